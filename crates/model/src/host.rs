@@ -1,0 +1,110 @@
+//! What a host is, and what its processors did.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Facts about a host. A source that cannot be read is null or absent, never zero.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Inventory {
+    /// Node name.
+    pub hostname: Option<String>,
+    /// Kernel release, such as `6.1.0-18-amd64`.
+    pub kernel: Option<String>,
+    /// Kernel build line.
+    pub kernel_version: Option<String>,
+    /// Machine architecture.
+    pub arch: Option<String>,
+    /// Distribution, from os-release.
+    pub os: Option<String>,
+    /// Processor model.
+    pub cpu_model: Option<String>,
+    /// Processors online.
+    pub cores: Option<u32>,
+    /// NUMA nodes.
+    pub numa_nodes: Option<u32>,
+    /// Physical memory, bytes.
+    pub memory_bytes: Option<u64>,
+    /// Memory available for new work when the inventory was taken, bytes.
+    pub memory_available_bytes: Option<u64>,
+    /// Load averages over 1, 5 and 15 minutes.
+    pub load_average: Option<[f64; 3]>,
+    /// Frequency governor of core 0.
+    pub governor: Option<String>,
+    /// Clock source of the kernel.
+    pub clock_source: Option<String>,
+    /// Hypervisor or container, as far as it shows.
+    pub virtualisation: Option<String>,
+    /// Identifies this boot of this kernel: two ends with the same one share a machine.
+    pub boot_id: Option<String>,
+    /// Congestion controls that a socket may ask for.
+    pub congestion_controls: Vec<String>,
+    /// Values of the network settings that shape a transfer, by sysctl name.
+    pub sysctl: BTreeMap<String, String>,
+    /// Network interfaces in this network namespace.
+    pub interfaces: Vec<Interface>,
+    /// What could not be read, and why.
+    pub missing: Vec<String>,
+}
+
+/// One network interface.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Interface {
+    /// Name, such as `eth0`.
+    pub name: String,
+    /// MTU in bytes.
+    pub mtu: Option<u32>,
+    /// Operational state, such as `up`.
+    pub state: Option<String>,
+    /// Speed in Mbit/s as the driver reports it.
+    pub speed_mbps: Option<u32>,
+    /// Duplex.
+    pub duplex: Option<String>,
+    /// Driver.
+    pub driver: Option<String>,
+    /// Transmit queue length in packets.
+    pub txqueuelen: Option<u32>,
+    /// Addresses with prefix length.
+    pub addresses: Vec<String>,
+    /// Receive queues.
+    pub rx_queues: Option<u32>,
+    /// Transmit queues.
+    pub tx_queues: Option<u32>,
+    /// NUMA node of the device.
+    pub numa_node: Option<i32>,
+    /// PCI slot.
+    pub pci_slot: Option<String>,
+}
+
+/// CPU time of a host over a stretch of time, tick-sampled by the kernel.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct CpuUse {
+    /// Length of the stretch, ns.
+    pub window_ns: u64,
+    /// Smallest difference that the source can show, ns (the kernel's tick).
+    pub resolution_ns: u64,
+    /// Each core's share.
+    pub cores: Vec<CoreUse>,
+}
+
+/// One core's time over a stretch, in ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct CoreUse {
+    /// Core number.
+    pub core: u32,
+    /// In user space, nice included.
+    pub user_ns: u64,
+    /// In the kernel for a process.
+    pub system_ns: u64,
+    /// In hard interrupts.
+    pub irq_ns: u64,
+    /// In soft interrupts, where most of the receive path runs.
+    pub softirq_ns: u64,
+    /// Taken by the hypervisor.
+    pub steal_ns: u64,
+    /// Idle, waiting for I/O included.
+    pub idle_ns: u64,
+}

@@ -1,0 +1,38 @@
+//! The data that Throughline's crates exchange: what to measure ([`Spec`], [`Stopping`]), what was counted ([`EndTally`],
+//! [`Trial`]), what it means ([`Outcome`], [`Finding`]), what to draw ([`Figure`]) and the stream of [`Event`]s that joins
+//! them. Plain values only: nothing here opens a socket, reads a clock or starts a thread.
+//!
+//! Conventions, everywhere: integer nanoseconds (`_ns`), bytes (`_bytes` or a name in [`Spec`] that says bytes), decimal
+//! bits per second (`_bps`); a key without a unit is a count or a name. `near` is the end that the command runs on (or the
+//! `--from` host), `far` is the HOST it names.
+
+mod error;
+pub mod event;
+pub mod figure;
+pub mod finding;
+pub mod histogram;
+pub mod host;
+pub mod outcome;
+pub mod run;
+pub mod schema;
+pub mod sizes;
+pub mod spec;
+pub mod stopping;
+pub mod tally;
+pub mod trial;
+pub mod units;
+
+pub use error::ModelError;
+pub use event::{Event, EventSink, Phase, SinkError};
+pub use figure::{Axis, Figure, Mark, Point, Scale, Series};
+pub use finding::{Finding, FindingKind};
+pub use histogram::Histogram;
+pub use host::{CoreUse, CpuUse, Interface, Inventory};
+pub use outcome::{Estimate, Outcome, Summary, Trust, Verdict};
+pub use run::{Ending, Run, RunHeader, Tool};
+pub use sizes::NetpipeSizes;
+pub use spec::{Direction, EndOptions, Family, Io, Name, Role, Spec, Stop, Strategy};
+pub use stopping::{Order, Stopping};
+pub use tally::{DatagramTally, EndTally, FlowTally, Interval, RttTally, SocketFacts};
+pub use trial::{Cell, EndPass, Ledger, Pass, Trial};
+pub use units::{BitRate, ByteSize, Nanos, Ratio};

@@ -1,0 +1,142 @@
+//! What a cell's trials amount to.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Histogram, Spec, Trial};
+
+/// One immutable, self-describing record: a cell's spec, its trials and what they amount to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Outcome {
+    /// The cell's number within the run.
+    pub cell: u32,
+    /// The measurement.
+    pub spec: Spec,
+    /// The flat figures that scripts read.
+    pub summary: Summary,
+    /// The headline statistic with its interval; null when no trial gave a value.
+    pub estimate: Option<Estimate>,
+    /// All trials' round trips together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub histogram: Option<Histogram>,
+    /// The trials, in the order they ended.
+    pub trials: Vec<Trial>,
+}
+
+/// The flat figures of an outcome. Null where the pattern has no such thing: a pingpong has no goodput.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Summary {
+    /// What the receivers counted over the receivers' time, bit/s; for `both` the sum of the two directions. Mean of trials.
+    pub goodput_bps: Option<f64>,
+    /// What the senders counted over the senders' time, bit/s. Mean of trials.
+    pub sender_bps: Option<f64>,
+    /// Payload bytes sent, all trials.
+    pub bytes_sent: u64,
+    /// Payload bytes received, all trials.
+    pub bytes_received: u64,
+    /// Median round trip over all trials' samples, ns.
+    pub rtt_p50_ns: Option<f64>,
+    /// 99th percentile of the round trip over all trials' samples, ns; null with too few samples.
+    pub rtt_p99_ns: Option<f64>,
+    /// Round trips per second. Mean of trials.
+    pub transactions_per_s: Option<f64>,
+    /// Distinct datagrams received per second. Mean of trials.
+    pub packets_per_s: Option<f64>,
+    /// Datagrams that never arrived, all trials.
+    pub packets_lost: Option<u64>,
+    /// Low end of the estimate's interval, in the estimate's unit.
+    pub ci95_low: Option<f64>,
+    /// High end of the estimate's interval, in the estimate's unit.
+    pub ci95_high: Option<f64>,
+    /// Trials that gave a value.
+    pub trials: u32,
+    /// Calls that sent payload, all trials, both ends.
+    pub calls_sent: u64,
+    /// Calls that received payload, all trials, both ends.
+    pub calls_received: u64,
+    /// Measured time of all trials, ns.
+    pub duration_ns: u64,
+    /// NetPIPE's rate: block bits over half the round trip (for a stream curve: over the time of a block), bit/s. Half a
+    /// round trip is NetPIPE's convention, not a one-way delay.
+    pub netpipe_bps: Option<f64>,
+    /// What to know before trusting the figures.
+    pub verdicts: Vec<Verdict>,
+    /// How far to trust them.
+    pub trust: Trust,
+}
+
+/// A number with its unit, its interval and the way it was got.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Estimate {
+    /// What is estimated, in words, such as `mean over trials of the goodput`.
+    pub statistic: String,
+    /// `bit/s`, `ns` or `1/s`.
+    pub unit: String,
+    /// The point estimate.
+    pub value: f64,
+    /// Low end; null where the trials are too few for an interval.
+    pub low: Option<f64>,
+    /// High end; null where the trials are too few for an interval.
+    pub high: Option<f64>,
+    /// Confidence of the interval, such as 0.95.
+    pub confidence: f64,
+    /// How the interval was got.
+    pub method: String,
+    /// Independent values it rests on (trials, or batches of them where they are correlated).
+    pub n: u32,
+}
+
+impl Estimate {
+    /// Half the interval's width relative to the value; `None` without an interval or for a value of 0.
+    #[must_use]
+    pub fn relative_half_width(&self) -> Option<f64> {
+        let width = self.high? - self.low?;
+        (self.value != 0.0).then(|| (width / 2.0 / self.value).abs())
+    }
+}
+
+/// Something to know about a trial or an outcome before trusting it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Verdict {
+    /// Nothing moved for the stall time; the trial was ended there.
+    Stalled,
+    /// The trial was too short for its clock or its count of arrivals.
+    ResolutionLimited,
+    /// The two ends' byte counts do not add up.
+    LedgerOpen,
+    /// The interval did not become as narrow as asked before the budget or the trials ran out.
+    TargetMissed,
+    /// Fewer than 3 trials: a value without a claim.
+    FewTrials,
+    /// Ended before its stop rule was met (interrupt, or a peer that went away).
+    CutShort,
+    /// Another measurement ran on one of the hosts at the same time.
+    Overlapped,
+    /// Round trips were timed in batches; percentiles are of batch means.
+    BatchTimed,
+    /// Datagrams were dropped at the receiver's own socket: the host, not the path.
+    SocketDrops,
+    /// Datagrams were lost.
+    Loss,
+    /// NetPIPE's self-limit or the budget left larger blocks out after this one.
+    SelfLimited,
+    /// The two ends are threads or processes of one host without a network between them.
+    OneHost,
+}
+
+/// How far to trust an outcome, from its verdicts: the worst one decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Trust {
+    /// The ends agree and the interval is as narrow as asked.
+    High,
+    /// The ends agree; the interval is wider than asked, or there was loss or overlap.
+    #[default]
+    Fair,
+    /// Too few or too short trials to claim anything.
+    Low,
+    /// Stalled, cut short, or the ends disagree: do not use.
+    None,
+}

@@ -1,0 +1,79 @@
+//! All outcomes of one command.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Cell, Finding, Inventory, Outcome, Pass, Stopping};
+
+/// Everything about one command's measurement: the JSON document, and what the store keeps.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Run {
+    /// Version of this document's shape: `throughline-run/1`. Fields may be added within a version.
+    pub schema: String,
+    /// What was known when it started.
+    pub header: RunHeader,
+    /// How it ended; null while it runs, or when the command was killed.
+    pub ending: Option<Ending>,
+    /// Set-ups of connections.
+    pub passes: Vec<Pass>,
+    /// One for each cell that was tried.
+    pub outcomes: Vec<Outcome>,
+    /// What they mean.
+    pub findings: Vec<Finding>,
+}
+
+impl Run {
+    /// Version of the document's shape.
+    pub const SCHEMA: &'static str = "throughline-run/1";
+}
+
+/// What is known of a run when it starts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunHeader {
+    /// Identifier, unique in a store: `20261121-203758-4f1a`.
+    pub id: String,
+    /// The name given with `--name`, or null.
+    pub name: Option<String>,
+    /// The subcommand: `curve`, `stream`, `rr`, `transfer`.
+    pub kind: String,
+    /// The command line, as typed.
+    pub command: Vec<String>,
+    /// Wall-clock time of the start, ns since the Unix epoch. Only for people: no duration is taken from it.
+    pub started_unix_ns: u64,
+    /// The program that measured.
+    pub tool: Tool,
+    /// The far end as the user named it, or null for transports within one host.
+    pub target: Option<String>,
+    /// When cells are done, and their order.
+    pub stopping: Stopping,
+    /// The cells that were planned; an adaptive curve may add to them.
+    pub cells: Vec<Cell>,
+    /// The near host.
+    pub near: Inventory,
+    /// The far host.
+    pub far: Inventory,
+}
+
+/// The program and what it costs.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Tool {
+    /// Version of the near end's program.
+    pub near_version: String,
+    /// Version of the far end's program.
+    pub far_version: String,
+    /// Cost of one clock read at the near end, ns.
+    pub near_clock_ns: f64,
+    /// Cost of one clock read at the far end, ns.
+    pub far_clock_ns: f64,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Ending {
+    /// `finished`, `interrupted` or `failed`.
+    pub how: String,
+    /// The error, when it failed.
+    pub error: Option<String>,
+    /// Length of the run, ns.
+    pub duration_ns: u64,
+}

@@ -1,0 +1,17 @@
+//! The published contract of the JSON document and of the event stream.
+
+use schemars::{Schema, schema_for};
+
+use crate::{Event, Run};
+
+/// JSON Schema of the document that `--json` and `thru export --format json` write.
+#[must_use]
+pub fn run() -> Schema {
+    schema_for!(Run)
+}
+
+/// JSON Schema of one line of `--live` and of `thru export --format ndjson`.
+#[must_use]
+pub fn event() -> Schema {
+    schema_for!(Event)
+}

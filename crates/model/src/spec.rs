@@ -1,0 +1,359 @@
+//! What one measurement is: transport, pattern, block, flows, direction, socket options at each end, stop rule.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::ModelError;
+
+/// The name of an entry in one of the engine's registries (a transport or a pattern), such as `tcp` or `pingpong`.
+///
+/// A name rather than an enum, so that a new transport needs no change here; the engine refuses names it does not know.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Name(String);
+
+impl Name {
+    /// The name itself.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for Name {
+    fn from(name: &str) -> Self {
+        Self(name.to_owned())
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl PartialEq<str> for Name {
+    fn eq(&self, other: &str) -> bool {
+        self.0 == other
+    }
+}
+
+impl PartialEq<&str> for Name {
+    fn eq(&self, other: &&str) -> bool {
+        self.0 == *other
+    }
+}
+
+/// Which way payload goes between the near end (the one that connects) and the far end (HOST).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// Near to far.
+    #[default]
+    Send,
+    /// Far to near (`--reverse`).
+    Reverse,
+    /// Both at once (`--both`).
+    Both,
+}
+
+/// Which end of the connections a worker is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// Connects; the near end.
+    Active,
+    /// Accepts; the far end.
+    Passive,
+}
+
+/// When a trial ends. The counts are totals over all flows and are met exactly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stop {
+    /// After this many nanoseconds of sending.
+    TimeNs(u64),
+    /// After this many payload bytes in each direction that sends.
+    Bytes(u64),
+    /// After this many blocks in each direction that sends.
+    Blocks(u64),
+    /// After this many transactions (round trips).
+    Transactions(u64),
+    /// After about this many nanoseconds: the near end turns it into a count of exchanges from what it has seen so far, at
+    /// least 3, and tells the far end. For the points of a curve.
+    AboutNs(u64),
+}
+
+/// Which system calls move the bytes of a stream socket (the 1998 record compared the two).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Io {
+    /// `send(2)` and `recv(2)`.
+    #[default]
+    SendRecv,
+    /// `write(2)` and `read(2)`.
+    ReadWrite,
+}
+
+/// How a measuring thread waits for its flows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Strategy {
+    /// Blocking calls where each flow has a thread, epoll where a thread has several.
+    #[default]
+    Auto,
+    /// Blocking calls; one flow to a thread.
+    Blocking,
+    /// Non-blocking calls in a busy loop: the lowest latency, at a core's cost.
+    Spin,
+    /// One epoll set to a thread.
+    Epoll,
+}
+
+/// Which IP version the data uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Family {
+    /// Whatever the host's name resolves to first.
+    #[default]
+    Any,
+    /// IPv4 only.
+    V4,
+    /// IPv6 only.
+    V6,
+}
+
+/// What one end sets on its sockets and threads. `None` leaves the kernel's default, and says so by staying null.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct EndOptions {
+    /// SO_SNDBUF asked for, in bytes; what the kernel gave stands in [`SocketFacts`](crate::SocketFacts).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sndbuf: Option<u64>,
+    /// SO_RCVBUF asked for, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rcvbuf: Option<u64>,
+    /// TCP_NODELAY; unset means on for round trips and off for streams.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nodelay: Option<bool>,
+    /// TCP_CORK.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cork: Option<bool>,
+    /// TCP_CONGESTION, the name of a congestion control.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cc: Option<String>,
+    /// TCP_MAXSEG in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mss: Option<u32>,
+    /// Differentiated services code point, 0 to 63.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dscp: Option<u8>,
+    /// Data address at this end: what the far end listens on (`--data`), what the near end binds (`--data-from`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data_addr: Option<IpAddr>,
+    /// SO_BINDTODEVICE.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+    /// First local port; flow `i` takes port + `i` at the near end, a listener of its own at the far end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
+    /// SO_MAX_PACING_RATE in bit/s for each socket.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_pacing_bps: Option<u64>,
+    /// TCP_NOTSENT_LOWAT in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notsent_lowat: Option<u32>,
+    /// SO_KEEPALIVE with this idle time, interval and one probe more than fits, in whole seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keepalive_s: Option<u32>,
+    /// TCP_USER_TIMEOUT in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_timeout_ms: Option<u32>,
+    /// SO_BUSY_POLL in microseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub busy_poll_us: Option<u32>,
+    /// Cores that the measuring threads are pinned to, thread `i` to entry `i` modulo the length; empty for none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pin: Vec<u32>,
+}
+
+impl EndOptions {
+    /// Whether an option must be set on a listening socket before the handshake, so that the shared port cannot serve
+    /// (tcp(7): buffer sizes act on the window scale only before `listen`).
+    #[must_use]
+    pub fn needs_own_listener(&self) -> bool {
+        self.sndbuf.is_some()
+            || self.rcvbuf.is_some()
+            || self.mss.is_some()
+            || self.device.is_some()
+            || self.port.is_some()
+            || self.data_addr.is_some()
+    }
+}
+
+/// All that defines one measurement.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Spec {
+    /// What carries the bytes: a name of the engine's transport registry.
+    pub transport: Name,
+    /// How the two ends use it: a name of the engine's pattern registry.
+    pub pattern: Name,
+    /// Bytes of one application send; the request of a transaction.
+    pub block: u64,
+    /// Bytes of a transaction's response; null means the same as `block`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply: Option<u64>,
+    /// Connections (for `both`: in each direction), at least 1.
+    pub flows: u32,
+    /// Measuring threads at each end; null means one to a flow, up to the limit of 64.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u32>,
+    /// Worker processes at each end that share the flows, at least 1.
+    pub processes: u32,
+    /// Which way payload goes.
+    pub direction: Direction,
+    /// When a trial ends.
+    pub stop: Stop,
+    /// Nanoseconds at the start of a trial that the rates leave out (the byte ledger does not).
+    pub warmup_ns: u64,
+    /// Application rate limit in bit/s over all flows of a direction; null for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_bps: Option<u64>,
+    /// System calls for stream sockets.
+    pub io: Io,
+    /// How threads wait.
+    pub strategy: Strategy,
+    /// IP version of the data.
+    pub family: Family,
+    /// The near end's socket and thread options.
+    pub near: EndOptions,
+    /// The far end's socket and thread options.
+    pub far: EndOptions,
+    /// Nanoseconds between the entries of the interval series.
+    pub interval_ns: u64,
+    /// Nanoseconds without any progress after which a trial is ended and marked `stalled`.
+    pub stall_ns: u64,
+}
+
+impl Spec {
+    /// A tcp measurement with the defaults of the command line.
+    #[must_use]
+    pub fn new(transport: &str, pattern: &str) -> Self {
+        Self {
+            transport: transport.into(),
+            pattern: pattern.into(),
+            block: 128 << 10,
+            reply: None,
+            flows: 1,
+            threads: None,
+            processes: 1,
+            direction: Direction::Send,
+            stop: Stop::TimeNs(1_000_000_000),
+            warmup_ns: 0,
+            rate_bps: None,
+            io: Io::SendRecv,
+            strategy: Strategy::Auto,
+            family: Family::Any,
+            near: EndOptions::default(),
+            far: EndOptions::default(),
+            interval_ns: 100_000_000,
+            stall_ns: 3_000_000_000,
+        }
+    }
+
+    /// The options of the end that plays `role`.
+    #[must_use]
+    pub fn end(&self, role: Role) -> &EndOptions {
+        match role {
+            Role::Active => &self.near,
+            Role::Passive => &self.far,
+        }
+    }
+
+    /// Bytes of a response: `reply`, or `block` where none is set.
+    #[must_use]
+    pub fn reply_bytes(&self) -> u64 {
+        self.reply.unwrap_or(self.block)
+    }
+
+    /// Refuses what no measurement can have, whatever the transport; the engine adds its own limits.
+    pub fn check(&self) -> Result<(), ModelError> {
+        let refuse = |what: String, remedy: &str| Err(ModelError::Spec { what, remedy: remedy.into() });
+        if self.block == 0 || self.reply == Some(0) {
+            return refuse("a block of 0 bytes carries nothing".into(), "use --block 1 or more");
+        }
+        if self.block > Self::MAX_BLOCK || self.reply_bytes() > Self::MAX_BLOCK {
+            return refuse(
+                format!("a block of {} bytes is over the limit", self.block.max(self.reply_bytes())),
+                "use at most 1GiB",
+            );
+        }
+        if self.flows == 0 || self.flows > Self::MAX_FLOWS {
+            return refuse(format!("--flows {}", self.flows), "use 1 to 16384 flows");
+        }
+        if self.processes == 0 || self.processes > self.flows {
+            return refuse(
+                format!("--processes {} for {} flows", self.processes, self.flows),
+                "use between 1 and the number of flows",
+            );
+        }
+        if self.threads == Some(0) {
+            return refuse("--threads 0".into(), "use at least one thread");
+        }
+        if self.rate_bps == Some(0) {
+            return refuse("--rate 0 would send nothing".into(), "leave --rate out for no limit");
+        }
+        if let Some(dscp) = [self.near.dscp, self.far.dscp].into_iter().flatten().find(|dscp| *dscp > 63) {
+            return refuse(format!("DSCP {dscp}"), "use 0 to 63");
+        }
+        match self.stop {
+            Stop::TimeNs(ns) | Stop::AboutNs(ns) if ns < 1_000_000 => {
+                refuse(format!("a trial of {ns} ns"), "use --time 1ms or more")
+            }
+            Stop::TimeNs(ns) if self.warmup_ns >= ns => {
+                refuse("the warm-up is as long as the trial".into(), "make --time longer than --warmup")
+            }
+            Stop::Bytes(0) | Stop::Blocks(0) | Stop::Transactions(0) => {
+                refuse("a trial of nothing".into(), "ask for at least one byte, block or transaction")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The largest block and response, in bytes.
+    pub const MAX_BLOCK: u64 = 1 << 30;
+    /// The most flows of one measurement.
+    pub const MAX_FLOWS: u32 = 16_384;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn impossible_specs_name_the_remedy() {
+        let good = Spec::new("tcp", "stream");
+        assert_eq!(good.check(), Ok(()));
+        let bad = [
+            Spec { block: 0, ..good.clone() },
+            Spec { block: (1 << 30) + 1, ..good.clone() },
+            Spec { flows: 0, ..good.clone() },
+            Spec { flows: 2, processes: 3, ..good.clone() },
+            Spec { stop: Stop::Blocks(0), ..good.clone() },
+            Spec { warmup_ns: 1_000_000_000, ..good.clone() },
+        ];
+        for spec in bad {
+            let message = spec.check().expect_err("must be refused").to_string();
+            assert!(message.contains("use") || message.contains("make") || message.contains("ask"), "{message}");
+        }
+    }
+
+    #[test]
+    fn absent_options_stay_absent_in_json() {
+        let json = serde_json::to_value(EndOptions::default()).expect("serialises");
+        assert_eq!(json, serde_json::json!({}));
+    }
+}

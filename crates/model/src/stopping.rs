@@ -1,0 +1,48 @@
+//! When a cell has been measured enough, and in what order cells are taken.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The rule that ends a measurement: sure enough, or out of budget.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Stopping {
+    /// Half width of the interval relative to its value that counts as sure, such as 0.02.
+    pub target: f64,
+    /// Confidence of the interval, such as 0.95.
+    pub confidence: f64,
+    /// Trials before the first look at the interval.
+    pub min_trials: u32,
+    /// Trials after which the measurement ends in any case.
+    pub max_trials: u32,
+    /// Nanoseconds for the whole command, or null for no limit.
+    pub budget_ns: Option<u64>,
+    /// Order of the cells within a pass.
+    pub order: Order,
+    /// Seed of every random choice.
+    pub seed: u64,
+}
+
+impl Default for Stopping {
+    fn default() -> Self {
+        Self {
+            target: 0.02,
+            confidence: 0.95,
+            min_trials: 6,
+            max_trials: 64,
+            budget_ns: None,
+            order: Order::Random,
+            seed: 1,
+        }
+    }
+}
+
+/// Order of the cells within a pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// Small blocks first, as NetPIPE does.
+    Ascending,
+    /// Shuffled anew in each pass from the seed, so that drift does not pass for an effect of the size.
+    #[default]
+    Random,
+}

@@ -1,0 +1,198 @@
+//! What one end counted in one trial.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Histogram;
+
+/// Everything that one end counted in one trial, over all its flows, threads and processes.
+///
+/// Times are nanoseconds since the moment this end was told to start; the two ends' clocks are never subtracted from each
+/// other.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct EndTally {
+    /// Payload bytes that the kernel (or the ring) accepted from this end.
+    pub bytes_sent: u64,
+    /// Payload bytes that arrived here.
+    pub bytes_received: u64,
+    /// Calls that sent payload.
+    pub calls_sent: u64,
+    /// Calls that received payload.
+    pub calls_received: u64,
+    /// Whole blocks sent.
+    pub blocks_sent: u64,
+    /// Whole round trips that ended here (near end of rr, crr and pingpong).
+    pub transactions: u64,
+    /// First to last payload byte handed to the kernel, in ns; 0 when nothing was sent.
+    pub sending_ns: u64,
+    /// First to last arrival, in ns; 0 when nothing or all at once arrived.
+    pub receiving_ns: u64,
+    /// The part of `bytes_received` that arrived after the warm-up, and its time; null without a warm-up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<Window>,
+    /// Round-trip times, at the end that measures them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rtt: Option<RttTally>,
+    /// Sequence bookkeeping, for transports that may lose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub datagrams: Option<DatagramTally>,
+    /// Bytes that were still in this end's send queue when the drain ended (SIOCOUTQ).
+    pub bytes_unsent: u64,
+    /// The series over time; it adds up to the totals exactly.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub intervals: Vec<Interval>,
+    /// Each flow's share, in flow order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flows: Vec<FlowTally>,
+    /// Nothing moved for the spec's stall time and the trial was ended.
+    pub stalled: bool,
+    /// The trial was ended before its stop rule was met (peer gone, command interrupted).
+    pub cut_short: bool,
+}
+
+/// A stretch of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Window {
+    /// Payload bytes.
+    pub bytes: u64,
+    /// Length in ns.
+    pub ns: u64,
+}
+
+/// Round-trip times of one trial, at the end that measures them. A whole round trip, never half of one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RttTally {
+    /// Round trips timed.
+    pub count: u64,
+    /// Shortest, ns.
+    pub min_ns: u64,
+    /// Median, ns.
+    pub p50_ns: u64,
+    /// Arithmetic mean, ns.
+    pub mean_ns: f64,
+    /// 99th percentile, ns; null with fewer than 1,000 samples, for it would rest on less than ten of them.
+    pub p99_ns: Option<u64>,
+    /// Longest, ns.
+    pub max_ns: u64,
+    /// Round trips between two clock reads: 1, or more where a single one is shorter than 50 clock reads. Then each sample
+    /// is the mean of a batch and the percentiles are of batch means.
+    pub batch: u64,
+    /// All samples; left out of the points of a curve, whose outcome holds the merged one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub histogram: Option<Histogram>,
+}
+
+impl RttTally {
+    /// Fewest samples for a 99th percentile.
+    pub const P99_SAMPLES: u64 = 1_000;
+
+    /// The digest of `histogram`, `None` when it is empty.
+    #[must_use]
+    pub fn from_histogram(histogram: Histogram, batch: u64) -> Option<Self> {
+        Some(Self {
+            count: histogram.count(),
+            min_ns: histogram.min()?,
+            p50_ns: histogram.quantile(0.5)?,
+            mean_ns: histogram.mean()?,
+            p99_ns: if histogram.count() >= Self::P99_SAMPLES { histogram.quantile(0.99) } else { None },
+            max_ns: histogram.max()?,
+            batch,
+            histogram: Some(histogram),
+        })
+    }
+}
+
+/// What became of datagrams, by their sequence numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct DatagramTally {
+    /// Datagrams handed to the kernel here.
+    pub sent: u64,
+    /// Distinct datagrams that arrived here; duplicates are not in it.
+    pub received: u64,
+    /// Second and further copies.
+    pub duplicates: u64,
+    /// Datagrams that arrived after one with a higher number.
+    pub reordered: u64,
+    /// Datagrams dropped at this end's own socket for want of buffer (SO_MEMINFO's drop count).
+    pub socket_drops: u64,
+    /// Round trips whose reply never came (near end of rr and pingpong).
+    pub replies_lost: u64,
+}
+
+/// One entry of the series: what this end counted in [start, end).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Interval {
+    /// Start, ns since this end started.
+    pub start_ns: u64,
+    /// End, ns since this end started.
+    pub end_ns: u64,
+    /// Payload bytes sent in it.
+    pub bytes_sent: u64,
+    /// Payload bytes received in it.
+    pub bytes_received: u64,
+    /// Round trips completed in it.
+    pub transactions: u64,
+}
+
+/// One flow's share and its socket.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct FlowTally {
+    /// Flow number, from 0.
+    pub flow: u32,
+    /// Payload bytes sent.
+    pub bytes_sent: u64,
+    /// Payload bytes received.
+    pub bytes_received: u64,
+    /// Round trips completed.
+    pub transactions: u64,
+    /// The socket as the kernel had it.
+    pub socket: SocketFacts,
+}
+
+/// What the kernel says of a socket at the end of a trial; what was asked stands in the spec. Null where it has no such thing.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct SocketFacts {
+    /// Address of this end (or path, or segment).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub local: Option<String>,
+    /// Address of the other end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peer: Option<String>,
+    /// SO_SNDBUF as obtained, bytes (Linux reports twice what it was asked for).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sndbuf: Option<u64>,
+    /// SO_RCVBUF as obtained, bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rcvbuf: Option<u64>,
+    /// TCP_NODELAY.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nodelay: Option<bool>,
+    /// Congestion control in force.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cc: Option<String>,
+    /// Sending MSS in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mss: Option<u32>,
+    /// Path MTU in bytes as this socket knows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pmtu: Option<u32>,
+    /// Negotiated TCP options: any of `timestamps`, `sack`, `wscale`, `ecn`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub negotiated: Vec<String>,
+    /// Window scale (sending, receiving), in bits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wscale: Option<(u8, u8)>,
+    /// Segments that this end sent again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retransmits: Option<u64>,
+    /// Shortest RTT that the kernel's TCP saw, in ns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_rtt_ns: Option<u64>,
+    /// Kernel's smoothed RTT at the end, in ns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub srtt_ns: Option<u64>,
+    /// Congestion window at the end, in segments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwnd: Option<u32>,
+}

@@ -1,0 +1,276 @@
+//! Quantities as people write them: `64KiB`, `2.5Gbit`, `10s`, `2%`.
+//!
+//! In documents each is a bare number in the base unit (bytes, bit/s, nanoseconds, a fraction); the key names the unit.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::ModelError;
+
+/// A number of bytes. Binary names are powers of 1024 (KiB), SI names powers of 1000 (kB).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct ByteSize(pub u64);
+
+/// A rate in bits per second; prefixes are decimal (1 Mbit/s = 10^6 bit/s).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct BitRate(pub u64);
+
+/// A span of time in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Nanos(pub u64);
+
+/// A share, as a fraction of 1; written as a percentage.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Ratio(pub f64);
+
+const SIZE_UNITS: &[(&str, u64)] = &[
+    ("", 1),
+    ("b", 1),
+    ("k", 1 << 10),
+    ("m", 1 << 20),
+    ("g", 1 << 30),
+    ("kib", 1 << 10),
+    ("mib", 1 << 20),
+    ("gib", 1 << 30),
+    ("tib", 1 << 40),
+    ("kb", 1_000),
+    ("mb", 1_000_000),
+    ("gb", 1_000_000_000),
+    ("tb", 1_000_000_000_000),
+];
+const RATE_UNITS: &[(&str, u64)] = &[
+    ("", 1),
+    ("bit", 1),
+    ("k", 1_000),
+    ("m", 1_000_000),
+    ("g", 1_000_000_000),
+    ("kbit", 1_000),
+    ("mbit", 1_000_000),
+    ("gbit", 1_000_000_000),
+    ("tbit", 1_000_000_000_000),
+];
+const TIME_UNITS: &[(&str, u64)] = &[
+    ("ns", 1),
+    ("us", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("", 1_000_000_000),
+    ("m", 60_000_000_000),
+    ("min", 60_000_000_000),
+    ("h", 3_600_000_000_000),
+];
+
+impl FromStr for ByteSize {
+    type Err = ModelError;
+
+    /// Reads `1500`, `64KiB`, `8MiB`, `9kB`; a lone `K`, `M` or `G` is binary, as iperf3's and netperf's users expect.
+    fn from_str(text: &str) -> Result<Self, ModelError> {
+        quantity(text, SIZE_UNITS).map(Self).ok_or_else(|| ModelError::Quantity {
+            text: text.into(),
+            kind: "size",
+            example: "bytes with an optional unit, such as 1500, 64KiB, 8MiB or 9kB",
+        })
+    }
+}
+
+impl FromStr for BitRate {
+    type Err = ModelError;
+
+    /// Reads `10Mbit`, `2.5Gbit/s`, `100k`; always bits, always decimal.
+    fn from_str(text: &str) -> Result<Self, ModelError> {
+        let bare = text.trim();
+        let bare = bare.strip_suffix("/s").or_else(|| bare.strip_suffix("ps")).unwrap_or(bare);
+        quantity(bare, RATE_UNITS).map(Self).ok_or_else(|| ModelError::Quantity {
+            text: text.into(),
+            kind: "rate",
+            example: "bits per second with an optional unit, such as 500kbit, 10Mbit or 2.5Gbit",
+        })
+    }
+}
+
+impl FromStr for Nanos {
+    type Err = ModelError;
+
+    /// Reads `250ms`, `10s`, `2m`; a bare number is seconds.
+    fn from_str(text: &str) -> Result<Self, ModelError> {
+        quantity(text, TIME_UNITS).map(Self).ok_or_else(|| ModelError::Quantity {
+            text: text.into(),
+            kind: "time",
+            example: "a number with ns, us, ms, s, m or h, such as 250ms or 10s",
+        })
+    }
+}
+
+impl FromStr for Ratio {
+    type Err = ModelError;
+
+    /// Reads `2%` or `0.02`; more than 100 % is refused.
+    fn from_str(text: &str) -> Result<Self, ModelError> {
+        let bare = text.trim();
+        let (digits, scale) = match bare.strip_suffix('%') {
+            Some(percent) => (percent.trim_end(), 0.01),
+            None => (bare, 1.0),
+        };
+        digits
+            .parse::<f64>()
+            .ok()
+            .map(|number| number * scale)
+            .filter(|value| (0.0..=1.0).contains(value))
+            .map(Self)
+            .ok_or_else(|| ModelError::Quantity {
+                text: text.into(),
+                kind: "percentage",
+                example: "a percentage such as 2% (or the fraction 0.02)",
+            })
+    }
+}
+
+/// `number * factor of the unit`, rounded; `None` for anything else, also when it overflows.
+fn quantity(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+    let text = text.trim();
+    let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+    let (digits, unit) = text.split_at(split);
+    let unit = unit.trim_start().to_ascii_lowercase();
+    let factor = units.iter().find(|(name, _)| *name == unit)?.1;
+    if let Ok(whole) = digits.parse::<u64>() {
+        return whole.checked_mul(factor);
+    }
+    let value = digits.parse::<f64>().ok()? * factor as f64;
+    (value.is_finite() && value < u64::MAX as f64).then(|| value.round() as u64)
+}
+
+impl fmt::Display for ByteSize {
+    /// Exact where a unit divides the size (`64 KiB`), rounded to three digits where none does and the size is large.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const NAMES: [(&str, u64); 4] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+        for (name, size) in NAMES {
+            if self.0 >= size && self.0.is_multiple_of(size) {
+                return f.pad(&format!("{} {name}", self.0 / size));
+            }
+        }
+        if self.0 < 100_000 {
+            return f.pad(&format!("{} B", self.0));
+        }
+        let (name, size) = NAMES.iter().find(|(_, size)| self.0 >= *size).copied().unwrap_or(("KiB", 1 << 10));
+        f.pad(&format!("{} {name}", three_digits(self.0 as f64 / size as f64)))
+    }
+}
+
+impl fmt::Display for BitRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&bits_per_second(self.0 as f64))
+    }
+}
+
+impl fmt::Display for Nanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&seconds(self.0 as f64))
+    }
+}
+
+impl fmt::Display for Ratio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{} %", three_digits(self.0 * 100.0)))
+    }
+}
+
+/// A rate in bit/s with three significant digits and its decimal prefix.
+#[must_use]
+pub fn bits_per_second(value: f64) -> String {
+    with_prefix(value, &[(1e12, "Tbit/s"), (1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")])
+}
+
+/// A time in nanoseconds with three significant digits in the unit that suits it.
+#[must_use]
+pub fn seconds(ns: f64) -> String {
+    with_prefix(ns, &[(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")])
+}
+
+/// A count or frequency with three significant digits and a decimal prefix ("16.6 k").
+#[must_use]
+pub fn count(value: f64) -> String {
+    with_prefix(value, &[(1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")]).trim_end().to_owned()
+}
+
+fn with_prefix(value: f64, units: &[(f64, &str)]) -> String {
+    // 999.6 would print as "1000" with three digits: step up to the next unit from there.
+    let fitting = units.iter().find(|(size, _)| value.abs() >= size * 0.9995);
+    let (size, name) = fitting.or(units.last()).copied().unwrap_or((1.0, ""));
+    format!("{} {name}", three_digits(value / size))
+}
+
+/// Three significant digits without an exponent: `0.123`, `1.23`, `12.3`, `123`, `1230`.
+#[must_use]
+pub fn three_digits(value: f64) -> String {
+    let magnitude = value.abs();
+    let decimals = match magnitude {
+        m if m == 0.0 => 0,
+        m if m < 0.9995 => 3,
+        m if m < 9.995 => 2,
+        m if m < 99.95 => 1,
+        _ => 0,
+    };
+    format!("{value:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_follow_their_names() {
+        for (text, bytes) in
+            [("1", 1), ("64KiB", 65_536), ("64K", 65_536), ("9kB", 9_000), ("8 MiB", 8 << 20), ("1.5M", 3 << 19)]
+        {
+            assert_eq!(text.parse(), Ok(ByteSize(bytes)), "{text}");
+        }
+        for text in ["", "KiB", "-1", "1 parsec", "99999999999TiB", "1e3"] {
+            assert!(text.parse::<ByteSize>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn rates_are_decimal_bits() {
+        for (text, bps) in
+            [("10Mbit", 10_000_000), ("2.5Gbit/s", 2_500_000_000), ("100k", 100_000), ("1Gbps", 1_000_000_000)]
+        {
+            assert_eq!(text.parse(), Ok(BitRate(bps)), "{text}");
+        }
+        assert!("10MiB".parse::<BitRate>().is_err());
+    }
+
+    #[test]
+    fn times_default_to_seconds() {
+        for (text, ns) in
+            [("10", 10_000_000_000), ("250ms", 250_000_000), ("2m", 120_000_000_000), ("0.5s", 500_000_000)]
+        {
+            assert_eq!(text.parse(), Ok(Nanos(ns)), "{text}");
+        }
+    }
+
+    #[test]
+    fn ratios_are_percentages() {
+        assert_eq!("2%".parse(), Ok(Ratio(0.02)));
+        assert_eq!("0.05".parse(), Ok(Ratio(0.05)));
+        assert!("200%".parse::<Ratio>().is_err());
+        assert!("NaN".parse::<Ratio>().is_err());
+    }
+
+    #[test]
+    fn display_steps_up_before_it_would_show_four_digits() {
+        assert_eq!(BitRate(999_700_000).to_string(), "1.00 Gbit/s");
+        assert_eq!(BitRate(46_400_000_000).to_string(), "46.4 Gbit/s");
+        assert_eq!(Nanos(18_523).to_string(), "18.5 us");
+        assert_eq!(Nanos(0).to_string(), "0 ns");
+        assert_eq!(ByteSize(131_072).to_string(), "128 KiB");
+        assert_eq!(ByteSize(8_388_611).to_string(), "8.00 MiB");
+        assert_eq!(ByteSize(1_533).to_string(), "1533 B");
+    }
+}
