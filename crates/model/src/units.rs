@@ -51,6 +51,10 @@ const RATE_UNITS: &[(&str, u64)] = &[
     ("k", 1_000),
     ("m", 1_000_000),
     ("g", 1_000_000_000),
+    ("b", 1),
+    ("kb", 1_000),
+    ("mb", 1_000_000),
+    ("gb", 1_000_000_000),
     ("kbit", 1_000),
     ("mbit", 1_000_000),
     ("gbit", 1_000_000_000),
@@ -211,7 +215,7 @@ fn with_prefix(value: f64, units: &[(f64, &str)]) -> String {
 pub fn three_digits(value: f64) -> String {
     let magnitude = value.abs();
     let decimals = match magnitude {
-        m if m == 0.0 => 0,
+        0.0 => 0,
         m if m < 0.9995 => 3,
         m if m < 9.995 => 2,
         m if m < 99.95 => 1,
