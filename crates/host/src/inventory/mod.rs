@@ -1,0 +1,73 @@
+//! The facts about a host that shape a measurement.
+
+mod machine;
+mod network;
+mod settings;
+mod virtualisation;
+
+use std::io;
+
+use model::Inventory;
+
+use crate::sys::Sys;
+
+/// Everything about this host that a measurement should be read with.
+///
+/// What cannot be read stays null or absent and is named in [`Inventory::missing`] with the reason; nothing is ever filled
+/// with zero in its place.
+#[must_use]
+pub fn inventory(sys: &dyn Sys) -> Inventory {
+    let mut source = Source { sys, missing: Vec::new() };
+    let mut facts = Inventory::default();
+    machine::describe(&mut source, &mut facts);
+    facts.virtualisation = virtualisation::detect(&mut source);
+    settings::describe(&mut source, &mut facts);
+    facts.interfaces = network::interfaces(&mut source);
+    facts.missing = source.missing;
+    facts
+}
+
+/// The host, and what it would not tell.
+struct Source<'a> {
+    sys: &'a dyn Sys,
+    missing: Vec<String>,
+}
+
+impl Source<'_> {
+    /// The trimmed text of a file; what it would have told, the path and the reason go to `missing` when there is none.
+    fn text(&mut self, fact: &str, path: &str) -> Option<String> {
+        match self.sys.read(path) {
+            Ok(text) => Some(text.trim().to_owned()),
+            Err(error) => {
+                self.miss(fact, path, &error);
+                None
+            }
+        }
+    }
+
+    /// A value that `parse` finds in the text of a file.
+    fn value<T>(&mut self, fact: &str, path: &str, parse: impl FnOnce(&str) -> Option<T>) -> Option<T> {
+        let value = parse(&self.text(fact, path)?);
+        if value.is_none() {
+            self.missing.push(format!("{fact}: {path} does not say"));
+        }
+        value
+    }
+
+    /// The trimmed text of a file that many hosts do not have, so that its absence is no news.
+    fn hint(&self, path: &str) -> Option<String> {
+        Some(self.sys.read(path).ok()?.trim().to_owned())
+    }
+
+    fn miss(&mut self, fact: &str, path: &str, error: &io::Error) {
+        let reason = match error.kind() {
+            io::ErrorKind::NotFound => "does not exist here".to_owned(),
+            io::ErrorKind::PermissionDenied => "may not be read by this user".to_owned(),
+            _ => format!("cannot be read: {error}"),
+        };
+        self.missing.push(format!("{fact}: {path} {reason}"));
+    }
+}
+
+#[cfg(test)]
+mod tests;

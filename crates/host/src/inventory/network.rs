@@ -1,0 +1,125 @@
+//! The network interfaces of this network namespace.
+
+use std::str::FromStr;
+
+use model::Interface;
+
+use super::Source;
+
+const NET: &str = "/sys/class/net";
+
+/// All interfaces, by name.
+pub(super) fn interfaces(source: &mut Source<'_>) -> Vec<Interface> {
+    let names = match source.sys.list(NET) {
+        Ok(names) => names,
+        Err(error) => {
+            source.miss("network interfaces", NET, &error);
+            return Vec::new();
+        }
+    };
+    let addresses = source.sys.addresses().unwrap_or_else(|error| {
+        source.missing.push(format!("addresses: {error}"));
+        Vec::new()
+    });
+    let mut interfaces = Vec::new();
+    for name in names {
+        // Files such as bonding_masters stand among the interfaces.
+        if source.hint(&format!("{NET}/{name}/ifindex")).is_none() {
+            continue;
+        }
+        let mut interface = describe(source, &name);
+        interface.addresses = addresses
+            .iter()
+            .filter(|address| address.interface == name)
+            .map(|address| format!("{}/{}", address.address, address.prefix))
+            .collect();
+        interfaces.push(interface);
+    }
+    interfaces
+}
+
+/// One interface without its addresses. A device without hardware (loopback, veth) has no driver, slot or node in /sys, and
+/// loopback no speed either: that is not a gap.
+fn describe(source: &mut Source<'_>, name: &str) -> Interface {
+    let mut interface = Interface {
+        name: name.to_owned(),
+        mtu: number(source, name, "MTU", "mtu"),
+        state: source.text(&format!("{name}: state"), &format!("{NET}/{name}/operstate")),
+        txqueuelen: number(source, name, "transmit queue length", "tx_queue_len"),
+        ..Interface::default()
+    };
+    (interface.rx_queues, interface.tx_queues) = queues(source, name);
+    if name != "lo" {
+        (interface.speed_mbps, interface.duplex) = link(source, name, interface.state.as_deref());
+    }
+    if let Ok(device) = source.sys.resolve(&format!("{NET}/{name}/device")) {
+        interface.driver = driver(source, name, &device);
+        (interface.pci_slot, interface.numa_node) = place(source, &device);
+    }
+    interface
+}
+
+fn number<T: FromStr>(source: &mut Source<'_>, name: &str, fact: &str, file: &str) -> Option<T> {
+    source.value(&format!("{name}: {fact}"), &format!("{NET}/{name}/{file}"), |text| text.parse().ok())
+}
+
+/// How many receive and transmit queues there are.
+fn queues(source: &mut Source<'_>, name: &str) -> (Option<u32>, Option<u32>) {
+    let path = format!("{NET}/{name}/queues");
+    match source.sys.list(&path) {
+        Ok(queues) => {
+            let count = |prefix| u32::try_from(queues.iter().filter(|queue| queue.starts_with(prefix)).count()).ok();
+            (count("rx-"), count("tx-"))
+        }
+        Err(error) => {
+            source.miss(&format!("{name}: queues"), &path, &error);
+            (None, None)
+        }
+    }
+}
+
+/// Speed in Mbit/s and duplex. The kernel refuses to give them for a link that is down, and gives -1 and `unknown` where the
+/// driver does not know.
+fn link(source: &mut Source<'_>, name: &str, state: Option<&str>) -> (Option<u32>, Option<String>) {
+    let speed = source.hint(&format!("{NET}/{name}/speed")).and_then(|speed| speed.parse().ok());
+    let duplex = source.hint(&format!("{NET}/{name}/duplex")).filter(|duplex| duplex != "unknown");
+    if speed.is_none() || duplex.is_none() {
+        let what = match (&speed, &duplex) {
+            (None, None) => "speed and duplex",
+            (None, _) => "speed",
+            _ => "duplex",
+        };
+        let why = if state == Some("down") { "the link is down" } else { "the driver does not say" };
+        source.missing.push(format!("{name}: {what}: {why}"));
+    }
+    (speed, duplex)
+}
+
+/// The driver, from the device's record in /sys.
+fn driver(source: &mut Source<'_>, name: &str, device: &str) -> Option<String> {
+    source.value(&format!("{name}: driver"), &format!("{device}/uevent"), |text| {
+        text.lines().find_map(|line| line.strip_prefix("DRIVER=")).map(str::to_owned)
+    })
+}
+
+/// PCI slot and NUMA node of a device. A virtio device sits below its PCI function, so the whole path is looked at. A node of
+/// -1 means that the firmware names none.
+fn place(source: &Source<'_>, device: &str) -> (Option<String>, Option<i32>) {
+    let ancestors: Vec<&str> =
+        std::iter::successors(Some(device), |path| path.rsplit_once('/').map(|(up, _)| up)).collect();
+    let last = |path: &&str| path.rsplit('/').next().unwrap_or_default().to_owned();
+    let slot = ancestors.iter().map(last).find(|part| is_pci_slot(part));
+    let node = ancestors
+        .iter()
+        .take_while(|path| path.len() > "/sys/devices".len())
+        .find_map(|path| source.hint(&format!("{path}/numa_node"))?.parse().ok());
+    (slot, node.filter(|node| *node >= 0))
+}
+
+/// Whether a name is a PCI address, `domain:bus:device.function` in hexadecimal.
+fn is_pci_slot(name: &str) -> bool {
+    let Some((address, function)) = name.rsplit_once('.') else { return false };
+    let parts: Vec<&str> = address.split(':').collect();
+    let hexadecimal = |part: &str| !part.is_empty() && part.chars().all(|digit| digit.is_ascii_hexdigit());
+    parts.len() == 3 && parts.iter().all(|part| hexadecimal(part)) && hexadecimal(function)
+}

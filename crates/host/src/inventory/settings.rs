@@ -1,0 +1,66 @@
+//! Kernel settings that shape a transfer.
+
+use model::Inventory;
+
+use super::Source;
+use super::machine::field;
+
+/// The settings that are recorded, by sysctl name. In a network namespace some exist only for the first one.
+const SYSCTLS: &[&str] = &[
+    "net.core.busy_poll",
+    "net.core.busy_read",
+    "net.core.default_qdisc",
+    "net.core.netdev_max_backlog",
+    "net.core.rmem_default",
+    "net.core.rmem_max",
+    "net.core.somaxconn",
+    "net.core.wmem_default",
+    "net.core.wmem_max",
+    "net.ipv4.ip_local_port_range",
+    ALLOWED,
+    AVAILABLE,
+    "net.ipv4.tcp_congestion_control",
+    "net.ipv4.tcp_ecn",
+    "net.ipv4.tcp_limit_output_bytes",
+    "net.ipv4.tcp_mem",
+    "net.ipv4.tcp_moderate_rcvbuf",
+    "net.ipv4.tcp_mtu_probing",
+    "net.ipv4.tcp_no_metrics_save",
+    "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_sack",
+    "net.ipv4.tcp_slow_start_after_idle",
+    "net.ipv4.tcp_timestamps",
+    "net.ipv4.tcp_window_scaling",
+    "net.ipv4.tcp_wmem",
+    "net.ipv4.udp_mem",
+    "net.ipv4.udp_rmem_min",
+    "net.ipv4.udp_wmem_min",
+];
+const ALLOWED: &str = "net.ipv4.tcp_allowed_congestion_control";
+const AVAILABLE: &str = "net.ipv4.tcp_available_congestion_control";
+
+/// Number of the capability that lets a socket use any congestion control (capabilities(7)).
+const CAP_NET_ADMIN: u32 = 12;
+
+/// Fills in the settings, and the congestion controls that a socket of this process may ask for.
+pub(super) fn describe(source: &mut Source<'_>, facts: &mut Inventory) {
+    for name in SYSCTLS {
+        let path = format!("/proc/sys/{}", name.replace('.', "/"));
+        if let Some(value) = source.text(name, &path) {
+            // The kernel separates the parts of a value by tabs.
+            let value = value.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+            facts.sysctl.insert((*name).to_owned(), value);
+        }
+    }
+    let list = if privileged(source) { AVAILABLE } else { ALLOWED };
+    let names = facts.sysctl.get(list).map(String::as_str).unwrap_or_default();
+    facts.congestion_controls = names.split(' ').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+}
+
+/// Whether this process may use congestion controls that are not open to everyone.
+fn privileged(source: &mut Source<'_>) -> bool {
+    let effective = source.value("capabilities of this process", "/proc/self/status", |status| {
+        u64::from_str_radix(field(status, "CapEff")?, 16).ok()
+    });
+    effective.is_some_and(|set| set & (1 << CAP_NET_ADMIN) != 0)
+}

@@ -1,0 +1,196 @@
+//! Processor time of each core, from /proc/stat.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use model::{CoreUse, CpuUse, EndPass};
+
+use super::Observer;
+use crate::sys::Sys;
+
+const STAT: &str = "/proc/stat";
+
+/// Watches what each core spent its time on.
+///
+/// The kernel counts in ticks of USER_HZ (10 ms on nearly every Linux), so a difference smaller than
+/// [`CpuUse::resolution_ns`] does not show, and a stretch of a few ticks is coarse.
+#[derive(Debug, Clone)]
+pub struct CpuObserver {
+    started_ns: u64,
+    cores: BTreeMap<u32, Ticks>,
+}
+
+impl CpuObserver {
+    /// Takes the first reading.
+    ///
+    /// # Errors
+    /// When /proc/stat cannot be read or lists no core.
+    pub fn start(sys: &dyn Sys) -> io::Result<Self> {
+        let cores = read(sys)?;
+        Ok(Self { started_ns: sys.now_ns(), cores })
+    }
+
+    /// Takes the second reading; `None` when /proc/stat cannot be read any more.
+    ///
+    /// A core that was not online at both readings is left out, for its share of the stretch cannot be told.
+    #[must_use]
+    pub fn finish(&self, sys: &dyn Sys) -> Option<CpuUse> {
+        let now = read(sys).ok()?;
+        let window_ns = sys.now_ns().saturating_sub(self.started_ns);
+        let resolution_ns = 1_000_000_000 / sys.ticks_per_second().max(1);
+        let cores = self
+            .cores
+            .iter()
+            .filter_map(|(core, before)| Some(now.get(core)?.since(before, *core, resolution_ns)))
+            .collect();
+        Some(CpuUse { window_ns, resolution_ns, cores })
+    }
+}
+
+impl Observer for CpuObserver {
+    fn finish(self: Box<Self>, sys: &dyn Sys, pass: &mut EndPass) {
+        pass.cpu = CpuObserver::finish(&self, sys);
+    }
+}
+
+/// One core's counters since boot, in ticks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Ticks {
+    user: u64,
+    system: u64,
+    irq: u64,
+    softirq: u64,
+    steal: u64,
+    idle: u64,
+}
+
+impl Ticks {
+    /// The fields of a `cpuN` line after its name: user nice system idle iowait irq softirq steal, then guest times that
+    /// user and nice already hold (proc_stat(5)). Kernels before 2.6.11 have no steal.
+    fn parse(fields: &str) -> Option<Self> {
+        let fields: Vec<u64> = fields.split_ascii_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
+        let &[user, nice, system, idle, iowait, irq, softirq, ..] = fields.as_slice() else { return None };
+        let steal = fields.get(7).copied().unwrap_or(0);
+        Some(Self { user: user + nice, system, irq, softirq, steal, idle: idle + iowait })
+    }
+
+    /// What was spent since `before`. The kernel may let the idle counters step back a little; that counts as nothing.
+    fn since(&self, before: &Self, core: u32, tick_ns: u64) -> CoreUse {
+        let spent = |now: u64, then: u64| now.saturating_sub(then) * tick_ns;
+        CoreUse {
+            core,
+            user_ns: spent(self.user, before.user),
+            system_ns: spent(self.system, before.system),
+            irq_ns: spent(self.irq, before.irq),
+            softirq_ns: spent(self.softirq, before.softirq),
+            steal_ns: spent(self.steal, before.steal),
+            idle_ns: spent(self.idle, before.idle),
+        }
+    }
+}
+
+/// The counters of every core that is online, by core number.
+fn read(sys: &dyn Sys) -> io::Result<BTreeMap<u32, Ticks>> {
+    let text = sys.read(STAT).map_err(|error| io::Error::new(error.kind(), format!("{STAT}: {error}")))?;
+    let cores: BTreeMap<u32, Ticks> = text.lines().filter_map(core).collect();
+    if cores.is_empty() {
+        return Err(io::Error::other(format!("{STAT} lists no core")));
+    }
+    Ok(cores)
+}
+
+/// The core and counters of a `cpuN` line; `None` for any other line, the sum over all cores included.
+fn core(line: &str) -> Option<(u32, Ticks)> {
+    let (number, fields) = line.strip_prefix("cpu")?.split_once(' ')?;
+    Some((number.parse().ok()?, Ticks::parse(fields)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::{FakeSys, RealSys};
+
+    /// A host whose /proc/stat is `before` at 1 s, then `after` at 3 s.
+    fn observed(before: &str, after: &str) -> Option<CpuUse> {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir(root.path().join("proc")).unwrap();
+        let stat = root.path().join("proc/stat");
+        let sys = FakeSys::new(root.path());
+        sys.set_now_ns(1_000_000_000);
+        std::fs::write(&stat, before).unwrap();
+        let observer = CpuObserver::start(&sys).unwrap();
+        sys.set_now_ns(3_000_000_000);
+        std::fs::write(&stat, after).unwrap();
+        observer.finish(&sys)
+    }
+
+    #[test]
+    fn each_kind_of_time_goes_to_its_field() {
+        let used = observed(
+            "cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 100 10 50 1000 20 3 7 5 0 0\ncpu1 1 2 3 4 5 6 7 8 0 0\nintr 5 6 7\n",
+            "cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 140 15 80 1080 25 4 47 9 40 5\ncpu1 1 2 3 204 5 6 7 8 0 0\nintr 9 9 9\n",
+        )
+        .unwrap();
+        let ms = 1_000_000;
+        let expected = CpuUse {
+            window_ns: 2_000_000_000,
+            resolution_ns: 10 * ms,
+            cores: vec![
+                CoreUse {
+                    core: 0,
+                    user_ns: 450 * ms,
+                    system_ns: 300 * ms,
+                    irq_ns: 10 * ms,
+                    softirq_ns: 400 * ms,
+                    steal_ns: 40 * ms,
+                    idle_ns: 850 * ms,
+                },
+                CoreUse { core: 1, idle_ns: 2_000 * ms, ..CoreUse::default() },
+            ],
+        };
+        assert_eq!(used, expected);
+    }
+
+    #[test]
+    fn cores_that_come_or_go_are_left_out() {
+        let used = observed(
+            "cpu0 1 0 0 0 0 0 0 0 0 0\ncpu1 1 0 0 0 0 0 0 0 0 0\n",
+            "cpu0 2 0 0 0 0 0 0 0 0 0\ncpu3 9 0 0 0 0 0 0 0 0 0\n",
+        )
+        .unwrap();
+        assert_eq!(used.cores, [CoreUse { core: 0, user_ns: 10_000_000, ..CoreUse::default() }]);
+    }
+
+    #[test]
+    fn a_counter_that_steps_back_counts_as_nothing() {
+        let used = observed("cpu0 5 0 0 90 10 0 0\n", "cpu0 5 0 0 90 8 0 0\n").unwrap();
+        assert_eq!(used.cores, [CoreUse::default()]);
+    }
+
+    #[test]
+    fn no_second_reading_gives_nothing() {
+        assert_eq!(observed("cpu0 5 0 0 90 10 0 0\n", "no cores here\n"), None);
+    }
+
+    #[test]
+    fn this_host_spends_its_time_on_something() {
+        let outer_start = RealSys.now_ns();
+        let observer = CpuObserver::start(&RealSys).unwrap();
+        let until = RealSys.now_ns() + 300_000_000;
+        while RealSys.now_ns() < until {
+            std::hint::spin_loop();
+        }
+        let used = observer.finish(&RealSys).unwrap();
+        let outer_ns = RealSys.now_ns() - outer_start;
+        assert!(used.window_ns >= 300_000_000 && used.window_ns <= outer_ns && used.resolution_ns > 0);
+        let core_time = |core: &CoreUse| {
+            core.user_ns + core.system_ns + core.irq_ns + core.softirq_ns + core.steal_ns + core.idle_ns
+        };
+        let total: u64 = used.cores.iter().map(core_time).sum();
+        assert!(total > 0, "{used:?}");
+        // No core spends more than the time that passed, save for rounding each of its counters to ticks; twice that much
+        // leaves room for a hypervisor that accounts stolen time late.
+        let most = 2 * outer_ns + 12 * used.resolution_ns;
+        assert!(used.cores.iter().all(|core| core_time(core) <= most), "{used:?}");
+    }
+}
