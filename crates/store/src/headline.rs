@@ -1,0 +1,77 @@
+//! The one number that stands for a run in a list.
+
+use model::{Estimate, Event, FindingKind};
+
+/// Follows a run's events and remembers what could stand for it.
+#[derive(Debug, Default)]
+pub(crate) struct Headline {
+    outcomes: u32,
+    outcome: Option<Estimate>,
+    peak: Option<Estimate>,
+    first: Option<Estimate>,
+}
+
+impl Headline {
+    /// Takes note of an outcome or a finding.
+    pub(crate) fn follow(&mut self, event: &Event) {
+        match event {
+            Event::Outcome(outcome) => {
+                self.outcomes += 1;
+                self.outcome.clone_from(&outcome.estimate);
+            }
+            Event::Finding(finding) => {
+                if finding.kind == FindingKind::Peak && self.peak.is_none() {
+                    self.peak.clone_from(&finding.estimate);
+                }
+                if self.first.is_none() {
+                    self.first.clone_from(&finding.estimate);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The estimate of the only outcome, else of the peak, else of the first finding that has one.
+    pub(crate) fn estimate(&self) -> Option<&Estimate> {
+        let only = self.outcome.as_ref().filter(|_| self.outcomes == 1);
+        only.or(self.peak.as_ref()).or(self.first.as_ref())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{Finding, Outcome, Spec, Summary};
+
+    fn estimate(value: f64) -> Option<Estimate> {
+        let words = |text: &str| text.to_owned();
+        let (statistic, unit, method) = (words("mean"), words("bit/s"), words("t"));
+        Some(Estimate { statistic, unit, value, low: None, high: None, confidence: 0.95, method, n: 6 })
+    }
+
+    fn outcome(estimate: Option<Estimate>) -> Event {
+        let (spec, summary) = (Spec::new("tcp", "stream"), Summary::default());
+        Event::Outcome(Outcome { cell: 0, spec, summary, estimate, histogram: None, trials: Vec::new() })
+    }
+
+    fn finding(kind: FindingKind, estimate: Option<Estimate>) -> Event {
+        Event::Finding(Finding { kind, statement: String::new(), estimate, block: None, cells: Vec::new() })
+    }
+
+    fn headline(events: &[Event]) -> Option<f64> {
+        let mut headline = Headline::default();
+        events.iter().for_each(|event| headline.follow(event));
+        headline.estimate().map(|estimate| estimate.value)
+    }
+
+    #[test]
+    fn a_single_outcome_speaks_for_itself_and_a_curve_by_its_peak() {
+        let latency = finding(FindingKind::Latency, estimate(3.0));
+        let peak = finding(FindingKind::Peak, estimate(4.0));
+        let (one, two) = (outcome(estimate(1.0)), outcome(estimate(2.0)));
+        assert_eq!(headline(&[one.clone(), latency.clone(), peak.clone()]), Some(1.0));
+        assert_eq!(headline(&[one.clone(), two.clone(), latency.clone(), peak]), Some(4.0));
+        assert_eq!(headline(&[one, two, finding(FindingKind::Note, None), latency]), Some(3.0));
+        assert_eq!(headline(&[outcome(None)]), None);
+    }
+}

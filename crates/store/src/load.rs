@@ -1,0 +1,129 @@
+//! Puts a run together again from its rows.
+
+use std::path::Path;
+
+use model::{Cell, Outcome, Run, RunHeader, Trial};
+use rusqlite::Connection;
+use serde::de::DeserializeOwned;
+
+use crate::StoreError;
+use crate::reference::Found;
+
+/// A run as it was recorded, and what it lacks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loaded {
+    /// The run. `ending` is `None` while it is being recorded and when its process was killed.
+    pub run: Run,
+    /// Trials that no outcome holds, in the order they ended: the run was cut off before its outcomes were computed. The
+    /// caller can compute them.
+    pub orphans: Vec<Trial>,
+    /// Rows that could not be understood and were left out, one sentence each. Empty as a rule.
+    pub damaged: Vec<String>,
+}
+
+/// Reads the run `found`.
+pub(crate) fn load(connection: &Connection, path: &Path, found: &Found) -> Result<Loaded, StoreError> {
+    let failed = |source| StoreError::sqlite(path, "read a run", source);
+    let (header, ending): (String, Option<String>) = connection
+        .query_row("SELECT header, ending FROM run WHERE number = ?1", [found.number], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
+        .map_err(failed)?;
+    let header: RunHeader = serde_json::from_str(&header).map_err(|source| StoreError::Header {
+        id: found.id.clone(),
+        path: path.to_owned(),
+        source,
+    })?;
+    let mut assembly = Assembly::new(header);
+    if let Some(ending) = ending {
+        assembly.run.ending = assembly.decode("ending", &ending);
+    }
+    let mut statement =
+        connection.prepare_cached("SELECT kind, body FROM entry WHERE run = ?1 ORDER BY number").map_err(failed)?;
+    let mut rows = statement.query([found.number]).map_err(failed)?;
+    while let Some(row) = rows.next().map_err(failed)? {
+        let text = |column| row.get_ref(column).and_then(|value| Ok(value.as_str()?)).map_err(failed);
+        assembly.add(text(0)?, text(1)?);
+    }
+    Ok(assembly.finish())
+}
+
+/// A run that is being put together, row by row in the order they came.
+struct Assembly {
+    run: Run,
+    trials: Vec<Trial>,
+    /// Whether an outcome holds the trial of the same place.
+    held: Vec<bool>,
+    damaged: Vec<String>,
+}
+
+impl Assembly {
+    fn new(header: RunHeader) -> Self {
+        let run = Run {
+            schema: Run::SCHEMA.into(),
+            header,
+            ending: None,
+            passes: Vec::new(),
+            outcomes: Vec::new(),
+            findings: Vec::new(),
+        };
+        Self { run, trials: Vec::new(), held: Vec::new(), damaged: Vec::new() }
+    }
+
+    fn add(&mut self, kind: &str, body: &str) {
+        match kind {
+            "cells" => {
+                let cells: Option<Vec<Cell>> = self.decode(kind, body);
+                self.run.header.cells.extend(cells.unwrap_or_default());
+            }
+            "trial" => {
+                let trial: Option<Trial> = self.decode(kind, body);
+                self.trials.extend(trial);
+                self.held.resize(self.trials.len(), false);
+            }
+            "pass" => {
+                let pass = self.decode(kind, body);
+                self.run.passes.extend(pass);
+            }
+            "outcome" | "whole-outcome" => {
+                let outcome: Option<Outcome> = self.decode(kind, body);
+                if let Some(mut outcome) = outcome {
+                    self.hold(&mut outcome, kind == "outcome");
+                    self.run.outcomes.push(outcome);
+                }
+            }
+            "finding" => {
+                let finding = self.decode(kind, body);
+                self.run.findings.extend(finding);
+            }
+            other => {
+                self.damaged.push(format!("a row of the unknown kind '{other}'; a newer program may have written it"));
+            }
+        }
+    }
+
+    /// Marks the trials so far of the outcome's cell as its own, and puts them into it where it was stored `without`.
+    fn hold(&mut self, outcome: &mut Outcome, without: bool) {
+        for (trial, held) in self.trials.iter().zip(&mut self.held).filter(|(trial, _)| trial.cell == outcome.cell) {
+            *held = true;
+            if without {
+                outcome.trials.push(trial.clone());
+            }
+        }
+    }
+
+    fn decode<T: DeserializeOwned>(&mut self, kind: &str, body: &str) -> Option<T> {
+        match serde_json::from_str(body) {
+            Ok(item) => Some(item),
+            Err(error) => {
+                self.damaged.push(format!("a {kind} that cannot be read ({error})"));
+                None
+            }
+        }
+    }
+
+    fn finish(self) -> Loaded {
+        let left = self.trials.into_iter().zip(self.held).filter(|(_, held)| !held);
+        Loaded { run: self.run, orphans: left.map(|(trial, _)| trial).collect(), damaged: self.damaged }
+    }
+}

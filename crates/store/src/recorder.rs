@@ -1,0 +1,204 @@
+//! Appends a run's events as they come.
+
+use std::path::PathBuf;
+
+use model::{Cell, Ending, Event, EventSink, Outcome, RunHeader, SinkError};
+use rusqlite::{Connection, ErrorCode, params};
+use serde::Serialize;
+
+use crate::StoreError;
+use crate::headline::Headline;
+
+/// Takes the events of one run after another and appends each in a transaction of its own. Intervals and phases pass by:
+/// they are for those who watch.
+///
+/// An event that fails leaves the ones before it in place, and the recorder can go on with the next one.
+#[derive(Debug)]
+pub struct Recorder {
+    connection: Connection,
+    path: PathBuf,
+    run: Option<Current>,
+}
+
+/// The run that is being recorded.
+#[derive(Debug)]
+struct Current {
+    number: i64,
+    id: String,
+    transports: Vec<String>,
+    headline: Headline,
+}
+
+impl Recorder {
+    pub(crate) fn new(connection: Connection, path: PathBuf) -> Self {
+        Self { connection, path, run: None }
+    }
+
+    /// Appends one event, or passes over an interval or a phase.
+    ///
+    /// # Errors
+    /// [`StoreError::NotStarted`] for an event before [`Event::Run`], [`StoreError::IdTaken`] for an id that is there
+    /// already, [`StoreError::Gone`] when the run was deleted meanwhile, and [`StoreError`] when the file cannot be written.
+    pub fn record(&mut self, event: &Event) -> Result<(), StoreError> {
+        if matches!(event, Event::Interval { .. } | Event::Phase(_)) {
+            return Ok(());
+        }
+        self.wait_for_disk(matches!(event, Event::Run(_) | Event::Pass(_) | Event::End(_)))?;
+        match event {
+            Event::Run(header) => self.begin(header),
+            Event::Cells { cells } => self.cells(cells),
+            Event::Trial(trial) => self.append("trial", Some(trial.cell), trial),
+            Event::Pass(pass) => self.append("pass", None, pass),
+            Event::Outcome(outcome) => self.outcome(outcome),
+            Event::Finding(finding) => self.append("finding", None, finding),
+            Event::End(ending) => self.end(ending),
+            Event::Interval { .. } | Event::Phase(_) => Ok(()),
+        }?;
+        if let Some(run) = &mut self.run {
+            run.headline.follow(event);
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, header: &RunHeader) -> Result<(), StoreError> {
+        let doing = "append a run";
+        let mut transports = Vec::new();
+        gather(&mut transports, &header.cells);
+        let body = encode("run", header)?;
+        // The column only sorts and shows; the header holds the exact value.
+        let started = i64::try_from(header.started_unix_ns).unwrap_or(i64::MAX);
+        let inserted = self.connection.execute(
+            "INSERT INTO run (id, name, kind, target, transport, started_unix_ns, header)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            params![header.id, header.name, header.kind, header.target, transports.join(","), started, body],
+        );
+        match inserted {
+            Ok(_) => {
+                let (number, id) = (self.connection.last_insert_rowid(), header.id.clone());
+                self.run = Some(Current { number, id, transports, headline: Headline::default() });
+                Ok(())
+            }
+            Err(rusqlite::Error::SqliteFailure(failure, _)) if failure.code == ErrorCode::ConstraintViolation => {
+                Err(StoreError::IdTaken { id: header.id.clone(), path: self.path.clone() })
+            }
+            Err(source) => Err(self.failed(doing, source)),
+        }
+    }
+
+    fn cells(&mut self, cells: &[Cell]) -> Result<(), StoreError> {
+        self.append("cells", None, cells)?;
+        let Some(run) = &mut self.run else { return Ok(()) };
+        if !gather(&mut run.transports, cells) {
+            return Ok(());
+        }
+        let (number, transport) = (run.number, run.transports.join(","));
+        self.connection
+            .execute("UPDATE run SET transport = ?1 WHERE number = ?2", params![transport, number])
+            .map(drop)
+            .map_err(|source| self.failed("append cells", source))
+    }
+
+    /// The trials of an outcome are in the file already, as a rule: then it is stored without them.
+    fn outcome(&mut self, outcome: &Outcome) -> Result<(), StoreError> {
+        let number = self.current("outcome")?.number;
+        let mut trials = Vec::with_capacity(outcome.trials.len());
+        for trial in &outcome.trials {
+            trials.push(encode("trial", trial)?);
+        }
+        if self.stored_trials(number, outcome.cell)? != trials {
+            return self.append("whole-outcome", Some(outcome.cell), outcome);
+        }
+        self.append("outcome", Some(outcome.cell), &Outcome { trials: Vec::new(), ..outcome.clone() })
+    }
+
+    fn stored_trials(&self, run: i64, cell: u32) -> Result<Vec<String>, StoreError> {
+        let rows = || -> rusqlite::Result<Vec<_>> {
+            self.connection
+                .prepare_cached(
+                    "SELECT body FROM entry WHERE run = ?1 AND kind = 'trial' AND cell = ?2 ORDER BY number",
+                )?
+                .query_map(params![run, cell], |row| row.get(0))?
+                .collect()
+        };
+        rows().map_err(|source| self.failed("append an outcome", source))
+    }
+
+    fn end(&mut self, ending: &Ending) -> Result<(), StoreError> {
+        let doing = "append the end of a run";
+        let run = self.current("ending")?;
+        let headline = run.headline.estimate().map(|estimate| encode("estimate", estimate)).transpose()?;
+        let changed = self
+            .connection
+            .execute(
+                "UPDATE run SET how = ?1, ending = ?2, headline = ?3 WHERE number = ?4",
+                params![ending.how, encode("ending", ending)?, headline, run.number],
+            )
+            .map_err(|source| self.failed(doing, source))?;
+        if changed == 0 { Err(self.gone(&run.id)) } else { Ok(()) }
+    }
+
+    /// One row in one transaction.
+    fn append<T: Serialize + ?Sized>(
+        &mut self,
+        kind: &'static str,
+        cell: Option<u32>,
+        item: &T,
+    ) -> Result<(), StoreError> {
+        let run = self.current(kind)?;
+        let body = encode(kind, item)?;
+        let inserted = self
+            .connection
+            .prepare_cached("INSERT INTO entry (run, kind, cell, body) VALUES (?1, ?2, ?3, ?4)")
+            .and_then(|mut statement| statement.execute(params![run.number, kind, cell, body]));
+        match inserted {
+            Ok(_) => Ok(()),
+            Err(rusqlite::Error::SqliteFailure(failure, _)) if failure.code == ErrorCode::ConstraintViolation => {
+                Err(self.gone(&run.id))
+            }
+            Err(source) => Err(self.failed("append to a run", source)),
+        }
+    }
+
+    /// Whether the commits that follow wait for the disk. Those that do not are in the kernel's hands, so they outlive
+    /// the process; in write-ahead-log mode the next one that waits makes them durable too, for they share its log.
+    fn wait_for_disk(&self, wait: bool) -> Result<(), StoreError> {
+        let level = if wait { "FULL" } else { "NORMAL" };
+        self.connection
+            .pragma_update(None, "synchronous", level)
+            .map_err(|source| self.failed("choose when to sync", source))
+    }
+
+    fn current(&self, kind: &'static str) -> Result<&Current, StoreError> {
+        self.run.as_ref().ok_or(StoreError::NotStarted { kind })
+    }
+
+    fn gone(&self, id: &str) -> StoreError {
+        StoreError::Gone { id: id.to_owned(), path: self.path.clone() }
+    }
+
+    fn failed(&self, doing: &'static str, source: rusqlite::Error) -> StoreError {
+        StoreError::sqlite(&self.path, doing, source)
+    }
+}
+
+impl EventSink for Recorder {
+    fn event(&mut self, event: &Event) -> Result<(), SinkError> {
+        self.record(event).map_err(|error| SinkError(error.to_string()))
+    }
+}
+
+/// Adds the transports of `cells` that are not in `transports` yet; whether there were any.
+fn gather(transports: &mut Vec<String>, cells: &[Cell]) -> bool {
+    let before = transports.len();
+    for cell in cells {
+        let name = cell.spec.transport.as_str();
+        if !transports.iter().any(|known| known == name) {
+            transports.push(name.to_owned());
+        }
+    }
+    transports.len() > before
+}
+
+fn encode<T: Serialize + ?Sized>(kind: &'static str, item: &T) -> Result<String, StoreError> {
+    serde_json::to_string(item).map_err(|source| StoreError::Encode { kind, source })
+}

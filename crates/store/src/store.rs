@@ -1,0 +1,191 @@
+//! The file: opening it, listing what it holds, deleting from it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use model::Estimate;
+use rusqlite::{Connection, ErrorCode, OpenFlags, Row};
+
+use crate::error::BUSY_WAIT;
+use crate::load::{self, Loaded};
+use crate::recorder::Recorder;
+use crate::{StoreError, place, reference, schema};
+
+/// A store of runs: one SQLite file, plus its `-wal` and `-shm` companions while it is open.
+#[derive(Debug)]
+pub struct Store {
+    connection: Connection,
+    path: PathBuf,
+}
+
+/// A run as a list shows it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunRow {
+    /// Its identifier, such as `20261121-203758-4f1a`.
+    pub id: String,
+    /// The name that the user gave it.
+    pub name: Option<String>,
+    /// The subcommand: `curve`, `stream`, `rr`, `transfer`.
+    pub kind: String,
+    /// The far end as the user named it.
+    pub target: Option<String>,
+    /// The transports of its cells, joined by a comma; empty when it has no cell.
+    pub transport: String,
+    /// Wall-clock time of the start, ns since the Unix epoch.
+    pub started_unix_ns: u64,
+    /// `finished`, `interrupted` or `failed`; `None` while it runs, or when its process was killed.
+    pub ending: Option<String>,
+    /// The number that stands for the run: the estimate of its only outcome, else that of its peak, else that of its first
+    /// finding with an estimate. `None` until the run has ended.
+    pub headline: Option<Estimate>,
+}
+
+impl Store {
+    /// Opens the store at `path`, an existing one or a new one; directories that are missing are created. A file that
+    /// cannot be written opens all the same where SQLite can read it, and then refuses to record or delete.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the directory or the file cannot be made or opened, when it is damaged, is another program's
+    /// database, or was written by a newer version.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
+            fs::create_dir_all(directory)
+                .map_err(|source| StoreError::Directory { path: directory.to_owned(), source })?;
+        }
+        Ok(Self { connection: connect(path)?, path: path.to_owned() })
+    }
+
+    /// Where runs are kept when the user names no file: `$XDG_DATA_HOME/throughline/runs.sqlite`, or
+    /// `~/.local/share/throughline/runs.sqlite`. Nothing is created yet.
+    ///
+    /// # Errors
+    /// [`StoreError::NoHome`] when the environment names neither directory.
+    pub fn default_path() -> Result<PathBuf, StoreError> {
+        place::default_path()
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Something that takes a run's events and appends them here, over a connection of its own. Any number of them, in
+    /// this process and others, may record at the same time.
+    ///
+    /// # Errors
+    /// [`StoreError::ReadOnly`] when the file cannot be written; otherwise as for [`open`](Self::open).
+    pub fn recorder(&self) -> Result<Recorder, StoreError> {
+        let connection = connect(&self.path)?;
+        self.refuse_read_only(&connection, "record a run")?;
+        Ok(Recorder::new(connection, self.path.clone()))
+    }
+
+    /// The latest `limit` runs in the order they were begun here, latest first.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the file cannot be read.
+    pub fn list(&self, limit: usize) -> Result<Vec<RunRow>, StoreError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let rows = || -> rusqlite::Result<Vec<_>> {
+            self.connection
+                .prepare_cached(
+                    "SELECT id, name, kind, target, transport, started_unix_ns, how, headline
+                     FROM run ORDER BY number DESC LIMIT ?1",
+                )?
+                .query_map([limit], run_row)?
+                .collect()
+        };
+        rows().map_err(|source| self.failed("list the runs", source))
+    }
+
+    /// The run that `reference` means: a full id, a name, the first characters of an id, `last`, or `last~N` for the one
+    /// begun N runs before the last.
+    ///
+    /// # Errors
+    /// [`StoreError::Unknown`] and [`StoreError::Ambiguous`] list what comes close; [`StoreError::Header`] for a header of
+    /// a newer version; otherwise [`StoreError`] when the file cannot be read.
+    pub fn load(&self, reference: &str) -> Result<Loaded, StoreError> {
+        let failed = |source| self.failed("read a run", source);
+        // One view of the file, though a recorder may be appending.
+        let view = self.connection.unchecked_transaction().map_err(failed)?;
+        let found = reference::resolve(&view, &self.path, reference)?;
+        load::load(&view, &self.path, &found)
+    }
+
+    /// Deletes the run that `reference` means, in the words of [`load`](Self::load), and gives its space back to the
+    /// filesystem. Returns its id.
+    ///
+    /// # Errors
+    /// As for [`load`](Self::load), and [`StoreError::ReadOnly`] when the file cannot be written.
+    pub fn delete(&self, reference: &str) -> Result<String, StoreError> {
+        self.refuse_read_only(&self.connection, "delete a run")?;
+        let failed = |source| self.failed("delete a run", source);
+        let found = reference::resolve(&self.connection, &self.path, reference)?;
+        self.connection.execute("DELETE FROM run WHERE number = ?1", [found.number]).map_err(failed)?;
+        // Each step of this statement frees one page, so it has to be run to its end.
+        self.connection.pragma_query(None, "incremental_vacuum", |_| Ok(())).map_err(failed)?;
+        Ok(found.id)
+    }
+
+    fn refuse_read_only(&self, connection: &Connection, doing: &'static str) -> Result<(), StoreError> {
+        match connection.is_readonly(rusqlite::MAIN_DB) {
+            Ok(false) => Ok(()),
+            Ok(true) => Err(StoreError::ReadOnly { path: self.path.clone(), doing }),
+            Err(source) => Err(self.failed(doing, source)),
+        }
+    }
+
+    fn failed(&self, doing: &'static str, source: rusqlite::Error) -> StoreError {
+        StoreError::sqlite(&self.path, doing, source)
+    }
+}
+
+/// A connection to the file at `path`, its schema up to date.
+fn connect(path: &Path) -> Result<Connection, StoreError> {
+    let failed = |source| StoreError::sqlite(path, "open it", source);
+    // Without SQLITE_OPEN_URI, so that a file called `file:x?y` is just that.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+    connection.busy_timeout(BUSY_WAIT).map_err(failed)?;
+    connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
+    schema::prepare(&mut connection, path)?;
+    if !connection.is_readonly(rusqlite::MAIN_DB).map_err(failed)? {
+        write_ahead(&connection).map_err(failed)?;
+        connection.pragma_update(None, "synchronous", "NORMAL").map_err(failed)?;
+    }
+    Ok(connection)
+}
+
+/// Turns the write-ahead log on. A filesystem that cannot have one keeps the rollback journal: slower, and just as safe.
+fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
+    let turn_on = || connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0));
+    // Leaving the rollback journal needs the file for itself, and SQLite gives up there without waiting for others.
+    let pause = std::time::Duration::from_millis(20);
+    let mut tries = BUSY_WAIT.as_millis() / pause.as_millis();
+    loop {
+        match turn_on() {
+            Err(rusqlite::Error::SqliteFailure(failure, _)) if failure.code == ErrorCode::DatabaseBusy && tries > 0 => {
+                tries -= 1;
+                std::thread::sleep(pause);
+            }
+            other => return other.map(drop),
+        }
+    }
+}
+
+fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
+    let started: i64 = row.get(5)?;
+    let headline: Option<String> = row.get(7)?;
+    Ok(RunRow {
+        id: row.get(0)?,
+        name: row.get(1)?,
+        kind: row.get(2)?,
+        target: row.get(3)?,
+        transport: row.get(4)?,
+        started_unix_ns: started.unsigned_abs(),
+        ending: row.get(6)?,
+        // A list is for people: an estimate of a later version that cannot be read is left out, not an error.
+        headline: headline.and_then(|text| serde_json::from_str(&text).ok()),
+    })
+}

@@ -1,0 +1,154 @@
+//! What goes in comes out equal.
+
+#![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+mod common;
+
+use common::{any_run, cell, ending, estimate, expected, header, outcome, pass, record, trial};
+use model::{Event, EventSink, Finding, FindingKind, Interval, Phase, RunHeader};
+use proptest::prelude::*;
+use proptest::sample::Index;
+use store::{Store, StoreError};
+
+fn new_store() -> (tempfile::TempDir, Store) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(&dir.path().join("runs.sqlite")).unwrap();
+    (dir, store)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn a_run_comes_out_as_it_went_in(events in any_run()) {
+        let (_dir, store) = new_store();
+        record(&store, &events);
+        prop_assert_eq!(store.load("last").unwrap(), expected(&events));
+    }
+
+    #[test]
+    fn a_run_that_was_cut_off_anywhere_keeps_all_that_came(events in any_run(), cut in any::<Index>()) {
+        let (_dir, store) = new_store();
+        let events = &events[..1 + cut.index(events.len())];
+        record(&store, events);
+        // A fresh connection, as the next command has.
+        let store = Store::open(store.path()).unwrap();
+        prop_assert_eq!(store.load("last").unwrap(), expected(events));
+    }
+}
+
+#[test]
+fn intervals_and_phases_are_not_kept() {
+    let (_dir, store) = new_store();
+    let interval = Event::Interval { pass: 0, end: "near".into(), interval: Interval::default() };
+    record(&store, &[Event::Run(header("a")), interval, Event::Phase(Phase::default()), Event::Trial(trial(0, 0, 0))]);
+    let loaded = store.load("a").unwrap();
+    assert_eq!(loaded.orphans, [trial(0, 0, 0)]);
+    assert_eq!((loaded.run.passes.len(), loaded.damaged.len()), (0, 0));
+}
+
+#[test]
+fn an_outcome_does_not_store_its_trials_twice() {
+    let (dir, store) = new_store();
+    let trials: Vec<_> = (0..200).map(|place| trial(0, 0, place)).collect();
+    let mut events = vec![Event::Run(header("a"))];
+    events.extend(trials.iter().cloned().map(Event::Trial));
+    record(&store, &events);
+    let size = |store: Store| {
+        drop(store); // the last connection moves the log into the file
+        std::fs::metadata(dir.path().join("runs.sqlite")).unwrap().len()
+    };
+    let before = size(store);
+    let store = Store::open(&dir.path().join("runs.sqlite")).unwrap();
+    events[0] = Event::Run(header("b"));
+    events.push(Event::Outcome(outcome(0, trials)));
+    record(&store, &events);
+    assert_eq!(store.load("b").unwrap(), expected(&events));
+    let grown = size(store) - before;
+    assert!(grown < before * 3 / 2, "{grown} bytes for the same trials and one outcome, {before} without it");
+}
+
+#[test]
+fn the_list_shows_the_latest_first_with_what_stands_for_each() {
+    let (_dir, store) = new_store();
+    let named = |id: &str, name: &str| RunHeader { name: Some(name.into()), ..header(id) };
+    let peak = |value| {
+        let estimate = Some(estimate(value));
+        Event::Finding(Finding {
+            kind: FindingKind::Peak,
+            statement: "peak".into(),
+            estimate,
+            block: None,
+            cells: vec![],
+        })
+    };
+    record(
+        &store,
+        &[Event::Run(named("a", "before")), Event::Outcome(outcome(0, vec![])), Event::End(ending("finished"))],
+    );
+    record(
+        &store,
+        &[
+            Event::Run(header("b")),
+            Event::Cells { cells: vec![cell(1, "tcp"), cell(2, "udp")] },
+            Event::Outcome(outcome(0, vec![])),
+            Event::Outcome(outcome(1, vec![])),
+            peak(4.0),
+            Event::End(ending("interrupted")),
+        ],
+    );
+    record(&store, &[Event::Run(header("c")), Event::Outcome(outcome(0, vec![])), peak(4.0)]);
+
+    let rows = store.list(10).unwrap();
+    let ids: Vec<_> = rows.iter().map(|row| row.id.as_str()).collect();
+    assert_eq!(ids, ["c", "b", "a"]);
+    assert_eq!(rows[2].name.as_deref(), Some("before"));
+    assert_eq!(rows[2].headline, Some(estimate(9.5e8)));
+    assert_eq!(rows[2].started_unix_ns, header("a").started_unix_ns);
+    assert_eq!((rows[1].transport.as_str(), rows[1].ending.as_deref()), ("tcp,udp", Some("interrupted")));
+    assert_eq!(rows[1].headline, Some(estimate(4.0)));
+    assert_eq!((rows[0].ending.clone(), rows[0].headline.clone()), (None, None), "it has not ended");
+    assert_eq!(store.list(2).unwrap(), rows[..2]);
+    assert_eq!(store.list(0).unwrap(), []);
+}
+
+#[test]
+fn one_recorder_takes_one_run_after_another() {
+    let (_dir, store) = new_store();
+    let mut recorder = store.recorder().unwrap();
+    let early = recorder.event(&Event::Trial(trial(0, 0, 0))).unwrap_err();
+    assert!(early.to_string().contains("before the run"), "{early}");
+    let mut both = Vec::new();
+    for id in ["a", "b"] {
+        let events = vec![Event::Run(header(id)), Event::Trial(trial(0, 0, 7)), Event::End(ending("finished"))];
+        events.iter().for_each(|event| recorder.event(event).unwrap());
+        both.push(events);
+    }
+    assert_eq!(store.load("a").unwrap(), expected(&both[0]));
+    assert_eq!(store.load("b").unwrap(), expected(&both[1]));
+    let taken = recorder.record(&Event::Run(header("a"))).unwrap_err();
+    assert!(matches!(taken, StoreError::IdTaken { .. }), "{taken}");
+}
+
+#[test]
+fn a_deleted_run_is_gone_and_its_number_does_not_come_back() {
+    let (dir, store) = new_store();
+    let mut recorder = store.recorder().unwrap();
+    recorder.event(&Event::Run(header("20261121-203758-4f1a"))).unwrap();
+    for place in 0..500 {
+        recorder.event(&Event::Trial(trial(0, 0, place))).unwrap();
+    }
+    let file = dir.path().join("runs.sqlite");
+    assert_eq!(store.delete("20261121").unwrap(), "20261121-203758-4f1a");
+    assert!(matches!(store.load("last"), Err(StoreError::Unknown { .. })));
+    // Another run begins; the recorder of the first must not write into it.
+    record(&store, &[Event::Run(header("b"))]);
+    for event in [Event::Trial(trial(0, 0, 0)), Event::Pass(pass(0)), Event::End(ending("finished"))] {
+        let error = recorder.record(&event).unwrap_err();
+        assert!(matches!(error, StoreError::Gone { .. }), "{error}");
+    }
+    assert_eq!(store.load("b").unwrap(), expected(&[Event::Run(header("b"))]));
+    drop((recorder, store));
+    let left = std::fs::metadata(file).unwrap().len();
+    assert!(left < 100_000, "{left} bytes after 500 trials were deleted");
+}
