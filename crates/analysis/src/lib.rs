@@ -1,1 +1,8 @@
-//! Placeholder.
+//! Throughline's statistics and findings: pure functions over `model`. Nothing here reads a clock, a file or a socket, and
+//! randomness comes only from a seed that the caller gives.
+//!
+//! Shapes: the coordinator turns tallies into trials ([`trial_value`], [`ledger`], [`trial_verdicts`]), asks the stop rule
+//! after each ([`stats::Sequential`]), makes an outcome of a cell's trials ([`outcome()`]) and findings of a run's outcomes
+//! ([`findings`]). Values carry the unit of the statistic: bit/s, 1/s or ns.
+
+pub mod stats;

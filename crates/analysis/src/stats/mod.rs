@@ -1,0 +1,17 @@
+//! Statistics for measurements that were repeated few times, are stopped when they look sure, and may be correlated.
+
+pub mod batch;
+pub mod interval;
+pub mod planning;
+pub mod random;
+pub mod sequential;
+pub mod summary;
+pub mod variance;
+
+pub use batch::{SeriesEstimate, batch_means, lag1, series_interval};
+pub use interval::{Interval, bootstrap_interval, median_interval, t_interval, t_quantile};
+pub use planning::passes_needed;
+pub use random::SplitMix64;
+pub use sequential::{Decision, Sequential};
+pub use summary::{mad, mean, median, quantile, sample_sd};
+pub use variance::{VarianceSplit, variance_split};

@@ -1,0 +1,258 @@
+//! The contract of the stop rule: the 95 % interval that is finally reported, stopping included, holds the truth in 93 % to
+//! 97 % of runs. Every scenario is 2,000 simulated runs with fixed seeds. docs/manual/statistics.md quotes the table that
+//! `cargo test -p throughline-analysis --test coverage -- --nocapture --test-threads 1` prints.
+
+use analysis::stats::{Decision, Sequential, SplitMix64};
+use model::Stopping;
+
+const RUNS: u64 = 2_000;
+const TRUTH: f64 = 1.0;
+
+/// What a scenario came to.
+struct Coverage {
+    /// Share of runs whose reported interval held the truth.
+    covered: f64,
+    /// Share of runs that reached the target.
+    sure: f64,
+    /// Mean number of values taken.
+    taken: f64,
+    /// Share of runs that stopped at the first look.
+    at_first: f64,
+}
+
+/// Runs the rule as the coordinator does: a value, a decision, until it says stop or `budget` values are taken.
+fn simulate<S: FnMut() -> f64>(
+    rule: &Stopping,
+    seed: u64,
+    budget: impl Fn(&mut SplitMix64) -> usize,
+    source: impl Fn(SplitMix64) -> S,
+) -> Coverage {
+    let sequential = Sequential::new(rule);
+    let (mut covered, mut sure, mut taken, mut at_first) = (0u32, 0u32, 0usize, 0u32);
+    let mut seeds = SplitMix64::new(seed);
+    for _ in 0..RUNS {
+        let budget = budget(&mut seeds);
+        let mut next = source(SplitMix64::new(seeds.next_u64()));
+        let mut values = Vec::new();
+        let interval = loop {
+            if values.len() >= budget {
+                break sequential.final_interval(&values).expect("enough values");
+            }
+            values.push(next());
+            match sequential.decide(&values) {
+                Decision::Continue => {}
+                Decision::Sure(interval) => {
+                    sure += 1;
+                    at_first += u32::from(values.len() == sequential.looks()[0]);
+                    break interval;
+                }
+                Decision::Exhausted(interval) => break interval.expect("enough values"),
+            }
+        };
+        covered += u32::from(interval.contains(TRUTH));
+        taken += values.len();
+    }
+    let share = |count: u32| f64::from(count) / RUNS as f64;
+    Coverage {
+        covered: share(covered),
+        sure: share(sure),
+        taken: taken as f64 / RUNS as f64,
+        at_first: share(at_first),
+    }
+}
+
+/// One line of the table.
+fn print(scenario: &str, noise: f64, coverage: &Coverage) {
+    println!(
+        "| {scenario} | {} % | {:.1} % | {:.0} % | {:.0} |",
+        (noise * 1000.0).round() / 10.0,
+        100.0 * coverage.covered,
+        100.0 * coverage.sure,
+        coverage.taken
+    );
+}
+
+fn contract(scenario: &str, noise: f64, coverage: &Coverage) {
+    print(scenario, noise, coverage);
+    assert!((0.93..=0.97).contains(&coverage.covered), "{scenario} at {noise}: {}", coverage.covered);
+}
+
+fn no_budget(_: &mut SplitMix64) -> usize {
+    usize::MAX
+}
+
+/// A stationary first-order autoregression with mean 0 and variance 1.
+struct Autoregression {
+    phi: f64,
+    state: f64,
+}
+
+impl Autoregression {
+    fn new(phi: f64, random: &mut SplitMix64) -> Self {
+        Self { phi, state: random.normal() }
+    }
+
+    fn next(&mut self, random: &mut SplitMix64) -> f64 {
+        self.state = self.phi * self.state + (1.0 - self.phi * self.phi).sqrt() * random.normal();
+        self.state
+    }
+}
+
+fn independent(noise: f64) -> impl Fn(SplitMix64) -> Box<dyn FnMut() -> f64> {
+    move |mut random| Box::new(move || TRUTH + noise * random.normal())
+}
+
+fn correlated(phi: f64, noise: f64) -> impl Fn(SplitMix64) -> Box<dyn FnMut() -> f64> {
+    move |mut random| {
+        let mut series = Autoregression::new(phi, &mut random);
+        Box::new(move || TRUTH + noise * series.next(&mut random))
+    }
+}
+
+/// A trial's value is the mean of 20 correlated observations on its own connection, plus that connection's own offset; the
+/// two parts have equal variance and together a standard deviation of `noise`.
+fn trials_of_correlated_observations(phi: f64, noise: f64) -> impl Fn(SplitMix64) -> Box<dyn FnMut() -> f64> {
+    const OBSERVATIONS: usize = 20;
+    let variance_of_mean: f64 =
+        (0..OBSERVATIONS).flat_map(|i| (0..OBSERVATIONS).map(move |j| phi.powi(i.abs_diff(j) as i32))).sum::<f64>()
+            / (OBSERVATIONS * OBSERVATIONS) as f64;
+    let part = noise * 0.5f64.sqrt();
+    let within = part / variance_of_mean.sqrt();
+    move |mut random| {
+        Box::new(move || {
+            let connection = part * random.normal();
+            let mut series = Autoregression::new(phi, &mut random);
+            let sum: f64 = (0..OBSERVATIONS).map(|_| series.next(&mut random)).sum();
+            TRUTH + connection + within * sum / OBSERVATIONS as f64
+        })
+    }
+}
+
+/// Trials with a slow wave from pass to pass: a first-order autoregression that carries `share` of the variance.
+fn drifting(phi: f64, share: f64, noise: f64) -> impl Fn(SplitMix64) -> Box<dyn FnMut() -> f64> {
+    move |mut random| {
+        let mut wave = Autoregression::new(phi, &mut random);
+        Box::new(move || {
+            let slow = share.sqrt() * wave.next(&mut random);
+            TRUTH + noise * (slow + (1.0 - share).sqrt() * random.normal())
+        })
+    }
+}
+
+/// Log-normal noise with mean 1: `sigma` is the standard deviation of the logarithm.
+fn skewed(sigma: f64) -> impl Fn(SplitMix64) -> Box<dyn FnMut() -> f64> {
+    move |mut random| Box::new(move || (sigma * random.normal() - sigma * sigma / 2.0).exp())
+}
+
+#[test]
+fn independent_trials() {
+    let rule = Stopping::default();
+    for (i, noise) in
+        [0.002, 0.005, 0.01, 0.015, 0.02, 0.025, 0.03, 0.04, 0.05, 0.06, 0.08, 0.2].into_iter().enumerate()
+    {
+        let coverage = simulate(&rule, 100 + i as u64, no_budget, independent(noise));
+        contract("independent", noise, &coverage);
+        // The intervals must not be wide for nothing: quiet series end at the first look, loud ones never, and those in
+        // between take about as many as a 2 % interval needs: (1.96 * noise / 0.02)^2.
+        match noise {
+            n if n <= 0.01 => assert!(coverage.at_first > 0.95, "{noise}: {}", coverage.at_first),
+            n if n <= 0.05 => {
+                let ideal = (1.96 * noise / 0.02).powi(2);
+                assert!(coverage.sure > 0.95 && coverage.taken < 1.5 * ideal + 6.0, "{noise}: {}", coverage.taken);
+            }
+            n if n >= 0.2 => assert!(coverage.sure == 0.0 && coverage.taken == 64.0),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn trials_that_are_means_of_correlated_observations() {
+    let rule = Stopping::default();
+    for (i, phi) in [0.3, 0.5, 0.8].into_iter().enumerate() {
+        for (j, noise) in [0.005, 0.02, 0.04, 0.08].into_iter().enumerate() {
+            let seed = 200 + 10 * i as u64 + j as u64;
+            let coverage = simulate(&rule, seed, no_budget, trials_of_correlated_observations(phi, noise));
+            contract(&format!("observations AR(1) {phi}, connection effect"), noise, &coverage);
+            assert!(noise > 0.01 || coverage.at_first > 0.95);
+        }
+    }
+}
+
+#[test]
+fn long_autocorrelated_series() {
+    // The raw series itself is judged: from 100 values on, up to 3200.
+    let rule = Stopping { min_trials: 100, max_trials: 3_200, ..Stopping::default() };
+    for (i, phi) in [0.3, 0.5, 0.8].into_iter().enumerate() {
+        for (j, noise) in [0.02, 0.05, 0.1, 0.2, 0.6].into_iter().enumerate() {
+            let coverage = simulate(&rule, 300 + 10 * i as u64 + j as u64, no_budget, correlated(phi, noise));
+            contract(&format!("series AR(1) {phi}, 100 to 3200"), noise, &coverage);
+            match noise {
+                // (1.96 * noise / 0.02)^2 * (1 + phi) / (1 - phi) values would do; looks come at factors of 1.6 from 100 on.
+                n if n <= 0.1 => {
+                    let ideal = (1.96 * n / 0.02).powi(2) * (1.0 + phi) / (1.0 - phi);
+                    assert!(coverage.sure > 0.97 && coverage.taken < 1.7 * ideal + 100.0, "{phi}: {}", coverage.taken);
+                }
+                n if n >= 0.6 => assert!(coverage.sure < 0.05),
+                _ => {}
+            }
+        }
+    }
+}
+
+#[test]
+fn a_mild_wave_from_pass_to_pass() {
+    let rule = Stopping::default();
+    for (j, noise) in [0.005, 0.02, 0.04, 0.08].into_iter().enumerate() {
+        let coverage = simulate(&rule, 400 + j as u64, no_budget, drifting(0.5, 0.05, noise));
+        contract("pass-to-pass AR(1) 0.5, 5 % of variance", noise, &coverage);
+    }
+}
+
+#[test]
+fn a_budget_that_ends_between_looks() {
+    let rule = Stopping::default();
+    for (j, noise) in [0.005, 0.02, 0.04, 0.2].into_iter().enumerate() {
+        let coverage = simulate(&rule, 500 + j as u64, |random| 6 + random.below(58), independent(noise));
+        contract("independent, budget ends anywhere", noise, &coverage);
+    }
+}
+
+#[test]
+fn other_rules_hold_their_own_confidence() {
+    for (confidence, low, high) in [(0.9, 0.88, 0.935), (0.99, 0.983, 0.997)] {
+        for (j, noise) in [0.005, 0.03, 0.05, 0.2].into_iter().enumerate() {
+            let rule = Stopping { confidence, max_trials: 40, target: 0.03, ..Stopping::default() };
+            let coverage = simulate(&rule, 600 + j as u64, no_budget, independent(noise));
+            print(&format!("independent, {} % asked", 100.0 * confidence), noise, &coverage);
+            assert!((low..=high).contains(&coverage.covered), "{confidence} at {noise}: {}", coverage.covered);
+        }
+    }
+}
+
+/// Not part of the contract: what the rule cannot make good. The floors only notice if it gets worse.
+#[test]
+fn limits_that_the_manual_states() {
+    let rule = Stopping::default();
+    for (j, (sigma, floor)) in
+        [(0.02, 0.93), (0.05, 0.93), (0.2, 0.93), (0.5, 0.91), (1.0, 0.82)].into_iter().enumerate()
+    {
+        let coverage = simulate(&rule, 700 + j as u64, no_budget, skewed(sigma));
+        print("log-normal", sigma, &coverage);
+        assert!(coverage.covered >= floor, "log-normal {sigma}: {}", coverage.covered);
+    }
+    for (i, (phi, floors)) in
+        [(0.3, [0.87, 0.87, 0.93]), (0.5, [0.77, 0.82, 0.93]), (0.8, [0.5, 0.65, 0.93])].into_iter().enumerate()
+    {
+        for (j, noise) in [0.005, 0.04, 0.2].into_iter().enumerate() {
+            let coverage = simulate(&rule, 800 + 10 * i as u64 + j as u64, no_budget, correlated(phi, noise));
+            print(&format!("trial values themselves AR(1) {phi}"), noise, &coverage);
+            assert!(coverage.covered >= floors[j], "AR(1) {phi} at {noise}: {}", coverage.covered);
+        }
+    }
+    for (j, noise) in [0.005, 0.04, 0.2].into_iter().enumerate() {
+        let coverage = simulate(&rule, 900 + j as u64, no_budget, drifting(0.8, 0.1, noise));
+        print("pass-to-pass AR(1) 0.8, 10 % of variance", noise, &coverage);
+        assert!(coverage.covered >= 0.86, "{noise}: {}", coverage.covered);
+    }
+}
