@@ -1,0 +1,167 @@
+//! How the two ends agree on the next leg over the data connection itself, so that a curve costs no control round trips.
+//!
+//! The active end says what comes (block, response, quota); the passive end answers when it is ready. On datagram transports
+//! both are repeated until heard.
+
+use std::io;
+
+use crate::EngineError;
+use crate::now_ns;
+use crate::transport::{Channel, Kind, SIGNAL_BYTES, Signal};
+
+/// The active end's word on the next leg.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LegHeader {
+    /// Number of the leg within the trial.
+    pub(crate) leg: u32,
+    /// Bytes of a block or request.
+    pub(crate) block: u64,
+    /// Bytes of a response.
+    pub(crate) reply: u64,
+    /// Payload bytes (streams) or round trips after which it ends; 0 for "until one end says so".
+    pub(crate) quota: u64,
+}
+
+const MAGIC: &[u8; 4] = b"LEG1";
+const OPEN: &[u8; 4] = b"OPEN";
+const LIMIT_NS: u64 = 10_000_000_000;
+const RETRY_NS: u64 = 50_000_000;
+
+impl LegHeader {
+    /// Its 32 bytes on the wire; numbers are big-endian.
+    pub(crate) fn encode(&self) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        bytes[..4].copy_from_slice(MAGIC);
+        bytes[4..8].copy_from_slice(&self.leg.to_be_bytes());
+        bytes[8..16].copy_from_slice(&self.block.to_be_bytes());
+        bytes[16..24].copy_from_slice(&self.reply.to_be_bytes());
+        bytes[24..].copy_from_slice(&self.quota.to_be_bytes());
+        bytes
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; 32] = bytes.try_into().ok()?;
+        let number = |at: usize| bytes[at..at + 8].iter().fold(0u64, |value, byte| value << 8 | u64::from(*byte));
+        (&bytes[..4] == MAGIC).then(|| Self {
+            leg: u32::from_be_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]),
+            block: number(8),
+            reply: number(16),
+            quota: number(24),
+        })
+    }
+}
+
+/// Active end, first half: says what comes.
+pub(crate) fn send_leg<C: Channel>(channel: &mut C, header: &LegHeader) -> Result<(), EngineError> {
+    match C::KIND {
+        Kind::Alone => Ok(()),
+        Kind::Stream => write_all(channel, &header.encode()),
+        Kind::Datagram => write_all(channel, &Signal::Leg(*header).encode()),
+    }
+}
+
+/// Active end, second half: waits until the passive end is ready.
+pub(crate) fn open_leg<C: Channel>(channel: &mut C, header: &LegHeader) -> Result<(), EngineError> {
+    match C::KIND {
+        Kind::Alone => Ok(()),
+        Kind::Stream => {
+            let mut answer = [0; 4];
+            read_all(channel, &mut answer)?;
+            if &answer == OPEN { Ok(()) } else { Err(surprise("answered a leg with something else")) }
+        }
+        Kind::Datagram => {
+            let (deadline, mut retry) = (now_ns() + LIMIT_NS, now_ns() + RETRY_NS);
+            let mut buffer = vec![0; 1 << 16];
+            while now_ns() < deadline {
+                match channel.recv(&mut buffer) {
+                    Ok(count) => {
+                        if Signal::decode(&buffer[..count]) == Some(Signal::LegOpen(header.leg)) {
+                            return Ok(());
+                        }
+                    }
+                    Err(error) if super::not_now(&error) => {}
+                    Err(error) => return Err(EngineError::socket("open a leg with", "the other end", error)),
+                }
+                if now_ns() > retry {
+                    send_leg(channel, header)?;
+                    retry = now_ns() + RETRY_NS;
+                }
+            }
+            Err(surprise("did not open the leg within 10 s"))
+        }
+    }
+}
+
+/// Passive end: waits for the word (`pending` holds one that came early) and answers.
+pub(crate) fn receive_leg<C: Channel>(channel: &mut C, pending: Option<LegHeader>) -> Result<LegHeader, EngineError> {
+    let header = match (C::KIND, pending) {
+        (_, Some(header)) => header,
+        (Kind::Datagram, None) => receive_datagram_leg(channel)?,
+        (_, None) => {
+            let mut bytes = [0; 32];
+            read_all(channel, &mut bytes)?;
+            LegHeader::decode(&bytes).ok_or_else(|| surprise("opened a leg with something else"))?
+        }
+    };
+    match C::KIND {
+        Kind::Datagram => write_all(channel, &Signal::LegOpen(header.leg).encode())?,
+        _ => write_all(channel, OPEN)?,
+    }
+    Ok(header)
+}
+
+fn receive_datagram_leg<C: Channel>(channel: &mut C) -> Result<LegHeader, EngineError> {
+    let deadline = now_ns() + LIMIT_NS;
+    let mut buffer = vec![0; 1 << 16];
+    while now_ns() < deadline {
+        match channel.recv(&mut buffer) {
+            Ok(count) => match Signal::decode(&buffer[..count.min(SIGNAL_BYTES)]) {
+                Some(Signal::Leg(header)) if count == SIGNAL_BYTES => return Ok(header),
+                // The active end did not hear READY.
+                Some(Signal::Proof(..)) => write_all(channel, &Signal::Ready.encode())?,
+                // The sender of the leg before did not hear that it is over.
+                Some(Signal::Finish(_)) if count == SIGNAL_BYTES => write_all(channel, &Signal::Finished.encode())?,
+                _ => {}
+            },
+            Err(error) if super::not_now(&error) => {}
+            Err(error) => return Err(EngineError::socket("wait for a leg from", "the other end", error)),
+        }
+    }
+    Err(surprise("opened no leg within 10 s"))
+}
+
+fn write_all<C: Channel>(channel: &mut C, mut bytes: &[u8]) -> Result<(), EngineError> {
+    let deadline = now_ns() + LIMIT_NS;
+    while !bytes.is_empty() {
+        match channel.send(bytes) {
+            Ok(count) => bytes = &bytes[count..],
+            Err(error) if super::not_now(&error) && now_ns() < deadline => {}
+            Err(error) => return Err(EngineError::socket("agree on a leg with", "the other end", error)),
+        }
+    }
+    Ok(())
+}
+
+fn read_all<C: Channel>(channel: &mut C, into: &mut [u8]) -> Result<(), EngineError> {
+    let deadline = now_ns() + LIMIT_NS;
+    let mut filled = 0;
+    while filled < into.len() {
+        match channel.recv(&mut into[filled..]) {
+            Ok(0) => {
+                return Err(EngineError::socket(
+                    "agree on a leg with",
+                    "the other end",
+                    io::Error::from(io::ErrorKind::UnexpectedEof),
+                ));
+            }
+            Ok(count) => filled += count,
+            Err(error) if super::not_now(&error) && now_ns() < deadline => {}
+            Err(error) => return Err(EngineError::socket("agree on a leg with", "the other end", error)),
+        }
+    }
+    Ok(())
+}
+
+fn surprise(what: &str) -> EngineError {
+    EngineError::Peer { peer: "the other end".into(), what: what.into() }
+}

@@ -1,0 +1,178 @@
+//! What the two ends do with a connection. Each pattern is one file and one line in the registry below.
+//!
+//! A pattern gives each end a [`Machine`]: it does as much work as it can, and says what it waits for when it cannot go on.
+//! The same machine serves a thread that blocks, one that spins and one with an epoll set; it never sleeps itself.
+
+mod crr;
+mod leg;
+mod pingpong;
+mod rr;
+mod sequence;
+mod stream;
+mod transfer;
+
+use std::io;
+
+use model::{Direction, Histogram, Role, Spec};
+
+use crate::EngineError;
+use crate::plan::LegStop;
+use crate::runner::{Counters, Signals};
+use crate::transport::{Capabilities, Channel};
+
+pub(crate) use leg::{LegHeader, open_leg, receive_leg, send_leg};
+
+/// What a pattern says of itself.
+pub struct Pattern {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// One line for the help.
+    pub about: &'static str,
+    /// Refuses specs that it cannot run on a transport with these capabilities.
+    pub check: fn(&Spec, &Capabilities) -> Result<(), EngineError>,
+}
+
+macro_rules! registry {
+    ($($module:ident),* $(,)?) => {
+        /// Every pattern of this build.
+        pub static PATTERNS: &[&Pattern] = &[$(&$module::PATTERN),*];
+
+        /// The machine for one end of one connection in one leg.
+        pub(crate) fn machine<C: Channel>(spec: &Spec, part: &Part) -> Result<Box<dyn Machine<C>>, EngineError> {
+            $(if spec.pattern == $module::PATTERN.name {
+                return Ok($module::machine(spec, part));
+            })*
+            pattern(spec.pattern.as_str()).map(|_| unreachable!("a listed pattern has a machine"))
+        }
+    };
+}
+
+registry!(pingpong, stream, rr, crr, transfer);
+
+/// The pattern called `name`.
+pub fn pattern(name: &str) -> Result<&'static Pattern, EngineError> {
+    PATTERNS.iter().copied().find(|pattern| pattern.name == name).ok_or_else(|| EngineError::Unknown {
+        kind: "pattern",
+        name: name.into(),
+        known: PATTERNS.iter().map(|pattern| pattern.name).collect::<Vec<_>>().join(", "),
+    })
+}
+
+/// Refuses a spec that this build's registries cannot run.
+pub fn check(spec: &Spec) -> Result<(), EngineError> {
+    spec.check()
+        .map_err(|error| EngineError::Unsupported { what: "this measurement".into(), remedy: error.to_string() })?;
+    let transport = crate::transport::transport(spec.transport.as_str())?;
+    let capabilities = transport.capabilities();
+    if spec.block.max(spec.reply_bytes()) > capabilities.max_block {
+        return Err(EngineError::unsupported(
+            format!("a block of {} bytes on {}", spec.block.max(spec.reply_bytes()), spec.transport),
+            format!("its largest message is {} bytes", capabilities.max_block),
+        ));
+    }
+    (pattern(spec.pattern.as_str())?.check)(spec, &capabilities)
+}
+
+/// One end's part in one leg of one connection.
+#[derive(Debug, Clone)]
+pub(crate) struct Part {
+    /// Which end this is.
+    pub(crate) role: Role,
+    /// Which way payload goes on this connection.
+    pub(crate) direction: Direction,
+    /// Bytes of a block or request.
+    pub(crate) block: usize,
+    /// Bytes of a response.
+    pub(crate) reply: usize,
+    /// When the leg ends.
+    pub(crate) stop: LegStop,
+    /// No leg follows on this connection.
+    pub(crate) last: bool,
+    /// Nanoseconds between the starts of two blocks, where the sender is paced.
+    pub(crate) pace_ns: Option<f64>,
+}
+
+impl Part {
+    /// Whether this end begins: sends first, or asks.
+    pub(crate) fn initiates(&self) -> bool {
+        match self.direction {
+            Direction::Send | Direction::Both => self.role == Role::Active,
+            Direction::Reverse => self.role == Role::Passive,
+        }
+    }
+}
+
+/// What a machine's thread lends it for a while.
+pub(crate) struct Env<'a> {
+    /// Bytes to send, at least a block and a response long.
+    pub(crate) tx: &'a mut [u8],
+    /// Room to receive, at least a block and a response long.
+    pub(crate) rx: &'a mut [u8],
+    /// Where round trips are counted.
+    pub(crate) rtt: &'a mut Histogram,
+    /// Where everything else is counted; only this machine writes to it.
+    pub(crate) counters: &'a Counters,
+    /// Whether to stop.
+    pub(crate) signals: &'a Signals,
+}
+
+/// What a machine waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// Nothing: it gave others a chance.
+    Again,
+    /// Its channel, at most until the given time (ns of the monotonic clock; `u64::MAX` for no limit).
+    Wait(Interest, u64),
+    /// A time.
+    Sleep(u64),
+    /// Its leg is over, and the first message of the next one has come with it (datagram transports).
+    Next(LegHeader),
+    /// Its leg is over.
+    Done,
+}
+
+/// Which readiness of a channel a machine waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Interest {
+    Read,
+    Write,
+    Both,
+}
+
+/// One end of a pattern on one connection.
+pub(crate) trait Machine<C: Channel>: Send {
+    /// Works until it must wait, is done, or has done [`QUANTUM`] steps.
+    fn advance(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn>;
+
+    /// Round trips between two clock reads.
+    fn batch(&self) -> u64 {
+        1
+    }
+}
+
+/// Steps after which a machine lets its thread's other flows work; large enough that the virtual call behind it costs
+/// nothing.
+pub(crate) const QUANTUM: u32 = 64;
+
+/// Whether a call that failed should simply be made again later.
+#[inline]
+pub(crate) fn not_now(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
+}
+
+pub(crate) fn needs_streams(spec: &Spec, capabilities: &Capabilities, what: &str) -> Result<(), EngineError> {
+    if capabilities.datagram {
+        return Err(EngineError::unsupported(format!("{what} on {}", spec.transport), "use tcp, unix or shm"));
+    }
+    Ok(())
+}
+
+pub(crate) fn refuse_rate(spec: &Spec) -> Result<(), EngineError> {
+    if spec.rate_bps.is_some() {
+        return Err(EngineError::unsupported(
+            format!("--rate for {}", spec.pattern),
+            "rates are for streams; leave --rate out",
+        ));
+    }
+    Ok(())
+}

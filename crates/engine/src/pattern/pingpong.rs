@@ -1,0 +1,144 @@
+//! A block there and a block back: the round trip, at every size. With `both` the two blocks cross.
+
+use std::io;
+
+use model::{Direction, Spec};
+
+use super::{Env, Interest, Machine, Part, Pattern, QUANTUM, Turn, needs_streams, not_now, refuse_rate, rr};
+use crate::now_ns;
+use crate::plan::LegStop;
+use crate::runner::add;
+use crate::transport::{Channel, Kind};
+
+pub(crate) const PATTERN: Pattern = Pattern {
+    name: "pingpong",
+    about: "a block there and back; with --both the blocks cross",
+    check: |spec, capabilities| {
+        refuse_rate(spec)?;
+        if spec.direction == Direction::Both { needs_streams(spec, capabilities, "--both round trips") } else { Ok(()) }
+    },
+};
+
+pub(crate) fn machine<C: Channel>(spec: &Spec, part: &Part) -> Box<dyn Machine<C>> {
+    if part.direction == Direction::Both && C::KIND == Kind::Stream {
+        Box::new(Crossing::new(part))
+    } else {
+        rr::machine(spec, part)
+    }
+}
+
+/// One end of an exchange in which both ends send a block and receive one at the same time (NetPIPE's -2).
+struct Crossing {
+    block: usize,
+    stop: LegStop,
+    last: bool,
+    measures: bool,
+    sent: usize,
+    received: usize,
+    done: u64,
+    started_ns: u64,
+    closing: bool,
+}
+
+impl Crossing {
+    fn new(part: &Part) -> Self {
+        Self {
+            block: part.block,
+            stop: part.stop,
+            last: part.last,
+            measures: part.initiates(),
+            sent: 0,
+            received: 0,
+            done: 0,
+            started_ns: 0,
+            closing: false,
+        }
+    }
+
+    fn over(&self, env: &Env<'_>) -> bool {
+        match self.stop {
+            LegStop::Transactions(count) => self.done >= count,
+            // Only one end may stop the exchange, or the other waits for a block that never comes.
+            LegStop::Clock | LegStop::Bytes(_) => self.measures && env.signals.stopping(),
+        }
+    }
+
+    fn close<C: Channel>(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
+        if !self.last {
+            return Ok(Turn::Done);
+        }
+        if !self.closing {
+            self.closing = true;
+            channel.finish_sending()?;
+        }
+        match channel.recv(env.rx) {
+            Ok(0) => Ok(Turn::Done),
+            Ok(count) => {
+                env.counters.received(count);
+                Ok(Turn::Again)
+            }
+            Err(error) if not_now(&error) => Ok(Turn::Wait(Interest::Read, u64::MAX)),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl<C: Channel> Machine<C> for Crossing {
+    fn advance(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
+        for _ in 0..QUANTUM {
+            if self.sent == 0 && self.received == 0 {
+                if self.closing || self.over(env) {
+                    return self.close(channel, env);
+                }
+                if self.started_ns == 0 {
+                    self.started_ns = now_ns();
+                    env.counters.start_sending(self.started_ns);
+                }
+            }
+            let (mut full, mut empty) = (self.sent == self.block, self.received == self.block);
+            if !full {
+                match channel.send(&env.tx[self.sent..self.block]) {
+                    Ok(count) => {
+                        self.sent += count;
+                        env.counters.sent(count);
+                    }
+                    Err(error) if not_now(&error) => full = true,
+                    Err(error) => return Err(error),
+                }
+            }
+            if !empty {
+                match channel.recv(&mut env.rx[self.received..self.block]) {
+                    // The other end stopped between two exchanges; what was sent of the next one is in the ledger.
+                    Ok(0) if self.received == 0 => {
+                        self.closing = true;
+                        channel.finish_sending()?;
+                        return Ok(Turn::Done);
+                    }
+                    Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                    Ok(count) => {
+                        self.received += count;
+                        env.counters.received(count);
+                    }
+                    Err(error) if not_now(&error) => empty = true,
+                    Err(error) => return Err(error),
+                }
+            }
+            if self.sent == self.block && self.received == self.block {
+                let now = now_ns();
+                if self.measures {
+                    env.rtt.record(now - self.started_ns);
+                }
+                add(&env.counters.transactions, 1);
+                add(&env.counters.blocks_sent, 1);
+                env.counters.stop_sending(now);
+                env.counters.arrived(now);
+                (self.sent, self.received, self.started_ns) = (0, 0, now);
+                self.done += 1;
+            } else if full && empty {
+                let interest = if self.sent < self.block { Interest::Both } else { Interest::Read };
+                return Ok(Turn::Wait(if self.received == self.block { Interest::Write } else { interest }, u64::MAX));
+            }
+        }
+        Ok(Turn::Again)
+    }
+}

@@ -1,0 +1,435 @@
+//! Request and response over one connection: one end asks and times, the other answers.
+
+use std::io;
+
+use model::Spec;
+
+use super::{Env, Interest, Machine, Part, Pattern, QUANTUM, Turn, not_now, refuse_rate};
+use crate::now_ns;
+use crate::plan::LegStop;
+use crate::runner::{add, clock_cost_ns};
+use crate::transport::{Channel, Kind, SIGNAL_BYTES, Signal};
+
+pub(crate) const PATTERN: Pattern =
+    Pattern { name: "rr", about: "request and response over one connection", check: |spec, _| refuse_rate(spec) };
+
+pub(crate) fn machine<C: Channel>(_: &Spec, part: &Part) -> Box<dyn Machine<C>> {
+    let asks = part.initiates();
+    match C::KIND {
+        Kind::Datagram if asks => Box::new(DatagramAsker::new(part)),
+        Kind::Datagram => Box::new(DatagramAnswerer { reply: part.reply, pending: None }),
+        _ if asks => Box::new(Asker::new(part)),
+        _ => Box::new(Answerer {
+            request: part.block,
+            reply: part.reply,
+            stop: part.stop,
+            last: part.last,
+            received: 0,
+            sent: 0,
+            done: 0,
+        }),
+    }
+}
+
+/// A single round trip shorter than this many clock reads is not timed alone (2 % of it would be the clock's).
+const CLOCK_READS: f64 = 50.0;
+/// Round trips over which an asker judges whether to batch. Each is timed alone.
+const TRIAL_RUN: u64 = 64;
+
+/// When to read the clock, and what to record.
+struct Stopwatch {
+    batch: u64,
+    in_batch: u64,
+    started_ns: u64,
+    /// When the trial run began; `None` once it is over.
+    trial_ns: Option<u64>,
+}
+
+impl Stopwatch {
+    fn new() -> Self {
+        Self { batch: 1, in_batch: 0, started_ns: 0, trial_ns: Some(0) }
+    }
+
+    fn start(&mut self, now_ns: u64) {
+        self.started_ns = now_ns;
+        self.trial_ns = self.trial_ns.map(|_| now_ns);
+    }
+
+    /// A round trip ended, the `done`th.
+    #[inline]
+    fn lap(&mut self, env: &mut Env<'_>, done: u64) {
+        self.in_batch += 1;
+        if self.in_batch < self.batch {
+            return;
+        }
+        let now = now_ns();
+        let mean = (now - self.started_ns) as f64 / self.in_batch as f64;
+        // A round trip of the trial run that is too short to be timed alone is left out; a batch will tell.
+        if self.trial_ns.is_none() || mean >= CLOCK_READS * clock_cost_ns() {
+            env.rtt.record_n(mean.round() as u64, self.in_batch);
+        }
+        if let Some(begun) = self.trial_ns
+            && done >= TRIAL_RUN
+        {
+            let mean = (now - begun) as f64 / done as f64;
+            self.batch = (CLOCK_READS * clock_cost_ns() / mean.max(0.1)).ceil().clamp(1.0, 1e6) as u64;
+            self.trial_ns = None;
+        }
+        self.started_ns = now;
+        self.in_batch = 0;
+    }
+}
+
+/// Asks over a stream.
+struct Asker {
+    request: usize,
+    reply: usize,
+    stop: LegStop,
+    last: bool,
+    sent: usize,
+    received: usize,
+    done: u64,
+    watch: Stopwatch,
+    closing: bool,
+}
+
+impl Asker {
+    fn new(part: &Part) -> Self {
+        Self {
+            request: part.block,
+            reply: part.reply,
+            stop: part.stop,
+            last: part.last,
+            sent: 0,
+            received: 0,
+            done: 0,
+            watch: Stopwatch::new(),
+            closing: false,
+        }
+    }
+
+    #[inline]
+    fn over(&self, env: &Env<'_>) -> bool {
+        match self.stop {
+            LegStop::Transactions(count) => self.done >= count,
+            LegStop::Clock | LegStop::Bytes(_) => env.signals.stopping(),
+        }
+    }
+
+    fn close<C: Channel>(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
+        if !self.closing {
+            self.closing = true;
+            env.counters.stop_sending(now_ns());
+            env.counters.arrived(now_ns());
+        }
+        if self.last && C::KIND == Kind::Stream {
+            channel.finish_sending()?;
+        }
+        Ok(Turn::Done)
+    }
+}
+
+impl<C: Channel> Machine<C> for Asker {
+    fn advance(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
+        for _ in 0..QUANTUM {
+            if self.sent == 0 {
+                if self.over(env) {
+                    return self.close(channel, env);
+                }
+                if self.watch.started_ns == 0 {
+                    self.watch.start(now_ns());
+                    env.counters.start_sending(self.watch.started_ns);
+                }
+            }
+            if self.sent < self.request {
+                match channel.send(&env.tx[self.sent..self.request]) {
+                    Ok(count) => {
+                        self.sent += count;
+                        env.counters.sent(count);
+                    }
+                    Err(error) if not_now(&error) => return Ok(Turn::Wait(Interest::Write, u64::MAX)),
+                    Err(error) => return Err(error),
+                }
+                if self.sent < self.request {
+                    continue;
+                }
+            }
+            match channel.recv(&mut env.rx[self.received..self.reply]) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(count) => {
+                    self.received += count;
+                    env.counters.received(count);
+                }
+                Err(error) if not_now(&error) => return Ok(Turn::Wait(Interest::Read, u64::MAX)),
+                Err(error) => return Err(error),
+            }
+            if self.received == self.reply {
+                self.done += 1;
+                self.watch.lap(env, self.done);
+                add(&env.counters.transactions, 1);
+                add(&env.counters.blocks_sent, 1);
+                (self.sent, self.received) = (0, 0);
+            }
+        }
+        Ok(Turn::Again)
+    }
+
+    fn batch(&self) -> u64 {
+        self.watch.batch
+    }
+}
+
+/// Answers over a stream.
+struct Answerer {
+    request: usize,
+    reply: usize,
+    stop: LegStop,
+    last: bool,
+    received: usize,
+    sent: usize,
+    done: u64,
+}
+
+impl<C: Channel> Machine<C> for Answerer {
+    fn advance(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
+        for _ in 0..QUANTUM {
+            if self.received < self.request {
+                let quota_met = matches!(self.stop, LegStop::Transactions(count) if self.done >= count);
+                if quota_met && !self.last {
+                    return Ok(Turn::Done);
+                }
+                match channel.recv(&mut env.rx[self.received..self.request]) {
+                    Ok(0) if self.received == 0 => return Ok(Turn::Done),
+                    Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                    Ok(count) => {
+                        self.received += count;
+                        env.counters.received(count);
+                    }
+                    Err(error) if not_now(&error) => return Ok(Turn::Wait(Interest::Read, u64::MAX)),
+                    Err(error) => return Err(error),
+                }
+                if self.received < self.request {
+                    continue;
+                }
+            }
+            match channel.send(&env.tx[self.sent..self.reply]) {
+                Ok(count) => {
+                    self.sent += count;
+                    env.counters.sent(count);
+                }
+                Err(error) if not_now(&error) => return Ok(Turn::Wait(Interest::Write, u64::MAX)),
+                Err(error) => return Err(error),
+            }
+            if self.sent == self.reply {
+                add(&env.counters.blocks_sent, 1);
+                self.done += 1;
+                (self.sent, self.received) = (0, 0);
+            }
+        }
+        Ok(Turn::Again)
+    }
+}
+
+/// Bytes of a datagram's number that fit into `room`.
+#[inline]
+fn put_number(bytes: &mut [u8], number: u64) {
+    let width = bytes.len().min(8);
+    bytes[..width].copy_from_slice(&number.to_le_bytes()[..width]);
+}
+
+/// How long an asker waits for a reply before it counts it as lost: far above any round trip seen, and never under 200 ms.
+const REPLY_FLOOR_NS: u64 = 200_000_000;
+const FIRST_REPLY_NS: u64 = 1_000_000_000;
+/// Pauses between two attempts to say that it is over, and how many.
+const FINISH_RETRY_NS: u64 = 20_000_000;
+const FINISH_TRIES: u32 = 50;
+
+/// Asks over datagrams; a reply that does not come is counted and the next request sent.
+struct DatagramAsker {
+    request: usize,
+    reply: usize,
+    stop: LegStop,
+    last: bool,
+    number: u64,
+    done: u64,
+    asked_ns: u64,
+    waiting: bool,
+    longest_ns: u64,
+    finish_tries: u32,
+    finish_ns: u64,
+}
+
+impl DatagramAsker {
+    fn new(part: &Part) -> Self {
+        Self {
+            request: part.block,
+            reply: part.reply,
+            stop: part.stop,
+            last: part.last,
+            number: 0,
+            done: 0,
+            asked_ns: 0,
+            waiting: false,
+            longest_ns: 0,
+            finish_tries: 0,
+            finish_ns: 0,
+        }
+    }
+
+    fn over(&self, env: &Env<'_>) -> bool {
+        match self.stop {
+            // Lost round trips count towards the end, or a dead path would never end.
+            LegStop::Transactions(count) => self.number >= count,
+            LegStop::Clock | LegStop::Bytes(_) => env.signals.stopping(),
+        }
+    }
+
+    fn patience_ns(&self) -> u64 {
+        if self.longest_ns == 0 { FIRST_REPLY_NS } else { (self.longest_ns * 4).max(REPLY_FLOOR_NS) }
+    }
+
+    /// Whether `bytes` answers the request that is out: an older answer that comes late does not.
+    fn answers(&self, bytes: &[u8]) -> bool {
+        let width = self.request.min(self.reply).min(8);
+        bytes.len() == self.reply && bytes[..width] == self.number.to_le_bytes()[..width]
+    }
+
+    fn finish<C: Channel>(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
+        if self.finish_tries == 0 {
+            env.counters.stop_sending(now_ns());
+            env.counters.arrived(now_ns());
+        }
+        if !self.last || self.finish_tries > FINISH_TRIES {
+            return Ok(Turn::Done);
+        }
+        let now = now_ns();
+        if now >= self.finish_ns {
+            self.finish_tries += 1;
+            self.finish_ns = now + FINISH_RETRY_NS;
+            let _ = channel.send(&Signal::Finish(self.number).encode());
+        }
+        match channel.recv(env.rx) {
+            Ok(count) if Signal::decode(&env.rx[..count]) == Some(Signal::Finished) => Ok(Turn::Done),
+            Ok(_) => Ok(Turn::Again),
+            Err(error) if not_now(&error) => Ok(Turn::Wait(Interest::Read, self.finish_ns)),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl<C: Channel> Machine<C> for DatagramAsker {
+    fn advance(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
+        for _ in 0..QUANTUM {
+            if !self.waiting {
+                if self.finish_tries > 0 || self.over(env) {
+                    return self.finish(channel, env);
+                }
+                put_number(&mut env.tx[..self.request], self.number);
+                self.asked_ns = now_ns();
+                if self.number == 0 {
+                    env.counters.start_sending(self.asked_ns);
+                }
+                match channel.send(&env.tx[..self.request]) {
+                    Ok(count) => env.counters.sent(count),
+                    Err(error) if not_now(&error) => {
+                        return Ok(Turn::Wait(Interest::Write, self.asked_ns + FINISH_RETRY_NS));
+                    }
+                    Err(error) => return Err(error),
+                }
+                add(&env.counters.blocks_sent, 1);
+                add(&env.counters.datagrams_sent, 1);
+                self.waiting = true;
+            }
+            match channel.recv(env.rx) {
+                Ok(count) if self.answers(&env.rx[..count]) => {
+                    let elapsed = now_ns() - self.asked_ns;
+                    env.rtt.record(elapsed);
+                    self.longest_ns = self.longest_ns.max(elapsed);
+                    env.counters.received(count);
+                    add(&env.counters.datagrams_received, 1);
+                    add(&env.counters.transactions, 1);
+                    self.done += 1;
+                    self.number += 1;
+                    self.waiting = false;
+                }
+                // A late answer, or the other end repeating that the leg is open.
+                Ok(_) => {}
+                Err(error) if not_now(&error) => {
+                    let limit = self.asked_ns + self.patience_ns();
+                    if now_ns() < limit {
+                        return Ok(Turn::Wait(Interest::Read, limit));
+                    }
+                    add(&env.counters.replies_lost, 1);
+                    self.number += 1;
+                    self.waiting = false;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Turn::Again)
+    }
+}
+
+/// Answers datagrams until told that it is over.
+struct DatagramAnswerer {
+    reply: usize,
+    /// Length of an answer that the socket did not take yet.
+    pending: Option<usize>,
+}
+
+impl<C: Channel> Machine<C> for DatagramAnswerer {
+    fn advance(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
+        for _ in 0..QUANTUM {
+            if self.pending.is_none() {
+                let count = match channel.recv(env.rx) {
+                    Ok(count) => count,
+                    Err(error) if not_now(&error) => return Ok(Turn::Wait(Interest::Read, u64::MAX)),
+                    Err(error) => return Err(error),
+                };
+                if count == SIGNAL_BYTES
+                    && let Some(signal) = Signal::decode(&env.rx[..count])
+                {
+                    match answer_signal(channel, signal) {
+                        Some(turn) => return Ok(turn),
+                        None => continue,
+                    }
+                }
+                env.counters.received(count);
+                add(&env.counters.datagrams_received, 1);
+                let width = count.min(self.reply).min(8);
+                env.tx[..width].copy_from_slice(&env.rx[..width]);
+                self.pending = Some(self.reply);
+            }
+            match channel.send(&env.tx[..self.reply]) {
+                Ok(count) => {
+                    env.counters.sent(count);
+                    add(&env.counters.datagrams_sent, 1);
+                    add(&env.counters.blocks_sent, 1);
+                    self.pending = None;
+                }
+                Err(error) if not_now(&error) => return Ok(Turn::Wait(Interest::Write, u64::MAX)),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Turn::Again)
+    }
+}
+
+/// What a passive datagram end does with a signal between payload; `Some` ends its leg.
+pub(super) fn answer_signal<C: Channel>(channel: &mut C, signal: Signal) -> Option<Turn> {
+    match signal {
+        Signal::Finish(_) => {
+            // Three copies, for nobody is left to repeat it once this end has gone.
+            for _ in 0..3 {
+                let _ = channel.send(&Signal::Finished.encode());
+            }
+            Some(Turn::Done)
+        }
+        Signal::Leg(header) => Some(Turn::Next(header)),
+        Signal::Proof(..) => {
+            let _ = channel.send(&Signal::Ready.encode());
+            None
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,101 @@
+//! Which datagrams have come: distinct, again, or late.
+
+/// Remembers the last 65,536 sequence numbers, so that a duplicate is not taken for a new datagram.
+pub(crate) struct Sequence {
+    /// One past the highest number seen.
+    next: u64,
+    /// Bit `n % WINDOW` is set when number `n` of the window has come.
+    seen: Vec<u64>,
+}
+
+/// What a number was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// Higher than all before.
+    New,
+    /// Lower than one before, and not seen yet (or too old to tell).
+    Late,
+    /// Seen before.
+    Duplicate,
+}
+
+const WINDOW: u64 = 1 << 16;
+
+impl Sequence {
+    pub(crate) fn new() -> Self {
+        Self { next: 0, seen: vec![0; (WINDOW / 64) as usize] }
+    }
+
+    /// Judges `number` and remembers it.
+    #[inline]
+    pub(crate) fn arrive(&mut self, number: u64) -> Arrival {
+        if number >= self.next {
+            // Forget what falls out of the window; after a gap as long as the window that is everything.
+            if number - self.next >= WINDOW {
+                self.seen.fill(0);
+            } else {
+                for skipped in self.next..number {
+                    self.clear(skipped);
+                }
+            }
+            self.next = number + 1;
+            self.set(number);
+            return Arrival::New;
+        }
+        if self.next - number > WINDOW {
+            return Arrival::Late;
+        }
+        if self.is_set(number) {
+            return Arrival::Duplicate;
+        }
+        self.set(number);
+        Arrival::Late
+    }
+
+    fn slot(number: u64) -> (usize, u64) {
+        let at = number % WINDOW;
+        ((at / 64) as usize, 1 << (at % 64))
+    }
+
+    fn set(&mut self, number: u64) {
+        let (word, bit) = Self::slot(number);
+        self.seen[word] |= bit;
+    }
+
+    fn clear(&mut self, number: u64) {
+        let (word, bit) = Self::slot(number);
+        self.seen[word] &= !bit;
+    }
+
+    fn is_set(&self, number: u64) -> bool {
+        let (word, bit) = Self::slot(number);
+        self.seen[word] & bit != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashSet;
+
+    proptest! {
+        #[test]
+        fn distinct_numbers_are_counted_once(numbers in prop::collection::vec(0u64..2_000, 0..4_000)) {
+            let mut sequence = Sequence::new();
+            let distinct = numbers.iter().filter(|number| sequence.arrive(**number) != Arrival::Duplicate).count();
+            prop_assert_eq!(distinct, numbers.iter().collect::<HashSet<_>>().len());
+        }
+
+        #[test]
+        fn jumps_of_any_size_are_survived(jumps in prop::collection::vec(0u64..200_000, 1..60)) {
+            let mut sequence = Sequence::new();
+            let mut number = 0;
+            for jump in jumps {
+                number += jump + 1;
+                prop_assert_eq!(sequence.arrive(number), Arrival::New);
+                prop_assert_eq!(sequence.arrive(number), Arrival::Duplicate);
+            }
+        }
+    }
+}

@@ -1,0 +1,421 @@
+//! Blocks one way, as fast as the path or the asked rate lets them.
+
+use std::io;
+
+use model::{Direction, Spec};
+
+use super::sequence::{Arrival, Sequence};
+use super::{Env, Interest, Machine, Part, Pattern, QUANTUM, Turn, not_now, rr};
+use crate::EngineError;
+use crate::now_ns;
+use crate::plan::LegStop;
+use crate::runner::{Counters, add};
+use crate::transport::{Capabilities, Channel, Kind, SIGNAL_BYTES, Signal};
+
+pub(crate) const PATTERN: Pattern = Pattern {
+    name: "stream",
+    about: "blocks one way (or both at once over two connections a flow) until a time, a count or a number of bytes",
+    check,
+};
+
+pub(super) fn check(spec: &Spec, capabilities: &Capabilities) -> Result<(), EngineError> {
+    if spec.block < capabilities.min_stream_block {
+        return Err(EngineError::unsupported(
+            format!("a stream of {}-byte blocks on {}", spec.block, spec.transport),
+            format!("its datagrams carry a number of 8 bytes: use --block {} or more", capabilities.min_stream_block),
+        ));
+    }
+    if capabilities.single_ended && spec.direction != Direction::Send {
+        return Err(EngineError::unsupported(
+            format!("a direction for {}", spec.transport),
+            "it has one end; leave --reverse and --both out",
+        ));
+    }
+    Ok(())
+}
+
+pub(crate) fn machine<C: Channel>(_: &Spec, part: &Part) -> Box<dyn Machine<C>> {
+    let sends = part.initiates();
+    match C::KIND {
+        Kind::Datagram if sends => Box::new(DatagramSender::new(part)),
+        Kind::Datagram => Box::new(DatagramReceiver::new()),
+        _ if sends => Box::new(Sender::new(part)),
+        _ => Box::new(Receiver { block: part.block, stop: part.stop, last: part.last, received: 0, unclocked: 0 }),
+    }
+}
+
+/// Spaces blocks evenly; after a delay it catches up at most [`BURST_NS`] worth of blocks.
+struct Pacer {
+    gap_ns: Option<f64>,
+    next_ns: f64,
+}
+
+/// A thread that sleeps to the next block wakes up some 60 us late; without a little catching up the rate would fall short.
+const BURST_NS: f64 = 1_000_000.0;
+
+impl Pacer {
+    fn new(gap_ns: Option<f64>) -> Self {
+        Self { gap_ns, next_ns: f64::NAN }
+    }
+
+    /// When to send the next block, if not now.
+    #[inline]
+    fn hold(&mut self) -> Option<u64> {
+        self.gap_ns?;
+        let now = now_ns() as f64;
+        // The first block goes out at once and starts the clock.
+        self.next_ns = if self.next_ns.is_nan() { now } else { self.next_ns.max(now - BURST_NS) };
+        (self.next_ns > now).then_some(self.next_ns as u64)
+    }
+
+    /// A block of `share` of the nominal size went out.
+    #[inline]
+    fn sent(&mut self, share: f64) {
+        if let Some(gap) = self.gap_ns {
+            self.next_ns += gap * share;
+        }
+    }
+}
+
+/// Sends over a stream.
+struct Sender {
+    block: usize,
+    stop: LegStop,
+    last: bool,
+    left: Option<u64>,
+    offset: usize,
+    started: bool,
+    closing: bool,
+    pacer: Pacer,
+}
+
+impl Sender {
+    fn new(part: &Part) -> Self {
+        let left = match part.stop {
+            LegStop::Bytes(bytes) => Some(bytes),
+            LegStop::Transactions(count) => Some(count * part.block as u64),
+            LegStop::Clock => None,
+        };
+        Self {
+            block: part.block,
+            stop: part.stop,
+            last: part.last,
+            left,
+            offset: 0,
+            started: false,
+            closing: false,
+            pacer: Pacer::new(part.pace_ns),
+        }
+    }
+
+    #[inline]
+    fn over(&self, env: &Env<'_>) -> bool {
+        match self.stop {
+            LegStop::Clock => env.signals.stopping(),
+            _ => self.left == Some(0),
+        }
+    }
+
+    /// Half-closes and waits until the receiver has taken everything and closes too: the drain.
+    fn close<C: Channel>(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
+        if !self.closing {
+            self.closing = true;
+            env.counters.stop_sending(now_ns());
+            if self.last && C::KIND == Kind::Stream {
+                channel.finish_sending()?;
+            }
+        }
+        if !self.last || C::KIND == Kind::Alone {
+            return Ok(Turn::Done);
+        }
+        match channel.recv(env.rx) {
+            Ok(0) => Ok(Turn::Done),
+            Ok(_) => Ok(Turn::Again),
+            Err(error) if not_now(&error) => Ok(Turn::Wait(Interest::Read, u64::MAX)),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl<C: Channel> Machine<C> for Sender {
+    fn advance(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
+        for _ in 0..QUANTUM {
+            if self.closing || self.over(env) {
+                return self.close(channel, env);
+            }
+            if !self.started {
+                self.started = true;
+                env.counters.start_sending(now_ns());
+            }
+            if self.offset == 0
+                && let Some(until) = self.pacer.hold()
+            {
+                return Ok(Turn::Sleep(until));
+            }
+            let room = self.block - self.offset;
+            let want = self.left.map_or(room, |left| room.min(usize::try_from(left).unwrap_or(usize::MAX)));
+            match channel.send(&env.tx[self.offset..self.offset + want]) {
+                Ok(count) => {
+                    env.counters.sent(count);
+                    self.offset += count;
+                    self.left = self.left.map(|left| left - count as u64);
+                    if self.offset == self.block {
+                        self.offset = 0;
+                        add(&env.counters.blocks_sent, 1);
+                        self.pacer.sent(1.0);
+                    }
+                }
+                Err(error) if not_now(&error) => return Ok(Turn::Wait(Interest::Write, u64::MAX)),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Turn::Again)
+    }
+}
+
+/// Receives over a stream.
+struct Receiver {
+    block: usize,
+    stop: LegStop,
+    last: bool,
+    received: u64,
+    unclocked: u32,
+}
+
+/// Reads at least this long are timed one by one; a clock read is then well under a percent of them.
+const CLOCKED_READ: usize = 4096;
+/// Short reads are timed each so many.
+const UNCLOCKED_READS: u32 = 64;
+
+impl Receiver {
+    #[inline]
+    fn clock(&mut self, count: usize, counters: &Counters) {
+        self.unclocked += 1;
+        if count >= CLOCKED_READ || self.unclocked >= UNCLOCKED_READS || self.received == 0 {
+            counters.arrived(now_ns());
+            self.unclocked = 0;
+        }
+    }
+
+    /// Bytes of this leg that are still to come, where that is known.
+    fn left(&self) -> Option<u64> {
+        match self.stop {
+            LegStop::Bytes(bytes) => Some(bytes - self.received.min(bytes)),
+            LegStop::Transactions(count) => Some((count * self.block as u64).saturating_sub(self.received)),
+            LegStop::Clock => None,
+        }
+    }
+}
+
+impl<C: Channel> Machine<C> for Receiver {
+    fn advance(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
+        for _ in 0..QUANTUM {
+            let left = self.left();
+            if left == Some(0) && !self.last {
+                env.counters.arrived(now_ns());
+                return Ok(Turn::Done);
+            }
+            // In the last leg a byte too many must be seen, so the read is not cut to what is left.
+            let room = match left {
+                Some(left) if !self.last => self.block.min(usize::try_from(left).unwrap_or(usize::MAX)),
+                _ => self.block,
+            };
+            match channel.recv(&mut env.rx[..room]) {
+                Ok(0) => {
+                    if self.unclocked > 0 {
+                        env.counters.arrived(now_ns());
+                    }
+                    // Tells the sender that everything was taken.
+                    channel.finish_sending()?;
+                    return Ok(Turn::Done);
+                }
+                Ok(count) => {
+                    env.counters.received(count);
+                    self.clock(count, env.counters);
+                    self.received += count as u64;
+                }
+                Err(error) if not_now(&error) => return Ok(Turn::Wait(Interest::Read, u64::MAX)),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Turn::Again)
+    }
+}
+
+/// Pauses between two attempts to say that it is over, and how many: 3 s in all.
+const FINISH_RETRY_NS: u64 = 20_000_000;
+const FINISH_TRIES: u32 = 150;
+
+/// Sends numbered datagrams.
+struct DatagramSender {
+    block: usize,
+    stop: LegStop,
+    left: Option<u64>,
+    number: u64,
+    tries: u32,
+    retry_ns: u64,
+    pacer: Pacer,
+}
+
+impl DatagramSender {
+    fn new(part: &Part) -> Self {
+        let left = match part.stop {
+            LegStop::Bytes(bytes) => Some(bytes),
+            LegStop::Transactions(count) => Some(count * part.block as u64),
+            LegStop::Clock => None,
+        };
+        Self {
+            block: part.block,
+            stop: part.stop,
+            left,
+            number: 0,
+            tries: 0,
+            retry_ns: 0,
+            pacer: Pacer::new(part.pace_ns),
+        }
+    }
+
+    #[inline]
+    fn over(&self, env: &Env<'_>) -> bool {
+        match self.stop {
+            LegStop::Clock => env.signals.stopping(),
+            _ => self.left == Some(0),
+        }
+    }
+
+    fn finish<C: Channel>(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
+        if self.tries == 0 {
+            env.counters.stop_sending(now_ns());
+        }
+        if self.tries > FINISH_TRIES {
+            return Ok(Turn::Done);
+        }
+        let now = now_ns();
+        if now >= self.retry_ns {
+            self.tries += 1;
+            self.retry_ns = now + FINISH_RETRY_NS;
+            let _ = channel.send(&Signal::Finish(self.number).encode());
+        }
+        match channel.recv(env.rx) {
+            Ok(count) if Signal::decode(&env.rx[..count]) == Some(Signal::Finished) => Ok(Turn::Done),
+            Ok(_) => Ok(Turn::Again),
+            Err(error) if not_now(&error) => Ok(Turn::Wait(Interest::Read, self.retry_ns)),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl<C: Channel> Machine<C> for DatagramSender {
+    fn advance(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
+        for _ in 0..QUANTUM {
+            if self.tries > 0 || self.over(env) {
+                return self.finish(channel, env);
+            }
+            if self.number == 0 {
+                env.counters.start_sending(now_ns());
+            }
+            if let Some(until) = self.pacer.hold() {
+                return Ok(Turn::Sleep(until));
+            }
+            let size = self.left.map_or(self.block, |left| self.block.min(usize::try_from(left).unwrap_or(usize::MAX)));
+            // A last datagram too short for its number is padded to it; the bytes beyond the quota are not payload.
+            let wire = size.max(8);
+            env.tx[..8].copy_from_slice(&self.number.to_le_bytes());
+            match channel.send(&env.tx[..wire]) {
+                Ok(_) => {
+                    env.counters.sent(size);
+                    add(&env.counters.datagrams_sent, 1);
+                    add(&env.counters.blocks_sent, u64::from(size == self.block));
+                    self.number += 1;
+                    self.left = self.left.map(|left| left - size as u64);
+                    self.pacer.sent(size as f64 / self.block as f64);
+                }
+                Err(error) if not_now(&error) => return Ok(Turn::Wait(Interest::Write, now_ns() + FINISH_RETRY_NS)),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Turn::Again)
+    }
+}
+
+/// Receives numbered datagrams and keeps account of them.
+struct DatagramReceiver {
+    sequence: Sequence,
+    distinct: u64,
+    unclocked: u32,
+    /// The sender's count and the time until which stragglers are waited for.
+    finishing: Option<(u64, u64)>,
+}
+
+/// How long after the sender's last word stragglers may come.
+const STRAGGLERS_NS: u64 = 50_000_000;
+
+impl DatagramReceiver {
+    fn new() -> Self {
+        Self { sequence: Sequence::new(), distinct: 0, unclocked: 0, finishing: None }
+    }
+
+    fn take(&mut self, bytes: &[u8], counters: &Counters) {
+        let Some(number) = bytes.first_chunk::<8>().map(|bytes| u64::from_le_bytes(*bytes)) else { return };
+        self.unclocked += 1;
+        if bytes.len() >= 1024 || self.unclocked >= UNCLOCKED_READS || self.distinct == 0 {
+            counters.arrived(now_ns());
+            self.unclocked = 0;
+        }
+        match self.sequence.arrive(number) {
+            Arrival::Duplicate => {
+                add(&counters.duplicates, 1);
+                return;
+            }
+            Arrival::Late => add(&counters.reordered, 1),
+            Arrival::New => {}
+        }
+        self.distinct += 1;
+        add(&counters.datagrams_received, 1);
+        counters.received(bytes.len());
+    }
+
+    /// All that was sent has come, or has had its time.
+    fn settled(&self) -> bool {
+        self.finishing.is_some_and(|(sent, until)| self.distinct >= sent || now_ns() >= until)
+    }
+}
+
+impl<C: Channel> Machine<C> for DatagramReceiver {
+    fn advance(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
+        for _ in 0..QUANTUM {
+            if self.settled() {
+                return Ok(rr::answer_signal(channel, Signal::Finish(0)).unwrap_or(Turn::Done));
+            }
+            let count = match channel.recv(env.rx) {
+                Ok(count) => count,
+                Err(error) if not_now(&error) => {
+                    let until = self.finishing.map_or(u64::MAX, |(_, until)| until);
+                    return Ok(Turn::Wait(Interest::Read, until));
+                }
+                Err(error) => return Err(error),
+            };
+            if count == SIGNAL_BYTES
+                && let Some(signal) = Signal::decode(&env.rx[..count])
+            {
+                match signal {
+                    Signal::Finish(sent) => {
+                        if self.unclocked > 0 {
+                            env.counters.arrived(now_ns());
+                            self.unclocked = 0;
+                        }
+                        self.finishing.get_or_insert((sent, now_ns() + STRAGGLERS_NS));
+                    }
+                    other => {
+                        if let Some(turn) = rr::answer_signal(channel, other) {
+                            return Ok(turn);
+                        }
+                    }
+                }
+                continue;
+            }
+            self.take(&env.rx[..count], env.counters);
+        }
+        Ok(Turn::Again)
+    }
+}

@@ -1,0 +1,25 @@
+//! Exactly so many blocks of so many bytes, in so many flows or processes: the job of nttcp and rapid.
+
+use model::{Spec, Stop};
+
+use super::{Machine, Part, Pattern, stream};
+use crate::EngineError;
+use crate::transport::Channel;
+
+pub(crate) const PATTERN: Pattern = Pattern {
+    name: "transfer",
+    about: "exactly --count blocks of --block bytes, shared by the flows",
+    check: |spec, capabilities| {
+        if matches!(spec.stop, Stop::TimeNs(_)) {
+            return Err(EngineError::unsupported(
+                "a transfer without an amount",
+                "give --count or --bytes (a stream runs for a time)",
+            ));
+        }
+        stream::check(spec, capabilities)
+    },
+};
+
+pub(crate) fn machine<C: Channel>(spec: &Spec, part: &Part) -> Box<dyn Machine<C>> {
+    stream::machine(spec, part)
+}

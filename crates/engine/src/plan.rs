@@ -1,0 +1,116 @@
+//! What a worker is told to do in one trial.
+
+use std::ops::Range;
+
+use model::{Direction, Role, Spec, Stop};
+
+/// One trial, or one pass of a curve: a fresh set of connections and the legs to be taken over it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrialPlan {
+    /// The measurement; a leg's block replaces the spec's.
+    pub spec: Spec,
+    /// Which end this worker is.
+    pub role: Role,
+    /// Number of the trial, the same at both ends.
+    pub trial: u32,
+    /// The flows of this worker, out of all `spec.flows`.
+    pub flows: Range<u32>,
+    /// What is done over the connections, in order.
+    pub legs: Vec<Leg>,
+}
+
+/// One stretch of a trial with one block size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Leg {
+    /// Bytes of a block, or of a request.
+    pub block: u64,
+    /// Bytes of a response.
+    pub reply: u64,
+    /// When it ends.
+    pub stop: Stop,
+    /// Expected time of one block or round trip in ns, from earlier passes; 0 where nothing is known yet.
+    pub expected_ns: u64,
+}
+
+/// When one flow's part of a leg ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LegStop {
+    /// When the runner's clock says so; only the last leg of a trial.
+    Clock,
+    /// After exactly this many payload bytes (streams).
+    Bytes(u64),
+    /// After exactly this many round trips.
+    Transactions(u64),
+}
+
+impl TrialPlan {
+    /// The links of this worker: for `both` on streams each flow has one in each direction.
+    #[must_use]
+    pub fn links(&self) -> Vec<LinkPlan> {
+        let mut links: Vec<LinkPlan> = Vec::new();
+        for flow in self.flows.clone() {
+            match (self.spec.direction, is_stream(&self.spec)) {
+                (Direction::Both, true) => {
+                    links.push(LinkPlan { flow, index: flow * 2, direction: Direction::Send });
+                    links.push(LinkPlan { flow, index: flow * 2 + 1, direction: Direction::Reverse });
+                }
+                (direction, _) => links.push(LinkPlan { flow, index: flow, direction }),
+            }
+        }
+        links
+    }
+
+    /// When `flow` ends its part of `leg`. `per_exchange_ns` is the expected time of one block or round trip, for legs that
+    /// end after about a time.
+    #[must_use]
+    pub fn leg_stop(&self, leg: &Leg, flow: u32, per_exchange_ns: f64) -> LegStop {
+        let stream = is_stream(&self.spec);
+        let exchanges = |count: u64| {
+            if stream { LegStop::Bytes(count.saturating_mul(leg.block)) } else { LegStop::Transactions(count) }
+        };
+        match leg.stop {
+            Stop::TimeNs(_) => LegStop::Clock,
+            Stop::Bytes(total) if stream => LegStop::Bytes(share(total, flow, self.spec.flows)),
+            Stop::Bytes(total) => LegStop::Transactions(share(total.div_ceil(leg.block), flow, self.spec.flows)),
+            Stop::Blocks(total) | Stop::Transactions(total) => exchanges(share(total, flow, self.spec.flows)),
+            Stop::AboutNs(ns) => exchanges(((ns as f64 / per_exchange_ns.max(1.0)) as u64).clamp(3, 10_000_000)),
+        }
+    }
+}
+
+/// One connection of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LinkPlan {
+    /// The flow that it serves.
+    pub flow: u32,
+    /// Its number among the trial's connections.
+    pub index: u32,
+    /// Which way its payload goes.
+    pub direction: Direction,
+}
+
+/// Whether blocks go one way without a response.
+#[must_use]
+pub(crate) fn is_stream(spec: &Spec) -> bool {
+    spec.pattern == "stream" || spec.pattern == "transfer"
+}
+
+/// Flow `flow`'s part of `total` split as evenly as whole numbers allow: the first flows take the remainder.
+fn share(total: u64, flow: u32, flows: u32) -> u64 {
+    let (flow, flows) = (u64::from(flow), u64::from(flows.max(1)));
+    total / flows + u64::from(flow < total % flows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn shares_add_up_exactly(total in 0u64..1 << 50, flows in 1u32..2_000) {
+            let sum: u64 = (0..flows).map(|flow| share(total, flow, flows)).sum();
+            prop_assert_eq!(sum, total);
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! One connection with its machine, behind a face that threads can hold many of.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+
+use model::{Histogram, Role, SocketFacts, Strategy};
+
+use super::{Counters, Signals, Snapshot, gap_ns};
+use crate::pattern::{Env, LegHeader, Machine, Part, Turn, machine, open_leg, receive_leg, send_leg};
+use crate::plan::{LegStop, LinkPlan, is_stream};
+use crate::transport::{Breaker, Channel, Kind};
+use crate::{EngineError, TrialPlan, now_ns};
+
+/// What a link needs to become a flow.
+pub(crate) struct FlowSetup {
+    pub(crate) plan: Arc<TrialPlan>,
+    pub(crate) place: LinkPlan,
+    pub(crate) counters: Arc<Vec<Counters>>,
+    pub(crate) slot: usize,
+    pub(crate) strategy: Strategy,
+}
+
+/// Memory that a thread lends to whichever of its flows is working.
+pub(crate) struct Scratch {
+    pub(crate) tx: Vec<u8>,
+    pub(crate) rx: Vec<u8>,
+    pub(crate) rtt: Histogram,
+}
+
+impl Scratch {
+    /// Buffers for the largest leg, every page of them touched.
+    pub(crate) fn new(plan: &TrialPlan) -> Self {
+        // Datagram signals and their detection need room whatever the block; 64 KiB also holds any datagram.
+        let size = plan.legs.iter().map(|leg| leg.block.max(leg.reply)).max().unwrap_or(1).max(1 << 16);
+        let size = usize::try_from(size).unwrap_or(usize::MAX);
+        Self { tx: vec![b't'; size], rx: vec![0xff; size], rtt: Histogram::new() }
+    }
+}
+
+/// A connection in the hands of a measuring thread.
+pub(crate) trait Flow: Send {
+    /// Active end: says what the next leg is.
+    fn announce(&mut self, leg: usize) -> Result<(), EngineError>;
+
+    /// Both ends: agrees on the leg and gets a machine for it.
+    fn open(&mut self, leg: usize) -> Result<(), EngineError>;
+
+    /// Works until it must wait or gives others a chance.
+    fn advance(&mut self, scratch: &mut Scratch, signals: &Signals) -> io::Result<Turn>;
+
+    /// What was counted in the leg that just ended.
+    fn close(&mut self) -> FlowLeg;
+
+    /// What to wait on.
+    fn poll_fd(&self) -> Option<BorrowedFd<'_>>;
+
+    /// Frees a thread that is blocked in this flow.
+    fn breaker(&self) -> Breaker;
+}
+
+/// One flow's part of a leg.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct FlowLeg {
+    pub(crate) flow: u32,
+    pub(crate) counts: Snapshot,
+    pub(crate) facts: SocketFacts,
+    pub(crate) unsent: u64,
+    pub(crate) socket_drops: u64,
+    pub(crate) datagram: bool,
+    pub(crate) batch: u64,
+}
+
+/// A flow over a channel of type `C`.
+pub(crate) struct FlowOf<C: Channel> {
+    channel: C,
+    machine: Option<Box<dyn Machine<C>>>,
+    setup: FlowSetup,
+    /// The header that the active end announced, or that a passive end got ahead of its turn.
+    header: Option<LegHeader>,
+    before: Snapshot,
+    opened_ns: u64,
+    /// Block of the leg that is open.
+    block: u64,
+    /// Time of one exchange as the last leg showed it, and that leg's block.
+    pace: (f64, u64),
+}
+
+impl<C: Channel> FlowOf<C> {
+    pub(crate) fn boxed(mut channel: C, setup: FlowSetup) -> Result<Box<dyn Flow>, EngineError> {
+        if setup.strategy == Strategy::Blocking && is_stream(&setup.plan.spec) {
+            channel.limit_sends().map_err(|source| EngineError::socket("prepare", "a data connection", source))?;
+        }
+        Ok(Box::new(Self {
+            channel,
+            machine: None,
+            setup,
+            header: None,
+            before: Snapshot::default(),
+            opened_ns: 0,
+            block: 1,
+            pace: (0.0, 1),
+        }))
+    }
+
+    fn counters(&self) -> &Counters {
+        &self.setup.counters[self.setup.slot]
+    }
+
+    fn nonblocking(&mut self, on: bool) -> Result<(), EngineError> {
+        self.channel.set_nonblocking(on).map_err(|source| EngineError::socket("prepare", "a data connection", source))
+    }
+
+    /// The expected time of one exchange of `leg`: from earlier passes, else from the leg before. A smaller block never takes
+    /// longer and a larger one grows at most with its size.
+    fn expected_ns(&self, leg: &crate::Leg) -> f64 {
+        if leg.expected_ns > 0 {
+            return leg.expected_ns as f64;
+        }
+        let (last_ns, last_block) = self.pace;
+        last_ns * (leg.block as f64 / last_block.max(1) as f64).max(1.0)
+    }
+
+    fn part(&self, header: &LegHeader, stop: LegStop) -> Part {
+        let spec = &self.setup.plan.spec;
+        Part {
+            role: self.setup.plan.role,
+            direction: self.setup.place.direction,
+            block: header.block as usize,
+            reply: header.reply as usize,
+            stop,
+            last: header.leg as usize + 1 == self.setup.plan.legs.len(),
+            pace_ns: spec.rate_bps.map(|bps| gap_ns(spec, bps)),
+        }
+    }
+}
+
+impl<C: Channel> Flow for FlowOf<C> {
+    fn announce(&mut self, leg: usize) -> Result<(), EngineError> {
+        if self.setup.plan.role == Role::Passive {
+            return Ok(());
+        }
+        let wanted = self.setup.plan.legs[leg];
+        let quota = match self.setup.plan.leg_stop(&wanted, self.setup.place.flow, self.expected_ns(&wanted)) {
+            LegStop::Clock => 0,
+            // A flow whose share is nothing still opens its leg; no block fits into u64::MAX / 2, so it stands for "none".
+            LegStop::Bytes(0) | LegStop::Transactions(0) => NOTHING,
+            LegStop::Bytes(count) | LegStop::Transactions(count) => count,
+        };
+        let header = LegHeader { leg: leg as u32, block: wanted.block, reply: wanted.reply, quota };
+        self.nonblocking(false)?;
+        send_leg(&mut self.channel, &header)?;
+        self.header = Some(header);
+        Ok(())
+    }
+
+    fn open(&mut self, leg: usize) -> Result<(), EngineError> {
+        let wanted = self.setup.plan.legs[leg];
+        let announced = self.header.take();
+        let header = match self.setup.plan.role {
+            Role::Active => {
+                let header =
+                    announced.ok_or_else(|| EngineError::Thread("a leg was opened before it was announced".into()))?;
+                open_leg(&mut self.channel, &header)?;
+                header
+            }
+            Role::Passive => {
+                self.nonblocking(false)?;
+                receive_leg(&mut self.channel, announced)?
+            }
+        };
+        if (header.leg as usize, header.block, header.reply) != (leg, wanted.block, wanted.reply) {
+            return Err(EngineError::Peer {
+                peer: "the other end".into(),
+                what: format!("opened leg {} where leg {leg} was due", header.leg),
+            });
+        }
+        let stop = match header.quota {
+            0 => LegStop::Clock,
+            NOTHING if is_stream(&self.setup.plan.spec) => LegStop::Bytes(0),
+            NOTHING => LegStop::Transactions(0),
+            count if is_stream(&self.setup.plan.spec) => LegStop::Bytes(count),
+            count => LegStop::Transactions(count),
+        };
+        let part = self.part(&header, stop);
+        self.machine = Some(machine::<C>(&self.setup.plan.spec, &part)?);
+        self.nonblocking(self.setup.strategy != Strategy::Blocking)?;
+        self.before = self.counters().snapshot();
+        self.counters().forget_times();
+        self.block = header.block;
+        self.opened_ns = now_ns();
+        Ok(())
+    }
+
+    fn advance(&mut self, scratch: &mut Scratch, signals: &Signals) -> io::Result<Turn> {
+        let Some(machine) = self.machine.as_mut() else { return Ok(Turn::Done) };
+        let counters = &self.setup.counters[self.setup.slot];
+        let mut env = Env { tx: &mut scratch.tx, rx: &mut scratch.rx, rtt: &mut scratch.rtt, counters, signals };
+        let turn = machine.advance(&mut self.channel, &mut env)?;
+        if let Turn::Next(header) = turn {
+            self.header = Some(header);
+            return Ok(Turn::Done);
+        }
+        Ok(turn)
+    }
+
+    fn close(&mut self) -> FlowLeg {
+        self.counters().settle(now_ns());
+        let counts = self.counters().snapshot().less(&self.before);
+        let exchanges = counts.transactions.max(counts.blocks_sent);
+        if exchanges > 0 {
+            self.pace = ((now_ns() - self.opened_ns) as f64 / exchanges as f64, self.block);
+        }
+        let batch = self.machine.take().map_or(1, |machine| machine.batch());
+        FlowLeg {
+            flow: self.setup.place.flow,
+            counts,
+            facts: self.channel.facts(),
+            unsent: self.channel.unsent(),
+            socket_drops: self.channel.socket_drops(),
+            datagram: C::KIND == Kind::Datagram,
+            batch,
+        }
+    }
+
+    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.channel.poll_fd()
+    }
+
+    fn breaker(&self) -> Breaker {
+        self.channel.breaker()
+    }
+}
+
+/// Stands for a quota of nothing on the wire, where 0 means "until told".
+const NOTHING: u64 = u64::MAX;

@@ -1,0 +1,88 @@
+//! Adds up what the threads counted.
+
+use model::{DatagramTally, EndTally, FlowTally, Histogram, RttTally};
+
+use super::{FlowLeg, Snapshot};
+use crate::TrialPlan;
+
+/// What one thread counted, leg by leg.
+#[derive(Default)]
+pub(super) struct ThreadLegs(Vec<(Vec<FlowLeg>, Histogram)>);
+
+impl ThreadLegs {
+    pub(super) fn push(&mut self, flows: Vec<FlowLeg>, rtt: Histogram) {
+        self.0.push((flows, rtt));
+    }
+}
+
+/// One tally for each leg that any thread began.
+pub(super) fn merge(plan: &TrialPlan, threads: Vec<ThreadLegs>) -> Vec<EndTally> {
+    let legs = threads.iter().map(|thread| thread.0.len()).max().unwrap_or(0);
+    let mut threads: Vec<_> = threads.into_iter().map(|thread| thread.0.into_iter()).collect();
+    let keep_flows = plan.legs.len() == 1;
+    (0..legs)
+        .map(|_| {
+            let mut flows = Vec::new();
+            let mut rtt: Option<Histogram> = None;
+            for (mut part, histogram) in threads.iter_mut().filter_map(Iterator::next) {
+                flows.append(&mut part);
+                match &mut rtt {
+                    None => rtt = Some(histogram),
+                    Some(sum) => sum.merge(&histogram),
+                }
+            }
+            leg(flows, rtt, keep_flows)
+        })
+        .collect()
+}
+
+fn leg(mut flows: Vec<FlowLeg>, rtt: Option<Histogram>, keep_flows: bool) -> EndTally {
+    flows.sort_by_key(|flow| flow.flow);
+    let sum = flows.iter().map(|flow| flow.counts).fold(Snapshot::default(), |sum, one| sum + one);
+    let span = |(first, last): (u64, u64)| last.saturating_sub(first);
+    let batch = flows.iter().map(|flow| flow.batch).max().unwrap_or(1);
+    let datagrams = flows.iter().any(|flow| flow.datagram).then(|| DatagramTally {
+        sent: sum.datagrams_sent,
+        received: sum.datagrams_received,
+        duplicates: sum.duplicates,
+        reordered: sum.reordered,
+        socket_drops: flows.iter().map(|flow| flow.socket_drops).sum(),
+        replies_lost: sum.replies_lost,
+    });
+    EndTally {
+        bytes_sent: sum.bytes_sent,
+        bytes_received: sum.bytes_received,
+        calls_sent: sum.calls_sent,
+        calls_received: sum.calls_received,
+        blocks_sent: sum.blocks_sent,
+        transactions: sum.transactions,
+        sending_ns: span(sum.sent_ns),
+        receiving_ns: span(sum.arrival_ns),
+        rtt: rtt.and_then(|rtt| RttTally::from_histogram(rtt, batch)),
+        datagrams,
+        bytes_unsent: flows.iter().map(|flow| flow.unsent).sum(),
+        flows: if keep_flows { flows.into_iter().map(flow_tally).collect() } else { Vec::new() },
+        ..EndTally::default()
+    }
+}
+
+fn flow_tally(flow: FlowLeg) -> FlowTally {
+    FlowTally {
+        flow: flow.flow,
+        bytes_sent: flow.counts.bytes_sent,
+        bytes_received: flow.counts.bytes_received,
+        transactions: flow.counts.transactions,
+        socket: flow.facts,
+    }
+}
+
+/// For transports with one end: what was sent has arrived by the same copy.
+pub(super) fn mirror(tally: &mut EndTally) {
+    if tally.rtt.is_none() {
+        tally.bytes_received = tally.bytes_sent;
+        tally.calls_received = tally.calls_sent;
+        tally.receiving_ns = tally.sending_ns;
+        tally.intervals.iter_mut().for_each(|interval| interval.bytes_received = interval.bytes_sent);
+        tally.flows.iter_mut().for_each(|flow| flow.bytes_received = flow.bytes_sent);
+    }
+}

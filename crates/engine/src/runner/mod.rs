@@ -1,0 +1,325 @@
+//! The threads of a trial: gives each flow its machine, releases all threads at once, watches over them and adds up what they
+//! counted.
+
+mod counters;
+mod flow;
+mod merge;
+mod thread;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier, Mutex, OnceLock};
+use std::time::Duration;
+
+use model::tally::Window;
+use model::{EndTally, Interval, Spec, Stop, Strategy};
+
+use crate::plan::is_stream;
+use crate::transport::{Breaker, Link, Transport};
+use crate::{EngineError, TrialPlan, now_ns};
+
+pub(crate) use counters::{Counters, Snapshot, add};
+pub(crate) use flow::{Flow, FlowLeg, FlowOf, FlowSetup, Scratch};
+use merge::ThreadLegs;
+
+/// Threads at an end where the spec names none: one to a flow up to here, then several flows to a thread.
+const MAX_THREADS: usize = 64;
+/// How long flows may go on after the stop before they are looked at as stalled.
+const WATCH_STEP: Duration = Duration::from_millis(100);
+
+/// What one end counted in one leg, and what ended the trial early, if anything did.
+#[derive(Debug)]
+pub struct LegTally {
+    /// One for each leg of the plan that was begun.
+    pub legs: Vec<EndTally>,
+    /// Why the trial ended early; what was counted until then stands in `legs`.
+    pub failure: Option<EngineError>,
+    /// From the release of the threads to the last one's end, ns.
+    pub elapsed_ns: u64,
+}
+
+/// Flags between a trial's threads and whoever may end it.
+#[derive(Debug, Default)]
+pub struct Signals {
+    stop: AtomicBool,
+    abort: AtomicBool,
+}
+
+impl Signals {
+    /// Fresh flags.
+    #[must_use]
+    pub fn new() -> Arc<Self> {
+        Arc::default()
+    }
+
+    /// Ends the trial early: senders stop, connections are broken, what was counted is returned as cut short.
+    pub fn abort(&self) {
+        self.abort.store(true, Ordering::SeqCst);
+        self.stop.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether senders and askers should stop.
+    #[inline]
+    pub(crate) fn stopping(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn aborting(&self) -> bool {
+        self.abort.load(Ordering::Relaxed)
+    }
+
+    fn stop(&self) {
+        self.stop.store(true, Ordering::SeqCst);
+    }
+}
+
+/// The cost of one clock read on this host in ns, measured once.
+pub fn clock_cost_ns() -> f64 {
+    static COST: OnceLock<f64> = OnceLock::new();
+    *COST.get_or_init(|| {
+        const READS: u32 = 2_000;
+        let batch = |_| {
+            let start = now_ns();
+            for _ in 0..READS {
+                std::hint::black_box(now_ns());
+            }
+            (now_ns() - start) as f64 / f64::from(READS)
+        };
+        // The smallest of a few batches: anything above it is somebody else's work.
+        (0..9).map(batch).fold(f64::MAX, f64::min)
+    })
+}
+
+/// Runs one end of a trial over its open links and returns when it has ended at this end. `live` is given each entry of the
+/// interval series as it happens.
+pub fn run(
+    plan: &TrialPlan,
+    transport: &dyn Transport,
+    links: Vec<Link>,
+    signals: &Arc<Signals>,
+    live: &mut dyn FnMut(Interval),
+) -> Result<LegTally, EngineError> {
+    let capabilities = transport.capabilities();
+    let strategy = strategy(&plan.spec, capabilities.pollable, links.len())?;
+    let count = links.len();
+    let threads = match strategy {
+        Strategy::Blocking => count,
+        _ => plan.spec.threads.map_or(MAX_THREADS, |threads| threads as usize).min(count),
+    };
+    let shared: Arc<Vec<Counters>> = Arc::new((0..count).map(|_| Counters::default()).collect());
+    let mut groups: Vec<Vec<Box<dyn Flow>>> = (0..threads).map(|_| Vec::new()).collect();
+    let mut breakers = Vec::with_capacity(count);
+    for (slot, (link, place)) in links.into_iter().zip(plan.links()).enumerate() {
+        let setup = FlowSetup { plan: Arc::new(plan.clone()), place, counters: shared.clone(), slot, strategy };
+        let flow = link.into_flow(setup)?;
+        breakers.push(flow.breaker());
+        groups[slot % threads].push(flow);
+    }
+    clock_cost_ns();
+    let trial = Trial { plan, strategy, shared: &shared, breakers: &breakers, signals };
+    let mut outcome = trial.run(groups, live)?;
+    if capabilities.single_ended {
+        outcome.legs.iter_mut().for_each(merge::mirror);
+    }
+    Ok(outcome)
+}
+
+/// How threads wait, where the spec leaves it open or asks for what the flows cannot do.
+fn strategy(spec: &Spec, pollable: bool, links: usize) -> Result<Strategy, EngineError> {
+    let crossing = spec.pattern == "pingpong" && spec.direction == model::Direction::Both;
+    let threads = spec.threads.map_or(MAX_THREADS, |threads| threads as usize);
+    let shared = links > threads || crossing;
+    match spec.strategy {
+        Strategy::Spin => Ok(Strategy::Spin),
+        Strategy::Epoll if !pollable => Err(EngineError::unsupported(
+            format!("epoll on {}", spec.transport),
+            "it has nothing to wait on: use --spin",
+        )),
+        Strategy::Epoll => Ok(Strategy::Epoll),
+        Strategy::Blocking if shared => Err(EngineError::unsupported(
+            "blocking calls with several flows to a thread",
+            "use --threads as many as --flows",
+        )),
+        Strategy::Auto if shared && pollable => Ok(Strategy::Epoll),
+        Strategy::Auto if shared => Ok(Strategy::Spin),
+        Strategy::Blocking | Strategy::Auto => Ok(Strategy::Blocking),
+    }
+}
+
+/// A trial whose flows are ready.
+struct Trial<'a> {
+    plan: &'a TrialPlan,
+    strategy: Strategy,
+    shared: &'a Arc<Vec<Counters>>,
+    breakers: &'a [Breaker],
+    signals: &'a Arc<Signals>,
+}
+
+/// What the watching thread found.
+#[derive(Default)]
+struct Watched {
+    intervals: Vec<Interval>,
+    measured: Option<Window>,
+    stalled: bool,
+}
+
+impl Trial<'_> {
+    fn run(&self, groups: Vec<Vec<Box<dyn Flow>>>, live: &mut dyn FnMut(Interval)) -> Result<LegTally, EngineError> {
+        let barrier = Barrier::new(groups.len() + 1);
+        let running = Mutex::new(groups.len());
+        let done = std::sync::Condvar::new();
+        let pin = &self.plan.spec.end(self.plan.role).pin;
+        std::thread::scope(|scope| {
+            let mut handles = Vec::with_capacity(groups.len());
+            for (index, flows) in groups.into_iter().enumerate() {
+                let core = (!pin.is_empty()).then(|| pin[index % pin.len()]);
+                let job = thread::Job { plan: self.plan, strategy: self.strategy, signals: self.signals, core };
+                let (barrier, running, done) = (&barrier, &running, &done);
+                let body = move || {
+                    let result = job.run(flows, barrier);
+                    *running.lock().unwrap_or_else(std::sync::PoisonError::into_inner) -= 1;
+                    done.notify_all();
+                    result
+                };
+                let spawned = std::thread::Builder::new().name(format!("flow-{index}")).spawn_scoped(scope, body);
+                handles.push(
+                    spawned.map_err(|error| EngineError::Thread(format!("cannot start a measuring thread: {error}"))),
+                );
+            }
+            if let Some(position) = handles.iter().position(Result::is_err) {
+                // The threads that did start wait at the barrier for one that never comes: nothing sane is left to do with
+                // this worker process, and its agent reports the panic.
+                let error = handles.swap_remove(position).err();
+                panic!("{}", error.map_or_else(String::new, |error| error.to_string()));
+            }
+            barrier.wait();
+            let start_ns = now_ns();
+            let watched = self.watch(start_ns, &running, &done, live);
+            let mut threads: Vec<ThreadLegs> = Vec::new();
+            let mut failure = None;
+            for handle in handles.into_iter().flatten() {
+                let (legs, error) =
+                    handle.join().map_err(|_| EngineError::Thread("a measuring thread panicked".into()))?;
+                threads.push(legs);
+                failure = failure.or(error);
+            }
+            let elapsed_ns = now_ns() - start_ns;
+            let mut legs = merge::merge(self.plan, threads);
+            self.finish(&mut legs, watched, failure.is_some());
+            Ok(LegTally { legs, failure, elapsed_ns })
+        })
+    }
+
+    /// Adds what only the watching thread knows to the last leg.
+    fn finish(&self, legs: &mut [EndTally], watched: Watched, failed: bool) {
+        if let Some(leg) = legs.last_mut() {
+            leg.intervals = watched.intervals;
+            leg.measured = watched.measured.map(|window| Window {
+                ns: leg.receiving_ns.saturating_sub(window.ns),
+                bytes: leg.bytes_received.saturating_sub(window.bytes),
+            });
+            leg.stalled = watched.stalled;
+            leg.cut_short = failed || (self.signals.aborting() && !watched.stalled);
+        }
+    }
+
+    /// Sleeps until the trial is over, waking up for the series, the end of the warm-up, the stop and stalls.
+    fn watch(
+        &self,
+        start_ns: u64,
+        running: &Mutex<usize>,
+        done: &std::sync::Condvar,
+        live: &mut dyn FnMut(Interval),
+    ) -> Watched {
+        let spec = &self.plan.spec;
+        let series = self.plan.legs.len() == 1 && spec.interval_ns > 0;
+        let stop_at = match self.plan.legs.last().map(|leg| leg.stop) {
+            Some(Stop::TimeNs(ns)) => start_ns + ns,
+            _ => u64::MAX,
+        };
+        let mut watched = Watched::default();
+        let mut last = Snapshot::default();
+        let mut next_entry = if series { start_ns + spec.interval_ns } else { u64::MAX };
+        let warm_at = if spec.warmup_ns > 0 { start_ns + spec.warmup_ns } else { u64::MAX };
+        let mut progress = Progress { token: u64::MAX, since_ns: start_ns };
+        let mut entry_start = 0;
+        let mut lock = running.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        while *lock > 0 {
+            let now = now_ns();
+            let pending_stop = if self.signals.stopping() { u64::MAX } else { stop_at };
+            let pending_warm = if watched.measured.is_some() { u64::MAX } else { warm_at };
+            let wake = next_entry.min(pending_stop).min(pending_warm).min(now + WATCH_STEP.as_nanos() as u64);
+            let pause = Duration::from_nanos(wake.saturating_sub(now));
+            if !pause.is_zero() {
+                lock = done.wait_timeout(lock, pause).unwrap_or_else(std::sync::PoisonError::into_inner).0;
+            }
+            let now = now_ns();
+            if now >= pending_stop {
+                self.signals.stop();
+            }
+            if now >= pending_warm {
+                let first = self.shared.iter().filter_map(Counters::first_arrival).min().unwrap_or(now);
+                watched.measured = Some(Window { bytes: self.sum().bytes_received, ns: now.saturating_sub(first) });
+            }
+            if now >= next_entry {
+                let sum = self.sum();
+                let entry = sum.since(&last, entry_start, now - start_ns);
+                live(entry);
+                watched.intervals.push(entry);
+                (last, entry_start) = (sum, now - start_ns);
+                while next_entry <= now {
+                    next_entry += spec.interval_ns;
+                }
+            }
+            if self.stalled(&mut progress, now) {
+                watched.stalled = !self.signals.aborting();
+                self.signals.abort();
+            }
+            if self.signals.aborting() {
+                self.breakers.iter().for_each(Breaker::break_now);
+            }
+        }
+        drop(lock);
+        if series {
+            let sum = self.sum();
+            let end = now_ns() - start_ns;
+            let entry = sum.since(&last, entry_start, end);
+            if entry.bytes_sent + entry.bytes_received + entry.transactions > 0 || watched.intervals.is_empty() {
+                live(entry);
+                watched.intervals.push(entry);
+            }
+        }
+        watched
+    }
+
+    fn sum(&self) -> Snapshot {
+        self.shared.iter().map(Counters::snapshot).fold(Snapshot::default(), |sum, one| sum + one)
+    }
+
+    /// Whether nothing has moved for the spec's stall time: no byte counted, none acknowledged.
+    fn stalled(&self, progress: &mut Progress, now: u64) -> bool {
+        let limit = match self.plan.role {
+            model::Role::Active => self.plan.spec.stall_ns,
+            // The active end decides first; this one only sees to it that it ends at all.
+            model::Role::Passive => self.plan.spec.stall_ns + self.plan.spec.stall_ns / 2,
+        };
+        let paced_gap = self.plan.spec.rate_bps.map_or(0, |bps| 2 * gap_ns(&self.plan.spec, bps) as u64);
+        let sum = self.sum();
+        let unsent: u64 = if is_stream(&self.plan.spec) { self.breakers.iter().map(Breaker::unsent).sum() } else { 0 };
+        let token = (sum.bytes_sent + sum.bytes_received).wrapping_sub(unsent);
+        if token != progress.token {
+            *progress = Progress { token, since_ns: now };
+        }
+        now - progress.since_ns > limit.max(paced_gap)
+    }
+}
+
+/// When something last moved.
+struct Progress {
+    token: u64,
+    since_ns: u64,
+}
+
+/// Nanoseconds between two blocks of one flow at `bps` over all flows.
+pub(crate) fn gap_ns(spec: &Spec, bps: u64) -> f64 {
+    spec.block as f64 * 8e9 / (bps.max(1) as f64 / f64::from(spec.flows.max(1)))
+}

@@ -1,0 +1,110 @@
+//! Rendezvous between two processes of one machine: a Unix stream socket at a path, over which a file descriptor may be
+//! handed to the active side.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+    recvmsg, sendmsg,
+};
+
+use super::handshake::FlowHello;
+use super::stream::{introduce, read_hello};
+use super::{Cookie, Place, Rendezvous};
+use crate::{EngineError, now_ns};
+
+/// The passive side's socket; its path goes away with it.
+pub(crate) struct LocalDoor {
+    listener: UnixListener,
+    path: PathBuf,
+    cookie: Cookie,
+}
+
+impl LocalDoor {
+    /// Listens at a fresh path in `place.directory`, for this user (and root) only.
+    pub(crate) fn open(place: &Place) -> Result<Self, EngineError> {
+        let tag: String = place.cookie[..6].iter().map(|byte| format!("{byte:02x}")).collect();
+        let path = place.directory.join(format!("thru-{tag}.sock"));
+        let failed = |source: io::Error| EngineError::socket("listen on", path.display(), source);
+        let listener = UnixListener::bind(&path).map_err(failed)?;
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        Ok(Self { listener, path, cookie: place.cookie })
+    }
+
+    pub(crate) fn rendezvous(&self) -> Rendezvous {
+        Rendezvous { address: None, path: Some(self.path.clone()), cookie: self.cookie }
+    }
+
+    /// The next connection that shows the cookie.
+    pub(crate) fn accept(&self, deadline_ns: u64) -> Result<(FlowHello, UnixStream), EngineError> {
+        let failed = |source: io::Error| EngineError::socket("accept on", self.path.display(), source);
+        loop {
+            match self.listener.accept() {
+                Ok((stream, _)) => {
+                    stream.set_nonblocking(false).map_err(failed)?;
+                    let socket = socket2::Socket::from(OwnedFd::from(stream));
+                    if let Ok(Some(hello)) = read_hello(&socket)
+                        && hello.cookie == self.cookie
+                    {
+                        return Ok((hello, OwnedFd::from(socket).into()));
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if now_ns() > deadline_ns {
+                        return Err(failed(io::ErrorKind::TimedOut.into()));
+                    }
+                    std::thread::sleep(std::time::Duration::from_millis(1));
+                }
+                Err(error) => return Err(failed(error)),
+            }
+        }
+    }
+}
+
+impl Drop for LocalDoor {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Connects to a passive side; it answers with its welcome.
+pub(crate) fn connect(to: &Rendezvous, hello: &FlowHello) -> Result<UnixStream, EngineError> {
+    let path = path_of(to)?;
+    let stream =
+        UnixStream::connect(path).map_err(|source| EngineError::socket("connect to", path.display(), source))?;
+    let socket = socket2::Socket::from(OwnedFd::from(stream));
+    introduce(&socket, hello, &path.display().to_string())?;
+    Ok(OwnedFd::from(socket).into())
+}
+
+fn path_of(to: &Rendezvous) -> Result<&Path, EngineError> {
+    to.path.as_deref().ok_or_else(|| EngineError::unsupported("a rendezvous without a path", "this is a defect"))
+}
+
+/// Hands `fd` over, with one byte that carries it.
+pub fn send_fd(through: impl AsFd, fd: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let fds = [fd];
+    control.push(SendAncillaryMessage::ScmRights(&fds));
+    sendmsg(through, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL)?;
+    Ok(())
+}
+
+/// Takes what [`send_fd`] handed over; `None` when the message carried no descriptor (or the other side closed).
+pub fn recv_fd(through: impl AsFd, bytes: &mut [u8]) -> io::Result<(usize, Option<OwnedFd>)> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let received = recvmsg(through, &mut [IoSliceMut::new(bytes)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    let fd = control.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut fds) => fds.next(),
+        _ => None,
+    });
+    Ok((received.bytes, fd))
+}

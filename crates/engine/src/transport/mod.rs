@@ -1,0 +1,248 @@
+//! What carries the bytes. Each transport is one file with a [`Transport`] and one line in [`TRANSPORTS`].
+//!
+//! A transport yields [`Link`]s: open connections whose system calls hide behind the [`Channel`] trait, so that patterns are
+//! compiled for each kind of channel and called once for a batch of work, never through a table for each message.
+
+mod datagram;
+mod handshake;
+pub mod local;
+mod memcpy;
+mod options;
+mod shm;
+mod stream;
+pub(crate) mod sys;
+
+mod tcp;
+pub mod udp;
+mod unix;
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+
+use model::{SocketFacts, Spec};
+
+use crate::EngineError;
+use crate::runner::{Flow, FlowOf, FlowSetup};
+
+pub use handshake::{Admission, DatagramDoor, FlowHello, HELLO_BYTES};
+pub(crate) use handshake::{SIGNAL_BYTES, Signal};
+pub use options::check_end as check_options;
+
+/// Every transport of this build, in the order of the manual.
+pub static TRANSPORTS: &[&dyn Transport] =
+    &[&tcp::Tcp, &udp::Udp, &unix::UnixStream, &unix::UnixDatagram, &memcpy::Memcpy, &shm::SharedMemory];
+
+/// The transport called `name`.
+pub fn transport(name: &str) -> Result<&'static dyn Transport, EngineError> {
+    TRANSPORTS.iter().copied().find(|transport| transport.name() == name).ok_or_else(|| EngineError::Unknown {
+        kind: "transport",
+        name: name.into(),
+        known: TRANSPORTS.iter().map(|transport| transport.name()).collect::<Vec<_>>().join(", "),
+    })
+}
+
+/// A way to carry bytes between two ends.
+pub trait Transport: Sync {
+    /// Its name on the command line.
+    fn name(&self) -> &'static str;
+
+    /// One line for the help.
+    fn about(&self) -> &'static str;
+
+    /// What it can do.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Opens the passive side on resources of its own, for transports without a door or for specs that need one
+    /// ([`Spec::far`]'s `needs_own_listener`).
+    fn listen(&self, spec: &Spec, place: &Place) -> Result<Box<dyn Listener>, EngineError>;
+
+    /// Connects one flow to the passive side and introduces itself.
+    fn connect(&self, spec: &Spec, to: &Rendezvous, hello: &FlowHello) -> Result<Link, EngineError>;
+
+    /// Makes a link of a socket that the agent's door accepted for `hello`.
+    fn adopt(&self, spec: &Spec, socket: OwnedFd, hello: &FlowHello) -> Result<Link, EngineError> {
+        let _ = (spec, socket, hello);
+        Err(EngineError::unsupported(
+            format!("{} connections through the shared port", self.name()),
+            "use a listener of its own",
+        ))
+    }
+}
+
+/// What a transport can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Keeps the borders of messages and may lose them.
+    pub datagram: bool,
+    /// Has a file descriptor to wait on, so that one thread can serve many flows.
+    pub pollable: bool,
+    /// Has no second end: the active side is all there is.
+    pub single_ended: bool,
+    /// Both ends must be on one machine.
+    pub one_machine: bool,
+    /// Its connections can come in through the agent's one port.
+    pub door: Option<Door>,
+    /// The largest block in bytes.
+    pub max_block: u64,
+    /// The smallest block of a stream in bytes: datagrams carry a sequence number.
+    pub min_stream_block: u64,
+    /// Can open a connection for each transaction.
+    pub reconnects: bool,
+}
+
+/// The agent's shared sockets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Door {
+    /// The TCP port.
+    Tcp,
+    /// The UDP port of the same number.
+    Udp,
+}
+
+/// Where a passive side should listen.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// Address for IP transports.
+    pub address: IpAddr,
+    /// Directory for sockets of one machine.
+    pub directory: PathBuf,
+    /// What an active side must show.
+    pub cookie: Cookie,
+}
+
+/// Where the active side finds the passive one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rendezvous {
+    /// IP transports: the address to connect to.
+    pub address: Option<SocketAddr>,
+    /// Transports of one machine: the socket's path.
+    pub path: Option<PathBuf>,
+    /// What to show there.
+    pub cookie: Cookie,
+}
+
+/// The secret that ties a connection to a measurement.
+pub type Cookie = [u8; 16];
+
+/// A passive side.
+pub trait Listener: Send {
+    /// How to find it.
+    fn rendezvous(&self) -> Rendezvous;
+
+    /// Waits for the next connection that shows the right cookie, at most until `deadline_ns`; strangers are turned away.
+    fn accept(&mut self, deadline_ns: u64) -> Result<(FlowHello, Link), EngineError>;
+}
+
+/// An open connection, ready to be given a machine; which channel it has is nobody's business any more.
+pub struct Link(Box<dyn IntoFlow>);
+
+/// Turns a channel of some type into a flow.
+trait IntoFlow: Send {
+    fn into_flow(self: Box<Self>, setup: FlowSetup) -> Result<Box<dyn Flow>, EngineError>;
+}
+
+struct OpenChannel<C: Channel>(C);
+
+impl<C: Channel> IntoFlow for OpenChannel<C> {
+    fn into_flow(self: Box<Self>, setup: FlowSetup) -> Result<Box<dyn Flow>, EngineError> {
+        FlowOf::boxed(self.0, setup)
+    }
+}
+
+impl Link {
+    pub(crate) fn of<C: Channel>(channel: C) -> Self {
+        Self(Box::new(OpenChannel(channel)))
+    }
+
+    pub(crate) fn into_flow(self, setup: FlowSetup) -> Result<Box<dyn Flow>, EngineError> {
+        self.0.into_flow(setup)
+    }
+}
+
+/// The kinds of channel that patterns tell apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Bytes without borders, in order, none lost.
+    Stream,
+    /// Messages with borders that may be lost, doubled or reordered.
+    Datagram,
+    /// No other end.
+    Alone,
+}
+
+/// The system calls of one open connection. Errors of kind `WouldBlock` mean "not now", also from a blocking call that timed
+/// out.
+pub(crate) trait Channel: Send + 'static {
+    /// What kind it is, known when a pattern is compiled for it.
+    const KIND: Kind;
+
+    /// Hands bytes to the transport; may take fewer than given (a datagram channel takes all or none).
+    fn send(&mut self, bytes: &[u8]) -> io::Result<usize>;
+
+    /// Takes bytes from the transport; 0 means that the other end has finished (for datagrams: an empty message).
+    fn recv(&mut self, into: &mut [u8]) -> io::Result<usize>;
+
+    /// Switches between blocking and non-blocking calls.
+    fn set_nonblocking(&mut self, on: bool) -> io::Result<()>;
+
+    /// Makes blocking sends return what they got rid of after a tenth of a second, so that a sender on a slow path sees the
+    /// stop flag in time.
+    fn limit_sends(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// What to wait on, for pollable transports.
+    fn poll_fd(&self) -> Option<BorrowedFd<'_>>;
+
+    /// Says that this end will send no more.
+    fn finish_sending(&mut self) -> io::Result<()>;
+
+    /// Closes this connection and opens the next one of the same kind.
+    fn renew(&mut self) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// What the kernel says of it.
+    fn facts(&self) -> SocketFacts;
+
+    /// Bytes that the other end has not taken yet, as far as the kernel knows.
+    fn unsent(&self) -> u64 {
+        0
+    }
+
+    /// Datagrams dropped at this end's socket.
+    fn socket_drops(&self) -> u64 {
+        0
+    }
+
+    /// Frees a thread that is blocked in a call on this channel.
+    fn breaker(&self) -> Breaker;
+}
+
+/// Breaks a connection from another thread, so that a blocked call on it returns.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Breaker(Option<std::sync::Arc<std::sync::atomic::AtomicI32>>);
+
+impl Breaker {
+    pub(crate) fn of(slot: &std::sync::Arc<std::sync::atomic::AtomicI32>) -> Self {
+        Self(Some(slot.clone()))
+    }
+
+    /// Shuts the connection down in both directions. Does nothing for channels whose calls time out by themselves.
+    pub(crate) fn break_now(&self) {
+        if let Some(slot) = &self.0 {
+            let fd = slot.load(std::sync::atomic::Ordering::SeqCst);
+            if fd >= 0 {
+                sys::sockopt::shutdown_raw(fd);
+            }
+        }
+    }
+
+    /// Bytes that the other end has not acknowledged, 0 where nobody knows: a drain that shrinks them is progress.
+    #[must_use]
+    pub(crate) fn unsent(&self) -> u64 {
+        self.0.as_ref().map_or(0, |slot| sys::sockopt::unsent_raw(slot.load(std::sync::atomic::Ordering::SeqCst)))
+    }
+}

@@ -1,0 +1,130 @@
+//! Sets what a spec asks of a socket, and reads back what the kernel made of it.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+use model::{EndOptions, SocketFacts, Spec};
+use socket2::{SockRef, TcpKeepalive};
+
+use super::sys::sockopt;
+use crate::EngineError;
+use crate::plan::is_stream;
+
+/// Sets the options that must precede `listen` or `connect`.
+pub(crate) fn before_handshake(socket: BorrowedFd<'_>, end: &EndOptions, tcp: bool) -> Result<(), EngineError> {
+    let socket = SockRef::from(&socket);
+    if let Some(bytes) = end.sndbuf {
+        set(format!("a send buffer of {bytes} bytes"), "", socket.set_send_buffer_size(int(bytes)))?;
+    }
+    if let Some(bytes) = end.rcvbuf {
+        set(format!("a receive buffer of {bytes} bytes"), "", socket.set_recv_buffer_size(int(bytes)))?;
+    }
+    if let Some(device) = &end.device {
+        let hint = "; binding to a device needs an existing interface, and root before Linux 5.7";
+        set(format!("the device {device}"), hint, socket.bind_device(Some(device.as_bytes())))?;
+    }
+    if tcp && let Some(mss) = end.mss {
+        set(format!("an MSS of {mss} bytes"), "; the kernel takes 88 to 32767", socket.set_tcp_mss(mss))?;
+    }
+    Ok(())
+}
+
+/// Sets the options that act on a connected socket.
+pub(crate) fn connected(socket: BorrowedFd<'_>, end: &EndOptions, spec: &Spec, tcp: bool) -> Result<(), EngineError> {
+    let borrowed = socket;
+    let socket = SockRef::from(&socket);
+    if tcp {
+        // A round trip must not wait for Nagle's algorithm; a stream is left as the kernel has it, like the peers' default.
+        let nodelay = end.nodelay.unwrap_or(!is_stream(spec));
+        set(format!("TCP_NODELAY {nodelay}"), "", socket.set_tcp_nodelay(nodelay))?;
+        if let Some(cork) = end.cork {
+            set(format!("TCP_CORK {cork}"), "", socket.set_tcp_cork(cork))?;
+        }
+        if let Some(name) = &end.cc {
+            set(format!("the congestion control '{name}'"), CC_HINT, socket.set_tcp_congestion(name.as_bytes()))?;
+        }
+        if let Some(bytes) = end.notsent_lowat {
+            set(format!("TCP_NOTSENT_LOWAT {bytes}"), "", socket.set_tcp_notsent_lowat(bytes))?;
+        }
+        if let Some(ms) = end.user_timeout_ms {
+            let limit = Some(Duration::from_millis(u64::from(ms)));
+            set(format!("TCP_USER_TIMEOUT {ms} ms"), "", socket.set_tcp_user_timeout(limit))?;
+        }
+        if let Some(seconds) = end.keepalive_s {
+            let span = Duration::from_secs(u64::from(seconds.max(1)));
+            let keepalive = TcpKeepalive::new().with_time(span).with_interval(span).with_retries(3);
+            set(format!("keepalive every {seconds} s"), "", socket.set_tcp_keepalive(&keepalive))?;
+        }
+    }
+    if let Some(dscp) = end.dscp {
+        let tos = u32::from(dscp) << 2;
+        let v6 = socket.domain().is_ok_and(|domain| domain == socket2::Domain::IPV6);
+        set(format!("DSCP {dscp}"), "", if v6 { socket.set_tclass_v6(tos) } else { socket.set_tos_v4(tos) })?;
+    }
+    if let Some(bps) = end.max_pacing_bps {
+        set(format!("a pacing rate of {bps} bit/s"), "", sockopt::set_max_pacing_rate(borrowed, bps.div_ceil(8)))?;
+    }
+    if let Some(us) = end.busy_poll_us {
+        let hint = "; raising SO_BUSY_POLL above net.core.busy_read needs CAP_NET_ADMIN";
+        set(format!("busy polling for {us} us"), hint, socket.set_busy_poll(us))?;
+    }
+    Ok(())
+}
+
+const CC_HINT: &str = "; see `thru host` for the names this host has, and net.ipv4.tcp_allowed_congestion_control for those a user may take";
+
+/// Whether this host could give one end what the spec asks of it: tried on a socket that goes nowhere, so that a wrong name
+/// is refused before anything is measured.
+pub fn check_end(end: &EndOptions, spec: &Spec) -> Result<(), EngineError> {
+    let tcp = spec.transport == "tcp";
+    if !tcp && spec.transport != "udp" {
+        return Ok(());
+    }
+    let kind = if tcp { socket2::Type::STREAM } else { socket2::Type::DGRAM };
+    let trial = socket2::Socket::new(socket2::Domain::IPV4, kind, None)
+        .map_err(|source| EngineError::socket("open a socket for", &spec.transport, source))?;
+    before_handshake(trial.as_fd(), end, tcp)?;
+    connected(trial.as_fd(), end, spec, tcp)
+}
+
+/// What the kernel says of a socket.
+pub(crate) fn facts(socket: BorrowedFd<'_>) -> SocketFacts {
+    let borrowed = socket;
+    let socket = SockRef::from(&socket);
+    let address = |address: io::Result<socket2::SockAddr>| {
+        address.ok().and_then(|address| address.as_socket()).map(|address| address.to_string())
+    };
+    let mut facts = SocketFacts {
+        local: address(socket.local_addr()),
+        peer: address(socket.peer_addr()),
+        sndbuf: socket.send_buffer_size().ok().map(|bytes| bytes as u64),
+        rcvbuf: socket.recv_buffer_size().ok().map(|bytes| bytes as u64),
+        ..SocketFacts::default()
+    };
+    if let Some(info) = sockopt::tcp_info(borrowed) {
+        facts.nodelay = socket.tcp_nodelay().ok();
+        facts.cc =
+            socket.tcp_congestion().ok().map(|name| String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned());
+        facts.mss = Some(info.send_mss);
+        facts.pmtu = Some(info.pmtu);
+        facts.retransmits = Some(u64::from(info.total_retrans));
+        facts.min_rtt_ns = info.min_rtt_us.map(|us| u64::from(us) * 1_000);
+        facts.srtt_ns = Some(u64::from(info.srtt_us) * 1_000);
+        facts.cwnd = Some(info.cwnd);
+        facts.wscale = (info.options & 4 != 0).then_some((info.send_wscale, info.receive_wscale));
+        // TCPI_OPT_* of linux/tcp.h.
+        let names = [(1, "timestamps"), (2, "sack"), (4, "wscale"), (8, "ecn")];
+        facts.negotiated =
+            names.iter().filter(|(bit, _)| info.options & bit != 0).map(|(_, name)| (*name).to_owned()).collect();
+    }
+    facts
+}
+
+fn int(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX).min(i32::MAX as usize)
+}
+
+fn set(option: String, hint: &'static str, result: io::Result<()>) -> Result<(), EngineError> {
+    result.map_err(|source| EngineError::Option { option, source, hint })
+}

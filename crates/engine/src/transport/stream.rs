@@ -1,0 +1,173 @@
+//! The channel over a connected stream socket, TCP or Unix.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::Duration;
+
+use model::{Io, SocketFacts};
+use rustix::net::{RecvFlags, SendFlags};
+
+use super::handshake::WELCOME;
+use super::{Breaker, Channel, FlowHello, HELLO_BYTES, Kind, sys};
+use crate::EngineError;
+
+/// Opens the next connection of a flow that makes one for each transaction.
+pub(crate) type Renewal = Box<dyn FnMut() -> io::Result<OwnedFd> + Send>;
+
+/// How long a blocking send of a stream may take before it returns with what it got rid of.
+const SEND_LIMIT: Duration = Duration::from_millis(100);
+
+/// A connected stream socket.
+pub(crate) struct StreamChannel {
+    socket: OwnedFd,
+    io: Io,
+    /// The socket's number, for the breaker; -1 while there is none.
+    slot: Arc<AtomicI32>,
+    /// The first connection of a flow that reconnects: it stays open so that either end notices when the other dies.
+    lifeline: Option<OwnedFd>,
+    renewal: Option<Renewal>,
+}
+
+impl StreamChannel {
+    pub(crate) fn new(socket: OwnedFd, io: Io) -> Self {
+        let slot = Arc::new(AtomicI32::new(socket.as_raw_fd()));
+        Self { socket, io, slot, lifeline: None, renewal: None }
+    }
+
+    /// A channel that can `renew`.
+    pub(crate) fn renewing(socket: OwnedFd, io: Io, renewal: Renewal) -> Self {
+        let mut channel = Self::new(socket, io);
+        channel.renewal = Some(renewal);
+        channel
+    }
+}
+
+impl Channel for StreamChannel {
+    const KIND: Kind = Kind::Stream;
+
+    #[inline]
+    fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(match self.io {
+            Io::SendRecv => rustix::net::send(&self.socket, bytes, SendFlags::NOSIGNAL)?,
+            // The program ignores SIGPIPE, as every Rust program does, so a closed peer is an error here too.
+            Io::ReadWrite => rustix::io::write(&self.socket, bytes)?,
+        })
+    }
+
+    #[inline]
+    fn recv(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        Ok(match self.io {
+            Io::SendRecv => rustix::net::recv(&self.socket, into, RecvFlags::empty())?.1,
+            Io::ReadWrite => rustix::io::read(&self.socket, into)?,
+        })
+    }
+
+    fn set_nonblocking(&mut self, on: bool) -> io::Result<()> {
+        Ok(rustix::io::ioctl_fionbio(&self.socket, on)?)
+    }
+
+    fn limit_sends(&mut self) -> io::Result<()> {
+        socket2::SockRef::from(&self.socket).set_write_timeout(Some(SEND_LIMIT))
+    }
+
+    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.socket.as_fd())
+    }
+
+    fn finish_sending(&mut self) -> io::Result<()> {
+        Ok(rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Write)?)
+    }
+
+    fn renew(&mut self) -> io::Result<()> {
+        let open = self.renewal.as_mut().ok_or(io::ErrorKind::Unsupported)?;
+        let fresh = open()?;
+        self.slot.store(fresh.as_raw_fd(), Ordering::SeqCst);
+        let old = std::mem::replace(&mut self.socket, fresh);
+        if self.lifeline.is_none() {
+            self.lifeline = Some(old);
+        }
+        Ok(())
+    }
+
+    fn facts(&self) -> SocketFacts {
+        super::options::facts(self.socket.as_fd())
+    }
+
+    fn unsent(&self) -> u64 {
+        sys::sockopt::unsent(&self.socket)
+    }
+
+    fn breaker(&self) -> Breaker {
+        Breaker::of(&self.slot)
+    }
+}
+
+impl Drop for StreamChannel {
+    fn drop(&mut self) {
+        self.slot.store(-1, Ordering::SeqCst);
+    }
+}
+
+/// How long a data connection may take to introduce itself.
+pub(crate) const HELLO_LIMIT: Duration = Duration::from_secs(5);
+
+/// Active side: introduces the connection and waits until the passive end took it.
+pub(crate) fn introduce(socket: &socket2::Socket, hello: &FlowHello, address: &str) -> Result<(), EngineError> {
+    let failed = |source: io::Error| EngineError::socket("introduce a data connection to", address, source);
+    socket.set_read_timeout(Some(HELLO_LIMIT)).map_err(failed)?;
+    send_all(socket.as_fd(), &hello.encode()).map_err(failed)?;
+    let mut answer = [0; 1];
+    recv_all(socket.as_fd(), &mut answer).map_err(|source| match source.kind() {
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => EngineError::Peer {
+            peer: address.into(),
+            what: "closed the data connection: it does not know this measurement (any more)".into(),
+        },
+        _ => failed(source),
+    })?;
+    socket.set_read_timeout(None).map_err(failed)?;
+    if answer[0] == WELCOME {
+        Ok(())
+    } else {
+        Err(EngineError::Peer { peer: address.into(), what: "is no Throughline agent".into() })
+    }
+}
+
+/// Passive side: reads the hello of a connection that a listener of its own accepted.
+pub(crate) fn read_hello(socket: &socket2::Socket) -> io::Result<Option<FlowHello>> {
+    socket.set_read_timeout(Some(HELLO_LIMIT))?;
+    let mut bytes = [0; HELLO_BYTES];
+    recv_all(socket.as_fd(), &mut bytes)?;
+    socket.set_read_timeout(None)?;
+    Ok(FlowHello::decode(&bytes))
+}
+
+/// Passive side: tells the active end that its connection was taken.
+pub(crate) fn welcome(socket: impl AsFd) -> io::Result<()> {
+    send_all(socket.as_fd(), &[WELCOME])
+}
+
+pub(crate) fn send_all(socket: BorrowedFd<'_>, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match rustix::net::send(socket, bytes, SendFlags::NOSIGNAL) {
+            Ok(sent) => bytes = &bytes[sent..],
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn recv_all(socket: BorrowedFd<'_>, into: &mut [u8]) -> io::Result<()> {
+    let mut filled = 0;
+    while filled < into.len() {
+        match rustix::net::recv(socket, &mut into[filled..], RecvFlags::empty()) {
+            Ok((_, 0)) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok((_, count)) => filled += count,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}

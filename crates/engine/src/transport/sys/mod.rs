@@ -1,0 +1,5 @@
+//! The only unsafe code of the engine: socket options that no safe crate offers, and memory shared with another process.
+#![allow(unsafe_code, reason = "each block states why it is sound")]
+
+pub(crate) mod ring;
+pub(crate) mod sockopt;

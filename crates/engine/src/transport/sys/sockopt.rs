@@ -1,0 +1,98 @@
+//! Socket options and ioctls that rustix and socket2 do not have.
+
+use std::io;
+use std::mem::{size_of, size_of_val};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+
+/// SO_MEMINFO: an array of SK_MEMINFO_VARS counters, the drops at index 8 (linux/sock_diag.h).
+const SO_MEMINFO: libc::c_int = 55;
+const SK_MEMINFO_DROPS: usize = 8;
+
+/// Sets SO_MAX_PACING_RATE in bytes per second.
+pub(crate) fn set_max_pacing_rate(fd: impl AsFd, bytes_per_second: u64) -> io::Result<()> {
+    // SAFETY: the pointer and length describe a live u64 for the length of the call.
+    let result = unsafe {
+        libc::setsockopt(
+            fd.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MAX_PACING_RATE,
+            std::ptr::from_ref(&bytes_per_second).cast(),
+            size_of::<u64>() as libc::socklen_t,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Reads an option of unknown length as raw bytes.
+fn read_option(fd: BorrowedFd<'_>, level: libc::c_int, option: libc::c_int, into: &mut [u8]) -> io::Result<usize> {
+    let mut length = size_of_val(into) as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes into the live buffer and updates `length`.
+    let result = unsafe { libc::getsockopt(fd.as_raw_fd(), level, option, into.as_mut_ptr().cast(), &raw mut length) };
+    if result == 0 { Ok(length as usize) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Datagrams that this socket dropped for want of buffer.
+pub(crate) fn drops(fd: impl AsFd) -> Option<u64> {
+    let mut bytes = [0u8; 64];
+    let length = read_option(fd.as_fd(), libc::SOL_SOCKET, SO_MEMINFO, &mut bytes).ok()?;
+    let at = SK_MEMINFO_DROPS * 4;
+    (length >= at + 4).then(|| u64::from(u32_at(&bytes, at)))
+}
+
+/// Bytes in the send queue that the other end has not acknowledged (SIOCOUTQ).
+pub(crate) fn unsent(fd: impl AsFd) -> u64 {
+    unsent_raw(fd.as_fd().as_raw_fd())
+}
+
+/// [`unsent`] by number; 0 for a number that is no socket (any more).
+pub(crate) fn unsent_raw(fd: RawFd) -> u64 {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: TIOCOUTQ (= SIOCOUTQ) writes one int, whatever the descriptor; a wrong one is an error.
+    let result = unsafe { libc::ioctl(fd, libc::TIOCOUTQ, &raw mut bytes) };
+    if result == 0 { bytes.max(0) as u64 } else { 0 }
+}
+
+/// Shuts a socket down by number, for a thread that is blocked in a call on it. A number that is no socket (any more) is an
+/// error that the caller ignores.
+pub(crate) fn shutdown_raw(fd: RawFd) {
+    // SAFETY: shutdown on any number is defined; at worst it answers EBADF or ENOTSOCK.
+    unsafe {
+        libc::shutdown(fd, libc::SHUT_RDWR);
+    }
+}
+
+/// The parts of TCP_INFO that Throughline records, by the layout of linux/tcp.h.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TcpInfo {
+    pub(crate) options: u8,
+    pub(crate) send_wscale: u8,
+    pub(crate) receive_wscale: u8,
+    pub(crate) send_mss: u32,
+    pub(crate) pmtu: u32,
+    pub(crate) srtt_us: u32,
+    pub(crate) cwnd: u32,
+    pub(crate) total_retrans: u32,
+    pub(crate) min_rtt_us: Option<u32>,
+}
+
+/// Reads TCP_INFO; `None` where the socket is no TCP socket.
+pub(crate) fn tcp_info(fd: impl AsFd) -> Option<TcpInfo> {
+    let mut bytes = [0u8; 256];
+    let length = read_option(fd.as_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes).ok()?;
+    (length >= 104).then(|| TcpInfo {
+        options: bytes[5],
+        send_wscale: bytes[6] & 0xf,
+        receive_wscale: bytes[6] >> 4,
+        send_mss: u32_at(&bytes, 16),
+        pmtu: u32_at(&bytes, 60),
+        srtt_us: u32_at(&bytes, 68),
+        cwnd: u32_at(&bytes, 80),
+        total_retrans: u32_at(&bytes, 100),
+        // Absent before Linux 4.6; all ones until the first sample.
+        min_rtt_us: (length >= 152).then(|| u32_at(&bytes, 148)).filter(|us| *us != u32::MAX),
+    })
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}

@@ -1,0 +1,180 @@
+//! TCP over IPv4 and IPv6.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use model::{EndOptions, Spec};
+use socket2::{Domain, SockAddr, Socket, Type};
+
+use super::handshake::FlowHello;
+use super::stream::{StreamChannel, introduce, read_hello, welcome};
+use super::{Capabilities, Cookie, Door, Link, Listener, Place, Rendezvous, Transport, options};
+use crate::{EngineError, now_ns};
+
+/// The transport.
+pub(crate) struct Tcp;
+
+/// How long a connection attempt may take.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+/// Longest pending queue; the kernel caps it at net.core.somaxconn.
+const BACKLOG: i32 = 4096;
+/// How often a thread that waits for the next connection looks up.
+const ACCEPT_STEP: Duration = Duration::from_millis(100);
+
+impl Transport for Tcp {
+    fn name(&self) -> &'static str {
+        "tcp"
+    }
+
+    fn about(&self) -> &'static str {
+        "TCP over IPv4 or IPv6"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            datagram: false,
+            pollable: true,
+            single_ended: false,
+            one_machine: false,
+            door: Some(Door::Tcp),
+            max_block: Spec::MAX_BLOCK,
+            min_stream_block: 1,
+            reconnects: true,
+        }
+    }
+
+    fn listen(&self, spec: &Spec, place: &Place) -> Result<Box<dyn Listener>, EngineError> {
+        let wanted = SocketAddr::new(spec.far.data_addr.unwrap_or(place.address), spec.far.port.unwrap_or(0));
+        let failed = |source: io::Error| EngineError::socket("listen on", wanted, source);
+        let socket = Socket::new(Domain::for_address(wanted), Type::STREAM, None).map_err(failed)?;
+        socket.set_reuse_address(true).map_err(failed)?;
+        options::before_handshake(socket.as_fd(), &spec.far, true)?;
+        socket.bind(&wanted.into()).map_err(failed)?;
+        socket.listen(BACKLOG).map_err(failed)?;
+        let address = socket.local_addr().ok().and_then(|address| address.as_socket()).unwrap_or(wanted);
+        Ok(Box::new(TcpListener { socket: Arc::new(socket), address, cookie: place.cookie, spec: spec.clone() }))
+    }
+
+    fn connect(&self, spec: &Spec, to: &Rendezvous, hello: &FlowHello) -> Result<Link, EngineError> {
+        let target = to
+            .address
+            .ok_or_else(|| EngineError::unsupported("a tcp rendezvous without an address", "this is a defect"))?;
+        let socket = dial(spec, target, Some(hello.link))?;
+        introduce(&socket, hello, &target.to_string())?;
+        if spec.pattern != "crr" {
+            return Ok(Link::of(StreamChannel::new(socket.into(), spec.io)));
+        }
+        let again = spec.clone();
+        let renewal = move || dial(&again, target, None).map(OwnedFd::from).map_err(into_io);
+        Ok(Link::of(StreamChannel::renewing(socket.into(), spec.io, Box::new(renewal))))
+    }
+
+    fn adopt(&self, spec: &Spec, socket: OwnedFd, hello: &FlowHello) -> Result<Link, EngineError> {
+        let socket = Socket::from(socket);
+        let failed = |source: io::Error| EngineError::socket("take data connection", hello.link, source);
+        socket.set_nonblocking(false).map_err(failed)?;
+        options::connected(socket.as_fd(), &spec.far, spec, true)?;
+        welcome(&socket).map_err(failed)?;
+        Ok(Link::of(StreamChannel::new(socket.into(), spec.io)))
+    }
+}
+
+/// A connected socket with the near end's options. `link` gives the local port its offset; connections of crr leave the port
+/// to the kernel.
+fn dial(spec: &Spec, target: SocketAddr, link: Option<u32>) -> Result<Socket, EngineError> {
+    let failed = |source: io::Error| EngineError::socket("connect to", target, source);
+    let socket = Socket::new(Domain::for_address(target), Type::STREAM, None).map_err(failed)?;
+    options::before_handshake(socket.as_fd(), &spec.near, true)?;
+    bind_near(&socket, &spec.near, target, link)?;
+    // A new data connection is not worth two minutes of SYN retries, but crr must not pay two more system calls for that.
+    if link.is_some() {
+        socket.connect_timeout(&SockAddr::from(target), CONNECT_LIMIT).map_err(failed)?;
+    } else {
+        socket.connect(&SockAddr::from(target)).map_err(failed)?;
+    }
+    options::connected(socket.as_fd(), &spec.near, spec, true)?;
+    Ok(socket)
+}
+
+/// Binds the near end's address and port, where the spec names any.
+pub(crate) fn bind_near(
+    socket: &Socket,
+    near: &EndOptions,
+    target: SocketAddr,
+    link: Option<u32>,
+) -> Result<(), EngineError> {
+    if near.data_addr.is_none() && near.port.is_none() {
+        return Ok(());
+    }
+    let any =
+        if target.is_ipv4() { std::net::Ipv4Addr::UNSPECIFIED.into() } else { std::net::Ipv6Addr::UNSPECIFIED.into() };
+    let port = near.port.zip(link).map_or(0, |(first, link)| first.wrapping_add(link as u16));
+    let local = SocketAddr::new(near.data_addr.unwrap_or(any), port);
+    socket
+        .set_reuse_address(true)
+        .and_then(|()| socket.bind(&local.into()))
+        .map_err(|source| EngineError::socket("bind to", local, source))
+}
+
+struct TcpListener {
+    socket: Arc<Socket>,
+    address: SocketAddr,
+    cookie: Cookie,
+    spec: Spec,
+}
+
+impl Listener for TcpListener {
+    fn rendezvous(&self) -> Rendezvous {
+        Rendezvous { address: Some(self.address), path: None, cookie: self.cookie }
+    }
+
+    fn accept(&mut self, deadline_ns: u64) -> Result<(FlowHello, Link), EngineError> {
+        let failed = |source: io::Error| EngineError::socket("accept on", self.address, source);
+        self.socket.set_read_timeout(Some(ACCEPT_STEP)).map_err(failed)?;
+        loop {
+            match self.socket.accept() {
+                Ok((socket, _)) => {
+                    // A stranger or a broken connection is dropped; the right one is still to come.
+                    let Ok(Some(hello)) = read_hello(&socket) else { continue };
+                    if hello.cookie != self.cookie {
+                        continue;
+                    }
+                    options::connected(socket.as_fd(), &self.spec.far, &self.spec, true)?;
+                    welcome(&socket).map_err(failed)?;
+                    return Ok((hello, Link::of(self.channel(socket))));
+                }
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+                    if now_ns() > deadline_ns {
+                        return Err(failed(io::ErrorKind::TimedOut.into()));
+                    }
+                }
+                Err(error) => return Err(failed(error)),
+            }
+        }
+    }
+}
+
+impl TcpListener {
+    fn channel(&self, socket: Socket) -> StreamChannel {
+        if self.spec.pattern != "crr" {
+            return StreamChannel::new(socket.into(), self.spec.io);
+        }
+        let (listener, spec) = (self.socket.clone(), self.spec.clone());
+        let renewal = move || {
+            let (socket, _) = listener.accept()?;
+            options::connected(socket.as_fd(), &spec.far, &spec, true).map_err(into_io)?;
+            Ok(socket.into())
+        };
+        StreamChannel::renewing(socket.into(), self.spec.io, Box::new(renewal))
+    }
+}
+
+fn into_io(error: EngineError) -> io::Error {
+    match error {
+        EngineError::Socket { source, .. } | EngineError::Option { source, .. } => source,
+        other => io::Error::other(other.to_string()),
+    }
+}

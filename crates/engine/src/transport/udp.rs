@@ -1,0 +1,170 @@
+//! UDP over IPv4 and IPv6: one connected socket at each end for each flow.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use model::Spec;
+use socket2::{Domain, Socket, Type};
+
+use super::datagram::DatagramChannel;
+use super::handshake::{Admission, DatagramDoor, FlowHello, SIGNAL_BYTES, Signal};
+use super::{Capabilities, Cookie, Door, Link, Listener, Place, Rendezvous, Transport, options, tcp};
+use crate::{EngineError, now_ns};
+
+/// The transport.
+pub(crate) struct Udp;
+
+/// Largest UDP payload over IPv4: 65,535 less 20 of IP and 8 of UDP (RFC 768, RFC 791).
+const MAX_DATAGRAM: u64 = 65_507;
+/// Receive buffer where none is asked for: a burst must fit while the reader is off its core.
+const DEFAULT_RCVBUF: usize = 4 << 20;
+const RETRY: Duration = Duration::from_millis(50);
+const HANDSHAKE_LIMIT_NS: u64 = 5_000_000_000;
+
+impl Transport for Udp {
+    fn name(&self) -> &'static str {
+        "udp"
+    }
+
+    fn about(&self) -> &'static str {
+        "UDP over IPv4 or IPv6; loss, duplicates and reordering are counted"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            datagram: true,
+            pollable: true,
+            single_ended: false,
+            one_machine: false,
+            door: Some(Door::Udp),
+            max_block: MAX_DATAGRAM,
+            min_stream_block: 8,
+            reconnects: false,
+        }
+    }
+
+    fn listen(&self, spec: &Spec, place: &Place) -> Result<Box<dyn Listener>, EngineError> {
+        let wanted = SocketAddr::new(spec.far.data_addr.unwrap_or(place.address), spec.far.port.unwrap_or(0));
+        let failed = |source: io::Error| EngineError::socket("listen on", wanted, source);
+        let socket = Socket::new(Domain::for_address(wanted), Type::DGRAM, None).map_err(failed)?;
+        socket.set_reuse_port(true).map_err(failed)?;
+        options::before_handshake(socket.as_fd(), &spec.far, false)?;
+        socket.bind(&wanted.into()).map_err(failed)?;
+        socket.set_read_timeout(Some(RETRY)).map_err(failed)?;
+        let address = socket.local_addr().ok().and_then(|address| address.as_socket()).unwrap_or(wanted);
+        // The cookie is secret and fresh for each measurement, so it can key the nonces too.
+        let secret = u64::from_be_bytes(place.cookie[..8].try_into().unwrap_or_default());
+        Ok(Box::new(UdpListener {
+            socket,
+            address,
+            cookie: place.cookie,
+            door: DatagramDoor::new(secret),
+            spec: spec.clone(),
+        }))
+    }
+
+    fn connect(&self, spec: &Spec, to: &Rendezvous, hello: &FlowHello) -> Result<Link, EngineError> {
+        let target = to
+            .address
+            .ok_or_else(|| EngineError::unsupported("a udp rendezvous without an address", "this is a defect"))?;
+        let failed = |source: io::Error| EngineError::socket("reach", target, source);
+        let socket = Socket::new(Domain::for_address(target), Type::DGRAM, None).map_err(failed)?;
+        options::before_handshake(socket.as_fd(), &spec.near, false)?;
+        roomy(&socket, spec.near.rcvbuf.is_some());
+        tcp::bind_near(&socket, &spec.near, target, Some(hello.link))?;
+        socket.connect(&target.into()).map_err(failed)?;
+        options::connected(socket.as_fd(), &spec.near, spec, false)?;
+        socket.set_read_timeout(Some(RETRY)).map_err(failed)?;
+        prove(&socket, hello, target)?;
+        Ok(Link::of(DatagramChannel::new(socket.into()).map_err(failed)?))
+    }
+
+    fn adopt(&self, spec: &Spec, socket: OwnedFd, hello: &FlowHello) -> Result<Link, EngineError> {
+        let failed = |source: io::Error| EngineError::socket("take data connection", hello.link, source);
+        let socket = Socket::from(socket);
+        roomy(&socket, spec.far.rcvbuf.is_some());
+        options::connected(socket.as_fd(), &spec.far, spec, false)?;
+        socket.send(&Signal::Ready.encode()).map_err(failed)?;
+        Ok(Link::of(DatagramChannel::new(socket.into()).map_err(failed)?))
+    }
+}
+
+/// Asks for a receive buffer that survives a scheduling gap, as far as net.core.rmem_max lets us; what came of it stands in
+/// the outcome's socket facts.
+fn roomy(socket: &Socket, asked: bool) {
+    if !asked {
+        let _ = socket.set_recv_buffer_size(DEFAULT_RCVBUF);
+    }
+}
+
+/// The active half of the handshake: HELLO until challenged, PROOF until ready.
+fn prove(socket: &Socket, hello: &FlowHello, target: SocketAddr) -> Result<(), EngineError> {
+    let deadline = now_ns() + HANDSHAKE_LIMIT_NS;
+    let mut say = Signal::Hello(*hello);
+    let mut buffer = [0; SIGNAL_BYTES];
+    while now_ns() < deadline {
+        // A refusal by ICMP may be the answer to an earlier try; the next one decides.
+        let _ = socket.send(&say.encode());
+        match rustix::net::recv(socket, &mut buffer, rustix::net::RecvFlags::empty()) {
+            Ok((_, count)) => match Signal::decode(&buffer[..count]) {
+                Some(Signal::Challenge(nonce)) => say = Signal::Proof(nonce, *hello),
+                Some(Signal::Ready) => return Ok(()),
+                _ => {}
+            },
+            Err(rustix::io::Errno::CONNREFUSED) => std::thread::sleep(RETRY),
+            Err(_) => {}
+        }
+    }
+    Err(EngineError::Peer {
+        peer: target.to_string(),
+        what: "did not answer on UDP: a firewall between the hosts may pass TCP only".into(),
+    })
+}
+
+struct UdpListener {
+    socket: Socket,
+    address: SocketAddr,
+    cookie: Cookie,
+    door: DatagramDoor,
+    spec: Spec,
+}
+
+impl Listener for UdpListener {
+    fn rendezvous(&self) -> Rendezvous {
+        Rendezvous { address: Some(self.address), path: None, cookie: self.cookie }
+    }
+
+    fn accept(&mut self, deadline_ns: u64) -> Result<(FlowHello, Link), EngineError> {
+        let failed = |source: io::Error| EngineError::socket("accept on", self.address, source);
+        let mut buffer = [0; SIGNAL_BYTES];
+        while now_ns() < deadline_ns {
+            let std_socket: &std::net::UdpSocket = &self.socket.try_clone().map_err(failed)?.into();
+            let Ok((count, from)) = std_socket.recv_from(&mut buffer) else { continue };
+            match self.door.judge(from, &buffer[..count], |cookie| *cookie == self.cookie) {
+                Admission::Answer(bytes) => {
+                    let _ = std_socket.send_to(&bytes, from);
+                }
+                Admission::Admit(hello) => {
+                    let socket = connected_twin(self.address, from, Some(&self.spec)).map_err(failed)?;
+                    return Ok((hello, Udp.adopt(&self.spec, socket.into(), &hello)?));
+                }
+                Admission::Ignore => {}
+            }
+        }
+        Err(failed(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+/// A second socket on `local`, connected to `peer`: the kernel hands it that peer's datagrams from now on.
+pub fn connected_twin(local: SocketAddr, peer: SocketAddr, spec: Option<&Spec>) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(local), Type::DGRAM, None)?;
+    socket.set_reuse_port(true)?;
+    if let Some(spec) = spec {
+        options::before_handshake(socket.as_fd(), &spec.far, false).map_err(io::Error::other)?;
+    }
+    socket.bind(&local.into())?;
+    socket.connect(&peer.into())?;
+    Ok(socket)
+}

@@ -1,0 +1,347 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
+//! Every pattern on every transport that has it, both ends in one process: counts agree to the byte.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use engine::transport::{FlowHello, Link, Place, Rendezvous, transport};
+use engine::{Leg, LegTally, Signals, TrialPlan, now_ns, run};
+use model::{Direction, EndTally, Io, Role, Spec, Stop, Strategy};
+
+/// Both ends' tallies.
+struct Pair {
+    near: LegTally,
+    far: LegTally,
+}
+
+impl Pair {
+    fn last(&self) -> (&EndTally, &EndTally) {
+        (self.near.legs.last().expect("near has a leg"), self.far.legs.last().expect("far has a leg"))
+    }
+}
+
+fn one_leg(spec: &Spec) -> Vec<Leg> {
+    vec![Leg { block: spec.block, reply: spec.reply_bytes(), stop: spec.stop, expected_ns: 0 }]
+}
+
+fn plan(spec: &Spec, role: Role, legs: &[Leg]) -> TrialPlan {
+    TrialPlan { spec: spec.clone(), role, trial: 7, flows: 0..spec.flows, legs: legs.to_vec() }
+}
+
+fn measure(spec: &Spec, legs: &[Leg], address: &str) -> Pair {
+    engine::pattern::check(spec).expect("a valid spec");
+    let way = transport(spec.transport.as_str()).expect("a known transport");
+    let directory = tempfile::tempdir().expect("a directory");
+    let cookie = std::array::from_fn(|index| (now_ns() >> (index % 8)) as u8);
+    let place = Place { address: address.parse::<IpAddr>().unwrap(), directory: directory.path().into(), cookie };
+    let near_plan = plan(spec, Role::Active, legs);
+    if way.capabilities().single_ended {
+        let to = Rendezvous { address: None, path: None, cookie };
+        let links = near_plan
+            .links()
+            .iter()
+            .map(|link| way.connect(spec, &to, &hello(cookie, link.index)).expect("connects"))
+            .collect();
+        let near = run(&near_plan, way, links, &Signals::new(), &mut |_| {}).expect("runs");
+        return Pair { near, far: LegTally { legs: vec![EndTally::default()], failure: None, elapsed_ns: 0 } };
+    }
+    let mut listener = way.listen(spec, &place).expect("listens");
+    let to = listener.rendezvous();
+    let far_plan = plan(spec, Role::Passive, legs);
+    let far_spec = spec.clone();
+    let far = std::thread::spawn(move || {
+        let way = transport(far_spec.transport.as_str()).expect("known");
+        let mut links: Vec<(u32, Link)> = far_plan
+            .links()
+            .iter()
+            .map(|_| {
+                listener.accept(now_ns() + 5_000_000_000).map(|(hello, link)| (hello.link, link)).expect("accepts")
+            })
+            .collect();
+        links.sort_by_key(|(index, _)| *index);
+        run(&far_plan, way, links.into_iter().map(|(_, link)| link).collect(), &Signals::new(), &mut |_| {})
+            .expect("runs")
+    });
+    let links = near_plan
+        .links()
+        .iter()
+        .map(|link| way.connect(spec, &to, &hello(cookie, link.index)).expect("connects"))
+        .collect();
+    let near = run(&near_plan, way, links, &Signals::new(), &mut |_| {}).expect("runs");
+    Pair { near, far: far.join().expect("far end") }
+}
+
+fn hello(cookie: [u8; 16], link: u32) -> FlowHello {
+    FlowHello { cookie, trial: 7, link }
+}
+
+fn check_exact(spec: &Spec, pair: &Pair, what: &str) {
+    assert!(pair.near.failure.is_none(), "{what}: near {:?}", pair.near.failure);
+    assert!(pair.far.failure.is_none(), "{what}: far {:?}", pair.far.failure);
+    let (near, far) = pair.last();
+    assert!(!near.stalled && !far.stalled && !near.cut_short && !far.cut_short, "{what}");
+    assert!(near.bytes_sent + far.bytes_sent > 0, "{what}: nothing moved");
+    if spec.transport == "memcpy" {
+        assert_eq!(near.bytes_sent, near.bytes_received, "{what}");
+        return;
+    }
+    let lost = near.datagrams.map_or(0, |d| d.sent) + far.datagrams.map_or(0, |d| d.sent)
+        - near.datagrams.map_or(0, |d| d.received)
+        - far.datagrams.map_or(0, |d| d.received);
+    assert_eq!(
+        near.bytes_sent + far.bytes_sent,
+        near.bytes_received + far.bytes_received + lost * spec.block,
+        "{what}: bytes"
+    );
+    for (end, name) in [(near, "near"), (far, "far")] {
+        if !end.intervals.is_empty() {
+            let sum = |pick: fn(&model::Interval) -> u64| end.intervals.iter().map(pick).sum::<u64>();
+            assert_eq!(sum(|i| i.bytes_sent), end.bytes_sent, "{what}: {name} series");
+            assert_eq!(sum(|i| i.bytes_received), end.bytes_received, "{what}: {name} series");
+        }
+        let flows: u64 = end.flows.iter().map(|flow| flow.bytes_sent).sum();
+        assert_eq!(flows, end.bytes_sent, "{what}: {name} flows");
+    }
+}
+
+fn short(transport: &str, pattern: &str) -> Spec {
+    let mut spec = Spec::new(transport, pattern);
+    spec.stop = Stop::TimeNs(60_000_000);
+    spec.interval_ns = 20_000_000;
+    spec.block = if pattern == "rr" || pattern == "crr" { 100 } else { 8_000 };
+    spec
+}
+
+#[test]
+fn streams_in_every_direction_on_every_transport() {
+    for way in engine::transport::TRANSPORTS {
+        for direction in [Direction::Send, Direction::Reverse, Direction::Both] {
+            if way.capabilities().single_ended && direction != Direction::Send {
+                continue;
+            }
+            for address in ["127.0.0.1", "::1"] {
+                let spec = Spec { direction, flows: 2, ..short(way.name(), "stream") };
+                let what = format!("{} {direction:?} {address}", way.name());
+                let pair = measure(&spec, &one_leg(&spec), address);
+                check_exact(&spec, &pair, &what);
+                let (near, far) = pair.last();
+                assert_eq!(near.bytes_sent > 0, direction != Direction::Reverse, "{what}");
+                assert_eq!(
+                    far.bytes_sent > 0,
+                    direction != Direction::Send && !way.capabilities().single_ended,
+                    "{what}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn round_trips_on_every_transport_and_strategy() {
+    for way in engine::transport::TRANSPORTS {
+        for strategy in [Strategy::Blocking, Strategy::Spin, Strategy::Epoll] {
+            if strategy == Strategy::Epoll && !way.capabilities().pollable {
+                continue;
+            }
+            for direction in [Direction::Send, Direction::Reverse] {
+                if way.capabilities().single_ended && direction != Direction::Send {
+                    continue;
+                }
+                let spec = Spec { strategy, direction, reply: Some(200), ..short(way.name(), "rr") };
+                let what = format!("{} {strategy:?} {direction:?}", way.name());
+                let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
+                check_exact(&spec, &pair, &what);
+                let (near, far) = pair.last();
+                let asker = if direction == Direction::Send { near } else { far };
+                assert!(asker.rtt.as_ref().is_some_and(|rtt| rtt.count > 0 && rtt.min_ns > 0), "{what}: {asker:?}");
+                assert!(asker.transactions > 0, "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn transfers_move_exactly_what_was_asked() {
+    for way in engine::transport::TRANSPORTS {
+        for (stop, bytes) in [(Stop::Blocks(13), 13 * 1_000), (Stop::Bytes(12_345), 12_345), (Stop::Blocks(2), 2_000)] {
+            for strategy in [Strategy::Auto, Strategy::Spin] {
+                let spec = Spec { block: 1_000, flows: 4, stop, strategy, ..Spec::new(way.name(), "transfer") };
+                let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
+                let what = format!("{} {stop:?} {strategy:?}", way.name());
+                let (near, far) = pair.last();
+                assert_eq!(near.bytes_sent, bytes, "{what}");
+                if !way.capabilities().datagram {
+                    check_exact(&spec, &pair, &what);
+                    let received =
+                        if way.capabilities().single_ended { near.bytes_received } else { far.bytes_received };
+                    assert_eq!(received, bytes, "{what}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn many_flows_over_few_threads() {
+    for (pattern, threads) in [("stream", Some(2)), ("rr", Some(3)), ("stream", None)] {
+        for way in ["tcp", "udp", "unix"] {
+            let spec = Spec {
+                flows: 64,
+                threads,
+                rate_bps: (way == "udp" && pattern == "stream").then_some(50_000_000),
+                ..short(way, pattern)
+            };
+            let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
+            let what = format!("{way} {pattern} {threads:?}");
+            check_exact(&spec, &pair, &what);
+            assert_eq!(pair.last().0.flows.len(), 64, "{what}");
+        }
+    }
+}
+
+#[test]
+fn a_connection_for_each_transaction() {
+    for address in ["127.0.0.1", "::1"] {
+        for flows in [1, 3] {
+            let spec = Spec { flows, ..short("tcp", "crr") };
+            let pair = measure(&spec, &one_leg(&spec), address);
+            check_exact(&spec, &pair, address);
+            assert!(pair.last().0.transactions > 10, "{:?}", pair.last().0);
+        }
+        let spec = Spec { stop: Stop::Transactions(25), ..short("tcp", "crr") };
+        let pair = measure(&spec, &one_leg(&spec), address);
+        assert_eq!(pair.last().0.transactions, 25);
+        assert_eq!(pair.last().1.bytes_received, 25 * spec.block);
+    }
+}
+
+#[test]
+fn a_curve_of_legs_over_one_connection() {
+    let sizes = [1u64, 3, 64, 1_500, 16_384, 65_000];
+    for way in engine::transport::TRANSPORTS {
+        for (pattern, direction) in [
+            ("pingpong", Direction::Send),
+            ("stream", Direction::Send),
+            ("pingpong", Direction::Both),
+            ("pingpong", Direction::Reverse),
+        ] {
+            let capabilities = way.capabilities();
+            if (capabilities.single_ended || capabilities.datagram) && direction != Direction::Send {
+                continue;
+            }
+            let legs: Vec<Leg> = sizes
+                .iter()
+                .filter(|size| pattern != "stream" || **size >= capabilities.min_stream_block)
+                .flat_map(|size| {
+                    [Stop::Transactions(17), Stop::AboutNs(2_000_000)].map(|stop| Leg {
+                        block: *size,
+                        reply: *size,
+                        stop,
+                        expected_ns: 0,
+                    })
+                })
+                .collect();
+            let spec = Spec { direction, block: 65_000, ..Spec::new(way.name(), pattern) };
+            let pair = measure(&spec, &legs, "127.0.0.1");
+            let what = format!("{} {pattern} {direction:?}", way.name());
+            assert!(
+                pair.near.failure.is_none() && pair.far.failure.is_none(),
+                "{what}: {:?} {:?}",
+                pair.near.failure,
+                pair.far.failure
+            );
+            assert_eq!(pair.near.legs.len(), legs.len(), "{what}");
+            for (index, leg) in legs.iter().enumerate() {
+                let near = &pair.near.legs[index];
+                let exchanges = near.transactions.max(near.blocks_sent);
+                let what = format!("{what} leg {index} of {} bytes", leg.block);
+                match leg.stop {
+                    Stop::Transactions(count) if !capabilities.datagram && direction != Direction::Reverse => {
+                        assert_eq!(exchanges, count, "{what}")
+                    }
+                    _ => assert!(exchanges >= 3, "{what}: {exchanges}"),
+                }
+                if !capabilities.single_ended && !capabilities.datagram {
+                    let far = &pair.far.legs[index];
+                    assert_eq!(near.bytes_sent, far.bytes_received, "{what}");
+                    assert_eq!(far.bytes_sent, near.bytes_received, "{what}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn read_and_write_carry_what_send_and_recv_do() {
+    for way in ["tcp", "unix"] {
+        let spec = Spec { io: Io::ReadWrite, ..short(way, "stream") };
+        let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
+        check_exact(&spec, &pair, way);
+    }
+}
+
+#[test]
+fn socket_options_are_set_and_read_back() {
+    let mut spec = short("tcp", "stream");
+    spec.near.sndbuf = Some(100_000);
+    spec.far.rcvbuf = Some(50_000);
+    spec.near.mss = Some(1_000);
+    spec.near.cc = Some("reno".into());
+    spec.near.nodelay = Some(true);
+    spec.near.dscp = Some(10);
+    spec.near.pin = vec![0];
+    spec.far.notsent_lowat = Some(16_384);
+    let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
+    check_exact(&spec, &pair, "options");
+    let (near, far) = pair.last();
+    let (near, far) = (&near.flows[0].socket, &far.flows[0].socket);
+    assert_eq!(near.sndbuf, Some(200_000), "Linux doubles what it is asked for");
+    assert_eq!(far.rcvbuf, Some(100_000));
+    assert_eq!(near.cc.as_deref(), Some("reno"));
+    assert!(near.mss.is_some_and(|mss| mss <= 1_000), "{:?}", near.mss);
+    assert_eq!(near.nodelay, Some(true));
+}
+
+#[test]
+fn a_rate_is_kept() {
+    // 40 Mbit/s for 200 ms is 1 MB; the sender may be late, never early, by more than its one-millisecond burst.
+    for way in ["tcp", "udp"] {
+        let spec = Spec {
+            rate_bps: Some(40_000_000),
+            stop: Stop::TimeNs(200_000_000),
+            block: 1_000,
+            ..Spec::new(way, "stream")
+        };
+        let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
+        let sent = pair.last().0.bytes_sent;
+        assert!(sent <= 1_000_000 + 10_000 + 40_000, "{way}: {sent}");
+        assert!(sent > 100_000, "{way}: {sent}");
+    }
+}
+
+#[test]
+fn a_peer_that_stops_reading_ends_the_trial_as_stalled() {
+    let mut spec = short("tcp", "stream");
+    spec.stop = Stop::TimeNs(100_000_000);
+    spec.stall_ns = 300_000_000;
+    let way = transport("tcp").unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let cookie = [9; 16];
+    let place = Place { address: "127.0.0.1".parse().unwrap(), directory: directory.path().into(), cookie };
+    spec.far.rcvbuf = Some(4_096);
+    let mut listener = way.listen(&spec, &place).unwrap();
+    let to = listener.rendezvous();
+    // The far end opens its leg and then never reads: its thread is parked by a plan whose machine is never advanced.
+    let far = std::thread::spawn(move || {
+        let (_, link) = listener.accept(now_ns() + 5_000_000_000).unwrap();
+        std::thread::sleep(Duration::from_secs(3));
+        drop(link);
+    });
+    let plan = plan(&spec, Role::Active, &one_leg(&spec));
+    let links = vec![way.connect(&spec, &to, &hello(cookie, 0)).unwrap()];
+    let signals = Signals::new();
+    let near = run(&plan, way, links, &signals, &mut |_| {}).unwrap();
+    // Without an open leg nothing is sent at all: the trial still ends, and says why.
+    assert!(near.failure.is_some() || near.legs.last().is_some_and(|leg| leg.stalled), "{near:?}");
+    far.join().unwrap();
+}
