@@ -1,0 +1,24 @@
+# make demo and make test are all that a fresh clone needs; both install what is missing, and say so first.
+
+SHELL := bash
+
+.PHONY: help demo test bench install clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## build thru, measure between two hosts (as root: network namespaces; else: loopback) and write a report
+	@scripts/demo.sh
+
+test: ## all checks and all tests, privileged ones too when run as root
+	@scripts/test.sh
+
+bench: ## measure Throughline itself
+	@if [ -x scripts/bench.sh ]; then scripts/bench.sh; else echo "there is no scripts/bench.sh in this checkout" >&2; exit 1; fi
+
+install: ## install thru into the cargo home
+	@scripts/setup.sh build
+	@. scripts/lib.sh && find_rust && cargo install --path crates/throughline --locked
+
+clean: ## remove what the builds made
+	rm -rf "$${CARGO_TARGET_DIR:-target}" demo-report

@@ -1,0 +1,74 @@
+# What the scripts share: words, versions, where cargo is, how packages are installed. Sourced by bash; sets nothing but
+# functions, PATH and RUSTUP_TOOLCHAIN.
+# shellcheck shell=bash
+
+# ip, tc and the like are in sbin, which an ordinary user's PATH on Debian leaves out.
+PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
+export PATH
+
+say() { printf '==> %s\n' "$*"; }
+warn() { printf 'WARNING: %s\n' "$*" >&2; }
+die() {
+    printf 'ERROR: %s\n' "$1" >&2
+    shift
+    [ $# -eq 0 ] || printf '       %s\n' "$@" >&2
+    exit 1
+}
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# version_at_least 1.96.0 1.89
+version_at_least() { [ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" = "$2" ]; }
+
+# The oldest Rust that builds this workspace, from Cargo.toml.
+wanted_rust() { sed -n 's/^rust-version = "\([0-9.]*\)".*/\1/p' Cargo.toml | head -n 1; }
+
+# The version of `cargo` or `rustc`, nothing where it is missing or does not start.
+rust_version() { "$1" --version 2>/dev/null | sed -n 's/^[a-z]* \([0-9]*\.[0-9]*\.[0-9]*\).*/\1/p'; }
+
+good_rust() {
+    local tool version
+    for tool in cargo rustc; do
+        version=$(rust_version "$tool")
+        [ -n "$version" ] && version_at_least "$version" "$(wanted_rust)" || return 1
+    done
+}
+
+# Puts a cargo that is new enough first on PATH. Fails without one.
+find_rust() {
+    local before=$PATH directory toolchain
+    good_rust && return 0
+    for directory in "${CARGO_HOME:-$HOME/.cargo}/bin" /usr/bin; do
+        PATH="$directory:$before"
+        good_rust && return 0
+        # rustup without the toolchain that rust-toolchain.toml names may have another that will do.
+        have rustup || continue
+        for toolchain in $(rustup toolchain list 2>/dev/null | awk '/^[0-9s]/ { print $1 }' | sort -rV); do
+            export RUSTUP_TOOLCHAIN=$toolchain
+            good_rust && return 0
+            unset RUSTUP_TOOLCHAIN
+        done
+    done
+    PATH=$before
+    return 1
+}
+
+# Whether packages can be installed without asking anyone anything.
+may_install() { have apt-get && { [ "$(id -u)" = 0 ] || { have sudo && sudo -n true 2>/dev/null; }; }; }
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n -- "$@"; fi
+}
+
+# apt_install PACKAGE...: says what it installs and what it removes for that, then does it.
+apt_install() {
+    local removed
+    removed=$(apt-get -s install --no-install-recommends "$@" 2>/dev/null | awk '/^Remv/ { print $2 }' | xargs)
+    say "installing Debian packages: $*${removed:+ (apt removes for them: $removed)}"
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@"
+}
+
+# What a user without root rights has to type.
+apt_command() { printf 'sudo apt-get update && sudo apt-get install --no-install-recommends %s' "$*"; }
+
+# The version of PACKAGE that apt would install, without epoch and Debian revision.
+apt_candidate() { apt-cache policy "$1" 2>/dev/null | sed -n 's/^ *Candidate: \([0-9]*:\)\{0,1\}\([0-9.]*\).*/\2/p'; }

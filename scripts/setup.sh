@@ -1,0 +1,129 @@
+#!/usr/bin/env bash
+# Makes sure that the tools are there. `setup.sh build`: a C compiler and a cargo that is new enough.
+# `setup.sh test`: these, and what the tests and checks use. What is there already is used as it is; what is missing is
+# named before it is installed. Asks nothing. Needs root or a sudo without a password to install; without either it prints
+# the commands and, where the build cannot do without, fails.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+# shellcheck source=scripts/lib.sh
+. scripts/lib.sh
+
+# The version that deny.toml was written for.
+CARGO_DENY=0.20.2
+
+# Brings apt's lists up to date, once.
+refresh() {
+    [ -z "${refreshed:-}" ] || return 0
+    say "refreshing the lists of Debian packages"
+    as_root apt-get update -q
+    refreshed=yes
+}
+
+compiler() {
+    if have cc; then return 0; fi
+    may_install || die "no C compiler (cc), which the build of SQLite needs" "run: $(apt_command gcc libc6-dev)"
+    refresh
+    apt_install gcc libc6-dev
+}
+
+# Debian 12 keeps a recent Rust in cargo-web, later releases in cargo.
+rust_package() {
+    local package
+    for package in cargo-web cargo; do
+        if version_at_least "$(apt_candidate "$package")" "$(wanted_rust)"; then
+            printf '%s' "$package"
+            return 0
+        fi
+    done
+    return 1
+}
+
+rust() {
+    find_rust && return 0
+    local found package
+    found=$(rust_version cargo)
+    say "Rust $(wanted_rust) or newer is needed; the cargo found here: ${found:-none}"
+    local -a way_out=(
+        "either: $(apt_command cargo-web rustc-web ca-certificates)   (Debian 12 with its security updates)"
+        "or:     install rustup, then: rustup toolchain install stable"
+    )
+    may_install || die "Rust cannot be installed from here (no apt, or neither root nor a sudo without password)" "${way_out[@]}"
+    refresh
+    package=$(rust_package) || die "none of this machine's Debian packages is a Rust $(wanted_rust) or newer" \
+        "Debian 12 has one in its security updates: is bookworm-security among the sources of apt?" "${way_out[@]}"
+    # The certificates let cargo reach the crate registry; a minimal Debian has none.
+    apt_install "$package" "${package/cargo/rustc}" ca-certificates
+    hash -r
+    find_rust || die "$package was installed, but no cargo of Rust $(wanted_rust) or newer starts" "look at: cargo --version"
+}
+
+# Programs that tests measure against or set hosts up with. Tests that lack one say SKIPPED.
+programs() {
+    local -a missing=()
+    local pair
+    for pair in iperf3:iperf3 NPtcp:netpipe-tcp gnuplot:gnuplot-nox ip:iproute2 ping:iputils-ping mount:mount \
+        unshare:util-linux; do
+        have "${pair%%:*}" || missing+=("${pair##*:}")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    if ! may_install; then
+        warn "tests that need ${missing[*]} will be skipped; to install them: $(apt_command "${missing[@]}")"
+        return 0
+    fi
+    refresh
+    apt_install "${missing[@]}"
+}
+
+checkers() {
+    local -a missing=()
+    cargo fmt --version >/dev/null 2>&1 || missing+=(rustfmt)
+    cargo clippy --version >/dev/null 2>&1 || missing+=(clippy)
+    [ ${#missing[@]} -gt 0 ] || return 0
+    if have rustup && [ "$(command -v cargo)" != /usr/bin/cargo ]; then
+        say "adding rustup components: ${missing[*]}"
+        rustup component add "${missing[@]}"
+        return 0
+    fi
+    local -a packages=()
+    local web=""
+    dpkg -s cargo-web >/dev/null 2>&1 && web=yes
+    for tool in "${missing[@]}"; do
+        case $tool$web in
+            rustfmt) packages+=(rustfmt) ;;
+            rustfmtyes) packages+=(rustfmt-web) ;;
+            clippy) packages+=(rust-clippy) ;;
+            clippyyes) packages+=(rust-web-clippy) ;;
+        esac
+    done
+    may_install || die "missing: ${missing[*]}" "run: $(apt_command "${packages[@]}")"
+    refresh
+    apt_install "${packages[@]}"
+}
+
+deny() {
+    # Where cargo install puts programs, which cargo finds also when PATH does not have it.
+    local found
+    found=$(cargo deny --version 2>/dev/null | awk '{ print $2 }')
+    if [ -n "$found" ]; then
+        [ "$found" = "$CARGO_DENY" ] || say "using the cargo-deny $found that is here (written for $CARGO_DENY)"
+        return 0
+    fi
+    say "installing cargo-deny $CARGO_DENY from source into ${CARGO_HOME:-$HOME/.cargo} (some minutes, once)"
+    cargo install --locked --quiet --version "$CARGO_DENY" cargo-deny
+}
+
+case ${1:-} in
+    build)
+        compiler
+        rust
+        ;;
+    test)
+        compiler
+        rust
+        programs
+        checkers
+        deny
+        ;;
+    *) die "usage: scripts/setup.sh build|test" ;;
+esac
+say "using $(cargo --version) at $(command -v cargo)"

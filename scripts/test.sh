@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# All checks and all tests, with a closing line `N passed, N failed` (`, N skipped` may follow).
+# A check (formatting, lints, dependencies) that fails counts as one failure. A test that cannot run here prints one line
+# that starts with `SKIPPED:`; where everything can run (CI=true as root) that is a failure too, save for the lines that
+# scripts/allowed-skips.txt lists with a reason.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+# shellcheck source=scripts/lib.sh
+. scripts/lib.sh
+# shellcheck source=scripts/tally.sh
+. scripts/tally.sh
+
+scripts/setup.sh test || exit 1
+find_rust || exit 1
+PATH="$PATH:${CARGO_HOME:-$HOME/.cargo}/bin"
+
+target=${CARGO_TARGET_DIR:-target}
+mkdir -p "$target"
+log=$target/test.log
+broken=()
+
+step() {
+    local name=$1
+    shift
+    say "$name: $*"
+    "$@" || {
+        broken+=("$name")
+        printf 'FAILED: %s\n' "$name"
+    }
+}
+
+advisories() {
+    if cargo deny fetch db >"$target/advisory-db.log" 2>&1; then
+        step "known vulnerabilities" cargo deny check --disable-fetch advisories
+    else
+        say "known vulnerabilities: NOT CHECKED, the advisory database cannot be fetched from here"
+    fi
+}
+
+tests() {
+    local -a limit=()
+    # Nobody is there to press Ctrl-C.
+    [ "${CI:-}" != true ] || limit=(timeout --kill-after=10s 20m)
+    say "tests: cargo test --workspace (everything they print goes to $log)"
+    "${limit[@]}" cargo test --workspace --locked --no-fail-fast -- --show-output 2>&1 | tee "$log" | without_output
+    local status=${PIPESTATUS[0]}
+    [ "$status" != 124 ] || printf 'FAILED: the tests took more than 20 minutes\n'
+    return "$status"
+}
+
+step counting scripts/tally-test.sh
+step formatting cargo fmt --all --check
+step lints cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+step dependencies cargo deny --locked check bans licenses sources
+advisories
+tests
+test_status=$?
+
+strict=no
+[ "${CI:-}" = true ] && [ "$(id -u)" = 0 ] && strict=yes
+tally "$log" "$test_status" "${#broken[@]}" "$strict" scripts/allowed-skips.txt
