@@ -5,4 +5,7 @@
 //! after each ([`stats::Sequential`]), makes an outcome of a cell's trials ([`outcome()`]) and findings of a run's outcomes
 //! ([`findings`]). Values carry the unit of the statistic: bit/s, 1/s or ns.
 
+pub mod outcome;
 pub mod stats;
+
+pub use outcome::{Context, ledger, outcome, trial_value, trial_verdicts};

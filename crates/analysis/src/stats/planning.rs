@@ -27,8 +27,8 @@ pub fn passes_needed(values: &[f64], rule: &Stopping) -> Option<u32> {
         t_critical(sequential.confidence_at(look), df)
             .is_some_and(|critical| critical * now.standard_error / growth.sqrt() <= wanted)
     };
-    let later = sequential.looks().iter().copied().filter(|look| *look > values.len());
-    let end = later.clone().find(|look| enough(*look)).or_else(|| later.last())?;
+    let mut later = sequential.looks().iter().copied().filter(|look| *look > values.len());
+    let end = later.clone().find(|look| enough(*look)).or_else(|| later.next_back())?;
     u32::try_from(end - values.len()).ok()
 }
 

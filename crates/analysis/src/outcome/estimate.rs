@@ -1,0 +1,33 @@
+//! The headline number with its interval.
+
+use model::{Estimate, Stopping};
+
+use super::Headline;
+use crate::stats::{Sequential, mean};
+
+/// The estimate of a cell from its trials' values; `None` without any. Fewer than three values get no interval.
+pub(crate) fn estimate(headline: Headline, values: &[f64], rule: &Stopping) -> Option<Estimate> {
+    let value = mean(values)?;
+    let series = Sequential::new(rule).final_estimate(values);
+    let method = match &series {
+        None => "none: fewer than 3 trials".to_owned(),
+        Some(series) if series.batch > 1 => {
+            format!(
+                "Student t over batches of {} trials, widened for lag-1 correlation, error held back at early looks",
+                series.batch
+            )
+        }
+        Some(_) => "Student t over trials, widened for lag-1 correlation, error held back at early looks".to_owned(),
+    };
+    let n = series.map_or(values.len() as f64, |series| series.effective_n);
+    Some(Estimate {
+        statistic: headline.statistic().to_owned(),
+        unit: headline.unit().to_owned(),
+        value,
+        low: series.map(|series| series.interval.low),
+        high: series.map(|series| series.interval.high),
+        confidence: rule.confidence,
+        method,
+        n: n.round() as u32,
+    })
+}

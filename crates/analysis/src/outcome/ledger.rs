@@ -1,0 +1,144 @@
+//! The two ends' byte counts set against each other.
+
+use model::{EndTally, Ledger, Spec};
+
+use super::trial::Headline;
+
+/// Adds up both directions of a trial: sent = received + lost + in flight. Bytes lost come from the datagrams' sequence
+/// numbers, never from the difference itself, so that a gap nobody can explain leaves the ledger open.
+#[must_use]
+pub fn ledger(spec: &Spec, near: &EndTally, far: &EndTally) -> Ledger {
+    let transactional = Headline::of(spec) != Headline::Goodput;
+    let far_block = if transactional { spec.reply_bytes() } else { spec.block };
+    let flows = u64::from(spec.flows);
+    let received_near = distinct_received(near, far_block);
+    let received_far = distinct_received(far, spec.block);
+    let lost =
+        bytes_lost(near, far, received_far, spec.block, flows) + bytes_lost(far, near, received_near, far_block, flows);
+    let sent = near.bytes_sent + far.bytes_sent;
+    let received = received_near + received_far;
+    let in_flight = near.bytes_unsent + far.bytes_unsent;
+    Ledger { sent, received, lost, in_flight, balanced: sent == received + lost + in_flight }
+}
+
+/// Datagrams that never arrived, both directions; `None` for transports without datagrams. Never negative.
+pub(crate) fn datagrams_lost(near: &EndTally, far: &EndTally) -> Option<u64> {
+    if near.datagrams.is_none() && far.datagrams.is_none() {
+        return None;
+    }
+    Some(lost_between(near, far) + lost_between(far, near))
+}
+
+fn lost_between(sender: &EndTally, receiver: &EndTally) -> u64 {
+    let sent = sender.datagrams.map_or(0, |tally| tally.sent);
+    sent.saturating_sub(receiver.datagrams.map_or(0, |tally| tally.received))
+}
+
+/// Payload bytes that arrived, second copies left out.
+fn distinct_received(end: &EndTally, block: u64) -> u64 {
+    match end.datagrams {
+        Some(tally) if tally.duplicates > 0 => end.bytes_received.min(tally.received.saturating_mul(block)),
+        _ => end.bytes_received,
+    }
+}
+
+/// Bytes of the datagrams lost on the way from `sender` to `receiver`. Each is a block, but the last one of a flow may be
+/// shorter: where the byte counts say so, they are believed.
+fn bytes_lost(sender: &EndTally, receiver: &EndTally, received: u64, block: u64, flows: u64) -> u64 {
+    let datagrams = lost_between(sender, receiver);
+    let most = datagrams.saturating_mul(block);
+    let least = datagrams.saturating_sub(flows).saturating_mul(block);
+    let missing = sender.bytes_sent.saturating_sub(received).saturating_sub(sender.bytes_unsent);
+    if (least..most).contains(&missing) && missing > 0 { missing } else { most }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::DatagramTally;
+    use proptest::prelude::*;
+
+    fn sender(bytes: u64, datagrams: u64) -> EndTally {
+        let tally = DatagramTally { sent: datagrams, ..DatagramTally::default() };
+        EndTally { bytes_sent: bytes, datagrams: Some(tally), ..EndTally::default() }
+    }
+
+    fn receiver(bytes: u64, datagrams: u64, duplicates: u64) -> EndTally {
+        let tally = DatagramTally { received: datagrams, duplicates, ..DatagramTally::default() };
+        EndTally { bytes_received: bytes, datagrams: Some(tally), ..EndTally::default() }
+    }
+
+    #[test]
+    fn tcp_balances_to_the_byte_or_not_at_all() {
+        let spec = Spec::new("tcp", "stream");
+        let near = EndTally { bytes_sent: 1000, bytes_unsent: 40, ..EndTally::default() };
+        let far = |bytes| EndTally { bytes_received: bytes, ..EndTally::default() };
+        assert!(ledger(&spec, &near, &far(960)).balanced);
+        for bytes in [959, 961, 1000] {
+            let open = ledger(&spec, &near, &far(bytes));
+            assert!(!open.balanced && open.lost == 0, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn one_ended_copies_balance() {
+        let near = EndTally { bytes_sent: 77, bytes_received: 77, ..EndTally::default() };
+        assert!(ledger(&Spec::new("memcpy", "stream"), &near, &EndTally::default()).balanced);
+    }
+
+    #[test]
+    fn a_short_last_datagram_may_be_the_lost_one() {
+        let spec = Spec { block: 100, ..Spec::new("udp", "transfer") };
+        let ledger = ledger(&spec, &sender(950, 10), &receiver(900, 9, 0));
+        assert_eq!((ledger.lost, ledger.balanced), (50, true));
+    }
+
+    #[test]
+    fn duplicates_do_not_hide_a_loss() {
+        let spec = Spec { block: 100, ..Spec::new("udp", "stream") };
+        let ledger = ledger(&spec, &sender(1000, 10), &receiver(1000, 9, 1));
+        assert_eq!((ledger.received, ledger.lost, ledger.balanced), (900, 100, true));
+    }
+
+    #[test]
+    fn replies_have_their_own_size() {
+        let spec = Spec { block: 10, reply: Some(200), ..Spec::new("udp", "rr") };
+        let near = EndTally { bytes_received: 1600, ..sender(100, 10) };
+        let near =
+            EndTally { datagrams: Some(DatagramTally { sent: 10, received: 8, ..DatagramTally::default() }), ..near };
+        let far = EndTally {
+            bytes_sent: 1800,
+            datagrams: Some(DatagramTally { sent: 9, received: 9, ..DatagramTally::default() }),
+            bytes_received: 90,
+            ..EndTally::default()
+        };
+        let ledger = ledger(&spec, &near, &far);
+        assert_eq!((ledger.lost, ledger.balanced), (210, true));
+        assert_eq!(datagrams_lost(&near, &far), Some(2));
+    }
+
+    #[test]
+    fn more_received_than_sent_is_not_a_negative_loss() {
+        let spec = Spec { block: 100, ..Spec::new("udp", "stream") };
+        let (near, far) = (sender(1000, 10), receiver(1100, 11, 0));
+        assert_eq!(datagrams_lost(&near, &far), Some(0));
+        assert!(!ledger(&spec, &near, &far).balanced);
+        assert_eq!(datagrams_lost(&EndTally::default(), &EndTally::default()), None);
+    }
+
+    proptest! {
+        #[test]
+        fn honest_udp_always_balances(block in 1u64..2000, whole in 1u64..50, last in 1u64..2000, lost_mask: u64, dup in 0u64..5) {
+            let last = last.min(block);
+            let spec = Spec { block, ..Spec::new("udp", "transfer") };
+            let sizes: Vec<u64> = (0..whole).map(|_| block).chain([last]).collect();
+            let arrived: Vec<u64> = sizes.iter().enumerate().filter(|(i, _)| lost_mask >> i & 1 == 0).map(|(_, size)| *size).collect();
+            let near = sender(sizes.iter().sum(), sizes.len() as u64);
+            // Duplicates of a whole block are only certain to be told apart when all blocks are whole.
+            let dup = if last == block && !arrived.is_empty() { dup } else { 0 };
+            let far = receiver(arrived.iter().sum::<u64>() + dup * block, arrived.len() as u64, dup);
+            let ledger = ledger(&spec, &near, &far);
+            prop_assert!(ledger.balanced, "{:?}", ledger);
+        }
+    }
+}

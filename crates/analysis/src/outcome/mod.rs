@@ -1,0 +1,166 @@
+//! From tallies to trials, and from a cell's trials to its outcome.
+
+mod estimate;
+mod ledger;
+mod summary;
+#[cfg(test)]
+mod testing;
+mod trial;
+mod verdicts;
+
+use model::{Cell, Histogram, Outcome, Stopping, Trial, Verdict};
+
+pub use ledger::ledger;
+pub use trial::{Headline, trial_value, trial_verdicts};
+pub use verdicts::{add_verdict, explain, trust};
+
+/// What is known of a cell beside its trials.
+#[derive(Debug, Clone, Default)]
+pub struct Context {
+    /// Another measurement ran on one of the hosts meanwhile.
+    pub overlapped: bool,
+    /// The cell was ended by an interrupt or a lost peer before its stop rule was met.
+    pub cut_short: bool,
+    /// The cell is a point of a curve over block sizes, so that a stream's goodput is NetPIPE's rate too (`NPtcp -s`).
+    pub curve: bool,
+    /// All round trips of the cell, where the trials themselves hold digests only.
+    pub histogram: Option<Histogram>,
+}
+
+/// Makes the outcome of a cell: the headline estimate with its interval by the stop rule, the flat summary, the merged
+/// histogram, the verdicts and the trust that they leave.
+///
+/// The estimate is the mean over the trials' values, in bit/s (stream, transfer and unknown patterns), 1/s (rr, crr) or ns
+/// (pingpong). Trials that were cut short count only when no other gave a value.
+#[must_use]
+pub fn outcome(cell: &Cell, trials: Vec<Trial>, rule: &Stopping, context: Context) -> Outcome {
+    let values = sample(&trials);
+    let headline = Headline::of(&cell.spec);
+    let estimate = estimate::estimate(headline, &values, rule);
+    let Context { overlapped, cut_short, curve, histogram } = context;
+    let histogram = histogram.or_else(|| summary::merged_histogram(&trials));
+    let mut summary = summary::summary(cell, &trials, estimate.as_ref(), histogram.as_ref(), curve);
+    summary.trials = u32::try_from(values.len()).unwrap_or(u32::MAX);
+    let known = [(Verdict::CutShort, cut_short), (Verdict::Overlapped, overlapped)];
+    summary.verdicts = verdicts::of_cell(cell, &trials, estimate.as_ref(), values.len(), rule.target);
+    summary.verdicts.extend(known.into_iter().filter_map(|(verdict, holds)| holds.then_some(verdict)));
+    summary.verdicts.sort_unstable();
+    summary.verdicts.dedup();
+    summary.trust = trust(&summary.verdicts);
+    Outcome { cell: cell.id, spec: cell.spec.clone(), summary, estimate, histogram, trials }
+}
+
+/// The values that an outcome rests on, in the order of the trials: those of whole trials, or of the ones that were cut short
+/// where there are no others.
+#[must_use]
+pub fn sample(trials: &[Trial]) -> Vec<f64> {
+    let whole = |trial: &&Trial| !trial.verdicts.contains(&Verdict::CutShort);
+    let values: Vec<f64> = trials.iter().filter(whole).filter_map(|trial| trial.value).collect();
+    if values.is_empty() { trials.iter().filter_map(|trial| trial.value).collect() } else { values }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::*;
+    use super::*;
+    use model::{Direction, Spec, Trust};
+
+    fn streams(values: &[u64]) -> Vec<Trial> {
+        values.iter().map(|mbit| stream_trial(&Spec::new("tcp", "stream"), *mbit)).collect()
+    }
+
+    fn cell(pattern: &str) -> Cell {
+        Cell { id: 4, spec: Spec::new("tcp", pattern) }
+    }
+
+    #[test]
+    fn steady_streams_are_trusted() {
+        let outcome = outcome(
+            &cell("stream"),
+            streams(&[940, 941, 939, 940, 942, 940]),
+            &Stopping::default(),
+            Context::default(),
+        );
+        let estimate = outcome.estimate.as_ref().unwrap();
+        assert!((estimate.value / 940.33e6 - 1.0).abs() < 1e-4);
+        assert!(estimate.low.unwrap() < 940.0e6 && estimate.high.unwrap() > 941.0e6);
+        assert_eq!((estimate.unit.as_str(), estimate.n, outcome.summary.trials), ("bit/s", 6, 6));
+        assert_eq!(outcome.summary.verdicts, []);
+        assert_eq!(outcome.summary.trust, Trust::High);
+        assert_eq!(outcome.summary.ci95_low, estimate.low);
+        assert!((outcome.summary.goodput_bps.unwrap() - estimate.value).abs() < 1.0);
+        assert_eq!(outcome.summary.netpipe_bps, None);
+        assert_eq!(outcome.summary.bytes_received, outcome.summary.bytes_sent);
+        assert_eq!(outcome.summary.duration_ns, 6_000_000_000);
+    }
+
+    #[test]
+    fn wild_streams_miss_the_target_and_two_make_no_claim() {
+        let rule = Stopping { max_trials: 6, ..Stopping::default() };
+        let wild = outcome(&cell("stream"), streams(&[500, 900, 300, 800, 100, 950]), &rule, Context::default());
+        assert_eq!((wild.summary.verdicts.as_slice(), wild.summary.trust), (&[Verdict::TargetMissed][..], Trust::Fair));
+        let two = outcome(&cell("stream"), streams(&[940, 941]), &rule, Context::default());
+        assert_eq!((two.summary.verdicts.as_slice(), two.summary.trust), (&[Verdict::FewTrials][..], Trust::Low));
+        assert_eq!(two.estimate.as_ref().unwrap().low, None);
+        let none = outcome(&cell("stream"), Vec::new(), &rule, Context::default());
+        assert_eq!((none.estimate, none.summary.trust), (None, Trust::Low));
+    }
+
+    #[test]
+    fn what_the_coordinator_knows_becomes_a_verdict() {
+        let context = Context { overlapped: true, cut_short: true, ..Context::default() };
+        let outcome = outcome(&cell("stream"), streams(&[940; 6]), &Stopping::default(), context);
+        assert_eq!(outcome.summary.verdicts, [Verdict::CutShort, Verdict::Overlapped]);
+        assert_eq!(outcome.summary.trust, Trust::None);
+    }
+
+    #[test]
+    fn a_cut_trial_counts_only_alone() {
+        let mut trials = streams(&[940, 940, 940, 100]);
+        trials[3].verdicts.push(Verdict::CutShort);
+        assert_eq!(sample(&trials), [940e6; 3]);
+        assert_eq!(sample(&trials[3..]), [100e6]);
+    }
+
+    #[test]
+    fn pingpong_has_netpipes_rate_and_no_goodput() {
+        let mut cell = cell("pingpong");
+        cell.spec.block = 1000;
+        let trials: Vec<Trial> = (0..6).map(|_| pingpong_trial(&cell.spec, 20_000, 100)).collect();
+        let outcome = outcome(&cell, trials, &Stopping::default(), Context { curve: true, ..Context::default() });
+        let summary = &outcome.summary;
+        assert_eq!(summary.goodput_bps, None);
+        assert!((summary.netpipe_bps.unwrap() - 8000.0 / 10e-6).abs() < 8e5, "{:?}", summary.netpipe_bps);
+        assert!((summary.rtt_p50_ns.unwrap() - 20_000.0).abs() < 20.0);
+        assert_eq!(summary.rtt_p99_ns, None, "600 samples are too few");
+        assert_eq!(outcome.histogram.as_ref().unwrap().count(), 600);
+        let curve = Context { curve: true, ..Context::default() };
+        let stream = super::outcome(&self::cell("stream"), streams(&[940; 6]), &Stopping::default(), curve);
+        assert_eq!(stream.summary.netpipe_bps, stream.summary.goodput_bps);
+    }
+
+    #[test]
+    fn digests_stand_in_for_missing_histograms() {
+        let spec = Spec::new("tcp", "pingpong");
+        let mut trials: Vec<Trial> = [900, 1000, 1100].map(|ns| pingpong_trial(&spec, ns, 2000)).into();
+        for trial in &mut trials {
+            if let Some(rtt) = &mut trial.near.rtt {
+                rtt.histogram = None;
+            }
+        }
+        let outcome = outcome(&Cell { id: 0, spec }, trials, &Stopping::default(), Context::default());
+        assert_eq!(outcome.histogram, None);
+        assert_eq!(outcome.summary.rtt_p50_ns, Some(1000.0));
+        assert_eq!(outcome.summary.rtt_p99_ns, Some(1000.0));
+    }
+
+    #[test]
+    fn both_directions_add_up() {
+        let spec = Spec { direction: Direction::Both, ..Spec::new("tcp", "stream") };
+        let mut trial = stream_trial(&spec, 600);
+        trial.near.bytes_received = 50_000_000;
+        trial.near.receiving_ns = 500_000_000;
+        trial.near.calls_received = 500;
+        assert_eq!(trial_value(&spec, &trial.near, &trial.far), Some(600e6 + 800e6));
+    }
+}

@@ -1,0 +1,133 @@
+//! The flat figures of an outcome.
+
+use model::{Cell, EndTally, Estimate, Histogram, RttTally, Spec, Summary, Trial};
+
+use super::Headline;
+use super::ledger::datagrams_lost;
+use super::trial::{goodput_bps, receivers, sender_bps, transactions_per_s};
+use crate::stats::{mean, median};
+
+/// Fills everything but the count of trials, the verdicts and the trust.
+pub(crate) fn summary(
+    cell: &Cell,
+    trials: &[Trial],
+    estimate: Option<&Estimate>,
+    histogram: Option<&Histogram>,
+    curve: bool,
+) -> Summary {
+    let spec = &cell.spec;
+    let headline = Headline::of(spec);
+    let each = |figure: &dyn Fn(&Trial) -> Option<f64>| mean(&trials.iter().filter_map(figure).collect::<Vec<_>>());
+    let total =
+        |figure: &dyn Fn(&EndTally) -> u64| trials.iter().map(|trial| figure(&trial.near) + figure(&trial.far)).sum();
+    let bulk = headline == Headline::Goodput;
+    let lost: Vec<u64> = trials.iter().filter_map(|trial| datagrams_lost(&trial.near, &trial.far)).collect();
+    Summary {
+        goodput_bps: if bulk { each(&|trial| goodput_bps(spec, &trial.near, &trial.far)) } else { None },
+        sender_bps: if bulk { each(&|trial| sender_bps(spec, &trial.near, &trial.far)) } else { None },
+        bytes_sent: total(&|end| end.bytes_sent),
+        bytes_received: total(&|end| end.bytes_received),
+        rtt_p50_ns: quantile(trials, histogram, 0.5, |rtt| Some(rtt.p50_ns)),
+        rtt_p99_ns: quantile(trials, histogram, 0.99, |rtt| rtt.p99_ns),
+        transactions_per_s: if bulk { None } else { each(&|trial| transactions_per_s(spec, &trial.near)) },
+        packets_per_s: each(&|trial| packets_per_s(spec, trial)),
+        packets_lost: (!lost.is_empty()).then(|| lost.iter().sum()),
+        ci95_low: estimate.and_then(|estimate| estimate.low),
+        ci95_high: estimate.and_then(|estimate| estimate.high),
+        calls_sent: total(&|end| end.calls_sent),
+        calls_received: total(&|end| end.calls_received),
+        duration_ns: trials.iter().map(duration_ns).sum(),
+        netpipe_bps: estimate.and_then(|estimate| netpipe_bps(spec, headline, estimate.value, curve)),
+        ..Summary::default()
+    }
+}
+
+/// All trials' histograms together; `None` where no trial kept one.
+pub(crate) fn merged_histogram(trials: &[Trial]) -> Option<Histogram> {
+    let mut kept = trials.iter().filter_map(|trial| trial.near.rtt.as_ref()?.histogram.as_ref());
+    let mut merged = kept.next()?.clone();
+    kept.for_each(|histogram| merged.merge(histogram));
+    Some(merged)
+}
+
+/// A percentile over all samples; the median of the trials' digests where no histogram was kept. A percentile beyond the
+/// median needs [`RttTally::P99_SAMPLES`].
+fn quantile(
+    trials: &[Trial],
+    histogram: Option<&Histogram>,
+    q: f64,
+    digest: impl Fn(&RttTally) -> Option<u64>,
+) -> Option<f64> {
+    let digests = || trials.iter().filter_map(|trial| trial.near.rtt.as_ref());
+    match histogram {
+        Some(all) if q > 0.5 && all.count() < RttTally::P99_SAMPLES => None,
+        Some(all) => all.quantile(q).map(|ns| ns as f64),
+        None => median(&digests().filter_map(|rtt| digest(rtt).map(|ns| ns as f64)).collect::<Vec<_>>()),
+    }
+}
+
+/// Distinct datagrams received per second, directions added up.
+fn packets_per_s(spec: &Spec, trial: &Trial) -> Option<f64> {
+    let ends = match Headline::of(spec) {
+        Headline::Goodput => receivers(spec, &trial.near, &trial.far),
+        _ => vec![&trial.near, &trial.far],
+    };
+    let rates: Vec<f64> = ends
+        .into_iter()
+        .filter(|end| end.receiving_ns > 0)
+        .filter_map(|end| Some(end.datagrams?.received as f64 * 1e9 / end.receiving_ns as f64))
+        .collect();
+    (!rates.is_empty()).then(|| rates.iter().sum())
+}
+
+/// The longest of the ends' own times.
+fn duration_ns(trial: &Trial) -> u64 {
+    let longest = |end: &EndTally| end.sending_ns.max(end.receiving_ns);
+    longest(&trial.near).max(longest(&trial.far))
+}
+
+/// NetPIPE's rate in bit/s: a block over half the round trip; on a curve of streams the goodput.
+fn netpipe_bps(spec: &Spec, headline: Headline, value: f64, curve: bool) -> Option<f64> {
+    match headline {
+        Headline::RoundTrip if value > 0.0 => Some(spec.block as f64 * 8e9 / (value / 2.0)),
+        Headline::Goodput if curve => Some(value),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{pingpong_trial, stream_trial};
+    use super::*;
+    use model::DatagramTally;
+
+    #[test]
+    fn packets_are_counted_where_they_arrive() {
+        let spec = Spec { block: 1000, ..Spec::new("udp", "stream") };
+        let mut trial = stream_trial(&spec, 80);
+        trial.near.datagrams = Some(DatagramTally { sent: 10_010, ..DatagramTally::default() });
+        trial.far.datagrams = Some(DatagramTally { received: 10_000, ..DatagramTally::default() });
+        let summary = summary(&Cell { id: 0, spec }, &[trial.clone(), trial], None, None, false);
+        assert_eq!((summary.packets_per_s, summary.packets_lost), (Some(10_000.0), Some(20)));
+        assert_eq!(summary.calls_received, 2000);
+    }
+
+    #[test]
+    fn tcp_has_no_packets() {
+        let spec = Spec::new("tcp", "stream");
+        let trials = [stream_trial(&spec, 80)];
+        let summary = summary(&Cell { id: 0, spec }, &trials, None, None, false);
+        assert_eq!((summary.packets_per_s, summary.packets_lost, summary.rtt_p50_ns), (None, None, None));
+        assert!(summary.sender_bps.unwrap() > summary.goodput_bps.unwrap());
+    }
+
+    #[test]
+    fn percentiles_are_of_all_samples() {
+        let spec = Spec::new("tcp", "pingpong");
+        let trials = [pingpong_trial(&spec, 1_000, 990), pingpong_trial(&spec, 9_000, 30)];
+        let merged = merged_histogram(&trials).unwrap();
+        let summary = summary(&Cell { id: 0, spec }, &trials, None, Some(&merged), true);
+        assert!((summary.rtt_p50_ns.unwrap() - 1_000.0).abs() < 2.0);
+        assert!((summary.rtt_p99_ns.unwrap() - 9_000.0).abs() < 10.0);
+    }
+}

@@ -1,0 +1,279 @@
+//! One trial: its value of the headline statistic, and what is remarkable about it.
+
+use model::{Direction, EndTally, Ledger, Spec, Verdict};
+
+/// Fewest arrivals that a rate may rest on.
+pub(crate) const LEAST_ARRIVALS: u64 = 10;
+/// Shortest time that a rate may rest on, ns.
+const LEAST_NS: u64 = 1_000_000;
+/// Fewest timed round trips that a median may rest on (NetPIPE's own least).
+const LEAST_ROUND_TRIPS: u64 = 3;
+
+/// The statistic that a pattern is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Headline {
+    /// Goodput in bit/s: stream, transfer, and any pattern not named below.
+    Goodput,
+    /// Transactions per second: rr, crr.
+    Transactions,
+    /// Median round trip in ns: pingpong.
+    RoundTrip,
+}
+
+impl Headline {
+    /// The statistic of a spec's pattern.
+    #[must_use]
+    pub fn of(spec: &Spec) -> Self {
+        match spec.pattern.as_str() {
+            "rr" | "crr" => Self::Transactions,
+            "pingpong" => Self::RoundTrip,
+            _ => Self::Goodput,
+        }
+    }
+
+    /// Unit of its values.
+    #[must_use]
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::Goodput => "bit/s",
+            Self::Transactions => "1/s",
+            Self::RoundTrip => "ns",
+        }
+    }
+
+    /// Its estimate in words.
+    #[must_use]
+    pub fn statistic(self) -> &'static str {
+        match self {
+            Self::Goodput => "mean over trials of the goodput",
+            Self::Transactions => "mean over trials of the transaction rate",
+            Self::RoundTrip => "mean over trials of the median round trip",
+        }
+    }
+}
+
+/// A trial's value of its pattern's headline statistic, in [`Headline::unit`]; `None` where the trial has none, such as a rate
+/// over no time.
+///
+/// The part after the warm-up counts where there is one. A transaction rate leaves the first arrival out, for the time starts
+/// there.
+#[must_use]
+pub fn trial_value(spec: &Spec, near: &EndTally, far: &EndTally) -> Option<f64> {
+    match Headline::of(spec) {
+        Headline::Goodput => goodput_bps(spec, near, far),
+        Headline::Transactions => transactions_per_s(spec, near),
+        Headline::RoundTrip => near.rtt.as_ref().map(|rtt| rtt.p50_ns as f64).filter(|ns| *ns > 0.0),
+    }
+}
+
+/// The ends that receive payload. A transport with one end (memcpy) has it all in the near tally.
+pub(crate) fn receivers<'a>(spec: &Spec, near: &'a EndTally, far: &'a EndTally) -> Vec<&'a EndTally> {
+    if one_ended(near, far) {
+        return vec![near];
+    }
+    match spec.direction {
+        Direction::Send => vec![far],
+        Direction::Reverse => vec![near],
+        Direction::Both => vec![near, far],
+    }
+}
+
+/// The ends that send payload; see [`receivers`].
+pub(crate) fn senders<'a>(spec: &Spec, near: &'a EndTally, far: &'a EndTally) -> Vec<&'a EndTally> {
+    if one_ended(near, far) {
+        return vec![near];
+    }
+    match spec.direction {
+        Direction::Send => vec![near],
+        Direction::Reverse => vec![far],
+        Direction::Both => vec![near, far],
+    }
+}
+
+fn one_ended(near: &EndTally, far: &EndTally) -> bool {
+    near.bytes_received > 0 && near.bytes_sent > 0 && far.bytes_sent == 0 && far.bytes_received == 0
+}
+
+/// Goodput in bit/s: what each receiver counted over its own time from first to last arrival, directions added up. `None` when
+/// nothing arrived, or bytes arrived in no time.
+pub(crate) fn goodput_bps(spec: &Spec, near: &EndTally, far: &EndTally) -> Option<f64> {
+    sum_of_rates(receivers(spec, near, far).into_iter().map(arrivals))
+}
+
+/// What the senders handed over, over their own time, in bit/s.
+pub(crate) fn sender_bps(spec: &Spec, near: &EndTally, far: &EndTally) -> Option<f64> {
+    sum_of_rates(senders(spec, near, far).into_iter().map(|end| (end.bytes_sent, end.sending_ns)))
+}
+
+/// Bytes and ns of what arrived at an end, after the warm-up where there is one.
+fn arrivals(end: &EndTally) -> (u64, u64) {
+    end.measured.map_or((end.bytes_received, end.receiving_ns), |window| (window.bytes, window.ns))
+}
+
+/// Sum of bytes over ns as bit/s; `None` when no bytes at all, or some in no time.
+fn sum_of_rates(parts: impl Iterator<Item = (u64, u64)>) -> Option<f64> {
+    let mut sum = None;
+    for (bytes, ns) in parts.filter(|(bytes, _)| *bytes > 0) {
+        if ns == 0 {
+            return None;
+        }
+        sum = Some(sum.unwrap_or(0.0) + bytes as f64 * 8e9 / ns as f64);
+    }
+    sum
+}
+
+/// Round trips per second at the near end.
+pub(crate) fn transactions_per_s(spec: &Spec, near: &EndTally) -> Option<f64> {
+    match near.measured {
+        Some(window) => {
+            (window.ns > 0).then(|| window.bytes as f64 / spec.reply_bytes() as f64 * 1e9 / window.ns as f64)
+        }
+        None if near.receiving_ns > 0 && near.transactions > 1 => {
+            Some((near.transactions - 1) as f64 * 1e9 / near.receiving_ns as f64)
+        }
+        None => None,
+    }
+}
+
+/// What to know about one trial, in the order of [`Verdict`].
+#[must_use]
+pub fn trial_verdicts(spec: &Spec, near: &EndTally, far: &EndTally, ledger: &Ledger) -> Vec<Verdict> {
+    let ends = [near, far];
+    let datagrams = || ends.into_iter().filter_map(|end| end.datagrams);
+    let lost = ledger.lost > 0
+        || super::ledger::datagrams_lost(near, far).is_some_and(|lost| lost > 0)
+        || datagrams().any(|tally| tally.replies_lost > 0);
+    [
+        (Verdict::Stalled, ends.iter().any(|end| end.stalled)),
+        (Verdict::ResolutionLimited, resolution_limited(spec, near, far)),
+        (Verdict::LedgerOpen, !ledger.balanced),
+        (Verdict::CutShort, ends.iter().any(|end| end.cut_short)),
+        (Verdict::BatchTimed, near.rtt.as_ref().is_some_and(|rtt| rtt.batch > 1)),
+        (Verdict::SocketDrops, datagrams().any(|tally| tally.socket_drops > 0)),
+        (Verdict::Loss, lost),
+    ]
+    .into_iter()
+    .filter_map(|(verdict, holds)| holds.then_some(verdict))
+    .collect()
+}
+
+/// Whether a trial is too short for its clock or rests on too few arrivals.
+fn resolution_limited(spec: &Spec, near: &EndTally, far: &EndTally) -> bool {
+    match Headline::of(spec) {
+        Headline::RoundTrip => near.rtt.as_ref().is_none_or(|rtt| rtt.count < LEAST_ROUND_TRIPS || rtt.p50_ns == 0),
+        Headline::Transactions => near.transactions < LEAST_ARRIVALS || arrivals(near).1 < LEAST_NS,
+        Headline::Goodput => receivers(spec, near, far)
+            .into_iter()
+            .any(|end| end.calls_received < LEAST_ARRIVALS || arrivals(end).1 < LEAST_NS),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ledger;
+    use super::*;
+    use model::tally::Window;
+    use model::{DatagramTally, RttTally};
+
+    fn verdicts(spec: &Spec, near: &EndTally, far: &EndTally) -> Vec<Verdict> {
+        trial_verdicts(spec, near, far, &ledger(spec, near, far))
+    }
+
+    fn receiver(bytes: u64, ns: u64, calls: u64) -> EndTally {
+        EndTally { bytes_received: bytes, receiving_ns: ns, calls_received: calls, ..EndTally::default() }
+    }
+
+    #[test]
+    fn goodput_is_the_receivers_count_after_the_warm_up() {
+        let spec = Spec::new("tcp", "stream");
+        let near = EndTally { bytes_sent: 2000, sending_ns: 10, ..EndTally::default() };
+        let mut far = receiver(2000, 8_000_000, 50);
+        assert_eq!(trial_value(&spec, &near, &far), Some(2e6));
+        far.measured = Some(Window { bytes: 1500, ns: 4_000_000 });
+        assert_eq!(trial_value(&spec, &near, &far), Some(3e6));
+        far.measured = Some(Window { bytes: 1500, ns: 0 });
+        assert_eq!(trial_value(&spec, &near, &far), None);
+    }
+
+    #[test]
+    fn reverse_counts_at_the_near_end() {
+        let spec = Spec { direction: Direction::Reverse, ..Spec::new("tcp", "transfer") };
+        let far = EndTally { bytes_sent: 1000, ..EndTally::default() };
+        assert_eq!(trial_value(&spec, &receiver(1000, 1_000_000, 10), &far), Some(8e6));
+    }
+
+    #[test]
+    fn one_ended_copies_balance_and_have_a_rate() {
+        let spec = Spec::new("memcpy", "stream");
+        let near = EndTally { bytes_sent: 1_000_000, sending_ns: 2_000_000, ..receiver(1_000_000, 2_000_000, 100) };
+        assert_eq!(trial_value(&spec, &near, &EndTally::default()), Some(4e9));
+        assert_eq!(sender_bps(&spec, &near, &EndTally::default()), Some(4e9));
+        assert_eq!(verdicts(&spec, &near, &EndTally::default()), []);
+    }
+
+    #[test]
+    fn a_stream_that_never_arrived_has_no_value() {
+        let spec = Spec::new("tcp", "stream");
+        let near = EndTally { bytes_sent: 1000, ..EndTally::default() };
+        let far = EndTally { stalled: true, ..EndTally::default() };
+        assert_eq!(trial_value(&spec, &near, &far), None);
+        let found = verdicts(&spec, &near, &far);
+        assert_eq!(found, [Verdict::Stalled, Verdict::ResolutionLimited, Verdict::LedgerOpen]);
+    }
+
+    #[test]
+    fn short_trials_are_resolution_limited() {
+        let spec = Spec::new("tcp", "transfer");
+        let near = EndTally { bytes_sent: 1000, ..EndTally::default() };
+        for (ns, calls, limited) in
+            [(2_000_000, 20, false), (2_000_000, 9, true), (999_999, 20, true), (0, 20, true), (1_000_000, 10, false)]
+        {
+            let found = verdicts(&spec, &near, &receiver(1000, ns, calls));
+            assert_eq!(found.contains(&Verdict::ResolutionLimited), limited, "{ns} ns, {calls} calls");
+        }
+    }
+
+    #[test]
+    fn transaction_rates_do_not_count_the_first_arrival() {
+        let spec = Spec { block: 1, ..Spec::new("tcp", "rr") };
+        let mut near = EndTally { transactions: 101, receiving_ns: 1_000_000_000, ..EndTally::default() };
+        assert_eq!(trial_value(&spec, &near, &EndTally::default()), Some(100.0));
+        near.measured = Some(Window { bytes: 50, ns: 500_000_000 });
+        assert_eq!(trial_value(&spec, &near, &EndTally::default()), Some(100.0));
+        near = EndTally { transactions: 1, ..EndTally::default() };
+        assert_eq!(trial_value(&spec, &near, &EndTally::default()), None);
+    }
+
+    #[test]
+    fn datagram_trouble_is_named() {
+        let spec = Spec { block: 100, ..Spec::new("udp", "stream") };
+        let near = EndTally {
+            bytes_sent: 10_000,
+            datagrams: Some(DatagramTally { sent: 100, ..DatagramTally::default() }),
+            ..EndTally::default()
+        };
+        let far = EndTally {
+            datagrams: Some(DatagramTally { received: 90, socket_drops: 10, ..DatagramTally::default() }),
+            ..receiver(9_000, 5_000_000, 90)
+        };
+        assert_eq!(verdicts(&spec, &near, &far), [Verdict::SocketDrops, Verdict::Loss]);
+    }
+
+    #[test]
+    fn batches_are_said() {
+        let spec = Spec::new("shm", "pingpong");
+        let rtt = RttTally {
+            count: 1000,
+            min_ns: 80,
+            p50_ns: 90,
+            mean_ns: 91.0,
+            p99_ns: Some(120),
+            max_ns: 300,
+            batch: 16,
+            histogram: None,
+        };
+        let near = EndTally { rtt: Some(rtt), ..EndTally::default() };
+        assert_eq!(trial_value(&spec, &near, &EndTally::default()), Some(90.0));
+        assert_eq!(verdicts(&spec, &near, &EndTally::default()), [Verdict::BatchTimed]);
+    }
+}
