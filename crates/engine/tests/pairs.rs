@@ -257,7 +257,7 @@ fn a_curve_of_legs_over_one_connection() {
                 let what = format!("{what} leg {index} of {} bytes", leg.block);
                 match leg.stop {
                     Stop::Transactions(count) if !capabilities.datagram && direction != Direction::Reverse => {
-                        assert_eq!(exchanges, count, "{what}")
+                        assert_eq!(exchanges, count, "{what}");
                     }
                     _ => assert!(exchanges >= 3, "{what}: {exchanges}"),
                 }

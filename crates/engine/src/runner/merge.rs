@@ -76,13 +76,15 @@ fn flow_tally(flow: FlowLeg) -> FlowTally {
     }
 }
 
-/// For transports with one end: what was sent has arrived by the same copy.
+/// For transports with one end: each copy, there or back, was sent and has arrived at once.
 pub(super) fn mirror(tally: &mut EndTally) {
-    if tally.rtt.is_none() {
-        tally.bytes_received = tally.bytes_sent;
-        tally.calls_received = tally.calls_sent;
-        tally.receiving_ns = tally.sending_ns;
-        tally.intervals.iter_mut().for_each(|interval| interval.bytes_received = interval.bytes_sent);
-        tally.flows.iter_mut().for_each(|flow| flow.bytes_received = flow.bytes_sent);
+    fn both(sent: &mut u64, received: &mut u64) {
+        *sent += *received;
+        *received = *sent;
     }
+    both(&mut tally.bytes_sent, &mut tally.bytes_received);
+    both(&mut tally.calls_sent, &mut tally.calls_received);
+    tally.receiving_ns = tally.receiving_ns.max(tally.sending_ns);
+    tally.intervals.iter_mut().for_each(|interval| both(&mut interval.bytes_sent, &mut interval.bytes_received));
+    tally.flows.iter_mut().for_each(|flow| both(&mut flow.bytes_sent, &mut flow.bytes_received));
 }
