@@ -1,1 +1,37 @@
-//! Placeholder.
+//! Findings and figures for people and programs: finished [`Run`](model::Run)s in, bytes out. Nothing here opens a file,
+//! reads a clock or prints.
+//!
+//! Every output is an entry of [`FORMATS`]:
+//!
+//! ```
+//! # fn main() -> Result<(), report::ReportError> {
+//! # let runs: Vec<model::Run> = Vec::new();
+//! let view = report::View::new(&runs);
+//! if let Some(format) = report::format("svg").filter(|_| !runs.is_empty()) {
+//!     for piece in (format.render)(&view)? {
+//!         println!("{}: {} bytes", piece.name, piece.bytes.len());
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+mod draw;
+mod error;
+mod figures;
+mod formats;
+mod outcome_line;
+mod run_list;
+mod view;
+mod words;
+
+#[cfg(test)]
+#[path = "../tests/support/sample.rs"]
+mod sample;
+
+pub use error::ReportError;
+pub use figures::{TAIL_UNIT, figures};
+pub use formats::{FORMATS, Format, format};
+pub use outcome_line::outcome_line;
+pub use run_list::{RunRow, headline, run_list};
+pub use view::{Piece, View};

@@ -1,0 +1,37 @@
+//! Writes every output of a set of made-up runs to a directory, to look at: `cargo run -p throughline-report --example
+//! gallery -- DIR`.
+
+use std::path::Path;
+use std::{env, fs, io};
+
+#[path = "../tests/support/sample.rs"]
+mod sample;
+
+#[allow(clippy::print_stdout, reason = "an example for people to run")]
+fn main() -> io::Result<()> {
+    let Some(directory) = env::args_os().nth(1) else {
+        println!("usage: gallery DIR [NAME]");
+        return Ok(());
+    };
+    let only = env::args().nth(2);
+    for (name, runs) in sample::gallery() {
+        if only.as_ref().is_some_and(|only| only != name) {
+            continue;
+        }
+        let folder = Path::new(&directory).join(name);
+        fs::create_dir_all(&folder)?;
+        for format in report::FORMATS {
+            match (format.render)(&report::View::new(&runs)) {
+                Ok(pieces) => {
+                    for piece in pieces {
+                        fs::write(folder.join(&piece.name), &piece.bytes)?;
+                    }
+                }
+                Err(error) => println!("{name}: {error}"),
+            }
+        }
+    }
+    let rows: Vec<report::RunRow> =
+        sample::gallery().iter().flat_map(|(_, runs)| runs).map(report::RunRow::from).collect();
+    fs::write(Path::new(&directory).join("runs.txt"), report::run_list(&rows))
+}

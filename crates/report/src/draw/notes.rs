@@ -1,0 +1,104 @@
+//! Labels of marked points, put where they hide least.
+
+use model::Mark;
+
+use super::layout::{Layout, Rect, Segment};
+use super::text_width::text_width;
+
+/// A placed label.
+pub(crate) struct Note {
+    /// The marked point.
+    pub(crate) point: (f64, f64),
+    /// The box around the text.
+    pub(crate) area: Rect,
+    pub(crate) text: String,
+}
+
+const HEIGHT: f64 = 20.0;
+const PAD: f64 = 6.0;
+
+/// Places the marks' labels one after the other: within the frame, off the labels placed before and off the marked points,
+/// and where the fewest of the drawn `segments` run. A label that fits nowhere is left out; its ring is not.
+pub(crate) fn place(layout: &Layout, marks: &[Mark], segments: &[Segment]) -> Vec<Note> {
+    let points: Vec<(f64, f64, &str)> =
+        marks.iter().filter_map(|mark| layout.at(mark.x, mark.y).map(|(x, y)| (x, y, mark.label.as_str()))).collect();
+    let mut notes: Vec<Note> = Vec::new();
+    for (x, y, text) in &points {
+        let width = text_width(text, 12.5) * 1.12 + 2.0 * PAD;
+        let best = candidates(*x, *y, width)
+            .filter(|area| layout.frame.holds(area))
+            .filter(|area| !notes.iter().any(|note| note.area.overlaps(area)))
+            .filter(|area| !points.iter().any(|(px, py, _)| area.overlaps(&around(*px, *py, 7.0))))
+            .map(|area| (cost(&area, (*x, *y), segments), area))
+            .min_by(|(a, _), (b, _)| a.total_cmp(b));
+        if let Some((_, area)) = best {
+            notes.push(Note { point: (*x, *y), area, text: (*text).to_owned() });
+        }
+    }
+    notes
+}
+
+fn around(x: f64, y: f64, r: f64) -> Rect {
+    Rect { left: x - r, top: y - r, right: x + r, bottom: y + r }
+}
+
+/// Boxes on rings of growing distance around the point.
+fn candidates(x: f64, y: f64, width: f64) -> impl Iterator<Item = Rect> {
+    let distances = [16.0, 28.0, 44.0, 64.0, 90.0, 120.0];
+    let angles = (0..16).map(|n| f64::from(n) * std::f64::consts::TAU / 16.0);
+    distances.into_iter().flat_map(move |distance| {
+        angles.clone().map(move |angle| {
+            let (sin, cos) = angle.sin_cos();
+            // The box hangs off the ring by its nearest side.
+            let (cx, cy) = (x + cos * (distance + width / 2.0), y - sin * (distance + HEIGHT / 2.0));
+            Rect { left: cx - width / 2.0, right: cx + width / 2.0, top: cy - HEIGHT / 2.0, bottom: cy + HEIGHT / 2.0 }
+        })
+    })
+}
+
+/// Segments that the box covers, and a little for the distance.
+fn cost(area: &Rect, point: (f64, f64), segments: &[Segment]) -> f64 {
+    let grown = Rect { left: area.left - 4.0, top: area.top - 4.0, right: area.right + 4.0, bottom: area.bottom + 4.0 };
+    let covered = segments.iter().filter(|(a, b)| crosses(&grown, *a, *b)).count() as f64;
+    let (x, y) = anchor(area, point);
+    covered + (x - point.0).hypot(y - point.1) / 60.0
+}
+
+/// The point of the box that is nearest to `point`, where the leader line ends.
+pub(crate) fn anchor(area: &Rect, point: (f64, f64)) -> (f64, f64) {
+    (point.0.clamp(area.left, area.right), point.1.clamp(area.top, area.bottom))
+}
+
+/// Whether the segment from `a` to `b` has a part within `area` (Liang and Barsky's clipping test).
+fn crosses(area: &Rect, a: (f64, f64), b: (f64, f64)) -> bool {
+    let (dx, dy) = (b.0 - a.0, b.1 - a.1);
+    let (mut enter, mut leave) = (0.0_f64, 1.0_f64);
+    for (towards, room) in
+        [(-dx, a.0 - area.left), (dx, area.right - a.0), (-dy, a.1 - area.top), (dy, area.bottom - a.1)]
+    {
+        if towards == 0.0 {
+            if room < 0.0 {
+                return false;
+            }
+        } else if towards < 0.0 {
+            enter = enter.max(room / towards);
+        } else {
+            leave = leave.min(room / towards);
+        }
+    }
+    enter <= leave
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_cross_a_box_or_do_not() {
+        let area = Rect { left: 0.0, top: 0.0, right: 10.0, bottom: 10.0 };
+        assert!(crosses(&area, (-5.0, 5.0), (15.0, 6.0)));
+        assert!(crosses(&area, (2.0, 2.0), (3.0, 3.0)));
+        assert!(!crosses(&area, (-5.0, 0.0), (0.0, 20.0)));
+        assert!(!crosses(&area, (20.0, -5.0), (20.0, 15.0)));
+    }
+}

@@ -1,0 +1,79 @@
+//! Colours and type of the figures, as style rules.
+
+use std::fmt::Write as _;
+
+/// The colours of one appearance.
+pub(crate) struct Theme {
+    background: &'static str,
+    ink: &'static str,
+    muted: &'static str,
+    grid: &'static str,
+    minor: &'static str,
+    series: [&'static str; SERIES],
+}
+
+/// Colours before they come round again.
+pub(crate) const SERIES: usize = 7;
+
+/// Fonts by preference; the first is the one that the PNG renderer brings along.
+pub(crate) const FONTS: &str = "'Noto Sans', 'DejaVu Sans', 'Segoe UI', 'Helvetica Neue', Arial, sans-serif";
+
+/// On paper and light screens. Source of the series' colours: Okabe and Ito, "Color Universal Design" (2008), which people
+/// with any colour vision can tell apart; its yellow is left out for want of contrast.
+pub(crate) const LIGHT: Theme = Theme {
+    background: "#ffffff",
+    ink: "#1b1f24",
+    muted: "#57606a",
+    grid: "#d9dee4",
+    minor: "#eff2f5",
+    series: ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#4d4d4d"],
+};
+
+/// On dark screens: the same hues, lighter.
+pub(crate) const DARK: Theme = Theme {
+    background: "#161b22",
+    ink: "#e6edf3",
+    muted: "#9aa5b1",
+    grid: "#353d47",
+    minor: "#222932",
+    series: ["#4fa8e0", "#ff8a4c", "#2fc99b", "#e79fc9", "#f2b83f", "#a5d8fb", "#c9d1d9"],
+};
+
+impl Theme {
+    /// The rules for elements that [`draw`](super::draw) makes, each under `scope` (such as `.figure`, or nothing).
+    pub(crate) fn rules(&self, scope: &str) -> String {
+        let Self { background, ink, muted, grid, minor, series } = self;
+        let mut css = String::new();
+        for (selector, rule) in [
+            ("text", format!("font-family:{FONTS};fill:{ink}")),
+            (".paper", format!("fill:{background}")),
+            (".title", "font-size:19px;font-weight:bold".to_owned()),
+            (".subtitle", format!("font-size:12.5px;fill:{muted}")),
+            (".tick", format!("font-size:12.5px;fill:{muted}")),
+            (".axis", "font-size:13.5px".to_owned()),
+            (".key", "font-size:13px".to_owned()),
+            (".grid", format!("stroke:{grid};stroke-width:1;fill:none")),
+            (".minor", format!("stroke:{minor};stroke-width:1;fill:none")),
+            (".frame", format!("stroke:{muted};stroke-width:1.2;fill:none")),
+            (
+                ".line",
+                "stroke:currentColor;stroke-width:1.8;fill:none;stroke-linejoin:round;stroke-linecap:round".into(),
+            ),
+            (".ceiling", "stroke:currentColor;stroke-width:1.1;fill:none;stroke-dasharray:6 4".to_owned()),
+            (".bar", "stroke:currentColor;stroke-width:1.3;fill:none".to_owned()),
+            (".band", "fill:currentColor;fill-opacity:0.22;stroke:none".to_owned()),
+            (".dot", format!("fill:currentColor;stroke:{background};stroke-width:0.6")),
+            (".stroke", "fill:none;stroke:currentColor;stroke-width:1.7".to_owned()),
+            (".ring", format!("fill:{background};stroke:{ink};stroke-width:1.8")),
+            (".lead", format!("stroke:{ink};stroke-width:1;fill:none")),
+            (".note", format!("fill:{background};fill-opacity:0.88;stroke:{grid};stroke-width:1")),
+            (".mark", "font-size:12.5px".to_owned()),
+        ] {
+            let _ = writeln!(css, "{scope} {selector}{{{rule}}}");
+        }
+        for (index, colour) in series.iter().enumerate() {
+            let _ = writeln!(css, "{scope} .s{index}{{color:{colour}}}");
+        }
+        css
+    }
+}

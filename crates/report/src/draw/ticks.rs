@@ -1,0 +1,215 @@
+//! Where an axis has its ticks, and how they read.
+
+use model::{Axis, ByteSize, Scale};
+
+use super::span::Span;
+use crate::figures::TAIL_UNIT;
+
+/// The ticks of one axis.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Ticks {
+    /// Value and text, ascending.
+    pub(crate) major: Vec<(f64, String)>,
+    /// Values with a fainter line and no text.
+    pub(crate) minor: Vec<f64>,
+    /// The axis' label; with the unit where the ticks' texts have none.
+    pub(crate) title: String,
+}
+
+impl Ticks {
+    /// At most `room` labelled ticks (and at least two where the axis allows) for `axis` over `span`.
+    pub(crate) fn new(axis: &Axis, span: &Span, room: usize) -> Self {
+        let room = room.max(2);
+        match span.scale {
+            Scale::Linear => linear(axis, span, room),
+            Scale::Log => {
+                let (values, minor) = match axis.unit.as_str() {
+                    "B" => binary(span, room),
+                    TAIL_UNIT => (tail(span, room), Vec::new()),
+                    _ => decimal(span, room),
+                };
+                let major = values.into_iter().map(|value| (value, tick_text(value, &axis.unit))).collect();
+                Self { major, minor, title: axis.label.clone() }
+            }
+        }
+    }
+}
+
+/// Powers of two: every one is a line, every n-th has a text.
+fn binary(span: &Span, room: usize) -> (Vec<f64>, Vec<f64>) {
+    let (first, last) = (span.low.log2().ceil() as i32, span.high.log2().floor() as i32);
+    let step =
+        [1, 2, 3, 4, 5, 6, 10, 20, 50].into_iter().find(|step| (last - first) / step < room as i32).unwrap_or(100);
+    let major: Vec<f64> = (first..=last).filter(|n| n % step == 0).map(|n| 2f64.powi(n)).collect();
+    if major.len() < 2 {
+        return (even(span, room), Vec::new());
+    }
+    let minor = if last - first <= 64 { (first..=last).map(|n| 2f64.powi(n)).collect() } else { Vec::new() };
+    (major, minor)
+}
+
+/// The finest of: evenly spaced values, 1-2-5, decades, every second decade and so on, that fits the room.
+fn decimal(span: &Span, room: usize) -> (Vec<f64>, Vec<f64>) {
+    let decades = (span.high / span.low).log10();
+    if decades < 0.8 {
+        return (even(span, room), Vec::new());
+    }
+    let (first, last) = (span.low.log10().floor() as i32, span.high.log10().ceil() as i32);
+    let inside = |value: &f64| *value >= span.low * 0.999_999 && *value <= span.high * 1.000_001;
+    let at = |digits: &[f64], every: i32| -> Vec<f64> {
+        let exponents = (first..=last).filter(|n| n % every == 0);
+        exponents.flat_map(|n| digits.iter().map(move |d| d * 10f64.powi(n))).filter(inside).collect()
+    };
+    let minor = if decades <= 8.0 { at(&[2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0], 1) } else { Vec::new() };
+    let one_two_five = at(&[1.0, 2.0, 5.0], 1);
+    if one_two_five.len() <= room && decades < 2.2 {
+        return (one_two_five, minor);
+    }
+    let every = (1..=400).find(|every| at(&[1.0], *every).len() <= room).unwrap_or(400);
+    (at(&[1.0], every), minor)
+}
+
+/// 0 %, 50 %, 90 %, 99 % and so on.
+fn tail(span: &Span, room: usize) -> Vec<f64> {
+    let decades = (1..=15).map(|n| 10f64.powi(n));
+    let inside = |value: &f64| *value >= span.low && *value <= span.high;
+    [1.0, 2.0].into_iter().chain(decades).filter(inside).take(room + 2).collect()
+}
+
+/// Round values at even distances.
+fn even(span: &Span, room: usize) -> Vec<f64> {
+    let (step, _) = nice_step(span.high - span.low, room);
+    multiples(span, step)
+}
+
+fn multiples(span: &Span, step: f64) -> Vec<f64> {
+    let first = (span.low / step).ceil();
+    let inside = |value: &f64| *value <= span.high + step * 1e-9;
+    (0..100).map(|n| (first + f64::from(n)) * step).take_while(inside).collect()
+}
+
+/// A step of 1, 2, 2.5 or 5 times a power of ten that makes at most `room` ticks, and the decimals that it needs.
+fn nice_step(length: f64, room: usize) -> (f64, usize) {
+    let rough = (length / room as f64).max(f64::MIN_POSITIVE * 1e10);
+    let exponent = rough.log10().floor() as i32;
+    let power = 10f64.powi(exponent);
+    let digit = [1.0, 2.0, 2.5, 5.0].into_iter().find(|digit| digit * power >= rough * 0.999_999).unwrap_or(10.0);
+    let exponent = if digit > 9.0 { exponent + 1 } else { exponent };
+    let decimals = (-exponent).max(0) as usize + usize::from(digit == 2.5 && exponent <= 0);
+    (digit * power, decimals)
+}
+
+fn linear(axis: &Axis, span: &Span, room: usize) -> Ticks {
+    let largest = span.high.abs().max(span.low.abs());
+    let (factor, unit) = prefix(largest, &axis.unit);
+    let scaled = Span { low: span.low / factor, high: span.high / factor, ..*span };
+    let (step, decimals) = nice_step(scaled.high - scaled.low, room);
+    let decimals = decimals.min(12);
+    let text = |value: f64| if value == 0.0 { "0".to_owned() } else { format!("{value:.decimals$}") };
+    let major = multiples(&scaled, step).into_iter().map(|value| (value * factor, text(value))).collect();
+    let title = if unit.is_empty() { axis.label.clone() } else { format!("{} ({unit})", axis.label) };
+    Ticks { major, minor: Vec::new(), title }
+}
+
+const BYTES: &[(f64, &str)] =
+    &[(1_099_511_627_776.0, "TiB"), (1_073_741_824.0, "GiB"), (1_048_576.0, "MiB"), (1_024.0, "KiB"), (1.0, "B")];
+const RATES: &[(f64, &str)] = &[(1e12, "Tbit/s"), (1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")];
+const TIMES: &[(f64, &str)] = &[(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")];
+const COUNTS: &[(f64, &str)] = &[(1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")];
+
+/// The prefixed unit that suits `value`, and what to divide by for it.
+fn prefix(value: f64, unit: &str) -> (f64, String) {
+    let table = match unit {
+        "B" => BYTES,
+        "bit/s" => RATES,
+        "ns" => TIMES,
+        _ => COUNTS,
+    };
+    let fitting = table.iter().find(|(size, _)| value.abs() >= size * 0.999_999);
+    let (size, name) = fitting.or(table.last()).copied().unwrap_or((1.0, ""));
+    (size, if std::ptr::eq(table, COUNTS) { format!("{name}{unit}") } else { name.to_owned() })
+}
+
+/// A tick's text with its unit: `64 KiB`, `10 us`, `2.5 Gbit/s`, `99.9 %`.
+fn tick_text(value: f64, unit: &str) -> String {
+    match unit {
+        "B" if value >= 1.0 => ByteSize(value.round() as u64).to_string(),
+        TAIL_UNIT => tail_percent(value),
+        _ => {
+            let (factor, unit) = prefix(value, unit);
+            format!("{} {unit}", short_number(value / factor)).trim_end().to_owned()
+        }
+    }
+}
+
+/// The percentile of a value in [`TAIL_UNIT`], with as many nines as it has.
+pub(crate) fn tail_percent(value: f64) -> String {
+    let beyond = 100.0 / value.max(1.0);
+    let decimals = (2.0 - beyond.log10()).ceil().clamp(0.0, 12.0) as usize;
+    let text = format!("{:.decimals$}", 100.0 - beyond);
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{text} %")
+}
+
+/// Up to four significant digits, without an exponent for what fits.
+fn short_number(value: f64) -> String {
+    if value != 0.0 && !(1e-4..1e6).contains(&value.abs()) {
+        return format!("{value:e}");
+    }
+    let text = format!("{value:.4}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn texts(unit: &str, scale: Scale, values: &[f64], room: usize) -> Vec<String> {
+        let axis = Axis { label: "a".into(), unit: unit.into(), scale };
+        let ticks = Ticks::new(&axis, &Span::fit(scale, values.iter().copied(), 0.02), room);
+        ticks.major.into_iter().map(|(_, text)| text).collect()
+    }
+
+    #[test]
+    fn block_sizes_are_powers_of_two_with_their_names() {
+        assert_eq!(
+            texts("B", Scale::Log, &[1.0, 8_388_611.0], 9),
+            ["1 B", "8 B", "64 B", "512 B", "4 KiB", "32 KiB", "256 KiB", "2 MiB"]
+        );
+        assert_eq!(texts("B", Scale::Log, &[64.0, 256.0], 9), ["64 B", "128 B", "256 B"]);
+    }
+
+    #[test]
+    fn times_step_through_their_prefixes() {
+        assert_eq!(texts("ns", Scale::Log, &[9e3, 2e6], 8), ["10 us", "100 us", "1 ms"]);
+        assert_eq!(texts("ns", Scale::Log, &[9e3, 60e3], 8), ["10 us", "20 us", "50 us"]);
+    }
+
+    #[test]
+    fn rates_have_one_prefix_for_the_axis() {
+        assert_eq!(texts("bit/s", Scale::Linear, &[46.4e9], 6), ["0", "10", "20", "30", "40"]);
+        assert_eq!(texts("bit/s", Scale::Linear, &[1.1e6], 6), ["0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
+    }
+
+    #[test]
+    fn percentiles_read_as_percent() {
+        let wanted = ["0 %", "50 %", "90 %", "99 %", "99.9 %", "99.99 %"];
+        assert_eq!(texts(TAIL_UNIT, Scale::Log, &[1.0, 20_000.0], 9), wanted);
+    }
+
+    proptest! {
+        #[test]
+        fn ticks_are_few_ascending_and_readable(
+            a in 1e-6..1e15f64, b in 1e-6..1e15f64, room in 2usize..12, log in any::<bool>(),
+            unit in prop_oneof![Just("B"), Just("bit/s"), Just("ns"), Just("1/s"), Just(TAIL_UNIT)],
+        ) {
+            let scale = if log { Scale::Log } else { Scale::Linear };
+            let axis = Axis { label: "a".into(), unit: unit.into(), scale };
+            let ticks = Ticks::new(&axis, &Span::fit(scale, [a, b].into_iter(), 0.03), room);
+            prop_assert!(ticks.major.len() <= room + 3, "{:?}", ticks.major);
+            prop_assert!(ticks.major.windows(2).all(|pair| pair[0].0 < pair[1].0));
+            prop_assert!(ticks.major.iter().all(|(value, text)| value.is_finite() && !text.is_empty() && !text.contains("NaN")));
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Round-trip percentiles with the tail stretched out.
+
+use model::{Axis, Figure, Histogram, Mark, Point, RttTally, Run, Scale, Series, units};
+
+use super::Drawn;
+use super::line::single_lines;
+use crate::words;
+
+/// Unit of the latency picture's horizontal axis: the value 1/(1-q) for quantile q, on a log scale. 1 is the shortest round
+/// trip, 2 the median, 10 the 90th percentile, 100 the 99th, and so on; renderers label it in percent.
+pub const TAIL_UNIT: &str = "1/(1-q)";
+
+/// Neighbouring points of a line are at least this factor apart: a few hundred for a million samples.
+const STEP: f64 = 1.04;
+
+/// The picture of all outcomes with a histogram of their own, `None` when there is none.
+pub(crate) fn figure(runs: &[Run]) -> Option<Drawn> {
+    let lines = single_lines(runs, |outcome| outcome.histogram.as_ref().is_some_and(|samples| samples.count() > 0));
+    let (mut series, mut owners, mut marks) = (Vec::new(), Vec::new(), Vec::new());
+    for line in &lines {
+        for histogram in line.outcomes.iter().filter_map(|outcome| outcome.histogram.as_ref()) {
+            series.push(Series { name: line.name.clone(), points: points(histogram), reference: line.reference });
+            owners.push(line.run);
+            if lines.len() <= 2 {
+                marks.extend(percentile_marks(histogram));
+            }
+        }
+    }
+    if series.is_empty() {
+        return None;
+    }
+    let lines: Vec<_> = lines.iter().collect();
+    let figure = Figure {
+        id: "latency".to_owned(),
+        title: "Round-trip time by percentile".to_owned(),
+        subtitle: words::subtitle(runs, &lines, "whole round trips, all trials' samples together", None),
+        x: Axis { label: "round trips at or below".to_owned(), unit: TAIL_UNIT.to_owned(), scale: Scale::Log },
+        y: Axis { label: "round-trip time".to_owned(), unit: "ns".to_owned(), scale: Scale::Log },
+        series,
+        marks,
+    };
+    Some(Drawn { figure, owners })
+}
+
+fn points(histogram: &Histogram) -> Vec<Point> {
+    let total = histogram.count() as f64;
+    let longest = histogram.max().unwrap_or(0);
+    let mut below = 0;
+    let mut points: Vec<Point> = Vec::new();
+    for (ns, count) in histogram.buckets() {
+        below += count;
+        // Half a sample kept above the last one, so that the longest round trip has a place on a log axis.
+        let x = total / (total - below as f64 + 0.5);
+        let last = below == histogram.count();
+        if last || points.last().is_none_or(|point| x >= point.x * STEP) {
+            points.push(Point { x, y: ns.min(longest) as f64, low: None, high: None });
+        }
+    }
+    points
+}
+
+/// The median, and the 99th percentile where at least ten samples lie beyond it.
+fn percentile_marks(histogram: &Histogram) -> Vec<Mark> {
+    let mut wanted = vec![("median", 0.5)];
+    if histogram.count() >= RttTally::P99_SAMPLES {
+        wanted.push(("p99", 0.99));
+    }
+    wanted
+        .into_iter()
+        .filter_map(|(name, q)| {
+            let y = histogram.quantile(q)? as f64;
+            Some(Mark { x: 1.0 / (1.0 - q), y, label: format!("{name} {}", units::seconds(y)) })
+        })
+        .collect()
+}

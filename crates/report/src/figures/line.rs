@@ -1,0 +1,125 @@
+//! Which outcomes make one series, and what the legend calls it.
+
+use model::{Direction, Outcome, Run, units};
+
+/// The outcomes behind one series.
+pub(crate) struct Line<'a> {
+    /// Place of the run among those reported on.
+    pub(crate) run: usize,
+    /// Name in the legend, unique among the lines made together.
+    pub(crate) name: String,
+    /// The outcomes: those of a curve by ascending block, else just one.
+    pub(crate) outcomes: Vec<&'a Outcome>,
+    /// A ceiling to compare with rather than a path that was measured.
+    pub(crate) reference: bool,
+}
+
+/// Block-size curves: within a run, outcomes that differ in nothing but the block are one line.
+pub(crate) fn curve_lines(runs: &[Run]) -> Vec<Line<'_>> {
+    build(runs, |run| {
+        let mut groups: Vec<Vec<&Outcome>> = Vec::new();
+        if run.header.kind != "curve" {
+            return groups;
+        }
+        for outcome in &run.outcomes {
+            match groups.iter_mut().find(|group| group.iter().take(1).all(|first| same_but_block(first, outcome))) {
+                Some(group) => group.push(outcome),
+                None => groups.push(vec![outcome]),
+            }
+        }
+        groups.iter_mut().for_each(|group| group.sort_by_key(|outcome| outcome.spec.block));
+        groups
+    })
+}
+
+/// Outcomes of runs that are no curves and that pass `wanted`: each a line of its own.
+pub(crate) fn single_lines(runs: &[Run], wanted: fn(&Outcome) -> bool) -> Vec<Line<'_>> {
+    build(runs, |run| {
+        let single = run.header.kind != "curve";
+        run.outcomes.iter().filter(|outcome| single && wanted(outcome)).map(|outcome| vec![outcome]).collect()
+    })
+}
+
+fn build<'a>(runs: &'a [Run], groups: impl Fn(&'a Run) -> Vec<Vec<&'a Outcome>>) -> Vec<Line<'a>> {
+    let mut lines: Vec<Line<'a>> = Vec::new();
+    for (run, of) in runs.iter().enumerate() {
+        let groups = groups(of);
+        let firsts: Vec<&Outcome> = groups.iter().filter_map(|group| group.first().copied()).collect();
+        for (group, first) in groups.into_iter().zip(&firsts) {
+            let name = unique(&lines, name(of, first, &firsts), of);
+            let reference = first.spec.transport == "memcpy";
+            lines.push(Line { run, name, outcomes: group, reference });
+        }
+    }
+    // A ceiling is one only beside something that it stands above.
+    if lines.iter().all(|line| line.reference) {
+        lines.iter_mut().for_each(|line| line.reference = false);
+    }
+    lines
+}
+
+fn same_but_block(a: &Outcome, b: &Outcome) -> bool {
+    let (a, b) = (&a.spec, &b.spec);
+    a.transport == b.transport && a.pattern == b.pattern && a.flows == b.flows && a.direction == b.direction
+}
+
+/// The run's own name or what it measured, and then whatever tells its lines apart.
+fn name(run: &Run, first: &Outcome, lines: &[&Outcome]) -> String {
+    let spec = &first.spec;
+    let differs = |key: fn(&Outcome) -> String| lines.iter().any(|other| key(other) != key(first));
+    let mut parts = Vec::new();
+    match &run.header.name {
+        Some(name) => parts.push(name.trim().to_owned()),
+        None => parts.extend(run.header.target.clone()),
+    }
+    let named = run.header.name.is_some();
+    if !named || differs(|o| o.spec.transport.to_string()) {
+        parts.push(spec.transport.to_string());
+    }
+    if !named || differs(|o| o.spec.pattern.to_string()) {
+        parts.push(spec.pattern.to_string());
+    }
+    if run.header.kind != "curve" && differs(|o| o.spec.block.to_string()) {
+        parts.push(model::ByteSize(spec.block).to_string());
+    }
+    if differs(|o| o.spec.flows.to_string()) {
+        parts.push(format!("{} flows", spec.flows));
+    }
+    if differs(|o| format!("{:?}", o.spec.direction)) {
+        parts.push(direction(spec.direction).to_owned());
+    }
+    if differs(|o| format!("{:?}", o.spec.rate_bps)) {
+        parts.push(spec.rate_bps.map_or("no limit".to_owned(), |bps| units::bits_per_second(bps as f64)));
+    }
+    if !named {
+        parts.push(short_id(&run.header.id).to_owned());
+    }
+    parts.retain(|part| !part.is_empty());
+    parts.join(" ")
+}
+
+fn unique(lines: &[Line<'_>], name: String, run: &Run) -> String {
+    let taken = |name: &str| lines.iter().any(|line| line.name == name);
+    if !taken(&name) {
+        return name;
+    }
+    let with_id = format!("{name} {}", short_id(&run.header.id));
+    if !taken(&with_id) {
+        return with_id;
+    }
+    (2..).map(|n| format!("{with_id} #{n}")).find(|name| !taken(name)).unwrap_or(with_id)
+}
+
+/// The direction in words.
+pub(crate) fn direction(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Send => "send",
+        Direction::Reverse => "reverse",
+        Direction::Both => "both",
+    }
+}
+
+/// The last part of a run's id, enough to tell it from its neighbours.
+pub(crate) fn short_id(id: &str) -> &str {
+    id.rsplit('-').next().unwrap_or(id)
+}

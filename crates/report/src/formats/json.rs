@@ -1,0 +1,20 @@
+//! The whole run as one document.
+
+use serde::Serialize;
+
+use crate::view::stem;
+use crate::{Piece, ReportError, View};
+
+pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
+    view.some_run("json")?;
+    let mut bytes = match view.runs {
+        [run] => pretty(run, view)?,
+        runs => pretty(runs, view)?,
+    };
+    bytes.push(b'\n');
+    Ok(vec![Piece::new(stem(view.runs), "json", bytes)])
+}
+
+fn pretty<T: Serialize + ?Sized>(value: &T, view: &View<'_>) -> Result<Vec<u8>, ReportError> {
+    serde_json::to_vec_pretty(value).map_err(|source| ReportError::Json { run: stem(view.runs).to_owned(), source })
+}

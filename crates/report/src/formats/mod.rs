@@ -1,0 +1,94 @@
+//! The registry of outputs: one file and one line each.
+
+mod braille;
+mod csv;
+mod gnuplot;
+mod html;
+mod json;
+mod ndjson;
+mod np;
+mod np_screen;
+mod page;
+mod png;
+mod svg;
+mod table;
+mod text;
+
+use crate::{Piece, ReportError, View};
+
+/// An output format.
+pub struct Format {
+    /// What users call it.
+    pub name: &'static str,
+    /// File extensions that mean it, without the dot; the first is the one its files get.
+    pub extensions: &'static [&'static str],
+    /// One line of help.
+    pub help: &'static str,
+    /// Makes the output of a view; most formats make one piece.
+    pub render: fn(&View<'_>) -> Result<Vec<Piece>, ReportError>,
+}
+
+/// Every format, the ones for people first.
+#[rustfmt::skip]
+pub const FORMATS: &[Format] = &[
+    Format { name: "text", extensions: &["txt"], help: "report for a terminal: table, plot, findings, what the verdicts mean", render: text::render },
+    Format { name: "html", extensions: &["html", "htm"], help: "one self-contained page with figures, tables and both hosts' inventory", render: html::render },
+    Format { name: "svg", extensions: &["svg"], help: "figures as vector graphics, one file each", render: svg::render },
+    Format { name: "png", extensions: &["png"], help: "figures as pixels, one file each", render: png::render },
+    Format { name: "gnuplot", extensions: &["gp"], help: "a gnuplot script and its data files, to redraw as PNG or EPS", render: gnuplot::render },
+    Format { name: "json", extensions: &["json"], help: "the whole run as one document; an array for several", render: json::render },
+    Format { name: "ndjson", extensions: &["ndjson", "jsonl"], help: "the run as its events, one JSON object a line", render: ndjson::render },
+    Format { name: "csv", extensions: &["csv"], help: "one line for each outcome: summary and spec", render: csv::render },
+    Format { name: "np", extensions: &["out", "np"], help: "NetPIPE 3.7.2's np.out: bytes, 2^20 bit/s, seconds (curves only)", render: np::render },
+    Format { name: "np-screen", extensions: &["screen"], help: "what NetPIPE 3.7.2 prints while it measures (curves only)", render: np_screen::render },
+];
+
+/// The format called `name`, or the one that has it as a file extension.
+#[must_use]
+pub fn format(name: &str) -> Option<&'static Format> {
+    let wanted = name.to_ascii_lowercase();
+    let by_name = FORMATS.iter().find(|format| format.name == wanted);
+    by_name.or_else(|| FORMATS.iter().find(|format| format.extensions.contains(&wanted.as_str())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn names_and_extensions_are_unique() {
+        let mut all: Vec<&str> = FORMATS.iter().flat_map(|format| format.extensions.iter().copied()).collect();
+        all.sort_unstable();
+        assert_eq!(format("JSONL").unwrap().name, "ndjson");
+        assert!(format("pdf").is_none());
+        assert!(all.windows(2).all(|pair| pair[0] != pair[1]), "{all:?}");
+        assert!(FORMATS.iter().all(|one| format(one.name).unwrap().name == one.name));
+    }
+
+    #[test]
+    fn every_format_takes_every_run_or_says_why_not() {
+        for (what, runs) in sample::gallery() {
+            for format in FORMATS {
+                match (format.render)(&View::new(&runs)) {
+                    Ok(pieces) => {
+                        assert!(!pieces.is_empty(), "{what} as {}", format.name);
+                        let mut names: Vec<&str> = pieces.iter().map(|piece| piece.name.as_str()).collect();
+                        names.sort_unstable();
+                        assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{what}: {names:?}");
+                        assert!(pieces.iter().all(|piece| !piece.bytes.is_empty() && !piece.name.contains('/')));
+                    }
+                    Err(error) => assert!(error.to_string().contains(':'), "{what} as {}: {error}", format.name),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_run_is_refused_by_all() {
+        for format in FORMATS {
+            let refused = (format.render)(&View::new(&[]));
+            assert!(matches!(refused, Err(ReportError::NoRuns { .. })), "{}", format.name);
+        }
+    }
+}

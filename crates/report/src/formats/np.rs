@@ -1,0 +1,128 @@
+//! NetPIPE 3.7.2's `np.out`, for the scripts that read it.
+//!
+//! Each line is `%8d %lf %12.8lf`: bytes, rate, seconds. The rate is in NetPIPE's "Mbps" of 2^20 bit/s, and the seconds are
+//! half of a round trip (for streams the time of a block). Measured with both directions at once, NetPIPE counts the bytes of
+//! both. Where NetPIPE takes the fastest of its trials, ours is the outcome's own value, the one with the interval.
+//! Source: NetPIPE 3.7.2, `src/netpipe.c`.
+
+use model::{Direction, Outcome, Run};
+
+use crate::figures::{Measure, curve_lines, curve_points};
+use crate::view::Piece;
+use crate::{ReportError, View};
+
+/// NetPIPE's "Mbps".
+pub(super) const NETPIPE_MEGABIT: f64 = 1_048_576.0;
+
+pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
+    only_curves(view, "np")?;
+    each_line(view, "np.out", |_, points| {
+        points.iter().map(|point| np_line(point.bytes, point.mbps, point.seconds)).collect()
+    })
+}
+
+/// One point in NetPIPE's terms.
+pub(super) struct NpPoint {
+    pub(super) bytes: u64,
+    /// In 2^20 bit/s.
+    pub(super) mbps: f64,
+    pub(super) seconds: f64,
+    /// Blocks sent in a trial, on average.
+    pub(super) repeats: u64,
+}
+
+/// A piece for each line of each curve: usually one a run.
+pub(super) fn each_line(
+    view: &View<'_>,
+    extension: &str,
+    text: impl Fn(&[&Outcome], &[NpPoint]) -> String,
+) -> Result<Vec<Piece>, ReportError> {
+    let lines = curve_lines(view.runs);
+    Ok(lines
+        .iter()
+        .enumerate()
+        .map(|(index, line)| {
+            let id = &view.runs[line.run].header.id;
+            let several = lines.iter().filter(|other| other.run == line.run).count() > 1;
+            let stem = if several { format!("{id}-{}", index + 1) } else { id.clone() };
+            let points: Vec<NpPoint> = line.outcomes.iter().filter_map(|outcome| np_point(outcome)).collect();
+            Piece::new(&stem, extension, text(&line.outcomes, &points).into_bytes())
+        })
+        .collect())
+}
+
+pub(super) fn only_curves(view: &View<'_>, format: &'static str) -> Result<(), ReportError> {
+    view.some_run(format)?;
+    let points = |run: &Run| run.outcomes.iter().any(|outcome| np_point(outcome).is_some());
+    match view.runs.iter().find(|run| run.header.kind != "curve") {
+        Some(Run { header, .. }) => {
+            Err(ReportError::NotACurve { format, run: header.id.clone(), kind: header.kind.clone() })
+        }
+        None if view.runs.iter().any(points) => Ok(()),
+        None => Err(ReportError::NothingToDraw { format }),
+    }
+}
+
+fn np_point(outcome: &Outcome) -> Option<NpPoint> {
+    let rate = curve_points(&[outcome], Measure::Netpipe)
+        .first()
+        .or(curve_points(&[outcome], Measure::Goodput).first())
+        .map(|point| point.rate.value)?;
+    let both = outcome.spec.direction == Direction::Both;
+    let bytes = if both { outcome.spec.block.saturating_mul(2) } else { outcome.spec.block };
+    let trials = outcome.trials.len().max(1) as u64;
+    let sent = outcome.trials.iter().map(|trial| trial.near.blocks_sent.max(trial.near.transactions)).sum::<u64>();
+    Some(NpPoint {
+        bytes,
+        mbps: rate / NETPIPE_MEGABIT,
+        seconds: bytes as f64 * 8.0 / rate,
+        repeats: (sent + trials / 2) / trials,
+    })
+}
+
+/// `%8d %lf %12.8lf\n`.
+fn np_line(bytes: u64, mbps: f64, seconds: f64) -> String {
+    format!("{bytes:8} {mbps:.6} {seconds:12.8}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    const RECORDED: &str = include_str!("../../testdata/netpipe372_np.out");
+
+    #[test]
+    fn a_recorded_file_is_written_again_byte_for_byte() {
+        for line in RECORDED.lines() {
+            let mut fields = line.split_whitespace();
+            let mut next = || fields.next().unwrap();
+            let written = np_line(next().parse().unwrap(), next().parse().unwrap(), next().parse().unwrap());
+            assert_eq!(written, format!("{line}\n"));
+        }
+    }
+
+    #[test]
+    fn a_run_with_the_recorded_rates_gives_the_recorded_file() {
+        let run = sample::netpipe_recorded(RECORDED);
+        let pieces = render(&View::new(std::slice::from_ref(&run))).unwrap();
+        assert_eq!(pieces.len(), 1);
+        assert_eq!(std::str::from_utf8(&pieces[0].bytes).unwrap(), RECORDED);
+        assert!(pieces[0].name.ends_with(".np.out"), "{}", pieces[0].name);
+    }
+
+    #[test]
+    fn other_kinds_are_refused_by_name() {
+        let error = render(&View::new(&[sample::stream()])).unwrap_err();
+        assert!(error.to_string().contains("'stream'"), "{error}");
+    }
+
+    #[test]
+    fn both_directions_count_twice_the_bytes() {
+        let mut run = sample::netpipe_recorded(RECORDED);
+        run.outcomes.truncate(1);
+        run.outcomes[0].spec.direction = Direction::Both;
+        let pieces = render(&View::new(&[run])).unwrap();
+        assert!(pieces[0].bytes.starts_with(b"       2 0.766073   0.00001992"), "{:?}", pieces[0].bytes);
+    }
+}

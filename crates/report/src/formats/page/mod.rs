@@ -1,0 +1,176 @@
+//! The parts of the page.
+
+mod inventory;
+
+use maud::{Markup, PreEscaped, html};
+use model::{Figure, FindingKind, Order, Run, Stopping, units};
+
+use super::table::OutcomeTable;
+use crate::draw::{Use, draw};
+use crate::words;
+
+/// Tables longer than this start folded.
+const LONG: usize = 40;
+
+pub(super) fn findings(runs: &[Run]) -> Markup {
+    html! {
+        section {
+            h2 { "Findings" }
+            @for run in runs {
+                @if runs.len() > 1 { h3 { (words::title(run)) } }
+                @if run.findings.is_empty() {
+                    p.muted { "None for this run." }
+                } @else {
+                    ul.findings {
+                        @for finding in &run.findings {
+                            li { span.kind { (kind(finding.kind)) } " " (finding.statement) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn kind(kind: FindingKind) -> &'static str {
+    match kind {
+        FindingKind::Latency => "latency",
+        FindingKind::Peak => "peak",
+        FindingKind::Saturation => "saturation",
+        FindingKind::HalfPeak => "half of the peak",
+        FindingKind::Anomaly => "anomaly",
+        _ => "note",
+    }
+}
+
+pub(super) fn figures(figures: &[Figure]) -> Markup {
+    html! {
+        section {
+            h2 { "Figures" }
+            @for figure in figures {
+                div.figure { (PreEscaped(draw(figure, Use::Inline))) }
+            }
+        }
+    }
+}
+
+pub(super) fn outcomes(runs: &[Run]) -> Markup {
+    html! {
+        section {
+            h2 { "Outcomes" }
+            @for run in runs {
+                @let table = OutcomeTable::new(run);
+                @if runs.len() > 1 { h3 { (words::title(run)) } }
+                @if table.rows.is_empty() {
+                    p.muted { "This run has no outcome." }
+                } @else if table.rows.len() > LONG {
+                    details { summary { "All " (table.rows.len()) " outcomes" } (outcome_table(&table)) }
+                } @else {
+                    (outcome_table(&table))
+                }
+                (verdicts(run))
+            }
+        }
+    }
+}
+
+fn outcome_table(table: &OutcomeTable) -> Markup {
+    let class = |column: usize| if table.numeric.get(column) == Some(&true) { "number" } else { "words" };
+    html! {
+        div.wide { table {
+            thead { tr { @for (column, title) in table.head.iter().enumerate() { th class=(class(column)) { (title) } } } }
+            tbody {
+                @for row in &table.rows {
+                    tr { @for (column, cell) in row.iter().enumerate() { td class=(class(column)) { (cell) } } }
+                }
+            }
+        } }
+    }
+}
+
+fn verdicts(run: &Run) -> Markup {
+    let all = words::verdicts_of(&run.outcomes);
+    html! {
+        @if !all.is_empty() {
+            dl.verdicts {
+                @for verdict in all {
+                    div { dt { (words::verdict(verdict)) } dd { (words::meaning(verdict)) } }
+                }
+            }
+        }
+    }
+}
+
+pub(super) fn hosts(runs: &[Run]) -> Markup {
+    html! {
+        section {
+            h2 { "Hosts" }
+            @for run in runs {
+                @if runs.len() > 1 { h3 { (words::title(run)) } }
+                (inventory::side_by_side(&run.header.near, &run.header.far))
+            }
+        }
+    }
+}
+
+pub(super) fn method(runs: &[Run]) -> Markup {
+    html! {
+        section {
+            h2 { "How it was measured" }
+            @for run in runs {
+                @if runs.len() > 1 { h3 { (words::title(run)) } }
+                pre.command { (command_line(&run.header.command)) }
+                @let tool = &run.header.tool;
+                dl.facts {
+                    div { dt { "stop rule" } dd { (stop_rule(&run.header.stopping)) } }
+                    div { dt { "order of the cells" } dd { (order(&run.header.stopping)) } }
+                    div { dt { "passes over fresh connections" } dd { (run.passes.len()) } }
+                    @if let Some(ending) = &run.ending {
+                        div { dt { "took" } dd { (units::seconds(ending.duration_ns as f64)) } }
+                    }
+                    div { dt { "version, near and far" } dd { (tool.near_version) " and " (tool.far_version) } }
+                    div {
+                        dt { "cost of a clock read, near and far" }
+                        dd { (units::seconds(tool.near_clock_ns)) " and " (units::seconds(tool.far_clock_ns)) }
+                    }
+                }
+            }
+            p.muted {
+                "Rates are decimal bit/s, sizes binary. The NetPIPE rate is a block's bits over half the round trip; that is "
+                "NetPIPE's convention, not a one-way delay. ± is half the interval's width relative to the value."
+            }
+        }
+    }
+}
+
+fn stop_rule(stopping: &Stopping) -> String {
+    let budget =
+        stopping.budget_ns.map_or(String::new(), |ns| format!(", at most {} in all", units::seconds(ns as f64)));
+    format!(
+        "± {} % at {} % confidence, {} to {} trials{budget}",
+        words::percent(stopping.target),
+        words::percent(stopping.confidence),
+        stopping.min_trials,
+        stopping.max_trials
+    )
+}
+
+fn order(stopping: &Stopping) -> String {
+    match stopping.order {
+        Order::Ascending => "small blocks first".to_owned(),
+        Order::Random => format!("shuffled in each pass, seed {}", stopping.seed),
+    }
+}
+
+/// The command as it can be typed again: words that a shell would split or expand are quoted.
+fn command_line(words: &[String]) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,%+@".contains(c);
+    let quote = |word: &String| {
+        if !word.is_empty() && word.chars().all(plain) {
+            word.clone()
+        } else {
+            format!("'{}'", word.replace('\'', "'\\''"))
+        }
+    };
+    words.iter().map(quote).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,49 @@
+'use strict';
+// Shows size, value and interval of the point that is nearest to the pointer.
+for (const box of document.querySelectorAll('.figure')) {
+  const svg = box.querySelector('svg');
+  const points = [];
+  for (const group of svg.querySelectorAll('.series')) {
+    for (const [x, y, size, value, interval] of JSON.parse(group.dataset.tips)) {
+      points.push({ x, y, size, value, interval, name: group.dataset.name });
+    }
+  }
+  const halo = document.createElementNS(svg.namespaceURI, 'circle');
+  halo.setAttribute('class', 'halo');
+  halo.setAttribute('r', '7');
+  const tip = document.createElement('div');
+  tip.className = 'tip';
+  tip.hidden = true;
+  box.append(tip);
+  const hide = () => { tip.hidden = true; halo.remove(); };
+  const line = (text, tag) => {
+    const part = document.createElement(tag);
+    part.textContent = text;
+    tip.append(part);
+  };
+  svg.addEventListener('pointerleave', hide);
+  svg.addEventListener('pointermove', (event) => {
+    const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+    const frame = svg.getBoundingClientRect();
+    const at = { x: (event.clientX - frame.left) / scale, y: (event.clientY - frame.top) / scale };
+    let best = null;
+    let least = 60;
+    for (const point of points) {
+      const away = Math.hypot(point.x - at.x, point.y - at.y);
+      if (away < least) { least = away; best = point; }
+    }
+    if (!best) { hide(); return; }
+    halo.setAttribute('cx', best.x);
+    halo.setAttribute('cy', best.y);
+    svg.append(halo);
+    tip.replaceChildren();
+    line(best.name, 'b');
+    line(best.size + ': ' + best.value, 'div');
+    if (best.interval) { line(best.interval, 'div'); }
+    tip.hidden = false;
+    const room = box.clientWidth - tip.offsetWidth - 8;
+    const left = best.x * scale + 16;
+    tip.style.left = Math.max(4, left > room ? best.x * scale - tip.offsetWidth - 12 : left) + 'px';
+    tip.style.top = Math.max(4, best.y * scale - tip.offsetHeight - 10) + 'px';
+  });
+}

@@ -1,0 +1,107 @@
+//! Figures as pixels: the SVG, rasterised with a font that comes along.
+
+use std::sync::{Arc, LazyLock};
+
+use model::Figure;
+use resvg::tiny_skia::{Pixmap, Transform};
+use resvg::usvg::{Options, Tree, fontdb};
+
+use crate::draw::{Use, draw};
+use crate::{Piece, ReportError, View};
+
+/// The widest picture that is drawn; more is a mistake, and its pixels would take gigabytes.
+const WIDEST: u32 = 10_000;
+const FAMILY: &str = "Noto Sans";
+
+/// Noto Sans in two weights, so that a machine without fonts draws the same picture.
+static FONTS: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
+    let mut fonts = fontdb::Database::new();
+    fonts.load_font_data(notosans::REGULAR_TTF.to_vec());
+    fonts.load_font_data(notosans::BOLD_TTF.to_vec());
+    fonts.set_sans_serif_family(FAMILY);
+    Arc::new(fonts)
+});
+
+pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
+    let figures = view.figures("png")?;
+    figures.iter().map(|figure| Ok(Piece::new(&figure.id, "png", pixels(figure, view.pixels)?))).collect()
+}
+
+fn pixels(figure: &Figure, width: u32) -> Result<Vec<u8>, ReportError> {
+    let fail = |why: String| ReportError::Raster { figure: figure.id.clone(), width, why };
+    if !(1..=WIDEST).contains(&width) {
+        return Err(fail(format!("the width must be 1 to {WIDEST}")));
+    }
+    let tree = parse(&draw(figure, Use::File)).map_err(|error| fail(error.to_string()))?;
+    let scale = width as f32 / tree.size().width();
+    let height = (tree.size().height() * scale).round().max(1.0) as u32;
+    let mut pixmap = Pixmap::new(width, height).ok_or_else(|| fail("no memory for its pixels".to_owned()))?;
+    resvg::render(&tree, Transform::from_scale(scale, scale), &mut pixmap.as_mut());
+    pixmap.encode_png().map_err(|error| fail(error.to_string()))
+}
+
+fn parse(svg: &str) -> Result<Tree, resvg::usvg::Error> {
+    let options = Options { fontdb: Arc::clone(&FONTS), font_family: FAMILY.to_owned(), ..Options::default() };
+    Tree::from_str(svg, &options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn every_figure_is_well_formed_and_free_of_broken_numbers() {
+        for (what, runs) in sample::gallery() {
+            for figure in crate::figures(&runs) {
+                let svg = draw(&figure, Use::File);
+                let tree = parse(&svg).unwrap_or_else(|error| panic!("{what} {}: {error}", figure.id));
+                assert!(tree.size().height() > 400.0);
+                let inline = draw(&figure, Use::Inline);
+                for text in [svg, inline] {
+                    assert!(
+                        !text.contains("NaN") && !text.contains("inf\"") && !text.contains("inf "),
+                        "{what}: {text}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn text_and_lines_leave_ink_on_a_picture_of_the_size_asked_for() {
+        let runs = [sample::curve()];
+        let pieces = render(&View { figure: Some("throughput"), pixels: 800, ..View::new(&runs) }).unwrap();
+        assert_eq!(pieces.len(), 1);
+        let picture = Pixmap::decode_png(&pieces[0].bytes).unwrap();
+        assert_eq!(picture.width(), 800);
+        let tall = picture.height();
+        assert!((400..700).contains(&tall), "{tall}");
+        let dark = |rows: std::ops::Range<u32>| {
+            let ink = |(x, y)| picture.pixel(x, y).is_some_and(|p| p.red() < 128);
+            rows.flat_map(|y| (0..800).map(move |x| (x, y))).filter(|at| ink(*at)).count()
+        };
+        // The title stands in the first 40 pixels: without a font there would be none.
+        assert!(dark(0..40) > 100, "{}", dark(0..40));
+    }
+
+    #[test]
+    fn an_unknown_figure_is_answered_with_those_there_are() {
+        let runs = [sample::curve()];
+        let error = render(&View { figure: Some("histogram"), ..View::new(&runs) }).unwrap_err().to_string();
+        assert!(error.contains("throughput, saturation, signature"), "{error}");
+        assert!(render(&View { pixels: 0, ..View::new(&runs) }).is_err());
+    }
+
+    #[test]
+    fn the_width_table_matches_the_font() {
+        for text in ["throughput", "64 KiB", "WAVE (mm) 0123456789", "iiiiillll.,;:"] {
+            let svg = format!(
+                "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"900\" height=\"40\"><text y=\"20\" font-size=\"20\" font-kerning=\"none\">|{text}|</text></svg>"
+            );
+            let drawn = f64::from(parse(&svg).unwrap().root().bounding_box().width());
+            let told = crate::draw::text_width(&format!("|{text}|"), 20.0);
+            assert!((told - drawn).abs() < 1.0, "{text}: {told} for {drawn}");
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The report for a terminal: no colours, no cursor movements, so that it may also be a file or a mail.
+
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{CellAlignment, ContentArrangement, Table};
+use model::{Run, units};
+
+use super::braille;
+use super::table::OutcomeTable;
+use crate::view::stem;
+use crate::{Piece, ReportError, View, words};
+
+pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
+    view.some_run("text")?;
+    let reports: Vec<String> = view.runs.iter().map(|run| report(run, view)).collect();
+    Ok(vec![Piece::new(stem(view.runs), "txt", reports.join("\n").into_bytes())])
+}
+
+fn report(run: &Run, view: &View<'_>) -> String {
+    let mut text = header(run);
+    if !run.outcomes.is_empty() {
+        text.push_str(&format!("\n{}\n", table(run, view.columns)));
+    }
+    if view.plot {
+        // A point or two say no more in a picture than in the table.
+        let figures = crate::figures(std::slice::from_ref(run));
+        let figure = figures.first().filter(|f| f.series.iter().any(|series| series.points.len() > 2));
+        let plot = figure.map(|figure| braille::plot(figure, usize::from(view.columns), 14)).unwrap_or_default();
+        if !plot.is_empty() {
+            text.push_str(&format!("\n{plot}"));
+        }
+    }
+    let findings: Vec<String> = run.findings.iter().map(|finding| words::plain(&finding.statement)).collect();
+    text.push_str(&section("Findings", &findings, view.columns));
+    let verdicts = words::verdicts_of(&run.outcomes);
+    let meanings: Vec<String> =
+        verdicts.iter().map(|one| format!("{}: {}", words::verdict(*one), words::meaning(*one))).collect();
+    text.push_str(&section("Verdicts", &meanings, view.columns));
+    text
+}
+
+/// What was measured, between whom and when; then how it ended, if not well.
+fn header(run: &Run) -> String {
+    let header = &run.header;
+    let mut text = format!(
+        "{}: {} {}, {}, {} (run {})\n",
+        words::plain(&words::title(run)),
+        words::plain(&words::distinct(run, |spec| spec.transport.to_string())),
+        words::plain(&words::distinct(run, |spec| spec.pattern.to_string())),
+        words::plain(&words::hosts(run)),
+        words::when(header.started_unix_ns),
+        words::plain(&header.id),
+    );
+    match &run.ending {
+        None => text.push_str("The run has not finished.\n"),
+        Some(ending) => {
+            let took = units::seconds(ending.duration_ns as f64);
+            let why = ending.error.as_deref().map(|why| format!(": {}", words::plain(why))).unwrap_or_default();
+            text.push_str(&format!("{} after {took}{why}\n", capitalised(&words::plain(&ending.how))));
+        }
+    }
+    text
+}
+
+fn capitalised(word: &str) -> String {
+    let mut chars = word.chars();
+    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+}
+
+fn table(run: &Run, columns: u16) -> String {
+    let of = OutcomeTable::new(run);
+    let mut table = Table::new();
+    table.load_style(UTF8_HORIZONTAL_ONLY);
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(columns);
+    table.set_header(&of.head);
+    table.add_rows(&of.rows);
+    for (column, numeric) in table.column_iter_mut().zip(&of.numeric) {
+        if *numeric {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table.trim_fmt()
+}
+
+/// A title and its entries, broken at `columns`; nothing without entries.
+fn section(title: &str, entries: &[String], columns: u16) -> String {
+    if entries.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("\n{title}\n");
+    for entry in entries {
+        let mut line = String::from("-");
+        for word in entry.split_whitespace() {
+            if line.chars().count() + 1 + word.chars().count() > usize::from(columns) && line.trim() != "-" {
+                text.push_str(&format!("{line}\n"));
+                line = String::from(" ");
+            }
+            line.push(' ');
+            line.push_str(word);
+        }
+        text.push_str(&format!("{line}\n"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    fn rendered(run: Run, columns: u16) -> String {
+        let pieces = render(&View { columns, ..View::new(&[run]) }).unwrap();
+        String::from_utf8(pieces.into_iter().next().unwrap().bytes).unwrap()
+    }
+
+    #[test]
+    fn a_curve_has_its_table_plot_findings_and_verdicts() {
+        let run = sample::curve();
+        let text = rendered(run.clone(), 100);
+        assert!(text.starts_with("curve to beta: tcp pingpong, alpha to beta, 2026-11-21 20:37:58 UTC"), "{text}");
+        assert_eq!(text.lines().filter(|line| line.contains("bit/s") && line.contains('±')).count(), 124, "{text}");
+        assert!(text.contains("NetPIPE rate") && text.contains("RTT"));
+        assert!(text.chars().any(|c| ('\u{2801}'..='\u{28ff}').contains(&c)), "a plot");
+        assert!(run.findings.iter().all(|finding| { text.replace("\n  ", " ").contains(&finding.statement) }));
+        assert!(text.contains("target-missed: the interval stayed wider"), "{text}");
+    }
+
+    #[test]
+    fn the_width_is_kept() {
+        for run in [sample::curve(), sample::stream(), sample::rr()] {
+            for columns in [60, 80, 120] {
+                let text = rendered(run.clone(), columns);
+                let body = text.lines().skip(2);
+                let widest = body.map(|line| line.chars().count()).max().unwrap();
+                assert!(widest <= usize::from(columns), "{widest} of {columns}:\n{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_cannot_move_the_cursor() {
+        let text = rendered(sample::hostile(), 100);
+        assert!(!text.contains('\u{1b}') && !text.contains('\u{7}'), "{text:?}");
+    }
+}

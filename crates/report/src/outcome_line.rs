@@ -1,0 +1,108 @@
+//! A finished outcome in one line.
+
+use model::{Direction, Outcome, Spec, units};
+
+use crate::words;
+
+/// One line, without its line end, for an outcome that has just been finished: what was measured, the value with its
+/// interval, trials, trust and verdicts.
+///
+/// ```text
+/// tcp pingpong 64 B: RTT 18.5 us ±1.1 %, NetPIPE rate 55.3 Mbit/s (6 trials, trust high)
+/// ```
+#[must_use]
+pub fn outcome_line(outcome: &Outcome) -> String {
+    let summary = &outcome.summary;
+    let trials = if summary.trials == 1 { "trial" } else { "trials" };
+    let mut line = format!(
+        "{}: {} ({} {trials}, trust {})",
+        words::plain(&label(&outcome.spec)),
+        values(outcome),
+        summary.trials,
+        words::trust(summary.trust)
+    );
+    if !summary.verdicts.is_empty() {
+        line.push_str(&format!(" [{}]", words::verdicts(&summary.verdicts)));
+    }
+    line
+}
+
+/// What a spec measures, without its target: `tcp stream 128 KiB, 4 flows, both`.
+pub(crate) fn label(spec: &Spec) -> String {
+    let mut label = format!("{} {} {}", spec.transport, spec.pattern, model::ByteSize(spec.block));
+    if let Some(reply) = spec.reply.filter(|reply| *reply != spec.block) {
+        label.push_str(&format!(" for {}", model::ByteSize(reply)));
+    }
+    if spec.flows != 1 {
+        label.push_str(&format!(", {} flows", spec.flows));
+    }
+    if spec.direction != Direction::Send {
+        label.push_str(&format!(", {}", crate::figures::direction(spec.direction)));
+    }
+    if let Some(rate) = spec.rate_bps {
+        label.push_str(&format!(", at most {}", units::bits_per_second(rate as f64)));
+    }
+    label
+}
+
+/// The round trip that an outcome stands for: its estimate where that is a time, else the median.
+pub(crate) fn rtt(outcome: &Outcome) -> Option<f64> {
+    let estimate = outcome.estimate.as_ref().filter(|estimate| estimate.unit == "ns").map(|estimate| estimate.value);
+    estimate.or(outcome.summary.rtt_p50_ns).filter(|ns| ns.is_finite())
+}
+
+/// The headline with its interval first, the rest behind it.
+pub(crate) fn values(outcome: &Outcome) -> String {
+    let summary = &outcome.summary;
+    let mut parts = Vec::new();
+    if let Some(bps) = summary.goodput_bps {
+        parts.push(format!("goodput {}", units::bits_per_second(bps)));
+    } else if let Some(rate) = summary.transactions_per_s.filter(|_| summary.netpipe_bps.is_none()) {
+        parts.push(format!("{} transactions/s", units::count(rate)));
+    } else if let Some(ns) = rtt(outcome) {
+        parts.push(format!("RTT {}", units::seconds(ns)));
+    }
+    let width = words::plus_minus(outcome);
+    match parts.first_mut() {
+        Some(first) if width != "-" => first.push_str(&format!(" {width}")),
+        Some(_) => {}
+        None => return "no value".to_owned(),
+    }
+    if let Some(bps) = summary.netpipe_bps.filter(|_| summary.goodput_bps.is_none()) {
+        parts.push(format!("NetPIPE rate {}", units::bits_per_second(bps)));
+    } else if let Some(ns) = summary.rtt_p50_ns {
+        parts.push(format!("median {}", units::seconds(ns)));
+    }
+    if let Some(ns) = summary.rtt_p99_ns.filter(|_| summary.netpipe_bps.is_none()) {
+        parts.push(format!("p99 {}", units::seconds(ns)));
+    }
+    if let Some(lost) = summary.packets_lost.filter(|lost| *lost > 0) {
+        parts.push(format!("{lost} datagrams lost"));
+    }
+    parts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn lines_name_what_was_measured_and_how_sure_it_is() {
+        let line = outcome_line(&sample::curve().outcomes[0]);
+        assert!(line.starts_with("tcp pingpong 1 B: RTT ") && line.contains('±') && line.contains("trust"), "{line}");
+        let line = outcome_line(&sample::stream().outcomes[0]);
+        assert!(line.contains("goodput ") && line.contains("Gbit/s"), "{line}");
+        let line = outcome_line(&sample::rr().outcomes[0]);
+        assert!(line.contains("transactions/s") && line.contains("median ") && line.contains("p99 "), "{line}");
+    }
+
+    #[test]
+    fn an_outcome_without_a_value_says_so() {
+        let mut outcome = sample::stream().outcomes.remove(0);
+        outcome.summary = model::Summary { verdicts: vec![model::Verdict::Stalled], ..Default::default() };
+        outcome.estimate = None;
+        let line = outcome_line(&outcome);
+        assert!(line.contains("no value") && line.contains("[stalled]") && !line.contains('\n'), "{line}");
+    }
+}

@@ -1,0 +1,121 @@
+//! The table of runs in a store.
+
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{ContentArrangement, Table};
+use model::{FindingKind, Run, Trust, units};
+
+use crate::{outcome_line, words};
+
+/// One line of the table.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RunRow {
+    /// The run's id.
+    pub id: String,
+    /// Wall-clock time of the start, ns since the Unix epoch.
+    pub started_unix_ns: u64,
+    /// The subcommand.
+    pub kind: String,
+    /// The far end as the user named it; `None` within one host.
+    pub target: Option<String>,
+    /// Transports, separated by `/`.
+    pub transport: String,
+    /// The result in a few words.
+    pub headline: String,
+    /// The worst trust among the outcomes; `None` without any.
+    pub trust: Option<Trust>,
+}
+
+impl From<&Run> for RunRow {
+    fn from(run: &Run) -> Self {
+        Self {
+            id: run.header.id.clone(),
+            started_unix_ns: run.header.started_unix_ns,
+            kind: run.header.kind.clone(),
+            target: run.header.target.clone(),
+            transport: words::distinct(run, |spec| spec.transport.to_string()),
+            headline: headline(run),
+            trust: words::worst_trust(run),
+        }
+    }
+}
+
+/// A run's result in a few words: a curve's peak and latency, the first outcome's value of anything else, and how it ended
+/// where it did not finish. A run's name stands in front.
+#[must_use]
+pub fn headline(run: &Run) -> String {
+    let mut parts: Vec<String> = run.header.name.iter().map(|name| format!("{}:", words::plain(name))).collect();
+    parts.push(result(run));
+    match &run.ending {
+        Some(ending) if ending.how == "finished" => {}
+        Some(ending) => parts.push(format!("({})", ending.how)),
+        None => parts.push("(not finished)".to_owned()),
+    }
+    parts.join(" ")
+}
+
+fn result(run: &Run) -> String {
+    let found = |kind, unit: &str| {
+        let finding = run.findings.iter().find(|finding| finding.kind == kind)?;
+        finding.estimate.as_ref().filter(|estimate| estimate.unit == unit).map(|estimate| estimate.value)
+    };
+    let peak = found(FindingKind::Peak, "bit/s").map(|bps| format!("peak {}", units::bits_per_second(bps)));
+    let latency = found(FindingKind::Latency, "ns").map(|ns| format!("RTT {}", units::seconds(ns)));
+    let found: Vec<String> = peak.into_iter().chain(latency).collect();
+    if run.header.kind == "curve" && !found.is_empty() {
+        return found.join(", ");
+    }
+    match run.outcomes.as_slice() {
+        [] => "no outcome".to_owned(),
+        [only] => outcome_line::values(only),
+        [first, rest @ ..] => format!("{}; {} more", outcome_line::values(first), rest.len()),
+    }
+}
+
+/// The table of `thru runs`: id, start (UTC), kind, target, transport, headline and trust. Each line ends in a line end;
+/// without rows there is the head only.
+#[must_use]
+pub fn run_list(rows: &[RunRow]) -> String {
+    let mut table = Table::new();
+    table.load_style(UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(["id", "when (UTC)", "kind", "target", "transport", "result", "trust"]);
+    for row in rows {
+        let when = words::when(row.started_unix_ns);
+        table.add_row([
+            words::plain(&row.id),
+            when.trim_end_matches(" UTC").to_owned(),
+            words::plain(&row.kind),
+            words::plain(row.target.as_deref().unwrap_or("-")),
+            words::plain(&row.transport),
+            words::plain(&row.headline),
+            row.trust.map_or("-", words::trust).to_owned(),
+        ]);
+    }
+    format!("{}\n", table.trim_fmt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn the_list_has_a_line_for_each_run() {
+        let rows: Vec<RunRow> =
+            [sample::curve(), sample::stream(), sample::rr(), sample::hostile()].iter().map(RunRow::from).collect();
+        let list = run_list(&rows);
+        for row in &rows {
+            let line = list.lines().find(|line| line.contains(&row.id)).unwrap();
+            assert!(line.contains(&row.kind), "{line}");
+        }
+        assert!(list.contains("2026-11-21 20:37:58") && list.contains("peak "), "{list}");
+        assert!(!list.contains('\u{1b}'), "a name cannot move the cursor");
+        assert_eq!(run_list(&[]).matches("when (UTC)").count(), 1);
+    }
+
+    #[test]
+    fn a_run_that_did_not_finish_says_so() {
+        let mut run = sample::stream();
+        run.ending = None;
+        assert!(headline(&run).ends_with("(not finished)"));
+    }
+}

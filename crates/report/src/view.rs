@@ -1,0 +1,94 @@
+//! What to render, and what came of it.
+
+use model::{Figure, Run};
+
+use crate::ReportError;
+
+/// The runs to report on, with the few choices that a format may take. A format ignores the choices it has no use for.
+#[derive(Debug, Clone)]
+pub struct View<'a> {
+    /// The runs, in the order of their series.
+    pub runs: &'a [Run],
+    /// `svg` and `png`: the id of the only figure wanted; `None` for all that the runs have.
+    pub figure: Option<&'a str>,
+    /// `text`: width in columns.
+    pub columns: u16,
+    /// `text`: whether to draw the first figure in characters too.
+    pub plot: bool,
+    /// `png`: width in pixels; the height follows from the figure.
+    pub pixels: u32,
+}
+
+impl<'a> View<'a> {
+    /// A view of `runs` with the defaults: every figure, 100 columns, with a plot, 1600 pixels.
+    #[must_use]
+    pub fn new(runs: &'a [Run]) -> Self {
+        Self { runs, figure: None, columns: 100, plot: true, pixels: 1600 }
+    }
+
+    /// The figures that `format` is to draw: the one that was named, or all.
+    pub(crate) fn figures(&self, format: &'static str) -> Result<Vec<Figure>, ReportError> {
+        self.some_run(format)?;
+        let figures = crate::figures(self.runs);
+        if figures.is_empty() {
+            return Err(ReportError::NothingToDraw { format });
+        }
+        let Some(wanted) = self.figure else { return Ok(figures) };
+        let available = figures.iter().map(|figure| figure.id.as_str()).collect::<Vec<_>>().join(", ");
+        figures
+            .into_iter()
+            .find(|figure| figure.id == wanted)
+            .map(|figure| vec![figure])
+            .ok_or_else(|| ReportError::NoFigure { format, wanted: wanted.to_owned(), available })
+    }
+
+    /// Refuses a view without runs.
+    pub(crate) fn some_run(&self, format: &'static str) -> Result<(), ReportError> {
+        if self.runs.is_empty() { Err(ReportError::NoRuns { format }) } else { Ok(()) }
+    }
+}
+
+/// One file of an output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    /// File name without a directory, made of letters, digits, `.`, `_` and `-` only.
+    pub name: String,
+    /// Its content.
+    pub bytes: Vec<u8>,
+}
+
+impl Piece {
+    /// A file called `stem` (made safe) with `extension`.
+    pub(crate) fn new(stem: &str, extension: &str, bytes: Vec<u8>) -> Self {
+        Self { name: format!("{}.{extension}", safe_name(stem)), bytes }
+    }
+}
+
+/// The stem of a file about all runs: the run's id, or `runs` for several.
+pub(crate) fn stem(runs: &[Run]) -> &str {
+    match runs {
+        [run] => &run.header.id,
+        _ => "runs",
+    }
+}
+
+/// `text` as a file name: anything but ASCII letters, digits, `.`, `_` and `-` becomes `-`, and it cannot be hidden or empty.
+pub(crate) fn safe_name(text: &str) -> String {
+    let kept: String =
+        text.chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' }).take(100).collect();
+    let kept = kept.trim_start_matches('.');
+    if kept.is_empty() { "run".to_owned() } else { kept.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cannot_leave_their_directory() {
+        assert_eq!(safe_name("../../etc/passwd"), "-..-etc-passwd");
+        assert_eq!(safe_name("20261121-203758-4f1a"), "20261121-203758-4f1a");
+        assert_eq!(safe_name(".."), "run");
+        assert_eq!(safe_name("a b\n'c"), "a-b--c");
+    }
+}

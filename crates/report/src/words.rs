@@ -1,0 +1,157 @@
+//! Names and sentences that several formats share.
+
+use jiff::Timestamp;
+use model::{Inventory, Outcome, Run, Trust, Verdict};
+
+use crate::figures::Line;
+
+/// A verdict's name in documents, such as `ledger-open`.
+pub(crate) fn verdict(verdict: Verdict) -> String {
+    serde_json::to_value(verdict).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+/// Verdicts by name, separated by commas; empty for none.
+pub(crate) fn verdicts(list: &[Verdict]) -> String {
+    list.iter().map(|one| verdict(*one)).collect::<Vec<_>>().join(", ")
+}
+
+/// What a verdict means to the reader, in one sentence.
+pub(crate) fn meaning(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Stalled => "nothing moved for the stall time and the trial was ended there: do not use the rate",
+        Verdict::ResolutionLimited => "the trial was too short for its clock or its count of arrivals: measure longer",
+        Verdict::LedgerOpen => "the two ends' byte counts do not add up: do not use the rate",
+        Verdict::TargetMissed => "the interval stayed wider than asked: allow more trials or a larger budget",
+        Verdict::FewTrials => "fewer than 3 trials: a value without a claim",
+        Verdict::CutShort => "ended before its stop rule was met (interrupted, or the peer went away)",
+        Verdict::Overlapped => "another measurement ran on one of the hosts at the same time",
+        Verdict::BatchTimed => "round trips were timed in batches: percentiles are of batch means",
+        Verdict::SocketDrops => "the receiver's own socket dropped datagrams: the host's limit, not the path's",
+        Verdict::Loss => "datagrams were lost",
+        Verdict::SelfLimited => "larger blocks were left out after this one (self-limit or budget)",
+        Verdict::OneHost => "both ends are on one host: no network lies between them",
+        _ => "see the manual of the version that measured",
+    }
+}
+
+/// All verdicts of these outcomes, each once, in their own order.
+pub(crate) fn verdicts_of(outcomes: &[Outcome]) -> Vec<Verdict> {
+    let mut all: Vec<Verdict> = outcomes.iter().flat_map(|outcome| outcome.summary.verdicts.clone()).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// A trust grade's name.
+pub(crate) fn trust(trust: Trust) -> &'static str {
+    match trust {
+        Trust::High => "high",
+        Trust::Fair => "fair",
+        Trust::Low => "low",
+        Trust::None => "none",
+    }
+}
+
+/// The worst trust among a run's outcomes, `None` without outcomes.
+pub(crate) fn worst_trust(run: &Run) -> Option<Trust> {
+    run.outcomes.iter().map(|outcome| outcome.summary.trust).max()
+}
+
+/// A moment for people: `2026-11-21 20:37:58 UTC`.
+pub(crate) fn when(unix_ns: u64) -> String {
+    let moment = Timestamp::from_nanosecond(i128::from(unix_ns));
+    moment.map_or_else(|_| format!("{unix_ns} ns after 1970"), |at| at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string())
+}
+
+/// A moment for programs, RFC 3339 in UTC with whole seconds.
+pub(crate) fn when_rfc3339(unix_ns: u64) -> String {
+    let moment = Timestamp::from_nanosecond(i128::from(unix_ns));
+    moment.map_or_else(|_| unix_ns.to_string(), |at| at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
+}
+
+/// What the run is called: its name, else its kind and target.
+pub(crate) fn title(run: &Run) -> String {
+    let header = &run.header;
+    match (&header.name, &header.target) {
+        (Some(name), _) => name.clone(),
+        (None, Some(target)) => format!("{} to {target}", header.kind),
+        (None, None) => format!("{} within one host", header.kind),
+    }
+}
+
+/// Both hosts in words: `alpha to beta`, or `within alpha`.
+pub(crate) fn hosts(run: &Run) -> String {
+    let name = |host: &Inventory| host.hostname.clone();
+    let near = name(&run.header.near).unwrap_or_else(|| "this host".to_owned());
+    match (name(&run.header.far), &run.header.target) {
+        (Some(far), _) if far != near => format!("{near} to {far}"),
+        (Some(_), _) | (None, None) => format!("within {near}"),
+        (None, Some(target)) => format!("{near} to {target}"),
+    }
+}
+
+/// The distinct values of `key` over a run's outcomes (or planned cells while there are none), in order of appearance.
+pub(crate) fn distinct(run: &Run, key: fn(&model::Spec) -> String) -> String {
+    let mut seen: Vec<String> = Vec::new();
+    let specs: Vec<&model::Spec> = if run.outcomes.is_empty() {
+        run.header.cells.iter().map(|cell| &cell.spec).collect()
+    } else {
+        run.outcomes.iter().map(|outcome| &outcome.spec).collect()
+    };
+    for spec in specs {
+        let value = key(spec);
+        if !seen.contains(&value) {
+            seen.push(value);
+        }
+    }
+    seen.join("/")
+}
+
+/// The line under a figure's title: what was measured, between whom, when, and how to read it.
+pub(crate) fn subtitle(runs: &[Run], lines: &[&Line<'_>], note: &str, interval: Option<String>) -> String {
+    let mut of: Vec<usize> = lines.iter().map(|line| line.run).collect();
+    of.dedup();
+    let mut parts = Vec::new();
+    if let [only] = of[..] {
+        let run = &runs[only];
+        let what = format!(
+            "{} {}, {}",
+            distinct(run, |spec| spec.transport.to_string()),
+            distinct(run, |spec| spec.pattern.to_string()),
+            hosts(run)
+        );
+        parts.extend([what, when(run.header.started_unix_ns)]);
+    } else {
+        parts.push(format!("{} runs", of.len()));
+    }
+    parts.push(note.to_owned());
+    parts.extend(interval);
+    parts.join("; ")
+}
+
+/// `band: 95 % interval` when the outcomes of `lines` have intervals.
+pub(crate) fn interval_note(lines: &[&Line<'_>]) -> Option<String> {
+    let outcomes = lines.iter().flat_map(|line| &line.outcomes);
+    let estimate = outcomes.filter_map(|outcome| outcome.estimate.as_ref()).find(|estimate| estimate.low.is_some())?;
+    Some(format!("band: {} % interval", percent(estimate.confidence)))
+}
+
+/// A share as a percentage with no more digits than it needs: 0.95 is `95`, 0.999 is `99.9`.
+pub(crate) fn percent(share: f64) -> String {
+    let text = format!("{:.4}", share * 100.0);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// A relative half width: `±1.2 %`, or `-` without an interval.
+pub(crate) fn plus_minus(outcome: &Outcome) -> String {
+    let width = outcome.estimate.as_ref().and_then(model::Estimate::relative_half_width);
+    width.filter(|width| width.is_finite()).map_or("-".to_owned(), |width| {
+        let share = width * 100.0;
+        if share < 9.95 { format!("±{share:.1} %") } else { format!("±{share:.0} %") }
+    })
+}
+
+/// The text with everything that could move a terminal's cursor made visible, on one line.
+pub(crate) fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{FFFD}' } else { c }).collect()
+}

@@ -1,0 +1,556 @@
+//! Runs that look like measured ones, for tests and for the gallery. Every number follows from a seed.
+#![allow(dead_code, reason = "the tests and the example each use their own part")]
+
+use std::collections::BTreeMap;
+
+use model::{
+    Cell, Direction, EndPass, EndTally, Ending, Estimate, Finding, FindingKind, FlowTally, Histogram, Interface,
+    Interval, Inventory, Ledger, NetpipeSizes, Outcome, Pass, RttTally, Run, RunHeader, SocketFacts, Spec, Stop,
+    Stopping, Summary, Tool, Trial, Trust, Verdict,
+};
+
+/// 2026-11-21 20:37:58 UTC.
+const STARTED: u64 = 1_795_293_478_000_000_000;
+const MEGABIT: f64 = 1_048_576.0;
+
+/// All kinds of runs that the outputs must cope with.
+pub(crate) fn gallery() -> Vec<(&'static str, Vec<Run>)> {
+    vec![
+        ("curve", vec![curve()]),
+        ("overlaid", overlaid()),
+        ("jumps", vec![jumps()]),
+        ("two-curves", vec![curve(), jumps()]),
+        ("tiny", vec![tiny(1)]),
+        ("tiny-two", vec![tiny(2)]),
+        ("decades", vec![decades()]),
+        ("long-names", long_names()),
+        ("stream-curve", vec![stream_curve()]),
+        ("mixed-curves", vec![curve(), stream_curve()]),
+        ("stream", vec![stream()]),
+        ("both", vec![both()]),
+        ("streams", vec![stream(), named(stream_at(4.1e9, 7), "with the old driver")]),
+        ("rr", vec![rr()]),
+        ("rr-two", vec![rr(), named(rr_at(31_000.0, 9), "spinning")]),
+        ("all-kinds", vec![curve(), stream(), rr()]),
+        ("hostile", vec![hostile()]),
+        ("broken", vec![broken()]),
+        ("empty", vec![empty()]),
+    ]
+}
+
+/// A small generator (xorshift64*), so that samples differ but never change.
+pub(crate) struct Noise(u64);
+
+impl Noise {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    fn uniform(&mut self) -> f64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// About normal, mean 0, deviation 1.
+    fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
+    }
+}
+
+/// What a curve looks like: a block of n bytes takes `start_ns` + n bits at `bps`, and from `jump_at` bytes on `jump_ns` more.
+pub(crate) struct Shape {
+    pub(crate) start_ns: f64,
+    pub(crate) bps: f64,
+    pub(crate) jump_at: u64,
+    pub(crate) jump_ns: f64,
+    pub(crate) noise: f64,
+    pub(crate) seed: u64,
+}
+
+impl Shape {
+    fn one_way(&self, block: u64) -> f64 {
+        let jump = if block >= self.jump_at { self.jump_ns } else { 0.0 };
+        self.start_ns + block as f64 * 8e9 / self.bps + jump
+    }
+}
+
+const PLAIN: Shape = Shape { start_ns: 9_300.0, bps: 46.4e9, jump_at: u64::MAX, jump_ns: 0.0, noise: 0.012, seed: 11 };
+
+/// A whole NetPIPE curve over tcp: 124 sizes, 6 trials each.
+pub(crate) fn curve() -> Run {
+    curve_of("20261121-203758-4f1a", "tcp", &PLAIN, &NetpipeSizes::DEFAULT.list())
+}
+
+/// A curve with a protocol change at 64 KiB.
+pub(crate) fn jumps() -> Run {
+    let shape = Shape { start_ns: 14_000.0, bps: 39e9, jump_at: 65_536, jump_ns: 22_000.0, noise: 0.03, seed: 5 };
+    named(curve_of("20261121-204511-77c2", "tcp", &shape, &NetpipeSizes::DEFAULT.list()), "beta, 9000 byte MTU")
+}
+
+/// Four paths and a memory ceiling over each other.
+pub(crate) fn overlaid() -> Vec<Run> {
+    let sizes = NetpipeSizes::DEFAULT.list();
+    let of = |start_ns, bps, noise, seed| Shape { start_ns, bps, jump_at: u64::MAX, jump_ns: 0.0, noise, seed };
+    vec![
+        curve(),
+        named(curve_of("20261121-204800-0b2e", "tcp", &of(11_800.0, 31e9, 0.02, 3), &sizes), "tcp, 1500 byte MTU"),
+        named(curve_of("20261121-205102-9d31", "unix", &of(5_200.0, 62e9, 0.02, 4), &sizes), "unix socket"),
+        named(jumps(), "tcp through the old switch"),
+        curve_of("20261121-205500-c3aa", "memcpy", &of(60.0, 110e9, 0.01, 6), &sizes),
+    ]
+}
+
+/// A curve of one or two sizes.
+pub(crate) fn tiny(sizes: usize) -> Run {
+    curve_of("20261121-210000-aaaa", "tcp", &PLAIN, &[1_500, 65_536][..sizes.min(2)])
+}
+
+/// Times from nanoseconds to seconds.
+pub(crate) fn decades() -> Run {
+    let shape = Shape { start_ns: 90.0, bps: 8e6, jump_at: u64::MAX, jump_ns: 0.0, noise: 0.01, seed: 8 };
+    curve_of("20261121-210500-dec6", "tcp", &shape, &NetpipeSizes { perturbation: 0, ..NetpipeSizes::DEFAULT }.list())
+}
+
+/// Names that no legend has room for.
+pub(crate) fn long_names() -> Vec<Run> {
+    overlaid()
+        .into_iter()
+        .enumerate()
+        .map(|(index, run)| {
+            let long = "the second rack's upper pair of hosts with interrupt moderation off, segmentation offload on, \
+                        both directions pinned to the device's own node";
+            named(run, &format!("{} {long}", index + 1))
+        })
+        .collect()
+}
+
+/// A curve of the recorded rates of an `np.out` file.
+pub(crate) fn netpipe_recorded(text: &str) -> Run {
+    let mut run = empty_run("20261121-120000-0e70", "curve");
+    for (cell, line) in (0..).zip(text.lines()) {
+        let mut fields = line.split_whitespace().filter_map(|field| field.parse::<f64>().ok());
+        let (Some(block), Some(rate)) = (fields.next(), fields.next()) else { continue };
+        let spec = Spec { block: block as u64, ..Spec::new("tcp", "pingpong") };
+        let summary = Summary { netpipe_bps: Some(rate * MEGABIT), trials: 3, ..Summary::default() };
+        run.outcomes.push(Outcome { cell, spec, summary, estimate: None, histogram: None, trials: Vec::new() });
+    }
+    run
+}
+
+/// A block-size curve of one-way streams.
+pub(crate) fn stream_curve() -> Run {
+    let mut run = empty_run("20261121-211000-51de", "curve");
+    let mut noise = Noise::new(21);
+    for (cell, power) in (0..=20).enumerate() {
+        let block = 1u64 << power;
+        let mean = block as f64 * 8e9 / (350.0 + block as f64 * 8e9 / 52e9);
+        let spec = Spec { block, ..Spec::new("tcp", "stream") };
+        let values: Vec<f64> = (0..6).map(|_| mean * (1.0 + 0.02 * noise.normal())).collect();
+        let trials: Vec<Trial> = (0..)
+            .zip(&values)
+            .map(|(pass, bps)| stream_trial(cell as u32, pass, &spec, *bps, 0.2, &mut noise))
+            .collect();
+        run.outcomes.push(goodput_outcome(cell as u32, spec, trials, &values));
+    }
+    plan(&mut run);
+    run
+}
+
+/// One stream, 8 trials of a second.
+pub(crate) fn stream() -> Run {
+    stream_at(9.41e9, 2)
+}
+
+pub(crate) fn stream_at(bps: f64, seed: u64) -> Run {
+    let mut run = empty_run(&format!("20261121-2115{:02}-57{seed:02x}", seed % 60), "stream");
+    let mut noise = Noise::new(seed);
+    let spec = Spec { block: 131_072, ..Spec::new("tcp", "stream") };
+    let values: Vec<f64> = (0..8).map(|_| bps * (1.0 + 0.008 * noise.normal())).collect();
+    let trials = (0..).zip(&values).map(|(pass, bps)| stream_trial(0, pass, &spec, *bps, 1.03, &mut noise)).collect();
+    run.outcomes.push(goodput_outcome(0, spec, trials, &values));
+    plan(&mut run);
+    run
+}
+
+/// Both directions at once.
+pub(crate) fn both() -> Run {
+    let mut run = stream_at(7.2e9, 13);
+    run.header.id = "20261121-212000-b07b".into();
+    let mut noise = Noise::new(14);
+    for outcome in &mut run.outcomes {
+        outcome.spec.direction = Direction::Both;
+        for trial in &mut outcome.trials {
+            let back = intervals(4.4e9, 1.03, &mut noise);
+            trial.near.bytes_received = back.iter().map(|interval| interval.bytes_received).sum();
+            trial.near.intervals = back;
+        }
+    }
+    run
+}
+
+/// Request/response with a tail.
+pub(crate) fn rr() -> Run {
+    rr_at(58_000.0, 3)
+}
+
+pub(crate) fn rr_at(median_ns: f64, seed: u64) -> Run {
+    let mut run = empty_run(&format!("20261121-2125{:02}-1d{seed:02x}", seed % 60), "rr");
+    let mut noise = Noise::new(seed);
+    let spec = Spec { block: 1, stop: Stop::TimeNs(1_000_000_000), ..Spec::new("tcp", "rr") };
+    let mut merged = Histogram::new();
+    let mut trials = Vec::new();
+    let mut values = Vec::new();
+    for pass in 0..6 {
+        let mut histogram = Histogram::new();
+        for _ in 0..4_000 {
+            let body = median_ns * (0.09 * noise.normal()).exp();
+            let tail = if noise.uniform() < 0.003 { median_ns * 40.0 * noise.uniform().powi(3) } else { 0.0 };
+            histogram.record((body + tail) as u64);
+        }
+        merged.merge(&histogram);
+        let rate = 1e9 / histogram.mean().unwrap_or(1.0);
+        values.push(rate);
+        let near = EndTally {
+            transactions: histogram.count(),
+            rtt: RttTally::from_histogram(histogram, 1),
+            ..EndTally::default()
+        };
+        trials.push(trial(0, pass, near, EndTally::default(), rate));
+    }
+    let summary = Summary {
+        rtt_p50_ns: merged.quantile(0.5).map(|ns| ns as f64),
+        rtt_p99_ns: merged.quantile(0.99).map(|ns| ns as f64),
+        transactions_per_s: Some(mean(&values)),
+        trials: values.len() as u32,
+        trust: Trust::High,
+        ..Summary::default()
+    };
+    let estimate = Some(estimate("mean over trials of the transaction rate", "1/s", &values));
+    run.outcomes.push(Outcome { cell: 0, spec, summary, estimate, histogram: Some(merged), trials });
+    run.findings.push(finding(FindingKind::Latency, "The median round trip is about as long as it looks.", None, None));
+    plan(&mut run);
+    run
+}
+
+/// Texts that try to leave their place in every format.
+pub(crate) fn hostile() -> Run {
+    let evil = "</script><b>\"'`\u{1b}[31m\u{7}<img src=x onerror=alert(1)>]]>&amp;\n@x \\ $(touch /tmp/x) %s";
+    let mut run = curve();
+    run.header.id = "../../<evil>'\"id".into();
+    run.header.name = Some(evil.into());
+    run.header.kind = "curve".into();
+    run.header.target = Some(evil.into());
+    run.header.command = vec!["thru".into(), "curve".into(), evil.into(), "it's".into()];
+    run.header.near.hostname = Some(evil.into());
+    run.header.near.sysctl.insert(evil.into(), evil.into());
+    run.header.far.missing.push(evil.into());
+    for outcome in &mut run.outcomes {
+        outcome.spec.transport = evil.into();
+    }
+    run.findings.push(finding(FindingKind::Note, evil, None, None));
+    run
+}
+
+/// Values that no axis can show, as an imported or damaged document may hold them.
+pub(crate) fn broken() -> Run {
+    let mut run = curve();
+    run.header.id = "20261121-213000-0bad".into();
+    let bad =
+        [Some(0.0), Some(-1.0), Some(f64::NAN), Some(f64::INFINITY), None, Some(f64::MIN_POSITIVE), Some(f64::MAX)];
+    for (outcome, rate) in run.outcomes.iter_mut().zip(bad.iter().cycle()).take(40) {
+        outcome.summary.netpipe_bps = *rate;
+        if let Some(estimate) = &mut outcome.estimate {
+            estimate.low = rate.map(|rate| -rate);
+            estimate.high = *rate;
+        }
+    }
+    for finding in &mut run.findings {
+        if let Some(estimate) = &mut finding.estimate {
+            estimate.value = f64::NAN;
+        }
+    }
+    run
+}
+
+/// A run that never came to an outcome.
+pub(crate) fn empty() -> Run {
+    let mut run = empty_run("20261121-213500-e000", "stream");
+    run.header.cells = vec![Cell { id: 0, spec: Spec::new("tcp", "stream") }];
+    run.ending = Some(Ending {
+        how: "failed".into(),
+        error: Some("connecting to beta:5210: refused".into()),
+        duration_ns: 12_000_000,
+    });
+    run
+}
+
+pub(crate) fn named(mut run: Run, name: &str) -> Run {
+    run.header.name = Some(name.into());
+    run
+}
+
+fn curve_of(id: &str, transport: &str, shape: &Shape, sizes: &[u64]) -> Run {
+    let mut run = empty_run(id, "curve");
+    let mut noise = Noise::new(shape.seed);
+    for (cell, block) in (0..).zip(sizes) {
+        let spec = Spec { block: *block, stop: Stop::AboutNs(50_000_000), ..Spec::new(transport, "pingpong") };
+        let values: Vec<f64> =
+            (0..6).map(|_| 2.0 * shape.one_way(*block) * (1.0 + shape.noise * noise.normal())).collect();
+        let trials = (0..).zip(&values).map(|(pass, rtt)| pingpong_trial(cell, pass, *block, *rtt)).collect();
+        let estimate = estimate("mean over trials of the mean round trip", "ns", &values);
+        let mut verdicts = Vec::new();
+        let wide = estimate.relative_half_width().is_some_and(|width| width > 0.02);
+        if wide {
+            verdicts.push(Verdict::TargetMissed);
+        }
+        let summary = Summary {
+            rtt_p50_ns: Some(estimate.value),
+            netpipe_bps: Some(*block as f64 * 16e9 / estimate.value),
+            ci95_low: estimate.low,
+            ci95_high: estimate.high,
+            trials: values.len() as u32,
+            bytes_sent: block * 500,
+            bytes_received: block * 500,
+            duration_ns: (values.iter().sum::<f64>() * 500.0) as u64,
+            verdicts,
+            trust: if wide { Trust::Fair } else { Trust::High },
+            ..Summary::default()
+        };
+        run.outcomes.push(Outcome { cell, spec, summary, estimate: Some(estimate), histogram: None, trials });
+    }
+    curve_findings(&mut run);
+    plan(&mut run);
+    run
+}
+
+fn curve_findings(run: &mut Run) {
+    let rate = |outcome: &&Outcome| outcome.summary.netpipe_bps.unwrap_or(0.0);
+    let Some(first) = run.outcomes.first().cloned() else { return };
+    let Some(best) = run.outcomes.iter().max_by(|a, b| rate(a).total_cmp(&rate(b))).cloned() else { return };
+    let near = run.outcomes.iter().find(|outcome| rate(outcome) > 0.9 * rate(&&best)).cloned().unwrap_or(best.clone());
+    let say = |outcome: &Outcome| outcome.estimate.as_ref().map_or(0.0, |estimate| estimate.value);
+    let peak = Estimate { unit: "bit/s".into(), value: rate(&&best), low: None, high: None, ..blank() };
+    run.findings = vec![
+        finding(
+            FindingKind::Latency,
+            &format!("The smallest blocks take {} for a round trip.", model::units::seconds(say(&first))),
+            first.estimate.clone(),
+            Some(first.spec.block),
+        ),
+        finding(
+            FindingKind::Peak,
+            &format!(
+                "The highest rate is {} with blocks of {}.",
+                model::units::bits_per_second(rate(&&best)),
+                model::ByteSize(best.spec.block)
+            ),
+            Some(peak),
+            Some(best.spec.block),
+        ),
+        finding(
+            FindingKind::Saturation,
+            &format!(
+                "From blocks of {} on the time grows in proportion to the size.",
+                model::ByteSize(near.spec.block)
+            ),
+            None,
+            Some(near.spec.block),
+        ),
+    ];
+}
+
+fn finding(kind: FindingKind, statement: &str, estimate: Option<Estimate>, block: Option<u64>) -> Finding {
+    Finding { kind, statement: statement.into(), estimate, block, cells: Vec::new() }
+}
+
+fn pingpong_trial(cell: u32, pass: u32, block: u64, rtt: f64) -> Trial {
+    let count = 500;
+    let socket =
+        SocketFacts { sndbuf: Some(16_384), rcvbuf: Some(131_072), nodelay: Some(true), ..SocketFacts::default() };
+    let near = EndTally {
+        bytes_sent: block * count,
+        bytes_received: block * count,
+        blocks_sent: count,
+        transactions: count,
+        flows: vec![FlowTally { socket, ..FlowTally::default() }],
+        ..EndTally::default()
+    };
+    let far = EndTally { bytes_sent: block * count, bytes_received: block * count, ..EndTally::default() };
+    trial(cell, pass, near, far, rtt)
+}
+
+fn stream_trial(cell: u32, pass: u32, spec: &Spec, bps: f64, seconds: f64, noise: &mut Noise) -> Trial {
+    let series = intervals(bps, seconds, noise);
+    let received: u64 = series.iter().map(|interval| interval.bytes_received).sum();
+    let near = EndTally {
+        bytes_sent: received,
+        blocks_sent: received / spec.block,
+        sending_ns: (seconds * 1e9) as u64,
+        ..EndTally::default()
+    };
+    let far = EndTally {
+        bytes_received: received,
+        receiving_ns: (seconds * 1e9) as u64,
+        intervals: series,
+        ..EndTally::default()
+    };
+    trial(cell, pass, near, far, bps)
+}
+
+/// A slow start, then noise around the rate; the last entry is a sliver.
+fn intervals(bps: f64, seconds: f64, noise: &mut Noise) -> Vec<Interval> {
+    let (step, end) = (100_000_000u64, (seconds * 1e9) as u64);
+    (0..end.div_ceil(step))
+        .map(|index| {
+            let (start_ns, end_ns) = (index * step, ((index + 1) * step).min(end));
+            let ramp = if index == 0 { 0.72 } else { 1.0 };
+            let bits = bps * ramp * (1.0 + 0.02 * noise.normal()) * (end_ns - start_ns) as f64 / 1e9;
+            Interval { start_ns, end_ns, bytes_received: (bits / 8.0) as u64, ..Interval::default() }
+        })
+        .collect()
+}
+
+fn goodput_outcome(cell: u32, spec: Spec, trials: Vec<Trial>, values: &[f64]) -> Outcome {
+    let estimate = estimate("mean over trials of the goodput", "bit/s", values);
+    let summary = Summary {
+        goodput_bps: Some(estimate.value),
+        sender_bps: Some(estimate.value * 1.001),
+        netpipe_bps: Some(estimate.value),
+        bytes_sent: trials.iter().map(|trial| trial.near.bytes_sent).sum(),
+        bytes_received: trials.iter().map(|trial| trial.far.bytes_received).sum(),
+        ci95_low: estimate.low,
+        ci95_high: estimate.high,
+        trials: values.len() as u32,
+        duration_ns: 1_000_000_000 * values.len() as u64,
+        trust: Trust::High,
+        ..Summary::default()
+    };
+    Outcome { cell, spec, summary, estimate: Some(estimate), histogram: None, trials }
+}
+
+fn trial(cell: u32, pass: u32, near: EndTally, far: EndTally, value: f64) -> Trial {
+    let ledger = Ledger {
+        sent: near.bytes_sent + far.bytes_sent,
+        received: near.bytes_received + far.bytes_received,
+        balanced: true,
+        ..Ledger::default()
+    };
+    Trial { cell, pass, place: cell, near, far, ledger, value: Some(value), verdicts: Vec::new() }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+fn blank() -> Estimate {
+    Estimate {
+        statistic: "sample".into(),
+        unit: "ns".into(),
+        value: 0.0,
+        low: None,
+        high: None,
+        confidence: 0.95,
+        method: "Student t".into(),
+        n: 6,
+    }
+}
+
+fn estimate(statistic: &str, unit: &str, values: &[f64]) -> Estimate {
+    let value = mean(values);
+    let variance = values.iter().map(|v| (v - value).powi(2)).sum::<f64>() / (values.len() as f64 - 1.0);
+    let half = 2.571 * (variance / values.len() as f64).sqrt();
+    Estimate {
+        statistic: statistic.into(),
+        unit: unit.into(),
+        value,
+        low: Some(value - half),
+        high: Some(value + half),
+        n: values.len() as u32,
+        ..blank()
+    }
+}
+
+/// Gives a run the plan and the passes that its outcomes came from.
+fn plan(run: &mut Run) {
+    run.header.cells = run.outcomes.iter().map(|o| Cell { id: o.cell, spec: o.spec.clone() }).collect();
+    let passes = run.outcomes.iter().map(|outcome| outcome.trials.len()).max().unwrap_or(0);
+    run.passes = (0..passes as u32)
+        .map(|index| Pass {
+            index,
+            started_ns: u64::from(index) * 7_000_000_000,
+            duration_ns: 6_500_000_000,
+            near: EndPass { cpu: None, setup_ns: 1_400_000 },
+            far: EndPass { cpu: None, setup_ns: 1_300_000 },
+            overlapped_by: 0,
+        })
+        .collect();
+}
+
+fn empty_run(id: &str, kind: &str) -> Run {
+    let command = ["thru", kind, "beta", "--target", "2%"].map(str::to_owned).to_vec();
+    let header = RunHeader {
+        id: id.into(),
+        name: None,
+        kind: kind.into(),
+        command,
+        started_unix_ns: STARTED,
+        tool: Tool {
+            near_version: "0.1.0".into(),
+            far_version: "0.1.0".into(),
+            near_clock_ns: 21.4,
+            far_clock_ns: 24.9,
+        },
+        target: Some("beta".into()),
+        stopping: Stopping::default(),
+        cells: Vec::new(),
+        near: host("alpha", "6.1.0-18-amd64", "4096 16384 4194304"),
+        far: host("beta", "6.1.0-20-amd64", "4096 16384 16777216"),
+    };
+    let ending = Some(Ending { how: "finished".into(), error: None, duration_ns: 41_700_000_000 });
+    Run { schema: Run::SCHEMA.into(), header, ending, passes: Vec::new(), outcomes: Vec::new(), findings: Vec::new() }
+}
+
+fn host(name: &str, kernel: &str, wmem: &str) -> Inventory {
+    let sysctl = [
+        ("net.core.rmem_max", "212992"),
+        ("net.core.wmem_max", "212992"),
+        ("net.ipv4.tcp_congestion_control", "cubic"),
+        ("net.ipv4.tcp_rmem", "4096\t131072\t6291456"),
+        ("net.ipv4.tcp_sack", "1"),
+        ("net.ipv4.tcp_wmem", wmem),
+    ];
+    Inventory {
+        hostname: Some(name.into()),
+        kernel: Some(kernel.into()),
+        arch: Some("x86_64".into()),
+        os: Some("Debian GNU/Linux 12 (bookworm)".into()),
+        cpu_model: Some("Intel(R) Xeon(R) Gold 6338 CPU @ 2.00GHz".into()),
+        cores: Some(64),
+        numa_nodes: Some(2),
+        memory_bytes: Some(256 << 30),
+        memory_available_bytes: Some(249 << 30),
+        load_average: Some([0.12, 0.3, 0.25]),
+        governor: Some("performance".into()),
+        clock_source: Some("tsc".into()),
+        boot_id: Some(format!("boot-of-{name}")),
+        congestion_controls: vec!["reno".into(), "cubic".into(), "bbr".into()],
+        sysctl: sysctl.map(|(key, value)| (key.to_owned(), value.to_owned())).into_iter().collect::<BTreeMap<_, _>>(),
+        interfaces: vec![Interface {
+            name: "eth0".into(),
+            mtu: Some(1500),
+            state: Some("up".into()),
+            speed_mbps: Some(100_000),
+            duplex: Some("full".into()),
+            driver: Some("mlx5_core".into()),
+            txqueuelen: Some(1000),
+            addresses: vec![format!("10.1.0.{}/24", name.len())],
+            rx_queues: Some(63),
+            tx_queues: Some(63),
+            numa_node: Some(0),
+            pci_slot: Some("0000:31:00.0".into()),
+        }],
+        ..Inventory::default()
+    }
+}
