@@ -23,7 +23,7 @@ version_at_least() { [ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" = 
 wanted_rust() { sed -n 's/^rust-version = "\([0-9.]*\)".*/\1/p' Cargo.toml | head -n 1; }
 
 # The version of `cargo` or `rustc`, nothing where it is missing or does not start.
-rust_version() { "$1" --version 2>/dev/null | sed -n 's/^[a-z]* \([0-9]*\.[0-9]*\.[0-9]*\).*/\1/p'; }
+rust_version() { { "$1" --version 2>/dev/null || true; } | sed -n 's/^[a-z]* \([0-9]*\.[0-9]*\.[0-9]*\).*/\1/p'; }
 
 good_rust() {
     local tool version
@@ -62,7 +62,7 @@ as_root() {
 # apt_install PACKAGE...: says what it installs and what it removes for that, then does it.
 apt_install() {
     local removed
-    removed=$(apt-get -s install --no-install-recommends "$@" 2>/dev/null | awk '/^Remv/ { print $2 }' | xargs)
+    removed=$( (apt-get -s install --no-install-recommends "$@" 2>/dev/null || true) | awk '/^Remv/ { print $2 }' | xargs)
     say "installing Debian packages: $*${removed:+ (apt removes for them: $removed)}"
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@"
 }

@@ -101,9 +101,9 @@ checkers() {
 }
 
 deny() {
-    # Where cargo install puts programs, which cargo finds also when PATH does not have it.
+    # cargo looks for its subcommands in its home too, not only on PATH.
     local found
-    found=$(cargo deny --version 2>/dev/null | awk '{ print $2 }')
+    found=$( (cargo deny --version 2>/dev/null || true) | awk '{ print $2 }')
     if [ -n "$found" ]; then
         [ "$found" = "$CARGO_DENY" ] || say "using the cargo-deny $found that is here (written for $CARGO_DENY)"
         return 0

@@ -1,0 +1,158 @@
+//! Which crate may depend on which.
+
+use cargo_metadata::{DependencyKind, Metadata};
+
+use crate::{Rule, Violation};
+
+/// Each crate and those of ours that it may import. A new crate gets its row here and in CONTRIBUTING.md.
+const TABLE: &[(&str, &[&str])] = &[
+    // Layer 0: data and pure functions.
+    ("model", &[]),
+    ("analysis", &["model"]),
+    // Layer 1: measuring, hosts, wire formats.
+    ("engine", &["model"]),
+    ("host", &["model"]),
+    ("lab", &["model", "host"]),
+    ("stacks", &["model"]),
+    ("interop", &["model"]),
+    // Layer 2: what strings them together, keeps and shows.
+    ("control", &["model", "analysis", "engine", "host", "lab", "stacks", "interop"]),
+    ("store", &["model"]),
+    ("report", &["model", "analysis"]),
+    // Layer 3: programs.
+    ("web", &["model", "analysis", "engine", "host", "lab", "stacks", "interop", "control", "store", "report"]),
+    (
+        "throughline",
+        &["model", "analysis", "engine", "host", "lab", "stacks", "interop", "control", "store", "report", "web"],
+    ),
+];
+
+/// Crates from outside that one of ours must not depend on.
+const OUTSIDE: &[(&str, &[&str])] = &[
+    ("model", &["tokio", "rustix", "libc", "socket2"]),
+    ("analysis", &["tokio", "rustix", "libc", "socket2"]),
+    ("report", &["tokio", "rustix", "libc", "socket2", "rusqlite"]),
+    ("store", &["tokio", "socket2"]),
+    ("engine", &["tokio"]),
+];
+
+/// A crate of ours and what it depends on, tests apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Crate {
+    /// Short name: `model` for the package `throughline-model`.
+    pub name: String,
+    /// Packages that it is built with, by package name.
+    pub dependencies: Vec<String>,
+}
+
+/// The packages under `crates/` with their normal and build dependencies. What only tests use is free: a test may set up
+/// what its crate must not know.
+#[must_use]
+pub fn crates(metadata: &Metadata) -> Vec<Crate> {
+    let ours = metadata.workspace_root.join("crates");
+    metadata
+        .packages
+        .iter()
+        .filter(|package| package.manifest_path.starts_with(&ours))
+        .map(|package| Crate {
+            name: short(&package.name).to_owned(),
+            dependencies: package
+                .dependencies
+                .iter()
+                .filter(|dependency| dependency.kind != DependencyKind::Development)
+                .map(|dependency| dependency.name.clone())
+                .collect(),
+        })
+        .collect()
+}
+
+/// Every dependency that the two tables do not allow.
+#[must_use]
+pub fn check(crates: &[Crate]) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for Crate { name, dependencies } in crates {
+        let Some((_, allowed)) = TABLE.iter().find(|(known, _)| known == name) else {
+            let what = "has no row in the table of imports (tests/architecture/src/imports.rs)";
+            violations.push(Violation::new(Rule::Imports, format!("crates/{name}"), what));
+            continue;
+        };
+        let banned = OUTSIDE.iter().filter(|(known, _)| known == name).flat_map(|(_, banned)| *banned);
+        let banned: Vec<&str> = banned.copied().collect();
+        for dependency in dependencies {
+            let ours = dependency == "throughline" || dependency.starts_with("throughline-");
+            let place = || format!("crates/{name}/Cargo.toml");
+            if ours && !allowed.contains(&short(dependency)) {
+                let may = if allowed.is_empty() { "none of ours".into() } else { allowed.join(", ") };
+                let what = format!("depends on {dependency}; it may import {may}");
+                violations.push(Violation::new(Rule::Imports, place(), what));
+            }
+            if banned.contains(&dependency.as_str()) {
+                violations.push(Violation::new(Rule::Outside, place(), format!("depends on {dependency}")));
+            }
+        }
+    }
+    violations
+}
+
+fn short(package: &str) -> &str {
+    package.strip_prefix("throughline-").unwrap_or(package)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(name: &str, dependencies: &[&str]) -> Vec<Crate> {
+        let dependencies = dependencies.iter().map(|name| (*name).to_owned()).collect();
+        vec![Crate { name: name.into(), dependencies }]
+    }
+
+    #[test]
+    fn what_the_table_allows_passes() {
+        assert_eq!(check(&one("lab", &["throughline-model", "throughline-host", "serde"])), []);
+        assert_eq!(check(&one("throughline", &["throughline-control", "throughline-web", "tokio"])), []);
+    }
+
+    #[test]
+    fn an_import_that_goes_up_or_sideways_is_named() {
+        for (name, dependency) in [
+            ("model", "throughline-analysis"),
+            ("store", "throughline-analysis"),
+            ("report", "throughline-store"),
+            ("engine", "throughline-host"),
+            ("control", "throughline-store"),
+            ("web", "throughline"),
+        ] {
+            let found = check(&one(name, &["serde", dependency]));
+            assert_eq!(found.len(), 1, "{name} -> {dependency}");
+            assert_eq!(found[0].rule, Rule::Imports);
+            let message = found[0].to_string();
+            assert!(message.contains(name) && message.contains(dependency), "{message}");
+            assert!(message.contains("CONTRIBUTING.md"), "{message}");
+        }
+    }
+
+    #[test]
+    fn the_operating_system_stays_out_of_pure_crates() {
+        for (name, dependency) in [("model", "libc"), ("analysis", "rustix"), ("report", "tokio"), ("engine", "tokio")]
+        {
+            let found = check(&one(name, &[dependency]));
+            assert_eq!(found.iter().map(|violation| violation.rule).collect::<Vec<_>>(), [Rule::Outside], "{name}");
+        }
+    }
+
+    #[test]
+    fn a_crate_without_a_row_is_named() {
+        assert_eq!(check(&one("novelty", &[]))[0].rule, Rule::Imports);
+    }
+
+    #[test]
+    fn the_table_only_points_down() {
+        for (row, (name, allowed)) in TABLE.iter().enumerate() {
+            for import in *allowed {
+                let above = TABLE[..row].iter().any(|(known, _)| known == import);
+                assert!(above, "{name} may import {import}, which has no row above it");
+            }
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! What breaks a rule, in words for whoever broke it.
+
+use std::fmt;
+
+/// Where the rules are written down for people.
+const WRITTEN: &str = "CONTRIBUTING.md, \"Rules that a test holds\"";
+
+/// A rule of the code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rule {
+    /// Which of our crates may import which.
+    Imports,
+    /// Crates that some of ours must not depend on.
+    Outside,
+    /// Pure crates do no I/O and read no clock.
+    Pure,
+    /// `unsafe` stands in `sys` modules only.
+    Unsafe,
+    /// A library does not end the process.
+    Exit,
+    /// Files stay short.
+    Length,
+    /// The map of the code names every crate.
+    Map,
+    /// No path of somebody's machine.
+    Machine,
+    /// A source that cannot be read by these tests.
+    Readable,
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Imports => "imports go down only, and only where the table allows",
+            Self::Outside => "pure crates do not depend on the operating system, nor the measuring path on async",
+            Self::Pure => "analysis and report are pure functions: no files, no network, no clock",
+            Self::Unsafe => "unsafe only in sys modules",
+            Self::Exit => "a library does not end the process",
+            Self::Length => "a file has less than 600 lines before its tests",
+            Self::Map => "docs/ARCHITECTURE.md names every crate",
+            Self::Machine => "no tracked file names a path of a particular machine",
+            Self::Readable => "every source is plain Rust",
+        })
+    }
+}
+
+/// One place that breaks a rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// The rule.
+    pub rule: Rule,
+    /// The crate, or the file with its line.
+    pub place: String,
+    /// What is there.
+    pub what: String,
+}
+
+impl Violation {
+    pub(crate) fn new(rule: Rule, place: impl Into<String>, what: impl Into<String>) -> Self {
+        Self { rule, place: place.into(), what: what.into() }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}\n    rule: {} ({WRITTEN})", self.place, self.what, self.rule)
+    }
+}

@@ -1,0 +1,98 @@
+//! The rules, applied to this workspace.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test stops at the first surprise and says what it skips"
+)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use architecture::{Violation, imports, sources, text};
+use cargo_metadata::MetadataCommand;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+fn crates() -> Vec<imports::Crate> {
+    let metadata = MetadataCommand::new().manifest_path(root().join("Cargo.toml")).no_deps().exec().unwrap();
+    let crates = imports::crates(&metadata);
+    assert!(crates.iter().any(|found| found.name == "model"), "the workspace's crates were not found: {crates:?}");
+    crates
+}
+
+fn assert_none(violations: &[Violation]) {
+    let list: Vec<String> = violations.iter().map(Violation::to_string).collect();
+    assert!(list.is_empty(), "{} break a rule:\n{}", list.len(), list.join("\n"));
+}
+
+/// All files with the ending `.rs` below `directory`, as paths from the root.
+fn rust_files(root: &Path, directory: &str, into: &mut Vec<String>) {
+    for entry in fs::read_dir(root.join(directory)).unwrap() {
+        let entry = entry.unwrap();
+        let path = format!("{directory}/{}", entry.file_name().into_string().unwrap());
+        if entry.file_type().unwrap().is_dir() {
+            if entry.file_name() != "target" {
+                rust_files(root, &path, into);
+            }
+        } else if path.ends_with(".rs") {
+            into.push(path);
+        }
+    }
+}
+
+/// The tracked files, `None` where this is no git checkout.
+fn tracked(root: &Path) -> Option<Vec<String>> {
+    // The checkout may belong to another user than the one who tests.
+    let arguments = ["-c", "safe.directory=*", "ls-files", "-z"];
+    let output = Command::new("git").args(arguments).current_dir(root).output().ok()?;
+    let list = String::from_utf8(output.stdout).ok()?;
+    let files: Vec<String> = list.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    (output.status.success() && !files.is_empty()).then_some(files)
+}
+
+#[test]
+fn crates_import_only_what_the_table_allows() {
+    assert_none(&imports::check(&crates()));
+}
+
+#[test]
+fn sources_keep_the_rules() {
+    let root = root();
+    let mut files = Vec::new();
+    for directory in ["crates", "tests", "benches", "fuzz", "examples"] {
+        if root.join(directory).is_dir() {
+            rust_files(&root, directory, &mut files);
+        }
+    }
+    assert!(files.len() > 20, "only {} sources were found", files.len());
+    let violations = files.iter().flat_map(|path| sources::check(path, &fs::read_to_string(root.join(path)).unwrap()));
+    assert_none(&violations.collect::<Vec<_>>());
+}
+
+#[test]
+fn the_map_names_every_crate() {
+    // The map came after the first crates; from then on it has to be complete.
+    let Ok(map) = fs::read_to_string(root().join("docs/ARCHITECTURE.md")) else { return };
+    let crates = crates();
+    assert_none(&text::check_map(&map, crates.iter().map(|found| found.name.as_str())));
+}
+
+#[test]
+fn no_tracked_file_names_a_path_of_a_machine() {
+    let root = root();
+    let Some(files) = tracked(&root) else {
+        println!("SKIPPED: no_tracked_file_names_a_path_of_a_machine: this is no git checkout");
+        return;
+    };
+    let mut violations = Vec::new();
+    for path in files {
+        // A file that was deleted but not yet committed is gone; one that is not text has no lines to check.
+        let Ok(bytes) = fs::read(root.join(&path)) else { continue };
+        violations.extend(text::check_machine_paths(&path, &String::from_utf8_lossy(&bytes)));
+    }
+    assert_none(&violations);
+}
