@@ -1,1 +1,32 @@
-//! Placeholder.
+//! Hosts and paths emulated on one machine.
+//!
+//! A [`Lab`] is a pair of hosts, each a network namespace with its own addresses, routes and loopback, joined by a link.
+//! Programs run on a host through [`LabHost::command`]. The lab goes away when it is dropped, when its owner is killed, and
+//! at the latest when the next lab is made.
+//!
+//! ```no_run
+//! use lab::{CrossoverSpec, Lab};
+//!
+//! # fn main() -> Result<(), lab::LabError> {
+//! let lab = Lab::crossover(&CrossoverSpec { mtu: 9000, ..CrossoverSpec::default() })?;
+//! let far = lab.host("b")?;
+//! println!("{} answers at {} and {}", far.namespace, far.v4, far.v6);
+//! let shown = far.command("ip").args(["address", "show"]).status();
+//! # let _ = shown;
+//! lab.close()
+//! # }
+//! ```
+
+mod available;
+mod crossover;
+mod error;
+mod ip;
+mod journal;
+mod scope;
+mod subnets;
+
+pub use available::available;
+pub use crossover::{CrossoverSpec, Lab, LabHost};
+pub use error::LabError;
+pub use scope::reap_stale;
+pub use subnets::Subnets;

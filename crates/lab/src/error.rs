@@ -1,0 +1,100 @@
+//! What can go wrong with a lab.
+
+use std::io;
+use std::path::PathBuf;
+
+/// A lab that cannot be had, with what to do about it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LabError {
+    /// The process lacks a capability.
+    #[error("a lab needs {missing} to make network namespaces: run as root, for example with sudo")]
+    Privilege {
+        /// The capability.
+        missing: &'static str,
+    },
+    /// There is no `ip` command.
+    #[error("a lab needs the ip command, which is not in {searched}: install iproute2")]
+    NoIp {
+        /// The directories that were searched.
+        searched: String,
+    },
+    /// The kernel or the container refuses namespaces or links between them.
+    #[error(
+        "network namespaces or veth links are not allowed here (`{command}`: {reason}): \
+         run on the host itself, or in a container that is started with --privileged"
+    )]
+    NotAllowed {
+        /// The command line that was refused.
+        command: String,
+        /// What it said.
+        reason: String,
+    },
+    /// A command failed.
+    #[error("`{command}` failed: {reason}")]
+    Command {
+        /// The command line.
+        command: String,
+        /// What it wrote to its standard error, or its exit status.
+        reason: String,
+    },
+    /// A command could not be started, or its output was not understood.
+    #[error("cannot run `{command}`: {source}")]
+    Run {
+        /// The command line.
+        command: String,
+        /// The reason.
+        source: io::Error,
+    },
+    /// The journal, which finds what a crashed owner left, cannot be kept; without it no lab is made.
+    #[error("cannot {operation} in the lab journal, {path}: {source}")]
+    Journal {
+        /// What was tried.
+        operation: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// A lab that cannot exist.
+    #[error("{what}: {remedy}")]
+    Spec {
+        /// The field and its value.
+        what: String,
+        /// What to use instead.
+        remedy: &'static str,
+    },
+    /// Every subnet that was tried is in use on this machine.
+    #[error(
+        "no free subnet for a lab: this machine has routes into all of 198.18.0.0/15 that was tried; \
+         give the lab its subnets, or remove the routes"
+    )]
+    NoSubnet,
+    /// The lab has no such host.
+    #[error("the lab has no host '{name}': its hosts are {hosts}")]
+    NoHost {
+        /// The name that was asked for.
+        name: String,
+        /// The names that there are.
+        hosts: String,
+    },
+    /// A link did not come up, or an address did not become usable.
+    #[error("{interface} in {namespace} was not ready within {seconds} s: look with `ip -n {namespace} address`")]
+    NotReady {
+        /// The namespace.
+        namespace: String,
+        /// The interface in it.
+        interface: String,
+        /// How long it was waited for.
+        seconds: u64,
+    },
+    /// Namespaces could not be removed.
+    #[error(
+        "could not remove {namespaces}: end the processes that `ip netns pids` shows in them; \
+         the next lab will remove them"
+    )]
+    LeftBehind {
+        /// The lab's namespaces.
+        namespaces: String,
+    },
+}

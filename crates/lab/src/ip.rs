@@ -1,0 +1,91 @@
+//! The `ip` command of iproute2.
+//!
+//! A command rather than netlink, because a named namespace is more than a kernel object: it is a mount below /run/netns and
+//! the conventions around it, which are iproute2's. With its own command the lab's hosts are seen and entered by the user's
+//! `ip netns` as well, and `ip netns exec` also gives the program a /sys that shows the namespace. Any distribution with
+//! network tools has it, and every failure has a command line that a person can repeat.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use crate::LabError;
+
+/// Where the command may be although PATH does not name it: an ordinary user's PATH often lacks the sbin directories.
+const USUAL: &str = "/usr/sbin:/sbin:/usr/bin:/bin";
+
+/// The `ip` command.
+#[derive(Debug, Clone)]
+pub(crate) struct Ip {
+    /// Absolute path of the program.
+    pub(crate) program: PathBuf,
+}
+
+impl Ip {
+    /// Finds the command in PATH or in the usual places.
+    pub(crate) fn find() -> Result<Self, LabError> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        Self::find_in(&[path.as_os_str(), OsStr::new(USUAL)])
+    }
+
+    fn find_in(paths: &[&OsStr]) -> Result<Self, LabError> {
+        let directories: Vec<PathBuf> = paths.iter().flat_map(std::env::split_paths).collect();
+        // A relative entry would name another file once a command runs elsewhere.
+        let mut candidates = directories.iter().filter(|directory| directory.is_absolute()).map(|path| path.join("ip"));
+        match candidates.find(|candidate| candidate.is_file()) {
+            Some(program) => Ok(Self { program }),
+            None => {
+                let names: Vec<_> = directories.iter().map(|path| path.display().to_string()).collect();
+                Err(LabError::NoIp { searched: names.join(":") })
+            }
+        }
+    }
+
+    /// Runs the command and returns what it printed.
+    ///
+    /// `stdin` is not read; the child merely holds it open while it runs.
+    pub(crate) fn run(&self, args: &[&str], stdin: Stdio) -> Result<String, LabError> {
+        let line = || format!("ip {}", args.join(" "));
+        let output = Command::new(&self.program)
+            .args(args)
+            .stdin(stdin)
+            .output()
+            .map_err(|source| LabError::Run { command: line(), source })?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        let reason = if said.is_empty() { output.status.to_string() } else { said };
+        Err(LabError::Command { command: line(), reason })
+    }
+
+    /// A command that runs `program` in a namespace.
+    pub(crate) fn exec(&self, namespace: &str, program: &OsStr) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(["netns", "exec", namespace]).arg(program);
+        command
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_command_says_what_to_install() {
+        let empty = tempfile::tempdir().unwrap();
+        let error = Ip::find_in(&[empty.path().as_os_str(), OsStr::new(".")]).unwrap_err().to_string();
+        assert!(error.contains(empty.path().to_str().unwrap()) && error.contains("install iproute2"), "{error}");
+    }
+
+    #[test]
+    fn a_failing_command_is_named_with_its_words() {
+        let Ok(ip) = Ip::find() else {
+            eprintln!("SKIPPED: a_failing_command_is_named_with_its_words: there is no ip command");
+            return;
+        };
+        let error = ip.run(&["link", "show", "dev", "thru-no-such"], Stdio::null()).unwrap_err().to_string();
+        assert!(error.starts_with("`ip link show dev thru-no-such` failed: "), "{error}");
+        assert!(error.contains("does not exist") || error.contains("can't find"), "{error}");
+    }
+}

@@ -1,0 +1,181 @@
+//! The record on disk of every lab that exists, so that what a crashed owner left can be found.
+//!
+//! One file for each lab. Its owner holds a lock on it, which the kernel drops when the owner ends, however it ends; a file
+//! that can be locked is therefore a lab without an owner. Unlike a process number, a lock cannot be mistaken for another
+//! process that came later.
+
+use std::fs::{self, DirBuilder, File, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{LabError, Subnets};
+
+/// Where the journal is. There is no other place to fall back to: where /run cannot be written, `ip netns` does not work
+/// either.
+const DIRECTORY: &str = "/run/throughline/lab";
+
+/// A lab as the journal has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Record {
+    /// Name of the lab; each of its namespaces is called after it.
+    pub(crate) lab: String,
+    /// Process that made it. For people; the lock tells whether it still runs.
+    pub(crate) owner_pid: u32,
+    /// Its namespaces. Its links exist only inside them and go with them.
+    pub(crate) namespaces: Vec<String>,
+    /// Its subnets, if it has any.
+    pub(crate) subnets: Option<Subnets>,
+}
+
+/// The journal's directory, which only its owner may write.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    directory: PathBuf,
+}
+
+/// A record whose lock this process holds.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) record: Record,
+    pub(crate) path: PathBuf,
+    _lock: File,
+}
+
+impl Journal {
+    /// The journal of this machine, made if need be.
+    pub(crate) fn open() -> Result<Self, LabError> {
+        Self::at(Path::new(DIRECTORY))
+    }
+
+    fn at(directory: &Path) -> Result<Self, LabError> {
+        let fail = |source| failure("make a directory", directory, source);
+        DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(fail)?;
+        let facts = fs::symlink_metadata(directory).map_err(fail)?;
+        // What stands here is deleted with root's power, so nobody else may have written it.
+        let own = facts.is_dir() && facts.uid() == rustix::process::geteuid().as_raw() && facts.mode() & 0o022 == 0;
+        if own {
+            Ok(Self { directory: directory.to_owned() })
+        } else {
+            Err(fail(io::Error::other("others may write here; remove it, then try again")))
+        }
+    }
+
+    /// Writes and locks a record. It appears under its final name only when both are done, so that nobody takes it for one
+    /// without an owner.
+    pub(crate) fn enter(&self, record: Record) -> Result<Entry, LabError> {
+        let path = self.directory.join(format!("{}.json", record.lab));
+        let draft = path.with_extension("new");
+        let fail = |source| failure("write", &draft, source);
+        let lock = File::create_new(&draft).map_err(fail)?;
+        lock.lock().map_err(fail)?;
+        let written = serde_json::to_writer(&lock, &record).map_err(io::Error::from);
+        // A link, unlike a rename, does not replace the record of another lab.
+        let published = written.and_then(|()| fs::hard_link(&draft, &path));
+        fs::remove_file(&draft).map_err(fail)?;
+        published.map_err(|source| failure("write", &path, source))?;
+        Ok(Entry { record, path, _lock: lock })
+    }
+
+    /// All records, with or without an owner; what is not a record is left out.
+    pub(crate) fn records(&self) -> Result<Vec<Record>, LabError> {
+        Ok(self.files()?.iter().filter_map(|path| read(path)).collect())
+    }
+
+    /// The records without an owner, locked for this process.
+    pub(crate) fn stale(&self) -> Result<Vec<Entry>, LabError> {
+        let mut stale = Vec::new();
+        for path in self.files()? {
+            let Ok(lock) = File::open(&path) else { continue }; // removed meanwhile
+            match lock.try_lock() {
+                Ok(()) => stale.extend(read(&path).map(|record| Entry { record, path, _lock: lock })),
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(source)) => return Err(failure("lock a file", &path, source)),
+            }
+        }
+        Ok(stale)
+    }
+
+    fn files(&self) -> Result<Vec<PathBuf>, LabError> {
+        let fail = |source| failure("list the files", &self.directory, source);
+        let entries = fs::read_dir(&self.directory).map_err(fail)?;
+        let paths = entries.map(|entry| Ok(entry.map_err(fail)?.path())).collect::<Result<Vec<_>, LabError>>()?;
+        Ok(paths.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "json")).collect())
+    }
+}
+
+/// The record in a file, if it is one: named after its lab, and naming only namespaces that are called after that lab.
+fn read(path: &Path) -> Option<Record> {
+    let record: Record = serde_json::from_str(&fs::read_to_string(path).ok()?).ok()?;
+    let own = |namespace: &String| namespace.strip_prefix(&record.lab).is_some_and(|rest| rest.starts_with('-'));
+    let sound = path.file_stem()? == record.lab.as_str() && record.namespaces.iter().all(own);
+    sound.then_some(record)
+}
+
+fn failure(operation: &'static str, path: &Path, source: io::Error) -> LabError {
+    LabError::Journal { operation, path: path.to_owned(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(lab: &str) -> Record {
+        Record {
+            lab: lab.into(),
+            owner_pid: 1,
+            namespaces: vec![format!("{lab}-a"), format!("{lab}-b")],
+            subnets: Some(Subnets { v4: [198, 18, 0, 4].into(), v6: [0xfd00, 0, 0, 1, 0, 0, 0, 0].into() }),
+        }
+    }
+
+    #[test]
+    fn a_record_is_stale_when_its_owner_lets_go_and_not_before() {
+        let place = tempfile::tempdir().unwrap();
+        let journal = Journal::at(&place.path().join("lab")).unwrap();
+        let entry = journal.enter(record("thru-1")).unwrap();
+        assert_eq!(journal.records().unwrap(), [record("thru-1")]);
+        assert_eq!(journal.stale().unwrap().len(), 0);
+        drop(entry);
+        // A process that another test is just starting may hold a copy of the lock until it runs its program.
+        let mut stale = journal.stale().unwrap();
+        while stale.is_empty() {
+            stale = journal.stale().unwrap();
+        }
+        assert_eq!(stale.iter().map(|entry| &entry.record).collect::<Vec<_>>(), [&record("thru-1")]);
+        // One that is being reaped is not stale for the next to come.
+        assert_eq!(journal.stale().unwrap().len(), 0);
+    }
+
+    #[test]
+    fn a_lab_that_exists_cannot_be_entered_again() {
+        let place = tempfile::tempdir().unwrap();
+        let journal = Journal::at(place.path()).unwrap();
+        let _first = journal.enter(record("thru-1")).unwrap();
+        let error = journal.enter(record("thru-1")).unwrap_err().to_string();
+        assert!(error.contains("thru-1"), "{error}");
+    }
+
+    #[test]
+    fn records_that_name_what_is_not_theirs_are_ignored() {
+        let place = tempfile::tempdir().unwrap();
+        let journal = Journal::at(place.path()).unwrap();
+        let foreign = Record { namespaces: vec!["production".into()], ..record("thru-1") };
+        fs::write(place.path().join("thru-1.json"), serde_json::to_string(&foreign).unwrap()).unwrap();
+        fs::write(place.path().join("thru-2.json"), serde_json::to_string(&record("thru-3")).unwrap()).unwrap();
+        fs::write(place.path().join("thru-4.json"), "{").unwrap();
+        assert_eq!(journal.stale().unwrap().len(), 0);
+        assert_eq!(journal.records().unwrap(), []);
+    }
+
+    #[test]
+    fn a_directory_that_others_may_write_is_refused() {
+        use std::os::unix::fs::PermissionsExt;
+        let place = tempfile::tempdir().unwrap();
+        fs::set_permissions(place.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        let error = Journal::at(place.path()).unwrap_err().to_string();
+        assert!(error.contains("others may write here"), "{error}");
+    }
+}

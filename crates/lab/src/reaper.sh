@@ -1,0 +1,42 @@
+# Removes the namespaces of a lab, with the processes in them, and then its record in the journal.
+#
+# Arguments: path of the ip command, file of the record, namespaces. Starts when its standard input ends: the lab's owner
+# holds the only write end of that pipe and never writes. Exits with 0 when nothing is left.
+
+trap '' HUP INT QUIT TERM PIPE
+read -r never
+
+ip=$1
+record=$2
+shift 2
+
+# Whether a namespace is there. When that cannot be told, it counts as there.
+exists() {
+    names=$("$ip" netns list) || return 0
+    printf '%s\n' "$names" | while read -r name rest; do
+        [ "$name" = "$1" ] && exit 3
+    done
+    [ $? -eq 3 ]
+}
+
+left=0
+for namespace; do
+    tries=0
+    while exists "$namespace"; do
+        tries=$((tries + 1))
+        if [ "$tries" -gt 200 ]; then
+            left=1
+            break
+        fi
+        pids=$("$ip" netns pids "$namespace" 2>/dev/null)
+        if [ -n "$pids" ]; then
+            # One process number to a word. Killed ones need a moment to go.
+            kill -KILL $pids 2>/dev/null
+            sleep 0.05
+        else
+            "$ip" netns delete "$namespace" 2>/dev/null || sleep 0.05
+        fi
+    done
+done
+
+[ "$left" -eq 0 ] && rm -f -- "$record"
