@@ -1,6 +1,6 @@
-//! The one number that stands for a run in a list.
+//! The one number that stands for a run in a list, and how far to trust it.
 
-use model::{Estimate, Event, FindingKind};
+use model::{Estimate, Event, FindingKind, Trust};
 
 /// Follows a run's events and remembers what could stand for it.
 #[derive(Debug, Default)]
@@ -9,6 +9,7 @@ pub(crate) struct Headline {
     outcome: Option<Estimate>,
     peak: Option<Estimate>,
     first: Option<Estimate>,
+    trust: Option<Trust>,
 }
 
 impl Headline {
@@ -18,6 +19,7 @@ impl Headline {
             Event::Outcome(outcome) => {
                 self.outcomes += 1;
                 self.outcome.clone_from(&outcome.estimate);
+                self.trust = self.trust.max(Some(outcome.summary.trust)); // the worst is the greatest
             }
             Event::Finding(finding) => {
                 if finding.kind == FindingKind::Peak && self.peak.is_none() {
@@ -35,6 +37,11 @@ impl Headline {
     pub(crate) fn estimate(&self) -> Option<&Estimate> {
         let only = self.outcome.as_ref().filter(|_| self.outcomes == 1);
         only.or(self.peak.as_ref()).or(self.first.as_ref())
+    }
+
+    /// The worst trust among the outcomes, `None` without any.
+    pub(crate) fn trust(&self) -> Option<Trust> {
+        self.trust
     }
 }
 
@@ -62,6 +69,18 @@ mod tests {
         let mut headline = Headline::default();
         events.iter().for_each(|event| headline.follow(event));
         headline.estimate().map(|estimate| estimate.value)
+    }
+
+    #[test]
+    fn the_worst_outcome_decides_the_trust() {
+        let mut headline = Headline::default();
+        assert_eq!(headline.trust(), None);
+        for (trust, worst) in [(Trust::High, Trust::High), (Trust::Low, Trust::Low), (Trust::Fair, Trust::Low)] {
+            let Event::Outcome(mut outcome) = outcome(None) else { unreachable!() };
+            outcome.summary.trust = trust;
+            headline.follow(&Event::Outcome(outcome));
+            assert_eq!(headline.trust(), Some(worst));
+        }
     }
 
     #[test]

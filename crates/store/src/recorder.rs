@@ -70,7 +70,7 @@ impl Recorder {
         let inserted = self.connection.execute(
             "INSERT INTO run (id, name, kind, target, transport, started_unix_ns, header)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-            params![header.id, header.name, header.kind, header.target, transports.join(","), started, body],
+            params![header.id, header.name, header.kind, header.target, transports.join("/"), started, body],
         );
         match inserted {
             Ok(_) => {
@@ -91,7 +91,7 @@ impl Recorder {
         if !gather(&mut run.transports, cells) {
             return Ok(());
         }
-        let (number, transport) = (run.number, run.transports.join(","));
+        let (number, transport) = (run.number, run.transports.join("/"));
         self.connection
             .execute("UPDATE run SET transport = ?1 WHERE number = ?2", params![transport, number])
             .map(drop)
@@ -127,11 +127,12 @@ impl Recorder {
         let doing = "append the end of a run";
         let run = self.current("ending")?;
         let headline = run.headline.estimate().map(|estimate| encode("estimate", estimate)).transpose()?;
+        let trust = run.headline.trust().map(|trust| encode("trust", &trust)).transpose()?;
         let changed = self
             .connection
             .execute(
-                "UPDATE run SET how = ?1, ending = ?2, headline = ?3 WHERE number = ?4",
-                params![ending.how, encode("ending", ending)?, headline, run.number],
+                "UPDATE run SET how = ?1, ending = ?2, headline = ?3, trust = ?4 WHERE number = ?5",
+                params![ending.how, encode("ending", ending)?, headline, trust, run.number],
             )
             .map_err(|source| self.failed(doing, source))?;
         if changed == 0 { Err(self.gone(&run.id)) } else { Ok(()) }

@@ -26,7 +26,8 @@ const LADDER: &[&str] = &["
         how             TEXT,                              -- finished, interrupted, failed; null until then
         header          TEXT NOT NULL,                     -- model::RunHeader
         ending          TEXT,                              -- model::Ending
-        headline        TEXT                               -- model::Estimate
+        headline        TEXT,                              -- model::Estimate
+        trust           TEXT                               -- model::Trust, the worst
     ) STRICT;
     CREATE INDEX run_by_name ON run (name) WHERE name IS NOT NULL;
     CREATE TABLE entry (

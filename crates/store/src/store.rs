@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use model::Estimate;
+use model::{Estimate, Trust};
 use rusqlite::{Connection, ErrorCode, OpenFlags, Row};
 
 use crate::error::BUSY_WAIT;
@@ -29,7 +29,7 @@ pub struct RunRow {
     pub kind: String,
     /// The far end as the user named it.
     pub target: Option<String>,
-    /// The transports of its cells, joined by a comma; empty when it has no cell.
+    /// The transports of its cells, joined by `/`; empty when it has no cell.
     pub transport: String,
     /// Wall-clock time of the start, ns since the Unix epoch.
     pub started_unix_ns: u64,
@@ -38,6 +38,8 @@ pub struct RunRow {
     /// The number that stands for the run: the estimate of its only outcome, else that of its peak, else that of its first
     /// finding with an estimate. `None` until the run has ended.
     pub headline: Option<Estimate>,
+    /// The worst trust among its outcomes; `None` without any, and until the run has ended.
+    pub trust: Option<Trust>,
 }
 
 impl Store {
@@ -90,7 +92,7 @@ impl Store {
         let rows = || -> rusqlite::Result<Vec<_>> {
             self.connection
                 .prepare_cached(
-                    "SELECT id, name, kind, target, transport, started_unix_ns, how, headline
+                    "SELECT id, name, kind, target, transport, started_unix_ns, how, headline, trust
                      FROM run ORDER BY number DESC LIMIT ?1",
                 )?
                 .query_map([limit], run_row)?
@@ -176,7 +178,7 @@ fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
 
 fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
     let started: i64 = row.get(5)?;
-    let headline: Option<String> = row.get(7)?;
+    let (headline, trust): (Option<String>, Option<String>) = (row.get(7)?, row.get(8)?);
     Ok(RunRow {
         id: row.get(0)?,
         name: row.get(1)?,
@@ -185,7 +187,8 @@ fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         transport: row.get(4)?,
         started_unix_ns: started.unsigned_abs(),
         ending: row.get(6)?,
-        // A list is for people: an estimate of a later version that cannot be read is left out, not an error.
+        // A list is for people: what a later version wrote in a way that cannot be read is left out, not an error.
         headline: headline.and_then(|text| serde_json::from_str(&text).ok()),
+        trust: trust.and_then(|text| serde_json::from_str(&text).ok()),
     })
 }
