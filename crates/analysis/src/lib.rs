@@ -5,7 +5,12 @@
 //! after each ([`stats::Sequential`]), makes an outcome of a cell's trials ([`outcome()`]) and findings of a run's outcomes
 //! ([`findings`]). Values carry the unit of the statistic: bit/s, 1/s or ns.
 
+mod curve;
+pub mod findings;
 pub mod outcome;
+pub mod refine;
 pub mod stats;
 
+pub use findings::{of_curve, of_single};
 pub use outcome::{Context, ledger, outcome, trial_value, trial_verdicts};
+pub use refine::refine;

@@ -1,6 +1,8 @@
 //! Why estimates use Student's interval and not a bootstrap: with few values the percentile bootstrap covers too little.
 //! docs/manual/statistics.md quotes what this prints with `--nocapture`.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, clippy::print_stdout, reason = "a test's helpers, and its table")]
+
 use analysis::stats::{SplitMix64, bootstrap_interval, mean, median, t_interval};
 
 #[test]

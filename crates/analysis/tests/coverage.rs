@@ -2,6 +2,8 @@
 //! 97 % of runs. Every scenario is 2,000 simulated runs with fixed seeds. docs/manual/statistics.md quotes the table that
 //! `cargo test -p throughline-analysis --test coverage -- --nocapture --test-threads 1` prints.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, clippy::print_stdout, reason = "a test's helpers, and its table")]
+
 use analysis::stats::{Decision, Sequential, SplitMix64};
 use model::Stopping;
 

@@ -1,0 +1,84 @@
+//! What outcomes mean, each in one sentence with its figures.
+
+mod anomaly;
+mod latency;
+mod peak;
+mod saturation;
+mod single;
+mod words;
+
+use model::{Finding, Outcome};
+
+pub use single::of_single;
+
+use crate::curve;
+
+/// The findings of a curve over block sizes: latency (round trips only), peak, saturation point, half-peak block, anomalies.
+/// Outcomes may come in any order; those without a value are left out. Empty for fewer than one point.
+#[must_use]
+pub fn of_curve(outcomes: &[Outcome]) -> Vec<Finding> {
+    let points = curve::points(outcomes);
+    let groups = curve::groups(&points);
+    let mut findings = Vec::new();
+    findings.extend(latency::latency(outcomes));
+    findings.extend(peak::peak(&points));
+    findings.extend(saturation::saturation(&groups));
+    findings.extend(peak::half_peak(&groups));
+    findings.extend(anomaly::anomalies(&groups));
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::curve::testing::*;
+    use model::FindingKind;
+
+    #[test]
+    fn a_clean_curve_has_its_four_findings_and_no_more() {
+        let findings = of_curve(&curve(&netpipe(), hockney(10_000.0, 1.0), 0.01, 4));
+        let kinds: Vec<FindingKind> = findings.iter().map(|finding| finding.kind).collect();
+        use FindingKind::{HalfPeak, Latency, Peak, Saturation};
+        assert_eq!(kinds, [Latency, Peak, Saturation, HalfPeak]);
+        for finding in &findings {
+            assert!(finding.statement.ends_with('.') && !finding.statement.contains(". "), "{}", finding.statement);
+            assert!(!finding.cells.is_empty(), "{}", finding.statement);
+        }
+    }
+
+    #[test]
+    fn nothing_comes_of_nothing() {
+        assert_eq!(of_curve(&[]), []);
+        assert_eq!(of_curve(&[made("pingpong", 0, 1, &[])]), []);
+    }
+
+    #[test]
+    fn a_recorded_netpipe_curve_reads_sensibly() {
+        // NPtcp 3.7.2 over loopback on a small virtual machine: bytes, and seconds of half a round trip.
+        let text = include_str!("../../testdata/netpipe372_loopback.txt");
+        let row = |line: &str| {
+            let mut fields = line.split_whitespace();
+            let block: u64 = fields.next()?.parse().ok()?;
+            let seconds: f64 = fields.next()?.parse().ok()?;
+            Some((block, 2e9 * seconds))
+        };
+        let outcomes: Vec<Outcome> = text
+            .lines()
+            .filter_map(row)
+            .enumerate()
+            .map(|(cell, (block, ns))| {
+                let spread = [0.98, 1.0, 1.02, 0.99, 1.01, 1.0].map(|factor| ns * factor);
+                made("pingpong", cell as u32, block, &spread)
+            })
+            .collect();
+        assert_eq!(outcomes.len(), 124);
+        let findings = of_curve(&outcomes);
+        let find = |kind| findings.iter().find(|finding| finding.kind == kind).unwrap();
+        assert!(find(FindingKind::Latency).statement.contains("9.96 us"), "{}", find(FindingKind::Latency).statement);
+        assert_eq!(find(FindingKind::Peak).block, Some(1_572_861));
+        let saturation = find(FindingKind::Saturation).block.unwrap();
+        assert!((200_000..800_000).contains(&saturation), "{saturation}");
+        let half = find(FindingKind::HalfPeak).block.unwrap();
+        assert!((90_000..200_000).contains(&half), "{half}");
+    }
+}

@@ -1,0 +1,104 @@
+//! The highest rate, and the block that reaches half of it.
+
+use model::{Estimate, Finding, FindingKind};
+
+use super::words;
+use crate::curve::{CurvePoint, Group};
+
+/// The point with the highest rate.
+pub(super) fn peak(points: &[CurvePoint]) -> Option<Finding> {
+    let top = points.iter().max_by(|a, b| a.rate.value.total_cmp(&b.rate.value))?;
+    let what = if top.round_trip { "block over half the round trip, NetPIPE's rate" } else { "goodput" };
+    let statement = format!(
+        "The highest rate is {} with blocks of {} ({what}).",
+        words::estimate(&top.rate),
+        words::size(top.block)
+    );
+    Some(Finding {
+        kind: FindingKind::Peak,
+        statement,
+        estimate: Some(top.rate.clone()),
+        block: Some(top.block),
+        cells: vec![top.cell],
+    })
+}
+
+/// The block at which half of the peak is reached (Hockney's n1/2, 1982: "Characterizing computers and optimizing the
+/// FACR(l) Poisson-solver on parallel unicomputers" and after), interpolated on the log-log curve between the last group
+/// below half and the first one above. `None` for fewer than two groups.
+pub(super) fn half_peak(groups: &[Group]) -> Option<Finding> {
+    let top = groups.iter().map(Group::ln_rate).max_by(f64::total_cmp)?;
+    let half = top - 2f64.ln();
+    let reached = groups.iter().position(|group| group.ln_rate() >= half)?;
+    let above = &groups[reached];
+    if groups.len() < 2 {
+        return None;
+    }
+    if reached == 0 {
+        let statement = format!("The smallest block, {}, already reaches half of the peak.", words::size(above.block));
+        let block = Some(above.block);
+        return Some(Finding { kind: FindingKind::HalfPeak, statement, estimate: None, block, cells: above.cells() });
+    }
+    let below = &groups[reached - 1];
+    let part = (half - below.ln_rate()) / (above.ln_rate() - below.ln_rate());
+    let block = (below.ln_block() + part * (above.ln_block() - below.ln_block())).exp().round();
+    let statement = format!(
+        "Half of the peak, {}, is reached with blocks of about {} (between {} and {}).",
+        words::value(half.exp(), "bit/s"),
+        words::size(block as u64),
+        words::size(below.block),
+        words::size(above.block)
+    );
+    Some(Finding {
+        kind: FindingKind::HalfPeak,
+        statement,
+        estimate: Some(Estimate {
+            statistic: "block that reaches half of the peak rate (n1/2)".to_owned(),
+            unit: "B".to_owned(),
+            value: block,
+            low: Some(below.block as f64),
+            high: Some(above.block as f64),
+            confidence: above.points[0].rate.confidence,
+            method: "log-log interpolation; low and high are the blocks measured on either side".to_owned(),
+            n: (below.points.len() + above.points.len()) as u32,
+        }),
+        block: Some(block as u64),
+        cells: [below.cells(), above.cells()].concat(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::curve::testing::*;
+    use crate::curve::{groups, points};
+
+    #[test]
+    fn half_the_peak_is_at_hockneys_block() {
+        // Rate B / (t0 + B / r): half of r at B = t0 r = 10,000; the peak at 8 MiB is 0.12 % below r.
+        for noise in [0.0, 0.01, 0.03] {
+            let outcomes = curve(&netpipe(), hockney(10_000.0, 1.0), noise, 3);
+            let found = half_peak(&groups(&points(&outcomes))).unwrap();
+            let block = found.block.unwrap() as f64;
+            assert!((block / 10_000.0 - 1.0).abs() < 0.02 + 3.0 * noise, "{block}");
+            let estimate = found.estimate.unwrap();
+            assert!(estimate.low.unwrap() <= block && block <= estimate.high.unwrap());
+        }
+    }
+
+    #[test]
+    fn a_flat_curve_reaches_half_at_once() {
+        let outcomes: Vec<_> = (0..4).map(|i| made("stream", i, 1000 << i, &[1e9; 6])).collect();
+        let found = half_peak(&groups(&points(&outcomes))).unwrap();
+        assert_eq!((found.block, found.estimate), (Some(1000), None));
+    }
+
+    #[test]
+    fn the_peak_names_its_block() {
+        let outcomes: Vec<_> =
+            [1e9, 3e9, 2e9].iter().zip(0..).map(|(bps, i)| made("stream", i, 1024 << i, &[*bps; 6])).collect();
+        let found = peak(&points(&outcomes)).unwrap();
+        assert_eq!((found.block, found.cells), (Some(2048), vec![1]));
+        assert!(found.statement.contains("3.00 Gbit/s") && found.statement.contains("2 KiB"), "{}", found.statement);
+    }
+}

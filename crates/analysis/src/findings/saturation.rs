@@ -1,0 +1,170 @@
+//! The saturation point.
+//!
+//! Snell, Mikler and Gustafson (1996, "NetPIPE: A Network Protocol Independent Performance Evaluator") read it off the graph
+//! of block size against transfer time, both logarithmic: the knee after which a larger block takes longer nearly in
+//! proportion, so that no larger block brings more rate. Here "nearly" is a tenth: the saturation point is the smallest
+//! block from which on no larger block raises the rate by more than a ninth, that is, from which on the rate is at least 90 %
+//! of all that follows. For Hockney's line, time = t0 + block / r, this is where the slope of the log-log graph passes 0.9,
+//! at nine times the half-peak block.
+
+use model::{Estimate, Finding, FindingKind};
+
+use super::words;
+use crate::curve::Group;
+use crate::stats::median;
+
+/// Share of every later rate that a saturated block reaches.
+const NEARLY: f64 = 0.9;
+/// Groups that the saturated end of the curve must have.
+const LEAST_GROUPS: usize = 3;
+/// Factor in block size that the saturated end must span.
+const LEAST_SPAN: f64 = 2.0;
+/// Standard errors by which a rate may be off when the bracket is drawn.
+const BRACKET_ERRORS: f64 = 2.0;
+
+/// The saturation finding; it says so where the curve ends before it saturates. `None` for curves of fewer than three groups.
+pub(super) fn saturation(groups: &[Group]) -> Option<Finding> {
+    let last = groups.last()?;
+    if groups.len() < LEAST_GROUPS {
+        return None;
+    }
+    let rates = smooth(groups);
+    let errors: Vec<f64> = groups.iter().map(|group| BRACKET_ERRORS * group.se.unwrap_or(0.0)).collect();
+    let at = first_saturated(&rates, |_| 0.0);
+    if groups.len() - at < LEAST_GROUPS || (last.block as f64) < LEAST_SPAN * groups[at].block as f64 {
+        return Some(not_reached(groups));
+    }
+    // The rates a little better or worse than measured draw the bracket; the block measured before the better one is still
+    // below saturation.
+    let earliest = first_saturated(&rates, |i| errors[i]).min(at).saturating_sub(1);
+    let latest = first_saturated(&rates, |i| -errors[i]).max(at);
+    Some(found(groups, at, earliest, latest))
+}
+
+/// Running median of three of the logarithms of the rates, so that one bad group does not move the point.
+fn smooth(groups: &[Group]) -> Vec<f64> {
+    let rates: Vec<f64> = groups.iter().map(Group::ln_rate).collect();
+    let around = |i: usize| if i == 0 || i + 1 == rates.len() { None } else { median(&rates[i - 1..=i + 1]) };
+    rates.iter().enumerate().map(|(i, rate)| around(i).unwrap_or(*rate)).collect()
+}
+
+/// The smallest index from which on every rate, with `bonus(index)` added, is nearly the highest of what follows it.
+fn first_saturated(rates: &[f64], bonus: impl Fn(usize) -> f64) -> usize {
+    let mut top = f64::NEG_INFINITY;
+    let mut first = rates.len();
+    for (i, rate) in rates.iter().enumerate().rev() {
+        top = top.max(*rate);
+        if rate + bonus(i) < top + NEARLY.ln() {
+            break;
+        }
+        first = i;
+    }
+    first.min(rates.len().saturating_sub(1))
+}
+
+fn found(groups: &[Group], at: usize, earliest: usize, latest: usize) -> Finding {
+    let (low, high) = (&groups[earliest], &groups[latest]);
+    let block = groups[at].block;
+    let bracket = if at == 0 {
+        "it is the smallest block measured".to_owned()
+    } else {
+        format!("between {} and {}", words::size(low.block), words::size(high.block))
+    };
+    let statement = format!(
+        "Saturation begins with blocks of {} ({bracket}): from there time grows in proportion to the block, and no larger block raises \
+         the rate by more than a ninth.",
+        words::size(block)
+    );
+    Finding {
+        kind: FindingKind::Saturation,
+        statement,
+        estimate: Some(Estimate {
+            statistic: "smallest block from which on the rate is at least 90 % of all that follows".to_owned(),
+            unit: "B".to_owned(),
+            value: block as f64,
+            low: Some(low.block as f64),
+            high: Some(high.block as f64),
+            confidence: groups[at].points[0].rate.confidence,
+            method: "bracket: the rates two standard errors better and worse".to_owned(),
+            n: (latest - earliest + 1) as u32,
+        }),
+        block: Some(block),
+        cells: groups[at].cells(),
+    }
+}
+
+fn not_reached(groups: &[Group]) -> Finding {
+    let (first, last) = (&groups[0], &groups[groups.len() - 1]);
+    let statement = format!(
+        "No saturation between {} and {}: the rate still rises at the largest block.",
+        words::size(first.block),
+        words::size(last.block)
+    );
+    let cells = last.cells();
+    Finding { kind: FindingKind::Saturation, statement, estimate: None, block: None, cells }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::curve::testing::*;
+    use crate::curve::{groups, points};
+    use proptest::prelude::*;
+
+    fn of(sizes: &[u64], time: impl Fn(u64) -> f64, noise: f64, seed: u64) -> Finding {
+        saturation(&groups(&points(&curve(sizes, time, noise, seed)))).unwrap()
+    }
+
+    #[test]
+    fn hockneys_line_saturates_at_nine_times_the_half_peak_block() {
+        // Half-peak at 10,000 B: 90,000 B, so 96 KiB is the first NetPIPE size above.
+        assert_eq!(of(&netpipe(), hockney(10_000.0, 1.0), 0.0, 1).block, Some(98_304));
+        for seed in 0..20 {
+            let found = of(&netpipe(), hockney(10_000.0, 1.0), 0.02, seed);
+            let estimate = found.estimate.clone().unwrap();
+            assert!((49_000.0..200_000.0).contains(&estimate.value), "{}", found.statement);
+            assert!(estimate.low.unwrap() < 90_000.0 && estimate.high.unwrap() > 85_000.0, "{}", found.statement);
+        }
+    }
+
+    #[test]
+    fn a_dip_in_the_saturated_end_does_not_move_it() {
+        let dipped = |block: u64| {
+            hockney(10_000.0, 1.0)(block) * if (1_000_000..1_100_000).contains(&block) { 1.5 } else { 1.0 }
+        };
+        assert_eq!(of(&netpipe(), dipped, 0.0, 1).block, Some(98_304));
+    }
+
+    #[test]
+    fn a_rate_that_falls_at_the_end_is_saturated_all_the_same() {
+        let falling = |block: u64| hockney(10_000.0, 1.0)(block) * if block > 3_000_000 { 1.4 } else { 1.0 };
+        let found = of(&netpipe(), falling, 0.01, 2);
+        assert!((60_000..140_000).contains(&found.block.unwrap()), "{}", found.statement);
+    }
+
+    #[test]
+    fn a_second_rise_counts() {
+        // Flat from 10 kB to 100 kB, then twice the rate.
+        let two = |block: u64| if block < 100_000 { hockney(100.0, 1.0)(block) } else { block as f64 / 2.0 };
+        let found = of(&netpipe(), two, 0.0, 1);
+        assert!((98_000..140_000).contains(&found.block.unwrap()), "{}", found.statement);
+    }
+
+    #[test]
+    fn a_curve_that_ends_too_early_says_so() {
+        let sizes: Vec<u64> = (0..14).map(|i| 1 << i).collect();
+        let found = of(&sizes, hockney(10_000.0, 1.0), 0.0, 1);
+        assert_eq!((found.block, found.estimate.clone()), (None, None));
+        assert!(found.statement.contains("still rises"), "{}", found.statement);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+        #[test]
+        fn the_point_scales_with_the_half_peak_block(startup in 1_000.0f64..40_000.0, seed: u64) {
+            let found = of(&netpipe(), hockney(startup, 1.0), 0.01, seed);
+            let ratio = found.block.unwrap() as f64 / (9.0 * startup);
+            prop_assert!((0.6..1.8).contains(&ratio), "{} of {}", ratio, found.statement);
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Outcomes that stand alone: stream, transfer, rr, crr, a pingpong of one size.
+
+use model::units::seconds;
+use model::{Finding, FindingKind, Outcome, Ratio, Summary};
+
+use super::words;
+use crate::outcome::{Headline, explain};
+use crate::stats::{VarianceSplit, batch_means, mean, variance_split};
+
+/// Batches that a trial's series is cut into when the spread is split.
+const BATCHES: usize = 10;
+/// Least relative spread of the batches that is worth a sentence.
+const WORTH_SAYING: f64 = 0.01;
+
+/// One sentence for each outcome: the headline figure with its interval, and what its verdicts mean; and one on where the
+/// spread comes from, where trials on several connections kept a series.
+#[must_use]
+pub fn of_single(outcomes: &[Outcome]) -> Vec<Finding> {
+    outcomes.iter().flat_map(|outcome| std::iter::once(headline(outcome)).chain(spread(outcome))).collect()
+}
+
+fn headline(outcome: &Outcome) -> Finding {
+    let spec = &outcome.spec;
+    let subject = format!("{} {} with blocks of {}", spec.transport, spec.pattern, words::size(spec.block));
+    let mut statement = match &outcome.estimate {
+        None => format!("{subject} gave no value"),
+        Some(estimate) => {
+            let figure = words::estimate(estimate);
+            let trials = outcome.summary.trials;
+            let plural = if trials == 1 { "" } else { "s" };
+            let verb = match Headline::of(spec) {
+                Headline::Goodput => "carries",
+                Headline::Transactions => "completes",
+                Headline::RoundTrip => "has a median round trip of",
+            };
+            format!("{subject} {verb} {figure} over {trials} trial{plural}{}", tail(&outcome.summary))
+        }
+    };
+    for verdict in &outcome.summary.verdicts {
+        statement.push_str("; ");
+        statement.push_str(explain(*verdict));
+    }
+    statement.push('.');
+    Finding {
+        kind: FindingKind::Note,
+        statement,
+        estimate: outcome.estimate.clone(),
+        block: Some(spec.block),
+        cells: vec![outcome.cell],
+    }
+}
+
+/// The round trips of a transaction test, which are not its headline.
+fn tail(summary: &Summary) -> String {
+    match (summary.transactions_per_s, summary.rtt_p50_ns, summary.rtt_p99_ns) {
+        (Some(_), Some(p50), Some(p99)) => {
+            format!(", round trips {} at the median and {} at the 99th percentile", seconds(p50), seconds(p99))
+        }
+        (Some(_), Some(p50), None) => format!(", round trips {} at the median", seconds(p50)),
+        _ => String::new(),
+    }
+}
+
+/// Where the spread of a stream comes from: the share between connections.
+fn spread(outcome: &Outcome) -> Option<Finding> {
+    let (split, centre) = connection_split(outcome)?;
+    let relative = (split.within + split.between).sqrt() / centre;
+    if relative < WORTH_SAYING {
+        return None;
+    }
+    let statement = format!(
+        "Stretches of a tenth of a trial spread by {} (standard deviation); {:.0} % of that variance lies between connections and the rest \
+         within them.",
+        Ratio(relative),
+        100.0 * split.share_between()
+    );
+    Some(Finding { kind: FindingKind::Note, statement, estimate: None, block: None, cells: vec![outcome.cell] })
+}
+
+/// Splits the variance of the trials' goodput series, each cut into ten batches, with the mean rate in bit/s. `None` unless
+/// two trials kept ten readings. A direction's readings count at whichever end received.
+fn connection_split(outcome: &Outcome) -> Option<(VarianceSplit, f64)> {
+    if Headline::of(&outcome.spec) != Headline::Goodput {
+        return None;
+    }
+    let groups: Vec<Vec<f64>> = outcome
+        .trials
+        .iter()
+        .map(|trial| if trial.far.bytes_received > 0 { &trial.far } else { &trial.near })
+        .map(|end| {
+            let whole = end.intervals.iter().filter(|reading| {
+                let length = reading.end_ns.saturating_sub(reading.start_ns);
+                // The last reading of a trial is often a stub.
+                length * 2 > outcome.spec.interval_ns && reading.start_ns >= outcome.spec.warmup_ns
+            });
+            whole
+                .map(|reading| reading.bytes_received as f64 * 8e9 / (reading.end_ns - reading.start_ns) as f64)
+                .collect()
+        })
+        .filter(|series: &Vec<f64>| series.len() >= BATCHES)
+        .map(|series| batch_means(&series, series.len() / BATCHES))
+        .collect();
+    let split = variance_split(&groups)?;
+    let centre = mean(&groups.concat()).filter(|centre| *centre > 0.0)?;
+    Some((split, centre))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::curve::testing::made;
+    use crate::outcome::add_verdict;
+    use crate::stats::SplitMix64;
+    use model::{EndTally, Interval, Verdict};
+
+    #[test]
+    fn a_stream_in_one_sentence_with_its_verdicts() {
+        let mut outcome = made("stream", 3, 131_072, &[940e6, 941e6, 939e6, 940e6, 940e6, 940e6]);
+        add_verdict(&mut outcome, Verdict::Loss);
+        let finding = &of_single(&[outcome])[0];
+        assert_eq!(
+            finding.statement,
+            "tcp stream with blocks of 128 KiB carries 940 Mbit/s ± 0.076 % (95 % interval) over 6 trials; datagrams were lost."
+        );
+        assert_eq!((finding.cells.as_slice(), finding.estimate.is_some()), (&[3][..], true));
+    }
+
+    #[test]
+    fn rr_names_its_round_trips() {
+        let mut outcome = made("rr", 0, 1, &[16_600.0]);
+        outcome.summary.transactions_per_s = Some(16_600.0);
+        outcome.summary.rtt_p50_ns = Some(58_000.0);
+        let statement = &of_single(&[outcome])[0].statement;
+        assert!(
+            statement.contains("completes 16.6 k/s (no interval) over 1 trial, round trips 58.0 us"),
+            "{statement}"
+        );
+        assert!(statement.contains("fewer than 3 trials"), "{statement}");
+    }
+
+    #[test]
+    fn no_value_is_said() {
+        let statement = &of_single(&[made("stream", 0, 1, &[])])[0].statement;
+        assert!(statement.starts_with("tcp stream with blocks of 1 B gave no value; "), "{statement}");
+    }
+
+    #[test]
+    fn the_spread_is_told_apart() {
+        let mut random = SplitMix64::new(2);
+        let mut outcome = made("stream", 0, 1024, &[1e9; 12]);
+        for trial in &mut outcome.trials {
+            let connection = 1e9 * (1.0 + 0.1 * random.normal());
+            let reading = |i: u64| Interval {
+                start_ns: i * 100_000_000,
+                end_ns: (i + 1) * 100_000_000,
+                bytes_received: ((connection + 1e7 * random.normal()) / 80.0) as u64,
+                ..Interval::default()
+            };
+            trial.far =
+                EndTally { bytes_received: 1, intervals: (0..30).map(reading).collect(), ..EndTally::default() };
+        }
+        let (split, centre) = connection_split(&outcome).unwrap();
+        assert!(split.share_between() > 0.95 && (centre / 1e9 - 1.0).abs() < 0.2);
+        let findings = of_single(&[outcome]);
+        assert!(findings[1].statement.contains("between connections"), "{}", findings[1].statement);
+    }
+}

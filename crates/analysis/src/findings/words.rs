@@ -1,0 +1,52 @@
+//! Figures in words.
+
+use model::units::{bits_per_second, count, seconds};
+use model::{ByteSize, Estimate, Ratio};
+
+/// A block size.
+pub(super) fn size(bytes: u64) -> String {
+    ByteSize(bytes).to_string()
+}
+
+/// A value in its unit, three digits.
+pub(super) fn value(value: f64, unit: &str) -> String {
+    match unit {
+        "bit/s" => bits_per_second(value),
+        "ns" => seconds(value),
+        "1/s" => format!("{}/s", count(value)),
+        _ => format!("{} {unit}", count(value)),
+    }
+}
+
+/// `9.41 Gbit/s ± 0.30 % (95 % interval)`; the value alone where there is no interval.
+pub(super) fn estimate(estimate: &Estimate) -> String {
+    let value = value(estimate.value, &estimate.unit);
+    match estimate.relative_half_width() {
+        Some(half) => format!("{value} ± {} ({} interval)", Ratio(half), confidence(estimate.confidence)),
+        None => format!("{value} (no interval)"),
+    }
+}
+
+/// `95 %`.
+pub(super) fn confidence(confidence: f64) -> String {
+    format!("{} %", (confidence * 1000.0).round() / 10.0)
+}
+
+/// A relative change given as a difference of natural logarithms, as a percentage without a sign: `0.18` is `20 %`.
+pub(super) fn percent(ln_change: f64) -> String {
+    format!("{:.0} %", 100.0 * (ln_change.abs().exp() - 1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_as_people_write_them() {
+        assert_eq!(value(9.41e9, "bit/s"), "9.41 Gbit/s");
+        assert_eq!(value(16_600.0, "1/s"), "16.6 k/s");
+        assert_eq!(value(20_100.0, "ns"), "20.1 us");
+        assert_eq!(percent(1.2f64.ln()), "20 %");
+        assert_eq!((confidence(0.95), confidence(0.999)), ("95 %".into(), "99.9 %".into()));
+    }
+}
