@@ -1,6 +1,5 @@
 //! The table of runs in a store.
 
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{ContentArrangement, Table};
 use model::{FindingKind, Run, Trust, units};
 
@@ -56,7 +55,12 @@ pub fn headline(run: &Run) -> String {
 fn result(run: &Run) -> String {
     let found = |kind, unit: &str| {
         let finding = run.findings.iter().find(|finding| finding.kind == kind)?;
-        finding.estimate.as_ref().filter(|estimate| estimate.unit == unit).map(|estimate| estimate.value)
+        finding
+            .estimate
+            .as_ref()
+            .filter(|estimate| estimate.unit == unit)
+            .map(|estimate| estimate.value)
+            .filter(|value| value.is_finite())
     };
     let peak = found(FindingKind::Peak, "bit/s").map(|bps| format!("peak {}", units::bits_per_second(bps)));
     let latency = found(FindingKind::Latency, "ns").map(|ns| format!("RTT {}", units::seconds(ns)));
@@ -76,7 +80,7 @@ fn result(run: &Run) -> String {
 #[must_use]
 pub fn run_list(rows: &[RunRow]) -> String {
     let mut table = Table::new();
-    table.load_style(UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Disabled);
+    table.load_style(words::TABLE).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(["id", "when (UTC)", "kind", "target", "transport", "result", "trust"]);
     for row in rows {
         let when = words::when(row.started_unix_ns);
@@ -84,13 +88,22 @@ pub fn run_list(rows: &[RunRow]) -> String {
             words::plain(&row.id),
             when.trim_end_matches(" UTC").to_owned(),
             words::plain(&row.kind),
-            words::plain(row.target.as_deref().unwrap_or("-")),
-            words::plain(&row.transport),
-            words::plain(&row.headline),
+            short(row.target.as_deref().unwrap_or("-"), 32),
+            short(&row.transport, 24),
+            short(&row.headline, 90),
             row.trust.map_or("-", words::trust).to_owned(),
         ]);
     }
     format!("{}\n", table.trim_fmt())
+}
+
+/// At most `room` characters, so that one long name does not push the other columns off the screen.
+fn short(text: &str, room: usize) -> String {
+    let text = words::plain(text);
+    if text.chars().count() <= room {
+        return text;
+    }
+    text.chars().take(room - 1).chain(['…']).collect()
 }
 
 #[cfg(test)]
@@ -109,7 +122,13 @@ mod tests {
         }
         assert!(list.contains("2026-11-21 20:37:58") && list.contains("peak "), "{list}");
         assert!(!list.contains('\u{1b}'), "a name cannot move the cursor");
+        assert!(list.lines().all(|line| line.chars().count() < 240), "{list}");
         assert_eq!(run_list(&[]).matches("when (UTC)").count(), 1);
+    }
+
+    #[test]
+    fn a_value_that_is_no_number_is_not_a_headline() {
+        assert!(!headline(&sample::broken()).contains("NaN"));
     }
 
     #[test]

@@ -72,11 +72,12 @@ pub(crate) fn stem(runs: &[Run]) -> &str {
     }
 }
 
-/// `text` as a file name: anything but ASCII letters, digits, `.`, `_` and `-` becomes `-`, and it cannot be hidden or empty.
+/// `text` as a file name: anything but ASCII letters, digits, `.`, `_` and `-` becomes `-`, and it cannot be hidden,
+/// empty or taken for an option.
 pub(crate) fn safe_name(text: &str) -> String {
     let kept: String =
         text.chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' }).take(100).collect();
-    let kept = kept.trim_start_matches('.');
+    let kept = kept.trim_start_matches(['.', '-']);
     if kept.is_empty() { "run".to_owned() } else { kept.to_owned() }
 }
 
@@ -86,9 +87,10 @@ mod tests {
 
     #[test]
     fn names_cannot_leave_their_directory() {
-        assert_eq!(safe_name("../../etc/passwd"), "-..-etc-passwd");
+        assert_eq!(safe_name("../../etc/passwd"), "etc-passwd");
         assert_eq!(safe_name("20261121-203758-4f1a"), "20261121-203758-4f1a");
         assert_eq!(safe_name(".."), "run");
+        assert_eq!(safe_name("--help"), "help");
         assert_eq!(safe_name("a b\n'c"), "a-b--c");
     }
 }

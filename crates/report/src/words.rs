@@ -1,5 +1,6 @@
 //! Names and sentences that several formats share.
 
+use comfy_table::LineStyle;
 use jiff::Timestamp;
 use model::{Inventory, Outcome, Run, Trust, Verdict};
 
@@ -129,12 +130,22 @@ pub(crate) fn subtitle(runs: &[Run], lines: &[&Line<'_>], note: &str, interval: 
     parts.join("; ")
 }
 
-/// `band: 95 % interval` when the outcomes of `lines` have intervals.
+/// `with 95 % intervals` when the outcomes of `lines` have intervals.
 pub(crate) fn interval_note(lines: &[&Line<'_>]) -> Option<String> {
     let outcomes = lines.iter().flat_map(|line| &line.outcomes);
     let estimate = outcomes.filter_map(|outcome| outcome.estimate.as_ref()).find(|estimate| estimate.low.is_some())?;
-    Some(format!("band: {} % interval", percent(estimate.confidence)))
+    Some(format!("with {} % intervals", percent(estimate.confidence)))
 }
+
+/// A block size for a table: its binary name where that is exact, else the bytes, so that 4194301 B and 4 MiB differ.
+pub(crate) fn block(bytes: u64) -> String {
+    let name = model::ByteSize(bytes).to_string();
+    if name.contains('.') { format!("{bytes} B") } else { name }
+}
+
+/// The look of every table: one line under the head.
+pub(crate) const TABLE: comfy_table::TableStyle =
+    comfy_table::TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
 /// A share as a percentage with no more digits than it needs: 0.95 is `95`, 0.999 is `99.9`.
 pub(crate) fn percent(share: f64) -> String {

@@ -28,6 +28,11 @@ pub(crate) struct Rect {
 }
 
 impl Rect {
+    /// The rectangle with `by` more on every side.
+    pub(crate) fn grown(&self, by: f64) -> Self {
+        Self { left: self.left - by, top: self.top - by, right: self.right + by, bottom: self.bottom + by }
+    }
+
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
         self.left < other.right && other.left < self.right && self.top < other.bottom && other.top < self.bottom
     }
@@ -63,13 +68,13 @@ impl Layout {
     /// Lays `figure` out.
     pub(crate) fn new(figure: &Figure) -> Self {
         let (x, y) = spans(figure);
-        let y_ticks = Ticks::new(&figure.y, &y, 8);
+        let y_ticks = Ticks::new(&figure.y, &y, if y.scale == model::Scale::Log { 10 } else { 8 });
         let widest = y_ticks.major.iter().map(|(_, text)| text_width(text, 12.5)).fold(0.0, f64::max);
         // The axis' label, the ticks' texts with some air for wider fonts, and the gap before the frame.
         let left = EDGE + 22.0 + (widest * 1.15).max(24.0) + 10.0;
         let right = WIDTH - EDGE - 12.0;
         // The widest text decides how many fit; none is wider than that of a large block size.
-        let x_ticks = Ticks::new(&figure.x, &x, ((right - left) / 82.0) as usize);
+        let x_ticks = Ticks::new(&figure.x, &x, ((right - left) / 66.0) as usize);
         let subtitle = wrap(&figure.subtitle, 12.5, (WIDTH - 2.0 * EDGE) / 1.12, 2);
         let top = 62.0 + 17.0 * subtitle.len() as f64;
         let frame = Rect { left, top, right, bottom: top + PLOT_HEIGHT };
@@ -115,7 +120,7 @@ fn spans(figure: &Figure) -> (Span, Span) {
     let (low, high) = ys().fold((f64::INFINITY, 0.0_f64), |(low, high), y| (low.min(y), high.max(y)));
     let sensible = |end: &f64| *end >= low / 3.0 && *end <= high * 1.5;
     let ends = points().filter(shown).flat_map(|point| [point.low, point.high]).flatten().filter(sensible);
-    (Span::fit(figure.x.scale, xs, 0.02), Span::fit(figure.y.scale, ys().chain(ends), 0.07))
+    (Span::fit(figure.x.scale, xs, 0.02), Span::fit(figure.y.scale, ys().chain(ends), 0.1))
 }
 
 /// The legend in as many columns as the longest name allows, below the plot where it covers nothing.

@@ -8,8 +8,6 @@ mod series;
 pub(crate) mod span;
 pub(crate) mod svg;
 mod text_width;
-#[cfg(test)]
-pub(crate) use text_width::text_width;
 pub(crate) mod theme;
 pub(crate) mod ticks;
 mod tips;
@@ -18,6 +16,10 @@ use model::Figure;
 
 use layout::{Layout, SAMPLE, Segment, WIDTH};
 use svg::{Svg, px};
+
+#[cfg(test)]
+pub(crate) use text_width::text_width;
+pub(crate) use text_width::{fit, wrap};
 
 /// How a drawing will be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

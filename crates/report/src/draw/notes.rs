@@ -26,7 +26,7 @@ pub(crate) fn place(layout: &Layout, marks: &[Mark], segments: &[Segment]) -> Ve
     for (x, y, text) in &points {
         let width = text_width(text, 12.5) * 1.12 + 2.0 * PAD;
         let best = candidates(*x, *y, width)
-            .filter(|area| layout.frame.holds(area))
+            .filter(|area| layout.frame.holds(&area.grown(5.0)))
             .filter(|area| !notes.iter().any(|note| note.area.overlaps(area)))
             .filter(|area| !points.iter().any(|(px, py, _)| area.overlaps(&around(*px, *py, 7.0))))
             .map(|area| (cost(&area, (*x, *y), segments), area))
@@ -56,17 +56,28 @@ fn candidates(x: f64, y: f64, width: f64) -> impl Iterator<Item = Rect> {
     })
 }
 
-/// Segments that the box covers, and a little for the distance.
+/// Segments that the box covers or its leader line crosses, and a little for the distance.
 fn cost(area: &Rect, point: (f64, f64), segments: &[Segment]) -> f64 {
     let grown = Rect { left: area.left - 4.0, top: area.top - 4.0, right: area.right + 4.0, bottom: area.bottom + 4.0 };
     let covered = segments.iter().filter(|(a, b)| crosses(&grown, *a, *b)).count() as f64;
-    let (x, y) = anchor(area, point);
-    covered + (x - point.0).hypot(y - point.1) / 60.0
+    let end = anchor(area, point);
+    let length = (end.0 - point.0).hypot(end.1 - point.1);
+    // From just beyond the ring, for the point's own line runs through it.
+    let from = |share: f64| (point.0 + (end.0 - point.0) * share, point.1 + (end.1 - point.1) * share);
+    let start = from((8.0 / length.max(8.0)).min(1.0));
+    let crossed = segments.iter().filter(|segment| meet(**segment, (start, end))).count() as f64;
+    covered + crossed + length / 60.0
 }
 
 /// The point of the box that is nearest to `point`, where the leader line ends.
 pub(crate) fn anchor(area: &Rect, point: (f64, f64)) -> (f64, f64) {
     (point.0.clamp(area.left, area.right), point.1.clamp(area.top, area.bottom))
+}
+
+/// Whether two segments cross: the ends of each lie on different sides of the other.
+fn meet(one: Segment, other: Segment) -> bool {
+    let side = |(a, b): Segment, p: (f64, f64)| (b.0 - a.0) * (p.1 - a.1) - (b.1 - a.1) * (p.0 - a.0);
+    side(one, other.0) * side(one, other.1) < 0.0 && side(other, one.0) * side(other, one.1) < 0.0
 }
 
 /// Whether the segment from `a` to `b` has a part within `area` (Liang and Barsky's clipping test).
@@ -92,6 +103,13 @@ fn crosses(area: &Rect, a: (f64, f64), b: (f64, f64)) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn segments_meet_or_pass() {
+        assert!(meet(((0.0, 0.0), (10.0, 10.0)), ((0.0, 10.0), (10.0, 0.0))));
+        assert!(!meet(((0.0, 0.0), (10.0, 10.0)), ((0.0, 1.0), (10.0, 11.0))));
+        assert!(!meet(((0.0, 0.0), (1.0, 1.0)), ((0.0, 10.0), (10.0, 0.0))));
+    }
 
     #[test]
     fn segments_cross_a_box_or_do_not() {

@@ -7,7 +7,7 @@ use super::svg::{Svg, px};
 use super::{Use, marker, theme, tips};
 
 /// Series with more points than this have bands and sparse markers.
-const MANY: usize = 200;
+const MANY: usize = 130;
 /// Series with at most this many points show intervals as bars.
 const FEW: usize = 16;
 

@@ -62,7 +62,7 @@ fn decimal(span: &Span, room: usize) -> (Vec<f64>, Vec<f64>) {
     };
     let minor = if decades <= 8.0 { at(&[2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0], 1) } else { Vec::new() };
     let one_two_five = at(&[1.0, 2.0, 5.0], 1);
-    if one_two_five.len() <= room && decades < 2.2 {
+    if one_two_five.len() <= room && decades < 3.2 {
         return (one_two_five, minor);
     }
     let every = (1..=400).find(|every| at(&[1.0], *every).len() <= room).unwrap_or(400);
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn times_step_through_their_prefixes() {
-        assert_eq!(texts("ns", Scale::Log, &[9e3, 2e6], 8), ["10 us", "100 us", "1 ms"]);
+        assert_eq!(texts("ns", Scale::Log, &[9e3, 60e6], 8), ["10 us", "100 us", "1 ms", "10 ms"]);
         assert_eq!(texts("ns", Scale::Log, &[9e3, 60e3], 8), ["10 us", "20 us", "50 us"]);
     }
 

@@ -25,7 +25,7 @@ pub(crate) fn figure(runs: &[Run]) -> Option<Drawn> {
         return None;
     }
     let several = lines.iter().any(|line| line.outcomes.iter().any(|outcome| outcome.trials.len() > 1));
-    let band = several.then(|| "band: lowest to highest trial".to_owned());
+    let band = several.then(|| "from the lowest to the highest trial".to_owned());
     let lines: Vec<_> = lines.iter().collect();
     let figure = Figure {
         id: "goodput".to_owned(),

@@ -45,7 +45,7 @@ pub(super) fn plot(figure: &Figure, columns: usize, rows: usize) -> String {
         text.push_str(&format!("{label:>EDGE$} {axis}{}\n", canvas.row(row)));
     }
     text.push_str(&below(&x, &x_ticks, canvas.width));
-    text
+    text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
 /// The horizontal axis with its ticks, their texts and its title.

@@ -6,6 +6,7 @@ use model::{Figure, Run, Scale, Series};
 
 use crate::draw::span::Span;
 use crate::draw::ticks::Ticks;
+use crate::draw::{fit, wrap};
 use crate::figures::{Drawn, drawn};
 use crate::view::{safe_name, stem};
 use crate::{Piece, ReportError, View, words};
@@ -84,7 +85,7 @@ impl DataFile {
 
 /// The line through the points, and the intervals where there are any, in the same colour.
 fn plot_items(file: &str, block: usize, series: &Series, index: usize) -> Vec<String> {
-    let (title, style) = (quoted(&series.name), index + 1);
+    let (title, style) = (quoted(&fit(&series.name, 12.0, 760.0)), index + 1);
     if series.reference {
         return vec![format!("'{file}' index {block} using 1:2 with lines dashtype 2 linetype {style} title {title}")];
     }
@@ -146,16 +147,17 @@ fn section(figure: &Figure, window: usize, plots: &[String]) -> String {
         Scale::Linear => format!("unset logscale {axis}"),
         Scale::Log => format!("set logscale {axis} {}", if unit == "B" { 2 } else { 10 }),
     };
+    // A tick's text is a format, in which a percent sign stands for itself when doubled.
     let tics = |ticks: &Ticks| {
         let marks: Vec<String> =
-            ticks.major.iter().map(|(value, text)| format!("{} {value:e}", quoted(text))).collect();
+            ticks.major.iter().map(|(value, text)| format!("{} {value:e}", quoted(&text.replace('%', "%%")))).collect();
         marks.join(", ")
     };
     let mut text = format!("\n# {}\n", comment(&figure.title));
     let id = safe_name(&figure.id);
     let _ = writeln!(text, "if (term eq 'png' || term eq 'eps') {{ set output '{id}.'.term }}");
     let _ = writeln!(text, "if (term eq 'screen') {{ eval 'set terminal '.GPVAL_TERM.' {window}' }}");
-    let _ = writeln!(text, "set title {}.\"\\n\".{}", quoted(&figure.title), quoted(&figure.subtitle));
+    let _ = writeln!(text, "set title {}", title(figure));
     let _ = writeln!(text, "set xlabel {}\nset ylabel {}", quoted(&x_ticks.title), quoted(&y_ticks.title));
     let _ = writeln!(
         text,
@@ -178,6 +180,13 @@ fn section(figure: &Figure, window: usize, plots: &[String]) -> String {
     text
 }
 
+/// Title and subtitle, broken where the picture ends.
+fn title(figure: &Figure) -> String {
+    let subtitle = wrap(&figure.subtitle, 12.0, 800.0, 3);
+    let lines: Vec<String> = [&figure.title].into_iter().chain(&subtitle).map(|line| quoted(line)).collect();
+    lines.join(".\"\\n\".")
+}
+
 /// A gnuplot string: within single quotes nothing is expanded, and a doubled quote is a quote.
 fn quoted(text: &str) -> String {
     format!("'{}'", comment(text).replace('\'', "''"))
@@ -186,4 +195,100 @@ fn quoted(text: &str) -> String {
 /// `text` on one line, without what could end a comment or a string.
 fn comment(text: &str) -> String {
     text.chars().map(|c| if c.is_control() || c == '\u{2028}' || c == '\u{2029}' { ' ' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::process::Command;
+    use std::{env, fs, process};
+
+    use super::*;
+    use crate::sample;
+
+    /// Runs the script in a directory of its own and returns the pictures' names and contents.
+    fn redraw(what: &str, runs: &[Run], arguments: &[&str]) -> Vec<(String, Vec<u8>)> {
+        let directory = env::temp_dir().join(format!("throughline-gnuplot-{}-{what}", process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        let pieces = render(&View::new(runs)).unwrap();
+        for piece in &pieces {
+            fs::write(directory.join(&piece.name), &piece.bytes).unwrap();
+        }
+        let run =
+            Command::new("/usr/bin/gnuplot").args(arguments).arg(&pieces[0].name).current_dir(&directory).output();
+        let run = run.unwrap();
+        assert!(run.status.success(), "{what}: {}", String::from_utf8_lossy(&run.stderr));
+        let mut pictures: Vec<(String, Vec<u8>)> = fs::read_dir(&directory)
+            .unwrap()
+            .map(|entry| entry.unwrap())
+            .map(|entry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap()))
+            .filter(|(name, _)| !pieces.iter().any(|piece| piece.name == *name))
+            .collect();
+        pictures.sort();
+        fs::remove_dir_all(&directory).unwrap();
+        pictures
+    }
+
+    fn names(pictures: &[(String, Vec<u8>)]) -> Vec<&str> {
+        pictures.iter().map(|(name, _)| name.as_str()).collect()
+    }
+
+    #[test]
+    fn gnuplot_draws_every_figure_as_png_and_eps() {
+        if !Path::new("/usr/bin/gnuplot").exists() {
+            eprintln!("SKIPPED: /usr/bin/gnuplot is not installed, so the scripts were not run");
+            return;
+        }
+        for (what, runs) in sample::gallery() {
+            let figures = crate::figures(&runs);
+            if figures.is_empty() {
+                continue;
+            }
+            for (term, head, arguments) in
+                [("png", &b"\x89PNG"[..], vec![]), ("eps", &b"%!PS-Adobe"[..], vec!["-e", "term=\"eps\"; mono=1"])]
+            {
+                let mut wanted: Vec<String> = figures.iter().map(|figure| format!("{}.{term}", figure.id)).collect();
+                wanted.sort();
+                let pictures = redraw(&format!("{what}-{term}"), &runs, &arguments);
+                assert_eq!(names(&pictures), wanted, "{what}");
+                assert!(pictures.iter().all(|(_, bytes)| bytes.starts_with(head) && bytes.len() > 2_000), "{what}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_name_cannot_become_a_command() {
+        let text = quoted("it's `touch x` \"$(y)\" \\ @m\n!rm");
+        assert_eq!(text, "'it''s `touch x` \"$(y)\" \\ @m !rm'");
+        let runs = [sample::hostile()];
+        for piece in render(&View::new(&runs)).unwrap() {
+            let text = String::from_utf8(piece.bytes).unwrap();
+            assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{}", piece.name);
+            // No line of the script begins with what the name has after its line break.
+            assert!(text.lines().all(|line| !line.starts_with("@x")), "{}", piece.name);
+        }
+    }
+
+    #[test]
+    fn data_blocks_hold_the_points_of_the_figures() {
+        let runs = [sample::curve()];
+        let pieces = render(&View::new(&runs)).unwrap();
+        let text = std::str::from_utf8(&pieces[1].bytes).unwrap();
+        let blocks: Vec<&str> = text.split("\n\n\n").collect();
+        let figures = crate::figures(&runs);
+        assert_eq!(blocks.len(), figures.len());
+        for (block, figure) in blocks.iter().zip(&figures) {
+            let rows: Vec<Vec<f64>> = block
+                .lines()
+                .filter(|line| !line.starts_with('#') && !line.is_empty())
+                .map(|line| line.split(' ').map(|field| field.parse().unwrap()).collect())
+                .collect();
+            let points: Vec<Vec<f64>> = figure.series[0]
+                .points
+                .iter()
+                .map(|point| vec![point.x, point.y, point.low.unwrap(), point.high.unwrap()])
+                .collect();
+            assert_eq!(rows, points, "{}", figure.id);
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! A run's outcomes as a table of texts, for terminal and page.
 
-use model::{ByteSize, Outcome, Run, units};
+use model::{Outcome, Run, units};
 
 use crate::figures::{Measure, direction};
 use crate::{outcome_line, words};
@@ -17,8 +17,8 @@ type Value = fn(&Outcome) -> Option<String>;
 
 /// Title, whether it is a number, and the value; a column that is empty for all outcomes is left out.
 const COLUMNS: &[(&str, bool, Value)] = &[
-    ("block", true, |o| Some(ByteSize(o.spec.block).to_string())),
-    ("reply", true, |o| o.spec.reply.map(|reply| ByteSize(reply).to_string())),
+    ("block", true, |o| Some(words::block(o.spec.block))),
+    ("reply", true, |o| o.spec.reply.map(words::block)),
     ("goodput", true, |o| o.summary.goodput_bps.map(units::bits_per_second)),
     ("transactions/s", true, |o| trips(o).then(|| o.summary.transactions_per_s.map(units::count))?),
     ("RTT", true, |o| (!trips(o)).then(|| outcome_line::rtt(o).map(units::seconds))?),

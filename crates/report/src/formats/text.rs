@@ -1,6 +1,5 @@
 //! The report for a terminal: no colours, no cursor movements, so that it may also be a file or a mail.
 
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 use model::{Run, units};
 
@@ -69,7 +68,7 @@ fn capitalised(word: &str) -> String {
 fn table(run: &Run, columns: u16) -> String {
     let of = OutcomeTable::new(run);
     let mut table = Table::new();
-    table.load_style(UTF8_HORIZONTAL_ONLY);
+    table.load_style(words::TABLE);
     table.set_content_arrangement(ContentArrangement::Dynamic).set_width(columns);
     table.set_header(&of.head);
     table.add_rows(&of.rows);

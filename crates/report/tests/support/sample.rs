@@ -229,7 +229,12 @@ pub(crate) fn rr_at(median_ns: f64, seed: u64) -> Run {
     };
     let estimate = Some(estimate("mean over trials of the transaction rate", "1/s", &values));
     run.outcomes.push(Outcome { cell: 0, spec, summary, estimate, histogram: Some(merged), trials });
-    run.findings.push(finding(FindingKind::Latency, "The median round trip is about as long as it looks.", None, None));
+    run.findings.push(finding(
+        FindingKind::Latency,
+        &format!("Half of the round trips take {} or less.", model::units::seconds(median_ns)),
+        None,
+        None,
+    ));
     plan(&mut run);
     run
 }

@@ -67,7 +67,7 @@ fn facts(near: &Inventory, far: &Inventory) -> Vec<Fact> {
     add("NUMA nodes", false, &|h| h.numa_nodes.map(|n| n.to_string()));
     add("memory", false, &|h| h.memory_bytes.map(size));
     add("memory available", true, &|h| h.memory_available_bytes.map(size));
-    add("load average", true, &|h| h.load_average.map(|load| load.map(units::three_digits).join(", ")));
+    add("load average", true, &|h| h.load_average.map(|load| load.map(|value| format!("{value:.2}")).join(", ")));
     add("frequency governor", false, &|h| h.governor.clone());
     add("clock source", false, &|h| h.clock_source.clone());
     add("virtualisation", false, &|h| h.virtualisation.clone());

@@ -47,3 +47,7 @@ for (const box of document.querySelectorAll('.figure')) {
     tip.style.top = Math.max(4, best.y * scale - tip.offsetHeight - 10) + 'px';
   });
 }
+// Paper has no pointer to unfold a table with.
+addEventListener('beforeprint', () => {
+  for (const part of document.querySelectorAll('details')) { part.open = true; }
+});
