@@ -4,7 +4,7 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::print_stdout, reason = "a test's helpers, and its table")]
 
-use analysis::stats::{Decision, Sequential, SplitMix64};
+use analysis::stats::{Decision, Sequential, SplitMix64, mean, t_interval};
 use model::Stopping;
 
 const RUNS: u64 = 2_000;
@@ -203,6 +203,14 @@ fn long_autocorrelated_series() {
 }
 
 #[test]
+fn a_slow_wave_under_white_noise_in_a_long_series() {
+    // Lag-1 correlation is only 0.27, but the mean varies 6.4 times as much as that of independent values.
+    let rule = Stopping { min_trials: 100, max_trials: 3_200, ..Stopping::default() };
+    let coverage = simulate(&rule, 350, no_budget, drifting(0.9, 0.3, 0.4));
+    contract("series with a wave AR(1) 0.9, 30 % of variance, 100 to 3200", 0.4, &coverage);
+}
+
+#[test]
 fn a_mild_wave_from_pass_to_pass() {
     let rule = Stopping::default();
     for (j, noise) in [0.005, 0.02, 0.04, 0.08].into_iter().enumerate() {
@@ -257,4 +265,38 @@ fn limits_that_the_manual_states() {
         print("pass-to-pass AR(1) 0.8, 10 % of variance", noise, &coverage);
         assert!(coverage.covered >= 0.86, "{noise}: {}", coverage.covered);
     }
+    let long = Stopping { min_trials: 100, max_trials: 3_200, ..Stopping::default() };
+    let coverage = simulate(&long, 950, no_budget, drifting(0.9, 0.3, 0.05));
+    print("series with a wave AR(1) 0.9, 30 % of variance, 100 to 3200", 0.05, &coverage);
+    assert!(coverage.covered >= 0.75, "{}", coverage.covered);
+}
+
+/// What the rule is for: a plain interval that is looked at after every trial from the third on.
+#[test]
+fn stopping_when_a_plain_interval_first_looks_narrow_covers_too_little() {
+    let (mut covered, mut at_three, mut covered_at_three) = (0u32, 0u32, 0u32);
+    let mut seeds = SplitMix64::new(1_000);
+    for _ in 0..RUNS {
+        let mut next = independent(0.03)(SplitMix64::new(seeds.next_u64()));
+        let mut values = vec![next(), next()];
+        let interval = loop {
+            values.push(next());
+            let interval = t_interval(&values, 0.95).expect("three values");
+            if interval.relative_half_width(mean(&values).expect("three values")) <= 0.02 || values.len() == 64 {
+                break interval;
+            }
+        };
+        let held = u32::from(interval.contains(TRUTH));
+        covered += held;
+        at_three += u32::from(values.len() == 3);
+        covered_at_three += if values.len() == 3 { held } else { 0 };
+    }
+    let all = f64::from(covered) / RUNS as f64;
+    let three = f64::from(covered_at_three) / f64::from(at_three);
+    println!(
+        "| plain t looked at from 3 trials on | 3 % | {:.1} % ({:.1} % of those that stop at 3) |",
+        100.0 * all,
+        100.0 * three
+    );
+    assert!(all < 0.92 && three < 0.7, "{all}, {three}");
 }

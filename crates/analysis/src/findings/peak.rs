@@ -23,9 +23,8 @@ pub(super) fn peak(points: &[CurvePoint]) -> Option<Finding> {
     })
 }
 
-/// The block at which half of the peak is reached (Hockney's n1/2, 1982: "Characterizing computers and optimizing the
-/// FACR(l) Poisson-solver on parallel unicomputers" and after), interpolated on the log-log curve between the last group
-/// below half and the first one above. `None` for fewer than two groups.
+/// The block at which half of the peak is reached (n1/2 of Hockney and Jesshope, 1981, "Parallel Computers"), interpolated on
+/// the log-log curve between the last group below half and the first one above. `None` for fewer than two groups.
 pub(super) fn half_peak(groups: &[Group]) -> Option<Finding> {
     let top = groups.iter().map(Group::ln_rate).max_by(f64::total_cmp)?;
     let half = top - 2f64.ln();
