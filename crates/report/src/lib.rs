@@ -32,6 +32,6 @@ mod sample;
 pub use error::ReportError;
 pub use figures::{TAIL_UNIT, figures};
 pub use formats::{FORMATS, Format, format};
-pub use outcome_line::outcome_line;
+pub use outcome_line::{estimate_words, outcome_line};
 pub use run_list::{RunRow, headline, run_list};
 pub use view::{Piece, View};

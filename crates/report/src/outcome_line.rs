@@ -1,6 +1,6 @@
 //! A finished outcome in one line.
 
-use model::{Direction, Outcome, Spec, units};
+use model::{Direction, Estimate, Outcome, Spec, units};
 
 use crate::words;
 
@@ -25,6 +25,16 @@ pub fn outcome_line(outcome: &Outcome) -> String {
         line.push_str(&format!(" [{}]", words::verdicts(&summary.verdicts)));
     }
     line
+}
+
+/// An estimate in a few words: `9.41 Gbit/s ±0.3 %`; without the width where there is no interval.
+#[must_use]
+pub fn estimate_words(estimate: &Estimate) -> String {
+    let value = words::quantity(estimate.value, &estimate.unit);
+    match words::half_width(estimate) {
+        Some(width) => format!("{value} {width}"),
+        None => value,
+    }
 }
 
 /// What a spec measures, without its target: `tcp stream 128 KiB, 4 flows, both`.
@@ -57,7 +67,7 @@ pub(crate) fn values(outcome: &Outcome) -> String {
     let mut parts = Vec::new();
     if let Some(bps) = summary.goodput_bps {
         parts.push(format!("goodput {}", units::bits_per_second(bps)));
-    } else if let Some(rate) = summary.transactions_per_s.filter(|_| summary.netpipe_bps.is_none()) {
+    } else if let Some(rate) = summary.transactions_per_s.filter(|_| outcome.spec.pattern != "pingpong") {
         parts.push(format!("{} transactions/s", units::count(rate)));
     } else if let Some(ns) = rtt(outcome) {
         parts.push(format!("RTT {}", units::seconds(ns)));
@@ -73,7 +83,7 @@ pub(crate) fn values(outcome: &Outcome) -> String {
     } else if let Some(ns) = summary.rtt_p50_ns {
         parts.push(format!("median {}", units::seconds(ns)));
     }
-    if let Some(ns) = summary.rtt_p99_ns.filter(|_| summary.netpipe_bps.is_none()) {
+    if let Some(ns) = summary.rtt_p99_ns.filter(|_| outcome.spec.pattern != "pingpong") {
         parts.push(format!("p99 {}", units::seconds(ns)));
     }
     if let Some(lost) = summary.packets_lost.filter(|lost| *lost > 0) {
@@ -95,6 +105,18 @@ mod tests {
         assert!(line.contains("goodput ") && line.contains("Gbit/s"), "{line}");
         let line = outcome_line(&sample::rr().outcomes[0]);
         assert!(line.contains("transactions/s") && line.contains("median ") && line.contains("p99 "), "{line}");
+    }
+
+    #[test]
+    fn an_estimate_has_its_width_where_there_is_one() {
+        let mut estimate = sample::stream().outcomes.remove(0).estimate.unwrap();
+        estimate.value = 9.41e9;
+        (estimate.low, estimate.high) = (Some(9.36e9), Some(9.46e9));
+        assert_eq!(estimate_words(&estimate), "9.41 Gbit/s ±0.5 %");
+        estimate.low = None;
+        assert_eq!(estimate_words(&estimate), "9.41 Gbit/s");
+        estimate.value = f64::NAN;
+        assert_eq!(estimate_words(&estimate), "no value");
     }
 
     #[test]

@@ -52,7 +52,8 @@ pub fn headline(run: &Run) -> String {
     parts.join(" ")
 }
 
-fn result(run: &Run) -> String {
+/// A run's result without its name and ending.
+pub(crate) fn result(run: &Run) -> String {
     let found = |kind, unit: &str| {
         let finding = run.findings.iter().find(|finding| finding.kind == kind)?;
         finding

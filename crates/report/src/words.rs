@@ -2,7 +2,7 @@
 
 use comfy_table::LineStyle;
 use jiff::Timestamp;
-use model::{Inventory, Outcome, Run, Trust, Verdict};
+use model::{ByteSize, Estimate, Inventory, Outcome, Run, Trust, Verdict, units};
 
 use crate::figures::Line;
 
@@ -139,7 +139,7 @@ pub(crate) fn interval_note(lines: &[&Line<'_>]) -> Option<String> {
 
 /// A block size for a table: its binary name where that is exact, else the bytes, so that 4194301 B and 4 MiB differ.
 pub(crate) fn block(bytes: u64) -> String {
-    let name = model::ByteSize(bytes).to_string();
+    let name = ByteSize(bytes).to_string();
     if name.contains('.') { format!("{bytes} B") } else { name }
 }
 
@@ -155,11 +155,27 @@ pub(crate) fn percent(share: f64) -> String {
 
 /// A relative half width: `±1.2 %`, or `-` without an interval.
 pub(crate) fn plus_minus(outcome: &Outcome) -> String {
-    let width = outcome.estimate.as_ref().and_then(model::Estimate::relative_half_width);
-    width.filter(|width| width.is_finite()).map_or("-".to_owned(), |width| {
-        let share = width * 100.0;
-        if share < 9.95 { format!("±{share:.1} %") } else { format!("±{share:.0} %") }
-    })
+    outcome.estimate.as_ref().and_then(half_width).unwrap_or_else(|| "-".to_owned())
+}
+
+/// `±1.2 %`, `None` without an interval.
+pub(crate) fn half_width(estimate: &Estimate) -> Option<String> {
+    let share = estimate.relative_half_width().filter(|width| width.is_finite())? * 100.0;
+    Some(if share < 9.95 { format!("±{share:.1} %") } else { format!("±{share:.0} %") })
+}
+
+/// A value in its unit with a prefix and three digits: `9.41 Gbit/s`, `64 KiB`, `16.6 k/s`.
+pub(crate) fn quantity(value: f64, unit: &str) -> String {
+    if !value.is_finite() {
+        return "no value".to_owned();
+    }
+    match unit {
+        "B" => ByteSize(value.round().max(0.0) as u64).to_string(),
+        "bit/s" => units::bits_per_second(value),
+        "ns" => units::seconds(value),
+        "1/s" => format!("{}/s", units::count(value)),
+        _ => format!("{} {unit}", units::count(value)),
+    }
 }
 
 /// The text with everything that could move a terminal's cursor made visible, on one line.

@@ -55,7 +55,7 @@ fn tips_json(figure: &Figure, series: &Series, places: &[Option<(f64, f64)>]) ->
         .zip(places)
         .filter_map(|(point, place)| {
             let (x, y) = (*place)?;
-            let [size, value, interval] = tips::tip(point, &figure.x.unit, &figure.y.unit);
+            let [size, value, interval] = tips::tip(figure, point);
             Some(serde_json::json!([(x * 10.0).round() / 10.0, (y * 10.0).round() / 10.0, size, value, interval]))
         })
         .collect();
@@ -101,7 +101,7 @@ fn markers(svg: &mut Svg, figure: &Figure, index: usize, series: &Series, places
             svg.leaf("path", &attributes);
             continue;
         }
-        let [size, value, interval] = tips::tip(point, &figure.x.unit, &figure.y.unit);
+        let [size, value, interval] = tips::tip(figure, point);
         let interval = if interval.is_empty() { interval } else { format!(" ({interval})") };
         svg.open("path", &attributes);
         svg.with_text("title", &[], &format!("{}, {size}: {value}{interval}", series.name));

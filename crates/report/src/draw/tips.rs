@@ -1,28 +1,33 @@
 //! What a point says when the pointer rests on it.
 
-use model::{ByteSize, Point, units};
+use model::{ByteSize, Figure, Point};
 
 use super::ticks::tail_percent;
 use crate::figures::TAIL_UNIT;
+use crate::words;
 
 /// Horizontal value, vertical value and interval (empty without one) in words.
-pub(crate) fn tip(point: &Point, x_unit: &str, y_unit: &str) -> [String; 3] {
+pub(crate) fn tip(figure: &Figure, point: &Point) -> [String; 3] {
+    let (x_unit, y_unit) = (&figure.x.unit, &figure.y.unit);
     let interval = match (point.low, point.high) {
         (Some(low), Some(high)) if low.is_finite() && high.is_finite() => {
             format!("{} to {}", quantity(low, y_unit), quantity(high, y_unit))
         }
         _ => String::new(),
     };
-    [quantity(point.x, x_unit), quantity(point.y, y_unit), interval]
+    let mut place = quantity(point.x, x_unit);
+    // Rate times time is the block, which this figure has on neither axis.
+    if x_unit == "ns" && y_unit == "bit/s" && figure.id.starts_with("signature") {
+        place = format!("{} in {place}", quantity(point.x * point.y / 8e9, "B"));
+    }
+    [place, quantity(point.y, y_unit), interval]
 }
 
 fn quantity(value: f64, unit: &str) -> String {
     match unit {
         "B" => bytes(value.round().max(0.0) as u64),
-        "bit/s" => units::bits_per_second(value),
-        "ns" => units::seconds(value),
         TAIL_UNIT => tail_percent(value),
-        _ => format!("{} {unit}", units::count(value)),
+        _ => words::quantity(value, unit),
     }
 }
 

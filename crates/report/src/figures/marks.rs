@@ -56,11 +56,10 @@ fn block_of(finding: &Finding, outcomes: &[&Outcome]) -> Option<u64> {
     if cited.is_none() && !finding.cells.is_empty() {
         return None;
     }
-    finding
-        .block
-        .or_else(|| cited.map(|outcome| outcome.spec.block))
-        // The latency is that of the smallest blocks, if it does not say which.
-        .or_else(|| outcomes.first().filter(|_| finding.kind == FindingKind::Latency).map(|first| first.spec.block))
+    // The latency is that of the smallest blocks, if it does not say which. Any other finding without a block says that there
+    // is none, such as a curve that does not saturate.
+    let smallest = || cited.or(outcomes.first()).map(|outcome| outcome.spec.block);
+    finding.block.or_else(|| smallest().filter(|_| finding.kind == FindingKind::Latency))
 }
 
 fn label(finding: &Finding, at: &CurvePoint) -> String {
@@ -75,5 +74,48 @@ fn label(finding: &Finding, at: &CurvePoint) -> String {
             format!("peak {} at {}", units::bits_per_second(rate), ByteSize(at.block))
         }
         _ => format!("saturation {}", ByteSize(at.block)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figures::{Measure, curve_points};
+    use crate::sample;
+
+    fn labels(run: &Run, place: Place) -> Vec<String> {
+        let outcomes: Vec<&Outcome> = run.outcomes.iter().collect();
+        let points = curve_points(&outcomes, Measure::Netpipe);
+        marks(run, &outcomes, &points, place).into_iter().map(|mark| mark.label).collect()
+    }
+
+    #[test]
+    fn each_figure_has_the_marks_that_it_can_show() {
+        let run = sample::curve();
+        let starts = |place: Place, words: &[&str]| {
+            let labels = labels(&run, place);
+            assert_eq!(labels.len(), words.len(), "{labels:?}");
+            assert!(labels.iter().zip(words).all(|(label, word)| label.starts_with(word)), "{labels:?}");
+        };
+        starts(Place::Throughput, &["latency", "peak", "saturation"]);
+        starts(Place::Saturation, &["latency", "saturation"]);
+        starts(Place::Signature, &["latency", "peak"]);
+    }
+
+    #[test]
+    fn a_curve_that_does_not_saturate_has_no_such_mark() {
+        let mut run = sample::curve();
+        for finding in run.findings.iter_mut().filter(|finding| finding.kind == FindingKind::Saturation) {
+            finding.block = None;
+            finding.cells = vec![123];
+        }
+        assert!(!labels(&run, Place::Throughput).iter().any(|label| label.starts_with("saturation")));
+    }
+
+    #[test]
+    fn a_finding_on_another_line_is_not_marked_here() {
+        let mut run = sample::curve();
+        run.findings.iter_mut().for_each(|finding| finding.cells = vec![9_999]);
+        assert_eq!(labels(&run, Place::Throughput), Vec::<String>::new());
     }
 }

@@ -89,14 +89,15 @@ fn plot_items(file: &str, block: usize, series: &Series, index: usize) -> Vec<St
     if series.reference {
         return vec![format!("'{file}' index {block} using 1:2 with lines dashtype 2 linetype {style} title {title}")];
     }
-    let many = series.points.len() > 200;
+    let many = series.points.len() > 130;
     let with = if many { "lines" } else { "linespoints" };
     let line = format!("'{file}' index {block} using 1:2 with {with} linetype {style} title {title}");
     if !series.points.iter().any(|point| point.low.is_some() && point.high.is_some()) {
         return vec![line];
     }
-    let bars = format!("'{file}' index {block} using 1:2:3:4 with yerrorbars linetype {style} pointsize 0 notitle");
-    vec![line, bars]
+    let bars = format!("'{file}' index {block} using 1:2:3:4 with yerrorbars linetype {style} pointtype 0 notitle");
+    // The markers last, so that they lie on the bars.
+    vec![bars, line]
 }
 
 fn preamble(stem: &str) -> String {
@@ -171,18 +172,21 @@ fn section(figure: &Figure, window: usize, plots: &[String]) -> String {
     for mark in &figure.marks {
         if Span::drawable(x.scale, mark.x) && Span::drawable(y.scale, mark.y) {
             let (at, label) = (format!("{:e},{:e}", mark.x, mark.y), quoted(&mark.label));
-            let _ = writeln!(text, "set label {label} at {at} point pointtype 6 pointsize 1.6 offset 1,-1");
+            // Text runs towards the middle, so that it stays within the frame.
+            let (side, away) = if x.place(mark.x) > Some(0.6) { ("right", -1) } else { ("left", 1) };
+            let point = "point pointtype 6 pointsize 1.6";
+            let _ = writeln!(text, "set label {label} at {at} {side} {point} offset {away},-1");
         }
     }
     // Below the plot it covers no data, whatever the names.
-    text.push_str("set key below\n");
+    text.push_str("set key below height 1\n");
     let _ = writeln!(text, "plot {}", plots.join(", \\\n     "));
     text
 }
 
 /// Title and subtitle, broken where the picture ends.
 fn title(figure: &Figure) -> String {
-    let subtitle = wrap(&figure.subtitle, 12.0, 800.0, 3);
+    let subtitle = wrap(&figure.subtitle, 12.0, 720.0, 3);
     let lines: Vec<String> = [&figure.title].into_iter().chain(&subtitle).map(|line| quoted(line)).collect();
     lines.join(".\"\\n\".")
 }

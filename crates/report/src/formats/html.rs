@@ -6,7 +6,7 @@ use model::Run;
 use super::page;
 use crate::draw::theme::{DARK, LIGHT};
 use crate::view::stem;
-use crate::{Piece, ReportError, View, words};
+use crate::{Piece, ReportError, View, run_list, words};
 
 const STYLE: &str = include_str!("page/page.css");
 const SCRIPT: &str = include_str!("page/page.js");
@@ -77,6 +77,7 @@ fn summary(runs: &[Run]) -> Markup {
                 }
                 " " span.id { (run.header.id) }
             }
+            p.result { (run_list::result(run)) }
         }
     }
 }

@@ -47,6 +47,9 @@ fn parse(svg: &str) -> Result<Tree, resvg::usvg::Error> {
 
 #[cfg(test)]
 mod tests {
+    use model::{Axis, Mark, Point, Scale, Series};
+    use proptest::prelude::*;
+
     use super::*;
     use crate::sample;
 
@@ -91,6 +94,38 @@ mod tests {
         let error = render(&View { figure: Some("histogram"), ..View::new(&runs) }).unwrap_err().to_string();
         assert!(error.contains("throughput, saturation, signature"), "{error}");
         assert!(render(&View { pixels: 0, ..View::new(&runs) }).is_err());
+    }
+
+    fn axis(unit: &str, log: bool) -> Axis {
+        let scale = if log { Scale::Log } else { Scale::Linear };
+        Axis { label: "any".into(), unit: unit.into(), scale }
+    }
+
+    proptest! {
+        #[test]
+        fn any_figure_can_be_drawn(
+            points in prop::collection::vec((any::<f64>(), any::<f64>(), any::<Option<f64>>(), any::<Option<f64>>()), 0..40),
+            tame in prop::collection::vec((1.0..1e9f64, -10.0..1e12f64), 0..40),
+            logs in any::<(bool, bool)>(),
+            text in any::<String>(),
+        ) {
+            let wild = points.iter().map(|(x, y, low, high)| Point { x: *x, y: *y, low: *low, high: *high });
+            let tame = tame.iter().map(|(x, y)| Point { x: *x, y: *y, low: Some(y - 3.0), high: Some(y + 3.0) });
+            let points: Vec<Point> = wild.chain(tame).collect();
+            let marks = points.iter().take(5).map(|p| Mark { x: p.x, y: p.y, label: text.clone() }).collect();
+            let series = vec![Series { name: text.clone(), points, reference: false }];
+            let (x, y) = (axis("B", logs.0), axis("bit/s", logs.1));
+            let figure = Figure { id: "any".into(), title: text.clone(), subtitle: text, x, y, series, marks };
+            for usage in [Use::File, Use::Inline] {
+                let svg = draw(&figure, usage);
+                let svg = svg.replacen("<svg ", "<svg xmlns=\"http://www.w3.org/2000/svg\" ", usize::from(usage == Use::Inline));
+                prop_assert!(parse(&svg).is_ok(), "{}", svg);
+                let geometry = svg.split("d=\"").skip(1).filter_map(|rest| rest.split('"').next());
+                for path in geometry {
+                    prop_assert!(!path.contains("NaN") && !path.contains("inf"), "{}", path);
+                }
+            }
+        }
     }
 
     #[test]

@@ -47,7 +47,7 @@ const FACTORS: &[(&str, bool, Value)] = &[
 
 /// Request/response rather than a curve's pingpong or a stream.
 fn trips(outcome: &Outcome) -> bool {
-    outcome.summary.goodput_bps.is_none() && outcome.summary.netpipe_bps.is_none()
+    outcome.summary.goodput_bps.is_none() && outcome.spec.pattern != "pingpong"
 }
 
 impl OutcomeTable {
