@@ -83,7 +83,7 @@ fn name(run: &Run, first: &Outcome, lines: &[&Outcome]) -> String {
         parts.push(model::ByteSize(spec.block).to_string());
     }
     if differs(|o| o.spec.flows.to_string()) {
-        parts.push(format!("{} flows", spec.flows));
+        parts.push(format!("{} flow{}", spec.flows, if spec.flows == 1 { "" } else { "s" }));
     }
     if differs(|o| format!("{:?}", o.spec.direction)) {
         parts.push(direction(spec.direction).to_owned());

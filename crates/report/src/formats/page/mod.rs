@@ -17,7 +17,7 @@ pub(super) fn findings(runs: &[Run]) -> Markup {
         section {
             h2 { "Findings" }
             @for run in runs {
-                @if runs.len() > 1 { h3 { (words::title(run)) } }
+                @if runs.len() > 1 { (heading(run)) }
                 @if run.findings.is_empty() {
                     p.muted { "None for this run." }
                 } @else {
@@ -30,6 +30,11 @@ pub(super) fn findings(runs: &[Run]) -> Markup {
             }
         }
     }
+}
+
+/// Which of several runs a part is about; two may have the same title.
+fn heading(run: &Run) -> Markup {
+    html! { h3 { (words::title(run)) " " span.id { (run.header.id) } } }
 }
 
 fn kind(kind: FindingKind) -> &'static str {
@@ -60,7 +65,7 @@ pub(super) fn outcomes(runs: &[Run]) -> Markup {
             h2 { "Outcomes" }
             @for run in runs {
                 @let table = OutcomeTable::new(run);
-                @if runs.len() > 1 { h3 { (words::title(run)) } }
+                @if runs.len() > 1 { (heading(run)) }
                 @if table.rows.is_empty() {
                     p.muted { "This run has no outcome." }
                 } @else if table.rows.len() > LONG {
@@ -106,7 +111,7 @@ pub(super) fn hosts(runs: &[Run]) -> Markup {
         section {
             h2 { "Hosts" }
             @for run in runs {
-                @if runs.len() > 1 { h3 { (words::title(run)) } }
+                @if runs.len() > 1 { (heading(run)) }
                 (inventory::side_by_side(&run.header.near, &run.header.far))
             }
         }
@@ -118,7 +123,7 @@ pub(super) fn method(runs: &[Run]) -> Markup {
         section {
             h2 { "How it was measured" }
             @for run in runs {
-                @if runs.len() > 1 { h3 { (words::title(run)) } }
+                @if runs.len() > 1 { (heading(run)) }
                 pre.command { (command_line(&run.header.command)) }
                 @let tool = &run.header.tool;
                 dl.facts {
