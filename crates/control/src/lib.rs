@@ -1,1 +1,14 @@
-//! Placeholder.
+//! How measurements are ordered: the protocol between hosts ([`proto`]), the [`agent`] that drives one machine, the
+//! [`worker`] process in which a measurement runs alone, and the [`coordinator`] that decides what is measured next.
+//!
+//! A test between two hosts is a fleet of two: the coordinator speaks to the near end's agent, which it runs within itself,
+//! with the same messages as to the far end's `thru serve`.
+
+pub mod agent;
+pub mod coordinator;
+mod error;
+pub mod proto;
+mod wire;
+pub mod worker;
+
+pub use error::ControlError;

@@ -43,7 +43,10 @@ fn measure(spec: &Spec, legs: &[Leg], address: &str) -> Pair {
             .map(|link| way.connect(spec, &to, &hello(cookie, link.index)).expect("connects"))
             .collect();
         let near = run(&near_plan, way, links, &Signals::new(), &mut |_| {}).expect("runs");
-        return Pair { near, far: LegTally { legs: vec![EndTally::default()], failure: None, elapsed_ns: 0 } };
+        return Pair {
+            near,
+            far: LegTally { legs: vec![EndTally::default()], spans: vec![], failure: None, elapsed_ns: 0 },
+        };
     }
     let mut listener = way.listen(spec, &place).expect("listens");
     let to = listener.rendezvous();

@@ -4,7 +4,7 @@ use model::{Cell, EndTally, Estimate, Histogram, RttTally, Spec, Summary, Trial}
 
 use super::Headline;
 use super::ledger::datagrams_lost;
-use super::trial::{goodput_bps, receivers, sender_bps, transactions_per_s};
+use super::trial::{asker, goodput_bps, receivers, sender_bps, transactions_per_s};
 use crate::stats::{mean, median};
 
 /// Fills everything but the count of trials, the verdicts and the trust.
@@ -29,7 +29,11 @@ pub(crate) fn summary(
         bytes_received: total(&|end| end.bytes_received),
         rtt_p50_ns: quantile(trials, histogram, 0.5, |rtt| Some(rtt.p50_ns)),
         rtt_p99_ns: quantile(trials, histogram, 0.99, |rtt| rtt.p99_ns),
-        transactions_per_s: if bulk { None } else { each(&|trial| transactions_per_s(spec, &trial.near)) },
+        transactions_per_s: if bulk {
+            None
+        } else {
+            each(&|trial| transactions_per_s(spec, asker(&trial.near, &trial.far)))
+        },
         packets_per_s: each(&|trial| packets_per_s(spec, trial)),
         packets_lost: (!lost.is_empty()).then(|| lost.iter().sum()),
         ci95_low: estimate.and_then(|estimate| estimate.low),
@@ -44,7 +48,7 @@ pub(crate) fn summary(
 
 /// All trials' histograms together; `None` where no trial kept one.
 pub(crate) fn merged_histogram(trials: &[Trial]) -> Option<Histogram> {
-    let mut kept = trials.iter().filter_map(|trial| trial.near.rtt.as_ref()?.histogram.as_ref());
+    let mut kept = trials.iter().filter_map(|trial| asker(&trial.near, &trial.far).rtt.as_ref()?.histogram.as_ref());
     let mut merged = kept.next()?.clone();
     kept.for_each(|histogram| merged.merge(histogram));
     Some(merged)
@@ -58,7 +62,7 @@ fn quantile(
     q: f64,
     digest: impl Fn(&RttTally) -> Option<u64>,
 ) -> Option<f64> {
-    let digests = || trials.iter().filter_map(|trial| trial.near.rtt.as_ref());
+    let digests = || trials.iter().filter_map(|trial| asker(&trial.near, &trial.far).rtt.as_ref());
     match histogram {
         Some(all) if q > 0.5 && all.count() < RttTally::P99_SAMPLES => None,
         Some(all) => all.quantile(q).map(|ns| ns as f64),

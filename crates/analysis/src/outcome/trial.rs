@@ -61,9 +61,14 @@ impl Headline {
 pub fn trial_value(spec: &Spec, near: &EndTally, far: &EndTally) -> Option<f64> {
     match Headline::of(spec) {
         Headline::Goodput => goodput_bps(spec, near, far),
-        Headline::Transactions => transactions_per_s(spec, near),
-        Headline::RoundTrip => near.rtt.as_ref().map(|rtt| rtt.p50_ns as f64).filter(|ns| *ns > 0.0),
+        Headline::Transactions => transactions_per_s(spec, asker(near, far)),
+        Headline::RoundTrip => asker(near, far).rtt.as_ref().map(|rtt| rtt.p50_ns as f64).filter(|ns| *ns > 0.0),
     }
+}
+
+/// The end that asks and times: the near one, unless the direction was turned round.
+pub(crate) fn asker<'a>(near: &'a EndTally, far: &'a EndTally) -> &'a EndTally {
+    if near.rtt.is_none() && far.rtt.is_some() { far } else { near }
 }
 
 /// The ends that receive payload. A transport with one end (memcpy) has it all in the near tally.
@@ -122,7 +127,7 @@ fn sum_of_rates(parts: impl Iterator<Item = (u64, u64)>) -> Option<f64> {
     sum
 }
 
-/// Round trips per second at the near end.
+/// Round trips per second at the end that asks.
 pub(crate) fn transactions_per_s(spec: &Spec, near: &EndTally) -> Option<f64> {
     match near.measured {
         Some(window) => {
@@ -143,12 +148,13 @@ pub fn trial_verdicts(spec: &Spec, near: &EndTally, far: &EndTally, ledger: &Led
     let lost = ledger.lost > 0
         || super::ledger::datagrams_lost(near, far).is_some_and(|lost| lost > 0)
         || datagrams().any(|tally| tally.replies_lost > 0);
+    let asker = asker(near, far);
     [
         (Verdict::Stalled, ends.iter().any(|end| end.stalled)),
         (Verdict::ResolutionLimited, resolution_limited(spec, near, far)),
         (Verdict::LedgerOpen, !ledger.balanced),
         (Verdict::CutShort, ends.iter().any(|end| end.cut_short)),
-        (Verdict::BatchTimed, near.rtt.as_ref().is_some_and(|rtt| rtt.batch > 1)),
+        (Verdict::BatchTimed, asker.rtt.as_ref().is_some_and(|rtt| rtt.batch > 1)),
         (Verdict::SocketDrops, datagrams().any(|tally| tally.socket_drops > 0)),
         (Verdict::Loss, lost),
     ]
@@ -159,9 +165,10 @@ pub fn trial_verdicts(spec: &Spec, near: &EndTally, far: &EndTally, ledger: &Led
 
 /// Whether a trial is too short for its clock or rests on too few arrivals.
 fn resolution_limited(spec: &Spec, near: &EndTally, far: &EndTally) -> bool {
+    let asker = asker(near, far);
     match Headline::of(spec) {
-        Headline::RoundTrip => near.rtt.as_ref().is_none_or(|rtt| rtt.count < LEAST_ROUND_TRIPS || rtt.p50_ns == 0),
-        Headline::Transactions => near.transactions < LEAST_ARRIVALS || arrivals(near).1 < LEAST_NS,
+        Headline::RoundTrip => asker.rtt.as_ref().is_none_or(|rtt| rtt.count < LEAST_ROUND_TRIPS || rtt.p50_ns == 0),
+        Headline::Transactions => asker.transactions < LEAST_ARRIVALS || arrivals(asker).1 < LEAST_NS,
         Headline::Goodput => receivers(spec, near, far)
             .into_iter()
             .any(|end| end.calls_received < LEAST_ARRIVALS || arrivals(end).1 < LEAST_NS),

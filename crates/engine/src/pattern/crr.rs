@@ -129,7 +129,11 @@ impl<C: Channel> Machine<C> for Caller {
                     }
                 }
                 _ => {
-                    env.rtt.record(now_ns() - self.started_ns);
+                    let now = now_ns();
+                    env.rtt.record(now - self.started_ns);
+                    if self.done == 0 {
+                        env.counters.arrived(now);
+                    }
                     add(&env.counters.transactions, 1);
                     add(&env.counters.blocks_sent, 1);
                     self.done += 1;

@@ -165,6 +165,9 @@ impl<C: Channel> Machine<C> for Asker {
             }
             if self.received == self.reply {
                 self.done += 1;
+                if self.done == 1 {
+                    env.counters.arrived(now_ns());
+                }
                 self.watch.lap(env, self.done);
                 add(&env.counters.transactions, 1);
                 add(&env.counters.blocks_sent, 1);
@@ -344,6 +347,9 @@ impl<C: Channel> Machine<C> for DatagramAsker {
                 Ok(count) if self.answers(&env.rx[..count]) => {
                     let elapsed = now_ns() - self.asked_ns;
                     env.rtt.record(elapsed);
+                    if self.done == 0 {
+                        env.counters.arrived(self.asked_ns + elapsed);
+                    }
                     self.longest_ns = self.longest_ns.max(elapsed);
                     env.counters.received(count);
                     add(&env.counters.datagrams_received, 1);

@@ -15,8 +15,8 @@ impl ThreadLegs {
     }
 }
 
-/// One tally for each leg that any thread began.
-pub(super) fn merge(plan: &TrialPlan, threads: Vec<ThreadLegs>) -> Vec<EndTally> {
+/// One tally for each leg that any thread began, and its first and last send and arrival.
+pub(super) fn merge(plan: &TrialPlan, threads: Vec<ThreadLegs>) -> (Vec<EndTally>, Vec<[u64; 4]>) {
     let legs = threads.iter().map(|thread| thread.0.len()).max().unwrap_or(0);
     let mut threads: Vec<_> = threads.into_iter().map(|thread| thread.0.into_iter()).collect();
     let keep_flows = plan.legs.len() == 1;
@@ -33,10 +33,10 @@ pub(super) fn merge(plan: &TrialPlan, threads: Vec<ThreadLegs>) -> Vec<EndTally>
             }
             leg(flows, rtt, keep_flows)
         })
-        .collect()
+        .unzip()
 }
 
-fn leg(mut flows: Vec<FlowLeg>, rtt: Option<Histogram>, keep_flows: bool) -> EndTally {
+fn leg(mut flows: Vec<FlowLeg>, rtt: Option<Histogram>, keep_flows: bool) -> (EndTally, [u64; 4]) {
     flows.sort_by_key(|flow| flow.flow);
     let sum = flows.iter().map(|flow| flow.counts).fold(Snapshot::default(), |sum, one| sum + one);
     let span = |(first, last): (u64, u64)| last.saturating_sub(first);
@@ -49,7 +49,8 @@ fn leg(mut flows: Vec<FlowLeg>, rtt: Option<Histogram>, keep_flows: bool) -> End
         socket_drops: flows.iter().map(|flow| flow.socket_drops).sum(),
         replies_lost: sum.replies_lost,
     });
-    EndTally {
+    let spans = [sum.sent_ns.0, sum.sent_ns.1, sum.arrival_ns.0, sum.arrival_ns.1];
+    let tally = EndTally {
         bytes_sent: sum.bytes_sent,
         bytes_received: sum.bytes_received,
         calls_sent: sum.calls_sent,
@@ -63,7 +64,8 @@ fn leg(mut flows: Vec<FlowLeg>, rtt: Option<Histogram>, keep_flows: bool) -> End
         bytes_unsent: flows.iter().map(|flow| flow.unsent).sum(),
         flows: if keep_flows { flows.into_iter().map(flow_tally).collect() } else { Vec::new() },
         ..EndTally::default()
-    }
+    };
+    (tally, spans)
 }
 
 fn flow_tally(flow: FlowLeg) -> FlowTally {

@@ -31,6 +31,9 @@ const WATCH_STEP: Duration = Duration::from_millis(100);
 pub struct LegTally {
     /// One for each leg of the plan that was begun.
     pub legs: Vec<EndTally>,
+    /// Of each leg: first and last send, first and last arrival, in ns of this host's monotonic clock, 0 for never; with
+    /// them the tallies of several processes of one host can be added up.
+    pub spans: Vec<[u64; 4]>,
     /// Why the trial ended early; what was counted until then stands in `legs`.
     pub failure: Option<EngineError>,
     /// From the release of the threads to the last one's end, ns.
@@ -203,9 +206,9 @@ impl Trial<'_> {
                 failure = failure.or(error);
             }
             let elapsed_ns = now_ns() - start_ns;
-            let mut legs = merge::merge(self.plan, threads);
+            let (mut legs, spans) = merge::merge(self.plan, threads);
             self.finish(&mut legs, watched, failure.is_some());
-            Ok(LegTally { legs, failure, elapsed_ns })
+            Ok(LegTally { legs, spans, failure, elapsed_ns })
         })
     }
 

@@ -1,0 +1,256 @@
+//! The agent: lets coordinators measure with this host, under its rules.
+//!
+//! A supervisor that does no measuring itself: each measurement runs in worker processes that do nothing else.
+
+mod crew;
+mod door;
+mod limits;
+mod merge;
+mod queue;
+mod session;
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use model::Inventory;
+use tokio::io::AsyncReadExt;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
+
+use crate::ControlError;
+use crate::proto::auth::{self, Token};
+use crate::proto::{CONTROL_MAGIC, PROTOCOL};
+use crate::wire::PING_EVERY;
+use door::Door;
+use engine::transport::{FlowHello, HELLO_BYTES};
+pub use limits::Limits;
+use queue::Queue;
+use session::Session;
+pub(crate) use session::hello;
+
+/// How an agent works.
+pub struct AgentOptions {
+    /// The program that is started as `PROGRAM worker`.
+    pub worker: PathBuf,
+    /// What coordinators must know; `None` lets anybody in who reaches the port.
+    pub token: Option<Token>,
+    /// Measurements at the same time.
+    pub concurrent: usize,
+    /// What coordinators may do.
+    pub limits: Limits,
+    /// Folder for sockets between processes of this machine.
+    pub directory: PathBuf,
+    /// Ends after the first coordinator that measured.
+    pub once: bool,
+    /// How long a coordinator may be unreachable before its place is given to the next.
+    pub vanished_after: Duration,
+    /// Hears what happens, a line at a time.
+    pub news: Box<dyn Fn(&str) + Send + Sync>,
+}
+
+/// One host's agent.
+#[derive(Clone)]
+pub struct Agent(Arc<Shared>);
+
+/// What all sessions of an agent share.
+pub(crate) struct Shared {
+    options: AgentOptions,
+    queue: Arc<Queue>,
+    door: Arc<Door>,
+    /// The port that data may come in by, where there is one.
+    port: Option<u16>,
+    /// Addresses that it listens on, to tell whether a data address is covered.
+    listening: Vec<SocketAddr>,
+    clients: AtomicUsize,
+    served: Notify,
+}
+
+impl Agent {
+    /// An agent within this process, for the near end and for transports of one machine.
+    #[must_use]
+    pub fn local(options: AgentOptions) -> Self {
+        Self(Arc::new(Shared::new(options, Vec::new())))
+    }
+
+    /// Talks with a coordinator in this process.
+    pub(crate) fn converse(&self) -> tokio::io::DuplexStream {
+        let (mine, theirs) = tokio::io::duplex(64 << 10);
+        let session = Session::new(self.0.clone(), mine, None, "this process".into());
+        tokio::spawn(session.run());
+        theirs
+    }
+
+    /// Serves the given addresses until it has served once (where told so) or the caller drops the future.
+    pub async fn serve(options: AgentOptions, addresses: &[SocketAddr]) -> Result<(), ControlError> {
+        let mut listeners = Vec::new();
+        let mut port = None;
+        for wanted in addresses {
+            // Port 0 asks for any; the second address then takes the one that the first got.
+            let wanted = if wanted.port() == 0 { SocketAddr::new(wanted.ip(), port.unwrap_or(0)) } else { *wanted };
+            let listener = listen(wanted)?;
+            let address =
+                listener.local_addr().map_err(|source| ControlError::io(format!("listen on {wanted}"), source))?;
+            port.get_or_insert(address.port());
+            listeners.push((listener, address));
+        }
+        let listening = listeners.iter().map(|(_, address)| *address).collect();
+        let shared = Arc::new(Shared::new(options, listening));
+        let secret =
+            u64::from_be_bytes(auth::random().map_err(|source| ControlError::io("draw a random number", source))?);
+        for (listener, address) in listeners {
+            let udp = udp_door(address)?;
+            tokio::spawn(door::serve_udp(udp, address, shared.door.clone(), secret));
+            shared.news(&format!("listening on {address} (tcp and udp), protocol {PROTOCOL}"));
+            tokio::spawn(accept(shared.clone(), listener));
+        }
+        shared.served.notified().await;
+        // Lets the last answer reach the coordinator.
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        Ok(())
+    }
+}
+
+/// Loopback, both versions, on `port`.
+#[must_use]
+pub fn loopback(port: u16) -> Vec<SocketAddr> {
+    vec![SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port), SocketAddr::new(IpAddr::V6(Ipv6Addr::LOCALHOST), port)]
+}
+
+impl Shared {
+    fn new(options: AgentOptions, listening: Vec<SocketAddr>) -> Self {
+        Self {
+            queue: Queue::new(options.concurrent),
+            door: Arc::default(),
+            port: listening.first().map(SocketAddr::port),
+            listening,
+            clients: AtomicUsize::new(0),
+            served: Notify::new(),
+            options,
+        }
+    }
+
+    fn news(&self, text: &str) {
+        (self.options.news)(text);
+    }
+
+    fn inventory(&self) -> Inventory {
+        host::inventory(&host::RealSys)
+    }
+
+    /// Whether data connections to `address` come in by the shared port.
+    fn covers(&self, address: IpAddr) -> bool {
+        self.listening.iter().any(|listening| {
+            let any = listening.ip().is_unspecified() && (listening.is_ipv6() || address.is_ipv4());
+            any || listening.ip() == address
+        })
+    }
+}
+
+fn listen(address: SocketAddr) -> Result<TcpListener, ControlError> {
+    let failed = |source: std::io::Error| ControlError::Io {
+        hint: match source.kind() {
+            std::io::ErrorKind::AddrInUse => "; another agent runs there: stop it, or use --listen with another port",
+            std::io::ErrorKind::AddrNotAvailable => "; this host does not have that address: see `thru host`",
+            std::io::ErrorKind::PermissionDenied => "; ports below 1024 need root",
+            _ => "",
+        },
+        operation: format!("cannot listen on {address}"),
+        source,
+    };
+    let socket =
+        socket2::Socket::new(socket2::Domain::for_address(address), socket2::Type::STREAM, None).map_err(failed)?;
+    socket.set_reuse_address(true).map_err(failed)?;
+    socket.bind(&address.into()).map_err(failed)?;
+    // Hundreds of flows may connect within a moment.
+    socket.listen(4096).map_err(failed)?;
+    socket.set_nonblocking(true).map_err(failed)?;
+    TcpListener::from_std(socket.into()).map_err(failed)
+}
+
+fn udp_door(address: SocketAddr) -> Result<tokio::net::UdpSocket, ControlError> {
+    let failed = |source: std::io::Error| ControlError::io(format!("cannot listen on {address} (udp)"), source);
+    let socket =
+        socket2::Socket::new(socket2::Domain::for_address(address), socket2::Type::DGRAM, None).map_err(failed)?;
+    // Each flow gets a second socket on this port, connected to its peer.
+    socket.set_reuse_port(true).map_err(failed)?;
+    socket.bind(&address.into()).map_err(failed)?;
+    socket.set_nonblocking(true).map_err(failed)?;
+    tokio::net::UdpSocket::from_std(socket.into()).map_err(failed)
+}
+
+async fn accept(shared: Arc<Shared>, listener: TcpListener) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, peer)) => {
+                tokio::spawn(greet(shared.clone(), stream, peer));
+            }
+            // Out of descriptors, most likely: wait for some to be given back.
+            Err(error) => {
+                shared.news(&format!("cannot accept: {error}"));
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
+
+/// How long a stranger may take to say what it is.
+const GREETING_LIMIT: Duration = Duration::from_secs(5);
+
+/// Sorts a new connection by its first bytes.
+async fn greet(shared: Arc<Shared>, mut stream: TcpStream, peer: SocketAddr) {
+    let mut magic = [0; 8];
+    match tokio::time::timeout(GREETING_LIMIT, stream.read_exact(&mut magic)).await {
+        Ok(Ok(_)) => {}
+        _ => return,
+    }
+    if &magic == CONTROL_MAGIC {
+        // Counted before anything else, so that a flood of connections cannot pass the limit together.
+        let _client = Client::new(&shared);
+        prepare_control(&stream, shared.options.vanished_after);
+        let here = stream.local_addr().ok().map(|address| address.ip());
+        return Session::new(shared.clone(), stream, here, peer.to_string()).run().await;
+    }
+    if !magic.starts_with(b"THRU") {
+        use tokio::io::AsyncWriteExt;
+        let text = format!(
+            "This is thru {}, a network measurement agent speaking protocol {PROTOCOL}.\n",
+            env!("CARGO_PKG_VERSION")
+        );
+        let _ = stream.write_all(text.as_bytes()).await;
+        return;
+    }
+    let mut hello = [0; HELLO_BYTES];
+    hello[..8].copy_from_slice(&magic);
+    if let Ok(Ok(_)) = tokio::time::timeout(GREETING_LIMIT, stream.read_exact(&mut hello[8..])).await
+        && let Some(hello) = FlowHello::decode(&hello)
+        && let Ok(stream) = stream.into_std()
+    {
+        let _ = shared.door.hand_in(&hello, &stream);
+    }
+}
+
+/// Makes the kernel find out an unreachable peer: unacknowledged pings end the connection.
+pub(crate) fn prepare_control(stream: &TcpStream, vanished_after: Duration) {
+    let socket = socket2::SockRef::from(stream);
+    let _ = socket.set_tcp_nodelay(true);
+    let _ = socket.set_tcp_user_timeout(Some(vanished_after.saturating_sub(PING_EVERY).max(PING_EVERY)));
+}
+
+/// Counts a connected coordinator while it lives.
+struct Client<'a>(&'a Shared);
+
+impl<'a> Client<'a> {
+    fn new(shared: &'a Shared) -> Self {
+        shared.clients.fetch_add(1, Ordering::SeqCst);
+        Self(shared)
+    }
+}
+
+impl Drop for Client<'_> {
+    fn drop(&mut self) {
+        self.0.clients.fetch_sub(1, Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,139 @@
+//! Who may measure on this host: one at a time (or as many as configured), in the order of asking.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::watch;
+
+/// The queue of one agent.
+pub(crate) struct Queue {
+    slots: usize,
+    state: Mutex<State>,
+    changed: watch::Sender<u64>,
+}
+
+#[derive(Default)]
+struct State {
+    next: u64,
+    running: usize,
+    waiting: VecDeque<u64>,
+}
+
+/// A place in the queue; leaving it, at whatever stage, lets the next one in.
+pub(crate) struct Place {
+    queue: Arc<Queue>,
+    ticket: u64,
+    granted: bool,
+    /// What it last said of those who are first.
+    told: Option<usize>,
+}
+
+impl Queue {
+    pub(crate) fn new(slots: usize) -> Arc<Self> {
+        Arc::new(Self { slots: slots.max(1), state: Mutex::default(), changed: watch::Sender::new(0) })
+    }
+
+    /// Joins at the end.
+    pub(crate) fn join(self: &Arc<Self>) -> Place {
+        let mut state = self.lock();
+        let ticket = state.next;
+        state.next += 1;
+        state.waiting.push_back(ticket);
+        Place { queue: self.clone(), ticket, granted: false, told: None }
+    }
+
+    /// Measurements that run now.
+    pub(crate) fn running(&self) -> usize {
+        self.lock().running
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self) {
+        self.changed.send_modify(|version| *version += 1);
+    }
+}
+
+impl Place {
+    /// Tries to get in; `Err` is the number of those who are first.
+    fn enter(&mut self) -> Result<(), usize> {
+        let mut state = self.queue.lock();
+        let position = state.waiting.iter().position(|ticket| *ticket == self.ticket).unwrap_or(0);
+        if position == 0 && state.running < self.queue.slots {
+            state.waiting.pop_front();
+            state.running += 1;
+            self.granted = true;
+            drop(state);
+            self.queue.tell();
+            return Ok(());
+        }
+        Err(position + state.running)
+    }
+
+    /// Waits until its turn has come (`None`) or the number of those who are first has changed. Dropping the future loses
+    /// nothing.
+    pub(crate) async fn turn(&mut self) -> Option<usize> {
+        let mut changes = self.queue.changed.subscribe();
+        loop {
+            changes.borrow_and_update();
+            match self.enter() {
+                Ok(()) => return None,
+                Err(ahead) if self.told != Some(ahead) => {
+                    self.told = Some(ahead);
+                    return Some(ahead);
+                }
+                Err(_) => {}
+            }
+            if changes.changed().await.is_err() {
+                return None;
+            }
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        {
+            let mut state = self.queue.lock();
+            if self.granted {
+                state.running -= 1;
+            } else {
+                state.waiting.retain(|ticket| *ticket != self.ticket);
+            }
+        }
+        self.queue.tell();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_come_first_served_and_leavers_make_room() {
+        let queue = Queue::new(1);
+        let mut first = queue.join();
+        let mut second = queue.join();
+        let third = queue.join();
+        let mut fourth = queue.join();
+        assert_eq!(second.enter(), Err(1), "not before the first, though the machine is free");
+        assert_eq!(first.enter(), Ok(()));
+        assert_eq!(fourth.enter(), Err(3));
+        drop(third);
+        assert_eq!(fourth.enter(), Err(2));
+        drop(first);
+        assert_eq!(second.enter(), Ok(()));
+        drop(second);
+        assert_eq!(fourth.enter(), Ok(()));
+        assert_eq!(queue.running(), 1);
+    }
+
+    #[test]
+    fn several_at_once_where_configured() {
+        let queue = Queue::new(2);
+        let (mut a, mut b, mut c) = (queue.join(), queue.join(), queue.join());
+        assert_eq!((a.enter(), b.enter(), c.enter()), (Ok(()), Ok(()), Err(2)));
+    }
+}

@@ -1,0 +1,350 @@
+//! One coordinator's connection: greeting, queue, trials.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use engine::transport::{Cookie, Door as Port, transport};
+use host::{RealSys, Watch};
+use model::{EndPass, Role, Spec};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::Shared;
+use super::crew::Crew;
+use super::door::{Expectation, Expected};
+use super::merge::merge;
+use crate::ControlError;
+use crate::proto::auth;
+use crate::proto::message::{
+    Assignment, Done, FromAgent, FromWorker, Hello, Meeting, Prepare, ToAgent, ToWorker, WorkerDone,
+};
+use crate::proto::{CAPABILITIES, OLDEST_PROTOCOL, PROTOCOL};
+use crate::wire::Wire;
+
+/// A coordinator's session with this agent.
+pub(crate) struct Session {
+    shared: Arc<Shared>,
+    wire: Wire<FromAgent, ToAgent>,
+    /// The address that the coordinator reached us by; `None` within one process.
+    here: Option<IpAddr>,
+    peer: String,
+}
+
+/// Why a session ended; the text is for the agent's log.
+type Over = String;
+
+/// The trial that is prepared or running.
+struct Trial {
+    prepare: Prepare,
+    places: Vec<Option<Meeting>>,
+    armed: usize,
+    done: Vec<WorkerDone>,
+    prepared: Instant,
+    setup: Duration,
+    watch: Option<Watch>,
+    overlapped: usize,
+    _expectation: Option<Expectation>,
+}
+
+impl Session {
+    pub(crate) fn new<T>(shared: Arc<Shared>, stream: T, here: Option<IpAddr>, peer: String) -> Self
+    where
+        T: AsyncRead + AsyncWrite + Send + 'static,
+    {
+        Self { shared, wire: Wire::start(stream, &FromAgent::Ping), here, peer }
+    }
+
+    /// Serves the coordinator until one of the two has had enough.
+    pub(crate) async fn run(mut self) {
+        let over = match self.greet().await {
+            Ok(()) => self.serve().await,
+            Err(over) => over,
+        };
+        self.shared.news(&format!("{}: {over}", self.peer));
+        self.wire.close().await;
+    }
+
+    async fn greet(&mut self) -> Result<(), Over> {
+        let ToAgent::Hello(theirs) = self.wire.recv().await? else { return Err(self.refuse("say hello first").await) };
+        let token = self.shared.options.token.clone();
+        let nonce = auth::hex(&auth::random::<16>().map_err(|error| error.to_string())?);
+        let ours = hello(nonce.clone(), token.is_some());
+        self.wire.send(&FromAgent::Hello(ours)).await?;
+        // The coordinator sees both hellos too and says plainly who must be updated.
+        if theirs.oldest > PROTOCOL || theirs.protocol < OLDEST_PROTOCOL {
+            return Err(format!(
+                "speaks protocol {} to {}, this agent {OLDEST_PROTOCOL} to {PROTOCOL}",
+                theirs.oldest, theirs.protocol
+            ));
+        }
+        let mut mac = None;
+        if let Some(token) = token {
+            match self.wire.recv().await? {
+                ToAgent::Proof { mac } if token.check(&mac, "coordinator", &theirs.nonce, &nonce) => {}
+                ToAgent::Proof { .. } => {
+                    return Err(self
+                        .refuse("the token is wrong: use the --token-file that the agent was started with")
+                        .await);
+                }
+                _ => return Err(self.refuse("this agent wants a token: use --token-file").await),
+            }
+            mac = Some(token.prove("agent", &theirs.nonce, &nonce));
+        }
+        if self.shared.clients.load(Ordering::SeqCst) > self.shared.options.limits.clients {
+            return Err(self
+                .refuse("too many coordinators are connected: try again later, or raise `thru serve --max-clients`")
+                .await);
+        }
+        self.wire.trust();
+        let inventory = Box::new(self.shared.inventory());
+        self.wire.send(&FromAgent::Welcome { mac, inventory, clock_ns: host::clock_read_cost_ns() }).await?;
+        Ok(())
+    }
+
+    async fn refuse(&self, reason: &str) -> Over {
+        let _ = self.wire.send(&FromAgent::Refused { reason: reason.into() }).await;
+        format!("refused: {reason}")
+    }
+
+    async fn serve(&mut self) -> Over {
+        loop {
+            match self.wire.recv().await {
+                Ok(ToAgent::Ping | ToAgent::Release | ToAgent::Abort) => {}
+                Ok(ToAgent::Acquire { purpose }) => {
+                    if let Err(over) = self.hold(&purpose).await {
+                        return over;
+                    }
+                }
+                Ok(_) => return self.refuse("acquire the machine first").await,
+                Err(over) => return over,
+            }
+        }
+    }
+
+    /// Queues, then has the machine until the coordinator releases it.
+    async fn hold(&mut self, purpose: &str) -> Result<(), Over> {
+        let mut place = self.shared.queue.join();
+        loop {
+            tokio::select! {
+                turn = place.turn() => match turn {
+                    None => break,
+                    Some(ahead) => {
+                        let ahead = u32::try_from(ahead).unwrap_or(u32::MAX);
+                        self.wire.send(&FromAgent::Queued { ahead }).await?;
+                    }
+                },
+                over = left(&mut self.wire) => return over,
+            }
+        }
+        self.wire.send(&FromAgent::Granted).await?;
+        self.shared.news(&format!("{}: measures {purpose}", self.peer));
+        let limit = Duration::from_nanos(self.shared.options.limits.hold_ns);
+        let result = match tokio::time::timeout(limit, self.measure()).await {
+            Ok(result) => result,
+            Err(_) => Err(self.refuse("the time limit of this agent has passed; raise `thru serve --max-time`").await),
+        };
+        drop(place);
+        if self.shared.options.once {
+            self.shared.served.notify_one();
+        }
+        result
+    }
+
+    /// Trials, until released.
+    async fn measure(&mut self) -> Result<(), Over> {
+        let mut crew: Option<Crew> = None;
+        let mut trial: Option<Trial> = None;
+        loop {
+            let word = async {
+                match &mut crew {
+                    Some(crew) => crew.word().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                message = self.wire.recv() => match message? {
+                    ToAgent::Prepare(prepare) => match self.prepare(*prepare, &mut crew).await {
+                        Ok(ready) => trial = Some(ready),
+                        Err(error) => {
+                            (crew, trial) = (None, None);
+                            self.wire.send(&FromAgent::Failed { reason: error.to_string() }).await?;
+                        }
+                    },
+                    ToAgent::Start => {
+                        if let (Some(crew), Some(trial)) = (&crew, &mut trial) {
+                            trial.watch = Some(Watch::start(&RealSys));
+                            trial.overlapped = self.shared.queue.running().saturating_sub(1);
+                            crew.order_all(&ToWorker::Start).await?;
+                        }
+                    }
+                    ToAgent::Abort => {
+                        if let Some(crew) = &crew {
+                            crew.order_all(&ToWorker::Abort).await?;
+                        }
+                    }
+                    ToAgent::Release => return Ok(()),
+                    ToAgent::Ping => {}
+                    _ => return Err(self.refuse("that is out of order").await),
+                },
+                (index, word) = word => {
+                    let heard = match word {
+                        Ok(word) => self.heard(index, word, &mut trial).await,
+                        Err(reason) => Err(format!("a measuring process died: {reason}")),
+                    };
+                    if let Err(reason) = heard {
+                        // Whatever state the workers are in, fresh ones will do better.
+                        (crew, trial) = (None, None);
+                        self.wire.send(&FromAgent::Failed { reason }).await?;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Gets the workers ready for a trial.
+    async fn prepare(&self, prepare: Prepare, crew: &mut Option<Crew>) -> Result<Trial, ControlError> {
+        let spec = &prepare.spec;
+        engine::pattern::check(spec)?;
+        if let Some(reason) = self.shared.options.limits.refuse(spec) {
+            return Err(ControlError::Trial { address: "limits".into(), reason });
+        }
+        engine::transport::check_options(spec.end(prepare.role), spec)?;
+        let count = spec.processes as usize;
+        let crew = match crew {
+            Some(running) if running.len() == count => running,
+            slot => slot.insert(Crew::start(&self.shared.options.worker, count)?),
+        };
+        let cookie: Cookie = auth::random().map_err(|source| ControlError::io("draw a random number", source))?;
+        let through_door = prepare.role == Role::Passive && self.by_door(spec)?;
+        let mut expected = Vec::new();
+        for index in 0..count {
+            let (first_flow, end_flow) = (part(spec.flows, index, count), part(spec.flows, index + 1, count));
+            let assignment = Assignment {
+                prepare: Prepare { meet: prepare.meet.get(index).cloned().into_iter().collect(), ..prepare.clone() },
+                first_flow,
+                end_flow,
+                through_door,
+                listen_on: spec.far.data_addr.or(self.here),
+                directory: self.shared.options.directory.clone(),
+                cookie: auth::hex(&cookie),
+            };
+            if through_door {
+                // Links are numbered from twice the flow at most; a range that is too wide harms nobody.
+                let width = if spec.direction == model::Direction::Both { 2 } else { 1 };
+                expected.push(Expected { links: first_flow * width..end_flow * width, worker: crew.sockets(index)? });
+            }
+            let order = ToWorker::Prepare(Box::new(assignment));
+            crew.order(index, &order)
+                .await
+                .map_err(|reason| ControlError::Trial { address: "this host".into(), reason })?;
+        }
+        let expectation = through_door.then(|| self.shared.door.expect(cookie, expected));
+        if through_door {
+            let place = Meeting {
+                address: None,
+                port: self.shared.port,
+                path: None,
+                cookie: auth::hex(&cookie),
+                boot_id: None,
+            };
+            let places = vec![place; count];
+            let _ = self.wire.send(&FromAgent::Listening { places }).await;
+        }
+        Ok(Trial {
+            prepare,
+            places: vec![None; count],
+            armed: 0,
+            done: Vec::new(),
+            prepared: Instant::now(),
+            setup: Duration::ZERO,
+            watch: None,
+            overlapped: 0,
+            _expectation: expectation,
+        })
+    }
+
+    /// Whether data can come in by the shared port: the transport has a door there, and no option must act before the
+    /// handshake.
+    fn by_door(&self, spec: &Spec) -> Result<bool, ControlError> {
+        let capabilities = transport(spec.transport.as_str())?.capabilities();
+        let mut far = spec.far.clone();
+        let covered = far.data_addr.take().is_none_or(|address| self.shared.covers(address));
+        let has_door = matches!(capabilities.door, Some(Port::Tcp | Port::Udp));
+        Ok(has_door && self.shared.port.is_some() && covered && !far.needs_own_listener() && spec.pattern != "crr")
+    }
+
+    /// Takes a worker's word; an error ends the trial.
+    async fn heard(&self, index: usize, word: FromWorker, trial: &mut Option<Trial>) -> Result<(), String> {
+        let Some(current) = trial else { return Ok(()) };
+        match word {
+            FromWorker::Listening(place) => {
+                current.places[index] = Some(place);
+                if let Some(places) = current.places.iter().cloned().collect::<Option<Vec<_>>>() {
+                    self.wire.send(&FromAgent::Listening { places }).await?;
+                }
+            }
+            FromWorker::Armed => {
+                current.armed += 1;
+                if current.armed == current.places.len() {
+                    current.setup = current.prepared.elapsed();
+                    self.wire.send(&FromAgent::Armed).await?;
+                }
+            }
+            // One worker's reading is the end's; of several, the sum comes with the result.
+            FromWorker::Live(interval) if current.places.len() == 1 => {
+                self.wire.send(&FromAgent::Live(interval)).await?
+            }
+            FromWorker::Live(_) => {}
+            FromWorker::Failed { reason } => return Err(reason),
+            FromWorker::Done(done) => {
+                current.done.push(*done);
+                if current.done.len() == current.places.len()
+                    && let Some(ended) = trial.take()
+                {
+                    self.wire.send(&FromAgent::Done(Box::new(self.finish(ended)))).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&self, trial: Trial) -> Done {
+        let mut host = EndPass { setup_ns: trial.setup.as_nanos() as u64, ..EndPass::default() };
+        if let Some(watch) = trial.watch {
+            watch.finish(&RealSys, &mut host);
+        }
+        let overlapped = trial.overlapped.max(self.shared.queue.running().saturating_sub(1));
+        let (tallies, failure, elapsed_ns) = merge(trial.done);
+        debug_assert!(tallies.len() <= trial.prepare.legs.len(), "a worker counts the legs it was given");
+        Done { tallies, failure, elapsed_ns, host, overlapped_by: u32::try_from(overlapped).unwrap_or(u32::MAX) }
+    }
+}
+
+/// This side's hello.
+pub(crate) fn hello(nonce: String, wants_token: bool) -> Hello {
+    Hello {
+        protocol: PROTOCOL,
+        oldest: OLDEST_PROTOCOL,
+        version: env!("CARGO_PKG_VERSION").into(),
+        capabilities: CAPABILITIES.iter().map(|name| (*name).to_owned()).collect(),
+        nonce,
+        wants_token,
+    }
+}
+
+/// First flow of worker `index` of `count`.
+fn part(flows: u32, index: usize, count: usize) -> u32 {
+    (u64::from(flows) * index as u64 / count.max(1) as u64) as u32
+}
+
+/// Waits until the coordinator goes away or gives up its place.
+async fn left(wire: &mut Wire<FromAgent, ToAgent>) -> Result<(), Over> {
+    loop {
+        match wire.recv().await? {
+            ToAgent::Ping => {}
+            ToAgent::Release => return Ok(()),
+            _ => return Err("spoke out of turn in the queue".into()),
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! What is known of each cell so far.
+
+use std::collections::BTreeMap;
+
+use analysis::Context;
+use analysis::stats::{Decision, Sequential, passes_needed};
+use model::{Cell, EndTally, Finding, Histogram, Outcome, RunHeader, Spec, Stopping, Trial, Verdict};
+
+/// All cells of a run.
+pub(super) struct Cells {
+    rule: Stopping,
+    stop: Sequential,
+    curve: bool,
+    /// Both ends are one machine.
+    one_host: bool,
+    open: BTreeMap<u32, CellState>,
+    done: Vec<Outcome>,
+}
+
+/// One cell that is being measured.
+pub(super) struct CellState {
+    pub(super) cell: Cell,
+    trials: Vec<Trial>,
+    /// All round trips, for curves, whose trials hold digests only.
+    histogram: Option<Histogram>,
+    overlapped: bool,
+    /// A verdict that the schedule adds.
+    remark: Option<Verdict>,
+}
+
+impl Cells {
+    pub(super) fn new(header: &RunHeader, curve: bool) -> Self {
+        let mut cells = Self {
+            rule: header.stopping.clone(),
+            stop: Sequential::new(&header.stopping),
+            curve,
+            one_host: header.near.boot_id.is_some() && header.near.boot_id == header.far.boot_id,
+            open: BTreeMap::new(),
+            done: Vec::new(),
+        };
+        header.cells.iter().cloned().for_each(|cell| cells.add(cell));
+        cells
+    }
+
+    pub(super) fn add(&mut self, cell: Cell) {
+        let state = CellState { trials: Vec::new(), histogram: None, overlapped: false, remark: None, cell };
+        self.open.insert(state.cell.id, state);
+    }
+
+    pub(super) fn next_id(&self) -> u32 {
+        let open = self.open.keys().max().copied();
+        let done = self.done.iter().map(|outcome| outcome.cell).max();
+        open.max(done).map_or(0, |id| id + 1)
+    }
+
+    pub(super) fn open(&self) -> impl Iterator<Item = &CellState> {
+        self.open.values()
+    }
+
+    pub(super) fn done_count(&self) -> usize {
+        self.done.len()
+    }
+
+    /// Takes what both ends counted of one trial and makes the trial of it.
+    pub(super) fn trial(
+        &mut self,
+        id: u32,
+        pass: u32,
+        place: u32,
+        mut near: EndTally,
+        mut far: EndTally,
+        overlapped: bool,
+    ) -> Option<Trial> {
+        let state = self.open.get_mut(&id)?;
+        let spec = &state.cell.spec;
+        let ledger = analysis::ledger(spec, &near, &far);
+        let value = analysis::trial_value(spec, &near, &far);
+        let verdicts = analysis::trial_verdicts(spec, &near, &far, &ledger);
+        if self.curve {
+            for rtt in [&mut near.rtt, &mut far.rtt].into_iter().flatten() {
+                match (rtt.histogram.take(), &mut state.histogram) {
+                    (Some(own), Some(sum)) => sum.merge(&own),
+                    (Some(own), slot) => *slot = Some(own),
+                    (None, _) => {}
+                }
+            }
+        }
+        state.overlapped |= overlapped;
+        let trial = Trial { cell: id, pass, place, near, far, ledger, value, verdicts };
+        state.trials.push(trial.clone());
+        Some(trial)
+    }
+
+    /// Whether the answer of a cell is sure enough; asked at the looks of the stop rule only.
+    pub(super) fn is_sure(&self, id: u32) -> bool {
+        self.open.get(&id).is_some_and(|state| {
+            let values = analysis::outcome::sample(&state.trials);
+            self.stop.is_look(values.len()) && matches!(self.stop.decide(&values), Decision::Sure(_))
+        })
+    }
+
+    /// Closes a cell.
+    pub(super) fn finish(&mut self, id: u32, early: bool) -> Option<Outcome> {
+        let state = self.open.remove(&id)?;
+        if state.trials.is_empty() {
+            return None;
+        }
+        let context =
+            Context { overlapped: state.overlapped, cut_short: early, curve: self.curve, histogram: state.histogram };
+        let mut outcome = analysis::outcome(&state.cell, state.trials, &self.rule, context);
+        for remark in state.remark.into_iter().chain(self.one_host.then_some(Verdict::OneHost)) {
+            analysis::outcome::add_verdict(&mut outcome, remark);
+        }
+        self.done.push(outcome.clone());
+        Some(outcome)
+    }
+
+    /// Closes all cells that are open.
+    pub(super) fn finish_all(&mut self, early: bool) -> Vec<Outcome> {
+        let ids: Vec<u32> = self.open.keys().copied().collect();
+        ids.into_iter().filter_map(|id| self.finish(id, early)).collect()
+    }
+
+    /// What the outcomes of the measured transport mean; the memory ceiling of a curve is not part of it.
+    pub(super) fn findings(&self) -> Vec<Finding> {
+        let main = self.done.iter().min_by_key(|outcome| outcome.cell).map(|outcome| outcome.spec.transport.clone());
+        let mut outcomes: Vec<Outcome> =
+            self.done.iter().filter(|outcome| Some(&outcome.spec.transport) == main.as_ref()).cloned().collect();
+        outcomes.sort_by_key(|outcome| outcome.spec.block);
+        if self.curve { analysis::of_curve(&outcomes) } else { analysis::of_single(&outcomes) }
+    }
+
+    /// The outcomes that the open and done cells would have now.
+    pub(super) fn preview(&self) -> Vec<Outcome> {
+        let open = self.open.values().filter(|state| !state.trials.is_empty());
+        let mut outcomes: Vec<Outcome> = open
+            .map(|state| {
+                analysis::outcome(
+                    &state.cell,
+                    state.trials.clone(),
+                    &self.rule,
+                    Context { curve: self.curve, ..Context::default() },
+                )
+            })
+            .chain(self.done.iter().cloned())
+            .collect();
+        outcomes.sort_by_key(|outcome| outcome.spec.block);
+        outcomes
+    }
+
+    /// Takes the open cells out of the way of others.
+    pub(super) fn set_aside(&mut self) -> BTreeMap<u32, CellState> {
+        std::mem::take(&mut self.open)
+    }
+
+    /// Puts them back.
+    pub(super) fn take_back(&mut self, mut kept: BTreeMap<u32, CellState>) {
+        self.open.append(&mut kept);
+    }
+
+    /// Gives up the cells that `beyond` picks and remarks it on the last one that stays.
+    pub(super) fn give_up(&mut self, beyond: impl Fn(&Spec) -> bool) -> usize {
+        let before = self.open.len();
+        self.open.retain(|_, state| !state.trials.is_empty() || !beyond(&state.cell.spec));
+        let given_up = before - self.open.len();
+        if given_up > 0
+            && let Some(last) = self
+                .open
+                .values_mut()
+                .filter(|state| !state.trials.is_empty())
+                .max_by_key(|state| state.cell.spec.block)
+        {
+            last.remark = Some(Verdict::SelfLimited);
+        }
+        given_up
+    }
+}
+
+impl CellState {
+    /// Time of one exchange or block in ns, by the last trial; 0 before the first.
+    pub(super) fn expected_ns(&self) -> u64 {
+        let Some(trial) = self.trials.last() else { return 0 };
+        if let Some(rtt) = trial.near.rtt.as_ref().or(trial.far.rtt.as_ref()) {
+            return rtt.mean_ns.round() as u64;
+        }
+        let blocks = trial.near.blocks_sent.max(trial.far.blocks_sent).max(1);
+        trial.near.receiving_ns.max(trial.far.receiving_ns).max(trial.near.sending_ns).max(trial.far.sending_ns)
+            / blocks
+    }
+
+    pub(super) fn trials(&self) -> usize {
+        self.trials.len()
+    }
+
+    /// Trials that the cell still needs, as far as its spread so far tells.
+    pub(super) fn trials_left(&self, rule: &Stopping) -> u32 {
+        let done = self.trials.len() as u32;
+        let needed = passes_needed(&analysis::outcome::sample(&self.trials), rule).unwrap_or(rule.min_trials);
+        needed.clamp(rule.min_trials, rule.max_trials.max(rule.min_trials)).saturating_sub(done).max(1)
+    }
+}

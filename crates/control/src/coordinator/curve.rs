@@ -1,0 +1,276 @@
+//! A curve over block sizes: interleaved passes over all of them, a fresh connection each pass, and no more trials for a size
+//! whose answer is sure.
+
+use analysis::stats::SplitMix64;
+use model::{Cell, Event, Order, Phase, Spec, Stop};
+
+use super::Bench;
+use crate::ControlError;
+use crate::proto::message::WireLeg;
+
+/// How a curve is taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CurvePlan {
+    /// Adds sizes where the curve bends or jumps.
+    pub adaptive: bool,
+    /// NetPIPE's self-limit: no larger blocks once one takes longer than this, in ns (one way: half a round trip).
+    pub limit_ns: Option<u64>,
+    /// Measures copies in memory as well, for the ceiling beside the curve.
+    pub ceiling: bool,
+}
+
+/// Exchanges before the first timed one of a pass: the connection's slow start and the caches' first misses are not the
+/// path's. NetPIPE makes 100.
+const WARM_UP: u64 = 50;
+/// The shortest and the longest leg, ns.
+const LEG_NS: (u64, u64) = (500_000, 10_000_000);
+/// Legs of a size that a budget should be good for; short legs and many passes, for connections differ more from each other
+/// than moments within one do.
+const LEGS_IN_BUDGET: u64 = 50;
+/// Exchanges of a leg at least, see [`Stop::AboutNs`].
+const LEAST_EXCHANGES: u64 = 3;
+/// Most sizes that `--adaptive` adds.
+const ADDED_SIZES: usize = 32;
+/// The first pass goes up in steps of this factor, and looks at the time after each.
+const FIRST_STEP: u64 = 8;
+/// Passes of the memory ceiling, and the length of its legs.
+const CEILING: (u32, u64) = (6, 1_000_000);
+
+/// A leg of a pass and the cell that it is a trial of.
+type Planned = (Option<u32>, WireLeg);
+
+impl Bench<'_> {
+    pub(super) async fn curve(&mut self, plan: &CurvePlan) -> Result<(), ControlError> {
+        let Some(first) = self.header.cells.first().map(|cell| cell.spec.clone()) else { return Ok(()) };
+        let rule = self.header.stopping.clone();
+        let leg_ns = self.leg_ns();
+        self.first_pass(plan, &first, leg_ns).await?;
+        let mut random = SplitMix64::new(rule.seed);
+        let mut added = !plan.adaptive;
+        let mut ceiling_due = plan.ceiling && first.transport != "memcpy";
+        for pass in 1..rule.max_trials {
+            let planned = self.plan_pass(&first, leg_ns, rule.order, &mut random);
+            let needed_ns: u64 = planned.iter().map(|(_, leg)| leg_cost_ns(leg)).sum();
+            if planned.len() <= 1 || self.left_ns() < needed_ns {
+                break;
+            }
+            self.curve_phase(pass, needed_ns)?;
+            self.curve_pass(&first, &planned).await?;
+            self.settle_sure()?;
+            if !added && pass + 1 >= rule.min_trials {
+                added = true;
+                self.add_sizes(&first)?;
+            }
+            // Once the first answers stand, so that a short budget is spent on the path.
+            if ceiling_due && pass + 1 >= rule.min_trials {
+                ceiling_due = false;
+                self.ceiling(&first).await?;
+            }
+        }
+        if ceiling_due {
+            self.ceiling(&first).await?;
+        }
+        Ok(())
+    }
+
+    /// Length of a leg in ns, so that the budget is good for [`LEGS_IN_BUDGET`] of each size.
+    fn leg_ns(&self) -> u64 {
+        let cells = self.header.cells.len().max(1) as u64;
+        self.header
+            .stopping
+            .budget_ns
+            .map_or(LEG_NS.1, |budget| budget / cells / LEGS_IN_BUDGET)
+            .clamp(LEG_NS.0, LEG_NS.1)
+    }
+
+    /// The first pass goes up through the sizes in steps, since nothing is known of the path yet, and leaves out those that
+    /// the budget or NetPIPE's limit is too small for.
+    async fn first_pass(&mut self, plan: &CurvePlan, first: &Spec, leg_ns: u64) -> Result<(), ControlError> {
+        let mut cells: Vec<(u32, u64)> =
+            self.cells.open().map(|state| (state.cell.id, state.cell.spec.block)).collect();
+        cells.sort_by_key(|(_, block)| *block);
+        let mut at = 0;
+        while at < cells.len() {
+            let top = cells[at].1.max(512).saturating_mul(FIRST_STEP);
+            let step: Vec<(u32, u64)> = cells[at..].iter().copied().take_while(|(_, block)| *block <= top).collect();
+            at += step.len();
+            let mut planned = vec![warm_up(first)];
+            planned.extend(step.iter().map(|(id, block)| (Some(*id), leg(*block, leg_ns, 0))));
+            self.curve_phase(0, 0)?;
+            self.curve_pass(first, &planned).await?;
+            self.leave_out(plan, first);
+            cells.retain(|(id, _)| self.cells.open().any(|state| state.cell.id == *id));
+        }
+        Ok(())
+    }
+
+    /// Gives up the larger sizes that would take too long.
+    fn leave_out(&mut self, plan: &CurvePlan, first: &Spec) {
+        let Some((block, exchange_ns)) = self
+            .cells
+            .open()
+            .filter(|state| state.trials() > 0)
+            .map(|state| (state.cell.spec.block, state.expected_ns()))
+            .max()
+        else {
+            return;
+        };
+        let one_way_ns = if first.pattern == "pingpong" { exchange_ns / 2 } else { exchange_ns };
+        if plan.limit_ns.is_some_and(|limit| one_way_ns > limit) {
+            self.cells.give_up(|spec| spec.block > block);
+            return;
+        }
+        // A size is worth starting when the passes that its interval needs fit into what is left, time growing with size.
+        let left = self.left_ns() as f64;
+        let passes = f64::from(self.header.stopping.min_trials);
+        let per_byte = exchange_ns as f64 / block.max(1) as f64;
+        let mut spent = 0.0;
+        let mut limit = u64::MAX;
+        let mut blocks: Vec<u64> =
+            self.cells.open().filter(|state| state.trials() == 0).map(|state| state.cell.spec.block).collect();
+        blocks.sort_unstable();
+        for next in blocks {
+            spent += per_byte * next as f64 * LEAST_EXCHANGES as f64 * passes;
+            if spent > left {
+                limit = limit.min(next);
+            }
+        }
+        self.cells.give_up(|spec| spec.block >= limit);
+    }
+
+    /// The next pass: every open size once.
+    fn plan_pass(&self, first: &Spec, leg_ns: u64, order: Order, random: &mut SplitMix64) -> Vec<Planned> {
+        let mut legs: Vec<Planned> = self
+            .cells
+            .open()
+            .map(|state| (Some(state.cell.id), leg(state.cell.spec.block, leg_ns, state.expected_ns())))
+            .collect();
+        legs.sort_by_key(|(_, leg)| leg.block);
+        if order == Order::Random {
+            random.shuffle(&mut legs);
+        }
+        legs.insert(0, warm_up(first));
+        legs
+    }
+
+    async fn curve_pass(&mut self, first: &Spec, planned: &[Planned]) -> Result<(), ControlError> {
+        let begun = self.elapsed_ns();
+        let legs: Vec<WireLeg> = planned.iter().map(|(_, leg)| *leg).collect();
+        let spec = Spec {
+            block: legs.iter().map(|leg| leg.block).max().unwrap_or(1),
+            reply: None,
+            interval_ns: 0,
+            ..first.clone()
+        };
+        let result = self.pair.pass(self.passes, &spec, &legs, self.sink, &mut self.cancel).await?;
+        let failure = result.near.failure.clone().or_else(|| result.far.failure.clone());
+        let places: Vec<(Option<u32>, u32)> =
+            planned.iter().zip(0..).map(|((cell, _), place)| (*cell, place)).collect();
+        self.record_pass(begun, result.near, result.far, &places)?;
+        self.interrupted()?;
+        match failure {
+            Some(reason) => Err(ControlError::Trial { address: "the pass was cut short".into(), reason }),
+            None => Ok(()),
+        }
+    }
+
+    /// Closes the cells whose answer is sure.
+    fn settle_sure(&mut self) -> Result<(), ControlError> {
+        let sure: Vec<u32> =
+            self.cells.open().map(|state| state.cell.id).filter(|id| self.cells.is_sure(*id)).collect();
+        for id in sure {
+            if let Some(outcome) = self.cells.finish(id, false) {
+                self.sink.event(&Event::Outcome(outcome))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds sizes between those where the curve bends or jumps.
+    fn add_sizes(&mut self, first: &Spec) -> Result<(), ControlError> {
+        let outcomes = self.cells.preview();
+        let mut cells = Vec::new();
+        for (id, block) in (self.cells.next_id()..).zip(analysis::refine(&outcomes, ADDED_SIZES)) {
+            let cell = Cell { id, spec: Spec { block, ..first.clone() } };
+            self.cells.add(cell.clone());
+            cells.push(cell);
+        }
+        if cells.is_empty() { Ok(()) } else { Ok(self.sink.event(&Event::Cells { cells })?) }
+    }
+
+    /// Measures copies in the near host's memory at the unperturbed sizes.
+    async fn ceiling(&mut self, first: &Spec) -> Result<(), ControlError> {
+        let spec = Spec {
+            transport: "memcpy".into(),
+            direction: model::Direction::Send,
+            flows: 1,
+            processes: 1,
+            threads: None,
+            ..first.clone()
+        };
+        let mut blocks: Vec<u64> =
+            self.header.cells.iter().map(|cell| cell.spec.block).filter(|block| block.is_power_of_two()).collect();
+        blocks.sort_unstable();
+        let next = self.cells.next_id();
+        let cells: Vec<Cell> = (next..)
+            .zip(&blocks)
+            .map(|(id, block)| Cell { id, spec: Spec { block: *block, ..spec.clone() } })
+            .collect();
+        self.sink.event(&Event::Cells { cells: cells.clone() })?;
+        let far = self.pair.far.take();
+        let result = self.ceiling_passes(&spec, &cells).await;
+        self.pair.far = far;
+        result
+    }
+
+    async fn ceiling_passes(&mut self, spec: &Spec, cells: &[Cell]) -> Result<(), ControlError> {
+        let kept = self.cells.set_aside();
+        cells.iter().cloned().for_each(|cell| self.cells.add(cell));
+        let mut result = Ok(());
+        for _ in 0..CEILING.0 {
+            let planned: Vec<Planned> =
+                cells.iter().map(|cell| (Some(cell.id), leg(cell.spec.block, CEILING.1, 0))).collect();
+            result = self.curve_pass(spec, &planned).await;
+            if result.is_err() {
+                break;
+            }
+        }
+        let early = result.is_err();
+        for outcome in self.cells.finish_all(early) {
+            self.sink.event(&Event::Outcome(outcome))?;
+        }
+        self.cells.take_back(kept);
+        result
+    }
+
+    fn curve_phase(&mut self, pass: u32, pass_ns: u64) -> Result<(), ControlError> {
+        let rule = &self.header.stopping;
+        let open = self.cells.open().count();
+        let most = self.cells.open().map(|state| state.trials_left(rule)).max().unwrap_or(0);
+        let left_ns = (pass_ns > 0).then(|| (pass_ns * u64::from(most)).min(self.left_ns()));
+        let done = self.cells.done_count();
+        let doing = if pass == 0 {
+            "first look at all sizes".to_owned()
+        } else {
+            format!("pass {}: {open} sizes left", pass + 1)
+        };
+        let phase = Phase { doing, cells_done: done as u32, cells: (done + open) as u32, left_ns };
+        Ok(self.sink.event(&Event::Phase(phase))?)
+    }
+}
+
+fn leg(block: u64, leg_ns: u64, expected_ns: u64) -> WireLeg {
+    WireLeg { block, reply: block, stop: Stop::AboutNs(leg_ns), expected_ns }
+}
+
+fn warm_up(first: &Spec) -> Planned {
+    let block = if first.pattern == "pingpong" { 1 } else { 8 };
+    (None, WireLeg { block, reply: block, stop: Stop::Transactions(WARM_UP), expected_ns: 0 })
+}
+
+fn leg_cost_ns(leg: &WireLeg) -> u64 {
+    match leg.stop {
+        Stop::AboutNs(ns) => ns.max(LEAST_EXCHANGES * leg.expected_ns),
+        _ => 0,
+    }
+}

@@ -1,0 +1,269 @@
+//! A coordinator's side of one agent.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use model::{Family, Inventory};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+
+use crate::ControlError;
+use crate::agent::{Agent, hello, prepare_control};
+use crate::proto::auth::{self, Token};
+use crate::proto::message::{FromAgent, ToAgent};
+use crate::proto::{CONTROL_MAGIC, DEFAULT_PORT, OLDEST_PROTOCOL, PROTOCOL};
+use crate::wire::Wire;
+
+/// An agent to be reached.
+pub enum Target<'a> {
+    /// Within this process.
+    Local(&'a Agent),
+    /// At `host`, as the user wrote it: a name or address, with or without a port.
+    Remote {
+        /// Name, address, `name:port` or `[v6]:port`.
+        host: &'a str,
+        /// What the agent may want to be shown.
+        token: Option<&'a Token>,
+        /// IP version to use.
+        family: Family,
+    },
+}
+
+/// One end of the measurements: an agent that has let us in.
+pub struct End {
+    /// "this host", or host and port.
+    pub name: String,
+    /// What its host is.
+    pub inventory: Inventory,
+    /// Cost of a clock read there, ns.
+    pub clock_ns: f64,
+    /// Version of its program.
+    pub version: String,
+    /// Where the control connection goes; `None` within this process.
+    pub(crate) address: Option<SocketAddr>,
+    wire: Wire<ToAgent, FromAgent>,
+}
+
+/// How long a connection attempt to one address may take.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+/// How long an agent may take to say hello.
+const HELLO_LIMIT: Duration = Duration::from_secs(5);
+/// How long an agent's host may be unreachable before the run is given up.
+const VANISHED_AFTER: Duration = Duration::from_secs(5);
+
+impl End {
+    /// Reaches an agent and is let in.
+    pub async fn connect(target: Target<'_>) -> Result<Self, ControlError> {
+        match target {
+            Target::Local(agent) => {
+                let wire = Wire::start(agent.converse(), &ToAgent::Ping);
+                Self::greet(wire, "this host".into(), None, None).await
+            }
+            Target::Remote { host, token, family } => {
+                let mut stream = dial(host, family).await?;
+                let address = stream.peer_addr().ok();
+                let name = address.map_or_else(|| host.to_owned(), |address| label(host, address));
+                prepare_control(&stream, VANISHED_AFTER);
+                stream.write_all(CONTROL_MAGIC).await.map_err(|source| unreachable_at(&name, source))?;
+                let wire = Wire::start(stream, &ToAgent::Ping);
+                Self::greet(wire, name, address, token).await
+            }
+        }
+    }
+
+    async fn greet(
+        mut wire: Wire<ToAgent, FromAgent>,
+        name: String,
+        address: Option<SocketAddr>,
+        token: Option<&Token>,
+    ) -> Result<Self, ControlError> {
+        let nonce =
+            auth::hex(&auth::random::<16>().map_err(|source| ControlError::io("draw a random number", source))?);
+        let lost =
+            |reason: String| ControlError::Lost { address: name.clone(), during: "while greeting it".into(), reason };
+        wire.send(&ToAgent::Hello(hello(nonce.clone(), false))).await.map_err(lost)?;
+        let theirs = match tokio::time::timeout(HELLO_LIMIT, wire.recv()).await {
+            Ok(Ok(FromAgent::Hello(theirs))) => theirs,
+            Ok(Ok(FromAgent::Refused { reason })) => return Err(ControlError::Refused { address: name, reason }),
+            _ => return Err(ControlError::NoAgent { address: name }),
+        };
+        if theirs.oldest > PROTOCOL || theirs.protocol < OLDEST_PROTOCOL {
+            return Err(ControlError::Version {
+                address: name,
+                version: theirs.version,
+                theirs: versions(theirs.oldest, theirs.protocol),
+                ours: versions(OLDEST_PROTOCOL, PROTOCOL),
+                older: if theirs.oldest > PROTOCOL { "this host" } else { "that host" },
+            });
+        }
+        if theirs.wants_token {
+            let Some(token) = token else {
+                return Err(ControlError::Token {
+                    address: name,
+                    what: "this agent wants a token: use --token-file with the file it was started with".into(),
+                });
+            };
+            wire.send(&ToAgent::Proof { mac: token.prove("coordinator", &nonce, &theirs.nonce) })
+                .await
+                .map_err(lost)?;
+        }
+        wire.trust();
+        loop {
+            match wire.recv().await.map_err(lost)? {
+                FromAgent::Ping => {}
+                FromAgent::Welcome { mac, inventory, clock_ns } => {
+                    let proven = match (theirs.wants_token, token, mac) {
+                        (true, Some(token), Some(mac)) => token.check(&mac, "agent", &nonce, &theirs.nonce),
+                        (true, ..) => false,
+                        (false, ..) => true,
+                    };
+                    if !proven {
+                        return Err(ControlError::Token {
+                            address: name,
+                            what: "it does not know the token itself: this may not be your agent".into(),
+                        });
+                    }
+                    return Ok(Self { name, inventory: *inventory, clock_ns, version: theirs.version, address, wire });
+                }
+                FromAgent::Refused { reason } if reason.contains("token") => {
+                    return Err(ControlError::Token { address: name, what: reason });
+                }
+                FromAgent::Refused { reason } => return Err(ControlError::Refused { address: name, reason }),
+                _ => return Err(ControlError::NoAgent { address: name }),
+            }
+        }
+    }
+
+    /// Waits until the machine is ours; `queued` hears how many are first.
+    pub async fn acquire(&mut self, purpose: &str, mut queued: impl FnMut(u32)) -> Result<(), ControlError> {
+        self.send(&ToAgent::Acquire { purpose: purpose.into() }).await?;
+        loop {
+            match self.recv("in its queue").await? {
+                FromAgent::Granted => return Ok(()),
+                FromAgent::Queued { ahead } => queued(ahead),
+                _ => {}
+            }
+        }
+    }
+
+    /// Gives the machine back and closes.
+    pub async fn release(self) {
+        let _ = self.wire.send(&ToAgent::Release).await;
+        self.wire.close().await;
+    }
+
+    /// Address that data should go to, for a meeting that names a port only.
+    pub(crate) fn data_address(&self, wanted: Option<IpAddr>, port: u16) -> Option<SocketAddr> {
+        match (wanted, self.address) {
+            (Some(address), _) => Some(SocketAddr::new(address, port)),
+            (None, Some(mut address)) => {
+                // Keeps a link-local address's scope.
+                address.set_port(port);
+                Some(address)
+            }
+            (None, None) => Some(SocketAddr::new(std::net::Ipv4Addr::LOCALHOST.into(), port)),
+        }
+    }
+
+    pub(crate) async fn send(&self, message: &ToAgent) -> Result<(), ControlError> {
+        self.wire.send(message).await.map_err(|reason| self.lost("when speaking to it", reason))
+    }
+
+    /// The next message that is not a ping. Dropping the future loses nothing.
+    pub(crate) async fn recv(&mut self, during: &str) -> Result<FromAgent, ControlError> {
+        loop {
+            match self.wire.recv().await {
+                Ok(FromAgent::Ping) => {}
+                Ok(FromAgent::Refused { reason }) => {
+                    return Err(ControlError::Refused { address: self.name.clone(), reason });
+                }
+                Ok(FromAgent::Failed { reason }) => {
+                    return Err(ControlError::Trial { address: self.name.clone(), reason });
+                }
+                Ok(message) => return Ok(message),
+                Err(reason) => return Err(self.lost(during, reason)),
+            }
+        }
+    }
+
+    fn lost(&self, during: &str, reason: String) -> ControlError {
+        ControlError::Lost { address: self.name.clone(), during: during.into(), reason }
+    }
+}
+
+fn versions(oldest: u32, newest: u32) -> String {
+    if oldest == newest { newest.to_string() } else { format!("{oldest} to {newest}") }
+}
+
+fn label(host: &str, address: SocketAddr) -> String {
+    let bare = split(host).0;
+    if bare.parse::<IpAddr>().is_ok() { address.to_string() } else { format!("{bare} ({address})") }
+}
+
+/// Name and port of `name`, `name:port`, `v4:port`, `[v6]:port` or a bare address.
+fn split(host: &str) -> (&str, u16) {
+    if let Some((inside, rest)) = host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        return (inside, rest.strip_prefix(':').and_then(|port| port.parse().ok()).unwrap_or(DEFAULT_PORT));
+    }
+    match host.rsplit_once(':') {
+        // More than one colon without brackets is a bare IPv6 address.
+        Some((name, port)) if !name.contains(':') => (name, port.parse().unwrap_or(DEFAULT_PORT)),
+        _ => (host, DEFAULT_PORT),
+    }
+}
+
+async fn dial(host: &str, family: Family) -> Result<TcpStream, ControlError> {
+    let (name, port) = split(host);
+    let resolved = tokio::net::lookup_host((name, port))
+        .await
+        .map_err(|source| ControlError::Resolve { host: name.into(), source })?;
+    let fits = |address: &SocketAddr| match family {
+        Family::Any => true,
+        Family::V4 => address.is_ipv4(),
+        Family::V6 => address.is_ipv6(),
+    };
+    let mut failure = None;
+    for address in resolved.filter(fits) {
+        match tokio::time::timeout(CONNECT_LIMIT, TcpStream::connect(address)).await {
+            Ok(Ok(stream)) => return Ok(stream),
+            Ok(Err(source)) => failure = Some(unreachable_at(&label(host, address), source)),
+            Err(_) => failure = Some(unreachable_at(&label(host, address), std::io::ErrorKind::TimedOut.into())),
+        }
+    }
+    Err(failure.unwrap_or_else(|| ControlError::Resolve {
+        host: name.into(),
+        source: std::io::Error::new(std::io::ErrorKind::NotFound, "it has no address of the IP version asked for"),
+    }))
+}
+
+fn unreachable_at(address: &str, source: std::io::Error) -> ControlError {
+    let remedy = match source.kind() {
+        std::io::ErrorKind::ConnectionRefused => {
+            "start `thru serve` there (with --listen and a --token-file or --open, for it serves loopback only by default)"
+        }
+        std::io::ErrorKind::TimedOut => {
+            "the host is down, or a firewall drops the port: open TCP and UDP 6280 (or the port of --listen)"
+        }
+        _ => "check the address and the route to it",
+    };
+    ControlError::Unreachable { address: address.into(), source, remedy }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_split_as_people_write_them() {
+        for (text, name, port) in [
+            ("a.example", "a.example", 6280),
+            ("a.example:7000", "a.example", 7000),
+            ("10.0.0.1:1", "10.0.0.1", 1),
+            ("::1", "::1", 6280),
+            ("[::1]:9", "::1", 9),
+            ("[fe80::1%eth0]", "fe80::1%eth0", 6280),
+        ] {
+            assert_eq!(split(text), (name, port), "{text}");
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! One pass: a fresh set of connections between the two ends, and the legs that are taken over it.
+
+use std::time::Duration;
+
+use model::{Event, EventSink, Role, Spec};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::End;
+use crate::ControlError;
+use crate::proto::message::{Done, FromAgent, Meeting, Prepare, ToAgent, WireLeg};
+
+/// The two ends of a measurement; transports with one end have no far one.
+pub struct Pair {
+    /// The end that connects.
+    pub near: End,
+    /// The end that accepts.
+    pub far: Option<End>,
+}
+
+/// What a pass brought.
+pub(crate) struct PassResult {
+    pub(crate) near: Done,
+    pub(crate) far: Done,
+}
+
+/// Says whether the user wants to stop.
+pub type Cancel = watch::Receiver<bool>;
+
+/// How long the ends may take to set up their connections; a worker gives up by itself before.
+const SETUP_LIMIT: Duration = Duration::from_secs(20);
+/// How long an end may take to end after it was told to, or after the other one has.
+const END_LIMIT: Duration = Duration::from_secs(5);
+
+impl Pair {
+    /// Makes one pass. An interrupt ends it early and yields what was counted until then.
+    pub(crate) async fn pass(
+        &mut self,
+        trial: u32,
+        spec: &Spec,
+        legs: &[WireLeg],
+        sink: &mut dyn EventSink,
+        cancel: &mut Cancel,
+    ) -> Result<PassResult, ControlError> {
+        self.arm(trial, spec, legs, cancel).await?;
+        // The passive end first: it must be there when the active one speaks.
+        if let Some(far) = &self.far {
+            far.send(&ToAgent::Start).await?;
+        }
+        self.near.send(&ToAgent::Start).await?;
+        self.collect(trial, spec, sink, cancel).await
+    }
+
+    async fn arm(
+        &mut self,
+        trial: u32,
+        spec: &Spec,
+        legs: &[WireLeg],
+        cancel: &mut Cancel,
+    ) -> Result<(), ControlError> {
+        let prepare = |role, meet| {
+            ToAgent::Prepare(Box::new(Prepare { trial, role, spec: spec.clone(), legs: legs.to_vec(), meet }))
+        };
+        let setup = async {
+            let mut meet = Vec::new();
+            if let Some(far) = &mut self.far {
+                far.send(&prepare(Role::Passive, Vec::new())).await?;
+                let places = loop {
+                    if let FromAgent::Listening { places } = far.recv("while it set up a trial").await? {
+                        break places;
+                    }
+                };
+                let addressed = |place: Meeting| Meeting {
+                    address: place.address.or_else(|| far.data_address(spec.far.data_addr, place.port?)),
+                    ..place
+                };
+                meet = places.into_iter().map(addressed).collect();
+            }
+            self.near.send(&prepare(Role::Active, meet)).await?;
+            let (mut near_armed, mut far_armed) = (false, self.far.is_none());
+            while !(near_armed && far_armed) {
+                let far = async {
+                    match &mut self.far {
+                        Some(far) => far.recv("while it took connections").await,
+                        None => std::future::pending().await,
+                    }
+                };
+                tokio::select! {
+                    message = self.near.recv("while it connected") => near_armed |= matches!(message?, FromAgent::Armed),
+                    message = far => far_armed |= matches!(message?, FromAgent::Armed),
+                }
+            }
+            Ok(())
+        };
+        tokio::select! {
+            armed = tokio::time::timeout(SETUP_LIMIT, setup) => armed.unwrap_or_else(|_| Err(ControlError::Trial {
+                address: "set-up".into(),
+                reason: "the data connections did not come up within 20 s: a firewall may pass the control port only; see --data".into(),
+            })),
+            () = cancelled(cancel) => Err(ControlError::Interrupted),
+        }
+    }
+
+    /// Waits for both ends' results. Once one has ended (or the user has had enough) the other gets a limited time.
+    async fn collect(
+        &mut self,
+        trial: u32,
+        spec: &Spec,
+        sink: &mut dyn EventSink,
+        cancel: &mut Cancel,
+    ) -> Result<PassResult, ControlError> {
+        let mut near: Option<Done> = None;
+        let mut far: Option<Done> = self.far.is_none().then(Done::default);
+        let mut limit: Option<Instant> = None;
+        let mut aborted = false;
+        loop {
+            match (near.take(), far.take()) {
+                (Some(near), Some(far)) => return Ok(PassResult { near, far }),
+                (one, other) => (near, far) = (one, other),
+            }
+            let deadline = limit.unwrap_or_else(|| Instant::now() + Duration::from_secs(86_400));
+            let from_far = async {
+                match &mut self.far {
+                    Some(end) => end.recv("in mid-trial").await,
+                    None => std::future::pending().await,
+                }
+            };
+            let (end, message) = tokio::select! {
+                message = self.near.recv("in mid-trial") => ("near", message?),
+                message = from_far => ("far", message?),
+                () = cancelled(cancel), if !aborted => {
+                    self.abort().await?;
+                    (aborted, limit) = (true, Some(Instant::now() + END_LIMIT));
+                    continue;
+                }
+                () = tokio::time::sleep_until(deadline) => {
+                    if aborted {
+                        let name = if near.is_none() { &self.near.name } else { self.far.as_ref().map_or(&self.near.name, |far| &far.name) };
+                        return Err(ControlError::Trial { address: name.clone(), reason: "did not end the trial when told to".into() });
+                    }
+                    self.abort().await?;
+                    (aborted, limit) = (true, Some(Instant::now() + END_LIMIT));
+                    continue;
+                }
+            };
+            match message {
+                FromAgent::Live(interval) => sink.event(&Event::Interval { pass: trial, end: end.into(), interval })?,
+                FromAgent::Done(done) => {
+                    *(if end == "near" { &mut near } else { &mut far }) = Some(*done);
+                    // What is still on its way to the other end may take as long as a stall does, not longer.
+                    limit =
+                        limit.or_else(|| Some(Instant::now() + END_LIMIT + Duration::from_nanos(2 * spec.stall_ns)));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    async fn abort(&self) -> Result<(), ControlError> {
+        self.near.send(&ToAgent::Abort).await?;
+        match &self.far {
+            Some(far) => far.send(&ToAgent::Abort).await,
+            None => Ok(()),
+        }
+    }
+}
+
+/// Ends when the user wants to stop; never where nobody can say so any more.
+pub(crate) async fn cancelled(cancel: &mut Cancel) {
+    if cancel.wait_for(|wanted| *wanted).await.is_err() {
+        std::future::pending().await
+    }
+}

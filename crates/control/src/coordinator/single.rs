@@ -1,0 +1,91 @@
+//! One cell, trial after trial, until the answer is sure or the budget is gone.
+
+use std::time::Duration;
+
+use model::{Event, Pass, Phase};
+
+use super::Bench;
+use crate::ControlError;
+use crate::proto::message::{Done, WireLeg};
+
+/// Pause between two trials, so that the second does not meet what the first left behind in queues and timers.
+const GAP: Duration = Duration::from_millis(10);
+
+impl Bench<'_> {
+    pub(super) async fn single(&mut self) -> Result<(), ControlError> {
+        let Some(cell) = self.header.cells.first().cloned() else { return Ok(()) };
+        let rule = self.header.stopping.clone();
+        let spec = &cell.spec;
+        let leg = WireLeg { block: spec.block, reply: spec.reply_bytes(), stop: spec.stop, expected_ns: 0 };
+        loop {
+            let begun = self.elapsed_ns();
+            self.phase(&cell.id, begun)?;
+            let result = self.pair.pass(self.passes, spec, &[leg], self.sink, &mut self.cancel).await?;
+            let failure = result.near.failure.clone().or_else(|| result.far.failure.clone());
+            self.record_pass(begun, result.near, result.far, &[(Some(cell.id), 0)])?;
+            self.interrupted()?;
+            if let Some(reason) = failure {
+                return Err(ControlError::Trial { address: "the trial was cut short".into(), reason });
+            }
+            let took = self.elapsed_ns() - begun;
+            let trials = self.cells.open().next().map_or(0, super::cells::CellState::trials) as u32;
+            if self.cells.is_sure(cell.id) || trials >= rule.max_trials || self.left_ns() < took {
+                return Ok(());
+            }
+            tokio::time::sleep(GAP).await;
+        }
+    }
+
+    /// Tells where the run stands.
+    fn phase(&mut self, cell: &u32, now_ns: u64) -> Result<(), ControlError> {
+        let rule = &self.header.stopping;
+        let Some(state) = self.cells.open().find(|state| state.cell.id == *cell) else { return Ok(()) };
+        let left = state.trials_left(rule);
+        let each = if self.passes == 0 { None } else { Some(now_ns / u64::from(self.passes)) };
+        let left_ns = each.map(|each| (each * u64::from(left)).min(self.left_ns()));
+        let doing = format!("trial {}", self.passes + 1);
+        Ok(self.sink.event(&Event::Phase(Phase { doing, cells_done: 0, cells: 1, left_ns }))?)
+    }
+
+    /// Turns what both ends counted into the trials of `cells` (`None` for a warm-up leg) and tells the sinks.
+    pub(super) fn record_pass(
+        &mut self,
+        begun_ns: u64,
+        near: Done,
+        far: Done,
+        cells: &[(Option<u32>, u32)],
+    ) -> Result<(), ControlError> {
+        let index = self.passes;
+        self.passes += 1;
+        let overlapped_by = near.overlapped_by.max(far.overlapped_by);
+        let single_ended = far.tallies.is_empty() && self.pair.far.is_none();
+        let mut far_tallies = far.tallies.into_iter();
+        let mut interrupted_leg = false;
+        for ((cell, place), near) in cells.iter().zip(near.tallies) {
+            let far = match far_tallies.next() {
+                Some(far) => far,
+                None if single_ended => model::EndTally::default(),
+                // The far end did not get that far: the pair is no trial.
+                None => break,
+            };
+            interrupted_leg |= near.cut_short || far.cut_short;
+            if let Some(cell) = cell
+                && let Some(trial) = self.cells.trial(*cell, index, *place, near, far, overlapped_by > 0)
+            {
+                self.sink.event(&Event::Trial(trial))?;
+            }
+            if interrupted_leg {
+                break;
+            }
+        }
+        let pass = Pass {
+            index,
+            started_ns: begun_ns,
+            duration_ns: self.elapsed_ns() - begun_ns,
+            near: near.host,
+            far: far.host,
+            overlapped_by,
+        };
+        Ok(self.sink.event(&Event::Pass(pass))?)
+    }
+}

@@ -1,0 +1,116 @@
+//! Frames: a 32-bit big-endian length, then that many bytes of JSON.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// The largest frame: a tally of 16,384 flows with its series fits several times over, and a stranger's four random bytes
+/// cannot make us wait for gigabytes.
+pub const MAX_FRAME: usize = 64 << 20;
+/// The largest frame before the peer has proved who it is.
+pub const MAX_GREETING: usize = 16 << 10;
+
+/// Bytes that are no frame, or a frame that is no message.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FrameError {
+    /// The length is beyond the limit.
+    #[error("a message of {length} bytes is over the limit of {limit}")]
+    TooLong {
+        /// As announced.
+        length: usize,
+        /// What is allowed.
+        limit: usize,
+    },
+    /// The content is not what it should be.
+    #[error("a message that cannot be understood: {0}")]
+    Content(String),
+}
+
+/// The frame of `message`.
+pub fn encode(message: &impl Serialize) -> Result<Vec<u8>, FrameError> {
+    let mut bytes = vec![0; 4];
+    serde_json::to_writer(&mut bytes, message).map_err(|error| FrameError::Content(error.to_string()))?;
+    let length = bytes.len() - 4;
+    if length > MAX_FRAME {
+        return Err(FrameError::TooLong { length, limit: MAX_FRAME });
+    }
+    bytes[..4].copy_from_slice(&(length as u32).to_be_bytes());
+    Ok(bytes)
+}
+
+/// Cuts a stream of bytes into messages.
+#[derive(Debug)]
+pub struct Decoder {
+    bytes: Vec<u8>,
+    /// The largest frame taken.
+    pub limit: usize,
+}
+
+impl Decoder {
+    /// A decoder that takes frames up to `limit` bytes.
+    #[must_use]
+    pub fn new(limit: usize) -> Self {
+        Self { bytes: Vec::new(), limit }
+    }
+
+    /// Adds what came in.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// The next whole message, if there is one. After an error the stream is of no more use.
+    pub fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, FrameError> {
+        let Some(prefix) = self.bytes.first_chunk::<4>() else { return Ok(None) };
+        let length = u32::from_be_bytes(*prefix) as usize;
+        if length > self.limit {
+            return Err(FrameError::TooLong { length, limit: self.limit });
+        }
+        if self.bytes.len() < 4 + length {
+            return Ok(None);
+        }
+        let message =
+            serde_json::from_slice(&self.bytes[4..4 + length]).map_err(|error| FrameError::Content(error.to_string()));
+        self.bytes.drain(..4 + length);
+        message.map(Some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proto::message::{FromAgent, ToAgent};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn messages_survive_any_cutting_of_the_stream(texts in prop::collection::vec(".{0,40}", 1..8), cut in 1usize..50) {
+            let messages: Vec<FromAgent> = texts.iter().map(|text| FromAgent::Refused { reason: text.clone() }).collect();
+            let stream: Vec<u8> = messages.iter().flat_map(|message| encode(message).unwrap()).collect();
+            let mut decoder = Decoder::new(MAX_FRAME);
+            let mut back = Vec::new();
+            for piece in stream.chunks(cut) {
+                decoder.push(piece);
+                while let Some(message) = decoder.next::<FromAgent>().unwrap() {
+                    back.push(message);
+                }
+            }
+            prop_assert_eq!(back, messages);
+        }
+
+        #[test]
+        fn any_bytes_end_in_a_message_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+            let mut decoder = Decoder::new(MAX_GREETING);
+            decoder.push(&bytes);
+            while let Ok(Some(_)) = decoder.next::<ToAgent>() {}
+        }
+
+        #[test]
+        fn framed_garbage_is_an_error(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let mut decoder = Decoder::new(MAX_GREETING);
+            decoder.push(&(bytes.len() as u32).to_be_bytes());
+            decoder.push(&bytes);
+            if let Ok(message) = decoder.next::<ToAgent>() {
+                prop_assert!(message.is_some(), "a whole frame never waits for more");
+            }
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! The messages. Fields may be added (with a default) within a protocol version; a change of meaning is a new version.
+
+use std::path::PathBuf;
+
+use model::{EndPass, EndTally, Interval, Inventory, Role, Spec, Stop};
+use serde::{Deserialize, Serialize};
+
+/// What a coordinator says to an agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "say", rename_all = "kebab-case")]
+pub enum ToAgent {
+    /// First of all.
+    Hello(Hello),
+    /// Answers the agent's nonce.
+    Proof {
+        /// HMAC in hex.
+        mac: String,
+    },
+    /// Asks for the machine; granted in the order of asking.
+    Acquire {
+        /// What for, for the others in the queue.
+        purpose: String,
+    },
+    /// Makes ready for a trial.
+    Prepare(Box<Prepare>),
+    /// Releases the trial that is armed.
+    Start,
+    /// Ends the trial that is running; its result still comes.
+    Abort,
+    /// Gives the machine back.
+    Release,
+    /// Still there.
+    Ping,
+}
+
+/// What an agent says to a coordinator.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "say", rename_all = "kebab-case")]
+pub enum FromAgent {
+    /// Answers the coordinator's.
+    Hello(Hello),
+    /// The coordinator is let in.
+    Welcome {
+        /// The agent's own proof, where it has a token.
+        mac: Option<String>,
+        /// What this host is.
+        inventory: Box<Inventory>,
+        /// Cost of a clock read here, ns.
+        clock_ns: f64,
+    },
+    /// Others are first.
+    Queued {
+        /// How many.
+        ahead: u32,
+    },
+    /// The machine is the coordinator's until it releases it.
+    Granted,
+    /// The passive end listens.
+    Listening {
+        /// One for each worker process.
+        places: Vec<Meeting>,
+    },
+    /// All connections are up.
+    Armed,
+    /// A reading of the running trial.
+    Live(Interval),
+    /// The trial has ended at this end.
+    Done(Box<Done>),
+    /// The trial could not be made; the machine is still the coordinator's.
+    Failed {
+        /// In the engine's words.
+        reason: String,
+    },
+    /// The agent will have nothing more to do with this coordinator.
+    Refused {
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// Still here.
+    Ping,
+}
+
+/// How the two introduce themselves.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// The protocol that the side speaks best.
+    pub protocol: u32,
+    /// The oldest that it still speaks.
+    pub oldest: u32,
+    /// Its program's version.
+    pub version: String,
+    /// What it can do beyond the protocol.
+    #[serde(default)]
+    pub capabilities: Vec<String>,
+    /// Its random number, in hex.
+    pub nonce: String,
+    /// Agents: whether a proof of the token is wanted.
+    #[serde(default)]
+    pub wants_token: bool,
+}
+
+/// A trial, as one end is told of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Prepare {
+    /// Number of the trial within the measurement.
+    pub trial: u32,
+    /// Which end the agent is to be.
+    pub role: Role,
+    /// The measurement.
+    pub spec: Spec,
+    /// What is done over the connections.
+    pub legs: Vec<WireLeg>,
+    /// Active end: where the passive one is, one for each worker process.
+    #[serde(default)]
+    pub meet: Vec<Meeting>,
+}
+
+/// A leg on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WireLeg {
+    /// Bytes of a block or request.
+    pub block: u64,
+    /// Bytes of a response.
+    pub reply: u64,
+    /// When it ends.
+    pub stop: Stop,
+    /// Expected time of one exchange, ns; 0 where unknown.
+    #[serde(default)]
+    pub expected_ns: u64,
+}
+
+/// Where the two ends' data meets.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meeting {
+    /// Address and port; the coordinator fills in the address where the agent does not know how it is reached.
+    pub address: Option<std::net::SocketAddr>,
+    /// Port alone, where the address is the one that the control connection goes to.
+    pub port: Option<u16>,
+    /// A path on the machine that both share.
+    pub path: Option<PathBuf>,
+    /// What to show there, in hex.
+    pub cookie: String,
+    /// The passive host's boot, for transports that need one machine.
+    pub boot_id: Option<String>,
+}
+
+/// What one end counted in a trial.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Done {
+    /// One for each leg that was begun.
+    pub tallies: Vec<EndTally>,
+    /// Why it ended early, if it did.
+    pub failure: Option<String>,
+    /// From the start to the end at this end, ns.
+    pub elapsed_ns: u64,
+    /// What the host did meanwhile.
+    pub host: EndPass,
+    /// Other measurements on this agent meanwhile.
+    #[serde(default)]
+    pub overlapped_by: u32,
+}
+
+/// What an agent says to its worker process.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "say", rename_all = "kebab-case")]
+pub enum ToWorker {
+    /// Makes ready for a trial.
+    Prepare(Box<Assignment>),
+    /// Releases it.
+    Start,
+    /// Ends it.
+    Abort,
+}
+
+/// One worker's share of a trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Assignment {
+    /// The trial.
+    pub prepare: Prepare,
+    /// First flow of this worker.
+    pub first_flow: u32,
+    /// One past its last flow.
+    pub end_flow: u32,
+    /// Passive end: whether the agent's door hands connections in, or the worker listens by itself.
+    pub through_door: bool,
+    /// Passive end: address for a listener of its own.
+    pub listen_on: Option<std::net::IpAddr>,
+    /// Passive end: folder for sockets of one machine.
+    pub directory: PathBuf,
+    /// Passive end: what a connection must show, in hex.
+    pub cookie: String,
+}
+
+/// What a worker says to its agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "say", rename_all = "kebab-case")]
+pub enum FromWorker {
+    /// It listens by itself.
+    Listening(Meeting),
+    /// All its connections are up.
+    Armed,
+    /// A reading.
+    Live(Interval),
+    /// The trial has ended.
+    Done(Box<WorkerDone>),
+    /// It could not be made.
+    Failed {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// A worker's tallies, with the times that let several workers of one host be added up.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct WorkerDone {
+    /// One for each leg that was begun.
+    pub tallies: Vec<EndTally>,
+    /// (first, last) send and (first, last) arrival of each leg, ns of the host's monotonic clock, 0 for never.
+    pub spans: Vec<[u64; 4]>,
+    /// Why it ended early, if it did.
+    pub failure: Option<String>,
+    /// From the start to the end, ns.
+    pub elapsed_ns: u64,
+}

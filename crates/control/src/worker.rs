@@ -1,0 +1,239 @@
+//! The process in which a measurement runs alone. It takes orders from its agent and does nothing else.
+
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+
+use engine::transport::{Cookie, FlowHello, HELLO_BYTES, Link, Place, Rendezvous, Transport, local, transport};
+use engine::{EngineError, Leg, Signals, TrialPlan, now_ns};
+use model::Role;
+
+use crate::proto::auth;
+use crate::proto::frame::{Decoder, MAX_FRAME, encode};
+use crate::proto::message::{Assignment, FromWorker, Meeting, ToWorker, WorkerDone};
+
+/// How long the flows of a trial may take to come up.
+const SETUP_LIMIT_NS: u64 = 15_000_000_000;
+
+/// Serves the agent on standard input and output until it closes them, which is also how it says that nobody wants the result
+/// any more.
+pub fn serve_stdio() -> std::io::Result<()> {
+    let orders = UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned()?);
+    let sockets = UnixDatagram::from(std::io::stdout().as_fd().try_clone_to_owned()?);
+    serve(orders, sockets)
+}
+
+fn serve(mut orders: UnixStream, sockets: UnixDatagram) -> std::io::Result<()> {
+    let words = Words(Arc::new(Mutex::new(orders.try_clone()?)));
+    let sockets = Arc::new(sockets);
+    let mut decoder = Decoder::new(MAX_FRAME);
+    let mut buffer = vec![0; 64 << 10];
+    let mut current: Option<(Arc<Signals>, mpsc::Sender<()>)> = None;
+    loop {
+        while let Some(order) = decoder.next::<ToWorker>().map_err(std::io::Error::other)? {
+            match order {
+                ToWorker::Prepare(assignment) => {
+                    let (signals, (start, started)) = (Signals::new(), mpsc::channel());
+                    current = Some((signals.clone(), start));
+                    let (words, sockets) = (words.clone(), sockets.clone());
+                    std::thread::spawn(move || trial(&assignment, &sockets, &signals, &started, &words));
+                }
+                ToWorker::Start => {
+                    if let Some((_, start)) = &current {
+                        let _ = start.send(());
+                    }
+                }
+                ToWorker::Abort => {
+                    if let Some((signals, _)) = &current {
+                        signals.abort();
+                    }
+                }
+            }
+        }
+        match orders.read(&mut buffer)? {
+            0 => return Ok(()),
+            count => decoder.push(&buffer[..count]),
+        }
+    }
+}
+
+/// Where a worker says what it has to say.
+#[derive(Clone)]
+struct Words(Arc<Mutex<UnixStream>>);
+
+impl Words {
+    /// An agent that cannot be told is gone, and the process ends with its orders.
+    fn say(&self, word: &FromWorker) {
+        if let Ok(frame) = encode(word) {
+            let _ = self.0.lock().unwrap_or_else(PoisonError::into_inner).write_all(&frame);
+        }
+    }
+}
+
+fn trial(
+    assignment: &Assignment,
+    sockets: &UnixDatagram,
+    signals: &Arc<Signals>,
+    started: &mpsc::Receiver<()>,
+    words: &Words,
+) {
+    let word = match run(assignment, sockets, signals, started, words) {
+        Ok(Some(done)) => FromWorker::Done(Box::new(done)),
+        Ok(None) => return,
+        Err(error) => FromWorker::Failed { reason: error.to_string() },
+    };
+    words.say(&word);
+}
+
+/// One trial from set-up to result; `None` when it was dropped before it started.
+fn run(
+    assignment: &Assignment,
+    sockets: &UnixDatagram,
+    signals: &Arc<Signals>,
+    started: &mpsc::Receiver<()>,
+    words: &Words,
+) -> Result<Option<WorkerDone>, EngineError> {
+    let plan = plan(assignment);
+    let way = transport(plan.spec.transport.as_str())?;
+    let links = match plan.role {
+        Role::Active => connect(assignment, &plan, way)?,
+        Role::Passive => accept(assignment, &plan, way, sockets, words)?,
+    };
+    words.say(&FromWorker::Armed);
+    if started.recv().is_err() || links.is_empty() {
+        return Ok(None);
+    }
+    let live = words.clone();
+    let tally = engine::run(&plan, way, links, signals, &mut |interval| live.say(&FromWorker::Live(interval)))?;
+    Ok(Some(WorkerDone {
+        tallies: tally.legs,
+        spans: tally.spans,
+        failure: tally.failure.map(|error| error.to_string()),
+        elapsed_ns: tally.elapsed_ns,
+    }))
+}
+
+fn plan(assignment: &Assignment) -> TrialPlan {
+    let prepare = &assignment.prepare;
+    let legs = prepare.legs.iter();
+    TrialPlan {
+        spec: prepare.spec.clone(),
+        role: prepare.role,
+        trial: prepare.trial,
+        flows: assignment.first_flow..assignment.end_flow,
+        legs: legs
+            .map(|leg| Leg { block: leg.block, reply: leg.reply, stop: leg.stop, expected_ns: leg.expected_ns })
+            .collect(),
+    }
+}
+
+fn connect(assignment: &Assignment, plan: &TrialPlan, way: &dyn Transport) -> Result<Vec<Link>, EngineError> {
+    let rendezvous = match assignment.prepare.meet.first() {
+        Some(meeting) => {
+            check_machine(way, meeting)?;
+            Rendezvous { address: meeting.address, path: meeting.path.clone(), cookie: cookie(&meeting.cookie) }
+        }
+        None => Rendezvous { address: None, path: None, cookie: Cookie::default() },
+    };
+    let hello = |link| FlowHello { cookie: rendezvous.cookie, trial: plan.trial, link };
+    plan.links().iter().map(|link| way.connect(&plan.spec, &rendezvous, &hello(link.index))).collect()
+}
+
+/// A path means nothing on another machine.
+fn check_machine(way: &dyn Transport, meeting: &Meeting) -> Result<(), EngineError> {
+    let here = boot_id();
+    if way.capabilities().one_machine && meeting.boot_id.is_some() && meeting.boot_id != here {
+        return Err(EngineError::Unsupported {
+            what: format!("{} between two machines", way.name()),
+            remedy: "it works within one; use tcp or udp".into(),
+        });
+    }
+    Ok(())
+}
+
+fn boot_id() -> Option<String> {
+    use host::Sys;
+    host::RealSys.read("/proc/sys/kernel/random/boot_id").ok().map(|text| text.trim().to_owned())
+}
+
+fn cookie(text: &str) -> Cookie {
+    auth::unhex(text).and_then(|bytes| bytes.try_into().ok()).unwrap_or_default()
+}
+
+/// Waits for all connections of this worker, from the agent's door or from a listener of its own, and puts them in order.
+fn accept(
+    assignment: &Assignment,
+    plan: &TrialPlan,
+    way: &dyn Transport,
+    sockets: &UnixDatagram,
+    words: &Words,
+) -> Result<Vec<Link>, EngineError> {
+    let deadline = now_ns() + SETUP_LIMIT_NS;
+    let cookie = cookie(&assignment.cookie);
+    let wanted = plan.links();
+    let mut arrived: Vec<Option<Link>> = wanted.iter().map(|_| None).collect();
+    let mut listener = None;
+    if !assignment.through_door {
+        let place = Place {
+            address: assignment.listen_on.unwrap_or(std::net::Ipv4Addr::LOCALHOST.into()),
+            directory: assignment.directory.clone(),
+            cookie,
+        };
+        let opened = way.listen(&plan.spec, &place)?;
+        words.say(&FromWorker::Listening(meeting(&opened.rendezvous(), assignment)));
+        listener = Some(opened);
+    }
+    while arrived.iter().any(Option::is_none) {
+        let (hello, link) = match &mut listener {
+            Some(listener) => listener.accept(deadline)?,
+            None => take(way, plan, sockets, cookie, deadline)?,
+        };
+        if let Some(slot) = wanted.iter().position(|link| link.index == hello.link && hello.trial == plan.trial) {
+            arrived[slot] = Some(link);
+        }
+    }
+    Ok(arrived.into_iter().flatten().collect())
+}
+
+fn meeting(rendezvous: &Rendezvous, assignment: &Assignment) -> Meeting {
+    // Bound to the address that the control connection came to, or to the data address that the spec names: the coordinator
+    // knows either, so that the port is enough, also behind address translation.
+    let port = rendezvous.address.map(|address| address.port());
+    Meeting {
+        address: None,
+        port,
+        path: rendezvous.path.clone(),
+        cookie: assignment.cookie.clone(),
+        boot_id: boot_id(),
+    }
+}
+
+/// The next connection that the agent's door hands in.
+fn take(
+    way: &dyn Transport,
+    plan: &TrialPlan,
+    sockets: &UnixDatagram,
+    cookie: Cookie,
+    deadline_ns: u64,
+) -> Result<(FlowHello, Link), EngineError> {
+    let failed = |source: std::io::Error| EngineError::Socket {
+        operation: "take a data connection from",
+        address: "the agent".into(),
+        source,
+    };
+    loop {
+        let left = deadline_ns.saturating_sub(now_ns());
+        if left == 0 {
+            return Err(failed(std::io::ErrorKind::TimedOut.into()));
+        }
+        sockets.set_read_timeout(Some(std::time::Duration::from_nanos(left))).map_err(failed)?;
+        let mut bytes = [0; HELLO_BYTES];
+        let (count, socket): (usize, Option<OwnedFd>) = local::recv_fd(sockets, &mut bytes).map_err(failed)?;
+        let (Some(hello), Some(socket)) = (FlowHello::decode(&bytes[..count]), socket) else { continue };
+        // One that came late for an earlier trial is closed by being dropped.
+        if hello.cookie == cookie {
+            return Ok((hello, way.adopt(&plan.spec, socket, &hello)?));
+        }
+    }
+}
