@@ -64,10 +64,16 @@ fn traces(prefix: &str) -> Vec<String> {
     [named("/run/netns", prefix), named("/run/throughline/lab", prefix)].concat()
 }
 
+/// State, parent and process group of a process (proc_pid_stat(5)); `None` when there is no such process.
+fn stat(pid: u32) -> Option<(String, u32, u32)> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut fields = stat.rsplit_once(") ")?.1.split(' ');
+    Some((fields.next()?.into(), fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
+}
+
 /// Whether a process runs; one that has ended and waits for its parent does not.
 fn runs(pid: u32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+    stat(pid).is_some_and(|(state, ..)| state != "Z" && state != "X")
 }
 
 /// Exchanges bytes between the hosts of a lab, once for each IP version.
@@ -289,6 +295,9 @@ fn an_interrupt_from_the_terminal_does_not_reach_the_reaper() {
         return;
     }
     let mut owner = owner("int");
+    let group = |pid| stat(pid).unwrap().2;
+    assert_eq!(group(owner.process.id()), owner.process.id());
+    assert_ne!(group(reaper_of(owner.process.id())), owner.process.id());
     owner.kill("-INT", &format!("-{}", owner.process.id()));
     owner.assert_gone();
 }
@@ -334,19 +343,20 @@ fn a_command_that_outlives_its_owner_leaves_nothing() {
     let owner = role(&mut command, "own_a_lab").env("LAB_PREFIX", &prefix).stdout(Stdio::null());
     let mut owner = owner.env("PATH", format!("{}:{path}", place.path().display())).spawn().unwrap();
     eventually("the command has begun", || file("ip.began").exists());
+    let reaper = reaper_of(owner.id());
     owner.kill().unwrap();
     owner.wait().unwrap();
     eventually("the command has ended", || file("ip.ended").exists());
     eventually("the lab is gone", || traces(&prefix).is_empty());
+    eventually("the reaper, which uses the slow command too, has ended", || !runs(reaper));
 }
 
 /// The process that waits for `owner` to end.
 fn reaper_of(owner: u32) -> u32 {
     let is_reaper = |pid: &u32| {
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        let parent = stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1)?.parse().ok());
-        parent == Some(owner) && String::from_utf8_lossy(&line).contains("lab-reaper")
+        stat(*pid).is_some_and(|(_, parent, _)| parent == owner)
+            && String::from_utf8_lossy(&line).contains("lab-reaper")
     };
     named("/proc", "").iter().filter_map(|name| name.parse().ok()).find(is_reaper).expect("the owner has a reaper")
 }
