@@ -14,10 +14,10 @@ pub enum LabError {
         missing: &'static str,
     },
     /// There is no `ip` command.
-    #[error("a lab needs the ip command, which is not in {searched}: install iproute2")]
+    #[error("a lab needs the ip command, which is neither in PATH nor in {usual}: install iproute2")]
     NoIp {
-        /// The directories that were searched.
-        searched: String,
+        /// The directories that are searched beside those of PATH.
+        usual: &'static str,
     },
     /// The kernel or the container refuses namespaces or links between them.
     #[error(

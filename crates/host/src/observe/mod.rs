@@ -1,7 +1,7 @@
 //! What a host's counters did while something ran.
 //!
 //! An observer reads its counters when it starts and again when it finishes, and writes the difference where it belongs in
-//! [`EndPass`]. To add one: a file beside `cpu.rs` and a line in [`OBSERVERS`].
+//! [`EndPass`]. To add one: a file beside `cpu.rs` and a line in `OBSERVERS`.
 
 mod cpu;
 
