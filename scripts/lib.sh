@@ -1,10 +1,13 @@
 # What the scripts share: words, versions, where cargo is, how packages are installed. Sourced by bash; sets nothing but
-# functions, PATH and RUSTUP_TOOLCHAIN.
+# functions, PATH, HOME and RUSTUP_TOOLCHAIN.
 # shellcheck shell=bash
 
 # ip, tc and the like are in sbin, which an ordinary user's PATH on Debian leaves out.
 PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
 export PATH
+# A bare service environment has no HOME.
+: "${HOME:=$(getent passwd "$(id -u)" | cut -d: -f6)}"
+export HOME
 
 say() { printf '==> %s\n' "$*"; }
 warn() { printf 'WARNING: %s\n' "$*" >&2; }

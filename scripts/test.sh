@@ -51,7 +51,7 @@ tests() {
 step counting scripts/tally-test.sh
 step formatting cargo fmt --all --check
 step lints cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
-step dependencies cargo deny --locked check bans licenses sources
+step dependencies cargo deny --locked check --hide-inclusion-graph bans licenses sources
 advisories
 tests
 test_status=$?
