@@ -130,7 +130,7 @@ async fn read<R, T>(
     let mut buffer = vec![0; 64 << 10];
     let end = loop {
         decoder.limit = limit.load(Ordering::Relaxed);
-        match decoder.next::<T>() {
+        match decoder.take::<T>() {
             Ok(Some(message)) => {
                 if arrivals.send(Ok(message)).await.is_err() {
                     return;

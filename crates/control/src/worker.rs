@@ -31,7 +31,7 @@ fn serve(mut orders: UnixStream, sockets: UnixDatagram) -> std::io::Result<()> {
     let mut buffer = vec![0; 64 << 10];
     let mut current: Option<(Arc<Signals>, mpsc::Sender<()>)> = None;
     loop {
-        while let Some(order) = decoder.next::<ToWorker>().map_err(std::io::Error::other)? {
+        while let Some(order) = decoder.take::<ToWorker>().map_err(std::io::Error::other)? {
             match order {
                 ToWorker::Prepare(assignment) => {
                     let (signals, (start, started)) = (Signals::new(), mpsc::channel());

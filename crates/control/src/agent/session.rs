@@ -293,7 +293,7 @@ impl Session {
             }
             // One worker's reading is the end's; of several, the sum comes with the result.
             FromWorker::Live(interval) if current.places.len() == 1 => {
-                self.wire.send(&FromAgent::Live(interval)).await?
+                self.wire.send(&FromAgent::Live(interval)).await?;
             }
             FromWorker::Live(_) => {}
             FromWorker::Failed { reason } => return Err(reason),

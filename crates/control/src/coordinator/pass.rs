@@ -168,6 +168,6 @@ impl Pair {
 /// Ends when the user wants to stop; never where nobody can say so any more.
 pub(crate) async fn cancelled(cancel: &mut Cancel) {
     if cancel.wait_for(|wanted| *wanted).await.is_err() {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }

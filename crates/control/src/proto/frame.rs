@@ -58,7 +58,7 @@ impl Decoder {
     }
 
     /// The next whole message, if there is one. After an error the stream is of no more use.
-    pub fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, FrameError> {
+    pub fn take<T: DeserializeOwned>(&mut self) -> Result<Option<T>, FrameError> {
         let Some(prefix) = self.bytes.first_chunk::<4>() else { return Ok(None) };
         let length = u32::from_be_bytes(*prefix) as usize;
         if length > self.limit {
@@ -89,7 +89,7 @@ mod tests {
             let mut back = Vec::new();
             for piece in stream.chunks(cut) {
                 decoder.push(piece);
-                while let Some(message) = decoder.next::<FromAgent>().unwrap() {
+                while let Some(message) = decoder.take::<FromAgent>().unwrap() {
                     back.push(message);
                 }
             }
@@ -100,7 +100,7 @@ mod tests {
         fn any_bytes_end_in_a_message_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
             let mut decoder = Decoder::new(MAX_GREETING);
             decoder.push(&bytes);
-            while let Ok(Some(_)) = decoder.next::<ToAgent>() {}
+            while let Ok(Some(_)) = decoder.take::<ToAgent>() {}
         }
 
         #[test]
@@ -108,7 +108,7 @@ mod tests {
             let mut decoder = Decoder::new(MAX_GREETING);
             decoder.push(&(bytes.len() as u32).to_be_bytes());
             decoder.push(&bytes);
-            if let Ok(message) = decoder.next::<ToAgent>() {
+            if let Ok(message) = decoder.take::<ToAgent>() {
                 prop_assert!(message.is_some(), "a whole frame never waits for more");
             }
         }

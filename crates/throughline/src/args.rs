@@ -1,0 +1,60 @@
+//! The command line as a whole; each subcommand's flags stand in its own file.
+
+use clap::{Parser, Subcommand};
+
+use crate::commands::{curve, demo, export, generate, host, report, rr, runs, serve, show, stream, transfer};
+
+/// Measures what a network path really carries, from one byte to line rate.
+///
+/// Start `thru serve` on one host and measure from the other. Numbers come with the interval they are sure to, and every run
+/// is kept, so that `thru show`, `report` and `export` can come back to it.
+#[derive(Debug, Parser)]
+#[command(name = "thru", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(after_help = "Examples:
+  thru serve --listen 0.0.0.0 --token-file ~/.thru-token    on the far host
+  thru curve HOST --token-file ~/.thru-token                NetPIPE's curve, 1 B to 8 MiB
+  thru stream HOST --reverse --flows 4                      goodput towards this host
+  thru rr HOST --block 1                                    round trips
+  thru report last -o curve.html                            a page to look at and send on
+
+Exit codes: 0 measured, 1 failed, 2 wrong usage, 3 host not reached, 4 refused, 5 lost in mid-test,
+6 results could not be kept or written, 7 not possible on this host, 8 measured but not to be trusted,
+130 interrupted.")]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+#[allow(clippy::large_enum_variant, reason = "parsed once")]
+pub enum Command {
+    /// Let other hosts measure with this one.
+    Serve(serve::ServeArgs),
+    /// Round trips (or streams) over all block sizes: NetPIPE's curve.
+    Curve(curve::CurveArgs),
+    /// Goodput of a stream of blocks, in either direction or both.
+    Stream(stream::StreamArgs),
+    /// Request and response: round-trip times and transactions per second.
+    Rr(rr::RrArgs),
+    /// Exactly so many blocks, in so many flows or processes.
+    Transfer(transfer::TransferArgs),
+    /// List the runs that were kept.
+    Runs(runs::RunsArgs),
+    /// Show a run again.
+    Show(show::ShowArgs),
+    /// Draw one run or several as a page or a picture.
+    Report(report::ReportArgs),
+    /// Write a run in another form.
+    Export(export::ExportArgs),
+    /// Say what this host is.
+    Host(host::HostArgs),
+    /// Build two hosts in network namespaces (as root), measure between them and write a report.
+    Demo(demo::DemoArgs),
+    /// Write man pages, shell completions and JSON Schemas.
+    Generate(generate::GenerateArgs),
+    /// A measuring process of an agent; not for people.
+    #[command(hide = true)]
+    Worker,
+}

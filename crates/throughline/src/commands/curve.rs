@@ -1,0 +1,148 @@
+//! `thru curve`: all block sizes.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use control::coordinator::{CurvePlan, Schedule};
+use model::{ByteSize, Direction, Nanos, NetpipeSizes, Spec, Stop};
+
+use crate::failure::Failure;
+use crate::flags::{self, Enough, Load, Output, Peer, Sockets};
+use crate::measure::{Job, measure};
+
+/// Time for a whole curve unless told otherwise.
+const BUDGET: Nanos = Nanos(20_000_000_000);
+/// NetPIPE's self-limit: no larger blocks once one takes longer than this.
+const NETPIPE_LIMIT: Nanos = Nanos(1_000_000_000);
+
+/// Flags of `thru curve`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  thru curve HOST                         round trips from 1 B to 8 MiB, NetPIPE's 124 sizes
+  thru curve HOST --np np.out             the same, and NetPIPE's own file for old scripts
+  thru curve HOST --stream                one way instead of there and back
+  thru curve HOST --to 64KiB --adaptive   up to 64 KiB, with more sizes where the curve bends
+  thru curve --transport shm              between two processes of this machine
+  thru report last -o curve.html          the curve as a page")]
+pub struct CurveArgs {
+    #[command(flatten)]
+    peer: Peer,
+    #[command(flatten)]
+    load: Load,
+
+    /// Smallest block.
+    #[arg(long, value_name = "SIZE", default_value = "1")]
+    first: ByteSize,
+
+    /// Largest block [default: 8 MiB, as far as the transport goes].
+    #[arg(long = "to", value_name = "SIZE")]
+    last: Option<ByteSize>,
+
+    /// Distance of the two neighbours of each size; 0 for none.
+    #[arg(long, value_name = "BYTES", default_value_t = NetpipeSizes::DEFAULT.perturbation)]
+    perturbation: u64,
+
+    /// Blocks one way (NetPIPE -s) instead of round trips.
+    #[arg(long)]
+    stream: bool,
+
+    /// More sizes where the curve bends or jumps.
+    #[arg(long)]
+    adaptive: bool,
+
+    /// Order of the sizes within a pass.
+    #[arg(long, value_enum, default_value_t = SizeOrder::Random)]
+    order: SizeOrder,
+
+    /// No larger blocks once one takes longer than this (NetPIPE's self-limit; 1s where --np is given).
+    #[arg(long, value_name = "TIME")]
+    limit: Option<Nanos>,
+
+    /// Write NetPIPE's np.out as well.
+    #[arg(long, value_name = "FILE")]
+    np: Option<PathBuf>,
+
+    /// Leave the memory ceiling out.
+    #[arg(long)]
+    no_ceiling: bool,
+
+    #[command(flatten)]
+    sockets: Sockets,
+    #[command(flatten)]
+    enough: Enough,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Order of the sizes within a pass, as a flag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum SizeOrder {
+    /// Shuffled anew in each pass.
+    Random,
+    /// Small blocks first.
+    Ascending,
+}
+
+/// Runs it.
+pub fn run(args: &CurveArgs) -> Result<u8, Failure> {
+    let pattern = if args.stream { "stream" } else { "pingpong" };
+    if args.stream && args.load.both {
+        return Err(Failure::usage("--stream and --both exclude each other: a both-ways curve crosses blocks"));
+    }
+    let base = flags::spec(pattern, &args.peer, &args.load, &args.sockets, &args.enough);
+    let specs = cells(args, &base)?;
+    let mut rule = args.enough.rule(Some(BUDGET))?;
+    rule.order = match args.order {
+        SizeOrder::Random => model::Order::Random,
+        SizeOrder::Ascending => model::Order::Ascending,
+    };
+    let plan = CurvePlan {
+        adaptive: args.adaptive,
+        limit_ns: args.limit.or(args.np.as_ref().map(|_| NETPIPE_LIMIT)).map(|limit| limit.0),
+        ceiling: !args.no_ceiling,
+    };
+    measure(Job {
+        kind: "curve",
+        specs,
+        rule,
+        schedule: Schedule::Curve(plan),
+        peer: &args.peer,
+        output: &args.output,
+        np: args.np.as_deref(),
+    })
+}
+
+/// A cell for each size that the transport can carry.
+fn cells(args: &CurveArgs, base: &Spec) -> Result<Vec<Spec>, Failure> {
+    let capabilities = engine::transport::transport(base.transport.as_str())?.capabilities();
+    let least = if args.stream { capabilities.min_stream_block } else { 1 };
+    if args.first.0 == 0 {
+        return Err(Failure::usage("a block of 0 bytes carries nothing: use --first 1 or more"));
+    }
+    if args.last.is_some_and(|last| last.0 < args.first.0) {
+        return Err(Failure::usage("--to is smaller than --first"));
+    }
+    if args.last.is_some_and(|last| last.0 > capabilities.max_block) {
+        return Err(Failure::usage(format!(
+            "{} carries blocks of at most {} bytes: use a smaller --to",
+            base.transport, capabilities.max_block
+        )));
+    }
+    if base.direction == Direction::Both && capabilities.datagram {
+        return Err(Failure::usage(format!("--both on {}: use tcp, unix or shm", base.transport)));
+    }
+    let sizes = NetpipeSizes {
+        first: args.first.0,
+        last: args.last.map_or(NetpipeSizes::DEFAULT.last, |last| last.0),
+        perturbation: args.perturbation,
+    };
+    let mut blocks = sizes.list();
+    blocks.retain(|block| (least..=capabilities.max_block).contains(block));
+    blocks.sort_unstable();
+    blocks.dedup();
+    // The coordinator sets the length of a leg from the budget; a cell's own is what a single pass of it would take.
+    Ok(blocks
+        .into_iter()
+        .map(|block| Spec { block, interval_ns: 0, stop: Stop::AboutNs(10_000_000), ..base.clone() })
+        .collect())
+}

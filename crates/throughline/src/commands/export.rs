@@ -1,0 +1,41 @@
+//! `thru export`: a run in another form.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::show::load;
+use crate::failure::Failure;
+use crate::output;
+
+/// Flags of `thru export`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  thru export last --format csv -o run.csv
+  thru export last --format np -o np.out
+  thru export last --format gnuplot -o plots && gnuplot plots/*.gp")]
+pub struct ExportArgs {
+    /// The run: its id, the start of one, its name, `last`, or `last~1`.
+    run: String,
+
+    /// The form: json, ndjson, csv, np, np-screen, gnuplot, text, html, svg or png.
+    #[arg(long, value_name = "FORMAT")]
+    format: String,
+
+    /// File to write, or a folder where the form has several; `-` for standard output.
+    #[arg(short, long, value_name = "PATH", default_value = "-")]
+    output: PathBuf,
+
+    /// The file that keeps runs [default: in the XDG data folder].
+    #[arg(long, value_name = "FILE", env = "THRU_STORE")]
+    store: Option<PathBuf>,
+}
+
+/// Runs it.
+pub fn run(args: &ExportArgs) -> Result<u8, Failure> {
+    let run = load(&args.run, args.store.as_deref())?;
+    for path in output::write_pieces(&args.format, &[run], Some(&args.output), None)? {
+        println!("{}", path.display());
+    }
+    Ok(0)
+}

@@ -1,0 +1,58 @@
+//! `thru generate`: man pages, completions and schemas, from the one definition of each.
+
+use std::fs;
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory, ValueEnum};
+use clap_complete::Shell;
+
+use crate::failure::Failure;
+
+/// Flags of `thru generate`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  thru generate man /usr/local/share/man/man1
+  thru generate completions ~/.local/share/bash-completion/completions
+  thru generate schema docs/schema")]
+pub struct GenerateArgs {
+    /// What to write.
+    #[arg(value_enum)]
+    what: What,
+
+    /// The folder to write into.
+    folder: PathBuf,
+}
+
+/// What can be generated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum What {
+    /// A page for `thru` and one for each subcommand.
+    Man,
+    /// Completions for bash, zsh, fish, elvish and powershell.
+    Completions,
+    /// JSON Schema of the run document and of the live events.
+    Schema,
+}
+
+/// Runs it.
+pub fn run(args: &GenerateArgs) -> Result<u8, Failure> {
+    let failed =
+        |error: std::io::Error| Failure::output(format!("cannot write into {}: {error}", args.folder.display()));
+    fs::create_dir_all(&args.folder).map_err(failed)?;
+    let mut command = crate::args::Args::command();
+    match args.what {
+        What::Man => clap_mangen::generate_to(command, &args.folder).map_err(failed)?,
+        What::Completions => {
+            for shell in Shell::value_variants() {
+                clap_complete::generate_to(*shell, &mut command, "thru", &args.folder).map_err(failed)?;
+            }
+        }
+        What::Schema => {
+            for (name, schema) in [("run", model::schema::run()), ("event", model::schema::event())] {
+                let text = serde_json::to_string_pretty(&schema).map_err(Failure::other)? + "\n";
+                fs::write(args.folder.join(format!("{name}.schema.json")), text).map_err(failed)?;
+            }
+        }
+    }
+    Ok(0)
+}

@@ -1,0 +1,36 @@
+//! One file a subcommand.
+
+pub mod curve;
+pub mod demo;
+pub mod export;
+pub mod generate;
+pub mod host;
+pub mod report;
+pub mod rr;
+pub mod runs;
+pub mod serve;
+pub mod show;
+pub mod stream;
+pub mod transfer;
+
+use crate::args::{Args, Command};
+use crate::failure::Failure;
+
+/// Runs what was asked for; `Ok` holds the exit code.
+pub fn run(args: Args) -> Result<u8, Failure> {
+    match args.command {
+        Command::Serve(args) => serve::run(&args),
+        Command::Curve(args) => curve::run(&args),
+        Command::Stream(args) => stream::run(&args),
+        Command::Rr(args) => rr::run(&args),
+        Command::Transfer(args) => transfer::run(&args),
+        Command::Runs(args) => runs::run(&args),
+        Command::Show(args) => show::run(&args),
+        Command::Report(args) => report::run(&args),
+        Command::Export(args) => export::run(&args),
+        Command::Host(args) => host::run(&args),
+        Command::Demo(args) => demo::run(&args),
+        Command::Generate(args) => generate::run(&args),
+        Command::Worker => control::worker::serve_stdio().map(|()| 0).map_err(Failure::other),
+    }
+}

@@ -1,0 +1,48 @@
+//! `thru report`: pages and pictures, of one run or several overlaid.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::show::load;
+use crate::failure::Failure;
+use crate::output;
+
+/// Flags of `thru report`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  thru report last -o curve.html
+  thru report before after -o both.png --figure throughput")]
+pub struct ReportArgs {
+    /// The runs: ids, starts of ids, names, `last`, `last~1`.
+    #[arg(required = true)]
+    runs: Vec<String>,
+
+    /// What to write; the ending says how: .html, .svg or .png.
+    #[arg(short, long, value_name = "FILE", required = true)]
+    output: PathBuf,
+
+    /// Only this figure: throughput, saturation, signature, goodput or latency.
+    #[arg(long)]
+    figure: Option<String>,
+
+    /// The file that keeps runs [default: in the XDG data folder].
+    #[arg(long, value_name = "FILE", env = "THRU_STORE")]
+    store: Option<PathBuf>,
+}
+
+/// Runs it.
+pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
+    let ending = args.output.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+    if !["html", "htm", "svg", "png"].contains(&ending.as_str()) {
+        return Err(Failure::usage(format!(
+            "{}: end the name in .html, .svg or .png (other forms: `thru export`)",
+            args.output.display()
+        )));
+    }
+    let runs = args.runs.iter().map(|run| load(run, args.store.as_deref())).collect::<Result<Vec<_>, _>>()?;
+    for path in output::write_pieces(&ending, &runs, Some(&args.output), args.figure.as_deref())? {
+        println!("{}", path.display());
+    }
+    Ok(0)
+}

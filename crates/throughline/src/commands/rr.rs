@@ -1,0 +1,78 @@
+//! `thru rr`: request and response.
+
+use clap::Args;
+use control::coordinator::Schedule;
+use model::{ByteSize, Nanos, Stop};
+
+use super::stream::BUDGET;
+use crate::failure::Failure;
+use crate::flags::{self, Enough, Load, Output, Peer, Sockets};
+use crate::measure::{Job, measure};
+
+/// Flags of `thru rr`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  thru rr HOST                          1-byte round trips
+  thru rr HOST --spin --pin 1,0         without sleeping, each end on a core of its own
+  thru rr HOST --block 128 --reply 8KiB requests of 128 B, responses of 8 KiB
+  thru rr HOST --connect                a connection for each transaction (CRR)
+  thru rr HOST --flows 64 --threads 2   64 connections in two threads")]
+pub struct RrArgs {
+    #[command(flatten)]
+    peer: Peer,
+    #[command(flatten)]
+    load: Load,
+
+    /// Bytes of a request.
+    #[arg(long, value_name = "SIZE", default_value = "1")]
+    block: ByteSize,
+
+    /// Bytes of a response [default: as the request].
+    #[arg(long, value_name = "SIZE")]
+    reply: Option<ByteSize>,
+
+    /// Open a connection for each transaction (CRR).
+    #[arg(long)]
+    connect: bool,
+
+    /// Length of one trial.
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    time: Nanos,
+
+    /// End a trial after this many transactions instead.
+    #[arg(long, value_name = "N")]
+    count: Option<u64>,
+
+    /// Leave the start of each trial out of the rate.
+    #[arg(long, value_name = "TIME", default_value = "0s")]
+    warmup: Nanos,
+
+    #[command(flatten)]
+    sockets: Sockets,
+    #[command(flatten)]
+    enough: Enough,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Runs it.
+pub fn run(args: &RrArgs) -> Result<u8, Failure> {
+    let pattern = if args.connect { "crr" } else { "rr" };
+    let mut spec = flags::spec(pattern, &args.peer, &args.load, &args.sockets, &args.enough);
+    if args.load.both {
+        return Err(Failure::usage("round trips have no --both: `thru curve --both` crosses blocks"));
+    }
+    spec.block = args.block.0;
+    spec.reply = args.reply.map(|size| size.0);
+    spec.stop = args.count.map_or(Stop::TimeNs(args.time.0), Stop::Transactions);
+    spec.warmup_ns = args.warmup.0;
+    measure(Job {
+        kind: "rr",
+        specs: vec![spec],
+        rule: args.enough.rule(Some(BUDGET))?,
+        schedule: Schedule::Single,
+        peer: &args.peer,
+        output: &args.output,
+        np: None,
+    })
+}

@@ -1,0 +1,74 @@
+//! `thru runs`: what was kept.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::failure::Failure;
+use crate::measure::open_store;
+
+/// Flags of `thru runs`.
+#[derive(Debug, Args)]
+pub struct RunsArgs {
+    /// How many, the newest first.
+    #[arg(long, short = 'n', default_value_t = 20)]
+    limit: usize,
+
+    /// As one JSON object a line.
+    #[arg(long)]
+    json: bool,
+
+    /// Delete a run instead: its id, the start of one, its name, or `last`.
+    #[arg(long, value_name = "RUN")]
+    delete: Option<String>,
+
+    /// The file that keeps runs [default: in the XDG data folder].
+    #[arg(long, value_name = "FILE", env = "THRU_STORE")]
+    store: Option<PathBuf>,
+}
+
+/// Runs it.
+pub fn run(args: &RunsArgs) -> Result<u8, Failure> {
+    let store = open_store(args.store.as_deref())?;
+    if let Some(reference) = &args.delete {
+        println!("deleted {}", store.delete(reference)?);
+        return Ok(0);
+    }
+    let rows = store.list(args.limit)?;
+    if args.json {
+        for row in rows {
+            let line = serde_json::json!({
+                "id": row.id, "name": row.name, "kind": row.kind, "target": row.target, "transport": row.transport,
+                "started_unix_ns": row.started_unix_ns, "ending": row.ending, "estimate": row.headline, "trust": row.trust,
+            });
+            println!("{line}");
+        }
+        return Ok(0);
+    }
+    if rows.is_empty() {
+        println!("no runs in {} yet: start with `thru curve HOST` or `thru demo`", store.path().display());
+        return Ok(0);
+    }
+    let rows: Vec<report::RunRow> = rows.into_iter().map(line).collect();
+    print!("{}", report::run_list(&rows));
+    Ok(0)
+}
+
+fn line(row: store::RunRow) -> report::RunRow {
+    let mut words: Vec<String> = row.name.iter().map(|name| format!("{name}:")).collect();
+    words.extend(row.headline.as_ref().map(report::estimate_words));
+    match row.ending.as_deref() {
+        Some("finished") => {}
+        Some(how) => words.push(format!("({how})")),
+        None => words.push("(not finished)".into()),
+    }
+    report::RunRow {
+        id: row.id,
+        started_unix_ns: row.started_unix_ns,
+        kind: row.kind,
+        target: row.target,
+        transport: row.transport,
+        headline: words.join(" "),
+        trust: row.trust,
+    }
+}

@@ -1,0 +1,137 @@
+//! `thru serve`: the agent.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use control::agent::{Agent, Limits, loopback};
+use control::proto::DEFAULT_PORT;
+use model::{BitRate, Nanos};
+
+use crate::failure::Failure;
+use crate::measure;
+
+/// Flags of `thru serve`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  thru serve                                         for measurements within this host
+  thru serve --listen 0.0.0.0 --token-file FILE      for those who know the token
+  thru serve --listen 10.0.0.2:7000 --open --once    for one measurement, by anybody who reaches the port
+
+Control and data use one port, TCP and UDP (6280). Connections per transaction, and options that must be set before a
+handshake (buffers, MSS, device, another data address), get a port of their own.")]
+pub struct ServeArgs {
+    /// Address to listen on, with :PORT if not 6280; may be repeated [default: loopback].
+    #[arg(long, value_name = "ADDR[:PORT]")]
+    listen: Vec<String>,
+
+    /// Let anybody in who reaches the port.
+    #[arg(long, conflicts_with = "token_file")]
+    open: bool,
+
+    /// File with the secret that coordinators must know.
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+
+    /// End after the first coordinator that measured.
+    #[arg(long)]
+    once: bool,
+
+    /// Measurements at the same time; each result is then marked with what overlapped it.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    concurrent: usize,
+
+    /// Coordinators connected at once.
+    #[arg(long, value_name = "N", default_value_t = Limits::default().clients)]
+    max_clients: usize,
+
+    /// Longest hold of the machine by one coordinator.
+    #[arg(long, value_name = "TIME", default_value = "1h")]
+    max_time: Nanos,
+
+    /// Flows of a measurement.
+    #[arg(long, value_name = "N", default_value_t = Limits::default().flows)]
+    max_flows: u32,
+
+    /// Rate of a stream; coordinators must then ask for at most that.
+    #[arg(long, value_name = "RATE")]
+    max_rate: Option<BitRate>,
+
+    /// How long a coordinator may be unreachable before the next one gets its place; more on paths that queue for seconds.
+    #[arg(long, value_name = "TIME", default_value = "2s")]
+    client_timeout: Nanos,
+
+    /// Say nothing.
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// Runs it.
+pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
+    let addresses = addresses(&args.listen)?;
+    let token = measure::token(args.token_file.as_deref())?;
+    let beyond = addresses.iter().find(|address| !address.ip().is_loopback());
+    if let (Some(address), None, false) = (beyond, &token, args.open) {
+        return Err(Failure::usage(format!(
+            "{address} can be reached from other hosts: give --token-file FILE (and the same to the others), or --open to let anybody in"
+        )));
+    }
+    let directory = measure::socket_directory()?;
+    let quiet = args.quiet;
+    let options = control::agent::AgentOptions {
+        token,
+        concurrent: args.concurrent,
+        limits: Limits {
+            clients: args.max_clients,
+            hold_ns: args.max_time.0,
+            flows: args.max_flows,
+            rate_bps: args.max_rate.map(|rate| rate.0),
+            ..Limits::default()
+        },
+        once: args.once,
+        vanished_after: Duration::from_nanos(args.client_timeout.0),
+        news: Box::new(move |text| {
+            if !quiet {
+                eprintln!("thru serve: {text}");
+            }
+        }),
+        ..measure::local_options(directory.path())?
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::other(format!("cannot start: {error}")))?;
+    runtime.block_on(async {
+        tokio::select! {
+            served = Agent::serve(options, &addresses) => served.map(|()| 0).map_err(|error| Failure::host(error.to_string())),
+            () = measure::interrupt() => Ok(0),
+        }
+    })
+}
+
+/// What to listen on.
+fn addresses(texts: &[String]) -> Result<Vec<SocketAddr>, Failure> {
+    if texts.is_empty() {
+        return Ok(loopback_here());
+    }
+    texts
+        .iter()
+        .map(|text| {
+            let bare = text.trim_start_matches('[').trim_end_matches(']');
+            text.parse::<SocketAddr>()
+                .or_else(|_| bare.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, DEFAULT_PORT)))
+                .map_err(|_| {
+                    Failure::usage(format!(
+                        "--listen {text}: write an address of this host, such as 0.0.0.0, 10.0.0.2:7000 or [::]:6280"
+                    ))
+                })
+        })
+        .collect()
+}
+
+/// Loopback of the IP versions that this host has.
+fn loopback_here() -> Vec<SocketAddr> {
+    let has_v6 = std::net::UdpSocket::bind((std::net::Ipv6Addr::LOCALHOST, 0)).is_ok();
+    loopback(DEFAULT_PORT).into_iter().filter(|address| address.is_ipv4() || has_v6).collect()
+}

@@ -1,0 +1,59 @@
+//! `thru show`: a run again, from the store.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use model::{Run, Trial};
+
+use crate::failure::Failure;
+use crate::measure::open_store;
+use crate::output;
+
+/// Flags of `thru show`.
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// The run: its id, the start of one, its name, `last`, or `last~1` for the one before.
+    #[arg(default_value = "last")]
+    run: String,
+
+    /// As the JSON document.
+    #[arg(long)]
+    json: bool,
+
+    /// The file that keeps runs [default: in the XDG data folder].
+    #[arg(long, value_name = "FILE", env = "THRU_STORE")]
+    store: Option<PathBuf>,
+}
+
+/// Runs it.
+pub fn run(args: &ShowArgs) -> Result<u8, Failure> {
+    let run = load(&args.run, args.store.as_deref())?;
+    output::write_pieces(if args.json { "json" } else { "text" }, &[run], None, None)?;
+    Ok(0)
+}
+
+/// A run from the store; one whose process was killed gets the outcomes that its trials allow.
+pub fn load(reference: &str, path: Option<&Path>) -> Result<Run, Failure> {
+    let store = open_store(path)?;
+    let loaded = store.load(reference)?;
+    for damage in &loaded.damaged {
+        eprintln!("thru: {damage}");
+    }
+    let mut run = loaded.run;
+    let mut trials: BTreeMap<u32, Vec<Trial>> = BTreeMap::new();
+    for trial in loaded.orphans {
+        trials.entry(trial.cell).or_default().push(trial);
+    }
+    let curve = run.header.kind == "curve";
+    for (id, trials) in trials {
+        let Some(cell) = run.header.cells.iter().find(|cell| cell.id == id) else { continue };
+        let context = analysis::Context { cut_short: true, curve, ..analysis::Context::default() };
+        run.outcomes.push(analysis::outcome(cell, trials, &run.header.stopping, context));
+    }
+    run.outcomes.sort_by_key(|outcome| outcome.cell);
+    if run.findings.is_empty() {
+        run.findings = if curve { analysis::of_curve(&run.outcomes) } else { analysis::of_single(&run.outcomes) };
+    }
+    Ok(run)
+}

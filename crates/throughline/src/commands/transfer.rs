@@ -1,0 +1,75 @@
+//! `thru transfer`: exactly so much, as nttcp and rapid do it.
+
+use clap::Args;
+use control::coordinator::Schedule;
+use model::{BitRate, ByteSize, Nanos, Stop};
+
+use super::stream::default_block;
+use crate::failure::Failure;
+use crate::flags::{self, Enough, Load, Output, Peer, Sockets};
+use crate::measure::{Job, measure};
+
+/// Flags of `thru transfer`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  thru transfer HOST --block 64KiB --count 2048 --flows 4   128 MiB in all, in four connections
+  thru transfer HOST --bytes 16GB --processes 4 --flows 4   rapid's way: a process for each connection
+  thru transfer HOST --count 2048 --trials 6                six times, with an interval
+
+--count and --bytes are totals over all flows and are met to the byte.")]
+pub struct TransferArgs {
+    #[command(flatten)]
+    peer: Peer,
+    #[command(flatten)]
+    load: Load,
+
+    /// Bytes of one send [default: 128KiB, udp 1472, unix-dgram 8KiB].
+    #[arg(long, value_name = "SIZE")]
+    block: Option<ByteSize>,
+
+    /// Blocks to transfer, over all flows.
+    #[arg(long, value_name = "N", required_unless_present = "bytes")]
+    count: Option<u64>,
+
+    /// Bytes to transfer instead, over all flows.
+    #[arg(long, value_name = "SIZE", conflicts_with = "count")]
+    bytes: Option<ByteSize>,
+
+    /// Send no faster than this, all flows together.
+    #[arg(long, value_name = "RATE")]
+    rate: Option<BitRate>,
+
+    /// Length of the entries of the interval series.
+    #[arg(long, value_name = "TIME", default_value = "100ms")]
+    interval: Nanos,
+
+    #[command(flatten)]
+    sockets: Sockets,
+    #[command(flatten)]
+    enough: Enough,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Runs it.
+pub fn run(args: &TransferArgs) -> Result<u8, Failure> {
+    let mut spec = flags::spec("transfer", &args.peer, &args.load, &args.sockets, &args.enough);
+    spec.block = args.block.map_or_else(|| default_block(&args.load.transport), |block| block.0);
+    spec.stop = match (args.bytes, args.count) {
+        (Some(bytes), _) => Stop::Bytes(bytes.0),
+        (None, count) => Stop::Blocks(count.unwrap_or(0)),
+    };
+    spec.rate_bps = args.rate.map(|rate| rate.0);
+    spec.interval_ns = args.interval.0;
+    // A transfer is done once; who wants an interval says how many trials.
+    let enough = Enough { trials: args.enough.trials.or(Some(1)), ..args.enough.clone() };
+    measure(Job {
+        kind: "transfer",
+        specs: vec![spec],
+        rule: enough.rule(None)?,
+        schedule: Schedule::Single,
+        peer: &args.peer,
+        output: &args.output,
+        np: None,
+    })
+}

@@ -1,0 +1,84 @@
+//! What ends a command without a result, and the exit code that says so (docs/manual/exit-codes.md).
+
+use std::fmt;
+
+use control::ControlError;
+
+/// A failure with its exit code.
+#[derive(Debug)]
+pub struct Failure {
+    code: u8,
+    text: String,
+}
+
+/// Measured, but at least one outcome is not to be trusted.
+pub const UNTRUSTED: u8 = 8;
+/// Ended by the user.
+pub const INTERRUPTED: u8 = 130;
+
+impl Failure {
+    /// Anything that has no code of its own.
+    pub fn other(text: impl fmt::Display) -> Self {
+        Self { code: 1, text: text.to_string() }
+    }
+
+    /// The flags make no sense together.
+    pub fn usage(text: impl fmt::Display) -> Self {
+        Self { code: 2, text: text.to_string() }
+    }
+
+    /// Results cannot be kept or written.
+    pub fn output(text: impl fmt::Display) -> Self {
+        Self { code: 6, text: text.to_string() }
+    }
+
+    /// This host cannot do it.
+    pub fn host(text: impl fmt::Display) -> Self {
+        Self { code: 7, text: text.to_string() }
+    }
+
+    /// The process's exit code.
+    pub fn code(&self) -> u8 {
+        self.code
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl From<ControlError> for Failure {
+    fn from(error: ControlError) -> Self {
+        let code = match &error {
+            ControlError::Resolve { .. } | ControlError::Unreachable { .. } | ControlError::NoAgent { .. } => 3,
+            ControlError::Version { .. } | ControlError::Token { .. } | ControlError::Refused { .. } => 4,
+            ControlError::Lost { .. } | ControlError::Trial { .. } => 5,
+            ControlError::Sink(_) => 6,
+            ControlError::Engine(engine::EngineError::Unknown { .. } | engine::EngineError::Unsupported { .. }) => 2,
+            ControlError::Engine(_) => 7,
+            ControlError::Interrupted => INTERRUPTED,
+            _ => 1,
+        };
+        Self { code, text: error.to_string() }
+    }
+}
+
+impl From<engine::EngineError> for Failure {
+    fn from(error: engine::EngineError) -> Self {
+        ControlError::from(error).into()
+    }
+}
+
+impl From<store::StoreError> for Failure {
+    fn from(error: store::StoreError) -> Self {
+        Self::output(error)
+    }
+}
+
+impl From<report::ReportError> for Failure {
+    fn from(error: report::ReportError) -> Self {
+        Self::other(error)
+    }
+}

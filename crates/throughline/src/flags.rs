@@ -1,0 +1,342 @@
+//! The flags that all measuring subcommands share, and the spec they make.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use model::{BitRate, ByteSize, Direction, EndOptions, Family, Io, Nanos, Ratio, Spec, Stopping, Strategy};
+
+use crate::failure::Failure;
+use crate::values::{Cores, PerEnd, Switch};
+
+/// Where the far end is.
+#[derive(Debug, Clone, Args)]
+pub struct Peer {
+    /// The far host, running `thru serve`: a name or address, with :PORT if not 6280. Left out for memcpy, shm and unix, whose
+    /// both ends then run here.
+    pub host: Option<String>,
+
+    /// Let this host's agent be the near end instead of this machine: two agents measure each other.
+    #[arg(long, value_name = "HOST", help_heading = "Path")]
+    pub from: Option<String>,
+
+    /// Address that the far end's data sockets listen on, where it is not the control address.
+    #[arg(long, value_name = "ADDR", help_heading = "Path")]
+    pub data: Option<IpAddr>,
+
+    /// Address that the near end's data sockets bind.
+    #[arg(long, value_name = "ADDR", help_heading = "Path")]
+    pub data_from: Option<IpAddr>,
+
+    /// Use IPv4 only.
+    #[arg(short = '4', long, conflicts_with = "ipv6", help_heading = "Path")]
+    pub ipv4: bool,
+
+    /// Use IPv6 only.
+    #[arg(short = '6', long, help_heading = "Path")]
+    pub ipv6: bool,
+
+    /// File with the secret that the agent was started with.
+    #[arg(long, value_name = "FILE", help_heading = "Path")]
+    pub token_file: Option<PathBuf>,
+}
+
+/// What is sent and how.
+#[derive(Debug, Clone, Args)]
+pub struct Load {
+    /// What carries the bytes: tcp, udp, unix, unix-dgram, memcpy or shm.
+    #[arg(long, default_value = "tcp", value_parser = transport_name)]
+    pub transport: String,
+
+    /// Connections (with --both: in each direction).
+    #[arg(long, default_value_t = 1)]
+    pub flows: u32,
+
+    /// Measuring threads at each end; several flows to a thread share an epoll set [default: one to a flow, at most 64].
+    #[arg(long)]
+    pub threads: Option<u32>,
+
+    /// Worker processes at each end that share the flows.
+    #[arg(long, default_value_t = 1)]
+    pub processes: u32,
+
+    /// From the far host to this one.
+    #[arg(long, conflicts_with = "both")]
+    pub reverse: bool,
+
+    /// In both directions at once.
+    #[arg(long)]
+    pub both: bool,
+
+    /// Spin instead of sleeping: the lowest latency, at the price of a core at each end.
+    #[arg(long)]
+    pub spin: bool,
+
+    /// How threads wait.
+    #[arg(long, value_enum, default_value_t = Wait::Auto, conflicts_with = "spin", help_heading = "Sockets")]
+    pub wait: Wait,
+
+    /// System calls that move stream bytes.
+    #[arg(long, value_enum, default_value_t = Calls::SendRecv, help_heading = "Sockets")]
+    pub io: Calls,
+}
+
+/// Options of sockets and threads. Each takes V for both ends or LOCAL,REMOTE.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Sockets (V for both ends, or LOCAL,REMOTE)")]
+pub struct Sockets {
+    /// Send buffer (SO_SNDBUF).
+    #[arg(long, value_name = "SIZE")]
+    pub sndbuf: Option<PerEnd<ByteSize>>,
+
+    /// Receive buffer (SO_RCVBUF).
+    #[arg(long, value_name = "SIZE")]
+    pub rcvbuf: Option<PerEnd<ByteSize>>,
+
+    /// TCP_NODELAY [default: on for round trips, off for streams].
+    #[arg(long, value_name = "on|off", num_args = 0..=1, default_missing_value = "on", require_equals = true)]
+    pub nodelay: Option<PerEnd<Switch>>,
+
+    /// TCP_CORK.
+    #[arg(long, value_name = "on|off", num_args = 0..=1, default_missing_value = "on", require_equals = true)]
+    pub cork: Option<PerEnd<Switch>>,
+
+    /// Congestion control.
+    #[arg(long, value_name = "NAME")]
+    pub cc: Option<PerEnd<String>>,
+
+    /// Maximum segment size (TCP_MAXSEG).
+    #[arg(long, value_name = "BYTES")]
+    pub mss: Option<PerEnd<u32>>,
+
+    /// Differentiated services code point, 0 to 63.
+    #[arg(long, value_name = "N")]
+    pub dscp: Option<PerEnd<u8>>,
+
+    /// Device to bind to (SO_BINDTODEVICE).
+    #[arg(long, value_name = "NAME")]
+    pub device: Option<PerEnd<String>>,
+
+    /// First local port of the data sockets.
+    #[arg(long, value_name = "PORT")]
+    pub data_port: Option<PerEnd<u16>>,
+
+    /// The kernel's pacing of each socket (SO_MAX_PACING_RATE).
+    #[arg(long, value_name = "RATE")]
+    pub pacing: Option<PerEnd<BitRate>>,
+
+    /// Unsent bytes above which a socket is not writable (TCP_NOTSENT_LOWAT).
+    #[arg(long, value_name = "SIZE")]
+    pub notsent_lowat: Option<PerEnd<ByteSize>>,
+
+    /// Keepalive probes after this idle time, in whole seconds.
+    #[arg(long, value_name = "TIME")]
+    pub keepalive: Option<PerEnd<Nanos>>,
+
+    /// Unacknowledged data for this long ends a connection (TCP_USER_TIMEOUT).
+    #[arg(long, value_name = "TIME")]
+    pub user_timeout: Option<PerEnd<Nanos>>,
+
+    /// Busy polling in the kernel (SO_BUSY_POLL).
+    #[arg(long, value_name = "TIME")]
+    pub busy_poll: Option<PerEnd<Nanos>>,
+
+    /// Cores for the measuring threads: 2, 0+2 or 0-3.
+    #[arg(long, value_name = "CORES")]
+    pub pin: Option<PerEnd<Cores>>,
+}
+
+/// When it is enough.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "How sure, how long")]
+pub struct Enough {
+    /// Stop when the interval's half width is this part of the value.
+    #[arg(long, value_name = "PERCENT", default_value = "2%")]
+    pub target: Ratio,
+
+    /// Time for the whole command; --time is one trial.
+    #[arg(long, value_name = "TIME")]
+    pub budget: Option<Nanos>,
+
+    /// Exactly this many trials (a curve: passes).
+    #[arg(long, value_name = "N")]
+    pub trials: Option<u32>,
+
+    /// Seed of everything that is drawn at random [default: from the clock, recorded].
+    #[arg(long)]
+    pub seed: Option<u64>,
+
+    /// End a trial in which nothing has moved for this long, and mark it stalled.
+    #[arg(long, value_name = "TIME", default_value = "3s")]
+    pub stall: Nanos,
+}
+
+/// Where results go.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Output")]
+pub struct Output {
+    /// Write the JSON document to a file, or to standard output with `-`.
+    #[arg(long, value_name = "FILE|-")]
+    pub json: Option<PathBuf>,
+
+    /// Print each event as a line of JSON while it happens.
+    #[arg(long, conflicts_with = "quiet")]
+    pub live: bool,
+
+    /// Print nothing but errors (and what --json - asks for).
+    #[arg(long, short)]
+    pub quiet: bool,
+
+    /// A name to find the run by.
+    #[arg(long)]
+    pub name: Option<String>,
+
+    /// The file that keeps runs [default: in the XDG data folder].
+    #[arg(long, value_name = "FILE", env = "THRU_STORE")]
+    pub store: Option<PathBuf>,
+
+    /// Keep nothing.
+    #[arg(long, conflicts_with = "store")]
+    pub no_store: bool,
+}
+
+/// How threads wait, as a flag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Wait {
+    /// Blocking calls with a thread for each flow, epoll where flows share one.
+    Auto,
+    /// Blocking calls.
+    Blocking,
+    /// One epoll set to a thread.
+    Epoll,
+}
+
+/// System calls, as a flag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Calls {
+    /// send and recv.
+    SendRecv,
+    /// write and read.
+    ReadWrite,
+}
+
+fn transport_name(name: &str) -> Result<String, String> {
+    engine::transport::transport(name).map(|_| name.to_owned()).map_err(|error| error.to_string())
+}
+
+impl Peer {
+    pub fn family(&self) -> Family {
+        match (self.ipv4, self.ipv6) {
+            (true, _) => Family::V4,
+            (_, true) => Family::V6,
+            _ => Family::Any,
+        }
+    }
+}
+
+impl Load {
+    fn direction(&self) -> Direction {
+        match (self.reverse, self.both) {
+            (true, _) => Direction::Reverse,
+            (_, true) => Direction::Both,
+            _ => Direction::Send,
+        }
+    }
+
+    fn strategy(&self) -> Strategy {
+        match (self.spin, self.wait) {
+            (true, _) => Strategy::Spin,
+            (_, Wait::Auto) => Strategy::Auto,
+            (_, Wait::Blocking) => Strategy::Blocking,
+            (_, Wait::Epoll) => Strategy::Epoll,
+        }
+    }
+}
+
+/// The spec that the shared flags make for `pattern`; block, stop rule and rate are the subcommand's.
+pub fn spec(pattern: &str, peer: &Peer, load: &Load, sockets: &Sockets, enough: &Enough) -> Spec {
+    let mut spec = Spec::new(&load.transport, pattern);
+    spec.flows = load.flows;
+    spec.threads = load.threads;
+    spec.processes = load.processes;
+    spec.direction = load.direction();
+    spec.strategy = load.strategy();
+    spec.io = match load.io {
+        Calls::SendRecv => Io::SendRecv,
+        Calls::ReadWrite => Io::ReadWrite,
+    };
+    spec.family = peer.family();
+    spec.stall_ns = enough.stall.0;
+    sockets.apply(&mut spec.near, &mut spec.far);
+    spec.near.data_addr = peer.data_from;
+    spec.far.data_addr = peer.data;
+    spec
+}
+
+impl Sockets {
+    fn apply(&self, near: &mut EndOptions, far: &mut EndOptions) {
+        /// Sets one option at both ends, turned into the spec's unit.
+        fn each<T: Clone, U>(
+            ends: Option<&PerEnd<T>>,
+            near: &mut Option<U>,
+            far: &mut Option<U>,
+            unit: impl Fn(T) -> U,
+        ) {
+            if let Some(ends) = ends {
+                *near = ends.near.clone().map(&unit);
+                *far = ends.far.clone().map(&unit);
+            }
+        }
+        each(self.sndbuf.as_ref(), &mut near.sndbuf, &mut far.sndbuf, |size| size.0);
+        each(self.rcvbuf.as_ref(), &mut near.rcvbuf, &mut far.rcvbuf, |size| size.0);
+        each(self.nodelay.as_ref(), &mut near.nodelay, &mut far.nodelay, |switch| switch.0);
+        each(self.cork.as_ref(), &mut near.cork, &mut far.cork, |switch| switch.0);
+        each(self.cc.as_ref(), &mut near.cc, &mut far.cc, |name| name);
+        each(self.mss.as_ref(), &mut near.mss, &mut far.mss, |bytes| bytes);
+        each(self.dscp.as_ref(), &mut near.dscp, &mut far.dscp, |dscp| dscp);
+        each(self.device.as_ref(), &mut near.device, &mut far.device, |name| name);
+        each(self.data_port.as_ref(), &mut near.port, &mut far.port, |port| port);
+        each(self.pacing.as_ref(), &mut near.max_pacing_bps, &mut far.max_pacing_bps, |rate| rate.0);
+        each(self.notsent_lowat.as_ref(), &mut near.notsent_lowat, &mut far.notsent_lowat, |size| to_u32(size.0));
+        each(self.keepalive.as_ref(), &mut near.keepalive_s, &mut far.keepalive_s, |time| {
+            to_u32(time.0.div_ceil(1_000_000_000))
+        });
+        each(self.user_timeout.as_ref(), &mut near.user_timeout_ms, &mut far.user_timeout_ms, |time| {
+            to_u32(time.0.div_ceil(1_000_000))
+        });
+        each(self.busy_poll.as_ref(), &mut near.busy_poll_us, &mut far.busy_poll_us, |time| to_u32(time.0 / 1_000));
+        if let Some(pin) = &self.pin {
+            near.pin = pin.near.clone().map(|cores| cores.0).unwrap_or_default();
+            far.pin = pin.far.clone().map(|cores| cores.0).unwrap_or_default();
+        }
+    }
+}
+
+fn to_u32(value: u64) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}
+
+impl Enough {
+    /// The stop rule; `budget` is the subcommand's default.
+    pub fn rule(&self, budget: Option<Nanos>) -> Result<Stopping, Failure> {
+        if self.trials == Some(0) {
+            return Err(Failure::usage("--trials 0 would measure nothing: use 1 or more (3 or more for an interval)"));
+        }
+        if self.target.0 <= 0.0 {
+            return Err(Failure::usage("--target 0 can never be met: use a percentage such as 2%"));
+        }
+        let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let mut rule = Stopping {
+            target: self.target.0,
+            budget_ns: self.budget.or(budget).map(|time| time.0),
+            seed: self.seed.unwrap_or_else(|| u64::from(clock.subsec_nanos())),
+            ..Stopping::default()
+        };
+        if let Some(trials) = self.trials {
+            (rule.min_trials, rule.max_trials) = (trials, trials);
+            // A fixed number is what was asked for: the clock only cuts it where a budget was asked for too.
+            rule.budget_ns = self.budget.map(|time| time.0);
+        }
+        Ok(rule)
+    }
+}

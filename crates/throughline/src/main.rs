@@ -1,0 +1,27 @@
+//! `thru`: measures what a network path really carries.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is the binary: printing is its job")]
+#![allow(unreachable_pub, reason = "in a binary nothing is reachable from outside; pub marks what other modules use")]
+
+mod args;
+mod commands;
+mod failure;
+mod flags;
+mod measure;
+mod output;
+mod sinks;
+mod values;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let args = args::Args::parse();
+    match commands::run(args) {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            eprintln!("thru: {failure}");
+            ExitCode::from(failure.code())
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! From flags to a finished run: reaches the agents, waits in their queues, measures, keeps and shows.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use control::ControlError;
+use control::agent::{Agent, AgentOptions, Limits};
+use control::coordinator::{self, End, Order, Pair, Schedule, Target};
+use control::proto::auth::Token;
+use model::{Cell, EventSink, Run, RunHeader, SinkError, Spec, Stopping, Tool, Trust};
+use store::Store;
+use tokio::sync::watch;
+
+use crate::failure::{self, Failure};
+use crate::flags::{Output, Peer};
+use crate::output;
+use crate::sinks::{Collect, Live, Progress};
+
+/// What a subcommand wants measured.
+pub struct Job<'a> {
+    /// The subcommand.
+    pub kind: &'static str,
+    /// The cells, at least one; all of one transport.
+    pub specs: Vec<Spec>,
+    /// When it is enough.
+    pub rule: Stopping,
+    /// How cells are taken.
+    pub schedule: Schedule,
+    /// Where the far end is.
+    pub peer: &'a Peer,
+    /// Where results go.
+    pub output: &'a Output,
+    /// A NetPIPE file to write as well.
+    pub np: Option<&'a Path>,
+}
+
+/// Measures and returns the exit code.
+pub fn measure(job: Job<'_>) -> Result<u8, Failure> {
+    for spec in &job.specs {
+        engine::pattern::check(spec)?;
+    }
+    // Found out now, not after ten minutes of measuring.
+    let files: Vec<&Path> =
+        job.output.json.iter().map(PathBuf::as_path).filter(|path| *path != Path::new("-")).chain(job.np).collect();
+    files.iter().try_for_each(|path| output::check_writable(path))?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::other(format!("cannot start: {error}")))?;
+    let (run, failed) = runtime.block_on(conduct(&job))?;
+    let code = show(&job, &run)?;
+    match failed {
+        Some(failure) => Err(failure),
+        None => Ok(code),
+    }
+}
+
+/// Prints and writes a finished run; the exit code says whether to trust it.
+fn show(job: &Job<'_>, run: &Run) -> Result<u8, Failure> {
+    let runs = std::slice::from_ref(run);
+    let to_stdout = job.output.json.as_deref() == Some(Path::new("-"));
+    if let Some(path) = &job.output.json {
+        output::write_pieces("json", runs, Some(path), None)?;
+    }
+    if let Some(path) = job.np {
+        output::write_pieces("np", runs, Some(path), None)?;
+    }
+    if !job.output.quiet && !job.output.live && !to_stdout {
+        output::write_pieces("text", runs, None, None)?;
+    }
+    let interrupted = run.ending.as_ref().is_some_and(|ending| ending.how == "interrupted");
+    let untrusted = run.outcomes.iter().any(|outcome| outcome.summary.trust == Trust::None);
+    Ok(match (interrupted, untrusted) {
+        (true, _) => failure::INTERRUPTED,
+        (_, true) => failure::UNTRUSTED,
+        _ => 0,
+    })
+}
+
+async fn conduct(job: &Job<'_>) -> Result<(Run, Option<Failure>), Failure> {
+    let cancel = watch_for_interrupts();
+    let mut progress = (!job.output.quiet && !job.output.live).then(Progress::new);
+    let directory = socket_directory()?;
+    let agent = Agent::local(local_options(directory.path())?);
+    let mut interrupted = cancel.clone();
+    let reached = tokio::select! {
+        reached = reach(job, &agent, progress.as_mut()) => reached,
+        _ = interrupted.wait_for(|wanted| *wanted) => Err(ControlError::Interrupted.into()),
+    };
+    let mut pair = reached?;
+    let order = Order { header: header(job, &pair)?, schedule: schedule(&job.schedule) };
+    let mut collect = Collect::default();
+    let mut sinks = Sinks {
+        collect: &mut collect,
+        progress,
+        live: job.output.live.then_some(Live),
+        recorder: recorder(job.output)?,
+    };
+    let (_, failed) = coordinator::run(&mut pair, &order, &mut sinks, cancel).await;
+    drop(sinks);
+    pair.near.release().await;
+    if let Some(far) = pair.far {
+        far.release().await;
+    }
+    let run = collect.0.ok_or_else(|| Failure::other("the run did not start"))?;
+    let failed = failed.filter(|error| !matches!(error, ControlError::Interrupted)).map(Failure::from);
+    Ok((run, failed))
+}
+
+/// A schedule for the coordinator; it is borrowed from the job otherwise.
+fn schedule(schedule: &Schedule) -> Schedule {
+    match schedule {
+        Schedule::Single => Schedule::Single,
+        Schedule::Curve(plan) => Schedule::Curve(plan.clone()),
+    }
+}
+
+/// Every sink of a run. A store that fails ends the run; the others have heard the event by then.
+struct Sinks<'a> {
+    collect: &'a mut Collect,
+    progress: Option<Progress>,
+    live: Option<Live>,
+    recorder: Option<store::Recorder>,
+}
+
+impl EventSink for Sinks<'_> {
+    fn event(&mut self, event: &model::Event) -> Result<(), SinkError> {
+        self.collect.event(event)?;
+        if let Some(progress) = &mut self.progress {
+            progress.event(event)?;
+        }
+        let kept = self.recorder.as_mut().map_or(Ok(()), |recorder| recorder.event(event));
+        let shown = self.live.as_mut().map_or(Ok(()), |live| live.event(event));
+        kept.and(shown)
+    }
+}
+
+fn recorder(output: &Output) -> Result<Option<store::Recorder>, Failure> {
+    if output.no_store {
+        return Ok(None);
+    }
+    Ok(Some(open_store(output.store.as_deref())?.recorder()?))
+}
+
+/// The store at `path`, or at its usual place.
+pub fn open_store(path: Option<&Path>) -> Result<Store, Failure> {
+    let path = match path {
+        Some(path) => path.to_owned(),
+        None => Store::default_path()?,
+    };
+    Ok(Store::open(&path)?)
+}
+
+/// Becomes true at the first Ctrl-C or SIGTERM; the second one ends the process at once.
+fn watch_for_interrupts() -> watch::Receiver<bool> {
+    let (wanted, cancel) = watch::channel(false);
+    tokio::spawn(async move {
+        let mut count = 0;
+        loop {
+            interrupt().await;
+            count += 1;
+            if count > 1 {
+                std::process::exit(i32::from(failure::INTERRUPTED));
+            }
+            let _ = wanted.send(true);
+        }
+    });
+    cancel
+}
+
+/// Ends at Ctrl-C or SIGTERM.
+pub async fn interrupt() {
+    use tokio::signal::unix::{SignalKind, signal};
+    match signal(SignalKind::terminate()) {
+        Ok(mut terminate) => tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            _ = terminate.recv() => {}
+        },
+        Err(_) => {
+            let _ = tokio::signal::ctrl_c().await;
+        }
+    }
+}
+
+/// A folder for sockets between processes of this machine, gone with its owner.
+pub fn socket_directory() -> Result<tempfile::TempDir, Failure> {
+    tempfile::Builder::new().prefix("thru-").tempdir().map_err(|error| {
+        Failure::host(format!("cannot make a folder for sockets: {error}; set TMPDIR to one that can be written"))
+    })
+}
+
+/// Options of an agent within this process.
+pub fn local_options(directory: &Path) -> Result<AgentOptions, Failure> {
+    let worker = std::env::current_exe()
+        .map_err(|error| Failure::other(format!("cannot find this program's own file: {error}")))?;
+    Ok(AgentOptions {
+        worker,
+        token: None,
+        // The coordinator takes both ends of a measurement within this host one after the other.
+        concurrent: 2,
+        limits: Limits { hold_ns: u64::MAX / 2, ..Limits::default() },
+        directory: directory.to_owned(),
+        once: false,
+        vanished_after: Duration::from_secs(2),
+        news: Box::new(|_| {}),
+    })
+}
+
+/// Reads a token file.
+pub fn token(path: Option<&Path>) -> Result<Option<Token>, Failure> {
+    let Some(path) = path else { return Ok(None) };
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Failure::usage(format!("cannot read the token file {}: {error}", path.display())))?;
+    Token::new(&text)
+        .map(Some)
+        .ok_or_else(|| Failure::usage(format!("the token file {} is empty: put a secret line into it", path.display())))
+}
+
+/// Reaches both ends and waits for their machines.
+async fn reach(job: &Job<'_>, agent: &Agent, mut progress: Option<&mut Progress>) -> Result<Pair, Failure> {
+    let capabilities = engine::transport::transport(job.specs[0].transport.as_str())?.capabilities();
+    let token = token(job.peer.token_file.as_deref())?;
+    let remote = |host| Target::Remote { host, token: token.as_ref(), family: job.peer.family() };
+    if let Some(progress) = &mut progress {
+        progress.say("connecting");
+    }
+    let far = match &job.peer.host {
+        _ if capabilities.single_ended => None,
+        Some(host) => Some(End::connect(remote(host)).await?),
+        None if capabilities.one_machine => Some(End::connect(Target::Local(agent)).await?),
+        None => {
+            return Err(Failure::usage(format!(
+                "{} needs a far host: thru {} HOST (and `thru serve` on HOST)",
+                job.specs[0].transport, job.kind
+            )));
+        }
+    };
+    let near = match &job.peer.from {
+        Some(host) => End::connect(remote(host)).await?,
+        None => End::connect(Target::Local(agent)).await?,
+    };
+    let mut pair = Pair { near, far };
+    let purpose = format!("{} {}", job.kind, job.specs[0].transport);
+    for end in std::iter::once(&mut pair.near).chain(pair.far.as_mut()) {
+        let name = end.name.clone();
+        let queued = |ahead| {
+            if let Some(progress) = &mut progress {
+                progress.say(&format!("{name} is busy: {ahead} before us"));
+            }
+        };
+        end.acquire(&purpose, queued).await?;
+    }
+    Ok(pair)
+}
+
+fn header(job: &Job<'_>, pair: &Pair) -> Result<RunHeader, Failure> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let started_unix_ns = now.as_nanos() as u64;
+    let entropy = u16::from_be_bytes(control::proto::auth::random().map_err(Failure::other)?);
+    let far = pair.far.as_ref().unwrap_or(&pair.near);
+    Ok(RunHeader {
+        id: store::new_run_id(started_unix_ns, entropy),
+        name: job.output.name.clone(),
+        kind: job.kind.into(),
+        command: std::env::args().collect(),
+        started_unix_ns,
+        tool: Tool {
+            near_version: pair.near.version.clone(),
+            far_version: far.version.clone(),
+            near_clock_ns: pair.near.clock_ns,
+            far_clock_ns: far.clock_ns,
+        },
+        target: job.peer.host.clone().filter(|_| pair.far.is_some()),
+        stopping: job.rule.clone(),
+        cells: job.specs.iter().cloned().zip(0..).map(|(spec, id)| Cell { id, spec }).collect(),
+        near: pair.near.inventory.clone(),
+        far: far.inventory.clone(),
+    })
+}

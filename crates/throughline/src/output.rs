@@ -1,0 +1,112 @@
+//! Writes what the renderers made.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use model::Run;
+use report::View;
+
+use crate::failure::Failure;
+
+/// Renders `runs` as `format` to `path` (`None` or `-` for standard output; a folder for several files) and returns what was
+/// written.
+pub fn write_pieces(
+    format: &str,
+    runs: &[Run],
+    path: Option<&Path>,
+    figure: Option<&str>,
+) -> Result<Vec<PathBuf>, Failure> {
+    let Some(format) = report::format(format) else {
+        let known = report::FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ");
+        return Err(Failure::usage(format!("no format called '{format}': there are {known}")));
+    };
+    let view = View { figure, columns: columns(), ..View::new(runs) };
+    let pieces = (format.render)(&view)?;
+    match path {
+        None => to_stdout(format.name, &pieces),
+        Some(path) if path == Path::new("-") => to_stdout(format.name, &pieces),
+        Some(path) => to_files(path, pieces),
+    }
+}
+
+fn to_stdout(format: &str, pieces: &[report::Piece]) -> Result<Vec<PathBuf>, Failure> {
+    let [piece] = pieces else {
+        return Err(Failure::usage(format!("{format} makes {} files: name a folder for them with -o", pieces.len())));
+    };
+    let mut out = std::io::stdout().lock();
+    match out.write_all(&piece.bytes).and_then(|()| out.flush()) {
+        // `thru show | head` is no failure.
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::output(format!("cannot write to standard output: {error}")))
+        }
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// One piece goes to `path` itself (or into it, where it is a folder). Several go into a folder, or beside each other under
+/// names that begin as `path` does.
+fn to_files(path: &Path, pieces: Vec<report::Piece>) -> Result<Vec<PathBuf>, Failure> {
+    let several = pieces.len() > 1;
+    let as_folder = path.is_dir() || (several && path.extension().is_none());
+    let mut written = Vec::new();
+    for piece in pieces {
+        let target = if as_folder {
+            path.join(&piece.name)
+        } else if several {
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+            path.with_file_name(format!("{stem}-{}", piece.name))
+        } else {
+            path.to_owned()
+        };
+        write_file(&target, &piece.bytes)?;
+        written.push(target);
+    }
+    Ok(written)
+}
+
+/// Writes a file whole or not at all: a full disk leaves the old one in place.
+fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::output(format!("cannot write {}: {error}", path.display()));
+    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        fs::create_dir_all(parent).map_err(failed)?;
+    }
+    // Devices and pipes are written to, not replaced.
+    if path.exists() && !path.is_file() {
+        return fs::write(path, bytes).map_err(failed);
+    }
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".part");
+    let part = path.with_file_name(name);
+    let result = fs::write(&part, bytes).and_then(|()| fs::rename(&part, path)).map_err(failed);
+    if result.is_err() {
+        let _ = fs::remove_file(&part);
+    }
+    result
+}
+
+/// Finds out before measuring whether a file can be written at all.
+pub fn check_writable(path: &Path) -> Result<(), Failure> {
+    let existed = path.exists();
+    let opened = fs::OpenOptions::new().append(true).create(true).open(path);
+    match opened {
+        Ok(_) => {
+            if !existed {
+                let _ = fs::remove_file(path);
+            }
+            Ok(())
+        }
+        Err(error) => Err(Failure::output(format!(
+            "cannot write {}: {error}; name a file in a folder that exists and can be written",
+            path.display()
+        ))),
+    }
+}
+
+fn columns() -> u16 {
+    std::env::var("COLUMNS")
+        .ok()
+        .and_then(|columns| columns.parse().ok())
+        .filter(|columns| *columns >= 40)
+        .unwrap_or(100)
+}

@@ -1,0 +1,40 @@
+//! Puts a run's events together to the document.
+
+use model::{Event, EventSink, Run, RunHeader, SinkError};
+
+/// The run so far; `None` before it starts.
+#[derive(Default)]
+pub struct Collect(pub Option<Run>);
+
+impl EventSink for Collect {
+    fn event(&mut self, event: &Event) -> Result<(), SinkError> {
+        if let Event::Run(header) = event {
+            self.0 = Some(empty(header.clone()));
+            return Ok(());
+        }
+        let Some(run) = &mut self.0 else { return Ok(()) };
+        match event {
+            Event::Cells { cells } => run.header.cells.extend(cells.iter().cloned()),
+            Event::Pass(pass) => run.passes.push(pass.clone()),
+            Event::Outcome(outcome) => run.outcomes.push(outcome.clone()),
+            Event::Finding(finding) => run.findings.push(finding.clone()),
+            Event::End(ending) => {
+                run.ending = Some(ending.clone());
+                run.outcomes.sort_by_key(|outcome| outcome.cell);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn empty(header: RunHeader) -> Run {
+    Run {
+        schema: Run::SCHEMA.into(),
+        header,
+        ending: None,
+        passes: Vec::new(),
+        outcomes: Vec::new(),
+        findings: Vec::new(),
+    }
+}

@@ -1,0 +1,9 @@
+//! Who hears a run's events: the terminal, the live stream, and the collected document.
+
+mod collect;
+mod live;
+mod progress;
+
+pub use collect::Collect;
+pub use live::Live;
+pub use progress::Progress;

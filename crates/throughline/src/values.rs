@@ -1,0 +1,98 @@
+//! Values that flags take beyond plain quantities.
+
+use std::str::FromStr;
+
+/// A value for each end: `V` sets both, `LOCAL,REMOTE` each, `LOCAL,` or `,REMOTE` one (netperf's convention).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PerEnd<T> {
+    /// This end's.
+    pub near: Option<T>,
+    /// The other end's.
+    pub far: Option<T>,
+}
+
+impl<T: FromStr + Clone> FromStr for PerEnd<T>
+where
+    T::Err: std::fmt::Display,
+{
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let one = |text: &str| match text.trim() {
+            "" => Ok(None),
+            text => text.parse::<T>().map(Some).map_err(|error| error.to_string()),
+        };
+        let (near, far) = match text.split_once(',') {
+            Some((near, far)) => (one(near)?, one(far)?),
+            None => {
+                let both = one(text)?;
+                (both.clone(), both)
+            }
+        };
+        if near.is_none() && far.is_none() {
+            return Err("give a value for both ends, or LOCAL,REMOTE".into());
+        }
+        Ok(Self { near, far })
+    }
+}
+
+/// Cores: `2`, `0+2+4` or `0-3`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cores(pub Vec<u32>);
+
+impl FromStr for Cores {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("'{text}' names no cores: write 2, 0+2+4 or 0-3");
+        let mut cores = Vec::new();
+        for part in text.split('+') {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let (first, last) = (first.trim().parse::<u32>(), last.trim().parse::<u32>());
+            match (first, last) {
+                (Ok(first), Ok(last)) if first <= last && last - first < 4096 => cores.extend(first..=last),
+                _ => return Err(wrong()),
+            }
+        }
+        Ok(Self(cores))
+    }
+}
+
+/// `on` or `off`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Switch(pub bool);
+
+impl FromStr for Switch {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "on" | "yes" | "1" => Ok(Self(true)),
+            "off" | "no" | "0" => Ok(Self(false)),
+            _ => Err(format!("'{text}' is neither on nor off")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_end_gets_its_own() {
+        let ends = |text: &str| text.parse::<PerEnd<u32>>();
+        assert_eq!(ends("5"), Ok(PerEnd { near: Some(5), far: Some(5) }));
+        assert_eq!(ends("5,6"), Ok(PerEnd { near: Some(5), far: Some(6) }));
+        assert_eq!(ends("5,"), Ok(PerEnd { near: Some(5), far: None }));
+        assert_eq!(ends(",6"), Ok(PerEnd { near: None, far: Some(6) }));
+        assert!(ends(",").is_err());
+        assert!(ends("x").is_err());
+    }
+
+    #[test]
+    fn cores_are_lists_and_ranges() {
+        assert_eq!("0-2+7".parse(), Ok(Cores(vec![0, 1, 2, 7])));
+        assert!("3-1".parse::<Cores>().is_err());
+        assert!("a".parse::<Cores>().is_err());
+    }
+}
