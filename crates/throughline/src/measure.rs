@@ -35,7 +35,7 @@ pub struct Job<'a> {
 }
 
 /// Measures and returns the exit code.
-pub fn measure(job: Job<'_>) -> Result<u8, Failure> {
+pub fn measure(job: &Job<'_>) -> Result<u8, Failure> {
     for spec in &job.specs {
         engine::pattern::check(spec)?;
     }
@@ -47,8 +47,8 @@ pub fn measure(job: Job<'_>) -> Result<u8, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::other(format!("cannot start: {error}")))?;
-    let (run, failed) = runtime.block_on(conduct(&job))?;
-    let code = show(&job, &run)?;
+    let (run, failed) = runtime.block_on(conduct(job))?;
+    let code = show(job, &run)?;
     match failed {
         Some(failure) => Err(failure),
         None => Ok(code),

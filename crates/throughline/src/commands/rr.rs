@@ -66,7 +66,7 @@ pub fn run(args: &RrArgs) -> Result<u8, Failure> {
     spec.reply = args.reply.map(|size| size.0);
     spec.stop = args.count.map_or(Stop::TimeNs(args.time.0), Stop::Transactions);
     spec.warmup_ns = args.warmup.0;
-    measure(Job {
+    measure(&Job {
         kind: "rr",
         specs: vec![spec],
         rule: args.enough.rule(Some(BUDGET))?,

@@ -74,7 +74,7 @@ pub fn run(args: &StreamArgs) -> Result<u8, Failure> {
     spec.warmup_ns = args.warmup.0;
     spec.rate_bps = args.rate.map(|rate| rate.0);
     spec.interval_ns = args.interval.0;
-    measure(Job {
+    measure(&Job {
         kind: "stream",
         specs: vec![spec],
         rule: args.enough.rule(Some(BUDGET))?,

@@ -63,7 +63,7 @@ pub fn run(args: &TransferArgs) -> Result<u8, Failure> {
     spec.interval_ns = args.interval.0;
     // A transfer is done once; who wants an interval says how many trials.
     let enough = Enough { trials: args.enough.trials.or(Some(1)), ..args.enough.clone() };
-    measure(Job {
+    measure(&Job {
         kind: "transfer",
         specs: vec![spec],
         rule: enough.rule(None)?,

@@ -76,7 +76,7 @@ impl EventSink for Progress {
             Event::Trial(trial) if self.bar.is_some() => {
                 if let (Some(bar), Some(value)) = (&self.bar, trial.value)
                     && trial.place == 0
-                    && trial.near.flows.first().is_some()
+                    && !trial.near.flows.is_empty()
                 {
                     bar.set_message(format!("trial {}: {}", trial.pass + 1, units::count(value)));
                 }
