@@ -151,19 +151,15 @@ fn quantity(text: &str, units: &[(&str, u64)]) -> Option<u64> {
 }
 
 impl fmt::Display for ByteSize {
-    /// Exact where a unit divides the size (`64 KiB`), rounded to three digits where none does and the size is large.
+    /// Always exact: in the largest unit that divides the size (`64 KiB`), else in bytes (`131069 B`), for neighbours of a
+    /// size must not look like it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const NAMES: [(&str, u64); 4] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
-        for (name, size) in NAMES {
-            if self.0 >= size && self.0.is_multiple_of(size) {
-                return f.pad(&format!("{} {name}", self.0 / size));
-            }
+        let exact = NAMES.iter().find(|(_, size)| self.0 >= *size && self.0.is_multiple_of(*size));
+        match exact {
+            Some((name, size)) => f.pad(&format!("{} {name}", self.0 / size)),
+            None => f.pad(&format!("{} B", self.0)),
         }
-        if self.0 < 100_000 {
-            return f.pad(&format!("{} B", self.0));
-        }
-        let (name, size) = NAMES.iter().find(|(_, size)| self.0 >= *size).copied().unwrap_or(("KiB", 1 << 10));
-        f.pad(&format!("{} {name}", three_digits(self.0 as f64 / size as f64)))
     }
 }
 
@@ -274,7 +270,7 @@ mod tests {
         assert_eq!(Nanos(18_523).to_string(), "18.5 us");
         assert_eq!(Nanos(0).to_string(), "0 ns");
         assert_eq!(ByteSize(131_072).to_string(), "128 KiB");
-        assert_eq!(ByteSize(8_388_611).to_string(), "8.00 MiB");
+        assert_eq!(ByteSize(8_388_611).to_string(), "8388611 B");
         assert_eq!(ByteSize(1_533).to_string(), "1533 B");
     }
 }

@@ -81,10 +81,11 @@ async fn conduct(job: &Job<'_>) -> Result<(Run, Option<Failure>), Failure> {
     let cancel = watch_for_interrupts();
     let mut progress = (!job.output.quiet && !job.output.live).then(Progress::new);
     let directory = socket_directory()?;
-    let agent = Agent::local(local_options(directory.path())?);
+    // One for each end that may be within this process: each has its own queue and workers.
+    let agents = [Agent::local(local_options(directory.path())?), Agent::local(local_options(directory.path())?)];
     let mut interrupted = cancel.clone();
     let reached = tokio::select! {
-        reached = reach(job, &agent, progress.as_mut()) => reached,
+        reached = reach(job, &agents, progress.as_mut()) => reached,
         _ = interrupted.wait_for(|wanted| *wanted) => Err(ControlError::Interrupted.into()),
     };
     let mut pair = reached?;
@@ -196,8 +197,7 @@ pub fn local_options(directory: &Path) -> Result<AgentOptions, Failure> {
     Ok(AgentOptions {
         worker,
         token: None,
-        // The coordinator takes both ends of a measurement within this host one after the other.
-        concurrent: 2,
+        concurrent: 1,
         limits: Limits { hold_ns: u64::MAX / 2, ..Limits::default() },
         directory: directory.to_owned(),
         once: false,
@@ -217,7 +217,11 @@ pub fn token(path: Option<&Path>) -> Result<Option<Token>, Failure> {
 }
 
 /// Reaches both ends and waits for their machines.
-async fn reach(job: &Job<'_>, agent: &Agent, mut progress: Option<&mut Progress>) -> Result<Pair, Failure> {
+async fn reach(
+    job: &Job<'_>,
+    [here, there]: &[Agent; 2],
+    mut progress: Option<&mut Progress>,
+) -> Result<Pair, Failure> {
     let capabilities = engine::transport::transport(job.specs[0].transport.as_str())?.capabilities();
     let token = token(job.peer.token_file.as_deref())?;
     let remote = |host| Target::Remote { host, token: token.as_ref(), family: job.peer.family() };
@@ -227,7 +231,7 @@ async fn reach(job: &Job<'_>, agent: &Agent, mut progress: Option<&mut Progress>
     let far = match &job.peer.host {
         _ if capabilities.single_ended => None,
         Some(host) => Some(End::connect(remote(host)).await?),
-        None if capabilities.one_machine => Some(End::connect(Target::Local(agent)).await?),
+        None if capabilities.one_machine => Some(End::connect(Target::Local(there)).await?),
         None => {
             return Err(Failure::usage(format!(
                 "{} needs a far host: thru {} HOST (and `thru serve` on HOST)",
@@ -235,10 +239,16 @@ async fn reach(job: &Job<'_>, agent: &Agent, mut progress: Option<&mut Progress>
             )));
         }
     };
-    let near = match &job.peer.from {
+    // A transport with one end is measured on the host that was named.
+    let near = match job.peer.from.as_ref().or(job.peer.host.as_ref().filter(|_| capabilities.single_ended)) {
         Some(host) => End::connect(remote(host)).await?,
-        None => End::connect(Target::Local(agent)).await?,
+        None => End::connect(Target::Local(here)).await?,
     };
+    if far.as_ref().is_some_and(|far| !far.instance.is_empty() && far.instance == near.instance) {
+        return Err(Failure::usage(
+            "HOST and --from are the same agent, which cannot wait for itself: leave --from out",
+        ));
+    }
     let mut pair = Pair { near, far };
     let purpose = format!("{} {}", job.kind, job.specs[0].transport);
     for end in std::iter::once(&mut pair.near).chain(pair.far.as_mut()) {

@@ -66,6 +66,8 @@ pub(crate) struct Shared {
     listening: Vec<SocketAddr>,
     clients: AtomicUsize,
     served: Notify,
+    /// Tells this agent from others.
+    instance: String,
 }
 
 impl Agent {
@@ -128,6 +130,8 @@ impl Shared {
             listening,
             clients: AtomicUsize::new(0),
             served: Notify::new(),
+            // An agent without randomness cannot draw cookies either and refuses the first trial.
+            instance: auth::random::<8>().map(|bytes| auth::hex(&bytes)).unwrap_or_default(),
             options,
         }
     }

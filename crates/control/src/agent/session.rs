@@ -69,7 +69,7 @@ impl Session {
         let ToAgent::Hello(theirs) = self.wire.recv().await? else { return Err(self.refuse("say hello first").await) };
         let token = self.shared.options.token.clone();
         let nonce = auth::hex(&auth::random::<16>().map_err(|error| error.to_string())?);
-        let ours = hello(nonce.clone(), token.is_some());
+        let ours = hello(nonce.clone(), self.shared.instance.clone(), token.is_some());
         self.wire.send(&FromAgent::Hello(ours)).await?;
         // The coordinator sees both hellos too and says plainly who must be updated.
         if theirs.oldest > PROTOCOL || theirs.protocol < OLDEST_PROTOCOL {
@@ -322,13 +322,14 @@ impl Session {
 }
 
 /// This side's hello.
-pub(crate) fn hello(nonce: String, wants_token: bool) -> Hello {
+pub(crate) fn hello(nonce: String, instance: String, wants_token: bool) -> Hello {
     Hello {
         protocol: PROTOCOL,
         oldest: OLDEST_PROTOCOL,
         version: env!("CARGO_PKG_VERSION").into(),
         capabilities: CAPABILITIES.iter().map(|name| (*name).to_owned()).collect(),
         nonce,
+        instance,
         wants_token,
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use analysis::Context;
 use analysis::stats::{Decision, Sequential, passes_needed};
-use model::{Cell, EndTally, Finding, Histogram, Outcome, RunHeader, Spec, Stopping, Trial, Verdict};
+use model::{Cell, EndTally, Finding, Histogram, Name, Outcome, RunHeader, Spec, Stopping, Trial, Verdict};
 
 /// All cells of a run.
 pub(super) struct Cells {
@@ -57,8 +57,9 @@ impl Cells {
         self.open.values()
     }
 
-    pub(super) fn done_count(&self) -> usize {
-        self.done.len()
+    /// Outcomes over `transport`; a curve's memory ceiling is not counted among its sizes.
+    pub(super) fn done_count(&self, transport: &Name) -> usize {
+        self.done.iter().filter(|outcome| outcome.spec.transport == *transport).count()
     }
 
     /// Takes what both ends counted of one trial and makes the trial of it.

@@ -120,19 +120,21 @@ impl Bench<'_> {
             self.cells.give_up(|spec| spec.block > block);
             return;
         }
-        // A size is worth starting when the passes that its interval needs fit into what is left, time growing with size.
+        // A size is worth starting when the passes that its interval needs fit into what is left. Time grows at most in
+        // proportion to the size, which is only a useful bound for the sizes of the next step.
         let left = self.left_ns() as f64;
-        let passes = f64::from(self.header.stopping.min_trials);
         let per_byte = exchange_ns as f64 / block.max(1) as f64;
+        let passes = f64::from(self.header.stopping.min_trials);
+        let mut next: Vec<u64> =
+            self.cells.open().filter(|state| state.trials() == 0).map(|state| state.cell.spec.block).collect();
+        next.retain(|next| *next <= block.saturating_mul(FIRST_STEP));
+        next.sort_unstable();
         let mut spent = 0.0;
         let mut limit = u64::MAX;
-        let mut blocks: Vec<u64> =
-            self.cells.open().filter(|state| state.trials() == 0).map(|state| state.cell.spec.block).collect();
-        blocks.sort_unstable();
-        for next in blocks {
-            spent += per_byte * next as f64 * LEAST_EXCHANGES as f64 * passes;
+        for size in next {
+            spent += per_byte * size as f64 * LEAST_EXCHANGES as f64 * passes;
             if spent > left {
-                limit = limit.min(next);
+                limit = limit.min(size);
             }
         }
         self.cells.give_up(|spec| spec.block >= limit);
@@ -248,7 +250,7 @@ impl Bench<'_> {
         let open = self.cells.open().count();
         let most = self.cells.open().map(|state| state.trials_left(rule)).max().unwrap_or(0);
         let left_ns = (pass_ns > 0).then(|| (pass_ns * u64::from(most)).min(self.left_ns()));
-        let done = self.cells.done_count();
+        let done = self.cells.done_count(&self.header.cells[0].spec.transport);
         let doing = if pass == 0 {
             "first look at all sizes".to_owned()
         } else {

@@ -39,6 +39,8 @@ pub struct End {
     pub clock_ns: f64,
     /// Version of its program.
     pub version: String,
+    /// Tells this agent from others.
+    pub instance: String,
     /// Where the control connection goes; `None` within this process.
     pub(crate) address: Option<SocketAddr>,
     wire: Wire<ToAgent, FromAgent>,
@@ -81,7 +83,7 @@ impl End {
             auth::hex(&auth::random::<16>().map_err(|source| ControlError::io("draw a random number", source))?);
         let lost =
             |reason: String| ControlError::Lost { address: name.clone(), during: "while greeting it".into(), reason };
-        wire.send(&ToAgent::Hello(hello(nonce.clone(), false))).await.map_err(lost)?;
+        wire.send(&ToAgent::Hello(hello(nonce.clone(), String::new(), false))).await.map_err(lost)?;
         let theirs = match tokio::time::timeout(HELLO_LIMIT, wire.recv()).await {
             Ok(Ok(FromAgent::Hello(theirs))) => theirs,
             Ok(Ok(FromAgent::Refused { reason })) => return Err(ControlError::Refused { address: name, reason }),
@@ -123,7 +125,15 @@ impl End {
                             what: "it does not know the token itself: this may not be your agent".into(),
                         });
                     }
-                    return Ok(Self { name, inventory: *inventory, clock_ns, version: theirs.version, address, wire });
+                    return Ok(Self {
+                        name,
+                        inventory: *inventory,
+                        clock_ns,
+                        version: theirs.version,
+                        instance: theirs.instance,
+                        address,
+                        wire,
+                    });
                 }
                 FromAgent::Refused { reason } if reason.contains("token") => {
                     return Err(ControlError::Token { address: name, what: reason });

@@ -94,6 +94,9 @@ pub struct Hello {
     pub capabilities: Vec<String>,
     /// Its random number, in hex.
     pub nonce: String,
+    /// Agents: drawn at its start, so that a coordinator can tell two agents from one met twice.
+    #[serde(default)]
+    pub instance: String,
     /// Agents: whether a proof of the token is wanted.
     #[serde(default)]
     pub wants_token: bool,

@@ -49,6 +49,8 @@ enum Step {
     Request,
     Reply,
     Close,
+    /// The caller's last connection, which asks nothing.
+    Farewell,
 }
 
 /// Opens, asks and times; the other end closes first, so that the ports in TIME_WAIT pile up there and not here.
@@ -94,7 +96,8 @@ impl<C: Channel> Machine<C> for Caller {
                         // A connection that asks nothing tells the other end that it was the last.
                         channel.renew()?;
                         channel.finish_sending()?;
-                        return Ok(Turn::Done);
+                        self.step = Step::Farewell;
+                        continue;
                     }
                     self.started_ns = now_ns();
                     if self.done == 0 {
@@ -106,7 +109,7 @@ impl<C: Channel> Machine<C> for Caller {
                 }
                 Step::Request => channel.send(&env.tx[self.at..self.request]),
                 Step::Reply => channel.recv(&mut env.rx[self.at..self.reply]),
-                Step::Close => channel.recv(&mut env.rx[..1]),
+                Step::Close | Step::Farewell => channel.recv(&mut env.rx[..1]),
             };
             let count = match result {
                 Ok(count) => count,
@@ -128,7 +131,8 @@ impl<C: Channel> Machine<C> for Caller {
                         self.step = Step::Close;
                     }
                 }
-                _ => {
+                Step::Farewell => return Ok(Turn::Done),
+                Step::Open | Step::Close => {
                     let now = now_ns();
                     env.rtt.record(now - self.started_ns);
                     if self.done == 0 {
@@ -160,7 +164,7 @@ impl<C: Channel> Machine<C> for Callee {
                 Step::Open => channel.renew().map(|()| 0),
                 Step::Request => channel.recv(&mut env.rx[self.at..self.request]),
                 Step::Reply => channel.send(&env.tx[self.at..self.reply]),
-                Step::Close => channel.finish_sending().map(|()| 0),
+                Step::Close | Step::Farewell => channel.finish_sending().map(|()| 0),
             };
             let count = match result {
                 Ok(count) => count,
@@ -171,7 +175,7 @@ impl<C: Channel> Machine<C> for Callee {
             self.at += count;
             match self.step {
                 Step::Open => (self.step, self.at) = (Step::Request, 0),
-                Step::Request if count == 0 && self.at == 0 => return Ok(Turn::Done),
+                Step::Request if count == 0 && self.at == 0 => self.step = Step::Farewell,
                 Step::Request if count == 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Step::Request => {
                     env.counters.received(count);
@@ -187,6 +191,7 @@ impl<C: Channel> Machine<C> for Callee {
                     }
                 }
                 Step::Close => self.step = Step::Open,
+                Step::Farewell => return Ok(Turn::Done),
             }
         }
         Ok(Turn::Again)

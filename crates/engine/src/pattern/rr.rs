@@ -121,11 +121,23 @@ impl Asker {
             self.closing = true;
             env.counters.stop_sending(now_ns());
             env.counters.arrived(now_ns());
+            if self.last && C::KIND == Kind::Stream {
+                channel.finish_sending()?;
+            }
         }
-        if self.last && C::KIND == Kind::Stream {
-            channel.finish_sending()?;
+        if !self.last || C::KIND == Kind::Alone {
+            return Ok(Turn::Done);
         }
-        Ok(Turn::Done)
+        // The other end closes once it has seen everything.
+        match channel.recv(env.rx) {
+            Ok(0) => Ok(Turn::Done),
+            Ok(count) => {
+                env.counters.received(count);
+                Ok(Turn::Again)
+            }
+            Err(error) if not_now(&error) => Ok(Turn::Wait(Interest::Read, u64::MAX)),
+            Err(error) => Err(error),
+        }
     }
 }
 
@@ -133,7 +145,7 @@ impl<C: Channel> Machine<C> for Asker {
     fn advance(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
         for _ in 0..QUANTUM {
             if self.sent == 0 {
-                if self.over(env) {
+                if self.closing || self.over(env) {
                     return self.close(channel, env);
                 }
                 if self.watch.started_ns == 0 {
@@ -202,7 +214,10 @@ impl<C: Channel> Machine<C> for Answerer {
                     return Ok(Turn::Done);
                 }
                 match channel.recv(&mut env.rx[self.received..self.request]) {
-                    Ok(0) if self.received == 0 => return Ok(Turn::Done),
+                    Ok(0) if self.received == 0 => {
+                        channel.finish_sending()?;
+                        return Ok(Turn::Done);
+                    }
                     Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                     Ok(count) => {
                         self.received += count;

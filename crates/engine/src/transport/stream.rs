@@ -28,12 +28,13 @@ pub(crate) struct StreamChannel {
     /// The first connection of a flow that reconnects: it stays open so that either end notices when the other dies.
     lifeline: Option<OwnedFd>,
     renewal: Option<Renewal>,
+    finished: bool,
 }
 
 impl StreamChannel {
     pub(crate) fn new(socket: OwnedFd, io: Io) -> Self {
         let slot = Arc::new(AtomicI32::new(socket.as_raw_fd()));
-        Self { socket, io, slot, lifeline: None, renewal: None }
+        Self { socket, io, slot, lifeline: None, renewal: None, finished: false }
     }
 
     /// A channel that can `renew`.
@@ -77,6 +78,7 @@ impl Channel for StreamChannel {
     }
 
     fn finish_sending(&mut self) -> io::Result<()> {
+        self.finished = true;
         Ok(rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Write)?)
     }
 
@@ -85,6 +87,7 @@ impl Channel for StreamChannel {
         let fresh = open()?;
         self.slot.store(fresh.as_raw_fd(), Ordering::SeqCst);
         let old = std::mem::replace(&mut self.socket, fresh);
+        self.finished = false;
         if self.lifeline.is_none() {
             self.lifeline = Some(old);
         }
@@ -96,7 +99,8 @@ impl Channel for StreamChannel {
     }
 
     fn unsent(&self) -> u64 {
-        sys::sockopt::unsent(&self.socket)
+        // The queue counts a FIN as one byte (TCP's sequence space, RFC 9293), and that is no payload.
+        sys::sockopt::unsent(&self.socket).saturating_sub(u64::from(self.finished))
     }
 
     fn breaker(&self) -> Breaker {

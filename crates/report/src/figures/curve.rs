@@ -151,5 +151,28 @@ fn fill(runs: &[Run], lines: &[&Line<'_>], measure: Measure, place: Place, mut f
         figure.series.push(Series { name: line.name.clone(), points, reference: line.reference });
         owners.push(line.run);
     }
+    if figure.y.scale == Scale::Linear {
+        figure.series = clip_ceilings(figure.series);
+    }
     (!figure.series.is_empty()).then_some(Drawn { figure, owners })
+}
+
+/// How far above the highest measured point a ceiling is still drawn: one ten times higher would press the curve that matters
+/// flat.
+const CEILING_ROOM: f64 = 1.25;
+
+/// Leaves out the points of reference series that lie far above everything measured, and says in the legend how high they go.
+fn clip_ceilings(mut all: Vec<Series>) -> Vec<Series> {
+    let highest = |series: &Series| series.points.iter().map(|point| point.y).fold(0.0, f64::max);
+    let limit = all.iter().filter(|series| !series.reference).map(highest).fold(0.0, f64::max) * CEILING_ROOM;
+    for series in all.iter_mut().filter(|series| series.reference) {
+        let top = highest(series);
+        if top > limit {
+            // Up to the first point beyond: the line leaves the picture there, and what comes back later would float.
+            let seen = series.points.iter().take_while(|point| point.y <= limit).count();
+            series.points.truncate(seen);
+            series.name = format!("{} (up to {}, beyond this scale)", series.name, model::units::bits_per_second(top));
+        }
+    }
+    all
 }

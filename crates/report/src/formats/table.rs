@@ -1,6 +1,6 @@
 //! A run's outcomes as a table of texts, for terminal and page.
 
-use model::{Outcome, Run, units};
+use model::{Outcome, Run, Verdict, units};
 
 use crate::figures::{Measure, direction};
 use crate::{outcome_line, words};
@@ -11,6 +11,8 @@ pub(super) struct OutcomeTable {
     /// Whether a column holds numbers, which stand at the right.
     pub(super) numeric: Vec<bool>,
     pub(super) rows: Vec<Vec<String>>,
+    /// Verdicts that every row has, and that therefore stand in none.
+    pub(super) shared: Vec<Verdict>,
 }
 
 type Value = fn(&Outcome) -> Option<String>;
@@ -33,7 +35,6 @@ const COLUMNS: &[(&str, bool, Value)] = &[
     ("lost", true, |o| o.summary.packets_lost.map(|lost| lost.to_string())),
     ("trials", true, |o| Some(o.summary.trials.to_string())),
     ("trust", false, |o| Some(words::trust(o.summary.trust).to_owned())),
-    ("verdicts", false, |o| Some(words::verdicts(&o.summary.verdicts)).filter(|list| !list.is_empty())),
 ];
 
 /// What tells cells apart beside the block; shown where a run has more than one value of it.
@@ -51,23 +52,55 @@ fn trips(outcome: &Outcome) -> bool {
 }
 
 impl OutcomeTable {
-    /// The table of `run`'s outcomes, a curve's by ascending block.
+    /// The table of `run`'s outcomes. A curve's stand by ascending block, and its memory ceiling is a column rather than rows of
+    /// its own.
     pub(super) fn new(run: &Run) -> Self {
         let mut outcomes: Vec<&Outcome> = run.outcomes.iter().collect();
+        let mut ceiling = Vec::new();
         if run.header.kind == "curve" {
             outcomes.sort_by_key(|outcome| outcome.spec.block);
+            if outcomes.iter().any(|outcome| outcome.spec.transport != CEILING) {
+                (ceiling, outcomes) = outcomes.into_iter().partition(|outcome| outcome.spec.transport == CEILING);
+            }
         }
+        let shared = shared_verdicts(&outcomes);
         let differs = |value: Value| outcomes.windows(2).any(|pair| value(pair[0]) != value(pair[1]));
         let some = |value: Value| outcomes.iter().any(|outcome| value(outcome).is_some());
         let factors = FACTORS.iter().filter(|(_, _, value)| differs(*value));
         let columns: Vec<_> = factors.chain(COLUMNS.iter().filter(|(_, _, value)| some(*value))).collect();
-        let row = |outcome: &&Outcome| {
-            columns.iter().map(|(_, _, value)| words::plain(&value(outcome).unwrap_or_default())).collect()
+        let copy =
+            |block: u64| ceiling.iter().find(|outcome| outcome.spec.block == block).and_then(|outcome| rate(outcome));
+        let own = |outcome: &Outcome| {
+            let list: Vec<Verdict> =
+                outcome.summary.verdicts.iter().filter(|one| !shared.contains(one)).copied().collect();
+            words::verdicts(&list)
         };
-        Self {
-            head: columns.iter().map(|(name, _, _)| *name).collect(),
-            numeric: columns.iter().map(|(_, numeric, _)| *numeric).collect(),
-            rows: outcomes.iter().map(row).collect(),
-        }
+        let remarks = outcomes.iter().any(|outcome| !own(outcome).is_empty());
+        let row = |outcome: &&Outcome| {
+            let mut cells: Vec<String> =
+                columns.iter().map(|(_, _, value)| words::plain(&value(outcome).unwrap_or_default())).collect();
+            cells.extend((!ceiling.is_empty()).then(|| copy(outcome.spec.block).unwrap_or_default()));
+            cells.extend(remarks.then(|| own(outcome)));
+            cells
+        };
+        let rows = outcomes.iter().map(row).collect();
+        let extra = [(!ceiling.is_empty(), ("memory copy", true)), (remarks, ("verdicts", false))];
+        let extra = extra.into_iter().filter_map(|(wanted, column)| wanted.then_some(column));
+        let (head, numeric) = columns.iter().map(|(name, numeric, _)| (*name, *numeric)).chain(extra).unzip();
+        Self { head, numeric, rows, shared }
     }
+}
+
+/// The transport that a curve is given as its ceiling.
+const CEILING: &str = "memcpy";
+
+fn rate(outcome: &Outcome) -> Option<String> {
+    outcome.summary.netpipe_bps.or(outcome.summary.goodput_bps).map(units::bits_per_second)
+}
+
+/// Verdicts of all outcomes alike; none where there is one outcome only, which has its own line to show them on.
+fn shared_verdicts(outcomes: &[&Outcome]) -> Vec<Verdict> {
+    let [first, others @ ..] = outcomes else { return Vec::new() };
+    let everywhere = |verdict: &&Verdict| others.iter().all(|outcome| outcome.summary.verdicts.contains(verdict));
+    if others.is_empty() { Vec::new() } else { first.summary.verdicts.iter().filter(everywhere).copied().collect() }
 }

@@ -77,7 +77,8 @@ fn table(run: &Run, columns: u16) -> String {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    table.trim_fmt()
+    let text = table.trim_fmt();
+    if of.shared.is_empty() { text } else { format!("{text}\nall of them: {}", words::verdicts(&of.shared)) }
 }
 
 /// A title and its entries, broken at `columns`; nothing without entries.

@@ -73,6 +73,7 @@ pub(super) fn outcomes(runs: &[Run]) -> Markup {
                 } @else {
                     (outcome_table(&table))
                 }
+                @if !table.shared.is_empty() { p.muted { "All of them: " (words::verdicts(&table.shared)) } }
                 (verdicts(run))
             }
         }
