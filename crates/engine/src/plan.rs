@@ -73,10 +73,18 @@ impl TrialPlan {
             Stop::Bytes(total) if stream => LegStop::Bytes(share(total, flow, self.spec.flows)),
             Stop::Bytes(total) => LegStop::Transactions(share(total.div_ceil(leg.block), flow, self.spec.flows)),
             Stop::Blocks(total) | Stop::Transactions(total) => exchanges(share(total, flow, self.spec.flows)),
-            Stop::AboutNs(ns) => exchanges(((ns as f64 / per_exchange_ns.max(1.0)) as u64).clamp(3, 10_000_000)),
+            // Nothing is known of a flow that has exchanged nothing yet.
+            Stop::AboutNs(_) if per_exchange_ns <= 0.0 => exchanges(LEAST_EXCHANGES),
+            Stop::AboutNs(ns) => {
+                exchanges(((ns as f64 / per_exchange_ns) as u64).clamp(LEAST_EXCHANGES, MOST_EXCHANGES))
+            }
         }
     }
 }
+
+/// Bounds of a leg that ends after about a time: fewer exchanges say nothing, and an estimate gone wrong must not run for ever.
+const LEAST_EXCHANGES: u64 = 3;
+const MOST_EXCHANGES: u64 = 10_000_000;
 
 /// One connection of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,12 +1,14 @@
 //! Adds up what several worker processes of one end counted.
 
+use std::collections::BTreeMap;
+
 use model::{DatagramTally, EndTally, Interval, RttTally};
 
 use crate::proto::message::WorkerDone;
 
 /// One end's tallies over all its workers. Their times are of one clock, so the span of an end reaches from its first worker's
 /// first byte to its last one's last.
-pub(crate) fn merge(mut parts: Vec<WorkerDone>) -> (Vec<EndTally>, Option<String>, u64) {
+pub(crate) fn merge(mut parts: Vec<WorkerDone>, interval_ns: u64) -> (Vec<EndTally>, Option<String>, u64) {
     let failure = parts.iter_mut().find_map(|part| part.failure.take());
     let elapsed_ns = parts.iter().map(|part| part.elapsed_ns).max().unwrap_or(0);
     if parts.len() == 1 {
@@ -17,14 +19,17 @@ pub(crate) fn merge(mut parts: Vec<WorkerDone>) -> (Vec<EndTally>, Option<String
         .map(|leg| {
             let mut sum = EndTally::default();
             let mut span = [0; 4];
+            let mut series = Series::default();
             for part in &mut parts {
                 if let (Some(tally), Some(times)) = (part.tallies.get_mut(leg), part.spans.get(leg)) {
+                    series.add(std::mem::take(&mut tally.intervals), interval_ns);
                     add(&mut sum, std::mem::take(tally));
                     widen(&mut span, times);
                 }
             }
             sum.sending_ns = span[1].saturating_sub(span[0]);
             sum.receiving_ns = span[3].saturating_sub(span[2]);
+            sum.intervals = series.entries();
             sum.flows.sort_by_key(|flow| flow.flow);
             sum
         })
@@ -67,20 +72,39 @@ fn add(sum: &mut EndTally, part: EndTally) {
         own.bytes += other.bytes;
         own.ns = own.ns.max(other.ns);
     }
-    // The workers' clocks tick together: entry i of one is entry i of the other, to within the time between two starts.
-    for (index, other) in part.intervals.into_iter().enumerate() {
-        match sum.intervals.get_mut(index) {
-            Some(own) => add_interval(own, &other),
-            None => sum.intervals.push(other),
-        }
-    }
 }
 
-fn add_interval(own: &mut Interval, other: &Interval) {
-    own.end_ns = own.end_ns.max(other.end_ns);
-    own.bytes_sent += other.bytes_sent;
-    own.bytes_received += other.bytes_received;
-    own.transactions += other.transactions;
+/// The workers' series added up. Each worker's clock ticks at the same nominal times but somewhat late, each by another bit:
+/// entries belong together by the tick that they stand for.
+#[derive(Default)]
+struct Series(BTreeMap<u64, Interval>);
+
+impl Series {
+    fn add(&mut self, entries: Vec<Interval>, interval_ns: u64) {
+        for entry in entries {
+            // Rounded up, so that the last, short entry stands for the tick that it did not live to see.
+            let tick = entry.end_ns.saturating_sub(interval_ns / 2).div_ceil(interval_ns.max(1)).max(1);
+            let own = self.0.entry(tick).or_default();
+            own.end_ns = own.end_ns.max(entry.end_ns);
+            own.bytes_sent += entry.bytes_sent;
+            own.bytes_received += entry.bytes_received;
+            own.transactions += entry.transactions;
+        }
+    }
+
+    /// The sums, each from the end of the one before: a partition of the time.
+    fn entries(self) -> Vec<Interval> {
+        let mut from = 0;
+        let mut entries: Vec<Interval> = Vec::with_capacity(self.0.len());
+        for mut entry in self.0.into_values() {
+            entry.start_ns = from;
+            // A worker that was late by more than a tick has reached into the next one.
+            entry.end_ns = entry.end_ns.max(from + 1);
+            from = entry.end_ns;
+            entries.push(entry);
+        }
+        entries
+    }
 }
 
 fn add_rtt(own: Option<RttTally>, other: Option<RttTally>) -> Option<RttTally> {
@@ -105,7 +129,21 @@ mod tests {
             spans: vec![span],
             ..WorkerDone::default()
         };
-        let (tallies, _, _) = merge(vec![part(10, [100, 200, 0, 0]), part(5, [90, 150, 0, 0]), part(0, [0, 0, 0, 0])]);
+        let (tallies, _, _) =
+            merge(vec![part(10, [100, 200, 0, 0]), part(5, [90, 150, 0, 0]), part(0, [0, 0, 0, 0])], 100);
         assert_eq!((tallies[0].bytes_sent, tallies[0].sending_ns, tallies[0].receiving_ns), (15, 110, 0));
+    }
+
+    #[test]
+    fn series_of_workers_that_tick_late_add_up_to_a_partition() {
+        let entry = |start_ns, end_ns, bytes_sent| Interval { start_ns, end_ns, bytes_sent, ..Interval::default() };
+        let mut series = Series::default();
+        series.add(vec![entry(0, 20, 1), entry(20, 66, 2), entry(66, 119, 4), entry(119, 125, 8)], 40);
+        series.add(vec![entry(0, 41, 16), entry(41, 80, 32), entry(80, 138, 64)], 40);
+        let entries = series.entries();
+        assert_eq!(entries.iter().map(|entry| entry.bytes_sent).sum::<u64>(), 127);
+        assert_eq!(entries[0].start_ns, 0);
+        assert!(entries.iter().all(|entry| entry.start_ns < entry.end_ns));
+        assert!(entries.windows(2).all(|pair| pair[0].end_ns == pair[1].start_ns), "{entries:?}");
     }
 }

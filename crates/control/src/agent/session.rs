@@ -315,7 +315,7 @@ impl Session {
             watch.finish(&RealSys, &mut host);
         }
         let overlapped = trial.overlapped.max(self.shared.queue.running().saturating_sub(1));
-        let (tallies, failure, elapsed_ns) = merge(trial.done);
+        let (tallies, failure, elapsed_ns) = merge(trial.done, trial.prepare.spec.interval_ns);
         debug_assert!(tallies.len() <= trial.prepare.legs.len(), "a worker counts the legs it was given");
         Done { tallies, failure, elapsed_ns, host, overlapped_by: u32::try_from(overlapped).unwrap_or(u32::MAX) }
     }

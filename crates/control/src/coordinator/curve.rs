@@ -19,7 +19,7 @@ pub struct CurvePlan {
     pub ceiling: bool,
 }
 
-/// Exchanges before the first timed one of a pass: the connection's slow start and the caches' first misses are not the
+/// Exchanges of each flow before the first timed one of a pass: the connection's slow start and the caches' first misses are not the
 /// path's. NetPIPE makes 100.
 const WARM_UP: u64 = 50;
 /// The shortest and the longest leg, ns.
@@ -267,7 +267,8 @@ fn leg(block: u64, leg_ns: u64, expected_ns: u64) -> WireLeg {
 
 fn warm_up(first: &Spec) -> Planned {
     let block = if first.pattern == "pingpong" { 1 } else { 8 };
-    (None, WireLeg { block, reply: block, stop: Stop::Transactions(WARM_UP), expected_ns: 0 })
+    let exchanges = WARM_UP * u64::from(first.flows);
+    (None, WireLeg { block, reply: block, stop: Stop::Transactions(exchanges), expected_ns: 0 })
 }
 
 fn leg_cost_ns(leg: &WireLeg) -> u64 {

@@ -29,7 +29,8 @@ impl LocalDoor {
     /// Listens at a fresh path in `place.directory`, for this user (and root) only.
     pub(crate) fn open(place: &Place) -> Result<Self, EngineError> {
         let tag: String = place.cookie[..6].iter().map(|byte| format!("{byte:02x}")).collect();
-        let path = place.directory.join(format!("thru-{tag}.sock"));
+        // Several worker processes may listen for one measurement, each for its own flows.
+        let path = place.directory.join(format!("thru-{tag}-{}.sock", std::process::id()));
         let failed = |source: io::Error| EngineError::socket("listen on", path.display(), source);
         let listener = UnixListener::bind(&path).map_err(failed)?;
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;

@@ -9,10 +9,12 @@ use crate::draw::ticks::Ticks;
 const DOTS: [[u32; 4]; 2] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];
 const EDGE: usize = 13;
 
-/// Draws all series of `figure` over each other in `columns` by `rows` characters and the axes around; empty when the
+/// Draws all series of `figure` but its ceilings over each other in `columns` by `rows` characters and the axes around; empty when the
 /// figure has no point that its axes can show or there is no room.
 pub(super) fn plot(figure: &Figure, columns: usize, rows: usize) -> String {
-    let points = || figure.series.iter().flat_map(|series| &series.points);
+    // A ceiling would need a second kind of line to be told from the curve.
+    let series = || figure.series.iter().filter(|series| !series.reference);
+    let points = || series().flat_map(|series| &series.points);
     let shown = |x: f64, y: f64| Span::drawable(figure.x.scale, x) && Span::drawable(figure.y.scale, y);
     let inside = || points().filter(|point| shown(point.x, point.y));
     if columns < EDGE + 20 || rows < 4 || inside().next().is_none() {
@@ -21,7 +23,7 @@ pub(super) fn plot(figure: &Figure, columns: usize, rows: usize) -> String {
     let x = Span::fit(figure.x.scale, inside().map(|point| point.x), 0.0);
     let y = Span::fit(figure.y.scale, inside().map(|point| point.y), 0.02);
     let mut canvas = Canvas::new(columns - EDGE - 2, rows);
-    for series in &figure.series {
+    for series in series() {
         let mut before = None;
         for point in &series.points {
             let place = x.clamped(point.x).zip(y.clamped(point.y)).map(|(x, y)| canvas.dot(x, y));

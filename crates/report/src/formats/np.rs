@@ -37,7 +37,8 @@ pub(super) fn each_line(
     extension: &str,
     text: impl Fn(&[&Outcome], &[NpPoint]) -> String,
 ) -> Result<Vec<Piece>, ReportError> {
-    let lines = curve_lines(view.runs);
+    // NetPIPE's file has no place for a ceiling.
+    let lines: Vec<_> = curve_lines(view.runs).into_iter().filter(|line| !line.reference).collect();
     Ok(lines
         .iter()
         .enumerate()
