@@ -323,6 +323,8 @@ impl Spec {
         }
     }
 
+    /// The transport that a curve over another one is given as its ceiling: beside others it is a reference, not a result.
+    pub const CEILING: &str = "memcpy";
     /// The largest block and response, in bytes.
     pub const MAX_BLOCK: u64 = 1 << 30;
     /// The most flows of one measurement.

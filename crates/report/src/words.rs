@@ -91,7 +91,8 @@ pub(crate) fn hosts(run: &Run) -> String {
     }
 }
 
-/// The distinct values of `key` over a run's outcomes (or planned cells while there are none), in order of appearance.
+/// The distinct values of `key` over a run's outcomes (or planned cells while there are none), in order of appearance. A
+/// curve's memory ceiling is not what was measured.
 pub(crate) fn distinct(run: &Run, key: fn(&model::Spec) -> String) -> String {
     let mut seen: Vec<String> = Vec::new();
     let specs: Vec<&model::Spec> = if run.outcomes.is_empty() {
@@ -99,9 +100,10 @@ pub(crate) fn distinct(run: &Run, key: fn(&model::Spec) -> String) -> String {
     } else {
         run.outcomes.iter().map(|outcome| &outcome.spec).collect()
     };
+    let only_ceiling = specs.iter().all(|spec| spec.transport == model::Spec::CEILING);
     for spec in specs {
         let value = key(spec);
-        if !seen.contains(&value) {
+        if !seen.contains(&value) && (only_ceiling || spec.transport != model::Spec::CEILING) {
             seen.push(value);
         }
     }

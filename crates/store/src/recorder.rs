@@ -25,7 +25,6 @@ pub struct Recorder {
 struct Current {
     number: i64,
     id: String,
-    transports: Vec<String>,
     headline: Headline,
 }
 
@@ -62,20 +61,18 @@ impl Recorder {
 
     fn begin(&mut self, header: &RunHeader) -> Result<(), StoreError> {
         let doing = "append a run";
-        let mut transports = Vec::new();
-        gather(&mut transports, &header.cells);
         let body = encode("run", header)?;
         // The column only sorts and shows; the header holds the exact value.
         let started = i64::try_from(header.started_unix_ns).unwrap_or(i64::MAX);
         let inserted = self.connection.execute(
             "INSERT INTO run (id, name, kind, target, transport, started_unix_ns, header)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-            params![header.id, header.name, header.kind, header.target, transports.join("/"), started, body],
+            params![header.id, header.name, header.kind, header.target, transports(&header.cells), started, body],
         );
         match inserted {
             Ok(_) => {
                 let (number, id) = (self.connection.last_insert_rowid(), header.id.clone());
-                self.run = Some(Current { number, id, transports, headline: Headline::default() });
+                self.run = Some(Current { number, id, headline: Headline::default() });
                 Ok(())
             }
             Err(rusqlite::Error::SqliteFailure(failure, _)) if failure.code == ErrorCode::ConstraintViolation => {
@@ -86,16 +83,8 @@ impl Recorder {
     }
 
     fn cells(&mut self, cells: &[Cell]) -> Result<(), StoreError> {
-        self.append("cells", None, cells)?;
-        let Some(run) = &mut self.run else { return Ok(()) };
-        if !gather(&mut run.transports, cells) {
-            return Ok(());
-        }
-        let (number, transport) = (run.number, run.transports.join("/"));
-        self.connection
-            .execute("UPDATE run SET transport = ?1 WHERE number = ?2", params![transport, number])
-            .map(drop)
-            .map_err(|source| self.failed("append cells", source))
+        // What is added later shares the plan's transport, or is its ceiling: the run's column stays as planned.
+        self.append("cells", None, cells)
     }
 
     /// The trials of an outcome are in the file already, as a rule: then it is stored without them.
@@ -188,16 +177,16 @@ impl EventSink for Recorder {
     }
 }
 
-/// Adds the transports of `cells` that are not in `transports` yet; whether there were any.
-fn gather(transports: &mut Vec<String>, cells: &[Cell]) -> bool {
-    let before = transports.len();
+/// The transports of `cells`, each once, joined by `/`.
+fn transports(cells: &[Cell]) -> String {
+    let mut names: Vec<&str> = Vec::new();
     for cell in cells {
         let name = cell.spec.transport.as_str();
-        if !transports.iter().any(|known| known == name) {
-            transports.push(name.to_owned());
+        if !names.contains(&name) {
+            names.push(name);
         }
     }
-    transports.len() > before
+    names.join("/")
 }
 
 fn encode<T: Serialize + ?Sized>(kind: &'static str, item: &T) -> Result<String, StoreError> {

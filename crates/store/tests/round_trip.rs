@@ -105,7 +105,7 @@ fn the_list_shows_the_latest_first_with_what_stands_for_each() {
     assert_eq!(rows[2].name.as_deref(), Some("before"));
     assert_eq!(rows[2].headline, Some(estimate(9.5e8)));
     assert_eq!(rows[2].started_unix_ns, header("a").started_unix_ns);
-    assert_eq!((rows[1].transport.as_str(), rows[1].ending.as_deref()), ("tcp/udp", Some("interrupted")));
+    assert_eq!((rows[1].transport.as_str(), rows[1].ending.as_deref()), ("tcp", Some("interrupted")));
     assert_eq!(rows[1].headline, Some(estimate(4.0)));
     assert_eq!(rows[2].trust, Some(Trust::Fair));
     assert_eq!((&rows[0].ending, &rows[0].headline, rows[0].trust), (&None, &None, None), "it has not ended");

@@ -195,8 +195,8 @@ pub struct Output {
     #[arg(long, value_name = "FILE", env = "THRU_STORE")]
     pub store: Option<PathBuf>,
 
-    /// Keep nothing.
-    #[arg(long, conflicts_with = "store")]
+    /// Keep nothing, whatever --store and THRU_STORE say.
+    #[arg(long)]
     pub no_store: bool,
 }
 

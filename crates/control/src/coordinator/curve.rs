@@ -47,7 +47,7 @@ impl Bench<'_> {
         self.first_pass(plan, &first, leg_ns).await?;
         let mut random = SplitMix64::new(rule.seed);
         let mut added = !plan.adaptive;
-        let mut ceiling_due = plan.ceiling && first.transport != "memcpy";
+        let mut ceiling_due = plan.ceiling && first.transport != Spec::CEILING;
         for pass in 1..rule.max_trials {
             let planned = self.plan_pass(&first, leg_ns, rule.order, &mut random);
             let needed_ns: u64 = planned.iter().map(|(_, leg)| leg_cost_ns(leg)).sum();
@@ -203,7 +203,7 @@ impl Bench<'_> {
     /// Measures copies in the near host's memory at the unperturbed sizes.
     async fn ceiling(&mut self, first: &Spec) -> Result<(), ControlError> {
         let spec = Spec {
-            transport: "memcpy".into(),
+            transport: Spec::CEILING.into(),
             direction: model::Direction::Send,
             flows: 1,
             processes: 1,
@@ -230,8 +230,12 @@ impl Bench<'_> {
         cells.iter().cloned().for_each(|cell| self.cells.add(cell));
         let mut result = Ok(());
         for _ in 0..CEILING.0 {
-            let planned: Vec<Planned> =
-                cells.iter().map(|cell| (Some(cell.id), leg(cell.spec.block, CEILING.1, 0))).collect();
+            let mut planned = vec![warm_up(spec)];
+            planned.extend(
+                self.cells
+                    .open()
+                    .map(|state| (Some(state.cell.id), leg(state.cell.spec.block, CEILING.1, state.expected_ns()))),
+            );
             result = self.curve_pass(spec, &planned).await;
             if result.is_err() {
                 break;

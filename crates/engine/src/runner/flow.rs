@@ -79,7 +79,6 @@ pub(crate) struct FlowOf<C: Channel> {
     /// The header that the active end announced, or that a passive end got ahead of its turn.
     header: Option<LegHeader>,
     before: Snapshot,
-    opened_ns: u64,
     /// Block of the leg that is open.
     block: u64,
     /// Time of one exchange as the last leg showed it, and that leg's block.
@@ -97,7 +96,7 @@ impl<C: Channel> FlowOf<C> {
             setup,
             header: None,
             before: Snapshot::default(),
-            opened_ns: 0,
+
             block: 1,
             pace: (0.0, 1),
         }))
@@ -188,7 +187,6 @@ impl<C: Channel> Flow for FlowOf<C> {
         self.before = self.counters().snapshot();
         self.counters().forget_times();
         self.block = header.block;
-        self.opened_ns = now_ns();
         Ok(())
     }
 
@@ -209,7 +207,9 @@ impl<C: Channel> Flow for FlowOf<C> {
         let counts = self.counters().snapshot().less(&self.before);
         let exchanges = counts.transactions.max(counts.blocks_sent);
         if exchanges > 0 {
-            self.pace = ((now_ns() - self.opened_ns) as f64 / exchanges as f64, self.block);
+            let ended = counts.sent_ns.1.max(counts.arrival_ns.1);
+            let begun = [counts.sent_ns.0, counts.arrival_ns.0].into_iter().filter(|ns| *ns > 0).min().unwrap_or(ended);
+            self.pace = ((ended - begun) as f64 / exchanges as f64, self.block);
         }
         let batch = self.machine.take().map_or(1, |machine| machine.batch());
         FlowLeg {

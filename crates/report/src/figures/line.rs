@@ -47,7 +47,7 @@ fn build<'a>(runs: &'a [Run], groups: impl Fn(&'a Run) -> Vec<Vec<&'a Outcome>>)
         let firsts: Vec<&Outcome> = groups.iter().filter_map(|group| group.first().copied()).collect();
         for (group, first) in groups.into_iter().zip(&firsts) {
             let name = unique(&lines, name(of, first, &firsts), of);
-            let reference = first.spec.transport == "memcpy";
+            let reference = first.spec.transport == model::Spec::CEILING;
             lines.push(Line { run, name, outcomes: group, reference });
         }
     }

@@ -1,6 +1,6 @@
 //! A run's outcomes as a table of texts, for terminal and page.
 
-use model::{Outcome, Run, Verdict, units};
+use model::{Outcome, Run, Spec, Verdict, units};
 
 use crate::figures::{Measure, direction};
 use crate::{outcome_line, words};
@@ -59,8 +59,8 @@ impl OutcomeTable {
         let mut ceiling = Vec::new();
         if run.header.kind == "curve" {
             outcomes.sort_by_key(|outcome| outcome.spec.block);
-            if outcomes.iter().any(|outcome| outcome.spec.transport != CEILING) {
-                (ceiling, outcomes) = outcomes.into_iter().partition(|outcome| outcome.spec.transport == CEILING);
+            if outcomes.iter().any(|outcome| outcome.spec.transport != Spec::CEILING) {
+                (ceiling, outcomes) = outcomes.into_iter().partition(|outcome| outcome.spec.transport == Spec::CEILING);
             }
         }
         let shared = shared_verdicts(&outcomes);
@@ -90,9 +90,6 @@ impl OutcomeTable {
         Self { head, numeric, rows, shared }
     }
 }
-
-/// The transport that a curve is given as its ceiling.
-const CEILING: &str = "memcpy";
 
 fn rate(outcome: &Outcome) -> Option<String> {
     outcome.summary.netpipe_bps.or(outcome.summary.goodput_bps).map(units::bits_per_second)

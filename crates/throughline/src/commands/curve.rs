@@ -89,7 +89,10 @@ pub fn run(args: &CurveArgs) -> Result<u8, Failure> {
     if args.stream && args.load.both {
         return Err(Failure::usage("--stream and --both exclude each other: a both-ways curve crosses blocks"));
     }
-    let base = flags::spec(pattern, &args.peer, &args.load, &args.sockets, &args.enough);
+    let mut base = flags::spec(pattern, &args.peer, &args.load, &args.sockets, &args.enough);
+    // As NetPIPE has it, for streams too: Nagle's algorithm would hold each leg's last part back for an ACK.
+    base.near.nodelay.get_or_insert(true);
+    base.far.nodelay.get_or_insert(true);
     let specs = cells(args, &base)?;
     let mut rule = args.enough.rule(Some(BUDGET))?;
     rule.order = match args.order {
