@@ -1,0 +1,80 @@
+//! The machine that the numbers are from, as far as anyone needs to know it.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use host::{RealSys, Sys};
+use serde::Serialize;
+
+/// Kernel, processor and cores. No name: who reads a result should not learn whose machine it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Machine {
+    /// Kernel version, without what a distribution adds to it.
+    pub kernel: String,
+    /// Processor model.
+    pub cpu: String,
+    /// Processors online.
+    pub cores: u32,
+    /// Hypervisor or container, as far as it shows.
+    pub virtualisation: Option<String>,
+}
+
+impl Machine {
+    /// This one.
+    pub fn here() -> Self {
+        let facts = host::inventory(&RealSys);
+        let unknown = || "unknown".to_owned();
+        Self {
+            kernel: facts.kernel.as_deref().map_or_else(unknown, |release| numeric(release).to_owned()),
+            cpu: facts.cpu_model.unwrap_or_else(unknown),
+            cores: facts.cores.unwrap_or(0),
+            virtualisation: facts.virtualisation,
+        }
+    }
+
+    /// A part of a file name, such as `linux-6.18.44-amd-epyc-2-cores`.
+    pub fn slug(&self) -> String {
+        let text = format!("linux {} {} {} cores", self.kernel, self.cpu, self.cores).to_ascii_lowercase();
+        let mut slug = String::new();
+        for c in text.chars() {
+            if c.is_ascii_alphanumeric() || c == '.' {
+                slug.push(c);
+            } else if !slug.ends_with('-') {
+                slug.push('-');
+            }
+        }
+        slug.trim_matches('-').to_owned()
+    }
+}
+
+/// `6.18.44` of `6.18.44-flavour-1`.
+fn numeric(release: &str) -> &str {
+    let end = release.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(release.len());
+    release[..end].trim_end_matches('.')
+}
+
+/// Load average over the last minute, `None` where the host does not say.
+pub fn load() -> Option<f64> {
+    RealSys.read("/proc/loadavg").ok()?.split_ascii_whitespace().next()?.parse().ok()
+}
+
+/// A seed that differs from run to run.
+pub fn clock_seed() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slug_is_a_file_name() {
+        let machine = Machine {
+            kernel: numeric("6.1.0-18-amd64").into(),
+            cpu: "Example(R) CPU @ 2.00GHz".into(),
+            cores: 4,
+            virtualisation: None,
+        };
+        assert_eq!(machine.slug(), "linux-6.1.0-example-r-cpu-2.00ghz-4-cores");
+        assert_eq!(numeric("6.18"), "6.18");
+    }
+}

@@ -1,0 +1,68 @@
+//! netperf's classic stream and request/response tests.
+
+use anyhow::{Context, Result};
+
+use super::{Job, Peer, Place, Read, Reading, words};
+use crate::process::Ended;
+use crate::work::Task;
+
+/// `netserver` and `netperf`.
+pub struct Netperf;
+
+impl Peer for Netperf {
+    fn name(&self) -> &'static str {
+        "netperf"
+    }
+
+    fn programs(&self) -> &'static [&'static str] {
+        &["netperf", "netserver"]
+    }
+
+    fn version(&self) -> Option<&'static str> {
+        Some("-V")
+    }
+
+    fn job(&self, task: Task, place: &Place) -> Option<Job> {
+        let Place { port, seconds, .. } = place;
+        let (test, read): (String, Read) = match task {
+            Task::Stream { block } => (format!("-t TCP_STREAM -f m -- -m {block}"), rate),
+            Task::RoundTrip { bytes } => (format!("-t TCP_RR -- -r {bytes},{bytes}"), round_trip),
+            Task::Curve { .. } => return None,
+        };
+        Some(Job {
+            server: words(&format!("netserver -D -4 -p {port}")),
+            // -P 0 -v 0: nothing but the number.
+            client: words(&format!("netperf -H 127.0.0.1 -4 -p {port} -l {seconds} -P 0 -v 0 {test}")),
+            also_code: None,
+            read,
+        })
+    }
+}
+
+fn number(ended: &Ended) -> Result<f64> {
+    let last = ended.stdout.split_ascii_whitespace().next_back();
+    last.and_then(|word| word.parse().ok()).filter(|value| *value > 0.0).context("netperf printed no number")
+}
+
+/// -f m is decimal Mbit/s.
+fn rate(ended: &Ended, _: &str) -> Result<Reading> {
+    Ok((number(ended)? * 1e6).into())
+}
+
+/// It prints transactions per second.
+fn round_trip(ended: &Ended, _: &str) -> Result<Reading> {
+    Ok((1e9 / number(ended)?).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lone_number_is_read() {
+        let said = |text: &str| Ended { stdout: text.into(), ..Ended::default() };
+        assert_eq!(rate(&said("46123.5\n"), "").unwrap().value, 46_123.5e6);
+        assert_eq!(round_trip(&said("50000.00\n"), "").unwrap().value, 20_000.0);
+        assert!(rate(&said("establish control: are you sure\n"), "").is_err());
+    }
+}

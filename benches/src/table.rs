@@ -1,0 +1,102 @@
+//! The table that people read.
+
+use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
+
+use crate::peer::OURS;
+use crate::record::{Record, Shown, WorkRecord};
+use crate::verdict::{Ratio, Reached, Standing};
+
+/// One line under the head.
+const LOOK: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+
+/// The whole run: what it ran on, a row for each tool of each work, and the goals.
+pub fn render(record: &Record) -> String {
+    let mut table = Table::new();
+    table.load_style(LOOK);
+    table.set_header(["work", "tool", "median", "spread", "thru / tool", "interval", "thru is"]);
+    for work in &record.works {
+        for (place, shown) in work.tools.iter().enumerate() {
+            let title = if place == 0 { work.title } else { "" };
+            table.add_row(row(title, work, shown));
+        }
+    }
+    let mut text = format!("{}\n{}\n", head(record), table.trim_fmt());
+    for work in &record.works {
+        for goal in &work.goals {
+            text += &format!("goal, {}: {}: {}\n", work.title, goal.goal, reached(goal.reached));
+        }
+        for shown in &work.tools {
+            for (name, values) in &shown.also {
+                let known: Vec<f64> = values.iter().copied().flatten().collect();
+                if let Some(median) = analysis::stats::median(&known) {
+                    text += &format!("also, {}: {} {name} {median:.0}\n", work.title, shown.tool);
+                }
+            }
+            for failure in &shown.failures {
+                text += &format!("failed, {}: {} in {failure}\n", work.title, shown.tool);
+            }
+        }
+    }
+    text.trim_end().to_owned()
+}
+
+fn head(record: &Record) -> String {
+    let machine = &record.machine;
+    let busiest = record.works.iter().filter_map(|work| work.load[0]).fold(0.0, f64::max);
+    format!(
+        "{}, Linux {}, {}, {} cores; {} rounds{}, seed {}, client on core {}, server on core {}, load before a work up to {busiest:.2}\n\
+         spread: smallest to largest; interval: 95 % bootstrap of the median of the rounds' ratios, from 5 rounds on",
+        record.started,
+        machine.kernel,
+        machine.cpu,
+        machine.cores,
+        record.rounds,
+        if record.quick { " (quick)" } else { "" },
+        record.seed,
+        record.cores[0],
+        record.cores[1],
+    )
+}
+
+fn row(title: &str, work: &WorkRecord, shown: &Shown) -> Vec<Cell> {
+    let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
+    let number = |value: Option<f64>| value.map_or("none".to_owned(), |value| work.unit.text(value));
+    let spread =
+        shown.range.map_or(String::new(), |[low, high]| format!("{} .. {}", work.unit.text(low), work.unit.text(high)));
+    let ratio = work.ratios.iter().find(|ratio| ratio.peer == shown.tool);
+    let (middle, interval, standing) = match ratio {
+        Some(ratio) => (format!("{:.3}", ratio.median), interval(ratio), word(ratio.standing)),
+        None if shown.tool == OURS => (String::new(), String::new(), ""),
+        None => ("none".to_owned(), String::new(), ""),
+    };
+    vec![
+        Cell::new(title),
+        Cell::new(shown.tool),
+        right(number(shown.median)),
+        right(spread),
+        right(middle),
+        right(interval),
+        Cell::new(standing),
+    ]
+}
+
+fn interval(ratio: &Ratio) -> String {
+    ratio.low.zip(ratio.high).map_or(String::new(), |(low, high)| format!("{low:.3} .. {high:.3}"))
+}
+
+fn word(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Ahead => "ahead",
+        Standing::Level => "level",
+        Standing::Behind => "behind",
+        Standing::Unknown => "(too few rounds)",
+    }
+}
+
+fn reached(reached: Reached) -> &'static str {
+    match reached {
+        Reached::Met => "met",
+        Reached::Missed => "MISSED",
+        Reached::Unsure => "cannot tell (the interval is too wide: more rounds, or a quieter machine)",
+    }
+}

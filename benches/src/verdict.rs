@@ -1,0 +1,163 @@
+//! What paired rounds say: ahead, level or behind, and whether a goal is met.
+
+use analysis::stats::{Interval, median, median_interval};
+use serde::Serialize;
+
+use crate::work::Better;
+
+/// Confidence of the intervals.
+const CONFIDENCE: f64 = 0.95;
+/// A goal counts as met when the interval's worse end comes this close to it: two tools that are equal would otherwise miss
+/// a goal of 1.00 in half of all runs.
+const CLOSE: f64 = 0.97;
+
+/// Fewest rounds that anything is concluded from. The bootstrap interval of the median is then the whole range, which holds the
+/// true median in 1 - 2^(1-n) of all cases: 94 % of five rounds, 75 % of three.
+const LEAST_ROUNDS: usize = 5;
+
+/// Ours divided by a peer's, round by round.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Ratio {
+    /// The peer.
+    pub peer: &'static str,
+    /// Median over the rounds in which both gave a number.
+    pub median: f64,
+    /// Low end of the bootstrap interval of the median; null for fewer than five rounds.
+    pub low: Option<f64>,
+    /// High end.
+    pub high: Option<f64>,
+    /// Rounds.
+    pub rounds: usize,
+    /// What it means.
+    pub standing: Standing,
+}
+
+/// Where ours stands beside a peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Standing {
+    /// The whole interval is on the good side of 1.
+    Ahead,
+    /// The interval holds 1.
+    Level,
+    /// The whole interval is on the bad side of 1.
+    Behind,
+    /// There are too few rounds for an interval.
+    Unknown,
+}
+
+/// Whether a goal was reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Reached {
+    /// The interval's worse end is within 3 % of the goal or better.
+    Met,
+    /// The interval's better end does not reach the goal.
+    Missed,
+    /// Neither; more rounds or a quieter machine would tell.
+    Unsure,
+}
+
+/// Pairs ours with a peer's numbers of the same rounds; `None` when there is no common round.
+pub fn ratio(
+    peer: &'static str,
+    ours: &[Option<f64>],
+    theirs: &[Option<f64>],
+    better: Better,
+    seed: u64,
+) -> Option<Ratio> {
+    let pairs: Vec<f64> = ours.iter().zip(theirs).filter_map(|(ours, theirs)| Some((*ours)? / (*theirs)?)).collect();
+    let centre = median(&pairs)?;
+    let interval = sound_interval(&pairs, seed);
+    Some(Ratio {
+        peer,
+        median: centre,
+        low: interval.map(|interval| interval.low),
+        high: interval.map(|interval| interval.high),
+        rounds: pairs.len(),
+        standing: interval.map_or(Standing::Unknown, |interval| standing(&interval, better)),
+    })
+}
+
+/// Bootstrap interval of the median of the rounds; `None` for fewer than [`LEAST_ROUNDS`].
+pub fn sound_interval(rounds: &[f64], seed: u64) -> Option<Interval> {
+    if rounds.len() < LEAST_ROUNDS { None } else { median_interval(rounds, CONFIDENCE, seed) }
+}
+
+fn standing(interval: &Interval, better: Better) -> Standing {
+    let (above, below) = match better {
+        Better::Higher => (Standing::Ahead, Standing::Behind),
+        Better::Lower => (Standing::Behind, Standing::Ahead),
+    };
+    if interval.low > 1.0 {
+        above
+    } else if interval.high < 1.0 {
+        below
+    } else {
+        Standing::Level
+    }
+}
+
+/// Judges an interval by a bound that it should be at least (or, where lower is better, at most).
+pub fn reached(interval: Option<(f64, f64)>, bound: f64, better: Better) -> Reached {
+    let Some((low, high)) = interval else { return Reached::Unsure };
+    let (close, beyond) = match better {
+        Better::Higher => (low >= CLOSE * bound, high < bound),
+        Better::Lower => (high <= bound / CLOSE, low > bound),
+    };
+    match (close, beyond) {
+        (true, _) => Reached::Met,
+        (false, true) => Reached::Missed,
+        (false, false) => Reached::Unsure,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(values: &[f64]) -> Vec<Option<f64>> {
+        values.iter().copied().map(Some).collect()
+    }
+
+    #[test]
+    fn drift_that_hits_both_tools_does_not_blur_the_ratio() {
+        let theirs = all(&[10.0, 20.0, 40.0, 30.0, 15.0]);
+        let ours = all(&[11.0, 22.0, 44.0, 33.0, 16.5]);
+        let higher = ratio("other", &ours, &theirs, Better::Higher, 1).unwrap();
+        assert!((higher.median - 1.1).abs() < 1e-9 && higher.low.unwrap() > 1.09);
+        assert_eq!(higher.standing, Standing::Ahead);
+        assert_eq!(ratio("other", &ours, &theirs, Better::Lower, 1).unwrap().standing, Standing::Behind);
+    }
+
+    #[test]
+    fn rounds_that_one_tool_failed_in_are_left_out() {
+        let ours = [Some(1.0), None, Some(3.0)];
+        let theirs = [Some(2.0), Some(2.0), None];
+        let one = ratio("other", &ours, &theirs, Better::Higher, 1).unwrap();
+        assert_eq!((one.rounds, one.median, one.standing), (1, 0.5, Standing::Unknown));
+        assert_eq!(ratio("other", &[None], &[Some(1.0)], Better::Higher, 1), None);
+        let four = ratio("other", &all(&[2.0; 4]), &all(&[1.0; 4]), Better::Higher, 1).unwrap();
+        assert_eq!((four.low, four.standing), (None, Standing::Unknown));
+    }
+
+    #[test]
+    fn scattered_ratios_are_level() {
+        let ours = all(&[0.8, 1.2, 1.0, 0.9, 1.1]);
+        assert_eq!(ratio("other", &ours, &all(&[1.0; 5]), Better::Higher, 1).unwrap().standing, Standing::Level);
+    }
+
+    #[test]
+    fn goals_have_three_answers_either_way() {
+        for (interval, higher, lower) in [
+            (Some((1.1, 1.2)), Reached::Met, Reached::Missed),
+            (Some((0.98, 1.02)), Reached::Met, Reached::Met),
+            (Some((0.8, 1.2)), Reached::Unsure, Reached::Unsure),
+            (Some((0.8, 0.9)), Reached::Missed, Reached::Met),
+            (None, Reached::Unsure, Reached::Unsure),
+        ] {
+            assert_eq!(reached(interval, 1.0, Better::Higher), higher, "{interval:?}");
+            assert_eq!(reached(interval, 1.0, Better::Lower), lower, "{interval:?}");
+        }
+    }
+}

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Measures thru beside the tools that people use today and prints a table; the raw numbers go to benches/results. Installs the
+# tools from Debian packages where it may, and says so; those that are missing are left out. Arguments go to the bench:
+# scripts/bench.sh --quick, --work stream, --rounds 9, --json.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+# shellcheck source=scripts/lib.sh
+. scripts/lib.sh
+
+# Program and Debian package. netperf is in Debian's non-free part; it is used where it is installed.
+peers() {
+    local -a missing=()
+    local pair
+    for pair in iperf3:iperf3 NPtcp:netpipe-tcp qperf:qperf sockperf:sockperf nuttcp:nuttcp iperf:iperf taskset:util-linux; do
+        have "${pair%%:*}" || missing+=("${pair##*:}")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    if ! may_install; then
+        warn "the table will be without ${missing[*]}; to install them: $(apt_command "${missing[@]}")"
+        return 0
+    fi
+    say "refreshing the lists of Debian packages"
+    as_root apt-get update -q
+    # A package that this release does not have costs its own row, not the table.
+    apt_install "${missing[@]}" || for pair in "${missing[@]}"; do apt_install "$pair" || warn "there is no $pair here"; done
+}
+
+# What is for people goes to standard error, so that --json leaves a document alone on standard output.
+{
+    scripts/setup.sh build
+    find_rust
+    peers
+    say "building thru and the bench (release)"
+    cargo build --release --locked -p throughline -p throughline-bench
+} >&2
+exec "${CARGO_TARGET_DIR:-target}/release/bench" "$@"
