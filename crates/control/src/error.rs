@@ -72,7 +72,15 @@ pub enum ControlError {
         /// What happened.
         reason: String,
     },
-    /// A trial could not be made or ended badly at one end.
+    /// One end's host cannot set the trial up.
+    #[error("{address}: {reason}")]
+    Setup {
+        /// Host and port, or "this host".
+        address: String,
+        /// The engine's words.
+        reason: String,
+    },
+    /// A trial ended badly at one end.
     #[error("{address}: {reason}")]
     Trial {
         /// Host and port, or "this host".

@@ -55,6 +55,7 @@ impl From<ControlError> for Failure {
             ControlError::Resolve { .. } | ControlError::Unreachable { .. } | ControlError::NoAgent { .. } => 3,
             ControlError::Version { .. } | ControlError::Token { .. } | ControlError::Refused { .. } => 4,
             ControlError::Lost { .. } | ControlError::Trial { .. } => 5,
+            ControlError::Setup { .. } => 7,
             ControlError::Sink(_) => 6,
             ControlError::Engine(engine::EngineError::Unknown { .. } | engine::EngineError::Unsupported { .. }) => 2,
             ControlError::Engine(_) => 7,

@@ -78,6 +78,9 @@ fn show(job: &Job<'_>, run: &Run) -> Result<u8, Failure> {
 }
 
 async fn conduct(job: &Job<'_>) -> Result<(Run, Option<Failure>), Failure> {
+    // What this host lacks is found out before another one is kept waiting.
+    let recorder = recorder(job.output)?;
+    let token = token(job.peer.token_file.as_deref())?;
     let cancel = watch_for_interrupts();
     let mut progress = (!job.output.quiet && !job.output.live).then(Progress::new);
     let directory = socket_directory()?;
@@ -85,18 +88,13 @@ async fn conduct(job: &Job<'_>) -> Result<(Run, Option<Failure>), Failure> {
     let agents = [Agent::local(local_options(directory.path())?), Agent::local(local_options(directory.path())?)];
     let mut interrupted = cancel.clone();
     let reached = tokio::select! {
-        reached = reach(job, &agents, progress.as_mut()) => reached,
+        reached = reach(job, &agents, token.as_ref(), progress.as_mut()) => reached,
         _ = interrupted.wait_for(|wanted| *wanted) => Err(ControlError::Interrupted.into()),
     };
     let mut pair = reached?;
     let order = Order { header: header(job, &pair)?, schedule: schedule(&job.schedule) };
     let mut collect = Collect::default();
-    let mut sinks = Sinks {
-        collect: &mut collect,
-        progress,
-        live: job.output.live.then_some(Live),
-        recorder: recorder(job.output)?,
-    };
+    let mut sinks = Sinks { collect: &mut collect, progress, live: job.output.live.then_some(Live), recorder };
     let (_, failed) = coordinator::run(&mut pair, &order, &mut sinks, cancel).await;
     drop(sinks);
     pair.near.release().await;
@@ -220,11 +218,11 @@ pub fn token(path: Option<&Path>) -> Result<Option<Token>, Failure> {
 async fn reach(
     job: &Job<'_>,
     [here, there]: &[Agent; 2],
+    token: Option<&Token>,
     mut progress: Option<&mut Progress>,
 ) -> Result<Pair, Failure> {
     let capabilities = engine::transport::transport(job.specs[0].transport.as_str())?.capabilities();
-    let token = token(job.peer.token_file.as_deref())?;
-    let remote = |host| Target::Remote { host, token: token.as_ref(), family: job.peer.family() };
+    let remote = |host| Target::Remote { host, token, family: job.peer.family() };
     if let Some(progress) = &mut progress {
         progress.say("connecting");
     }

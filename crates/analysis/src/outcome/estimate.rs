@@ -24,7 +24,8 @@ pub(crate) fn estimate(headline: Headline, values: &[f64], rule: &Stopping) -> O
         statistic: headline.statistic().to_owned(),
         unit: headline.unit().to_owned(),
         value,
-        low: series.map(|series| series.interval.low),
+        // No rate and no time is below zero, however wide a few scattered trials make the interval.
+        low: series.map(|series| series.interval.low.max(0.0)),
         high: series.map(|series| series.interval.high),
         confidence: rule.confidence,
         method,

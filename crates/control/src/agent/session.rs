@@ -17,7 +17,7 @@ use super::merge::merge;
 use crate::ControlError;
 use crate::proto::auth;
 use crate::proto::message::{
-    Assignment, Done, FromAgent, FromWorker, Hello, Meeting, Prepare, ToAgent, ToWorker, WorkerDone,
+    Assignment, Cause, Done, FromAgent, FromWorker, Hello, Meeting, Prepare, ToAgent, ToWorker, WorkerDone,
 };
 use crate::proto::{CAPABILITIES, OLDEST_PROTOCOL, PROTOCOL};
 use crate::wire::Wire;
@@ -168,7 +168,8 @@ impl Session {
                         Ok(ready) => trial = Some(ready),
                         Err(error) => {
                             (crew, trial) = (None, None);
-                            self.wire.send(&FromAgent::Failed { reason: error.to_string() }).await?;
+                            let (cause, reason) = error;
+                            self.wire.send(&FromAgent::Failed { reason, cause }).await?;
                         }
                     },
                     ToAgent::Start => {
@@ -193,9 +194,11 @@ impl Session {
                         Err(reason) => Err(format!("a measuring process died: {reason}")),
                     };
                     if let Err(reason) = heard {
+                        let running = trial.as_ref().is_some_and(|trial| trial.watch.is_some());
+                        let cause = if running { Cause::Trial } else { Cause::Setup };
                         // Whatever state the workers are in, fresh ones will do better.
                         (crew, trial) = (None, None);
-                        self.wire.send(&FromAgent::Failed { reason }).await?;
+                        self.wire.send(&FromAgent::Failed { reason, cause }).await?;
                     }
                 }
             }
@@ -203,12 +206,16 @@ impl Session {
     }
 
     /// Gets the workers ready for a trial.
-    async fn prepare(&self, prepare: Prepare, crew: &mut Option<Crew>) -> Result<Trial, ControlError> {
+    async fn prepare(&self, prepare: Prepare, crew: &mut Option<Crew>) -> Result<Trial, (Cause, String)> {
+        if let Some(reason) = self.shared.options.limits.refuse(&prepare.spec) {
+            return Err((Cause::Limits, reason));
+        }
+        self.set_up(prepare, crew).await.map_err(|error| (Cause::Setup, error.to_string()))
+    }
+
+    async fn set_up(&self, prepare: Prepare, crew: &mut Option<Crew>) -> Result<Trial, ControlError> {
         let spec = &prepare.spec;
         engine::pattern::check(spec)?;
-        if let Some(reason) = self.shared.options.limits.refuse(spec) {
-            return Err(ControlError::Trial { address: "limits".into(), reason });
-        }
         engine::transport::check_options(spec.end(prepare.role), spec)?;
         let count = spec.processes as usize;
         let crew = match crew {
@@ -237,7 +244,7 @@ impl Session {
             let order = ToWorker::Prepare(Box::new(assignment));
             crew.order(index, &order)
                 .await
-                .map_err(|reason| ControlError::Trial { address: "this host".into(), reason })?;
+                .map_err(|reason| ControlError::Setup { address: "this host".into(), reason })?;
         }
         let expectation = through_door.then(|| self.shared.door.expect(cookie, expected));
         if through_door {

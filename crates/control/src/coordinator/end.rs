@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use crate::ControlError;
 use crate::agent::{Agent, hello, prepare_control};
 use crate::proto::auth::{self, Token};
-use crate::proto::message::{FromAgent, ToAgent};
+use crate::proto::message::{Cause, FromAgent, ToAgent};
 use crate::proto::{CONTROL_MAGIC, DEFAULT_PORT, OLDEST_PROTOCOL, PROTOCOL};
 use crate::wire::Wire;
 
@@ -187,8 +187,13 @@ impl End {
                 Ok(FromAgent::Refused { reason }) => {
                     return Err(ControlError::Refused { address: self.name.clone(), reason });
                 }
-                Ok(FromAgent::Failed { reason }) => {
-                    return Err(ControlError::Trial { address: self.name.clone(), reason });
+                Ok(FromAgent::Failed { reason, cause }) => {
+                    let address = self.name.clone();
+                    return Err(match cause {
+                        Cause::Limits => ControlError::Refused { address, reason },
+                        Cause::Setup => ControlError::Setup { address, reason },
+                        Cause::Trial => ControlError::Trial { address, reason },
+                    });
                 }
                 Ok(message) => return Ok(message),
                 Err(reason) => return Err(self.lost(during, reason)),

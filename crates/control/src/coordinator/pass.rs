@@ -93,7 +93,7 @@ impl Pair {
             Ok(())
         };
         tokio::select! {
-            armed = tokio::time::timeout(SETUP_LIMIT, setup) => armed.unwrap_or_else(|_| Err(ControlError::Trial {
+            armed = tokio::time::timeout(SETUP_LIMIT, setup) => armed.unwrap_or_else(|_| Err(ControlError::Setup {
                 address: "set-up".into(),
                 reason: "the data connections did not come up within 20 s: a firewall may pass the control port only; see --data".into(),
             })),

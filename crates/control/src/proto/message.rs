@@ -70,6 +70,9 @@ pub enum FromAgent {
     Failed {
         /// In the engine's words.
         reason: String,
+        /// What stood in the way.
+        #[serde(default)]
+        cause: Cause,
     },
     /// The agent will have nothing more to do with this coordinator.
     Refused {
@@ -78,6 +81,19 @@ pub enum FromAgent {
     },
     /// Still here.
     Ping,
+}
+
+/// What stood in the way of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cause {
+    /// The agent's limits.
+    Limits,
+    /// The host, while the trial was set up: an option, an address, a core.
+    Setup,
+    /// Something in the middle of it.
+    #[default]
+    Trial,
 }
 
 /// How the two introduce themselves.

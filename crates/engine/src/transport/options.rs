@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use model::{EndOptions, SocketFacts, Spec};
+use rustix::thread::CpuSet;
 use socket2::{SockRef, TcpKeepalive};
 
 use super::sys::sockopt;
@@ -77,6 +78,7 @@ const CC_HINT: &str = "; see `thru host` for the names this host has, and net.ip
 /// Whether this host could give one end what the spec asks of it: tried on a socket that goes nowhere, so that a wrong name
 /// is refused before anything is measured.
 pub fn check_end(end: &EndOptions, spec: &Spec) -> Result<(), EngineError> {
+    check_cores(&end.pin)?;
     let tcp = spec.transport == "tcp";
     if !tcp && spec.transport != "udp" {
         return Ok(());
@@ -86,6 +88,23 @@ pub fn check_end(end: &EndOptions, spec: &Spec) -> Result<(), EngineError> {
         .map_err(|source| EngineError::socket("open a socket for", &spec.transport, source))?;
     before_handshake(trial.as_fd(), end, tcp)?;
     connected(trial.as_fd(), end, spec, tcp)
+}
+
+/// Whether measuring threads may run on these cores.
+fn check_cores(cores: &[u32]) -> Result<(), EngineError> {
+    let allowed = rustix::thread::sched_getaffinity(None).map_err(|error| EngineError::Thread(error.to_string()))?;
+    let runs = |core: u32| (core as usize) < CpuSet::MAX_CPU && allowed.is_set(core as usize);
+    match cores.iter().find(|core| !runs(**core)) {
+        None => Ok(()),
+        Some(core) => {
+            let given: Vec<String> =
+                (0..CpuSet::MAX_CPU as u32).filter(|core| runs(*core)).map(|core| core.to_string()).collect();
+            Err(EngineError::unsupported(
+                format!("--pin to core {core}"),
+                format!("this process may use the cores {}", given.join(", ")),
+            ))
+        }
+    }
 }
 
 /// What the kernel says of a socket.

@@ -1,13 +1,14 @@
 //! `thru demo`: a real path on one machine, measured.
 
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use clap::Args;
 use lab::{CrossoverSpec, Lab};
 
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 
 /// Flags of `thru demo`.
 #[derive(Debug, Args)]
@@ -55,6 +56,10 @@ pub fn run(args: &DemoArgs) -> Result<u8, Failure> {
         Some(lab) => lab.host("b").map_err(|error| Failure::host(error.to_string()))?.v4.to_string(),
         None => "127.0.0.1".into(),
     };
+    // Ctrl-C reaches the curve too, which ends with its results kept; this process stays to report them and to clean up.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::other)?;
+    let _interrupts =
+        runtime.block_on(async { tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt()) });
     let store = args.report.join("runs.sqlite");
     std::fs::create_dir_all(&args.report)
         .map_err(|error| Failure::output(format!("cannot make {}: {error}", args.report.display())))?;
@@ -63,11 +68,11 @@ pub fn run(args: &DemoArgs) -> Result<u8, Failure> {
     curve.arg("curve").arg(&target).arg("--store").arg(&store).args(["--name", "demo"]).args(&args.curve);
     let measured =
         curve.status().map_err(|error| Failure::other(format!("cannot start {}: {error}", thru.display())))?;
-    if !measured.success() {
-        return Ok(u8::try_from(measured.code().unwrap_or(1)).unwrap_or(1));
+    let code = u8::try_from(measured.code().unwrap_or(1)).unwrap_or(1);
+    if [0, failure::UNTRUSTED, failure::INTERRUPTED].contains(&code) {
+        write_report(&thru, &store, &args.report)?;
     }
-    write_report(&thru, &store, &args.report)?;
-    Ok(0)
+    Ok(code)
 }
 
 /// An agent that ends with this process.
@@ -82,6 +87,8 @@ impl Drop for Agent {
 
 /// Starts an agent on any free port of `address` and returns where it listens.
 fn serve(mut command: Command, address: &str) -> Result<(Agent, String), Failure> {
+    // Out of reach of Ctrl-C, so that the curve can end its measurement with it.
+    command.process_group(0);
     command.args(["serve", "--open", "--listen"]).arg(format!("{address}:0")).stderr(Stdio::piped());
     let failed = |error: std::io::Error| Failure::other(format!("cannot start an agent: {error}"));
     let mut child = command.spawn().map_err(failed)?;
