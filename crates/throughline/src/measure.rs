@@ -66,7 +66,9 @@ fn show(job: &Job<'_>, run: &Run) -> Result<u8, Failure> {
         output::write_pieces("np", runs, Some(path), None)?;
     }
     if !job.output.quiet && !job.output.live && !to_stdout {
-        output::write_pieces("text", runs, None, None)?;
+        // Who asks for NetPIPE's file has scripts that read its screen as well.
+        let form = if job.np.is_some() { "np-screen" } else { "text" };
+        output::write_pieces(form, runs, None, None)?;
     }
     let interrupted = run.ending.as_ref().is_some_and(|ending| ending.how == "interrupted");
     let untrusted = run.outcomes.iter().any(|outcome| outcome.summary.trust == Trust::None);

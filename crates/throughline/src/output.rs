@@ -44,20 +44,19 @@ fn to_stdout(format: &str, pieces: &[report::Piece]) -> Result<Vec<PathBuf>, Fai
     }
 }
 
-/// One piece goes to `path` itself (or into it, where it is a folder). Several go into a folder, or beside each other under
-/// names that begin as `path` does.
+/// The first piece goes to `path` itself, the others beside it under names that begin as `path` does; into a folder all go
+/// under names of their own.
 fn to_files(path: &Path, pieces: Vec<report::Piece>) -> Result<Vec<PathBuf>, Failure> {
-    let several = pieces.len() > 1;
-    let as_folder = path.is_dir() || (several && path.extension().is_none());
-    let mut written = Vec::new();
+    let into_folder = path.is_dir() || (pieces.len() > 1 && path.extension().is_none());
+    let mut written: Vec<PathBuf> = Vec::new();
     for piece in pieces {
-        let target = if as_folder {
+        let target = if into_folder {
             path.join(&piece.name)
-        } else if several {
+        } else if written.is_empty() {
+            path.to_owned()
+        } else {
             let stem = path.file_stem().unwrap_or_default().to_string_lossy();
             path.with_file_name(format!("{stem}-{}", piece.name))
-        } else {
-            path.to_owned()
         };
         write_file(&target, &piece.bytes)?;
         written.push(target);

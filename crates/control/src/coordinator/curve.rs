@@ -13,6 +13,8 @@ use crate::proto::message::WireLeg;
 pub struct CurvePlan {
     /// Adds sizes where the curve bends or jumps.
     pub adaptive: bool,
+    /// Length of a leg in ns; `None` for the budget's share.
+    pub leg_ns: Option<u64>,
     /// NetPIPE's self-limit: no larger blocks once one takes longer than this, in ns (one way: half a round trip).
     pub limit_ns: Option<u64>,
     /// Measures copies in memory as well, for the ceiling beside the curve.
@@ -43,7 +45,7 @@ impl Bench<'_> {
     pub(super) async fn curve(&mut self, plan: &CurvePlan) -> Result<(), ControlError> {
         let Some(first) = self.header.cells.first().map(|cell| cell.spec.clone()) else { return Ok(()) };
         let rule = self.header.stopping.clone();
-        let leg_ns = self.leg_ns();
+        let leg_ns = plan.leg_ns.unwrap_or_else(|| self.leg_ns());
         self.first_pass(plan, &first, leg_ns).await?;
         let mut random = SplitMix64::new(rule.seed);
         let mut added = !plan.adaptive;

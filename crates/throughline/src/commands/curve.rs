@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use control::coordinator::{CurvePlan, Schedule};
-use model::{ByteSize, Direction, Nanos, NetpipeSizes, Spec, Stop};
+use model::{BitRate, ByteSize, Direction, Nanos, NetpipeSizes, Spec, Stop};
 
 use crate::failure::Failure;
 use crate::flags::{self, Enough, Load, Output, Peer, Sockets};
@@ -38,6 +38,18 @@ pub struct CurveArgs {
     #[arg(long = "to", value_name = "SIZE")]
     last: Option<ByteSize>,
 
+    /// These sizes instead of NetPIPE's, separated by commas.
+    #[arg(long, value_name = "SIZE,...", value_delimiter = ',', conflicts_with_all = ["first", "last", "perturbation"])]
+    block: Vec<ByteSize>,
+
+    /// Length of one trial of one size (at least three exchanges) [default: the budget's share].
+    #[arg(long, value_name = "TIME")]
+    time: Option<Nanos>,
+
+    /// Send no faster than this, with --stream.
+    #[arg(long, value_name = "RATE")]
+    rate: Option<BitRate>,
+
     /// Distance of the two neighbours of each size; 0 for none.
     #[arg(long, value_name = "BYTES", default_value_t = NetpipeSizes::DEFAULT.perturbation)]
     perturbation: u64,
@@ -58,7 +70,7 @@ pub struct CurveArgs {
     #[arg(long, value_name = "TIME")]
     limit: Option<Nanos>,
 
-    /// Write NetPIPE's np.out as well.
+    /// Write NetPIPE's np.out as well, and print as NetPIPE does.
     #[arg(long, value_name = "FILE")]
     np: Option<PathBuf>,
 
@@ -93,6 +105,7 @@ pub fn run(args: &CurveArgs) -> Result<u8, Failure> {
     // As NetPIPE has it, for streams too: Nagle's algorithm would hold each leg's last part back for an ACK.
     base.near.nodelay.get_or_insert(true);
     base.far.nodelay.get_or_insert(true);
+    base.rate_bps = args.rate.map(|rate| rate.0);
     let specs = cells(args, &base)?;
     let mut rule = args.enough.rule(Some(BUDGET))?;
     rule.order = match args.order {
@@ -101,6 +114,7 @@ pub fn run(args: &CurveArgs) -> Result<u8, Failure> {
     };
     let plan = CurvePlan {
         adaptive: args.adaptive,
+        leg_ns: args.time.map(|time| time.0),
         limit_ns: args.limit.or(args.np.as_ref().map(|_| NETPIPE_LIMIT)).map(|limit| limit.0),
         ceiling: !args.no_ceiling,
     };
@@ -139,8 +153,11 @@ fn cells(args: &CurveArgs, base: &Spec) -> Result<Vec<Spec>, Failure> {
         last: args.last.map_or(NetpipeSizes::DEFAULT.last, |last| last.0),
         perturbation: args.perturbation,
     };
-    let mut blocks = sizes.list();
-    blocks.retain(|block| (least..=capabilities.max_block).contains(block));
+    let mut blocks =
+        if args.block.is_empty() { sizes.list() } else { args.block.iter().map(|block| block.0).collect() };
+    if args.block.is_empty() {
+        blocks.retain(|block| (least..=capabilities.max_block).contains(block));
+    }
     blocks.sort_unstable();
     blocks.dedup();
     // The coordinator sets the length of a leg from the budget; a cell's own is what a single pass of it would take.
