@@ -7,8 +7,10 @@
 pub mod agent;
 pub mod coordinator;
 mod error;
+mod limits;
 pub mod proto;
 mod wire;
 pub mod worker;
 
 pub use error::ControlError;
+pub use limits::raise_file_limit;

@@ -17,6 +17,7 @@ use clap::Parser;
 
 fn main() -> ExitCode {
     let args = args::Args::parse();
+    control::raise_file_limit();
     match commands::run(args) {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {

@@ -1,0 +1,10 @@
+//! The process's own limits.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// Raises the soft limit on open files to the hard one: a thousand flows need more than the usual 1,024. Where that is refused
+/// the limit stays, and opening one too many says so.
+pub fn raise_file_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+}
