@@ -1,0 +1,142 @@
+//! `thru serve`, as tests need it.
+
+use std::fs;
+use std::process::{Command, ExitStatus};
+
+use crate::binary::thru;
+use crate::process::{LIMIT, Process, Signal, eventually};
+
+/// An agent that ends with its test.
+#[derive(Debug)]
+pub struct Agent {
+    process: Process,
+    places: Vec<String>,
+}
+
+impl Agent {
+    /// On a free port of loopback, IPv4 and IPv6.
+    ///
+    /// # Panics
+    /// When it does not come up.
+    #[must_use]
+    pub fn start() -> Self {
+        Self::with(&[])
+    }
+
+    /// The same with more flags.
+    ///
+    /// # Panics
+    /// When it does not come up.
+    #[must_use]
+    pub fn with(flags: &[&str]) -> Self {
+        let addresses = ["--listen", "127.0.0.1:0", "--listen", "[::1]:0"];
+        Self::spawn(Command::new(thru()), &[addresses.as_slice(), flags].concat())
+    }
+
+    /// Whatever `command` runs (`thru`, here or on a host of a lab), with all flags after `serve`.
+    ///
+    /// # Panics
+    /// When it does not come up.
+    #[must_use]
+    pub fn spawn(mut command: Command, flags: &[&str]) -> Self {
+        command.arg("serve").args(flags);
+        let wanted = flags.iter().filter(|flag| **flag == "--listen").count();
+        let mut agent = Self { process: Process::spawn(command), places: Vec::new() };
+        eventually("the agent listens", || {
+            let said = agent.process.stderr();
+            assert!(agent.process.ended().is_none(), "the agent ended: {said}");
+            agent.places = said.lines().filter_map(place).collect();
+            agent.places.len() == wanted
+        });
+        agent
+    }
+
+    /// The first address and port that it listens on, as HOST wants it.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.places[0]
+    }
+
+    /// The second one: of an agent from [`start`](Self::start), IPv6.
+    #[must_use]
+    pub fn host_v6(&self) -> &str {
+        &self.places[1]
+    }
+
+    /// Its port.
+    ///
+    /// # Panics
+    /// Never: it came up.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.host().rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port")
+    }
+
+    /// Its process number.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
+    /// All it has said.
+    #[must_use]
+    pub fn log(&self) -> String {
+        self.process.stderr()
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) {
+        self.process.signal(signal);
+    }
+
+    /// Waits for its end.
+    pub fn wait(&mut self) -> ExitStatus {
+        self.process.wait(LIMIT)
+    }
+
+    /// Process numbers of its measuring processes.
+    #[must_use]
+    pub fn workers(&self) -> Vec<u32> {
+        children(self.pid())
+    }
+
+    /// Open descriptors (proc(5), fd).
+    ///
+    /// # Panics
+    /// When it is gone.
+    #[must_use]
+    pub fn descriptors(&self) -> usize {
+        fs::read_dir(format!("/proc/{}/fd", self.pid())).expect("the agent runs").count()
+    }
+
+    /// Resident memory in KiB (proc(5), status).
+    ///
+    /// # Panics
+    /// When it is gone.
+    #[must_use]
+    pub fn resident_kib(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).expect("the agent runs");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("VmRSS");
+        line.trim().trim_end_matches(" kB").parse().expect("a number")
+    }
+}
+
+/// Children of a process that run.
+#[must_use]
+pub fn children(pid: u32) -> Vec<u32> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let numbers = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    numbers
+        .filter(|number| {
+            let stat = fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default();
+            let mut fields = stat.rsplit(") ").next().unwrap_or_default().split(' ');
+            // State and parent (proc_pid_stat(5)).
+            fields.next() != Some("Z") && fields.next() == Some(&pid.to_string())
+        })
+        .collect()
+}
+
+/// Where a line of an agent's log says that it listens.
+fn place(line: &str) -> Option<String> {
+    line.split("listening on ").nth(1)?.split_whitespace().next().map(str::to_owned)
+}

@@ -1,0 +1,47 @@
+//! Which `thru` is tested.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// The program under test: `THRU_BIN`, or what cargo builds from this workspace in the profile of the tests.
+///
+/// # Panics
+/// When it cannot be built.
+pub fn thru() -> &'static Path {
+    static THRU: OnceLock<PathBuf> = OnceLock::new();
+    THRU.get_or_init(|| match std::env::var_os("THRU_BIN") {
+        Some(path) => PathBuf::from(path).canonicalize().expect("THRU_BIN names a program"),
+        None => build(),
+    })
+}
+
+/// Root of the workspace.
+///
+/// # Panics
+/// When the sources are gone.
+#[must_use]
+pub fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace")
+}
+
+/// Cargo offers a binary's path only to tests of its own package; for others it has to be asked. It has nothing to do where
+/// `cargo test --workspace` has built the program already.
+fn build() -> PathBuf {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.current_dir(workspace()).args(["build", "--locked", "--package", "throughline", "--bin", "thru"]);
+    command.arg("--message-format=json-render-diagnostics");
+    if !cfg!(debug_assertions) {
+        command.arg("--release");
+    }
+    let output = command.output().expect("cargo starts");
+    assert!(output.status.success(), "thru cannot be built:\n{}", String::from_utf8_lossy(&output.stderr));
+    let messages = String::from_utf8(output.stdout).expect("cargo speaks UTF-8");
+    messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+        .filter(|message| message["target"]["name"] == "thru")
+        .find_map(|message| Some(PathBuf::from(message["executable"].as_str()?)))
+        .expect("cargo names the program that it built")
+}

@@ -1,0 +1,197 @@
+//! What must hold of every document: the two ends' counts agree exactly, series and flows add up to the totals, and the
+//! summary says what its pattern has and nothing else.
+
+use model::{Direction, EndTally, Interval, Outcome, Trial, Trust, Verdict};
+use serde_json::Value;
+
+use crate::Doc;
+
+/// The keys that every summary has, from the first issue; null where the pattern has no such thing.
+pub const SUMMARY_KEYS: [&str; 18] = [
+    "goodput_bps",
+    "sender_bps",
+    "bytes_sent",
+    "bytes_received",
+    "rtt_p50_ns",
+    "rtt_p99_ns",
+    "transactions_per_s",
+    "packets_per_s",
+    "packets_lost",
+    "ci95_low",
+    "ci95_high",
+    "trials",
+    "calls_sent",
+    "calls_received",
+    "duration_ns",
+    "netpipe_bps",
+    "verdicts",
+    "trust",
+];
+
+/// Checks everything below over a whole document.
+///
+/// # Panics
+/// Where something does not hold; `what` names the measurement.
+pub fn document(doc: &Doc, what: &str) {
+    assert!(!doc.run.outcomes.is_empty(), "{what}: nothing was measured");
+    assert_eq!(doc.run.ending.as_ref().map(|ending| ending.how.as_str()), Some("finished"), "{what}");
+    let written = doc.json["outcomes"].as_array().expect("a list");
+    for (outcome, json) in doc.run.outcomes.iter().zip(written) {
+        let what = format!("{what}, {} blocks of {} B", outcome.spec.transport, outcome.spec.block);
+        summary(outcome, json, doc.run.header.kind == "curve", &what);
+        for trial in &outcome.trials {
+            counts(outcome, trial, &what);
+        }
+    }
+}
+
+/// The keys are there, and null exactly where the pattern has no such figure.
+fn summary(outcome: &Outcome, json: &Value, curve: bool, what: &str) {
+    let flat = json["summary"].as_object().expect("a summary");
+    for key in SUMMARY_KEYS {
+        assert!(flat.contains_key(key), "{what}: summary without {key}");
+    }
+    let (spec, summary) = (&outcome.spec, &outcome.summary);
+    let bulk = is_stream(outcome);
+    let pingpong = spec.pattern == "pingpong";
+    let datagrams = spec.transport == "udp" || spec.transport == "unix-dgram";
+    for (key, present) in [
+        ("goodput_bps", bulk),
+        ("sender_bps", bulk),
+        ("rtt_p50_ns", !bulk),
+        ("transactions_per_s", !bulk),
+        ("packets_per_s", datagrams),
+        ("packets_lost", datagrams),
+        ("netpipe_bps", pingpong || (curve && bulk)),
+    ] {
+        assert_eq!(!flat[key].is_null(), present, "{what}: {key} is {}", flat[key]);
+        assert!(flat[key].is_null() || flat[key].as_f64().is_some_and(|value| value >= 0.0), "{what}: {key}");
+    }
+    let sums = outcome.trials.iter().fold([0; 4], |sum, trial| {
+        let both = [&trial.near, &trial.far];
+        let total = |figure: fn(&EndTally) -> u64| both.iter().map(|end| figure(end)).sum::<u64>();
+        [
+            sum[0] + total(|end| end.bytes_sent),
+            sum[1] + total(|end| end.bytes_received),
+            sum[2] + total(|end| end.calls_sent),
+            sum[3] + total(|end| end.calls_received),
+        ]
+    });
+    let stated = [summary.bytes_sent, summary.bytes_received, summary.calls_sent, summary.calls_received];
+    assert_eq!(stated, sums, "{what}: summary of bytes and calls");
+    assert!(summary.bytes_sent > 0 && summary.duration_ns > 0, "{what}: nothing moved");
+    estimate(outcome, json, what);
+    assert_eq!(summary.trust, trust_left_by(&summary.verdicts), "{what}: {:?}", summary.verdicts);
+    let stages = [summary.verdicts.contains(&Verdict::FewTrials), outcome.trials.len() < 3];
+    assert_eq!(stages[0], stages[1], "{what}: {:?} with {} trials", summary.verdicts, outcome.trials.len());
+}
+
+/// The estimate is whole, its interval holds its value, and the summary repeats it.
+fn estimate(outcome: &Outcome, json: &Value, what: &str) {
+    let flat = json["estimate"].as_object().unwrap_or_else(|| panic!("{what}: no estimate"));
+    for key in ["statistic", "unit", "value", "low", "high", "confidence", "method", "n"] {
+        assert!(flat.contains_key(key), "{what}: estimate without {key}");
+    }
+    let estimate = outcome.estimate.as_ref().expect("read as it was written");
+    let unit = match outcome.spec.pattern.as_str() {
+        "pingpong" => "ns",
+        "rr" | "crr" => "1/s",
+        _ => "bit/s",
+    };
+    assert_eq!(estimate.unit, unit, "{what}");
+    assert!(estimate.value > 0.0 && !estimate.statistic.is_empty() && !estimate.method.is_empty(), "{what}");
+    assert!((0.9..1.0).contains(&estimate.confidence) && estimate.n > 0, "{what}");
+    assert_eq!(estimate.low.is_some(), outcome.trials.len() >= 3, "{what}: an interval needs 3 trials");
+    if let (Some(low), Some(high)) = (estimate.low, estimate.high) {
+        assert!(low <= estimate.value && estimate.value <= high, "{what}: {estimate:?}");
+    }
+    assert_eq!((outcome.summary.ci95_low, outcome.summary.ci95_high), (estimate.low, estimate.high), "{what}");
+    assert_eq!(outcome.summary.trials as usize, outcome.trials.len(), "{what}: trials with a value");
+}
+
+/// How far the verdicts let an outcome be trusted, by the words at `model::Trust`.
+fn trust_left_by(verdicts: &[Verdict]) -> Trust {
+    let any = |those: &[Verdict]| verdicts.iter().any(|verdict| those.contains(verdict));
+    if any(&[Verdict::Stalled, Verdict::CutShort, Verdict::LedgerOpen]) {
+        Trust::None
+    } else if any(&[Verdict::FewTrials, Verdict::ResolutionLimited]) {
+        Trust::Low
+    } else if any(&[Verdict::TargetMissed, Verdict::Overlapped, Verdict::Loss, Verdict::SocketDrops]) {
+        Trust::Fair
+    } else {
+        Trust::High
+    }
+}
+
+/// Both ends of a trial counted the same, and each end's parts add up to its whole.
+fn counts(outcome: &Outcome, trial: &Trial, what: &str) {
+    let (near, far) = (&trial.near, &trial.far);
+    assert!(trial.ledger.balanced && trial.ledger.in_flight == 0, "{what}: {:?}", trial.ledger);
+    assert!(![near, far].iter().any(|end| end.stalled || end.cut_short), "{what}: stalled or cut short");
+    if outcome.spec.transport == "memcpy" {
+        assert!(near.bytes_sent > 0 && near.bytes_sent == near.bytes_received, "{what}: copies");
+    } else {
+        arrived(near, far, outcome, what);
+        arrived(far, near, outcome, what);
+        directions(outcome, near, far, what);
+    }
+    for (end, name) in [(near, "near"), (far, "far")] {
+        parts(end, outcome, &format!("{what}, {name} end"));
+    }
+}
+
+/// All that `from` sent arrived at `to`, save for datagrams that are accounted for one by one.
+fn arrived(from: &EndTally, to: &EndTally, outcome: &Outcome, what: &str) {
+    let (Some(sent), Some(received)) = (from.datagrams, to.datagrams) else {
+        assert_eq!(from.bytes_sent, to.bytes_received, "{what}: bytes sent and received");
+        return;
+    };
+    assert!(sent.sent >= received.received, "{what}: {} of {} datagrams", received.received, sent.sent);
+    assert_eq!(received.duplicates, 0, "{what}: nothing doubles datagrams here");
+    // Every datagram of these tests is a whole block: none of the amounts that they ask for leaves a rest.
+    let lost = (sent.sent - received.received) * outcome.spec.block;
+    assert_eq!(from.bytes_sent, to.bytes_received + lost, "{what}: bytes sent, and received or lost");
+}
+
+/// Payload goes where the spec says.
+fn directions(outcome: &Outcome, near: &EndTally, far: &EndTally, what: &str) {
+    let sent = [near.bytes_sent > 0, far.bytes_sent > 0];
+    let wanted = match outcome.spec.direction {
+        _ if !is_stream(outcome) => [true, true],
+        Direction::Send => [true, false],
+        Direction::Reverse => [false, true],
+        Direction::Both => [true, true],
+    };
+    assert_eq!(sent, wanted, "{what}: who sent (near, far)");
+    if !is_stream(outcome) {
+        let asks = match outcome.spec.direction {
+            Direction::Reverse => [far, near],
+            _ => [near, far],
+        };
+        assert!(asks[0].rtt.is_some() && asks[0].transactions > 0, "{what}: the asking end measures");
+    }
+}
+
+/// The series over time and the flows' shares add up to the totals.
+fn parts(end: &EndTally, outcome: &Outcome, what: &str) {
+    if end.bytes_sent + end.bytes_received == 0 {
+        return;
+    }
+    let spec = &outcome.spec;
+    if spec.interval_ns > 0 {
+        let sum = |figure: fn(&Interval) -> u64| end.intervals.iter().map(figure).sum::<u64>();
+        let series = [sum(|i| i.bytes_sent), sum(|i| i.bytes_received), sum(|i| i.transactions)];
+        assert_eq!(series, [end.bytes_sent, end.bytes_received, end.transactions], "{what}: series");
+        let ordered = end.intervals.windows(2).all(|pair| pair[0].end_ns <= pair[1].start_ns);
+        assert!(ordered && end.intervals.iter().all(|i| i.start_ns < i.end_ns), "{what}: {:?}", end.intervals);
+        let links = spec.flows * if spec.direction == Direction::Both && is_stream(outcome) { 2 } else { 1 };
+        assert_eq!(end.flows.len(), links as usize, "{what}: flows");
+        let sum = |figure: fn(&model::FlowTally) -> u64| end.flows.iter().map(figure).sum::<u64>();
+        assert_eq!(sum(|flow| flow.bytes_sent), end.bytes_sent, "{what}: bytes sent by flows");
+        assert_eq!(sum(|flow| flow.bytes_received), end.bytes_received, "{what}: bytes received by flows");
+    }
+}
+
+fn is_stream(outcome: &Outcome) -> bool {
+    matches!(outcome.spec.pattern.as_str(), "stream" | "transfer")
+}

@@ -1,0 +1,201 @@
+//! `thru` commands with a store and a folder of their own.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use crate::Doc;
+use crate::binary::thru;
+use crate::process::{LIMIT, Process, Signal, eventually};
+
+/// A folder with a store; gone when dropped.
+#[derive(Debug)]
+pub struct Desk(tempfile::TempDir);
+
+/// A command that has ended.
+#[derive(Debug)]
+pub struct Finished {
+    /// Exit code; `None` when a signal ended it.
+    pub code: Option<i32>,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+/// A command that runs.
+#[derive(Debug)]
+pub struct Running(Process);
+
+impl Default for Desk {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Desk {
+    /// An empty one.
+    ///
+    /// # Panics
+    /// When no folder can be made.
+    #[must_use]
+    pub fn new() -> Self {
+        Self(tempfile::Builder::new().prefix("thru-test-").tempdir().expect("a folder"))
+    }
+
+    /// A path in its folder.
+    #[must_use]
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// The store's file.
+    #[must_use]
+    pub fn store(&self) -> PathBuf {
+        self.path("runs.sqlite")
+    }
+
+    /// `thru` with arguments, keeping runs here.
+    pub fn command<S: AsRef<str>>(&self, args: &[S]) -> Command {
+        self.dress(Command::new(thru()), args)
+    }
+
+    /// The same for a command that runs `thru` elsewhere, such as on a host of a lab.
+    pub fn dress<S: AsRef<str>>(&self, mut command: Command, args: &[S]) -> Command {
+        command.args(args.iter().map(AsRef::as_ref)).env("THRU_STORE", self.store()).current_dir(self.0.path());
+        command
+    }
+
+    /// Starts `thru`.
+    pub fn start<S: AsRef<str>>(&self, args: &[S]) -> Running {
+        Running(Process::spawn(self.command(args)))
+    }
+
+    /// Runs `thru` to its end.
+    pub fn run<S: AsRef<str>>(&self, args: &[S]) -> Finished {
+        self.start(args).wait()
+    }
+
+    /// Measures and returns the document.
+    ///
+    /// # Panics
+    /// When the exit code is not 0.
+    pub fn measure<S: AsRef<str>>(&self, args: &[S]) -> Doc {
+        let args: Vec<&str> = args.iter().map(AsRef::as_ref).chain(["--json", "-"]).collect();
+        self.run(&args).ok().doc()
+    }
+
+    /// Runs something else in the folder.
+    ///
+    /// # Panics
+    /// When it cannot be started.
+    #[must_use]
+    pub fn tool(&self, program: impl AsRef<Path>, args: &[&str]) -> Finished {
+        let mut command = Command::new(program.as_ref());
+        command.args(args).current_dir(self.0.path());
+        Running::of(command).wait()
+    }
+}
+
+impl Running {
+    /// Starts any command.
+    #[must_use]
+    pub fn of(command: Command) -> Self {
+        Self(Process::spawn(command))
+    }
+
+    /// Its process number.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.0.pid()
+    }
+
+    /// Whether it still runs.
+    pub fn runs(&mut self) -> bool {
+        self.0.ended().is_none()
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) {
+        self.0.signal(signal);
+    }
+
+    /// What it has printed on standard output so far.
+    #[must_use]
+    pub fn stdout(&self) -> String {
+        self.0.stdout()
+    }
+
+    /// What it has printed on standard error so far.
+    #[must_use]
+    pub fn stderr(&self) -> String {
+        self.0.stderr()
+    }
+
+    /// Waits until it has printed `text` on either output.
+    ///
+    /// # Panics
+    /// When it ends without.
+    pub fn until_said(&mut self, text: &str) {
+        eventually(&format!("it says '{text}'"), || {
+            let over = !self.runs();
+            let said = self.stdout().contains(text) || self.stderr().contains(text);
+            assert!(said || !over, "it ended without saying '{text}':\n{}\n{}", self.stdout(), self.stderr());
+            said
+        });
+    }
+
+    /// Waits for its end.
+    #[must_use]
+    pub fn wait(self) -> Finished {
+        self.wait_at_most(LIMIT)
+    }
+
+    /// Waits for its end, at most this long.
+    #[must_use]
+    pub fn wait_at_most(mut self, limit: Duration) -> Finished {
+        let status = self.0.wait(limit);
+        Finished { code: status.code(), stdout: self.0.stdout(), stderr: self.0.stderr() }
+    }
+}
+
+impl Finished {
+    /// Itself, where it went well.
+    ///
+    /// # Panics
+    /// Where it did not.
+    pub fn ok(self) -> Self {
+        self.ended_with(0)
+    }
+
+    /// Itself, where it ended with that exit code.
+    ///
+    /// # Panics
+    /// Where it did not.
+    pub fn ended_with(self, code: i32) -> Self {
+        let verdicts = Doc::try_parse(&self.stdout).map(|doc| doc.remarks()).unwrap_or_default();
+        assert_eq!(self.code, Some(code), "exit code; {verdicts}\nstandard error:\n{}", self.stderr);
+        self
+    }
+
+    /// The document on its standard output.
+    ///
+    /// # Panics
+    /// Where there is none.
+    #[must_use]
+    pub fn doc(&self) -> Doc {
+        Doc::try_parse(&self.stdout).unwrap_or_else(|error| panic!("{error}\n{}\n{}", self.stdout, self.stderr))
+    }
+
+    /// The one message of a command that failed, without the lines of progress before it.
+    ///
+    /// # Panics
+    /// When there is not exactly one.
+    #[must_use]
+    pub fn message(&self) -> String {
+        let messages: Vec<&str> = self.stderr.lines().filter(|line| line.starts_with("thru: ")).collect();
+        assert_eq!(messages.len(), 1, "one message is wanted:\n{}", self.stderr);
+        assert!(!self.stderr.contains("panicked"), "{}", self.stderr);
+        messages[0].to_owned()
+    }
+}

@@ -1,0 +1,86 @@
+//! The control protocol spoken by hand: what a test says is written out here, not taken from the crate that it tests.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+/// What a control connection begins with.
+pub const MAGIC: &[u8; 8] = b"THRUCTRL";
+
+/// A connection that carries frames: 32 bits of length, big-endian, and JSON.
+#[derive(Debug)]
+pub struct Wire(pub TcpStream);
+
+impl Wire {
+    /// Connects to an agent, as a coordinator does.
+    ///
+    /// # Panics
+    /// When nobody listens.
+    #[must_use]
+    pub fn dial(host: &str) -> Self {
+        let mut stream = TcpStream::connect(host).expect("the agent listens");
+        stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a time-out");
+        stream.write_all(MAGIC).expect("it takes the greeting");
+        Self(stream)
+    }
+
+    /// Sends one message.
+    ///
+    /// # Panics
+    /// When the other side is gone.
+    pub fn say(&mut self, message: &Value) {
+        let bytes = message.to_string().into_bytes();
+        let length = u32::try_from(bytes.len()).expect("short");
+        self.0.write_all(&[&length.to_be_bytes(), bytes.as_slice()].concat()).expect("it takes the message");
+    }
+
+    /// The next message that is no ping; `None` when the other side has closed.
+    ///
+    /// # Panics
+    /// When it is no JSON.
+    pub fn hear(&mut self) -> Option<Value> {
+        loop {
+            let mut length = [0; 4];
+            self.0.read_exact(&mut length).ok()?;
+            let mut bytes = vec![0; u32::from_be_bytes(length) as usize];
+            self.0.read_exact(&mut bytes).ok()?;
+            let message: Value = serde_json::from_slice(&bytes).expect("JSON");
+            if message["say"] != "ping" {
+                return Some(message);
+            }
+        }
+    }
+
+    /// Greets an agent that wants no token and waits to be let in.
+    ///
+    /// # Panics
+    /// When it does not let us in.
+    pub fn enter(&mut self) {
+        self.say(&hello(1, 1));
+        assert_eq!(self.hear().expect("an answer")["say"], "hello");
+        assert_eq!(self.hear().expect("an answer")["say"], "welcome");
+    }
+}
+
+/// How a side that speaks these protocols introduces itself.
+#[must_use]
+pub fn hello(protocol: u32, oldest: u32) -> Value {
+    json!({
+        "say": "hello", "protocol": protocol, "oldest": oldest, "version": "9.8.7", "capabilities": [],
+        "nonce": "00112233445566778899aabbccddeeff", "instance": "0011223344556677", "wants_token": false,
+    })
+}
+
+/// A server that treats each connection as `serve` says, on a free port of loopback; returns `address:port`. It ends with
+/// the test's process.
+///
+/// # Panics
+/// When no port is free.
+pub fn server(serve: impl Fn(TcpStream) + Send + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("an address").to_string();
+    std::thread::spawn(move || listener.incoming().flatten().for_each(serve));
+    address
+}

@@ -1,0 +1,341 @@
+//! What can go wrong: each ends with one message that says what to do and with its exit code, and the agent serves the next.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::process::Command;
+use std::time::Duration;
+
+use lab::CrossoverSpec;
+use program::process::Process;
+use program::wire::{Wire, hello, server};
+use program::{Agent, Desk, binary, skip};
+
+const SHORT: [&str; 5] = ["stream", "--time", "50ms", "--trials", "1"];
+
+/// Runs a measurement that must fail with `code` and a message with all of `words`.
+fn fails(desk: &Desk, args: &[&str], code: i32, words: &[&str]) {
+    let finished = desk.run(args);
+    assert_eq!(finished.code, Some(code), "{args:?}: {}", finished.stderr);
+    // The parser of the command line has its own form, and names the flag in it.
+    let message = if finished.stderr.contains("error: ") { finished.stderr.clone() } else { finished.message() };
+    for word in words {
+        assert!(message.contains(word), "{args:?}: no '{word}' in: {message}");
+    }
+    assert!(!message.contains("panicked"), "{message}");
+}
+
+fn still_serves(agent: &Agent, desk: &Desk) {
+    desk.measure(&["transfer", "--count", "3", agent.host()]);
+}
+
+/// A port of loopback on which nobody listens.
+fn free_port() -> String {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+}
+
+#[test]
+fn nobody_there() {
+    let desk = Desk::new();
+    let nobody = free_port();
+    fails(&desk, &[&SHORT[..], &[&nobody]].concat(), 3, &[&nobody, "refused", "thru serve"]);
+    fails(&desk, &[&SHORT[..], &["no-such-host.invalid"]].concat(), 3, &["no-such-host.invalid", "check the name"]);
+    fails(&desk, &[&SHORT[..], &["-6", "127.0.0.1"]].concat(), 3, &["127.0.0.1", "IP version"]);
+    fails(&desk, &SHORT, 2, &["HOST", "thru serve"]);
+}
+
+#[test]
+fn a_dead_host_is_given_up_after_some_seconds() {
+    let Some(lab) = skip::lab("a_dead_host_is_given_up_after_some_seconds", &CrossoverSpec::default()) else { return };
+    let (a, b, desk) = (lab.host("a").unwrap(), lab.host("b").unwrap(), Desk::new());
+    // b gets what is meant for this network and drops it without a word, for it is no router.
+    let route = a.command("ip").args(["route", "add", "192.0.2.0/24", "via", &b.v4.to_string()]).status().unwrap();
+    assert!(route.success());
+    let command = desk.dress(a.command(binary::thru()), &[&SHORT[..], &["192.0.2.1"]].concat());
+    let finished = program::Running::of(command).wait_at_most(Duration::from_secs(30)).ended_with(3);
+    let message = finished.message();
+    assert!(message.contains("192.0.2.1") && message.contains("the host is down"), "{message}");
+    // Where there is no route at all it need not wait.
+    let command = desk.dress(a.command(binary::thru()), &[&SHORT[..], &["203.0.113.1"]].concat());
+    let message = program::Running::of(command).wait().ended_with(3).message();
+    assert!(message.contains("203.0.113.1") && message.contains("route"), "{message}");
+}
+
+#[test]
+fn another_protocol_says_which_side_to_update() {
+    let (agent, desk) = (Agent::start(), Desk::new());
+    for (protocol, oldest, side) in [(999, 999, "update thru on this host"), (0, 0, "update thru on that host")] {
+        let fake = server(move |stream| {
+            let mut wire = Wire(stream);
+            let mut magic = [0; 8];
+            wire.0.read_exact(&mut magic).unwrap();
+            assert_eq!(&magic, program::wire::MAGIC);
+            assert_eq!(wire.hear().unwrap()["say"], "hello");
+            wire.say(&hello(protocol, oldest));
+            let _ = wire.hear();
+        });
+        fails(&desk, &[&SHORT[..], &[&fake]].concat(), 4, &[&fake, "9.8.7", &protocol.to_string(), side]);
+        // The other way round, the agent says who it is and hangs up; the older program knows what that means.
+        let mut wire = Wire::dial(agent.host());
+        wire.say(&hello(protocol, oldest));
+        let answer = wire.hear().expect("it introduces itself");
+        assert_eq!((answer["say"].as_str(), answer["protocol"].as_u64()), (Some("hello"), Some(1)));
+        loop {
+            match wire.hear() {
+                None => break,
+                Some(more) => assert_eq!(more["say"], "refused", "{more}"),
+            }
+        }
+    }
+    // A newer one that still speaks ours is as welcome as one of our own.
+    let mut wire = Wire::dial(agent.host());
+    wire.say(&hello(999, 1));
+    assert_eq!(wire.hear().unwrap()["say"], "hello");
+    assert_eq!(wire.hear().unwrap()["say"], "welcome");
+    still_serves(&agent, &desk);
+}
+
+#[test]
+fn something_else_there() {
+    let desk = Desk::new();
+    let web = server(|mut stream| {
+        let _ = stream.read(&mut [0; 64]);
+        let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+    });
+    fails(&desk, &[&SHORT[..], &[&web]].concat(), 3, &[&web, "no Throughline agent"]);
+    let mute = server(std::mem::forget);
+    fails(&desk, &[&SHORT[..], &[&mute]].concat(), 3, &[&mute, "no Throughline agent"]);
+    let brief = server(drop);
+    fails(&desk, &[&SHORT[..], &[&brief]].concat(), 3, &[&brief, "no Throughline agent"]);
+    // And somebody else's client at our agent is told where it is.
+    let agent = Agent::start();
+    let mut stream = std::net::TcpStream::connect(agent.host()).unwrap();
+    stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    let _ = stream.read_to_string(&mut answer);
+    assert!(answer.contains("network measurement agent"), "{answer}");
+    still_serves(&agent, &desk);
+}
+
+#[test]
+fn the_token_is_asked_for() {
+    let desk = Desk::new();
+    fs::write(desk.path("right"), "correct horse\n").unwrap();
+    fs::write(desk.path("wrong"), "battery staple\n").unwrap();
+    fs::write(desk.path("empty"), "\n").unwrap();
+    let right = desk.path("right");
+    let agent = Agent::with(&["--token-file", right.to_str().unwrap()]);
+    let with = |file: &'static str| [&SHORT[..], &["--token-file", file, agent.host()]].concat();
+    let without = [&SHORT[..], &[agent.host()]].concat();
+    fails(&desk, &without, 4, &["wants a token", "--token-file"]);
+    fails(&desk, &with("wrong"), 4, &["token is wrong", "--token-file"]);
+    fails(&desk, &with("empty"), 2, &["empty"]);
+    fails(&desk, &with("nowhere"), 2, &["nowhere", "cannot read"]);
+    assert!(!agent.log().contains("measures"), "{}", agent.log());
+    desk.measure(&with("right"));
+    // The secret stays where it is.
+    assert!(!agent.log().contains("horse"), "{}", agent.log());
+    // A token that an open agent does not ask for does no harm.
+    let open = Agent::start();
+    desk.measure(&[&SHORT[..], &["--token-file", "wrong", open.host()]].concat());
+    // Beyond loopback, one or the other must be said.
+    fails(&desk, &["serve", "--listen", "0.0.0.0:0"], 2, &["--token-file", "--open"]);
+}
+
+#[test]
+fn impossible_measurements_are_refused_before_anything_is_measured() {
+    let (agent, desk) = (Agent::start(), Desk::new());
+    let refused: [(&[&str], &[&str]); 21] = [
+        (&["stream", "--block", "0"], &["block", "0"]),
+        (&["stream", "--block", "2GiB"], &["1GiB"]),
+        (&["rr", "--block", "0"], &["block"]),
+        (&["rr", "--reply", "0"], &["block"]),
+        (&["curve", "--first", "0"], &["--first 1"]),
+        (&["curve", "--first", "64", "--to", "8"], &["--to"]),
+        (&["transfer", "--count", "0"], &["at least one"]),
+        (&["transfer"], &["--count"]),
+        (&["stream", "--transport", "udp", "--block", "70000"], &["70000", "largest"]),
+        (&["stream", "--transport", "udp", "--block", "4"], &["--block 8"]),
+        (&["rr", "--transport", "udp", "--connect"], &["--connect", "tcp"]),
+        (&["rr", "--both"], &["--both"]),
+        (&["rr", "--connect", "--reverse"], &["--connect"]),
+        (&["stream", "--transport", "carrier-pigeon"], &["carrier-pigeon", "tcp"]),
+        (&["stream", "--flows", "0"], &["flows"]),
+        (&["stream", "--processes", "2"], &["--processes"]),
+        (&["stream", "--trials", "0"], &["--trials"]),
+        (&["stream", "--time", "soon"], &["soon", "--time"]),
+        (&["stream", "--rate", "0"], &["rate"]),
+        (&["stream", "--no-such-flag"], &["--no-such-flag"]),
+        (&["stream", "--reverse", "--both"], &["--both"]),
+    ];
+    for (args, words) in refused {
+        fails(&desk, &[args, &[agent.host()]].concat(), 2, words);
+    }
+    fails(&desk, &["no-such-command"], 2, &["no-such-command"]);
+    fails(&desk, &["show", "no-such-run"], 6, &["no-such-run"]);
+    assert!(!agent.log().contains("measures"), "{}", agent.log());
+    still_serves(&agent, &desk);
+}
+
+#[test]
+fn what_a_host_cannot_do_is_named_with_the_host() {
+    let (agent, desk) = (Agent::start(), Desk::new());
+    let refused: [(&[&str], &[&str]); 7] = [
+        (&["--cc", "carrier,"], &["'carrier'", "thru host"]),
+        (&["--cc", ",carrier"], &["'carrier'", "thru host"]),
+        (&["--pin", "4000,"], &["core 4000", "may use the cores"]),
+        (&["--pin", ",4000"], &["core 4000", "may use the cores"]),
+        (&["--device", "nosuch0,"], &["nosuch0"]),
+        (&["--data", "192.0.2.77"], &["192.0.2.77"]),
+        (&["--data-from", "192.0.2.78"], &["192.0.2.78"]),
+    ];
+    for (flags, words) in refused {
+        fails(&desk, &[&SHORT[..], flags, &[agent.host()]].concat(), 7, words);
+        still_serves(&agent, &desk);
+    }
+}
+
+#[test]
+fn an_agents_limits_are_refusals() {
+    let desk = Desk::new();
+    let agent = Agent::with(&["--max-flows", "4", "--max-rate", "1Gbit", "--max-time", "2s"]);
+    let refused: [(&[&str], &[&str]); 3] = [
+        (&["--rate", "1Mbit", "--flows", "5"], &["--max-flows"]),
+        (&["--flows", "4"], &["--rate"]),
+        (&["--rate", "1Mbit", "--time", "3s"], &["--max-time"]),
+    ];
+    for (flags, words) in refused {
+        fails(&desk, &[&["stream", "--trials", "1"], flags, &[agent.host()]].concat(), 4, words);
+    }
+    desk.measure(&[&SHORT[..], &["--rate", "1Mbit", agent.host()]].concat());
+    // One client may hold it for two seconds and no longer, and keeps what it has by then.
+    let long = ["stream", "--rate", "1Mbit", "--time", "300ms", "--trials", "64", agent.host()];
+    fails(&desk, &long, 4, &["time limit", "--max-time"]);
+    let kept = desk.run(&["show", "--json"]).ok().doc();
+    assert!(!kept.trials().is_empty(), "{}", kept.remarks());
+    desk.measure(&[&SHORT[..], &["--rate", "1Mbit", agent.host()]].concat());
+}
+
+#[test]
+fn an_agent_cannot_listen_where_another_one_does() {
+    let (agent, desk) = (Agent::start(), Desk::new());
+    fails(&desk, &["serve", "--listen", agent.host()], 7, &[agent.host(), "another agent"]);
+    fails(&desk, &["serve", "--listen", "192.0.2.1", "--open"], 7, &["192.0.2.1", "does not have"]);
+    fails(&desk, &["serve", "--listen", "nonsense"], 2, &["nonsense", "--listen"]);
+    still_serves(&agent, &desk);
+}
+
+#[test]
+fn outputs_that_cannot_be_written_are_found_before_measuring() {
+    let (agent, desk) = (Agent::start(), Desk::new());
+    fs::create_dir(desk.path("folder")).unwrap();
+    for place in ["nowhere/run.json", "folder"] {
+        fails(&desk, &[&SHORT[..], &["--json", place, agent.host()]].concat(), 6, &[place]);
+        let curve = ["curve", "--to", "8", "--np", place, agent.host()];
+        fails(&desk, &curve, 6, &[place]);
+    }
+    fails(&desk, &[&SHORT[..], &["--store", "folder", agent.host()]].concat(), 6, &["folder"]);
+    fails(&desk, &[&SHORT[..], &["--store", "/dev/null/runs.sqlite", agent.host()]].concat(), 6, &["/dev/null"]);
+    assert!(!agent.log().contains("measures"), "{}", agent.log());
+    // What only shows when it is written: the run is in the store all the same.
+    let full = [&SHORT[..], &["--json", "/dev/full", "--name", "kept", agent.host()]].concat();
+    fails(&desk, &full, 6, &["/dev/full"]);
+    assert_eq!(desk.run(&["show", "kept", "--json"]).ok().doc().trials().len(), 1);
+    still_serves(&agent, &desk);
+}
+
+#[test]
+fn a_full_disk_ends_the_run_and_keeps_what_is_finished() {
+    let test = "a_full_disk_ends_the_run_and_keeps_what_is_finished";
+    if !skip::root(test) || !skip::program(test, "unshare", "util-linux") {
+        return;
+    }
+    let (agent, desk) = (Agent::start(), Desk::new());
+    fs::create_dir(desk.path("small")).unwrap();
+    // In a mount namespace of its own, so that nothing is left to be unmounted.
+    let script = "mount -t tmpfs -o size=1m small small && exec \"$@\"";
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", script, "sh"]).arg(binary::thru());
+    let args = ["stream", "--flows", "64", "--threads", "2", "--time", "50ms", "--interval", "1ms", "--trials", "64"];
+    let small = ["--store", "small/runs.sqlite", "--json", "-", agent.host()];
+    let finished = program::Running::of(desk.dress(command, &[&args[..], &small].concat())).wait().ended_with(6);
+    let message = finished.message();
+    assert!(message.contains("small/runs.sqlite") && message.contains("no space left"), "{message}");
+    let doc = finished.doc();
+    assert!(!doc.trials().is_empty() && doc.trials().len() < 64, "{} trials", doc.trials().len());
+    assert_eq!(doc.run.ending.as_ref().map(|ending| ending.how.as_str()), Some("failed"));
+    assert!(doc.goodput() > 0.0);
+    still_serves(&agent, &desk);
+}
+
+#[test]
+fn an_ordinary_user_can_measure_and_is_told_what_needs_more() {
+    let test = "an_ordinary_user_can_measure_and_is_told_what_needs_more";
+    if !skip::root(test) || !skip::program(test, "setpriv", "util-linux") {
+        return;
+    }
+    // A folder that everybody can enter, with a copy of the program: its own place may be closed to others.
+    let desk = Desk::new();
+    let (folder, thru) = (desk.path(""), desk.path("thru"));
+    fs::copy(binary::thru(), &thru).unwrap();
+    let open = |path: &std::path::Path, mode| {
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    open(&folder, 0o777);
+    open(&thru, 0o755);
+    let nobody = || {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "--inh-caps=-all"]);
+        // As root's capabilities go, so does what the bounding set could give back.
+        command.args(["--bounding-set=-all", "--no-new-privs"]).arg(&thru);
+        command.env("HOME", &folder).env("TMPDIR", &folder);
+        command
+    };
+    let mut agent = Agent::spawn(nobody(), &["--listen", "127.0.0.1:0"]);
+    let run = |args: &[&str]| program::Running::of(desk.dress(nobody(), args)).wait();
+    for args in [
+        &["stream", "--time", "50ms", "--trials", "1", "--json", "-", agent.host()][..],
+        &["stream", "--time", "50ms", "--trials", "1", "--json", "-", "--transport", "udp", agent.host()],
+        &["rr", "--connect", "--time", "50ms", "--trials", "1", "--json", "-", agent.host()],
+        &["curve", "--to", "8", "--trials", "3", "--json", "-", agent.host()],
+        &["stream", "--time", "50ms", "--trials", "1", "--json", "-", "--transport", "shm"],
+        &["stream", "--time", "50ms", "--trials", "1", "--json", "-", "--transport", "unix"],
+        &["stream", "--time", "50ms", "--trials", "1", "--json", "-", "--transport", "memcpy"],
+    ] {
+        let doc = run(args).ok().doc();
+        program::check::document(&doc, &args.join(" "));
+    }
+    run(&["host"]).ok();
+    // Some kernels let anybody poll; the others want a privilege, and then it is named.
+    let polling = run(&["stream", "--busy-poll", "1ms,", "--time", "50ms", "--trials", "1", agent.host()]);
+    assert!(polling.code == Some(0) || polling.ended_with(7).message().contains("CAP_NET_ADMIN"));
+    let start = fs::read_to_string("/proc/sys/net/ipv4/ip_unprivileged_port_start").unwrap_or_default();
+    if start.trim().parse::<u32>().is_ok_and(|start| start > 99) {
+        let refused = run(&["serve", "--listen", "127.0.0.1:99"]).ended_with(7).message();
+        assert!(refused.contains("127.0.0.1:99") && refused.contains("root"), "{refused}");
+    }
+    fs::create_dir(desk.path("closed")).unwrap();
+    open(&desk.path("closed"), 0o700);
+    let closed = run(&["stream", "--time", "50ms", "--store", "closed/runs.sqlite", agent.host()]);
+    assert!(closed.ended_with(6).message().contains("closed"));
+    let closed = run(&["stream", "--time", "50ms", "--json", "closed/run.json", agent.host()]);
+    assert!(closed.ended_with(6).message().contains("closed/run.json"));
+    // The demo does without namespaces and says so.
+    let demo = run(&["demo", "--report", "demo", "--", "--to", "8", "--trials", "3"]).ok();
+    assert!(demo.stdout.contains("loopback"), "{}", demo.stdout);
+    agent.signal(program::process::Signal::TERM);
+    assert_eq!(agent.wait().code(), Some(0));
+}
+
+#[test]
+fn a_closed_pipe_is_no_failure_of_the_program() {
+    let (agent, desk) = (Agent::start(), Desk::new());
+    desk.measure(&[&SHORT[..], &[agent.host()]].concat());
+    let mut command = Command::new("sh");
+    command.args(["-c", "\"$0\" show last | head -n 1"]).arg(binary::thru()).env("THRU_STORE", desk.store());
+    let mut process = Process::spawn(command);
+    assert!(process.wait(Duration::from_secs(30)).success());
+    assert!(!process.stderr().contains("panicked") && !process.stdout().is_empty(), "{}", process.stderr());
+}

@@ -1,0 +1,215 @@
+//! Either end killed, interrupted or stopped in mid-test: the other one says so, what was finished is kept, and the agent is
+//! ready for the next client.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
+
+use std::time::{Duration, Instant};
+
+use model::Verdict;
+use program::agent::children;
+use program::process::{Signal, eventually, send, within};
+use program::{Agent, Desk, Doc, Finished, Running};
+
+/// The issue gives an agent two seconds to free itself of a client that vanished; one more for a busy machine.
+const FREED: Duration = Duration::from_secs(3);
+/// Many short trials, as lines of events.
+const MANY: [&str; 7] = ["stream", "--time", "200ms", "--trials", "64", "--live", "--stall=2s"];
+/// One trial that does not end by itself.
+const LONG: [&str; 5] = ["stream", "--time", "10m", "--trials", "1"];
+
+fn to(agent: &Agent, args: &[&str]) -> Vec<String> {
+    args.iter().copied().chain([agent.host()]).map(str::to_owned).collect()
+}
+
+fn measurements(agent: &Agent) -> usize {
+    agent.log().matches(": measures ").count()
+}
+
+fn still_serves(agent: &Agent, desk: &Desk) {
+    desk.measure(&to(agent, &["transfer", "--count", "3"]));
+}
+
+/// Waits until a client with `--live` has finished some trials.
+fn until_trials(client: &Running, count: usize) {
+    eventually("trials are finished", || finished_trials(&client.stdout()) >= count);
+}
+
+fn finished_trials(events: &str) -> usize {
+    events.lines().filter(|line| line.starts_with("{\"event\":\"trial\"")).count()
+}
+
+/// The last run as the store has it.
+fn kept(desk: &Desk) -> Doc {
+    let shown = desk.run(&["show", "last", "--json"]).ok();
+    let text = desk.run(&["show", "last"]).ok();
+    assert!(text.stdout.contains("bit/s"), "{}", text.stdout);
+    shown.doc()
+}
+
+/// The store has the trials whose ends were announced, and the run says how it ended.
+fn assert_kept(desk: &Desk, finished: &Finished, how: &str) -> Doc {
+    let doc = kept(desk);
+    let announced = finished_trials(&finished.stdout);
+    assert_eq!(doc.trials().len(), announced, "trials kept, and trials announced");
+    assert_eq!(doc.run.ending.as_ref().map(|ending| ending.how.as_str()), Some(how));
+    assert!(doc.has(Verdict::CutShort), "{}", doc.remarks());
+    doc
+}
+
+#[test]
+fn a_killed_client_makes_room_for_the_next_one_within_two_seconds() {
+    let (agent, desks) = (Agent::start(), [Desk::new(), Desk::new()]);
+    for pattern in [&LONG[..], &["rr", "--time", "10m", "--trials", "1", "--flows", "8"]] {
+        let before = measurements(&agent);
+        let first = desks[0].start(&to(&agent, pattern));
+        eventually("the first client measures", || measurements(&agent) == before + 1 && !agent.workers().is_empty());
+        let mut second = desks[1].start(&to(&agent, &["transfer", "--count", "3"]));
+        second.until_said("is busy: 1 before us");
+        first.signal(Signal::KILL);
+        within(FREED, "the second client has its turn", || measurements(&agent) == before + 2);
+        second.wait().ok();
+    }
+}
+
+#[test]
+fn a_client_killed_in_the_queue_gives_up_its_place() {
+    let (agent, desks) = (Agent::start(), [Desk::new(), Desk::new(), Desk::new()]);
+    let first = desks[0].start(&to(&agent, &LONG));
+    eventually("the first client measures", || measurements(&agent) == 1);
+    let mut second = desks[1].start(&to(&agent, &LONG));
+    second.until_said("is busy: 1 before us");
+    let mut third = desks[2].start(&to(&agent, &["transfer", "--count", "3"]));
+    third.until_said("is busy: 2 before us");
+    second.signal(Signal::KILL);
+    third.until_said("is busy: 1 before us");
+    first.signal(Signal::KILL);
+    third.wait().ok();
+}
+
+#[test]
+fn the_trials_of_a_killed_client_are_in_its_store() {
+    let (agent, desk) = (Agent::start(), Desk::new());
+    let client = desk.start(&to(&agent, &MANY));
+    until_trials(&client, 3);
+    client.signal(Signal::KILL);
+    let finished = client.wait();
+    assert_eq!(finished.code, None, "a signal ended it");
+    let doc = kept(&desk);
+    // An event is kept before it is told, so the store may be one ahead, never behind.
+    let announced = finished_trials(&finished.stdout);
+    assert!((announced..=announced + 1).contains(&doc.trials().len()), "{} of {announced}", doc.trials().len());
+    assert!(doc.run.ending.is_none() && doc.has(Verdict::CutShort), "{}", doc.remarks());
+    still_serves(&agent, &desk);
+}
+
+#[test]
+fn a_killed_agent_ends_the_client_with_one_message_and_its_trials_kept() {
+    let (agent, desk) = (Agent::start(), Desk::new());
+    let client = desk.start(&to(&agent, &MANY));
+    until_trials(&client, 3);
+    agent.signal(Signal::KILL);
+    let finished = client.wait_at_most(Duration::from_secs(20)).ended_with(5);
+    let message = finished.message();
+    assert!(message.contains(agent.host()) && message.contains("trials are kept"), "{message}");
+    assert_kept(&desk, &finished, "failed");
+}
+
+#[test]
+fn a_dead_worker_of_either_end_ends_the_run_and_not_the_agent() {
+    let (agent, desk) = (Agent::start(), Desk::new());
+    for far in [true, false] {
+        let client = desk.start(&to(&agent, &MANY));
+        until_trials(&client, 2);
+        let workers = || if far { agent.workers() } else { children(client.pid()) };
+        eventually("a worker runs", || !workers().is_empty());
+        send(workers()[0], Signal::KILL);
+        let finished = client.wait_at_most(Duration::from_secs(20)).ended_with(5);
+        let message = finished.message();
+        assert!(message.contains("died") || message.contains("lost"), "{message}");
+        assert_kept(&desk, &finished, "failed");
+        still_serves(&agent, &desk);
+    }
+}
+
+#[test]
+fn an_interrupt_keeps_what_was_finished() {
+    let (agent, desk) = (Agent::start(), Desk::new());
+    for signal in [Signal::INT, Signal::TERM] {
+        let client = desk.start(&to(&agent, &MANY));
+        until_trials(&client, 3);
+        client.signal(signal);
+        let finished = client.wait_at_most(Duration::from_secs(20)).ended_with(130);
+        let doc = assert_kept(&desk, &finished, "interrupted");
+        let whole = doc.trials().iter().filter(|trial| trial.verdicts.is_empty()).count();
+        assert!(whole >= 3 && doc.goodput() > 0.0, "{}", doc.remarks());
+        still_serves(&agent, &desk);
+    }
+}
+
+#[test]
+fn an_interrupt_in_a_long_trial_a_curve_or_the_queue_ends_the_command_soon() {
+    let (agent, desks) = (Agent::start(), [Desk::new(), Desk::new()]);
+    let first = desks[0].start(&to(&agent, &LONG));
+    eventually("the first client measures", || measurements(&agent) == 1);
+    let mut second = desks[1].start(&to(&agent, &["curve", "--budget", "10m", "--target", "0.001%"]));
+    second.until_said("is busy: 1 before us");
+    second.signal(Signal::INT);
+    let told = second.wait_at_most(Duration::from_secs(20)).ended_with(130);
+    assert!(told.message().contains("interrupted"), "{}", told.stderr);
+    let mut curve = desks[1].start(&to(&agent, &["curve", "--budget", "10m", "--target", "0.001%", "--json", "-"]));
+    curve.until_said("is busy: 1 before us");
+    first.signal(Signal::INT);
+    first.wait_at_most(Duration::from_secs(20)).ended_with(130);
+    curve.until_said("pass ");
+    curve.signal(Signal::INT);
+    let doc = curve.wait_at_most(Duration::from_secs(20)).ended_with(130).doc();
+    assert!(doc.run.outcomes.len() > 10, "{} sizes", doc.run.outcomes.len());
+    still_serves(&agent, &desks[0]);
+}
+
+#[test]
+fn a_stopped_worker_does_not_hold_the_run_for_ever() {
+    let (agent, desk) = (Agent::start(), Desk::new());
+    for (far, direction) in [(true, "--both"), (false, "--reverse")] {
+        let client = desk.start(&to(&agent, &["stream", direction, "--time", "10m", "--trials", "1", "--stall", "1s"]));
+        let workers = || if far { agent.workers() } else { children(client.pid()) };
+        eventually("a worker runs", || !workers().is_empty());
+        // It is measuring once it has used some time of a processor.
+        eventually("it measures", || ticks(workers()[0]) > 5);
+        let worker = workers()[0];
+        send(worker, Signal::STOP);
+        let finished = client.wait_at_most(Duration::from_secs(40));
+        match finished.code {
+            // Both ends could say what they counted.
+            Some(8) => assert!(kept(&desk).has(Verdict::Stalled), "{}", kept(&desk).remarks()),
+            // The one that is stopped could not.
+            Some(5) => assert!(finished.message().contains("did not end the trial"), "{}", finished.stderr),
+            code => panic!("exit code {code:?}: {}", finished.stderr),
+        }
+        still_serves(&agent, &desk);
+        eventually("the stopped process is gone", || ticks(worker) == 0);
+    }
+}
+
+#[test]
+fn a_stopped_client_loses_its_turn() {
+    let (agent, desks) = (Agent::start(), [Desk::new(), Desk::new()]);
+    let first = desks[0].start(&to(&agent, &LONG));
+    eventually("the first client measures", || measurements(&agent) == 1);
+    let mut second = desks[1].start(&to(&agent, &["transfer", "--count", "3"]));
+    second.until_said("is busy: 1 before us");
+    let stopped = Instant::now();
+    first.signal(Signal::STOP);
+    second.wait_at_most(Duration::from_secs(40)).ok();
+    // Its kernel still answers for it, so this takes longer than for one that is gone.
+    assert!(stopped.elapsed() > Duration::from_secs(2), "it had time to come back");
+    first.signal(Signal::KILL);
+}
+
+/// Clock ticks that a process has used; 0 when there is none.
+fn ticks(pid: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or_default().split(' ').collect();
+    let number = |index: usize| fields.get(index).and_then(|field| field.parse::<u64>().ok()).unwrap_or(0);
+    // utime and stime (proc_pid_stat(5), fields 14 and 15).
+    number(11) + number(12)
+}

@@ -1,0 +1,232 @@
+//! Every pattern on every transport that has it, IPv4 and IPv6, each lawful direction, one flow and 64 (in a thread each, in
+//! two threads, in two processes): the two ends' counts agree to the byte.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
+
+use model::{Direction, Verdict};
+use program::{Agent, Desk, Doc, check};
+
+/// How a transport is asked for: its name, the flag for the IP version, whether it goes through the agent, and whether it is
+/// of datagrams.
+struct Way {
+    name: &'static str,
+    flags: &'static [&'static str],
+    agent: bool,
+    v6: bool,
+    datagrams: bool,
+}
+
+const fn way(name: &'static str, flags: &'static [&'static str], agent: bool, v6: bool, datagrams: bool) -> Way {
+    Way { name, flags, agent, v6, datagrams }
+}
+
+const WAYS: [Way; 7] = [
+    way("tcp", &["-4"], true, false, false),
+    way("tcp", &["-6"], true, true, false),
+    way("udp", &["-4"], true, false, true),
+    way("udp", &["-6"], true, true, true),
+    // Both ends are started by the client itself.
+    way("unix", &[], false, false, false),
+    way("unix-dgram", &[], false, false, true),
+    way("shm", &[], false, false, false),
+];
+
+const DIRECTIONS: [&[&str]; 3] = [&[], &["--reverse"], &["--both"]];
+/// One flow; 64 in as many threads, in two threads, in two processes.
+const FLOWS: [&[&str]; 4] = [
+    &["--flows", "1"],
+    &["--flows", "64"],
+    &["--flows", "64", "--threads", "2"],
+    &["--flows", "64", "--processes", "2"],
+];
+
+/// An agent and a folder for a number of measurements.
+struct Bench {
+    agent: Agent,
+    desk: Desk,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self { agent: Agent::start(), desk: Desk::new() }
+    }
+
+    /// Measures and checks what holds of every measurement.
+    fn measure(&self, way: &Way, parts: &[&[&str]]) -> Doc {
+        let mut args: Vec<&str> = parts.concat();
+        args.extend(["--transport", way.name]);
+        args.extend(way.flags);
+        if way.agent {
+            args.push(if way.v6 { self.agent.host_v6() } else { self.agent.host() });
+        }
+        args.extend(["--json", "-", "--quiet"]);
+        let what = args.join(" ");
+        let finished = self.desk.run(&args);
+        assert_eq!(finished.code, Some(0), "{what}: {}\n{}", remarks(&finished.stdout), finished.stderr);
+        let doc = finished.doc();
+        check::document(&doc, &what);
+        let peer = doc.outcome().trials[0].near.flows.first().and_then(|flow| flow.socket.peer.clone());
+        if way.agent
+            && let Some(peer) = peer
+        {
+            assert_eq!(peer.starts_with('['), way.v6, "{what}: {peer}");
+        }
+        doc
+    }
+}
+
+fn remarks(stdout: &str) -> String {
+    Doc::try_parse(stdout).map_or_else(|error| error, |doc| doc.remarks())
+}
+
+#[test]
+fn streams_agree() {
+    let bench = Bench::new();
+    let fixed = ["stream", "--time", "100ms", "--interval", "20ms", "--trials", "1"];
+    for way in &WAYS {
+        for direction in DIRECTIONS {
+            for flows in &FLOWS[..2] {
+                bench.measure(way, &[&fixed, direction, flows]);
+            }
+        }
+        // Several flows to a thread, and several processes, change who counts, not what the direction is.
+        for flows in &FLOWS[2..] {
+            if way.name != "shm" || !flows.contains(&"--threads") {
+                bench.measure(way, &[&fixed, &["--both"], flows]);
+            }
+        }
+    }
+    let memory = way("memcpy", &[], false, false, false);
+    for flows in FLOWS {
+        bench.measure(&memory, &[&fixed, flows]);
+    }
+}
+
+#[test]
+fn transfers_are_exact() {
+    let bench = Bench::new();
+    // 641 blocks do not divide by 64: some flows take one more.
+    let blocks = 641_u64;
+    let check = |way: &Way, block: u64, direction: &[&str], flows: &[&str]| {
+        let size = block.to_string();
+        let fixed = ["transfer", "--block", &size, "--count", "641"];
+        let doc = bench.measure(way, &[&fixed, direction, flows]);
+        let trial = &doc.trials()[0];
+        let (near, far) = match doc.outcome().spec.direction {
+            Direction::Send => (blocks, 0),
+            Direction::Reverse => (0, blocks),
+            Direction::Both => (blocks, blocks),
+        };
+        let sent = (trial.near.bytes_sent, trial.far.bytes_sent);
+        assert_eq!(sent, (near * block, far * block), "{} {direction:?} {flows:?}", way.name);
+        assert_eq!((trial.near.blocks_sent, trial.far.blocks_sent), (near, far));
+    };
+    for way in &WAYS {
+        for direction in DIRECTIONS {
+            for flows in &FLOWS[..2] {
+                check(way, 1_000, direction, flows);
+            }
+        }
+        check(way, 1_000, &[], FLOWS[3]);
+        if way.name != "shm" {
+            check(way, 1_000, &["--reverse"], FLOWS[2]);
+        }
+    }
+    let memory = way("memcpy", &[], false, false, false);
+    for flows in FLOWS {
+        // Copies of small blocks take no time that a clock could show, and then they have no rate.
+        check(&memory, 100_000, &[], flows);
+    }
+}
+
+#[test]
+fn amounts_that_are_no_whole_blocks_are_met_to_the_byte() {
+    let bench = Bench::new();
+    for way in WAYS.iter().filter(|way| !way.datagrams) {
+        for flows in [FLOWS[0], FLOWS[1]] {
+            let fixed = ["transfer", "--block", "4KiB", "--bytes", "1000003"];
+            let doc = bench.measure(way, &[&fixed, flows]);
+            assert_eq!(
+                (doc.summary().bytes_sent, doc.summary().bytes_received),
+                (1_000_003, 1_000_003),
+                "{}",
+                way.name
+            );
+        }
+    }
+}
+
+#[test]
+fn requests_and_responses_agree() {
+    let bench = Bench::new();
+    let fixed = ["rr", "--time", "100ms", "--trials", "1"];
+    for way in &WAYS {
+        for direction in &DIRECTIONS[..2] {
+            for flows in &FLOWS[..2] {
+                bench.measure(way, &[&fixed, direction, flows]);
+            }
+        }
+        bench.measure(way, &[&fixed, FLOWS[3]]);
+        if way.name != "shm" {
+            bench.measure(way, &[&fixed, FLOWS[2]]);
+        }
+    }
+    for (way, counts) in WAYS.iter().filter(|way| !way.datagrams).zip([[1, 700], [700, 1]].iter().cycle()) {
+        let (request, reply) = (counts[0].to_string(), counts[1].to_string());
+        let sizes = ["rr", "--count", "130", "--trials", "1", "--block", &request, "--reply", &reply];
+        let doc = bench.measure(way, &[&sizes, &["--flows", "64"]]);
+        let trial = &doc.trials()[0];
+        assert_eq!(trial.near.transactions, 130, "{}", way.name);
+        assert_eq!((trial.near.bytes_sent, trial.far.bytes_sent), (130 * counts[0], 130 * counts[1]), "{}", way.name);
+    }
+}
+
+#[test]
+fn connections_for_each_transaction_agree() {
+    let bench = Bench::new();
+    for way in &WAYS[..2] {
+        for flows in [FLOWS[0], FLOWS[1], FLOWS[3]] {
+            bench.measure(way, &[&["rr", "--connect", "--time", "100ms", "--trials", "1"], flows]);
+        }
+        let doc = bench.measure(way, &[&["rr", "--connect", "--count", "70", "--trials", "1", "--flows", "64"]]);
+        assert_eq!(doc.trials()[0].near.transactions, 70);
+    }
+}
+
+#[test]
+fn curves_of_round_trips_agree() {
+    let bench = Bench::new();
+    let sizes = |last| ["curve", "--to", last, "--perturbation", "0", "--trials", "3", "--no-ceiling"];
+    for way in &WAYS {
+        let last = if way.datagrams { "32KiB" } else { "256KiB" };
+        for direction in DIRECTIONS {
+            // Datagrams may be lost, and then the two ends would cross different blocks.
+            if *direction != ["--both"] || !way.datagrams {
+                let doc = bench.measure(way, &[&sizes(last), direction, FLOWS[0]]);
+                assert!(doc.run.outcomes.len() > 20, "{} sizes on {}", doc.run.outcomes.len(), way.name);
+                bench.measure(way, &[&sizes("8"), direction, FLOWS[1]]);
+            }
+        }
+        bench.measure(way, &[&sizes("8"), FLOWS[3]]);
+        if way.name != "shm" {
+            bench.measure(way, &[&sizes("8"), FLOWS[2]]);
+        }
+    }
+    let memory = way("memcpy", &[], false, false, false);
+    bench.measure(&memory, &[&sizes("1MiB")]);
+}
+
+#[test]
+fn curves_of_streams_agree() {
+    let bench = Bench::new();
+    let fixed = ["curve", "--stream", "--first", "64", "--to", "8KiB", "--perturbation", "0", "--trials", "3"];
+    for way in &WAYS {
+        for direction in &DIRECTIONS[..2] {
+            bench.measure(way, &[&fixed, &["--no-ceiling"], direction, FLOWS[0]]);
+            bench.measure(way, &[&fixed, &["--no-ceiling"], direction, FLOWS[1]]);
+        }
+    }
+    let doc = bench.measure(&WAYS[0], &[&fixed]);
+    let ceiling = doc.run.outcomes.iter().filter(|outcome| outcome.spec.transport == "memcpy").count();
+    assert_eq!(ceiling, 8, "64 B to 8 KiB in powers of two, beside the curve");
+    assert!(doc.run.outcomes.iter().all(|outcome| outcome.summary.verdicts.contains(&Verdict::OneHost)));
+}

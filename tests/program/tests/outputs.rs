@@ -1,0 +1,237 @@
+//! Runs in every form: listed, shown, exported, drawn.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
+
+use std::fs;
+use std::path::Path;
+
+use program::{Agent, Desk, skip};
+
+/// A short curve and a stream, by name.
+struct Kept {
+    desk: Desk,
+    agent: Agent,
+}
+
+impl Kept {
+    fn new() -> Self {
+        let (desk, agent) = (Desk::new(), Agent::start());
+        desk.run(&["curve", "--to", "4KiB", "--trials", "6", "--name", "short", "--quiet", agent.host()]).ok();
+        desk.run(&["stream", "--time", "50ms", "--trials", "3", "--name", "bulk", "--quiet", agent.host()]).ok();
+        Self { desk, agent }
+    }
+
+    fn export(&self, run: &str, format: &str, to: &str) {
+        self.desk.run(&["export", run, "--format", format, "-o", to]).ok();
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.desk.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+}
+
+/// Files of a folder with an ending.
+fn files(folder: &Path, ending: &str) -> Vec<std::path::PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.filter(|path| path.extension().is_some_and(|found| found == ending)).collect()
+}
+
+fn assert_png(path: &Path) {
+    let bytes = fs::read(path).unwrap();
+    // Signature and first chunk (PNG specification, 5.2 and 11.2.2): width and height are not 0.
+    assert_eq!(bytes[..8], [0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a], "{}", path.display());
+    assert_eq!(&bytes[12..16], b"IHDR", "{}", path.display());
+    let size = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
+    assert!(size(16) > 100 && size(20) > 100 && bytes.len() > 2_000, "{} x {}", size(16), size(20));
+}
+
+/// Nothing in a page is fetched from elsewhere: addresses may stand only where XML wants a name for its namespace.
+fn assert_self_contained(page: &str) {
+    for (at, _) in page.match_indices("://") {
+        let before = &page[page[..at].len().saturating_sub(40)..at];
+        let start = page[..at].len().saturating_sub(40);
+        assert!(before.contains("xmlns"), "an address in the page: {}", &page[start..(at + 60).min(page.len())]);
+    }
+    for fetched in ["<script src", "<link", "@import", "url(http", "<iframe", "<img src=\"http"] {
+        assert!(!page.contains(fetched), "the page fetches something: {fetched}");
+    }
+}
+
+#[test]
+fn a_whole_default_curve_has_netpipes_124_lines() {
+    let (agent, desk) = (Agent::start(), Desk::new());
+    let doc = desk.measure(&["curve", "--budget", "10s", "--np", "np.out", agent.host()]);
+    program::check::document(&doc, "the default curve");
+    let text = fs::read_to_string(desk.path("np.out")).unwrap();
+    let rows: Vec<Vec<f64>> = text
+        .lines()
+        .map(|line| line.split_whitespace().map(|number| number.parse().expect("a number")).collect())
+        .collect();
+    assert_eq!(rows.len(), 124, "{text}");
+    assert!(rows.iter().all(|row| row.len() == 3), "{text}");
+    assert_eq!((rows[0][0], rows[123][0]), (1.0, 8_388_611.0));
+    assert!(rows.windows(2).all(|pair| pair[0][0] < pair[1][0]), "sizes go up");
+    let sizes = model::NetpipeSizes::DEFAULT.list();
+    for (row, block) in rows.iter().zip(sizes) {
+        // NetPIPE's own rule: Mbps are 2^20 bit/s, the time is half a round trip. Its columns keep some six digits.
+        let rate = row[0] * 8.0 / row[2] / f64::from(1 << 20);
+        assert!(row[0] as u64 == block && (rate / row[1] - 1.0).abs() < 0.02, "{row:?}");
+    }
+    // The document says the same: netpipe_bps is decimal.
+    let largest = doc.run.outcomes.iter().find(|outcome| outcome.spec.block == 8_388_611).unwrap();
+    let ratio = largest.summary.netpipe_bps.unwrap() / (rows[123][1] * f64::from(1 << 20));
+    assert!((0.99..1.01).contains(&ratio), "{ratio}");
+    let kinds: Vec<String> = doc.run.findings.iter().map(|finding| format!("{:?}", finding.kind)).collect();
+    for kind in ["Latency", "Peak", "Saturation"] {
+        assert!(kinds.iter().any(|found| found == kind), "{kind} is among the findings: {kinds:?}");
+    }
+    assert!(doc.run.outcomes.iter().any(|outcome| outcome.spec.transport == "memcpy"), "the memory ceiling is there");
+}
+
+#[test]
+fn np_files_of_other_curves_have_their_sizes() {
+    let kept = Kept::new();
+    kept.export("short", "np", "np.out");
+    let sizes = model::NetpipeSizes { last: 4 << 10, ..model::NetpipeSizes::DEFAULT }.list();
+    let text = kept.read("np.out");
+    let blocks: Vec<u64> =
+        text.lines().map(|line| line.split_whitespace().next().unwrap().parse::<f64>().unwrap() as u64).collect();
+    assert_eq!(blocks, sizes);
+    let screen = kept.desk.run(&["export", "short", "--format", "np-screen"]).ok().stdout;
+    assert!(screen.contains("Mbps") && screen.lines().count() >= sizes.len(), "{screen}");
+}
+
+#[test]
+fn csv_has_a_line_for_each_outcome() {
+    let kept = Kept::new();
+    kept.export("short", "csv", "run.csv");
+    let text = kept.read("run.csv");
+    let mut lines = text.lines();
+    let columns: Vec<&str> = lines.next().unwrap().split(',').collect();
+    for column in ["block", "rtt_p50_ns", "netpipe_bps", "ci95_low", "trust"] {
+        assert!(columns.iter().any(|found| found.contains(column)), "{column} in {columns:?}");
+    }
+    let outcomes = kept.desk.run(&["show", "short", "--json"]).ok().doc().run.outcomes.len();
+    let rows: Vec<&str> = lines.collect();
+    assert_eq!(rows.len(), outcomes, "{text}");
+}
+
+#[test]
+fn runs_are_found_by_what_people_call_them() {
+    let kept = Kept::new();
+    let id = |reference: &str| kept.desk.run(&["show", reference, "--json"]).ok().doc().run.header.id;
+    assert_eq!(id("last"), id("bulk"));
+    assert_eq!(id("last~1"), id("short"));
+    assert_eq!(id(&id("short")), id("short"));
+    let list = kept.desk.run(&["runs"]).ok().stdout;
+    for word in ["short", "bulk", "curve", "stream", &id("short"), &id("bulk")] {
+        assert!(list.contains(word), "{word} in:\n{list}");
+    }
+    let unknown = kept.desk.run(&["show", "shirt"]);
+    assert_ne!(unknown.code, Some(0));
+    assert!(unknown.message().contains("short"), "a near match is offered: {}", unknown.stderr);
+    assert_ne!(kept.desk.run(&["show", "last~9"]).code, Some(0));
+    // A store of its own has its own runs.
+    let empty = kept.desk.run(&["runs", "--store", "other.sqlite"]).ok().stdout;
+    assert!(!empty.contains("short"), "{empty}");
+    // What is not kept is not listed.
+    kept.desk.run(&["transfer", "--count", "1", "--name", "unkept", "--no-store", kept.agent.host()]).ok();
+    assert!(!kept.desk.run(&["runs"]).ok().stdout.contains("unkept"));
+}
+
+#[test]
+fn pages_and_pictures_stand_alone() {
+    let kept = Kept::new();
+    let report = |args: &[&str]| kept.desk.run(&[&["report"], args].concat()).ok();
+    report(&["short", "-o", "page.html"]);
+    let page = kept.read("page.html");
+    assert_self_contained(&page);
+    assert!(page.contains("<svg") && page.contains("short"), "the pictures are in the page");
+    // Two runs over each other.
+    kept.desk
+        .run(&["curve", "--to", "4KiB", "--trials", "6", "--name", "again", "--quiet", "-6", kept.agent.host_v6()])
+        .ok();
+    report(&["short", "again", "-o", "both.html"]);
+    let both = kept.read("both.html");
+    assert_self_contained(&both);
+    assert!(both.contains("short") && both.contains("again"), "both runs are named");
+    report(&["short", "again", "-o", "pictures.svg"]);
+    let drawings = files(&kept.desk.path(""), "svg");
+    assert!(!drawings.is_empty());
+    for drawing in &drawings {
+        let text = fs::read_to_string(drawing).unwrap();
+        assert!(text.contains("<svg") && text.contains("short") && text.contains("again"), "{}", drawing.display());
+        assert_self_contained(&text);
+    }
+    report(&["short", "-o", "pictures.png"]);
+    let pictures = files(&kept.desk.path(""), "png");
+    assert!(!pictures.is_empty());
+    pictures.iter().for_each(|picture| assert_png(picture));
+    // One figure alone goes to standard output too.
+    assert!(kept.desk.run(&["export", "bulk", "--format", "html"]).ok().stdout.contains("<svg"));
+}
+
+#[test]
+fn gnuplot_draws_what_was_exported() {
+    if !skip::program("gnuplot_draws_what_was_exported", "gnuplot", "gnuplot-nox") {
+        return;
+    }
+    let kept = Kept::new();
+    kept.export("short", "gnuplot", "plots");
+    let folder = kept.desk.path("plots");
+    let scripts = files(&folder, "gp");
+    assert!(!scripts.is_empty(), "{:?}", fs::read_dir(&folder).unwrap().collect::<Vec<_>>());
+    for script in &scripts {
+        let name = script.file_name().unwrap().to_str().unwrap();
+        for settings in ["term=\"png\"", "term=\"eps\"", "term=\"eps\"; mono=1"] {
+            let mut command = std::process::Command::new("gnuplot");
+            command.args(["-e", settings, name]).current_dir(&folder);
+            let drawn = program::Running::of(command).wait().ok();
+            assert!(!drawn.stderr.contains("warning"), "{name}: {}", drawn.stderr);
+        }
+    }
+    let (pictures, prints) = (files(&folder, "png"), files(&folder, "eps"));
+    assert!(!pictures.is_empty() && !prints.is_empty(), "{:?}", fs::read_dir(&folder).unwrap().collect::<Vec<_>>());
+    pictures.iter().for_each(|picture| assert_png(picture));
+    for print in prints {
+        assert!(fs::read(&print).unwrap().starts_with(b"%!PS-Adobe"), "{}", print.display());
+    }
+}
+
+#[test]
+fn what_is_shown_names_values_with_units_and_trust() {
+    let kept = Kept::new();
+    let text = kept.desk.run(&["show", "bulk"]).ok().stdout;
+    assert!(text.contains("bit/s") && text.contains("bulk"), "{text}");
+    let curve = kept.desk.run(&["show", "short"]).ok().stdout;
+    for word in ["4 KiB", "us", "Latency"] {
+        assert!(curve.to_lowercase().contains(&word.to_lowercase()), "{word} in:\n{curve}");
+    }
+}
+
+#[test]
+fn generated_pages_and_completions_are_there() {
+    let desk = Desk::new();
+    desk.run(&["generate", "man", "man"]).ok();
+    let pages = files(&desk.path("man"), "1");
+    assert!(pages.len() > 10, "{pages:?}");
+    for page in pages {
+        assert!(fs::read_to_string(&page).unwrap().contains(".TH"), "{}", page.display());
+    }
+    desk.run(&["generate", "completions", "completions"]).ok();
+    assert!(fs::read_dir(desk.path("completions")).unwrap().count() >= 4);
+    let help = desk.run(&["--help"]).ok().stdout;
+    for command in ["serve", "curve", "stream", "rr", "transfer", "runs", "show", "report", "export", "host"] {
+        assert!(help.contains(command), "{command}");
+        let own = desk.run(&[command, "--help"]).ok().stdout;
+        assert!(own.contains("thru") && own.contains("Usage"), "{own}");
+    }
+}
+
+#[test]
+fn a_host_describes_itself() {
+    let desk = Desk::new();
+    let text = desk.run(&["host"]).ok().stdout;
+    assert!(text.contains("kernel") && text.contains("lo"), "{text}");
+    let json: model::Inventory = serde_json::from_str(&desk.run(&["host", "--json"]).ok().stdout).unwrap();
+    assert!(json.interfaces.iter().any(|found| found.name == "lo"), "{json:?}");
+}

@@ -1,0 +1,138 @@
+//! Several clients of one agent: one after the other, at the same time, and many.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
+
+use model::Verdict;
+use program::process::{Signal, eventually};
+use program::wire::Wire;
+use program::{Agent, Desk, check};
+use serde_json::json;
+
+const HALF_SECOND: [&str; 5] = ["stream", "--time", "500ms", "--trials", "2"];
+
+#[test]
+fn of_two_clients_the_second_waits_and_is_told_its_place() {
+    let (agent, desks) = (Agent::start(), [Desk::new(), Desk::new()]);
+    let first = desks[0].start(&[&HALF_SECOND[..], &["--json", "-", agent.host()]].concat());
+    eventually("the first one measures", || agent.log().contains("measures stream"));
+    let mut second = desks[1].start(&[&HALF_SECOND[..], &["--json", "-", agent.host()]].concat());
+    second.until_said("is busy: 1 before us");
+    let (first, second) = (first.wait().ok().doc(), second.wait().ok().doc());
+    for doc in [&first, &second] {
+        check::document(doc, "one of two clients");
+        assert!(!doc.has(Verdict::Overlapped), "they came one after the other");
+        assert!(doc.run.passes.iter().all(|pass| pass.overlapped_by == 0));
+    }
+    // The second one started to measure when the first one had ended, by the one clock that both share.
+    let end_of = |doc: &program::Doc| {
+        doc.run.header.started_unix_ns + doc.run.ending.as_ref().map_or(0, |ending| ending.duration_ns)
+    };
+    assert!(end_of(&first) <= second.run.header.started_unix_ns, "they overlapped");
+}
+
+#[test]
+fn the_queue_is_fair_and_forgets_those_who_leave() {
+    let agent = Agent::start();
+    let mut queue: Vec<Wire> = (0..4).map(|_| Wire::dial(agent.host())).collect();
+    for (ahead, wire) in queue.iter_mut().enumerate() {
+        wire.enter();
+        wire.say(&json!({"say": "acquire", "purpose": "a test"}));
+        let answer = wire.hear().expect("an answer");
+        if ahead == 0 {
+            assert_eq!(answer["say"], "granted");
+        } else {
+            assert_eq!((&answer["say"], &answer["ahead"]), (&json!("queued"), &json!(ahead)));
+        }
+    }
+    // The third leaves; the fourth moves up, and the second comes before it.
+    drop(queue.remove(2));
+    let moved = queue[2].hear().expect("it moves up");
+    assert_eq!((&moved["say"], &moved["ahead"]), (&json!("queued"), &json!(2)));
+    queue[0].say(&json!({"say": "release"}));
+    assert_eq!(queue[1].hear().expect("an answer")["say"], "granted");
+    assert_eq!(queue[2].hear().expect("an answer")["ahead"], 1);
+    drop(queue.remove(1));
+    assert_eq!(queue[1].hear().expect("an answer")["say"], "granted");
+}
+
+#[test]
+fn concurrent_measurements_overlap_and_say_so() {
+    let (agent, desks) = (Agent::with(&["--concurrent", "2"]), [Desk::new(), Desk::new()]);
+    let long = ["rr", "--time", "1s", "--trials", "3", "--json", "-", agent.host()];
+    let running = desks.each_ref().map(|desk| desk.start(&long));
+    let docs = running.map(|running| running.wait().ok().doc());
+    for doc in &docs {
+        check::document(doc, "one of two at once");
+        assert!(doc.has(Verdict::Overlapped), "{}", doc.remarks());
+        assert!(doc.run.passes.iter().any(|pass| pass.overlapped_by == 1), "{:?}", doc.run.passes);
+    }
+    // A third one that comes alone is not blamed for what was before it.
+    let alone = desks[0].measure(&["rr", "--time", "100ms", "--trials", "1", agent.host()]);
+    assert!(!alone.has(Verdict::Overlapped), "{}", alone.remarks());
+}
+
+#[test]
+fn two_hundred_clients_leave_nothing_behind() {
+    let (agent, desk) = (Agent::start(), Desk::new());
+    let client = |number: usize| {
+        // Each kind of worker and socket that an agent has to do with.
+        let kind: &[&str] = match number % 5 {
+            0 => &["transfer", "--count", "1", "--transport", "udp"],
+            1 => &["transfer", "--count", "2", "--flows", "2", "--processes", "2"],
+            2 => &["rr", "--connect", "--count", "3", "--trials", "1"],
+            3 => &["transfer", "--count", "1", "--sndbuf", "64KiB"],
+            _ => &["transfer", "--count", "1"],
+        };
+        desk.run(&[kind, &["--no-store", "--quiet", agent.host()]].concat()).ok();
+    };
+    // The allocator and the runtime take what they need once.
+    (0..40).for_each(client);
+    let settled = || {
+        eventually("the workers are gone", || agent.workers().is_empty());
+        (agent.descriptors(), agent.resident_kib())
+    };
+    let (descriptors, resident) = settled();
+    (0..200).for_each(client);
+    let (descriptors_after, resident_after) = settled();
+    assert!(descriptors_after <= descriptors + 1, "{descriptors} descriptors before, {descriptors_after} after");
+    // A leak of one connection's buffers (a reader's 64 KiB) per client would be 12 MiB.
+    assert!(resident_after < resident + 4_096, "{resident} KiB before, {resident_after} KiB after");
+}
+
+#[test]
+fn connections_that_say_nothing_or_nonsense_do_not_stand_in_the_way() {
+    let (agent, desk) = (Agent::start(), Desk::new());
+    let before = agent.descriptors();
+    let silent: Vec<_> = (0..50).map(|_| std::net::TcpStream::connect(agent.host()).unwrap()).collect();
+    for bytes in [b"GET / HTTP/1.0\r\n\r\n".as_slice(), &[0xff; 4096], b"THRUCTRL\xff\xff\xff\xff", b"THRUDATA"] {
+        use std::io::Write;
+        let _ = std::net::TcpStream::connect(agent.host()).unwrap().write_all(bytes);
+    }
+    desk.measure(&["transfer", "--count", "1", agent.host()]);
+    drop(silent);
+    eventually("the agent has closed them", || agent.descriptors() <= before + 1);
+    desk.measure(&["transfer", "--count", "1", agent.host()]);
+}
+
+#[test]
+fn an_agent_for_one_measurement_ends_after_it() {
+    let (mut agent, desk) = (Agent::with(&["--once"]), Desk::new());
+    desk.measure(&["transfer", "--count", "1", agent.host()]);
+    assert_eq!(agent.wait().code(), Some(0));
+}
+
+#[test]
+fn sigterm_ends_an_agent_and_its_workers() {
+    let (mut agent, desk) = (Agent::start(), Desk::new());
+    let client = desk.start(&["stream", "--time", "60s", "--trials", "1", agent.host()]);
+    eventually("a worker runs", || !agent.workers().is_empty());
+    let workers = agent.workers();
+    agent.signal(Signal::TERM);
+    assert_eq!(agent.wait().code(), Some(0));
+    eventually("its workers are gone", || workers.iter().all(|pid| !runs(*pid)));
+    client.wait().ended_with(5);
+}
+
+fn runs(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(") ").next().and_then(|rest| rest.chars().next()).is_some_and(|state| state != 'Z')
+}
