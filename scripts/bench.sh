@@ -11,7 +11,8 @@ cd "$(dirname "$0")/.."
 peers() {
     local -a missing=()
     local pair
-    for pair in iperf3:iperf3 NPtcp:netpipe-tcp qperf:qperf sockperf:sockperf nuttcp:nuttcp iperf:iperf taskset:util-linux; do
+    for pair in iperf3:iperf3 NPtcp:netpipe-tcp qperf:qperf sockperf:sockperf nuttcp:nuttcp iperf:iperf taskset:util-linux \
+        setpriv:util-linux; do
         have "${pair%%:*}" || missing+=("${pair##*:}")
     done
     [ ${#missing[@]} -gt 0 ] || return 0

@@ -16,6 +16,8 @@ pub struct Machine {
     pub cores: u32,
     /// Hypervisor or container, as far as it shows.
     pub virtualisation: Option<String>,
+    /// Congestion control of TCP sockets that ask for none: all tools here.
+    pub congestion_control: Option<String>,
 }
 
 impl Machine {
@@ -28,6 +30,7 @@ impl Machine {
             cpu: facts.cpu_model.unwrap_or_else(unknown),
             cores: facts.cores.unwrap_or(0),
             virtualisation: facts.virtualisation,
+            congestion_control: facts.sysctl.get("net.ipv4.tcp_congestion_control").cloned(),
         }
     }
 
@@ -73,6 +76,7 @@ mod tests {
             cpu: "Example(R) CPU @ 2.00GHz".into(),
             cores: 4,
             virtualisation: None,
+            congestion_control: None,
         };
         assert_eq!(machine.slug(), "linux-6.1.0-example-r-cpu-2.00ghz-4-cores");
         assert_eq!(numeric("6.18"), "6.18");

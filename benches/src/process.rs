@@ -29,7 +29,8 @@ pub struct Ended {
     pub elapsed_ns: u64,
 }
 
-/// A program in a process group of its own, pinned to a core; the group ends when this is dropped.
+/// A program in a process group of its own, pinned to a core; the group ends when this is dropped, the program also when we
+/// are killed.
 #[derive(Debug)]
 pub struct Running(Child);
 
@@ -37,15 +38,16 @@ impl Running {
     /// Starts `argv` on `core`. `heard` keeps what it prints for [`run`]; a server's words go nowhere.
     pub fn start(core: u32, argv: &[String], heard: bool) -> Result<Self> {
         let out = || if heard { Stdio::piped() } else { Stdio::null() };
-        let child = Command::new("taskset")
-            .args(["-c", &core.to_string()])
+        // A group of its own keeps Ctrl-C from reaching it, so the kernel is asked to end it with us.
+        let child = Command::new("setpriv")
+            .args(["--pdeathsig", "TERM", "taskset", "-c", &core.to_string()])
             .args(argv)
             .stdin(Stdio::null())
             .stdout(out())
             .stderr(out())
             .process_group(0)
             .spawn()
-            .context("cannot start taskset (Debian's util-linux has it)")?;
+            .context("cannot start setpriv (Debian's util-linux has it, and taskset)")?;
         Ok(Self(child))
     }
 

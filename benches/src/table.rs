@@ -44,12 +44,13 @@ fn head(record: &Record) -> String {
     let machine = &record.machine;
     let busiest = record.works.iter().filter_map(|work| work.load[0]).fold(0.0, f64::max);
     format!(
-        "{}, Linux {}, {}, {} cores; {} rounds{}, seed {}, client on core {}, server on core {}, load before a work up to {busiest:.2}\n\
+        "{}, Linux {}, {}, {} cores, {}; {} rounds{}, seed {}, client on core {}, server on core {}, load before a work up to {busiest:.2}\n\
          spread: smallest to largest; interval: 95 % bootstrap of the median of the rounds' ratios, from 5 rounds on",
         record.started,
         machine.kernel,
         machine.cpu,
         machine.cores,
+        machine.congestion_control.as_deref().unwrap_or("congestion control unknown"),
         record.rounds,
         if record.quick { " (quick)" } else { "" },
         record.seed,
