@@ -51,9 +51,10 @@ fn serve(mut orders: UnixStream, sockets: UnixDatagram) -> std::io::Result<()> {
                 }
             }
         }
-        match orders.read(&mut buffer)? {
-            0 => return Ok(()),
-            count => decoder.push(&buffer[..count]),
+        match orders.read(&mut buffer) {
+            // Closed, or reset with words of ours unread: the agent is gone either way.
+            Ok(0) | Err(_) => return Ok(()),
+            Ok(count) => decoder.push(&buffer[..count]),
         }
     }
 }

@@ -87,11 +87,12 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Half the interval's width relative to the value; `None` without an interval or for a value of 0.
+    /// The longer arm of the interval relative to the value; `None` without an interval or for a value of 0. Where the low end
+    /// is cut at zero the other arm tells.
     #[must_use]
     pub fn relative_half_width(&self) -> Option<f64> {
-        let width = self.high? - self.low?;
-        (self.value != 0.0).then(|| (width / 2.0 / self.value).abs())
+        let arm = (self.high? - self.value).max(self.value - self.low?);
+        (self.value != 0.0).then(|| (arm / self.value).abs())
     }
 }
 

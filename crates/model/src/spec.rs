@@ -166,7 +166,7 @@ pub struct EndOptions {
     /// TCP_NOTSENT_LOWAT in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notsent_lowat: Option<u32>,
-    /// SO_KEEPALIVE with this idle time, interval and one probe more than fits, in whole seconds.
+    /// SO_KEEPALIVE with this idle time and interval in whole seconds, and three probes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keepalive_s: Option<u32>,
     /// TCP_USER_TIMEOUT in milliseconds.

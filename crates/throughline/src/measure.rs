@@ -7,7 +7,7 @@ use control::ControlError;
 use control::agent::{Agent, AgentOptions, Limits};
 use control::coordinator::{self, End, Order, Pair, Schedule, Target};
 use control::proto::auth::Token;
-use model::{Cell, EventSink, Run, RunHeader, SinkError, Spec, Stopping, Tool, Trust};
+use model::{Cell, Event, EventSink, Run, RunHeader, SinkError, Spec, Stopping, Tool, Trust};
 use store::Store;
 use tokio::sync::watch;
 
@@ -96,7 +96,8 @@ async fn conduct(job: &Job<'_>) -> Result<(Run, Option<Failure>), Failure> {
     let mut pair = reached?;
     let order = Order { header: header(job, &pair)?, schedule: schedule(&job.schedule) };
     let mut collect = Collect::default();
-    let mut sinks = Sinks { collect: &mut collect, progress, live: job.output.live.then_some(Live), recorder };
+    let mut sinks =
+        Sinks { collect: &mut collect, progress, live: job.output.live.then_some(Live), recorder, held: None };
     let (_, failed) = coordinator::run(&mut pair, &order, &mut sinks, cancel).await;
     drop(sinks);
     pair.near.release().await;
@@ -122,17 +123,39 @@ struct Sinks<'a> {
     progress: Option<Progress>,
     live: Option<Live>,
     recorder: Option<store::Recorder>,
+    /// The beginning of a run that has no result yet.
+    held: Option<Event>,
 }
 
 impl EventSink for Sinks<'_> {
-    fn event(&mut self, event: &model::Event) -> Result<(), SinkError> {
+    fn event(&mut self, event: &Event) -> Result<(), SinkError> {
         self.collect.event(event)?;
         if let Some(progress) = &mut self.progress {
             progress.event(event)?;
         }
-        let kept = self.recorder.as_mut().map_or(Ok(()), |recorder| recorder.event(event));
+        let kept = self.keep(event);
         let shown = self.live.as_mut().map_or(Ok(()), |live| live.event(event));
         kept.and(shown)
+    }
+}
+
+impl Sinks<'_> {
+    /// Hands an event to the store. A run is only begun there with its first result: one that was refused before it measured
+    /// anything is no run to come back to.
+    fn keep(&mut self, event: &Event) -> Result<(), SinkError> {
+        let Some(recorder) = &mut self.recorder else { return Ok(()) };
+        match event {
+            Event::Run(_) => {
+                self.held = Some(event.clone());
+                Ok(())
+            }
+            Event::Interval { .. } | Event::Phase(_) => Ok(()),
+            Event::End(_) if self.held.is_some() => Ok(()),
+            _ => {
+                self.held.take().map_or(Ok(()), |begin| recorder.event(&begin))?;
+                recorder.event(event)
+            }
+        }
     }
 }
 

@@ -42,7 +42,10 @@ impl Limits {
             ));
         }
         if spec.processes > self.processes {
-            return Some(format!("{} processes are over this agent's limit of {}", spec.processes, self.processes));
+            return Some(format!(
+                "{} processes are over this agent's limit of {}; use fewer --processes",
+                spec.processes, self.processes
+            ));
         }
         let threads = u64::from(spec.threads.unwrap_or(64).min(spec.flows));
         let memory = threads.saturating_mul(2).saturating_mul(spec.block.max(spec.reply_bytes()));

@@ -70,7 +70,9 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
             format!("its largest message is {} bytes", capabilities.max_block),
         ));
     }
-    (pattern(spec.pattern.as_str())?.check)(spec, &capabilities)
+    (pattern(spec.pattern.as_str())?.check)(spec, &capabilities)?;
+    let directions = if crate::plan::is_stream(spec) && spec.direction == Direction::Both { 2 } else { 1 };
+    crate::runner::strategy(spec, capabilities.pollable, spec.flows as usize * directions).map(|_| ())
 }
 
 /// One end's part in one leg of one connection.
@@ -163,6 +165,15 @@ pub(crate) fn not_now(error: &io::Error) -> bool {
 pub(crate) fn needs_streams(spec: &Spec, capabilities: &Capabilities, what: &str) -> Result<(), EngineError> {
     if capabilities.datagram {
         return Err(EngineError::unsupported(format!("{what} on {}", spec.transport), "use tcp, unix or shm"));
+    }
+    Ok(())
+}
+
+/// A transport with one end has nobody to turn the direction to.
+pub(crate) fn refuse_direction(spec: &Spec, capabilities: &Capabilities) -> Result<(), EngineError> {
+    if capabilities.single_ended && spec.direction != Direction::Send {
+        let remedy = "it has one end; leave --reverse and --both out";
+        return Err(EngineError::unsupported(format!("a direction for {}", spec.transport), remedy));
     }
     Ok(())
 }

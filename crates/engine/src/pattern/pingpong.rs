@@ -4,7 +4,9 @@ use std::io;
 
 use model::{Direction, Spec};
 
-use super::{Env, Interest, Machine, Part, Pattern, QUANTUM, Turn, needs_streams, not_now, refuse_rate, rr};
+use super::{
+    Env, Interest, Machine, Part, Pattern, QUANTUM, Turn, needs_streams, not_now, refuse_direction, refuse_rate, rr,
+};
 use crate::now_ns;
 use crate::plan::LegStop;
 use crate::runner::add;
@@ -15,6 +17,7 @@ pub(crate) const PATTERN: Pattern = Pattern {
     about: "a block there and back; with --both the blocks cross",
     check: |spec, capabilities| {
         refuse_rate(spec)?;
+        refuse_direction(spec, capabilities)?;
         if spec.direction == Direction::Both { needs_streams(spec, capabilities, "--both round trips") } else { Ok(()) }
     },
 };

@@ -4,14 +4,20 @@ use std::io;
 
 use model::Spec;
 
-use super::{Env, Interest, Machine, Part, Pattern, QUANTUM, Turn, not_now, refuse_rate};
+use super::{Env, Interest, Machine, Part, Pattern, QUANTUM, Turn, not_now, refuse_direction, refuse_rate};
 use crate::now_ns;
 use crate::plan::LegStop;
 use crate::runner::{add, clock_cost_ns};
 use crate::transport::{Channel, Kind, SIGNAL_BYTES, Signal};
 
-pub(crate) const PATTERN: Pattern =
-    Pattern { name: "rr", about: "request and response over one connection", check: |spec, _| refuse_rate(spec) };
+pub(crate) const PATTERN: Pattern = Pattern {
+    name: "rr",
+    about: "request and response over one connection",
+    check: |spec, capabilities| {
+        refuse_rate(spec)?;
+        refuse_direction(spec, capabilities)
+    },
+};
 
 pub(crate) fn machine<C: Channel>(_: &Spec, part: &Part) -> Box<dyn Machine<C>> {
     let asks = part.initiates();

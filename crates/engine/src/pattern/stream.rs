@@ -2,10 +2,10 @@
 
 use std::io;
 
-use model::{Direction, Spec};
+use model::Spec;
 
 use super::sequence::{Arrival, Sequence};
-use super::{Env, Interest, Machine, Part, Pattern, QUANTUM, Turn, not_now, rr};
+use super::{Env, Interest, Machine, Part, Pattern, QUANTUM, Turn, not_now, refuse_direction, rr};
 use crate::EngineError;
 use crate::now_ns;
 use crate::plan::LegStop;
@@ -25,13 +25,7 @@ pub(super) fn check(spec: &Spec, capabilities: &Capabilities) -> Result<(), Engi
             format!("its datagrams carry a number of 8 bytes: use --block {} or more", capabilities.min_stream_block),
         ));
     }
-    if capabilities.single_ended && spec.direction != Direction::Send {
-        return Err(EngineError::unsupported(
-            format!("a direction for {}", spec.transport),
-            "it has one end; leave --reverse and --both out",
-        ));
-    }
-    Ok(())
+    refuse_direction(spec, capabilities)
 }
 
 pub(crate) fn machine<C: Channel>(_: &Spec, part: &Part) -> Box<dyn Machine<C>> {

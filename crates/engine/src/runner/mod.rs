@@ -127,7 +127,7 @@ pub fn run(
 }
 
 /// How threads wait, where the spec leaves it open or asks for what the flows cannot do.
-fn strategy(spec: &Spec, pollable: bool, links: usize) -> Result<Strategy, EngineError> {
+pub(crate) fn strategy(spec: &Spec, pollable: bool, links: usize) -> Result<Strategy, EngineError> {
     let crossing = spec.pattern == "pingpong" && spec.direction == model::Direction::Both;
     let threads = spec.threads.map_or(MAX_THREADS, |threads| threads as usize);
     let shared = links > threads || crossing;

@@ -30,6 +30,10 @@ impl Job<'_> {
     pub(super) fn run(&self, mut flows: Vec<Box<dyn Flow>>, barrier: &Barrier) -> (ThreadLegs, Option<EngineError>) {
         let prepared = self.prepare().and_then(|()| agree(&mut flows, 0));
         let mut scratch = Scratch::new(self.plan);
+        let mut waiting = match self.strategy {
+            Strategy::Epoll => Waiting::new(&flows).map(Some),
+            _ => Ok(None),
+        };
         let mut legs = ThreadLegs::default();
         barrier.wait();
         let mut failure = prepared.err();
@@ -41,7 +45,7 @@ impl Job<'_> {
                 break;
             }
             scratch.rtt.clear();
-            failure = self.leg(&mut flows, &mut scratch).err().filter(|_| !self.signals.aborting());
+            failure = self.leg(&mut flows, &mut scratch, &mut waiting).err().filter(|_| !self.signals.aborting());
             let ended: Vec<FlowLeg> = flows.iter_mut().map(|flow| flow.close()).collect();
             // The last leg gives its histogram away instead of copying it.
             let last = leg + 1 == self.plan.legs.len();
@@ -73,11 +77,18 @@ impl Job<'_> {
         Ok(())
     }
 
-    fn leg(&self, flows: &mut [Box<dyn Flow>], scratch: &mut Scratch) -> Result<(), EngineError> {
+    fn leg(
+        &self,
+        flows: &mut [Box<dyn Flow>],
+        scratch: &mut Scratch,
+        waiting: &mut io::Result<Option<Waiting>>,
+    ) -> Result<(), EngineError> {
         let outcome = match (self.strategy, flows) {
-            (Strategy::Epoll, flows) => {
-                Waiting::new(flows).and_then(|mut waiting| self.multiplex(flows, scratch, &mut waiting))
-            }
+            (Strategy::Epoll, flows) => match waiting {
+                Ok(Some(waiting)) => self.multiplex(flows, scratch, waiting),
+                Ok(None) => Err(io::ErrorKind::Unsupported.into()),
+                Err(error) => Err(io::Error::new(error.kind(), format!("no epoll set: {error}"))),
+            },
             (Strategy::Spin, flows) => self.spin(flows, scratch),
             (_, flows) => flows.iter_mut().try_for_each(|flow| self.block(flow.as_mut(), scratch)),
         };
@@ -126,10 +137,9 @@ impl Job<'_> {
 
     /// Serves many flows: those that can work do, the others wait in the epoll set or for their time.
     fn multiplex(&self, flows: &mut [Box<dyn Flow>], scratch: &mut Scratch, waiting: &mut Waiting) -> io::Result<()> {
-        let mut ready: Vec<usize> = (0..flows.len()).collect();
+        let (mut ready, mut again) = waiting.lists(flows.len());
         let mut open = flows.len();
         while open > 0 {
-            let mut again = Vec::new();
             for index in ready.drain(..) {
                 match flows[index].advance(scratch, self.signals)? {
                     Turn::Done | Turn::Next(_) => {
@@ -147,8 +157,9 @@ impl Job<'_> {
             if open > 0 {
                 waiting.wait(again.is_empty(), &mut again)?;
             }
-            ready = again;
+            std::mem::swap(&mut ready, &mut again);
         }
+        waiting.keep(ready, again);
         Ok(())
     }
 
@@ -177,6 +188,8 @@ struct Waiting {
     /// Flows that wait for their channel; an event of another one is ignored.
     waits: Vec<bool>,
     events: Vec<epoll::Event>,
+    /// Memory for the lists of flows that can go on, kept from leg to leg.
+    spare: (Vec<usize>, Vec<usize>),
 }
 
 impl Waiting {
@@ -184,10 +197,26 @@ impl Waiting {
         Ok(Self {
             set: epoll::create(epoll::CreateFlags::CLOEXEC)?,
             registered: vec![None; flows.len()],
-            timers: Vec::new(),
+            timers: Vec::with_capacity(flows.len()),
             waits: vec![false; flows.len()],
             events: Vec::with_capacity(256),
+            spare: (Vec::with_capacity(flows.len()), Vec::with_capacity(flows.len())),
         })
+    }
+
+    /// Two lists, the first with all flows, for they all begin.
+    fn lists(&mut self, flows: usize) -> (Vec<usize>, Vec<usize>) {
+        let (mut ready, mut again) = std::mem::take(&mut self.spare);
+        ready.clear();
+        ready.extend(0..flows);
+        again.clear();
+        (ready, again)
+    }
+
+    /// Takes the lists back for the next leg.
+    fn keep(&mut self, ready: Vec<usize>, again: Vec<usize>) {
+        self.spare = (ready, again);
+        self.timers.clear();
     }
 
     fn watch(&mut self, flow: &dyn Flow, index: usize, interest: Interest, until: u64) -> io::Result<()> {
