@@ -167,7 +167,7 @@ impl Bench<'_> {
             ..first.clone()
         };
         let result = self.pair.pass(self.passes, &spec, &legs, self.sink, &mut self.cancel).await?;
-        let failure = result.near.failure.clone().or_else(|| result.far.failure.clone());
+        let failure = result.failure;
         let places: Vec<(Option<u32>, u32)> =
             planned.iter().zip(0..).map(|((cell, _), place)| (*cell, place)).collect();
         self.record_pass(begun, result.near, result.far, &places)?;

@@ -22,6 +22,8 @@ pub struct Pair {
 pub(crate) struct PassResult {
     pub(crate) near: Done,
     pub(crate) far: Done,
+    /// What went wrong first, if anything did.
+    pub(crate) failure: Option<String>,
 }
 
 /// Says whether the user wants to stop.
@@ -113,9 +115,10 @@ impl Pair {
         let mut far: Option<Done> = self.far.is_none().then(Done::default);
         let mut limit: Option<Instant> = None;
         let mut aborted = false;
+        let mut failure: Option<String> = None;
         loop {
             match (near.take(), far.take()) {
-                (Some(near), Some(far)) => return Ok(PassResult { near, far }),
+                (Some(near), Some(far)) => return Ok(PassResult { near, far, failure }),
                 (one, other) => (near, far) = (one, other),
             }
             let deadline = limit.unwrap_or_else(|| Instant::now() + Duration::from_secs(86_400));
@@ -138,6 +141,8 @@ impl Pair {
                         let name = if near.is_none() { &self.near.name } else { self.far.as_ref().map_or(&self.near.name, |far| &far.name) };
                         return Err(ControlError::Trial { address: name.clone(), reason: "did not end the trial when told to".into() });
                     }
+                    let late = if near.is_none() { "near" } else { "far" };
+                    failure.get_or_insert_with(|| format!("the {late} end had not ended some seconds after the other one"));
                     self.abort().await?;
                     (aborted, limit) = (true, Some(Instant::now() + END_LIMIT));
                     continue;
@@ -146,6 +151,14 @@ impl Pair {
             match message {
                 FromAgent::Live(interval) => sink.event(&Event::Interval { pass: trial, end: end.into(), interval })?,
                 FromAgent::Done(done) => {
+                    // The other end waits for one that will not come any more.
+                    if let Some(reason) = &done.failure
+                        && !aborted
+                    {
+                        failure.get_or_insert_with(|| format!("{end} end: {reason}"));
+                        self.abort().await?;
+                        (aborted, limit) = (true, Some(Instant::now() + END_LIMIT));
+                    }
                     *(if end == "near" { &mut near } else { &mut far }) = Some(*done);
                     // What is still on its way to the other end may take as long as a stall does, not longer.
                     limit =

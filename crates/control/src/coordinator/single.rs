@@ -21,7 +21,7 @@ impl Bench<'_> {
             let begun = self.elapsed_ns();
             self.phase(&cell.id, begun)?;
             let result = self.pair.pass(self.passes, spec, &[leg], self.sink, &mut self.cancel).await?;
-            let failure = result.near.failure.clone().or_else(|| result.far.failure.clone());
+            let failure = result.failure;
             self.record_pass(begun, result.near, result.far, &[(Some(cell.id), 0)])?;
             self.interrupted()?;
             if let Some(reason) = failure {

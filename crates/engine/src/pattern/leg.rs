@@ -92,11 +92,15 @@ pub(crate) fn open_leg<C: Channel>(channel: &mut C, header: &LegHeader) -> Resul
     }
 }
 
-/// Passive end: waits for the word (`pending` holds one that came early) and answers.
-pub(crate) fn receive_leg<C: Channel>(channel: &mut C, pending: Option<LegHeader>) -> Result<LegHeader, EngineError> {
+/// Passive end: waits for the word on leg `due` (`pending` holds one that came early) and answers.
+pub(crate) fn receive_leg<C: Channel>(
+    channel: &mut C,
+    pending: Option<LegHeader>,
+    due: u32,
+) -> Result<LegHeader, EngineError> {
     let header = match (C::KIND, pending) {
         (_, Some(header)) => header,
-        (Kind::Datagram, None) => receive_datagram_leg(channel)?,
+        (Kind::Datagram, None) => receive_datagram_leg(channel, due)?,
         (_, None) => {
             let mut bytes = [0; 32];
             read_all(channel, &mut bytes)?;
@@ -110,13 +114,14 @@ pub(crate) fn receive_leg<C: Channel>(channel: &mut C, pending: Option<LegHeader
     Ok(header)
 }
 
-fn receive_datagram_leg<C: Channel>(channel: &mut C) -> Result<LegHeader, EngineError> {
+fn receive_datagram_leg<C: Channel>(channel: &mut C, due: u32) -> Result<LegHeader, EngineError> {
     let deadline = now_ns() + LIMIT_NS;
     let mut buffer = vec![0; 1 << 16];
     while now_ns() < deadline {
         match channel.recv(&mut buffer) {
             Ok(count) => match Signal::decode(&buffer[..count.min(SIGNAL_BYTES)]) {
-                Some(Signal::Leg(header)) if count == SIGNAL_BYTES => return Ok(header),
+                // An earlier leg's word is a repetition that came late.
+                Some(Signal::Leg(header)) if count == SIGNAL_BYTES && header.leg >= due => return Ok(header),
                 // The active end did not hear READY.
                 Some(Signal::Proof(..)) => write_all(channel, &Signal::Ready.encode())?,
                 // The sender of the leg before did not hear that it is over.

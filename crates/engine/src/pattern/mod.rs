@@ -88,6 +88,8 @@ pub(crate) struct Part {
     pub(crate) reply: usize,
     /// When the leg ends.
     pub(crate) stop: LegStop,
+    /// Number of the leg within the trial.
+    pub(crate) leg: u32,
     /// No leg follows on this connection.
     pub(crate) last: bool,
     /// Nanoseconds between the starts of two blocks, where the sender is paced.

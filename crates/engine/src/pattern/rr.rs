@@ -2,7 +2,7 @@
 
 use std::io;
 
-use model::Spec;
+use model::{Role, Spec};
 
 use super::{Env, Interest, Machine, Part, Pattern, QUANTUM, Turn, not_now, refuse_direction, refuse_rate};
 use crate::now_ns;
@@ -23,7 +23,7 @@ pub(crate) fn machine<C: Channel>(_: &Spec, part: &Part) -> Box<dyn Machine<C>> 
     let asks = part.initiates();
     match C::KIND {
         Kind::Datagram if asks => Box::new(DatagramAsker::new(part)),
-        Kind::Datagram => Box::new(DatagramAnswerer { reply: part.reply, pending: None }),
+        Kind::Datagram => Box::new(DatagramAnswerer { leg: part.leg, reply: part.reply, pending: None }),
         _ if asks => Box::new(Asker::new(part)),
         _ => Box::new(Answerer {
             request: part.block,
@@ -270,10 +270,12 @@ const FINISH_TRIES: u32 = 50;
 
 /// Asks over datagrams; a reply that does not come is counted and the next request sent.
 struct DatagramAsker {
+    leg: u32,
+    /// The other end learns from the next leg's word that this one is over: the active end says it, and does not for the last.
+    implied: bool,
     request: usize,
     reply: usize,
     stop: LegStop,
-    last: bool,
     number: u64,
     done: u64,
     asked_ns: u64,
@@ -286,10 +288,11 @@ struct DatagramAsker {
 impl DatagramAsker {
     fn new(part: &Part) -> Self {
         Self {
+            leg: part.leg,
+            implied: part.role == Role::Active && !part.last,
             request: part.block,
             reply: part.reply,
             stop: part.stop,
-            last: part.last,
             number: 0,
             done: 0,
             asked_ns: 0,
@@ -323,7 +326,7 @@ impl DatagramAsker {
             env.counters.stop_sending(now_ns());
             env.counters.arrived(now_ns());
         }
-        if !self.last || self.finish_tries > FINISH_TRIES {
+        if self.implied || self.finish_tries > FINISH_TRIES {
             return Ok(Turn::Done);
         }
         let now = now_ns();
@@ -333,8 +336,7 @@ impl DatagramAsker {
             let _ = channel.send(&Signal::Finish(self.number).encode());
         }
         match channel.recv(env.rx) {
-            Ok(count) if Signal::decode(&env.rx[..count]) == Some(Signal::Finished) => Ok(Turn::Done),
-            Ok(_) => Ok(Turn::Again),
+            Ok(count) => Ok(hear_at_the_end(channel, &env.rx[..count], self.leg)),
             Err(error) if not_now(&error) => Ok(Turn::Wait(Interest::Read, self.finish_ns)),
             Err(error) => Err(error),
         }
@@ -379,8 +381,14 @@ impl<C: Channel> Machine<C> for DatagramAsker {
                     self.number += 1;
                     self.waiting = false;
                 }
-                // A late answer, or the other end repeating that the leg is open.
-                Ok(_) => {}
+                // A late answer, or the other end repeating that the leg is open or asking for it.
+                Ok(count) => {
+                    if let Some(signal @ Signal::Leg(_)) = Signal::decode(&env.rx[..count])
+                        && let Some(turn) = answer_signal(channel, signal, self.leg)
+                    {
+                        return Ok(turn);
+                    }
+                }
                 Err(error) if not_now(&error) => {
                     let limit = self.asked_ns + self.patience_ns();
                     if now_ns() < limit {
@@ -399,6 +407,7 @@ impl<C: Channel> Machine<C> for DatagramAsker {
 
 /// Answers datagrams until told that it is over.
 struct DatagramAnswerer {
+    leg: u32,
     reply: usize,
     /// Length of an answer that the socket did not take yet.
     pending: Option<usize>,
@@ -416,7 +425,7 @@ impl<C: Channel> Machine<C> for DatagramAnswerer {
                 if count == SIGNAL_BYTES
                     && let Some(signal) = Signal::decode(&env.rx[..count])
                 {
-                    match answer_signal(channel, signal) {
+                    match answer_signal(channel, signal, self.leg) {
                         Some(turn) => return Ok(turn),
                         None => continue,
                     }
@@ -442,8 +451,17 @@ impl<C: Channel> Machine<C> for DatagramAnswerer {
     }
 }
 
-/// What a passive datagram end does with a signal between payload; `Some` ends its leg.
-pub(super) fn answer_signal<C: Channel>(channel: &mut C, signal: Signal) -> Option<Turn> {
+/// What an end that has said Finish makes of `bytes`.
+pub(super) fn hear_at_the_end<C: Channel>(channel: &mut C, bytes: &[u8], leg: u32) -> Turn {
+    match Signal::decode(bytes) {
+        Some(Signal::Finished) => Turn::Done,
+        Some(signal @ Signal::Leg(_)) => answer_signal(channel, signal, leg).unwrap_or(Turn::Again),
+        _ => Turn::Again,
+    }
+}
+
+/// What a datagram end does with a signal between the payload of leg number `leg`; `Some` ends the leg.
+pub(super) fn answer_signal<C: Channel>(channel: &mut C, signal: Signal, leg: u32) -> Option<Turn> {
     match signal {
         Signal::Finish(_) => {
             // Three copies, for nobody is left to repeat it once this end has gone.
@@ -452,7 +470,12 @@ pub(super) fn answer_signal<C: Channel>(channel: &mut C, signal: Signal) -> Opti
             }
             Some(Turn::Done)
         }
-        Signal::Leg(header) => Some(Turn::Next(header)),
+        Signal::Leg(header) if header.leg > leg => Some(Turn::Next(header)),
+        // The other end repeats itself: it has not heard that this leg is open.
+        Signal::Leg(header) if header.leg == leg => {
+            let _ = channel.send(&Signal::LegOpen(leg).encode());
+            None
+        }
         Signal::Proof(..) => {
             let _ = channel.send(&Signal::Ready.encode());
             None

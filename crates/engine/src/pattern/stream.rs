@@ -32,7 +32,7 @@ pub(crate) fn machine<C: Channel>(_: &Spec, part: &Part) -> Box<dyn Machine<C>> 
     let sends = part.initiates();
     match C::KIND {
         Kind::Datagram if sends => Box::new(DatagramSender::new(part)),
-        Kind::Datagram => Box::new(DatagramReceiver::new()),
+        Kind::Datagram => Box::new(DatagramReceiver::new(part.leg)),
         _ if sends => Box::new(Sender::new(part)),
         _ => Box::new(Receiver { block: part.block, stop: part.stop, last: part.last, received: 0, unclocked: 0 }),
     }
@@ -236,12 +236,14 @@ impl<C: Channel> Machine<C> for Receiver {
     }
 }
 
-/// Pauses between two attempts to say that it is over, and how many: 3 s in all.
+/// Pauses between two attempts to say that it is over, and how many: 8 s in all, for a receiver of many flows may be far
+/// behind; the coordinator waits a little longer.
 const FINISH_RETRY_NS: u64 = 20_000_000;
-const FINISH_TRIES: u32 = 150;
+const FINISH_TRIES: u32 = 400;
 
 /// Sends numbered datagrams.
 struct DatagramSender {
+    leg: u32,
     block: usize,
     stop: LegStop,
     left: Option<u64>,
@@ -259,6 +261,7 @@ impl DatagramSender {
             LegStop::Clock => None,
         };
         Self {
+            leg: part.leg,
             block: part.block,
             stop: part.stop,
             left,
@@ -291,8 +294,7 @@ impl DatagramSender {
             let _ = channel.send(&Signal::Finish(self.number).encode());
         }
         match channel.recv(env.rx) {
-            Ok(count) if Signal::decode(&env.rx[..count]) == Some(Signal::Finished) => Ok(Turn::Done),
-            Ok(_) => Ok(Turn::Again),
+            Ok(count) => Ok(rr::hear_at_the_end(channel, &env.rx[..count], self.leg)),
             Err(error) if not_now(&error) => Ok(Turn::Wait(Interest::Read, self.retry_ns)),
             Err(error) => Err(error),
         }
@@ -334,6 +336,7 @@ impl<C: Channel> Machine<C> for DatagramSender {
 
 /// Receives numbered datagrams and keeps account of them.
 struct DatagramReceiver {
+    leg: u32,
     sequence: Sequence,
     distinct: u64,
     unclocked: u32,
@@ -345,8 +348,8 @@ struct DatagramReceiver {
 const STRAGGLERS_NS: u64 = 50_000_000;
 
 impl DatagramReceiver {
-    fn new() -> Self {
-        Self { sequence: Sequence::new(), distinct: 0, unclocked: 0, finishing: None }
+    fn new(leg: u32) -> Self {
+        Self { leg, sequence: Sequence::new(), distinct: 0, unclocked: 0, finishing: None }
     }
 
     fn take(&mut self, bytes: &[u8], counters: &Counters) {
@@ -379,7 +382,7 @@ impl<C: Channel> Machine<C> for DatagramReceiver {
     fn advance(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
         for _ in 0..QUANTUM {
             if self.settled() {
-                return Ok(rr::answer_signal(channel, Signal::Finish(0)).unwrap_or(Turn::Done));
+                return Ok(rr::answer_signal(channel, Signal::Finish(0), self.leg).unwrap_or(Turn::Done));
             }
             let count = match channel.recv(env.rx) {
                 Ok(count) => count,
@@ -401,7 +404,7 @@ impl<C: Channel> Machine<C> for DatagramReceiver {
                         self.finishing.get_or_insert((sent, now_ns() + STRAGGLERS_NS));
                     }
                     other => {
-                        if let Some(turn) = rr::answer_signal(channel, other) {
+                        if let Some(turn) = rr::answer_signal(channel, other, self.leg) {
                             return Ok(turn);
                         }
                     }

@@ -81,6 +81,8 @@ pub(crate) struct FlowOf<C: Channel> {
     before: Snapshot,
     /// Block of the leg that is open.
     block: u64,
+    /// Local and peer address, read while the connection is open: a closed one has no peer any more.
+    addresses: (Option<String>, Option<String>),
     /// Time of one exchange as the last leg showed it, and that leg's block.
     pace: (f64, u64),
 }
@@ -98,6 +100,7 @@ impl<C: Channel> FlowOf<C> {
             before: Snapshot::default(),
 
             block: 1,
+            addresses: (None, None),
             pace: (0.0, 1),
         }))
     }
@@ -128,6 +131,7 @@ impl<C: Channel> FlowOf<C> {
             block: header.block as usize,
             reply: header.reply as usize,
             stop,
+            leg: header.leg,
             last: header.leg as usize + 1 == self.setup.plan.legs.len(),
             pace_ns: spec.rate_bps.map(|bps| gap_ns(spec, bps)),
         }
@@ -165,7 +169,7 @@ impl<C: Channel> Flow for FlowOf<C> {
             }
             Role::Passive => {
                 self.nonblocking(false)?;
-                receive_leg(&mut self.channel, announced)?
+                receive_leg(&mut self.channel, announced, leg as u32)?
             }
         };
         if (header.leg as usize, header.block, header.reply) != (leg, wanted.block, wanted.reply) {
@@ -187,6 +191,10 @@ impl<C: Channel> Flow for FlowOf<C> {
         self.before = self.counters().snapshot();
         self.counters().forget_times();
         self.block = header.block;
+        if self.addresses.1.is_none() {
+            let facts = self.channel.facts();
+            self.addresses = (facts.local, facts.peer);
+        }
         Ok(())
     }
 
@@ -211,11 +219,13 @@ impl<C: Channel> Flow for FlowOf<C> {
             let begun = [counts.sent_ns.0, counts.arrival_ns.0].into_iter().filter(|ns| *ns > 0).min().unwrap_or(ended);
             self.pace = ((ended - begun) as f64 / exchanges as f64, self.block);
         }
+        let mut facts = self.channel.facts();
+        (facts.local, facts.peer) = (facts.local.or(self.addresses.0.clone()), facts.peer.or(self.addresses.1.clone()));
         let batch = self.machine.take().map_or(1, |machine| machine.batch());
         FlowLeg {
             flow: self.setup.place.flow,
             counts,
-            facts: self.channel.facts(),
+            facts,
             unsent: self.channel.unsent(),
             socket_drops: self.channel.socket_drops(),
             datagram: C::KIND == Kind::Datagram,
