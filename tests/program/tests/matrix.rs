@@ -192,40 +192,44 @@ fn connections_for_each_transaction_agree() {
     }
 }
 
+/// A curve up to `last`; `trials` of each size.
+fn curve<'a>(last: &'a str, trials: &'a str) -> [&'a str; 8] {
+    ["curve", "--to", last, "--perturbation", "0", "--no-ceiling", "--trials", trials]
+}
+
 #[test]
 fn curves_of_round_trips_agree() {
     let bench = Bench::new();
-    let sizes = |last| ["curve", "--to", last, "--perturbation", "0", "--trials", "3", "--no-ceiling"];
     for way in &WAYS {
         let last = if way.datagrams { "32KiB" } else { "256KiB" };
         for direction in DIRECTIONS {
             // Datagrams may be lost, and then the two ends would cross different blocks.
             if *direction != ["--both"] || !way.datagrams {
-                let doc = bench.measure(way, &[&sizes(last), direction, FLOWS[0]]);
+                let doc = bench.measure(way, &[&curve(last, "3"), direction, FLOWS[0]]);
                 assert!(doc.run.outcomes.len() > 20, "{} sizes on {}", doc.run.outcomes.len(), way.name);
-                bench.measure(way, &[&sizes("8"), direction, FLOWS[1]]);
+                bench.measure(way, &[&curve("3", "1"), direction, FLOWS[1]]);
             }
         }
-        bench.measure(way, &[&sizes("8"), FLOWS[3]]);
+        bench.measure(way, &[&curve("3", "1"), FLOWS[3]]);
         if way.name != "shm" {
-            bench.measure(way, &[&sizes("8"), FLOWS[2]]);
+            bench.measure(way, &[&curve("3", "1"), FLOWS[2]]);
         }
     }
     let memory = way("memcpy", &[], false, false, false);
-    bench.measure(&memory, &[&sizes("1MiB")]);
+    bench.measure(&memory, &[&curve("1MiB", "3")]);
 }
 
 #[test]
 fn curves_of_streams_agree() {
     let bench = Bench::new();
-    let fixed = ["curve", "--stream", "--first", "64", "--to", "8KiB", "--perturbation", "0", "--trials", "3"];
+    let (few, many) = (["--stream", "--first", "64"], ["--stream", "--first", "768"]);
     for way in &WAYS {
         for direction in &DIRECTIONS[..2] {
-            bench.measure(way, &[&fixed, &["--no-ceiling"], direction, FLOWS[0]]);
-            bench.measure(way, &[&fixed, &["--no-ceiling"], direction, FLOWS[1]]);
+            bench.measure(way, &[&curve("8KiB", "3"), &few, direction, FLOWS[0]]);
+            bench.measure(way, &[&curve("1KiB", "1"), &many, direction, FLOWS[1]]);
         }
     }
-    let doc = bench.measure(&WAYS[0], &[&fixed]);
+    let doc = bench.measure(&WAYS[0], &[&["curve", "--stream", "--first", "64", "--to", "8KiB", "--trials", "3"]]);
     let ceiling = doc.run.outcomes.iter().filter(|outcome| outcome.spec.transport == "memcpy").count();
     assert_eq!(ceiling, 8, "64 B to 8 KiB in powers of two, beside the curve");
     assert!(doc.run.outcomes.iter().all(|outcome| outcome.summary.verdicts.contains(&Verdict::OneHost)));

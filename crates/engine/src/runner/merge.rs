@@ -79,7 +79,7 @@ fn flow_tally(flow: FlowLeg) -> FlowTally {
 }
 
 /// For transports with one end: each copy, there or back, was sent and has arrived at once.
-pub(super) fn mirror(tally: &mut EndTally) {
+pub(super) fn mirror(tally: &mut EndTally, [first_sent, last_sent, first_arrival, last_arrival]: &mut [u64; 4]) {
     fn both(sent: &mut u64, received: &mut u64) {
         *sent += *received;
         *received = *sent;
@@ -87,6 +87,9 @@ pub(super) fn mirror(tally: &mut EndTally) {
     both(&mut tally.bytes_sent, &mut tally.bytes_received);
     both(&mut tally.calls_sent, &mut tally.calls_received);
     tally.receiving_ns = tally.receiving_ns.max(tally.sending_ns);
+    if *last_arrival <= *first_arrival {
+        (*first_arrival, *last_arrival) = (*first_sent, *last_sent);
+    }
     tally.intervals.iter_mut().for_each(|interval| both(&mut interval.bytes_sent, &mut interval.bytes_received));
     tally.flows.iter_mut().for_each(|flow| both(&mut flow.bytes_sent, &mut flow.bytes_received));
 }

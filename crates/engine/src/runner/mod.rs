@@ -121,7 +121,7 @@ pub fn run(
     let trial = Trial { plan, strategy, shared: &shared, breakers: &breakers, signals };
     let mut outcome = trial.run(groups, live)?;
     if capabilities.single_ended {
-        outcome.legs.iter_mut().for_each(merge::mirror);
+        outcome.legs.iter_mut().zip(&mut outcome.spans).for_each(|(tally, span)| merge::mirror(tally, span));
     }
     Ok(outcome)
 }
