@@ -136,8 +136,8 @@ pub enum Trust {
     /// The ends agree; the interval is wider than asked, or there was loss or overlap.
     #[default]
     Fair,
-    /// Too few or too short trials to claim anything.
+    /// Too few or too short trials to claim anything, or ended before its stop rule was met.
     Low,
-    /// Stalled, cut short, or the ends disagree: do not use.
+    /// Stalled, the ends disagree, or not one trial was whole: do not use.
     None,
 }

@@ -8,7 +8,7 @@ mod testing;
 mod trial;
 mod verdicts;
 
-use model::{Cell, Histogram, Outcome, Stopping, Trial, Verdict};
+use model::{Cell, Histogram, Outcome, Stopping, Trial, Trust, Verdict};
 
 pub use ledger::ledger;
 pub use trial::{Headline, trial_value, trial_verdicts};
@@ -46,7 +46,8 @@ pub fn outcome(cell: &Cell, trials: Vec<Trial>, rule: &Stopping, context: Contex
     summary.verdicts.extend(known.into_iter().filter_map(|(verdict, holds)| holds.then_some(verdict)));
     summary.verdicts.sort_unstable();
     summary.verdicts.dedup();
-    summary.trust = trust(&summary.verdicts);
+    let whole = trials.is_empty() || trials.iter().any(|trial| !trial.verdicts.contains(&Verdict::CutShort));
+    summary.trust = if whole { trust(&summary.verdicts) } else { Trust::None };
     Outcome { cell: cell.id, spec: cell.spec.clone(), summary, estimate, histogram, trials }
 }
 
@@ -63,7 +64,7 @@ pub fn sample(trials: &[Trial]) -> Vec<f64> {
 mod tests {
     use super::testing::*;
     use super::*;
-    use model::{Direction, Spec, Trust};
+    use model::{Direction, Spec};
 
     fn streams(values: &[u64]) -> Vec<Trial> {
         values.iter().map(|mbit| stream_trial(&Spec::new("tcp", "stream"), *mbit)).collect()
@@ -111,7 +112,7 @@ mod tests {
         let context = Context { overlapped: true, cut_short: true, ..Context::default() };
         let outcome = outcome(&cell("stream"), streams(&[940; 6]), &Stopping::default(), context);
         assert_eq!(outcome.summary.verdicts, [Verdict::CutShort, Verdict::Overlapped]);
-        assert_eq!(outcome.summary.trust, Trust::None);
+        assert_eq!(outcome.summary.trust, Trust::Low);
     }
 
     #[test]

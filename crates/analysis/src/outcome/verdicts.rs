@@ -39,8 +39,9 @@ pub fn trust(verdicts: &[Verdict]) -> Trust {
 /// The most trust that a verdict leaves.
 fn at_most(verdict: Verdict) -> Trust {
     match verdict {
-        Verdict::Stalled | Verdict::CutShort | Verdict::LedgerOpen => Trust::None,
-        Verdict::FewTrials | Verdict::ResolutionLimited => Trust::Low,
+        Verdict::Stalled | Verdict::LedgerOpen => Trust::None,
+        // The trials that were whole still stand; `outcome` sees to the case without any.
+        Verdict::CutShort | Verdict::FewTrials | Verdict::ResolutionLimited => Trust::Low,
         Verdict::BatchTimed | Verdict::SelfLimited | Verdict::OneHost => Trust::High,
         // Missed target, overlap, loss and drops; and, until it is weighed here, anything new.
         _ => Trust::Fair,
@@ -53,7 +54,7 @@ pub fn add_verdict(outcome: &mut Outcome, verdict: Verdict) {
     if !verdicts.contains(&verdict) {
         verdicts.push(verdict);
         verdicts.sort_unstable();
-        outcome.summary.trust = trust(verdicts);
+        outcome.summary.trust = outcome.summary.trust.max(at_most(verdict));
     }
 }
 
