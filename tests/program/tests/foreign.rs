@@ -17,13 +17,15 @@ use program::{Agent, Desk, Running, skip};
 /// Rounds in which each program measures once.
 const ROUNDS: usize = 5;
 
-/// Why a factor of two: both move the same bytes through the same kernel over the same loopback with blocks of one size and
-/// the two ends on the same two cores; on a quiet machine they are within some 10 % of each other. The cores may be shared
-/// with strangers, though, who can take half of one for a whole run. Medians of interleaved rounds see the same weather, and
-/// what is left of it fits in a factor of two. What these tests are there to find does not: bytes taken for bits are a
-/// factor of 8, a rate over the sender's buffer instead of the receiver's count is any factor with short trials, and half a
-/// round trip instead of a whole one is a factor of two on top of the noise.
-const FACTOR: f64 = 2.0;
+/// How far the best rounds may be apart.
+///
+/// Both programs move the same bytes through the same kernel over the same loopback with blocks of one size, and their two
+/// ends sit on the same two cores; on a quiet machine they are within some 20 % of each other. The cores may be shared with
+/// strangers, who can take half of one for whole rounds. Such a disturbance only ever slows a round down, so each side is
+/// judged by its best of five interleaved rounds, and what is left of the weather fits in this factor. What the tests are there
+/// to find does not: bytes taken for bits are a factor of 8, half a round trip taken for a whole one (or the rate that
+/// NetPIPE makes of it) is 2, and a rate over what the sender's buffer took is any factor with short trials.
+const FACTOR: f64 = 1.8;
 
 /// One at a time: each pair of programs needs all of a small machine.
 fn alone() -> MutexGuard<'static, ()> {
@@ -41,16 +43,13 @@ fn free_port() -> String {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string()
 }
 
-fn median(values: &[f64]) -> f64 {
-    let mut values = values.to_vec();
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
-fn assert_agree(what: &str, ours: &[f64], theirs: &[f64]) {
-    let ratio = median(ours) / median(theirs);
-    println!("{what}: ratio {ratio:.2}; ours {ours:.3?}, theirs {theirs:.3?}");
-    assert!((1.0 / FACTOR..FACTOR).contains(&ratio), "{what}: ratio {ratio:.2}; ours {ours:?}, theirs {theirs:?}");
+/// `best` picks the better of two values: the higher rate, the shorter time.
+fn assert_agree(what: &str, best: fn(f64, f64) -> f64, ours: &[f64], theirs: &[f64]) {
+    let of = |values: &[f64]| values.iter().copied().reduce(best).unwrap();
+    let ratio = of(ours) / of(theirs);
+    let all = format!("{what}: ratio {ratio:.2}; ours {ours:.3?}, theirs {theirs:.3?}");
+    println!("{all}");
+    assert!((1.0 / FACTOR..FACTOR).contains(&ratio), "{all}");
 }
 
 #[test]
@@ -77,7 +76,7 @@ fn goodput_agrees_with_iperf3() {
             let json: serde_json::Value = serde_json::from_str(&said.stdout).unwrap();
             theirs.push(json.pointer("/end/sum_received/bits_per_second").and_then(serde_json::Value::as_f64).unwrap());
         }
-        assert_agree(&format!("goodput of {flow} flows, reverse {reverse}, in bit/s"), &ours, &theirs);
+        assert_agree(&format!("goodput of {flow} flows, reverse {reverse}, in bit/s"), f64::max, &ours, &theirs);
     }
 }
 
@@ -100,9 +99,9 @@ fn round_trips_and_their_rates_agree_with_netpipe() {
             netpipe(&desk, block, [near, far]);
             theirs.push(np_row(&desk, "theirs.out"));
         }
-        for (column, what) in [(1, "rate in Mbps"), (2, "time in s")] {
+        for (column, what, best) in [(1, "rate in Mbps", f64::max as fn(f64, f64) -> f64), (2, "time in s", f64::min)] {
             let values = |rows: &[[f64; 3]]| rows.iter().map(|row| row[column]).collect::<Vec<_>>();
-            assert_agree(&format!("NetPIPE's {what} with blocks of {block} B"), &values(&ours), &values(&theirs));
+            assert_agree(&format!("NetPIPE's {what} with blocks of {block} B"), best, &values(&ours), &values(&theirs));
         }
     }
 }
