@@ -189,13 +189,14 @@ impl Session {
                     _ => return Err(self.refuse("that is out of order").await),
                 },
                 (index, word) = word => {
+                    let running = trial.as_ref().is_some_and(|trial| trial.watch.is_some());
                     let heard = match word {
-                        Ok(word) => self.heard(index, word, &mut trial).await,
-                        Err(reason) => Err(format!("a measuring process died: {reason}")),
+                        Ok(word) => self.heard(index, word, &mut trial).await.map_err(|reason| {
+                            (if running { Cause::Trial } else { Cause::Setup }, reason)
+                        }),
+                        Err(reason) => Err((Cause::Trial, format!("a measuring process died: {reason}"))),
                     };
-                    if let Err(reason) = heard {
-                        let running = trial.as_ref().is_some_and(|trial| trial.watch.is_some());
-                        let cause = if running { Cause::Trial } else { Cause::Setup };
+                    if let Err((cause, reason)) = heard {
                         // Whatever state the workers are in, fresh ones will do better.
                         (crew, trial) = (None, None);
                         self.wire.send(&FromAgent::Failed { reason, cause }).await?;

@@ -4,6 +4,7 @@
 //! The same machine serves a thread that blocks, one that spins and one with an epoll set; it never sleeps itself.
 
 mod crr;
+mod farewell;
 mod leg;
 mod pingpong;
 mod rr;

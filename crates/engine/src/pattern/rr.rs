@@ -4,6 +4,7 @@ use std::io;
 
 use model::{Role, Spec};
 
+use super::farewell::Farewell;
 use super::{Env, Interest, Machine, Part, Pattern, QUANTUM, Turn, not_now, refuse_direction, refuse_rate};
 use crate::now_ns;
 use crate::plan::LegStop;
@@ -264,9 +265,8 @@ fn put_number(bytes: &mut [u8], number: u64) {
 /// How long an asker waits for a reply before it counts it as lost: far above any round trip seen, and never under 200 ms.
 const REPLY_FLOOR_NS: u64 = 200_000_000;
 const FIRST_REPLY_NS: u64 = 1_000_000_000;
-/// Pauses between two attempts to say that it is over, and how many.
-const FINISH_RETRY_NS: u64 = 20_000_000;
-const FINISH_TRIES: u32 = 50;
+/// How long a request waits for a full socket before the stop flag is looked at.
+const FULL_NS: u64 = 20_000_000;
 
 /// Asks over datagrams; a reply that does not come is counted and the next request sent.
 struct DatagramAsker {
@@ -281,8 +281,7 @@ struct DatagramAsker {
     asked_ns: u64,
     waiting: bool,
     longest_ns: u64,
-    finish_tries: u32,
-    finish_ns: u64,
+    farewell: Farewell,
 }
 
 impl DatagramAsker {
@@ -298,8 +297,7 @@ impl DatagramAsker {
             asked_ns: 0,
             waiting: false,
             longest_ns: 0,
-            finish_tries: 0,
-            finish_ns: 0,
+            farewell: Farewell::default(),
         }
     }
 
@@ -322,24 +320,11 @@ impl DatagramAsker {
     }
 
     fn finish<C: Channel>(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
-        if self.finish_tries == 0 {
+        if !self.farewell.begun() {
             env.counters.stop_sending(now_ns());
             env.counters.arrived(now_ns());
         }
-        if self.implied || self.finish_tries > FINISH_TRIES {
-            return Ok(Turn::Done);
-        }
-        let now = now_ns();
-        if now >= self.finish_ns {
-            self.finish_tries += 1;
-            self.finish_ns = now + FINISH_RETRY_NS;
-            let _ = channel.send(&Signal::Finish(self.number).encode());
-        }
-        match channel.recv(env.rx) {
-            Ok(count) => Ok(hear_at_the_end(channel, &env.rx[..count], self.leg)),
-            Err(error) if not_now(&error) => Ok(Turn::Wait(Interest::Read, self.finish_ns)),
-            Err(error) => Err(error),
-        }
+        if self.implied { Ok(Turn::Done) } else { self.farewell.turn(channel, env, self.number, self.leg) }
     }
 }
 
@@ -347,7 +332,7 @@ impl<C: Channel> Machine<C> for DatagramAsker {
     fn advance(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
         for _ in 0..QUANTUM {
             if !self.waiting {
-                if self.finish_tries > 0 || self.over(env) {
+                if self.farewell.begun() || self.over(env) {
                     return self.finish(channel, env);
                 }
                 put_number(&mut env.tx[..self.request], self.number);
@@ -358,7 +343,7 @@ impl<C: Channel> Machine<C> for DatagramAsker {
                 match channel.send(&env.tx[..self.request]) {
                     Ok(count) => env.counters.sent(count),
                     Err(error) if not_now(&error) => {
-                        return Ok(Turn::Wait(Interest::Write, self.asked_ns + FINISH_RETRY_NS));
+                        return Ok(Turn::Wait(Interest::Write, self.asked_ns + FULL_NS));
                     }
                     Err(error) => return Err(error),
                 }

@@ -4,6 +4,7 @@ use std::io;
 
 use model::Spec;
 
+use super::farewell::Farewell;
 use super::sequence::{Arrival, Sequence};
 use super::{Env, Interest, Machine, Part, Pattern, QUANTUM, Turn, not_now, refuse_direction, rr};
 use crate::EngineError;
@@ -236,10 +237,8 @@ impl<C: Channel> Machine<C> for Receiver {
     }
 }
 
-/// Pauses between two attempts to say that it is over, and how many: 8 s in all, for a receiver of many flows may be far
-/// behind; the coordinator waits a little longer.
-const FINISH_RETRY_NS: u64 = 20_000_000;
-const FINISH_TRIES: u32 = 400;
+/// How long a sender waits for a full socket before it looks at the stop flag.
+const FULL_NS: u64 = 20_000_000;
 
 /// Sends numbered datagrams.
 struct DatagramSender {
@@ -248,8 +247,7 @@ struct DatagramSender {
     stop: LegStop,
     left: Option<u64>,
     number: u64,
-    tries: u32,
-    retry_ns: u64,
+    farewell: Farewell,
     pacer: Pacer,
 }
 
@@ -266,8 +264,7 @@ impl DatagramSender {
             stop: part.stop,
             left,
             number: 0,
-            tries: 0,
-            retry_ns: 0,
+            farewell: Farewell::default(),
             pacer: Pacer::new(part.pace_ns),
         }
     }
@@ -279,33 +276,13 @@ impl DatagramSender {
             _ => self.left == Some(0),
         }
     }
-
-    fn finish<C: Channel>(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
-        if self.tries == 0 {
-            env.counters.stop_sending(now_ns());
-        }
-        if self.tries > FINISH_TRIES {
-            return Ok(Turn::Done);
-        }
-        let now = now_ns();
-        if now >= self.retry_ns {
-            self.tries += 1;
-            self.retry_ns = now + FINISH_RETRY_NS;
-            let _ = channel.send(&Signal::Finish(self.number).encode());
-        }
-        match channel.recv(env.rx) {
-            Ok(count) => Ok(rr::hear_at_the_end(channel, &env.rx[..count], self.leg)),
-            Err(error) if not_now(&error) => Ok(Turn::Wait(Interest::Read, self.retry_ns)),
-            Err(error) => Err(error),
-        }
-    }
 }
 
 impl<C: Channel> Machine<C> for DatagramSender {
     fn advance(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
         for _ in 0..QUANTUM {
-            if self.tries > 0 || self.over(env) {
-                return self.finish(channel, env);
+            if self.farewell.begun() || self.over(env) {
+                return self.farewell.turn(channel, env, self.number, self.leg);
             }
             if self.number == 0 {
                 env.counters.start_sending(now_ns());
@@ -326,7 +303,7 @@ impl<C: Channel> Machine<C> for DatagramSender {
                     self.left = self.left.map(|left| left - size as u64);
                     self.pacer.sent(size as f64 / self.block as f64);
                 }
-                Err(error) if not_now(&error) => return Ok(Turn::Wait(Interest::Write, now_ns() + FINISH_RETRY_NS)),
+                Err(error) if not_now(&error) => return Ok(Turn::Wait(Interest::Write, now_ns() + FULL_NS)),
                 Err(error) => return Err(error),
             }
         }
