@@ -50,16 +50,26 @@ struct Stopwatch {
     started_ns: u64,
     /// When the trial run began; `None` once it is over.
     trial_ns: Option<u64>,
+    begun_ns: u64,
 }
 
 impl Stopwatch {
     fn new() -> Self {
-        Self { batch: 1, in_batch: 0, started_ns: 0, trial_ns: Some(0) }
+        Self { batch: 1, in_batch: 0, started_ns: 0, trial_ns: Some(0), begun_ns: 0 }
     }
 
     fn start(&mut self, now_ns: u64) {
-        self.started_ns = now_ns;
+        (self.started_ns, self.begun_ns) = (now_ns, now_ns);
         self.trial_ns = self.trial_ns.map(|_| now_ns);
+    }
+
+    /// The leg is over. One too short for the trial run, whose round trips were all too short to be timed alone, is one batch.
+    fn end(&mut self, env: &mut Env<'_>, now_ns: u64, done: u64) {
+        if env.rtt.count() == 0 && done > 0 {
+            let mean = (now_ns - self.begun_ns) as f64 / done as f64;
+            env.rtt.record_n(mean.round() as u64, done);
+            self.batch = done;
+        }
     }
 
     /// A round trip ended, the `done`th.
@@ -126,8 +136,10 @@ impl Asker {
     fn close<C: Channel>(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
         if !self.closing {
             self.closing = true;
-            env.counters.stop_sending(now_ns());
-            env.counters.arrived(now_ns());
+            let now = now_ns();
+            env.counters.stop_sending(now);
+            env.counters.arrived(now);
+            self.watch.end(env, now, self.done);
             if self.last && C::KIND == Kind::Stream {
                 channel.finish_sending()?;
             }
