@@ -49,15 +49,19 @@ impl Bench<'_> {
         self.first_pass(plan, &first, leg_ns).await?;
         let mut random = SplitMix64::new(rule.seed);
         let mut added = !plan.adaptive;
+        let mut stretch = 1.0;
         let mut ceiling_due = plan.ceiling && first.transport != Spec::CEILING;
         for pass in 1..rule.max_trials {
             let planned = self.plan_pass(&first, leg_ns, rule.order, &mut random);
             let needed_ns: u64 = planned.iter().map(|(_, leg)| leg_cost_ns(leg)).sum();
-            if planned.len() <= 1 || self.left_ns() < needed_ns {
+            // A pass takes longer than its legs: connections, the words between legs, the results' way back.
+            if planned.len() <= 1 || (self.left_ns() as f64) < needed_ns as f64 * stretch {
                 break;
             }
             self.curve_phase(pass, needed_ns)?;
+            let begun_ns = self.elapsed_ns();
             self.curve_pass(&first, &planned).await?;
+            stretch = stretch.max((self.elapsed_ns() - begun_ns) as f64 / needed_ns.max(1) as f64);
             self.settle_sure()?;
             if !added && pass + 1 >= rule.min_trials {
                 added = true;
