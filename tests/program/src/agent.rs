@@ -11,6 +11,8 @@ use crate::process::{LIMIT, Process, Signal, eventually};
 pub struct Agent {
     process: Process,
     places: Vec<String>,
+    /// Where its sockets and its own temporary folder are: an agent that is killed leaves them behind.
+    _folder: tempfile::TempDir,
 }
 
 impl Agent {
@@ -41,7 +43,11 @@ impl Agent {
     pub fn spawn(mut command: Command, flags: &[&str]) -> Self {
         command.arg("serve").args(flags);
         let wanted = flags.iter().filter(|flag| **flag == "--listen").count();
-        let mut agent = Self { process: Process::spawn(command), places: Vec::new() };
+        let folder = tempfile::Builder::new().prefix("thru-test-").tempdir().expect("a folder");
+        if !command.get_envs().any(|(name, _)| name == "TMPDIR") {
+            command.env("TMPDIR", folder.path());
+        }
+        let mut agent = Self { process: Process::spawn(command), places: Vec::new(), _folder: folder };
         eventually("the agent listens", || {
             let said = agent.process.stderr();
             assert!(agent.process.ended().is_none(), "the agent ended: {said}");

@@ -25,12 +25,18 @@ pub fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace")
 }
 
-/// Cargo offers a binary's path only to tests of its own package; for others it has to be asked. It has nothing to do where
-/// `cargo test --workspace` has built the program already.
+/// Cargo offers a binary's path only to tests of its own package; for others it has to be asked.
 fn build() -> PathBuf {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.current_dir(workspace()).args(["build", "--locked", "--package", "throughline", "--bin", "thru"]);
+    command.current_dir(workspace()).args(["build", "--locked", "--bin", "thru"]);
+    if std::env::var("CI").is_ok_and(|ci| ci == "true") {
+        // All packages and their tests, as `cargo test --workspace` has just built them: dependencies then have the features
+        // that they have there, and nothing but `thru` itself is left to compile.
+        command.args(["--workspace", "--tests"]);
+    } else {
+        command.args(["--package", "throughline"]);
+    }
     command.arg("--message-format=json-render-diagnostics");
     if !cfg!(debug_assertions) {
         command.arg("--release");
@@ -41,7 +47,7 @@ fn build() -> PathBuf {
     messages
         .lines()
         .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
-        .filter(|message| message["target"]["name"] == "thru")
+        .filter(|message| message["target"]["name"] == "thru" && message["profile"]["test"] == false)
         .find_map(|message| Some(PathBuf::from(message["executable"].as_str()?)))
         .expect("cargo names the program that it built")
 }

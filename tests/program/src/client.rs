@@ -63,6 +63,8 @@ impl Desk {
     /// The same for a command that runs `thru` elsewhere, such as on a host of a lab.
     pub fn dress<S: AsRef<str>>(&self, mut command: Command, args: &[S]) -> Command {
         command.args(args.iter().map(AsRef::as_ref)).env("THRU_STORE", self.store()).current_dir(self.0.path());
+        // A client that is killed leaves its sockets' folder behind.
+        command.env("TMPDIR", self.0.path());
         command
     }
 
