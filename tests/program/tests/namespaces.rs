@@ -248,19 +248,24 @@ fn the_links_own_counters_agree() {
 #[test]
 fn a_shaped_link_gives_what_its_shaper_lets_through() {
     let Some(pair) = Pair::new("a_shaped_link_gives_what_its_shaper_lets_through", 1_500) else { return };
-    let tbf = ["root", "tbf", "rate", "100mbit", "burst", "32kbit", "latency", "50ms"];
+    // A bucket of 32 kB lasts for 2.6 ms: one that is emptied sooner than a busy machine's processors come back loses rate by
+    // itself.
+    let tbf = ["root", "tbf", "rate", "100mbit", "burst", "32kb", "latency", "50ms"];
     tc(pair.a(), &[&["qdisc", "add", "dev", &pair.a().interface], &tbf[..]].concat());
-    let doc = pair.measure(&["stream", "--time", "1s", "--trials", "3", pair.agent.host()]);
-    // The shaper counts Ethernet frames: 1,448 bytes of payload in 1,514 (95.64 %). A burst of 32 kbit is 4 kB in all.
+    let stream = ["stream", "--cc", "reno", "--warmup", "400ms", "--time", "1400ms", "--trials", "5"];
+    let doc = pair.measure(&[&stream[..], &[pair.agent.host()]].concat());
+    // The shaper counts Ethernet frames: 1,448 bytes of payload in 1,514 (95.64 %). A trial can be slower, when the machine
+    // holds one end up, but never faster; the best of five shows what passes.
     let expected = 100e6 * 1_448.0 / 1_514.0;
-    let ratio = doc.goodput() / expected;
-    assert!((0.95..1.02).contains(&ratio), "{} bit/s, {expected} bit/s pass", doc.goodput());
+    let values: Vec<f64> = doc.trials().iter().filter_map(|trial| trial.value).collect();
+    let best = values.iter().copied().fold(0.0, f64::max) / expected;
+    assert!((0.95..1.02).contains(&best), "{values:?} bit/s, {expected} bit/s pass");
     // The sender's own count includes what waits in its socket: it stands beside the goodput, not for it.
     assert!(doc.summary().sender_bps.unwrap() > doc.goodput() * 0.98);
 
     // Twice what the shaper lets through: half is lost, on the path and not in a socket. Its queue has to be shorter than a
     // socket's send buffer, which otherwise holds the sender back in time.
-    let short = ["root", "tbf", "rate", "100mbit", "burst", "32kbit", "latency", "5ms"];
+    let short = ["root", "tbf", "rate", "100mbit", "burst", "32kb", "latency", "5ms"];
     tc(pair.a(), &[&["qdisc", "replace", "dev", &pair.a().interface], &short[..]].concat());
     let udp = ["stream", "--transport", "udp", "--rate", "200Mbit", "--time", "1s", "--trials", "3"];
     let doc = pair.measure(&[&udp[..], &[pair.agent.host()]].concat());
@@ -270,8 +275,9 @@ fn a_shaped_link_gives_what_its_shaper_lets_through() {
     let share = lost as f64 / sent as f64;
     // Of 200 Mbit/s of payload 97.2 pass (1,472 bytes in 1,514). A sender that the machine holds up now and then sends less.
     assert!((0.35..0.56).contains(&share), "{lost} of {sent} lost");
-    let ratio = doc.goodput() / (100e6 * 1_472.0 / 1_514.0);
-    assert!((0.95..1.03).contains(&ratio), "{} bit/s", doc.goodput());
+    let values: Vec<f64> = doc.trials().iter().filter_map(|trial| trial.value).collect();
+    let best = values.iter().copied().fold(0.0, f64::max) / (100e6 * 1_472.0 / 1_514.0);
+    assert!((0.95..1.03).contains(&best), "{values:?} bit/s");
     for trial in doc.trials() {
         assert_eq!(trial.ledger.lost + trial.ledger.received, trial.ledger.sent);
         assert_eq!(trial.far.datagrams.unwrap().socket_drops, 0);
