@@ -2,67 +2,103 @@
 
 use std::fmt;
 
-use hdrhistogram::Histogram as Hdr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Counts of times in nanoseconds, from 1 ns to one hour, each known to three significant digits (a bucket is at most
 /// 0.1 % wide). Values beyond an hour are counted in the last bucket and in [`out_of_range`](Self::out_of_range).
 ///
+/// Only buckets that hold something take memory, so that thousands of short trials stay small. The measuring loops count
+/// in an array of all buckets, which the engine empties into one of these.
+///
 /// In documents: `{"unit":"ns","count":n,"out_of_range":n,"buckets":[[value_ns,count],...]}`, ascending, empty buckets left
 /// out. Two histograms merge by adding their buckets, so a percentile over threads, trials or hosts is one of all their
 /// samples, never an average of percentiles.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Eq, Default)]
 pub struct Histogram {
-    counts: Hdr<u64>,
+    /// Largest value of the bucket in ns, and its count; ascending, no count is 0.
+    buckets: Vec<(u64, u64)>,
+    count: u64,
     out_of_range: u64,
 }
 
 impl Histogram {
     /// The largest value that has a bucket of its own: one hour, in nanoseconds.
     pub const MAX_NS: u64 = 3_600_000_000_000;
-    const DIGITS: u8 = 3;
+    /// Values below are counted exactly; above, each power of two has half as many buckets (the layout of HdrHistogram with
+    /// three significant digits).
+    pub const EXACT_NS: u64 = 2048;
 
-    /// An empty histogram, wholly allocated.
+    /// An empty histogram.
     #[must_use]
-    #[allow(clippy::expect_used, reason = "constants within hdrhistogram's documented limits; a test builds one")]
     pub fn new() -> Self {
-        let counts = Hdr::new_with_bounds(1, Self::MAX_NS, Self::DIGITS).expect("constant bounds are valid");
-        Self { counts, out_of_range: 0 }
+        Self::default()
+    }
+
+    /// A histogram of buckets as [`buckets`](Self::buckets) gives them, ascending.
+    #[must_use]
+    pub fn from_buckets(buckets: impl IntoIterator<Item = (u64, u64)>, out_of_range: u64) -> Self {
+        let mut histogram = Self { out_of_range, ..Self::new() };
+        for (value, n) in buckets {
+            histogram.append(value, n);
+        }
+        histogram
+    }
+
+    /// Counts `n` samples of a time that is not below any other.
+    fn append(&mut self, ns: u64, n: u64) {
+        self.count += n;
+        match self.buckets.last_mut() {
+            Some(last) if last.0 == edge(ns) => last.1 += n,
+            _ if n == 0 => {}
+            _ => self.buckets.push((edge(ns), n)),
+        }
     }
 
     /// Counts one time in nanoseconds.
-    #[inline]
     pub fn record(&mut self, ns: u64) {
         self.record_n(ns, 1);
     }
 
     /// Counts `n` samples of the same time.
-    #[inline]
     pub fn record_n(&mut self, ns: u64, n: u64) {
+        if n == 0 {
+            return;
+        }
         if ns > Self::MAX_NS {
             self.out_of_range += n;
         }
-        self.counts.saturating_record_n(ns.max(1), n);
+        self.count += n;
+        let edge = edge(ns);
+        match self.buckets.binary_search_by_key(&edge, |bucket| bucket.0) {
+            Ok(at) => self.buckets[at].1 += n,
+            Err(at) => self.buckets.insert(at, (edge, n)),
+        }
     }
 
     /// Adds all samples of `other`.
     pub fn merge(&mut self, other: &Self) {
-        // Same bounds by construction, so adding cannot fail.
-        let _ = self.counts.add(&other.counts);
+        let own = std::mem::take(&mut self.buckets);
+        self.buckets.reserve(own.len().max(other.buckets.len()));
+        let (mut own, mut others) = (own.into_iter().peekable(), other.buckets.iter().copied().peekable());
+        while let (Some(a), Some(b)) = (own.peek(), others.peek()) {
+            let next = match a.0.cmp(&b.0) {
+                std::cmp::Ordering::Less => own.next(),
+                std::cmp::Ordering::Greater => others.next(),
+                std::cmp::Ordering::Equal => own.next().zip(others.next()).map(|(a, b)| (a.0, a.1 + b.1)),
+            };
+            self.buckets.extend(next);
+        }
+        self.buckets.extend(own.chain(others));
+        self.count += other.count;
         self.out_of_range += other.out_of_range;
-    }
-
-    /// Forgets all samples and keeps the memory.
-    pub fn clear(&mut self) {
-        self.counts.reset();
-        self.out_of_range = 0;
     }
 
     /// Number of samples.
     #[must_use]
     pub fn count(&self) -> u64 {
-        self.counts.len()
+        self.count
     }
 
     /// Samples above [`MAX_NS`](Self::MAX_NS); they are in the count too.
@@ -71,40 +107,54 @@ impl Histogram {
         self.out_of_range
     }
 
-    /// The value at quantile `q` (0 to 1) in nanoseconds, `None` when empty.
+    /// The value at quantile `q` (0 to 1) in nanoseconds: the largest one of the bucket that holds the sample of rank
+    /// `ceil(q * count)`, the first at least. `None` when empty.
     #[must_use]
     pub fn quantile(&self, q: f64) -> Option<u64> {
-        (self.count() > 0).then(|| self.counts.value_at_quantile(q).min(self.counts.max()))
+        let rank = ((q * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
+        let mut below = 0;
+        let holder = self.buckets.iter().find(|(_, n)| {
+            below += n;
+            below >= rank
+        });
+        holder.or(self.buckets.last()).map(|(ns, _)| *ns)
     }
 
-    /// The smallest sample in nanoseconds, `None` when empty.
+    /// The smallest sample in nanoseconds, to the width of its bucket; `None` when empty.
     #[must_use]
     pub fn min(&self) -> Option<u64> {
-        (self.count() > 0).then(|| self.counts.min_nz())
+        self.buckets.first().map(|(ns, _)| ns + 1 - width(*ns))
     }
 
-    /// The largest sample in nanoseconds, `None` when empty.
+    /// The largest sample in nanoseconds, to the width of its bucket; `None` when empty.
     #[must_use]
     pub fn max(&self) -> Option<u64> {
-        (self.count() > 0).then(|| self.counts.max())
+        self.buckets.last().map(|(ns, _)| *ns)
     }
 
-    /// The mean in nanoseconds, `None` when empty.
+    /// The mean in nanoseconds, each sample taken at the middle of its bucket; `None` when empty.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
-        (self.count() > 0).then(|| self.counts.mean())
+        let middle = |ns: u64| ns as f64 - (width(ns) - 1) as f64 / 2.0;
+        let sum: f64 = self.buckets.iter().map(|(ns, n)| middle(*ns) * *n as f64).sum();
+        (self.count > 0).then(|| sum / self.count as f64)
     }
 
-    /// `(value in ns, count)` of each bucket that is not empty, ascending.
+    /// `(largest value in ns, count)` of each bucket that is not empty, ascending.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.counts.iter_recorded().map(|step| (step.value_iterated_to(), step.count_at_value()))
+        self.buckets.iter().copied()
     }
 }
 
-impl Default for Histogram {
-    fn default() -> Self {
-        Self::new()
-    }
+/// Width in ns of the bucket of a value.
+fn width(ns: u64) -> u64 {
+    ((1 << (ns | 1).ilog2()) / (Histogram::EXACT_NS / 2)).max(1)
+}
+
+/// The largest value of the bucket that counts `ns`.
+fn edge(ns: u64) -> u64 {
+    let ns = ns.clamp(1, Histogram::MAX_NS);
+    ns | (width(ns) - 1)
 }
 
 impl fmt::Debug for Histogram {
@@ -115,7 +165,7 @@ impl fmt::Debug for Histogram {
 
 /// The document's form.
 #[derive(Serialize, Deserialize)]
-struct Sparse {
+struct Document {
     unit: Unit,
     count: u64,
     out_of_range: u64,
@@ -130,23 +180,28 @@ enum Unit {
 
 impl Serialize for Histogram {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let buckets = self.buckets().collect();
-        Sparse { unit: Unit::Ns, count: self.count(), out_of_range: self.out_of_range, buckets }.serialize(serializer)
+        let Self { buckets, count, out_of_range } = self.clone();
+        Document { unit: Unit::Ns, count, out_of_range, buckets }.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Histogram {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let sparse = Sparse::deserialize(deserializer)?;
-        let mut histogram = Self::new();
-        for (value, count) in sparse.buckets {
-            histogram.counts.saturating_record_n(value.max(1), count);
+        let document = Document::deserialize(deserializer)?;
+        let mut total = 0_u64;
+        let mut before = 0;
+        for (value, count) in &document.buckets {
+            // A sum past 2^64 would wrap around and pass for the count.
+            total = total.checked_add(*count).ok_or_else(|| D::Error::custom("the counts of a histogram overflow"))?;
+            if *value < before {
+                return Err(D::Error::custom("the buckets of a histogram do not ascend"));
+            }
+            before = *value;
         }
-        histogram.out_of_range = sparse.out_of_range;
-        if histogram.count() != sparse.count {
-            return Err(serde::de::Error::custom("the buckets do not add up to the histogram's count"));
+        if total != document.count {
+            return Err(D::Error::custom("the buckets do not add up to the histogram's count"));
         }
-        Ok(histogram)
+        Ok(Self::from_buckets(document.buckets, document.out_of_range))
     }
 }
 

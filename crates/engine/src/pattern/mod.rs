@@ -14,11 +14,11 @@ mod transfer;
 
 use std::io;
 
-use model::{Direction, Histogram, Role, Spec};
+use model::{Direction, Role, Spec};
 
 use crate::EngineError;
 use crate::plan::LegStop;
-use crate::runner::{Counters, Signals};
+use crate::runner::{Counters, RttRecorder, Signals};
 use crate::transport::{Capabilities, Channel};
 
 pub(crate) use leg::{LegHeader, open_leg, receive_leg, send_leg};
@@ -114,7 +114,7 @@ pub(crate) struct Env<'a> {
     /// Room to receive, at least a block and a response long.
     pub(crate) rx: &'a mut [u8],
     /// Where round trips are counted.
-    pub(crate) rtt: &'a mut Histogram,
+    pub(crate) rtt: &'a mut RttRecorder,
     /// Where everything else is counted; only this machine writes to it.
     pub(crate) counters: &'a Counters,
     /// Whether to stop.

@@ -4,9 +4,9 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use model::{Histogram, Role, SocketFacts, Strategy};
+use model::{Role, SocketFacts, Strategy};
 
-use super::{Counters, Signals, Snapshot, gap_ns};
+use super::{Counters, RttRecorder, Signals, Snapshot, gap_ns};
 use crate::pattern::{Env, LegHeader, Machine, Part, Turn, machine, open_leg, receive_leg, send_leg};
 use crate::plan::{LegStop, LinkPlan, is_stream};
 use crate::transport::{Breaker, Channel, Kind};
@@ -25,7 +25,7 @@ pub(crate) struct FlowSetup {
 pub(crate) struct Scratch {
     pub(crate) tx: Vec<u8>,
     pub(crate) rx: Vec<u8>,
-    pub(crate) rtt: Histogram,
+    pub(crate) rtt: RttRecorder,
 }
 
 impl Scratch {
@@ -34,7 +34,7 @@ impl Scratch {
         // Datagram signals and their detection need room whatever the block; 64 KiB also holds any datagram.
         let size = plan.legs.iter().map(|leg| leg.block.max(leg.reply)).max().unwrap_or(1).max(1 << 16);
         let size = usize::try_from(size).unwrap_or(usize::MAX);
-        Self { tx: vec![b't'; size], rx: vec![0xff; size], rtt: Histogram::new() }
+        Self { tx: vec![b't'; size], rx: vec![0xff; size], rtt: RttRecorder::new() }
     }
 }
 

@@ -4,6 +4,7 @@
 mod counters;
 mod flow;
 mod merge;
+mod rtt;
 mod thread;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,6 +21,7 @@ use crate::{EngineError, TrialPlan, now_ns};
 pub(crate) use counters::{Counters, Snapshot, add};
 pub(crate) use flow::{Flow, FlowLeg, FlowOf, FlowSetup, Scratch};
 use merge::ThreadLegs;
+pub(crate) use rtt::RttRecorder;
 
 /// Threads at an end where the spec names none: one to a flow up to here, then several flows to a thread.
 const MAX_THREADS: usize = 64;

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Barrier;
 use std::time::Duration;
 
-use model::{Histogram, Strategy};
+use model::Strategy;
 use rustix::event::epoll;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use rustix::time::Timespec;
@@ -44,13 +44,9 @@ impl Job<'_> {
             if failure.is_some() || (leg > 0 && self.signals.aborting()) {
                 break;
             }
-            scratch.rtt.clear();
             failure = self.leg(&mut flows, &mut scratch, &mut waiting).err().filter(|_| !self.signals.aborting());
             let ended: Vec<FlowLeg> = flows.iter_mut().map(|flow| flow.close()).collect();
-            // The last leg gives its histogram away instead of copying it.
-            let last = leg + 1 == self.plan.legs.len();
-            let rtt = if last { std::mem::replace(&mut scratch.rtt, Histogram::new()) } else { scratch.rtt.clone() };
-            legs.push(ended, rtt);
+            legs.push(ended, scratch.rtt.take());
         }
         if failure.is_some() {
             // The other threads' flows go to the same peer: nothing they could still count would be of use.
