@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use model::{Role, SocketFacts, Strategy};
 
-use super::{Counters, RttRecorder, Signals, Snapshot, gap_ns};
+use super::{Counters, PageBuffer, RttRecorder, Signals, Snapshot, gap_ns};
 use crate::pattern::{Env, LegHeader, Machine, Part, Turn, machine, open_leg, receive_leg, send_leg};
 use crate::plan::{LegStop, LinkPlan, is_stream};
 use crate::transport::{Breaker, Channel, Kind};
@@ -23,8 +23,8 @@ pub(crate) struct FlowSetup {
 
 /// Memory that a thread lends to whichever of its flows is working.
 pub(crate) struct Scratch {
-    pub(crate) tx: Vec<u8>,
-    pub(crate) rx: Vec<u8>,
+    pub(crate) tx: PageBuffer,
+    pub(crate) rx: PageBuffer,
     pub(crate) rtt: RttRecorder,
 }
 
@@ -34,7 +34,7 @@ impl Scratch {
         // Datagram signals and their detection need room whatever the block; 64 KiB also holds any datagram.
         let size = plan.legs.iter().map(|leg| leg.block.max(leg.reply)).max().unwrap_or(1).max(1 << 16);
         let size = usize::try_from(size).unwrap_or(usize::MAX);
-        Self { tx: vec![b't'; size], rx: vec![0xff; size], rtt: RttRecorder::new() }
+        Self { tx: PageBuffer::filled(size, b't'), rx: PageBuffer::filled(size, 0xff), rtt: RttRecorder::new() }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The threads of a trial: gives each flow its machine, releases all threads at once, watches over them and adds up what they
 //! counted.
 
+mod buffer;
 mod counters;
 mod flow;
 mod merge;
@@ -18,6 +19,7 @@ use crate::plan::is_stream;
 use crate::transport::{Breaker, Link, Transport};
 use crate::{EngineError, TrialPlan, now_ns};
 
+pub(crate) use buffer::PageBuffer;
 pub(crate) use counters::{Counters, Snapshot, add};
 pub(crate) use flow::{Flow, FlowLeg, FlowOf, FlowSetup, Scratch};
 use merge::ThreadLegs;
