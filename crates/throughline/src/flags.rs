@@ -225,6 +225,15 @@ fn transport_name(name: &str) -> Result<String, String> {
 }
 
 impl Peer {
+    /// Whether data will go over IPv6.
+    pub fn data_over_ipv6(&self) -> bool {
+        match (self.data, &self.host) {
+            (Some(address), _) => address.is_ipv6(),
+            (None, Some(host)) => control::coordinator::leads_to_ipv6(host, self.family()),
+            (None, None) => false,
+        }
+    }
+
     pub fn family(&self) -> Family {
         match (self.ipv4, self.ipv6) {
             (true, _) => Family::V4,

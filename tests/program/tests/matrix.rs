@@ -102,6 +102,18 @@ fn streams_agree() {
 }
 
 #[test]
+fn a_datagram_fits_a_frame_of_either_ip_version() {
+    let bench = Bench::new();
+    let block = |flag: &str, host: &str| {
+        let args = ["stream", "--transport", "udp", "--rate", "10Mbit", "--time", "50ms", "--trials", "1", flag, host];
+        bench.desk.measure(&args).outcome().spec.block
+    };
+    // 1500 bytes of Ethernet less 8 of UDP and 20 or 40 of IP.
+    assert_eq!(block("-4", bench.agent.host()), 1472);
+    assert_eq!(block("-6", bench.agent.host_v6()), 1452);
+}
+
+#[test]
 fn transfers_are_exact() {
     let bench = Bench::new();
     // 641 blocks do not divide by 64: some flows take one more.

@@ -1,6 +1,6 @@
 //! A coordinator's side of one agent.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
 use model::{Family, Inventory};
@@ -224,6 +224,19 @@ fn split(host: &str) -> (&str, u16) {
         // More than one colon without brackets is a bare IPv6 address.
         Some((name, port)) if !name.contains(':') => (name, port.parse().unwrap_or(DEFAULT_PORT)),
         _ => (host, DEFAULT_PORT),
+    }
+}
+
+/// Whether the control connection to `host` would go over IPv6: known before it is made, so that a default can depend on it.
+/// A name that cannot be resolved is not; connecting says so.
+#[must_use]
+pub fn leads_to_ipv6(host: &str, family: Family) -> bool {
+    match family {
+        Family::V4 => false,
+        Family::V6 => true,
+        Family::Any => {
+            split(host).to_socket_addrs().ok().and_then(|mut found| found.next()).is_some_and(|to| to.is_ipv6())
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use model::{Ending, Event, EventSink, RunHeader};
 use crate::ControlError;
 use cells::Cells;
 pub use curve::CurvePlan;
-pub use end::{End, Target};
+pub use end::{End, Target, leads_to_ipv6};
 pub use pass::{Cancel, Pair};
 
 /// What a command wants measured.

@@ -26,7 +26,7 @@ pub struct StreamArgs {
     #[command(flatten)]
     load: Load,
 
-    /// Bytes of one send; a datagram's size on udp [default: 128KiB, udp 1472, unix-dgram 8KiB].
+    /// Bytes of one send; a datagram's size on udp [default: 128KiB, udp 1472 (1452 over IPv6), unix-dgram 8KiB].
     #[arg(long, value_name = "SIZE")]
     block: Option<ByteSize>,
 
@@ -65,7 +65,7 @@ pub struct StreamArgs {
 /// Runs it.
 pub fn run(args: &StreamArgs) -> Result<u8, Failure> {
     let mut spec = flags::spec("stream", &args.peer, &args.load, &args.sockets, &args.enough);
-    spec.block = args.block.map_or_else(|| default_block(&args.load.transport), |block| block.0);
+    spec.block = args.block.map_or_else(|| default_block(&args.load.transport, &args.peer), |block| block.0);
     spec.stop = match (args.bytes, args.count) {
         (Some(bytes), _) => Stop::Bytes(bytes.0),
         (_, Some(count)) => Stop::Blocks(count),
@@ -86,8 +86,9 @@ pub fn run(args: &StreamArgs) -> Result<u8, Failure> {
 }
 
 /// A block that suits the transport: on udp what an Ethernet frame of 1500 bytes carries without fragments.
-pub fn default_block(transport: &str) -> u64 {
+pub fn default_block(transport: &str, peer: &Peer) -> u64 {
     match transport {
+        "udp" if peer.data_over_ipv6() => 1_452,
         "udp" => 1_472,
         "unix-dgram" => 8 << 10,
         _ => 128 << 10,

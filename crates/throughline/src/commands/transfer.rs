@@ -23,7 +23,7 @@ pub struct TransferArgs {
     #[command(flatten)]
     load: Load,
 
-    /// Bytes of one send [default: 128KiB, udp 1472, unix-dgram 8KiB].
+    /// Bytes of one send [default: 128KiB, udp 1472 (1452 over IPv6), unix-dgram 8KiB].
     #[arg(long, value_name = "SIZE")]
     block: Option<ByteSize>,
 
@@ -54,7 +54,7 @@ pub struct TransferArgs {
 /// Runs it.
 pub fn run(args: &TransferArgs) -> Result<u8, Failure> {
     let mut spec = flags::spec("transfer", &args.peer, &args.load, &args.sockets, &args.enough);
-    spec.block = args.block.map_or_else(|| default_block(&args.load.transport), |block| block.0);
+    spec.block = args.block.map_or_else(|| default_block(&args.load.transport, &args.peer), |block| block.0);
     spec.stop = match (args.bytes, args.count) {
         (Some(bytes), _) => Stop::Bytes(bytes.0),
         (None, count) => Stop::Blocks(count.unwrap_or(0)),
