@@ -97,6 +97,15 @@ pub struct LinkPlan {
     pub direction: Direction,
 }
 
+/// Whether the end of `role` begins on a link of this direction: sends first, or asks.
+#[must_use]
+pub(crate) fn initiates(direction: Direction, role: Role) -> bool {
+    match direction {
+        Direction::Send | Direction::Both => role == Role::Active,
+        Direction::Reverse => role == Role::Passive,
+    }
+}
+
 /// Whether blocks go one way without a response.
 #[must_use]
 pub(crate) fn is_stream(spec: &Spec) -> bool {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use engine::transport::{FlowHello, Link, Place, Rendezvous, transport};
 use engine::{Leg, LegTally, Signals, TrialPlan, now_ns, run};
-use model::{Direction, EndTally, Io, Role, Spec, Stop, Strategy};
+use model::{Direction, EndTally, Engine, Io, Role, SendBy, Spec, Stop, Strategy};
 
 /// Both ends' tallies.
 struct Pair {
@@ -281,6 +281,53 @@ fn read_and_write_carry_what_send_and_recv_do() {
         let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
         check_exact(&spec, &pair, way);
     }
+}
+
+#[test]
+fn every_way_to_send_and_receive_moves_the_same_bytes() {
+    for way in engine::transport::TRANSPORTS {
+        for send in way.sends() {
+            for receive in way.receives() {
+                let engine = Engine { send: *send, receive: *receive, auto: false };
+                for (stop, strategy) in [
+                    (Stop::Bytes(1_234_567), Strategy::Auto),
+                    (Stop::Blocks(403), Strategy::Spin),
+                    (Stop::TimeNs(30_000_000), Strategy::Auto),
+                ] {
+                    // Paced, so that no datagram is lost for want of buffer and the counts can be compared to the byte.
+                    let rate_bps = way.capabilities().datagram.then_some(400_000_000);
+                    let spec =
+                        Spec { engine, strategy, rate_bps, block: 1_000, stop, ..Spec::new(way.name(), "stream") };
+                    let what = format!("{} {engine} {stop:?}", way.name());
+                    let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
+                    check_exact(&spec, &pair, &what);
+                    let (near, far) = pair.last();
+                    match stop {
+                        Stop::Bytes(bytes) => assert_eq!(near.bytes_sent, bytes, "{what}"),
+                        Stop::Blocks(blocks) => assert_eq!(near.bytes_sent, blocks * 1_000, "{what}"),
+                        _ => {}
+                    }
+                    if let Some(sent) = near.datagrams {
+                        assert_eq!(sent.sent, near.bytes_sent.div_ceil(1_000), "{what}");
+                        assert_eq!(far.datagrams.map(|far| far.duplicates + far.reordered), Some(0), "{what}");
+                    }
+                    let zerocopy = near.flows.first().and_then(|flow| flow.socket.zerocopy);
+                    assert_eq!(zerocopy.is_some_and(|count| count.sends > 0), *send == SendBy::Zerocopy, "{what}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn ways_that_a_transport_lacks_are_refused_by_name() {
+    let engine = Engine::sending(SendBy::Gso);
+    let refused =
+        engine::pattern::check(&Spec { engine, block: 64, ..Spec::new("tcp", "stream") }).unwrap_err().to_string();
+    assert!(refused.contains("gso") && refused.contains("sendfile"), "{refused}");
+    let refused =
+        engine::pattern::check(&Spec { engine, block: 64, ..Spec::new("udp", "rr") }).unwrap_err().to_string();
+    assert!(refused.contains("streams and transfers"), "{refused}");
 }
 
 #[test]

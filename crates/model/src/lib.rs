@@ -6,6 +6,7 @@
 //! bits per second (`_bps`); a key without a unit is a count or a name. `near` is the end that the command runs on (or the
 //! `--from` host), `far` is the HOST it names.
 
+pub mod engine;
 mod error;
 pub mod event;
 pub mod figure;
@@ -22,6 +23,7 @@ pub mod tally;
 pub mod trial;
 pub mod units;
 
+pub use engine::{Engine, ReceiveBy, SendBy};
 pub use error::ModelError;
 pub use event::{Event, EventSink, Phase, SinkError};
 pub use figure::{Axis, Figure, Mark, Point, Scale, Series};
@@ -33,6 +35,6 @@ pub use run::{Ending, Run, RunHeader, Tool};
 pub use sizes::NetpipeSizes;
 pub use spec::{Direction, EndOptions, Family, Io, Name, Role, Spec, Stop, Strategy};
 pub use stopping::{Order, Stopping};
-pub use tally::{DatagramTally, EndTally, FlowTally, Interval, RttTally, SocketFacts};
+pub use tally::{DatagramTally, EndTally, FlowTally, Interval, PacingTally, RttTally, SocketFacts};
 pub use trial::{Cell, EndPass, Ledger, Pass, Trial};
 pub use units::{BitRate, ByteSize, Nanos, Ratio};

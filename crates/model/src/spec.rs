@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ModelError;
+use crate::{Engine, ModelError};
 
 /// The name of an entry in one of the engine's registries (a transport or a pattern), such as `tcp` or `pingpong`.
 ///
@@ -224,6 +224,12 @@ pub struct Spec {
     pub rate_bps: Option<u64>,
     /// System calls for stream sockets.
     pub io: Io,
+    /// Bytes that a paced sender may send at once to make up for a delay; null means what the rate carries in 1 ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burst: Option<u64>,
+    /// Which calls move the blocks of a stream.
+    #[serde(default, skip_serializing_if = "Engine::is_plain")]
+    pub engine: Engine,
     /// How threads wait.
     pub strategy: Strategy,
     /// IP version of the data.
@@ -254,7 +260,9 @@ impl Spec {
             stop: Stop::TimeNs(1_000_000_000),
             warmup_ns: 0,
             rate_bps: None,
+            burst: None,
             io: Io::SendRecv,
+            engine: Engine::default(),
             strategy: Strategy::Auto,
             family: Family::Any,
             near: EndOptions::default(),

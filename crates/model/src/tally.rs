@@ -33,6 +33,9 @@ pub struct EndTally {
     /// Round-trip times, at the end that measures them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtt: Option<RttTally>,
+    /// How evenly a paced end sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pacing: Option<PacingTally>,
     /// Sequence bookkeeping, for transports that may lose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<DatagramTally>,
@@ -102,6 +105,43 @@ impl RttTally {
     }
 }
 
+/// How evenly a paced sender sent: by how much the times between its sends differ from the asked one, in ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PacingTally {
+    /// Sends that followed another one.
+    pub sends: u64,
+    /// Median difference, ns.
+    pub p50_ns: u64,
+    /// 99th percentile, ns; null with fewer than 1,000 sends.
+    pub p99_ns: Option<u64>,
+    /// Largest, ns.
+    pub max_ns: u64,
+}
+
+impl PacingTally {
+    /// The digest of `errors`, `None` when it is empty.
+    #[must_use]
+    pub fn from_histogram(errors: &Histogram) -> Option<Self> {
+        Some(Self {
+            sends: errors.count(),
+            p50_ns: errors.quantile(0.5)?,
+            p99_ns: if errors.count() >= RttTally::P99_SAMPLES { errors.quantile(0.99) } else { None },
+            max_ns: errors.max()?,
+        })
+    }
+
+    /// Of two processes that sent at the same time: all sends, and the worse of each figure.
+    #[must_use]
+    pub fn worse(self, other: Self) -> Self {
+        Self {
+            sends: self.sends + other.sends,
+            p50_ns: self.p50_ns.max(other.p50_ns),
+            p99_ns: self.p99_ns.max(other.p99_ns),
+            max_ns: self.max_ns.max(other.max_ns),
+        }
+    }
+}
+
 /// What became of datagrams, by their sequence numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct DatagramTally {
@@ -149,6 +189,17 @@ pub struct FlowTally {
     pub socket: SocketFacts,
 }
 
+/// What became of sends with MSG_ZEROCOPY (the kernel's Documentation/networking/msg_zerocopy).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Zerocopy {
+    /// Sends that asked for it.
+    pub sends: u64,
+    /// Of these, how many the kernel has reported as done with the memory.
+    pub completed: u64,
+    /// Of the completed ones, how many it copied all the same (SO_EE_CODE_ZEROCOPY_COPIED).
+    pub copied: u64,
+}
+
 /// What the kernel says of a socket at the end of a trial; what was asked stands in the spec. Null where it has no such thing.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -192,6 +243,9 @@ pub struct SocketFacts {
     /// Kernel's smoothed RTT at the end, in ns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub srtt_ns: Option<u64>,
+    /// Where MSG_ZEROCOPY was asked for: what became of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub zerocopy: Option<Zerocopy>,
     /// Congestion window at the end, in segments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwnd: Option<u32>,

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use control::ControlError;
 use control::agent::{Agent, AgentOptions, Limits};
-use control::coordinator::{self, End, Order, Pair, Schedule, Target};
+use control::coordinator::{self, Cancel, End, Order, Pair, Schedule, Target};
 use control::proto::auth::Token;
 use model::{Cell, Event, EventSink, Run, RunHeader, SinkError, Spec, Stopping, Tool, Trust};
 use store::Store;
@@ -94,7 +94,8 @@ async fn conduct(job: &Job<'_>) -> Result<(Run, Option<Failure>), Failure> {
         _ = interrupted.wait_for(|wanted| *wanted) => Err(ControlError::Interrupted.into()),
     };
     let mut pair = reached?;
-    let order = Order { header: header(job, &pair)?, schedule: schedule(&job.schedule) };
+    let specs = with_engines(&job.specs, &mut pair, progress.as_mut(), &cancel).await?;
+    let order = Order { header: header(job, specs, &pair)?, schedule: schedule(&job.schedule) };
     let mut collect = Collect::default();
     let mut sinks =
         Sinks { collect: &mut collect, progress, live: job.output.live.then_some(Live), recorder, held: None };
@@ -286,7 +287,29 @@ async fn reach(
     Ok(pair)
 }
 
-fn header(job: &Job<'_>, pair: &Pair) -> Result<RunHeader, Failure> {
+/// The specs with `--engine auto` settled by a short trial of each way.
+async fn with_engines(
+    specs: &[Spec],
+    pair: &mut Pair,
+    mut progress: Option<&mut Progress>,
+    cancel: &Cancel,
+) -> Result<Vec<Spec>, Failure> {
+    let mut settled = Vec::with_capacity(specs.len());
+    for spec in specs {
+        let mut spec = spec.clone();
+        if spec.engine.auto {
+            if let Some(progress) = &mut progress {
+                progress.say("trying the ways to send");
+            }
+            let (best, _) = coordinator::choose_engine(pair, &spec, &mut cancel.clone()).await?;
+            spec.engine = best;
+        }
+        settled.push(spec);
+    }
+    Ok(settled)
+}
+
+fn header(job: &Job<'_>, specs: Vec<Spec>, pair: &Pair) -> Result<RunHeader, Failure> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let started_unix_ns = now.as_nanos() as u64;
     let entropy = u16::from_be_bytes(control::proto::auth::random().map_err(Failure::other)?);
@@ -305,7 +328,7 @@ fn header(job: &Job<'_>, pair: &Pair) -> Result<RunHeader, Failure> {
         },
         target: job.peer.host.clone().filter(|_| pair.far.is_some()),
         stopping: job.rule.clone(),
-        cells: job.specs.iter().cloned().zip(0..).map(|(spec, id)| Cell { id, spec }).collect(),
+        cells: specs.into_iter().zip(0..).map(|(spec, id)| Cell { id, spec }).collect(),
         near: pair.near.inventory.clone(),
         far: far.inventory.clone(),
     })

@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use model::{BitRate, Engine};
+
 /// A value for each end: `V` sets both, `LOCAL,REMOTE` each, `LOCAL,` or `,REMOTE` one (netperf's convention).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PerEnd<T> {
@@ -71,6 +73,72 @@ impl FromStr for Switch {
             "off" | "no" | "0" => Ok(Self(false)),
             _ => Err(format!("'{text}' is neither on nor off")),
         }
+    }
+}
+
+/// How often to ask, as a flag: `1000/s`, or a bit rate of request bytes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum RequestRate {
+    /// Requests a second.
+    PerSecond(f64),
+    /// Bits of requests a second.
+    Bits(BitRate),
+}
+
+impl RequestRate {
+    /// The rate in bit/s of requests of `block` bytes.
+    pub fn bits_per_second(self, block: u64) -> u64 {
+        match self {
+            Self::PerSecond(count) => ((count * block as f64 * 8.0).round() as u64).max(1),
+            Self::Bits(rate) => rate.0,
+        }
+    }
+}
+
+impl FromStr for RequestRate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let Some(count) = text.strip_suffix("/s") else {
+            return text.parse().map(Self::Bits).map_err(|error: model::ModelError| format!("{error}; or say 1000/s"));
+        };
+        match count.parse::<f64>() {
+            Ok(count) if count > 0.0 && count.is_finite() => Ok(Self::PerSecond(count)),
+            _ => Err(format!("'{text}' is no rate of requests: say 1000/s, or 1Mbit for request bytes")),
+        }
+    }
+}
+
+/// Which calls move blocks, as a flag: `auto`, or SEND[,RECEIVE].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EngineFlag(pub Engine);
+
+impl FromStr for EngineFlag {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let names = |ways: &[&str]| ways.join(", ");
+        if text == "auto" {
+            return Ok(Self(Engine { auto: true, ..Engine::default() }));
+        }
+        let (send, receive) = text.split_once(',').map_or((text, None), |(send, receive)| (send, Some(receive)));
+        let (_, send) = Engine::SENDS.iter().find(|(name, _)| *name == send).ok_or_else(|| {
+            format!(
+                "no way to send is called '{send}'; there are auto, {}",
+                names(&Engine::SENDS.map(|(name, _)| name))
+            )
+        })?;
+        let mut engine = Engine::sending(*send);
+        if let Some(receive) = receive {
+            let (_, way) = Engine::RECEIVES.iter().find(|(name, _)| *name == receive).ok_or_else(|| {
+                format!(
+                    "no way to receive is called '{receive}'; there are {}",
+                    names(&Engine::RECEIVES.map(|(name, _)| name))
+                )
+            })?;
+            engine.receive = *way;
+        }
+        Ok(Self(engine))
     }
 }
 

@@ -15,7 +15,7 @@ use program::process::{Process, eventually};
 use program::{Agent, Desk, Running, skip};
 
 /// Rounds in which each program measures once: at least so many, and more while the best ones do not agree.
-const ROUNDS: std::ops::RangeInclusive<usize> = 3..=15;
+const ROUNDS: std::ops::RangeInclusive<usize> = 3..=40;
 
 /// How far the best rounds may be apart.
 ///

@@ -1,7 +1,7 @@
 //! Outcomes that stand alone: stream, transfer, rr, crr, a pingpong of one size.
 
-use model::units::seconds;
-use model::{Finding, FindingKind, Outcome, Ratio, Summary};
+use model::units::{bits_per_second, seconds};
+use model::{Engine, Finding, FindingKind, Outcome, Ratio, SendBy, Summary};
 
 use super::words;
 use crate::outcome::{Headline, explain};
@@ -36,6 +36,8 @@ fn headline(outcome: &Outcome) -> Finding {
             format!("{subject} {verb} {figure} over {trials} trial{plural}{}", tail(&outcome.summary))
         }
     };
+    statement.push_str(&moved(&spec.engine));
+    statement.push_str(&paced(outcome));
     for verdict in &outcome.summary.verdicts {
         statement.push_str("; ");
         statement.push_str(explain(*verdict));
@@ -48,6 +50,42 @@ fn headline(outcome: &Outcome) -> Finding {
         block: Some(spec.block),
         cells: vec![outcome.cell],
     }
+}
+
+/// How the blocks were moved, where not by plain calls.
+fn moved(engine: &Engine) -> String {
+    if engine.is_plain() {
+        return String::new();
+    }
+    let why = if engine.auto { ", which carried most of the ways that were tried" } else { "" };
+    // Segments that share one way through the stack are cheaper than packets are, and must not pass for them.
+    let segments = if engine.send == SendBy::Gso {
+        "; its datagrams are segments: up to 64 of them, 64 KiB in all, pass the stack in one piece and are cut apart by the device, if at all"
+    } else {
+        ""
+    };
+    format!("; moved by engine {engine}{why}{segments}")
+}
+
+/// What was asked of a paced sender and what it did.
+fn paced(outcome: &Outcome) -> String {
+    let Some(asked) = outcome.spec.rate_bps else { return String::new() };
+    let did = outcome.summary.sender_bps.map_or(String::new(), |did| format!(", sent {}", bits_per_second(did)));
+    let worst = outcome
+        .trials
+        .iter()
+        .flat_map(|trial| [trial.near.pacing, trial.far.pacing])
+        .flatten()
+        .reduce(model::PacingTally::worse);
+    let evenly = match worst.map(|worst| (worst.p50_ns, worst.p99_ns)) {
+        Some((p50, Some(p99))) => format!(
+            "; the time between two sends was off by {} at the median and {} at the 99th percentile of the worst trial",
+            seconds(p50 as f64),
+            seconds(p99 as f64)
+        ),
+        _ => String::new(),
+    };
+    format!("; asked for {}{did}{evenly}", bits_per_second(asked as f64))
 }
 
 /// The round trips of a transaction test, which are not its headline.

@@ -58,6 +58,10 @@ fn add(sum: &mut EndTally, part: EndTally) {
     sum.cut_short |= part.cut_short;
     sum.flows.extend(part.flows);
     sum.rtt = add_rtt(sum.rtt.take(), part.rtt);
+    sum.pacing = match (sum.pacing, part.pacing) {
+        (Some(own), Some(other)) => Some(own.worse(other)),
+        (own, other) => own.or(other),
+    };
     if let Some(other) = part.datagrams {
         let own = sum.datagrams.get_or_insert_with(DatagramTally::default);
         own.sent += other.sent;

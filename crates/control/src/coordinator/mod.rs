@@ -2,6 +2,7 @@
 //! everything that happens.
 
 mod cells;
+mod choose;
 mod curve;
 mod end;
 mod pass;
@@ -13,6 +14,7 @@ use model::{Ending, Event, EventSink, RunHeader};
 
 use crate::ControlError;
 use cells::Cells;
+pub use choose::choose_engine;
 pub use curve::CurvePlan;
 pub use end::{End, Target, leads_to_ipv6};
 pub use pass::{Cancel, Pair};

@@ -6,6 +6,7 @@
 mod crr;
 mod farewell;
 mod leg;
+mod pacer;
 mod pingpong;
 mod rr;
 mod sequence;
@@ -14,14 +15,15 @@ mod transfer;
 
 use std::io;
 
-use model::{Direction, Role, Spec};
+use model::{Direction, Engine, Role, Spec};
 
 use crate::EngineError;
 use crate::plan::LegStop;
 use crate::runner::{Counters, RttRecorder, Signals};
-use crate::transport::{Capabilities, Channel};
+use crate::transport::{Capabilities, Channel, Mark};
 
 pub(crate) use leg::{LegHeader, open_leg, receive_leg, send_leg};
+pub(crate) use pacer::Pace;
 
 /// What a pattern says of itself.
 pub struct Pattern {
@@ -72,8 +74,36 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
         ));
     }
     (pattern(spec.pattern.as_str())?.check)(spec, &capabilities)?;
+    check_engine(spec, transport)?;
     let directions = if crate::plan::is_stream(spec) && spec.direction == Direction::Both { 2 } else { 1 };
     crate::runner::strategy(spec, capabilities.pollable, spec.flows as usize * directions).map(|_| ())
+}
+
+/// Refuses ways to send and receive that the transport or the pattern does not have.
+fn check_engine(spec: &Spec, transport: &dyn crate::transport::Transport) -> Result<(), EngineError> {
+    let known = |names: Vec<&str>| format!("it has {}", names.join(", "));
+    if !spec.engine.is_plain() && !crate::plan::is_stream(spec) {
+        return Err(EngineError::unsupported(
+            format!("--engine with {}", spec.pattern),
+            "it is for streams and transfers: leave it out",
+        ));
+    }
+    if !transport.sends().contains(&spec.engine.send) {
+        let names = Engine::SENDS.iter().filter(|(_, way)| transport.sends().contains(way)).map(|(name, _)| *name);
+        return Err(EngineError::unsupported(
+            format!("--engine {} on {}", spec.engine, spec.transport),
+            known(names.collect()),
+        ));
+    }
+    if !transport.receives().contains(&spec.engine.receive) {
+        let names =
+            Engine::RECEIVES.iter().filter(|(_, way)| transport.receives().contains(way)).map(|(name, _)| *name);
+        return Err(EngineError::unsupported(
+            format!("receiving by --engine {} on {}", spec.engine, spec.transport),
+            known(names.collect()),
+        ));
+    }
+    Ok(())
 }
 
 /// One end's part in one leg of one connection.
@@ -93,17 +123,14 @@ pub(crate) struct Part {
     pub(crate) leg: u32,
     /// No leg follows on this connection.
     pub(crate) last: bool,
-    /// Nanoseconds between the starts of two blocks, where the sender is paced.
-    pub(crate) pace_ns: Option<f64>,
+    /// The rate to keep, where one is asked for.
+    pub(crate) pace: Option<Pace>,
 }
 
 impl Part {
     /// Whether this end begins: sends first, or asks.
     pub(crate) fn initiates(&self) -> bool {
-        match self.direction {
-            Direction::Send | Direction::Both => self.role == Role::Active,
-            Direction::Reverse => self.role == Role::Passive,
-        }
+        crate::plan::initiates(self.direction, self.role)
     }
 }
 
@@ -113,8 +140,12 @@ pub(crate) struct Env<'a> {
     pub(crate) tx: &'a mut [u8],
     /// Room to receive, at least a block and a response long.
     pub(crate) rx: &'a mut [u8],
+    /// Where the datagrams of one call lie in `rx`.
+    pub(crate) marks: &'a mut Vec<Mark>,
     /// Where round trips are counted.
     pub(crate) rtt: &'a mut RttRecorder,
+    /// Where a paced sender counts how unevenly it sent.
+    pub(crate) pace: &'a mut RttRecorder,
     /// Where everything else is counted; only this machine writes to it.
     pub(crate) counters: &'a Counters,
     /// Whether to stop.

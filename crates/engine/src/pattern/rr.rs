@@ -5,20 +5,15 @@ use std::io;
 use model::{Role, Spec};
 
 use super::farewell::Farewell;
-use super::{Env, Interest, Machine, Part, Pattern, QUANTUM, Turn, not_now, refuse_direction, refuse_rate};
+use super::pacer::Pacer;
+use super::{Env, Interest, Machine, Part, Pattern, QUANTUM, Turn, not_now, refuse_direction};
 use crate::now_ns;
 use crate::plan::LegStop;
 use crate::runner::{add, clock_cost_ns};
 use crate::transport::{Channel, Kind, SIGNAL_BYTES, Signal};
 
-pub(crate) const PATTERN: Pattern = Pattern {
-    name: "rr",
-    about: "request and response over one connection",
-    check: |spec, capabilities| {
-        refuse_rate(spec)?;
-        refuse_direction(spec, capabilities)
-    },
-};
+pub(crate) const PATTERN: Pattern =
+    Pattern { name: "rr", about: "request and response over one connection", check: refuse_direction };
 
 pub(crate) fn machine<C: Channel>(_: &Spec, part: &Part) -> Box<dyn Machine<C>> {
     let asks = part.initiates();
@@ -56,6 +51,12 @@ struct Stopwatch {
 impl Stopwatch {
     fn new() -> Self {
         Self { batch: 1, in_batch: 0, started_ns: 0, trial_ns: Some(0), begun_ns: 0 }
+    }
+
+    /// Each round trip of a paced asker has a start of its own, so none are timed together.
+    fn singly(mut self, singly: bool) -> Self {
+        self.trial_ns = self.trial_ns.filter(|_| !singly);
+        self
     }
 
     fn start(&mut self, now_ns: u64) {
@@ -107,6 +108,7 @@ struct Asker {
     received: usize,
     done: u64,
     watch: Stopwatch,
+    pacer: Pacer,
     closing: bool,
 }
 
@@ -120,7 +122,8 @@ impl Asker {
             sent: 0,
             received: 0,
             done: 0,
-            watch: Stopwatch::new(),
+            watch: Stopwatch::new().singly(part.pace.is_some()),
+            pacer: Pacer::open_loop(part.pace),
             closing: false,
         }
     }
@@ -167,9 +170,16 @@ impl<C: Channel> Machine<C> for Asker {
                 if self.closing || self.over(env) {
                     return self.close(channel, env);
                 }
+                if let Some(until) = self.pacer.hold(env.pace) {
+                    return Ok(Turn::Sleep(until));
+                }
                 if self.watch.started_ns == 0 {
                     self.watch.start(now_ns());
                     env.counters.start_sending(self.watch.started_ns);
+                }
+                // A request that could not go out in time has been waiting since it was due.
+                if let Some(due) = self.pacer.due_ns() {
+                    self.watch.started_ns = due;
                 }
             }
             if self.sent < self.request {
@@ -184,6 +194,7 @@ impl<C: Channel> Machine<C> for Asker {
                 if self.sent < self.request {
                     continue;
                 }
+                self.pacer.sent(1.0);
             }
             match channel.recv(&mut env.rx[self.received..self.reply]) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
@@ -291,6 +302,9 @@ struct DatagramAsker {
     number: u64,
     done: u64,
     asked_ns: u64,
+    /// When the request was due, or went out if nothing said when.
+    due_ns: u64,
+    pacer: Pacer,
     waiting: bool,
     longest_ns: u64,
     farewell: Farewell,
@@ -307,6 +321,8 @@ impl DatagramAsker {
             number: 0,
             done: 0,
             asked_ns: 0,
+            due_ns: 0,
+            pacer: Pacer::open_loop(part.pace),
             waiting: false,
             longest_ns: 0,
             farewell: Farewell::default(),
@@ -347,8 +363,12 @@ impl<C: Channel> Machine<C> for DatagramAsker {
                 if self.farewell.begun() || self.over(env) {
                     return self.finish(channel, env);
                 }
+                if let Some(until) = self.pacer.hold(env.pace) {
+                    return Ok(Turn::Sleep(until));
+                }
                 put_number(&mut env.tx[..self.request], self.number);
                 self.asked_ns = now_ns();
+                self.due_ns = self.pacer.due_ns().unwrap_or(self.asked_ns);
                 if self.number == 0 {
                     env.counters.start_sending(self.asked_ns);
                 }
@@ -361,14 +381,16 @@ impl<C: Channel> Machine<C> for DatagramAsker {
                 }
                 add(&env.counters.blocks_sent, 1);
                 add(&env.counters.datagrams_sent, 1);
+                self.pacer.sent(1.0);
                 self.waiting = true;
             }
             match channel.recv(env.rx) {
                 Ok(count) if self.answers(&env.rx[..count]) => {
-                    let elapsed = now_ns() - self.asked_ns;
-                    env.rtt.record(elapsed);
+                    let now = now_ns();
+                    let elapsed = now - self.asked_ns;
+                    env.rtt.record(now - self.due_ns);
                     if self.done == 0 {
-                        env.counters.arrived(self.asked_ns + elapsed);
+                        env.counters.arrived(now);
                     }
                     self.longest_ns = self.longest_ns.max(elapsed);
                     env.counters.received(count);

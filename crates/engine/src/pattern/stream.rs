@@ -5,6 +5,7 @@ use std::io;
 use model::Spec;
 
 use super::farewell::Farewell;
+use super::pacer::Pacer;
 use super::sequence::{Arrival, Sequence};
 use super::{Env, Interest, Machine, Part, Pattern, QUANTUM, Turn, not_now, refuse_direction, rr};
 use crate::EngineError;
@@ -39,39 +40,6 @@ pub(crate) fn machine<C: Channel>(_: &Spec, part: &Part) -> Box<dyn Machine<C>> 
     }
 }
 
-/// Spaces blocks evenly; after a delay it catches up at most [`BURST_NS`] worth of blocks.
-struct Pacer {
-    gap_ns: Option<f64>,
-    next_ns: f64,
-}
-
-/// A thread that sleeps to the next block wakes up some 60 us late; without a little catching up the rate would fall short.
-const BURST_NS: f64 = 1_000_000.0;
-
-impl Pacer {
-    fn new(gap_ns: Option<f64>) -> Self {
-        Self { gap_ns, next_ns: f64::NAN }
-    }
-
-    /// When to send the next block, if not now.
-    #[inline]
-    fn hold(&mut self) -> Option<u64> {
-        self.gap_ns?;
-        let now = now_ns() as f64;
-        // The first block goes out at once and starts the clock.
-        self.next_ns = if self.next_ns.is_nan() { now } else { self.next_ns.max(now - BURST_NS) };
-        (self.next_ns > now).then_some(self.next_ns as u64)
-    }
-
-    /// A block of `share` of the nominal size went out.
-    #[inline]
-    fn sent(&mut self, share: f64) {
-        if let Some(gap) = self.gap_ns {
-            self.next_ns += gap * share;
-        }
-    }
-}
-
 /// Sends over a stream.
 struct Sender {
     block: usize,
@@ -99,7 +67,7 @@ impl Sender {
             offset: 0,
             started: false,
             closing: false,
-            pacer: Pacer::new(part.pace_ns),
+            pacer: Pacer::new(part.pace),
         }
     }
 
@@ -143,13 +111,13 @@ impl<C: Channel> Machine<C> for Sender {
                 env.counters.start_sending(now_ns());
             }
             if self.offset == 0
-                && let Some(until) = self.pacer.hold()
+                && let Some(until) = self.pacer.hold(env.pace)
             {
                 return Ok(Turn::Sleep(until));
             }
             let room = self.block - self.offset;
             let want = self.left.map_or(room, |left| room.min(usize::try_from(left).unwrap_or(usize::MAX)));
-            match channel.send(&env.tx[self.offset..self.offset + want]) {
+            match channel.send_part(env.tx, self.offset..self.offset + want) {
                 Ok(count) => {
                     env.counters.sent(count);
                     self.offset += count;
@@ -215,7 +183,7 @@ impl<C: Channel> Machine<C> for Receiver {
                 Some(left) if !self.last => self.block.min(usize::try_from(left).unwrap_or(usize::MAX)),
                 _ => self.block,
             };
-            match channel.recv(&mut env.rx[..room]) {
+            match channel.recv_payload(&mut env.rx[..room]) {
                 Ok(0) => {
                     if self.unclocked > 0 {
                         env.counters.arrived(now_ns());
@@ -249,6 +217,8 @@ struct DatagramSender {
     number: u64,
     farewell: Farewell,
     pacer: Pacer,
+    /// Datagrams to a call, at most.
+    burst: usize,
 }
 
 impl DatagramSender {
@@ -265,7 +235,8 @@ impl DatagramSender {
             left,
             number: 0,
             farewell: Farewell::default(),
-            pacer: Pacer::new(part.pace_ns),
+            pacer: Pacer::new(part.pace),
+            burst: 0,
         }
     }
 
@@ -275,6 +246,28 @@ impl DatagramSender {
             LegStop::Clock => env.signals.stopping(),
             _ => self.left == Some(0),
         }
+    }
+
+    /// Writes the numbers of the next datagrams, `payload` bytes in all, to where each begins; how many bytes to send. A last
+    /// datagram too short for its number is padded to it: the bytes beyond the quota are no payload.
+    #[inline]
+    fn number_datagrams(&self, tx: &mut [u8], payload: usize) -> usize {
+        let wire = payload.max(8);
+        for (number, datagram) in (self.number..).zip(tx[..wire].chunks_mut(self.block.max(8))) {
+            datagram[..8].copy_from_slice(&number.to_le_bytes());
+        }
+        wire
+    }
+
+    /// The kernel took the next `datagrams`, `bytes` of payload.
+    #[inline]
+    fn count(&mut self, bytes: usize, datagrams: u64, counters: &Counters) {
+        counters.sent(bytes);
+        add(&counters.datagrams_sent, datagrams);
+        add(&counters.blocks_sent, (bytes / self.block) as u64);
+        self.number += datagrams;
+        self.left = self.left.map(|left| left - bytes as u64);
+        self.pacer.sent(bytes as f64 / self.block as f64);
     }
 }
 
@@ -287,22 +280,19 @@ impl<C: Channel> Machine<C> for DatagramSender {
             if self.number == 0 {
                 env.counters.start_sending(now_ns());
             }
-            if let Some(until) = self.pacer.hold() {
+            if let Some(until) = self.pacer.hold(env.pace) {
                 return Ok(Turn::Sleep(until));
             }
-            let size = self.left.map_or(self.block, |left| self.block.min(usize::try_from(left).unwrap_or(usize::MAX)));
-            // A last datagram too short for its number is padded to it; the bytes beyond the quota are not payload.
-            let wire = size.max(8);
-            env.tx[..8].copy_from_slice(&self.number.to_le_bytes());
-            match channel.send(&env.tx[..wire]) {
-                Ok(_) => {
-                    env.counters.sent(size);
-                    add(&env.counters.datagrams_sent, 1);
-                    add(&env.counters.blocks_sent, u64::from(size == self.block));
-                    self.number += 1;
-                    self.left = self.left.map(|left| left - size as u64);
-                    self.pacer.sent(size as f64 / self.block as f64);
-                }
+            if self.burst == 0 {
+                self.burst = self.pacer.burst(channel.datagrams_per_call(self.block));
+            }
+            let room = self.block * self.burst;
+            let payload = self.left.map_or(room, |left| room.min(usize::try_from(left).unwrap_or(usize::MAX)));
+            // Datagrams of fewer bytes than the rest of a count are sent one by one: the last may be shorter.
+            let payload = if payload < self.block { payload } else { payload - payload % self.block };
+            let wire = self.number_datagrams(env.tx, payload);
+            match channel.send_datagrams(&env.tx[..wire], self.block) {
+                Ok(taken) => self.count(payload.min(taken * self.block), taken as u64, env.counters),
                 Err(error) if not_now(&error) => return Ok(Turn::Wait(Interest::Write, now_ns() + FULL_NS)),
                 Err(error) => return Err(error),
             }
@@ -329,13 +319,19 @@ impl DatagramReceiver {
         Self { leg, sequence: Sequence::new(), distinct: 0, unclocked: 0, finishing: None }
     }
 
-    fn take(&mut self, bytes: &[u8], counters: &Counters) {
-        let Some(number) = bytes.first_chunk::<8>().map(|bytes| u64::from_le_bytes(*bytes)) else { return };
+    /// A call brought `bytes` bytes: reads the clock, unless the call was a short one and the clock was read not long ago.
+    #[inline]
+    fn clock(&mut self, bytes: usize, counters: &Counters) {
         self.unclocked += 1;
-        if bytes.len() >= 1024 || self.unclocked >= UNCLOCKED_READS || self.distinct == 0 {
+        if bytes >= 1024 || self.unclocked >= UNCLOCKED_READS || self.distinct == 0 {
             counters.arrived(now_ns());
             self.unclocked = 0;
         }
+    }
+
+    #[inline]
+    fn take(&mut self, bytes: &[u8], counters: &Counters) {
+        let Some(number) = bytes.first_chunk::<8>().map(|bytes| u64::from_le_bytes(*bytes)) else { return };
         match self.sequence.arrive(number) {
             Arrival::Duplicate => {
                 add(&counters.duplicates, 1);
@@ -346,7 +342,22 @@ impl DatagramReceiver {
         }
         self.distinct += 1;
         add(&counters.datagrams_received, 1);
-        counters.received(bytes.len());
+        add(&counters.bytes_received, bytes.len() as u64);
+    }
+
+    /// Hears what the sender says beside its payload.
+    fn hear<C: Channel>(&mut self, signal: Signal, channel: &mut C, counters: &Counters) -> Option<Turn> {
+        match signal {
+            Signal::Finish(sent) => {
+                if self.unclocked > 0 {
+                    counters.arrived(now_ns());
+                    self.unclocked = 0;
+                }
+                self.finishing.get_or_insert((sent, now_ns() + STRAGGLERS_NS));
+                None
+            }
+            other => rr::answer_signal(channel, other, self.leg),
+        }
     }
 
     /// All that was sent has come, or has had its time.
@@ -361,34 +372,32 @@ impl<C: Channel> Machine<C> for DatagramReceiver {
             if self.settled() {
                 return Ok(rr::answer_signal(channel, Signal::Finish(0), self.leg).unwrap_or(Turn::Done));
             }
-            let count = match channel.recv(env.rx) {
-                Ok(count) => count,
+            env.marks.clear();
+            match channel.recv_datagrams(env.rx, env.marks) {
+                Ok(()) => {}
                 Err(error) if not_now(&error) => {
                     let until = self.finishing.map_or(u64::MAX, |(_, until)| until);
                     return Ok(Turn::Wait(Interest::Read, until));
                 }
                 Err(error) => return Err(error),
-            };
-            if count == SIGNAL_BYTES
-                && let Some(signal) = Signal::decode(&env.rx[..count])
-            {
-                match signal {
-                    Signal::Finish(sent) => {
-                        if self.unclocked > 0 {
-                            env.counters.arrived(now_ns());
-                            self.unclocked = 0;
-                        }
-                        self.finishing.get_or_insert((sent, now_ns() + STRAGGLERS_NS));
-                    }
-                    other => {
-                        if let Some(turn) = rr::answer_signal(channel, other, self.leg) {
-                            return Ok(turn);
-                        }
-                    }
-                }
-                continue;
             }
-            self.take(&env.rx[..count], env.counters);
+            add(&env.counters.calls_received, 1);
+            let bytes = env.marks.iter().map(|mark| mark.len as usize).sum();
+            self.clock(bytes, env.counters);
+            let mut turn = None;
+            for mark in env.marks.iter() {
+                let datagram = &env.rx[mark.at as usize..(mark.at + mark.len) as usize];
+                if datagram.len() == SIGNAL_BYTES
+                    && let Some(signal) = Signal::decode(datagram)
+                {
+                    turn = turn.or(self.hear(signal, channel, env.counters));
+                } else {
+                    self.take(datagram, env.counters);
+                }
+            }
+            if let Some(turn) = turn {
+                return Ok(turn);
+            }
         }
         Ok(Turn::Again)
     }

@@ -4,12 +4,12 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use model::{Role, SocketFacts, Strategy};
+use model::{ReceiveBy, Role, SendBy, SocketFacts, Strategy};
 
-use super::{Counters, PageBuffer, RttRecorder, Signals, Snapshot, gap_ns};
+use super::{Counters, PageBuffer, RttRecorder, Signals, Snapshot, pace};
 use crate::pattern::{Env, LegHeader, Machine, Part, Turn, machine, open_leg, receive_leg, send_leg};
-use crate::plan::{LegStop, LinkPlan, is_stream};
-use crate::transport::{Breaker, Channel, Kind};
+use crate::plan::{LegStop, LinkPlan, initiates, is_stream};
+use crate::transport::{Breaker, Channel, GRO_PIECES, GSO_SEGMENTS, Kind, MMSG, Mark, SIGNAL_BYTES};
 use crate::{EngineError, TrialPlan, now_ns};
 
 /// What a link needs to become a flow.
@@ -25,7 +25,9 @@ pub(crate) struct FlowSetup {
 pub(crate) struct Scratch {
     pub(crate) tx: PageBuffer,
     pub(crate) rx: PageBuffer,
+    pub(crate) marks: Vec<Mark>,
     pub(crate) rtt: RttRecorder,
+    pub(crate) pace: RttRecorder,
 }
 
 impl Scratch {
@@ -34,7 +36,26 @@ impl Scratch {
         // Datagram signals and their detection need room whatever the block; 64 KiB also holds any datagram.
         let size = plan.legs.iter().map(|leg| leg.block.max(leg.reply)).max().unwrap_or(1).max(1 << 16);
         let size = usize::try_from(size).unwrap_or(usize::MAX);
-        Self { tx: PageBuffer::filled(size, b't'), rx: PageBuffer::filled(size, 0xff), rtt: RttRecorder::new() }
+        let message = plan.legs.iter().map(|leg| leg.block as usize).max().unwrap_or(1).max(SIGNAL_BYTES);
+        let rx = size.max(batch_room(plan.spec.engine.receive, message));
+        let tx = size.max(if plan.spec.engine.send == SendBy::Mmsg { MMSG * message } else { 0 });
+        let marks = Vec::with_capacity(MMSG * GSO_SEGMENTS);
+        Self {
+            tx: PageBuffer::filled(tx, b't'),
+            rx: PageBuffer::filled(rx, 0xff),
+            marks,
+            rtt: RttRecorder::new(),
+            pace: RttRecorder::new(),
+        }
+    }
+}
+
+/// Room for what one call may receive, where a message is at most `message` bytes long.
+fn batch_room(receive: ReceiveBy, message: usize) -> usize {
+    match receive {
+        ReceiveBy::Mmsg => MMSG * message,
+        ReceiveBy::Gro => GRO_PIECES << 16,
+        ReceiveBy::Copy | ReceiveBy::Trunc => 0,
     }
 }
 
@@ -92,6 +113,14 @@ impl<C: Channel> FlowOf<C> {
         if setup.strategy == Strategy::Blocking && is_stream(&setup.plan.spec) {
             channel.limit_sends().map_err(|source| EngineError::socket("prepare", "a data connection", source))?;
         }
+        let sends = initiates(setup.place.direction, setup.plan.role);
+        let block = setup.plan.legs.iter().map(|leg| leg.block).max().unwrap_or(1);
+        let engine = setup.plan.spec.engine;
+        if is_stream(&setup.plan.spec) && !engine.is_plain() {
+            channel
+                .equip(&engine, sends, usize::try_from(block).unwrap_or(usize::MAX))
+                .map_err(|source| EngineError::socket("make ready --engine", engine, source))?;
+        }
         Ok(Box::new(Self {
             channel,
             machine: None,
@@ -133,7 +162,7 @@ impl<C: Channel> FlowOf<C> {
             stop,
             leg: header.leg,
             last: header.leg as usize + 1 == self.setup.plan.legs.len(),
-            pace_ns: spec.rate_bps.map(|bps| gap_ns(spec, bps)),
+            pace: spec.rate_bps.map(|bps| pace(spec, bps)),
         }
     }
 }
@@ -201,7 +230,8 @@ impl<C: Channel> Flow for FlowOf<C> {
     fn advance(&mut self, scratch: &mut Scratch, signals: &Signals) -> io::Result<Turn> {
         let Some(machine) = self.machine.as_mut() else { return Ok(Turn::Done) };
         let counters = &self.setup.counters[self.setup.slot];
-        let mut env = Env { tx: &mut scratch.tx, rx: &mut scratch.rx, rtt: &mut scratch.rtt, counters, signals };
+        let Scratch { tx, rx, marks, rtt, pace } = scratch;
+        let mut env = Env { tx, rx, marks, rtt, pace, counters, signals };
         let turn = machine.advance(&mut self.channel, &mut env)?;
         if let Turn::Next(header) = turn {
             self.header = Some(header);

@@ -1,17 +1,20 @@
 //! Adds up what the threads counted.
 
-use model::{DatagramTally, EndTally, FlowTally, Histogram, RttTally};
+use model::{DatagramTally, EndTally, FlowTally, Histogram, PacingTally, RttTally};
 
 use super::{FlowLeg, Snapshot};
 use crate::TrialPlan;
 
 /// What one thread counted, leg by leg.
 #[derive(Default)]
-pub(super) struct ThreadLegs(Vec<(Vec<FlowLeg>, Histogram)>);
+pub(super) struct ThreadLegs(Vec<ThreadLeg>);
+
+/// One thread's part of a leg: its flows, their round trips, and by how much paced sends missed their distance.
+type ThreadLeg = (Vec<FlowLeg>, Histogram, Histogram);
 
 impl ThreadLegs {
-    pub(super) fn push(&mut self, flows: Vec<FlowLeg>, rtt: Histogram) {
-        self.0.push((flows, rtt));
+    pub(super) fn push(&mut self, flows: Vec<FlowLeg>, rtt: Histogram, pace: Histogram) {
+        self.0.push((flows, rtt, pace));
     }
 }
 
@@ -23,20 +26,18 @@ pub(super) fn merge(plan: &TrialPlan, threads: Vec<ThreadLegs>) -> (Vec<EndTally
     (0..legs)
         .map(|_| {
             let mut flows = Vec::new();
-            let mut rtt: Option<Histogram> = None;
-            for (mut part, histogram) in threads.iter_mut().filter_map(Iterator::next) {
+            let (mut rtt, mut pace) = (Histogram::new(), Histogram::new());
+            for (mut part, round_trips, errors) in threads.iter_mut().filter_map(Iterator::next) {
                 flows.append(&mut part);
-                match &mut rtt {
-                    None => rtt = Some(histogram),
-                    Some(sum) => sum.merge(&histogram),
-                }
+                rtt.merge(&round_trips);
+                pace.merge(&errors);
             }
-            leg(flows, rtt, keep_flows)
+            leg(flows, rtt, &pace, keep_flows)
         })
         .unzip()
 }
 
-fn leg(mut flows: Vec<FlowLeg>, rtt: Option<Histogram>, keep_flows: bool) -> (EndTally, [u64; 4]) {
+fn leg(mut flows: Vec<FlowLeg>, rtt: Histogram, pace: &Histogram, keep_flows: bool) -> (EndTally, [u64; 4]) {
     flows.sort_by_key(|flow| flow.flow);
     let sum = flows.iter().map(|flow| flow.counts).fold(Snapshot::default(), |sum, one| sum + one);
     let span = |(first, last): (u64, u64)| last.saturating_sub(first);
@@ -59,7 +60,8 @@ fn leg(mut flows: Vec<FlowLeg>, rtt: Option<Histogram>, keep_flows: bool) -> (En
         transactions: sum.transactions,
         sending_ns: span(sum.sent_ns),
         receiving_ns: span(sum.arrival_ns),
-        rtt: rtt.and_then(|rtt| RttTally::from_histogram(rtt, batch)),
+        rtt: RttTally::from_histogram(rtt, batch),
+        pacing: PacingTally::from_histogram(pace),
         datagrams,
         bytes_unsent: flows.iter().map(|flow| flow.unsent).sum(),
         flows: if keep_flows { flows.into_iter().map(flow_tally).collect() } else { Vec::new() },

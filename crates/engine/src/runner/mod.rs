@@ -15,6 +15,7 @@ use std::time::Duration;
 use model::tally::Window;
 use model::{EndTally, Interval, Spec, Stop, Strategy};
 
+use crate::pattern::Pace;
 use crate::plan::is_stream;
 use crate::transport::{Breaker, Link, Transport};
 use crate::{EngineError, TrialPlan, now_ns};
@@ -309,7 +310,7 @@ impl Trial<'_> {
             // The active end decides first; this one only sees to it that it ends at all.
             model::Role::Passive => self.plan.spec.stall_ns + self.plan.spec.stall_ns / 2,
         };
-        let paced_gap = self.plan.spec.rate_bps.map_or(0, |bps| 2 * gap_ns(&self.plan.spec, bps) as u64);
+        let paced_gap = self.plan.spec.rate_bps.map_or(0, |bps| 2 * pace(&self.plan.spec, bps).gap_ns as u64);
         let sum = self.sum();
         let unsent: u64 = if is_stream(&self.plan.spec) { self.breakers.iter().map(Breaker::unsent).sum() } else { 0 };
         let token = (sum.bytes_sent + sum.bytes_received).wrapping_sub(unsent);
@@ -326,7 +327,13 @@ struct Progress {
     since_ns: u64,
 }
 
-/// Nanoseconds between two blocks of one flow at `bps` over all flows.
-pub(crate) fn gap_ns(spec: &Spec, bps: u64) -> f64 {
-    spec.block as f64 * 8e9 / (bps.max(1) as f64 / f64::from(spec.flows.max(1)))
+/// One flow's part of `bps` over all flows.
+pub(crate) fn pace(spec: &Spec, bps: u64) -> Pace {
+    let own = bps.max(1) as f64 / f64::from(spec.flows.max(1));
+    let catch_up_ns = spec.burst.map_or(CATCH_UP_NS, |bytes| bytes as f64 * 8e9 / own);
+    Pace { gap_ns: spec.block as f64 * 8e9 / own, catch_up_ns }
 }
+
+/// What a paced sender makes up for after a delay, where the spec does not say: a thread that was off its core for longer has
+/// missed its rate, and the outcome says so.
+const CATCH_UP_NS: f64 = 1_000_000.0;

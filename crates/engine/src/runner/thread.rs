@@ -22,6 +22,8 @@ pub(super) struct Job<'a> {
     pub(super) core: Option<u32>,
 }
 
+/// How long before a time a thread that waits for it stops sleeping: twice what an idle virtual core takes to wake up.
+const AWAKE_NS: u64 = 150_000;
 /// Longest sleep between two looks at the stop flag, ns.
 const LOOK_NS: u64 = 20_000_000;
 
@@ -46,7 +48,7 @@ impl Job<'_> {
             }
             failure = self.leg(&mut flows, &mut scratch, &mut waiting).err().filter(|_| !self.signals.aborting());
             let ended: Vec<FlowLeg> = flows.iter_mut().map(|flow| flow.close()).collect();
-            legs.push(ended, scratch.rtt.take());
+            legs.push(ended, scratch.rtt.take(), scratch.pace.take());
         }
         if failure.is_some() {
             // The other threads' flows go to the same peer: nothing they could still count would be of use.
@@ -159,11 +161,16 @@ impl Job<'_> {
         Ok(())
     }
 
+    /// Waits for a time: asleep until shortly before it, then awake, for a wake-up takes as long as it likes.
     fn sleep(&self, until_ns: u64) {
         let left = until_ns.saturating_sub(now_ns());
-        // A sleep shorter than its own wake-up would come too late.
-        if left > 2_000 {
-            std::thread::sleep(Duration::from_nanos(left.min(LOOK_NS)));
+        if left > AWAKE_NS {
+            std::thread::sleep(Duration::from_nanos((left - AWAKE_NS).min(LOOK_NS)));
+        }
+        if left <= LOOK_NS {
+            while now_ns() < until_ns && !self.signals.stopping() {
+                std::hint::spin_loop();
+            }
         }
     }
 }
@@ -254,7 +261,7 @@ impl Waiting {
     fn wait(&mut self, may_sleep: bool, ready: &mut Vec<usize>) -> io::Result<()> {
         let now = now_ns();
         let next = self.timers.iter().map(|(_, until)| *until).min().unwrap_or(u64::MAX);
-        let pause = if may_sleep { next.saturating_sub(now).min(LOOK_NS) } else { 0 };
+        let pause = if may_sleep { next.saturating_sub(now + AWAKE_NS).min(LOOK_NS) } else { 0 };
         let limit = Timespec { tv_sec: 0, tv_nsec: pause as i64 };
         self.events.clear();
         match epoll::wait(&self.set, rustix::buffer::spare_capacity(&mut self.events), Some(&limit)) {

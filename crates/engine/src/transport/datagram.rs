@@ -4,10 +4,11 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use model::SocketFacts;
+use model::{Engine, ReceiveBy, SendBy, SocketFacts};
 use rustix::net::{RecvFlags, SendFlags};
 
-use super::{Breaker, Channel, Kind, sys};
+use super::sys::batch;
+use super::{Breaker, Channel, Kind, Mark, sys};
 
 /// How long a blocking call waits before its machine gets to look at the clock and the stop flag: a lost datagram must not
 /// block a thread for ever.
@@ -16,6 +17,7 @@ const CALL_LIMIT: Duration = Duration::from_millis(20);
 /// A connected datagram socket.
 pub(crate) struct DatagramChannel {
     socket: OwnedFd,
+    engine: Engine,
 }
 
 impl DatagramChannel {
@@ -24,7 +26,7 @@ impl DatagramChannel {
         borrowed.set_nonblocking(false)?;
         borrowed.set_read_timeout(Some(CALL_LIMIT))?;
         borrowed.set_write_timeout(Some(CALL_LIMIT))?;
-        Ok(Self { socket })
+        Ok(Self { socket, engine: Engine::default() })
     }
 }
 
@@ -53,6 +55,57 @@ impl Channel for DatagramChannel {
             Err(error) if transient(error) => Err(io::ErrorKind::WouldBlock.into()),
             other => Ok(other?.1),
         }
+    }
+
+    fn equip(&mut self, engine: &Engine, sends: bool, _: usize) -> io::Result<()> {
+        if !sends && engine.receive == ReceiveBy::Gro {
+            batch::join_arrivals(self.socket.as_fd())?;
+        }
+        self.engine = *engine;
+        Ok(())
+    }
+
+    fn datagrams_per_call(&self, size: usize) -> usize {
+        match self.engine.send {
+            SendBy::Mmsg => batch::MMSG,
+            SendBy::Gso => batch::GSO_SEGMENTS.min(batch::GSO_BYTES / size.max(1)).max(1),
+            _ => 1,
+        }
+    }
+
+    #[inline]
+    fn send_datagrams(&mut self, bytes: &[u8], size: usize) -> io::Result<usize> {
+        let sent = match self.engine.send {
+            SendBy::Mmsg => batch::send_many(self.socket.as_fd(), bytes, size),
+            SendBy::Gso if bytes.len() > size => {
+                batch::send_segmented(self.socket.as_fd(), bytes, size as u16).map(|()| bytes.len().div_ceil(size))
+            }
+            _ => return self.send(bytes).map(|_| 1),
+        };
+        sent.map_err(|error| match rustix::io::Errno::from_io_error(&error) {
+            Some(errno) if errno == rustix::io::Errno::NOBUFS || transient(errno) => io::ErrorKind::WouldBlock.into(),
+            _ => error,
+        })
+    }
+
+    #[inline]
+    fn recv_datagrams(&mut self, into: &mut [u8], marks: &mut Vec<Mark>) -> io::Result<()> {
+        let pieces = match self.engine.receive {
+            ReceiveBy::Mmsg => batch::MMSG,
+            ReceiveBy::Gro => batch::GRO_PIECES,
+            _ => 1,
+        };
+        if pieces == 1 {
+            let len = self.recv(into)? as u32;
+            marks.push(Mark { at: 0, len });
+            return Ok(());
+        }
+        batch::receive_many(self.socket.as_fd(), into, pieces, marks).map_err(|error| {
+            match rustix::io::Errno::from_io_error(&error) {
+                Some(errno) if transient(errno) => io::ErrorKind::WouldBlock.into(),
+                _ => error,
+            }
+        })
     }
 
     fn set_nonblocking(&mut self, on: bool) -> io::Result<()> {

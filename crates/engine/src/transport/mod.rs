@@ -7,6 +7,7 @@ mod datagram;
 mod handshake;
 pub mod local;
 mod memcpy;
+mod mover;
 mod options;
 mod shm;
 mod stream;
@@ -21,7 +22,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
-use model::{SocketFacts, Spec};
+use model::{Engine, ReceiveBy, SendBy, SocketFacts, Spec};
 
 use crate::EngineError;
 use crate::runner::{Flow, FlowOf, FlowSetup};
@@ -29,6 +30,7 @@ use crate::runner::{Flow, FlowOf, FlowSetup};
 pub use handshake::{Admission, DatagramDoor, FlowHello, HELLO_BYTES};
 pub(crate) use handshake::{SIGNAL_BYTES, Signal};
 pub use options::check_end as check_options;
+pub(crate) use sys::batch::{GRO_PIECES, GSO_SEGMENTS, MMSG, Mark};
 
 /// Every transport of this build, in the order of the manual.
 pub static TRANSPORTS: &[&dyn Transport] =
@@ -53,6 +55,16 @@ pub trait Transport: Sync {
 
     /// What it can do.
     fn capabilities(&self) -> Capabilities;
+
+    /// The ways to send that it has, best known first among those that `--engine auto` tries.
+    fn sends(&self) -> &'static [SendBy] {
+        &[SendBy::Copy]
+    }
+
+    /// The ways to receive that it has.
+    fn receives(&self) -> &'static [ReceiveBy] {
+        &[ReceiveBy::Copy]
+    }
 
     /// Opens the passive side on resources of its own, for transports without a door or for specs that need one
     /// ([`Spec::far`]'s `needs_own_listener`).
@@ -183,6 +195,48 @@ pub(crate) trait Channel: Send + 'static {
 
     /// Takes bytes from the transport; 0 means that the other end has finished (for datagrams: an empty message).
     fn recv(&mut self, into: &mut [u8]) -> io::Result<usize>;
+
+    /// Makes ready the ways that the spec asks for, with blocks of `block` bytes. Transports that have only the plain ones
+    /// leave this alone; the spec was checked against [`Transport::sends`] and [`Transport::receives`].
+    fn equip(&mut self, engine: &Engine, sends: bool, block: usize) -> io::Result<()> {
+        let _ = (engine, sends, block);
+        Ok(())
+    }
+
+    /// Hands `part` of a block of payload to the transport. The bytes that arrive are as many, but may be others than those
+    /// of the block: no receiver of a stream looks at them.
+    #[inline]
+    fn send_part(&mut self, block: &[u8], part: std::ops::Range<usize>) -> io::Result<usize> {
+        self.send(&block[part])
+    }
+
+    /// Takes payload that nobody will look at.
+    #[inline]
+    fn recv_payload(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.recv(into)
+    }
+
+    /// How many datagrams of `size` bytes one call may send.
+    fn datagrams_per_call(&self, size: usize) -> usize {
+        let _ = size;
+        1
+    }
+
+    /// Sends `bytes` as datagrams of `size` bytes, the last maybe shorter, at most
+    /// [`datagrams_per_call`](Self::datagrams_per_call); how many were taken.
+    #[inline]
+    fn send_datagrams(&mut self, bytes: &[u8], size: usize) -> io::Result<usize> {
+        let _ = size;
+        self.send(bytes).map(|_| 1)
+    }
+
+    /// Receives one datagram or several, and notes where in `into` they lie.
+    #[inline]
+    fn recv_datagrams(&mut self, into: &mut [u8], marks: &mut Vec<Mark>) -> io::Result<()> {
+        let len = self.recv(into)? as u32;
+        marks.push(Mark { at: 0, len });
+        Ok(())
+    }
 
     /// Switches between blocking and non-blocking calls.
     fn set_nonblocking(&mut self, on: bool) -> io::Result<()>;

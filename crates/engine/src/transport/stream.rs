@@ -1,15 +1,17 @@
 //! The channel over a connected stream socket, TCP or Unix.
 
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
-use model::{Io, SocketFacts};
+use model::{Engine, Io, ReceiveBy, SocketFacts};
 use rustix::net::{RecvFlags, SendFlags};
 
 use super::handshake::WELCOME;
+use super::mover::Mover;
 use super::{Breaker, Channel, FlowHello, HELLO_BYTES, Kind, sys};
 use crate::EngineError;
 
@@ -23,6 +25,10 @@ const SEND_LIMIT: Duration = Duration::from_millis(100);
 pub(crate) struct StreamChannel {
     socket: OwnedFd,
     io: Io,
+    /// How payload is sent, where not by plain calls.
+    mover: Option<Mover>,
+    /// Payload that arrives is thrown away in the kernel.
+    discards: bool,
     /// The socket's number, for the breaker; -1 while there is none.
     slot: Arc<AtomicI32>,
     /// The first connection of a flow that reconnects: it stays open so that either end notices when the other dies.
@@ -34,7 +40,7 @@ pub(crate) struct StreamChannel {
 impl StreamChannel {
     pub(crate) fn new(socket: OwnedFd, io: Io) -> Self {
         let slot = Arc::new(AtomicI32::new(socket.as_raw_fd()));
-        Self { socket, io, slot, lifeline: None, renewal: None, finished: false }
+        Self { socket, io, mover: None, discards: false, slot, lifeline: None, renewal: None, finished: false }
     }
 
     /// A channel that can `renew`.
@@ -63,6 +69,31 @@ impl Channel for StreamChannel {
             Io::SendRecv => rustix::net::recv(&self.socket, into, RecvFlags::empty())?.1,
             Io::ReadWrite => rustix::io::read(&self.socket, into)?,
         })
+    }
+
+    fn equip(&mut self, engine: &Engine, sends: bool, block: usize) -> io::Result<()> {
+        if sends {
+            self.mover = Mover::new(engine, self.socket.as_fd(), block)?;
+        } else {
+            self.discards = engine.receive == ReceiveBy::Trunc;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn send_part(&mut self, block: &[u8], part: Range<usize>) -> io::Result<usize> {
+        match &mut self.mover {
+            None => self.send(&block[part]),
+            Some(mover) => mover.send(self.socket.as_fd(), block, part),
+        }
+    }
+
+    #[inline]
+    fn recv_payload(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.discards {
+            return Ok(rustix::net::recv(&self.socket, into, RecvFlags::TRUNC)?.1);
+        }
+        self.recv(into)
     }
 
     fn set_nonblocking(&mut self, on: bool) -> io::Result<()> {
@@ -95,7 +126,8 @@ impl Channel for StreamChannel {
     }
 
     fn facts(&self) -> SocketFacts {
-        super::options::facts(self.socket.as_fd())
+        let zerocopy = self.mover.as_ref().and_then(|mover| mover.zerocopy(self.socket.as_fd()));
+        SocketFacts { zerocopy, ..super::options::facts(self.socket.as_fd()) }
     }
 
     fn unsent(&self) -> u64 {

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{EndOptions, Spec};
+use model::{EndOptions, ReceiveBy, SendBy, Spec};
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use super::handshake::FlowHello;
@@ -44,6 +44,14 @@ impl Transport for Tcp {
             min_stream_block: 1,
             reconnects: true,
         }
+    }
+
+    fn sends(&self) -> &'static [SendBy] {
+        &[SendBy::Copy, SendBy::Sendfile, SendBy::Splice, SendBy::Zerocopy]
+    }
+
+    fn receives(&self) -> &'static [ReceiveBy] {
+        &[ReceiveBy::Copy, ReceiveBy::Trunc]
     }
 
     fn listen(&self, spec: &Spec, place: &Place) -> Result<Box<dyn Listener>, EngineError> {

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
-use model::Spec;
+use model::{ReceiveBy, SendBy, Spec};
 use socket2::{Domain, Socket, Type};
 
 use super::datagram::DatagramChannel;
@@ -43,6 +43,14 @@ impl Transport for Udp {
             min_stream_block: 8,
             reconnects: false,
         }
+    }
+
+    fn sends(&self) -> &'static [SendBy] {
+        &[SendBy::Copy, SendBy::Mmsg, SendBy::Gso]
+    }
+
+    fn receives(&self) -> &'static [ReceiveBy] {
+        &[ReceiveBy::Copy, ReceiveBy::Mmsg, ReceiveBy::Gro]
     }
 
     fn listen(&self, spec: &Spec, place: &Place) -> Result<Box<dyn Listener>, EngineError> {

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use model::Spec;
+use model::{ReceiveBy, SendBy, Spec};
 
 use super::datagram::DatagramChannel;
 use super::handshake::FlowHello;
@@ -43,6 +43,10 @@ impl Transport for UnixStream {
         STREAM
     }
 
+    fn sends(&self) -> &'static [SendBy] {
+        &[SendBy::Copy, SendBy::Sendfile, SendBy::Splice]
+    }
+
     fn listen(&self, spec: &Spec, place: &Place) -> Result<Box<dyn Listener>, EngineError> {
         Ok(Box::new(UnixListener { door: LocalDoor::open(place)?, spec: spec.clone(), datagram: false }))
     }
@@ -65,6 +69,14 @@ impl Transport for UnixDatagram {
 
     fn capabilities(&self) -> Capabilities {
         Capabilities { datagram: true, max_block: MAX_DATAGRAM, min_stream_block: 8, ..STREAM }
+    }
+
+    fn sends(&self) -> &'static [SendBy] {
+        &[SendBy::Copy, SendBy::Mmsg]
+    }
+
+    fn receives(&self) -> &'static [ReceiveBy] {
+        &[ReceiveBy::Copy, ReceiveBy::Mmsg]
     }
 
     fn listen(&self, spec: &Spec, place: &Place) -> Result<Box<dyn Listener>, EngineError> {

@@ -8,6 +8,7 @@ use super::stream::BUDGET;
 use crate::failure::Failure;
 use crate::flags::{self, Enough, Load, Output, Peer, Sockets};
 use crate::measure::{Job, measure};
+use crate::values::RequestRate;
 
 /// Flags of `thru rr`.
 #[derive(Debug, Args)]
@@ -15,6 +16,7 @@ use crate::measure::{Job, measure};
   thru rr HOST                          1-byte round trips
   thru rr HOST --spin --pin 1,0         without sleeping, each end on a core of its own
   thru rr HOST --block 128 --reply 8KiB requests of 128 B, responses of 8 KiB
+  thru rr HOST --rate 1000/s            1,000 requests a second, timed from when each was due
   thru rr HOST --connect                a connection for each transaction (CRR)
   thru rr HOST --flows 64 --threads 2   64 connections in two threads")]
 pub struct RrArgs {
@@ -43,6 +45,11 @@ pub struct RrArgs {
     #[arg(long, value_name = "N")]
     count: Option<u64>,
 
+    /// Send requests at this rate, whether or not answers have come (an open loop): requests a second as 1000/s, or a rate of
+    /// request bytes as 1Mbit. A round trip then counts from the time at which its request was due.
+    #[arg(long, value_name = "RATE", conflicts_with = "connect")]
+    rate: Option<RequestRate>,
+
     /// Leave the start of each trial out of the rate.
     #[arg(long, value_name = "TIME", default_value = "0s")]
     warmup: Nanos,
@@ -65,6 +72,7 @@ pub fn run(args: &RrArgs) -> Result<u8, Failure> {
     spec.block = args.block.0;
     spec.reply = args.reply.map(|size| size.0);
     spec.stop = args.count.map_or(Stop::TimeNs(args.time.0), Stop::Transactions);
+    spec.rate_bps = args.rate.map(|rate| rate.bits_per_second(spec.block));
     spec.warmup_ns = args.warmup.0;
     measure(&Job {
         kind: "rr",

@@ -7,6 +7,7 @@ use model::{BitRate, ByteSize, Nanos, Stop};
 use crate::failure::Failure;
 use crate::flags::{self, Enough, Load, Output, Peer, Sockets};
 use crate::measure::{Job, measure};
+use crate::values::EngineFlag;
 
 /// Time for a whole `thru stream` or `thru rr` unless told otherwise.
 pub const BUDGET: Nanos = Nanos(15_000_000_000);
@@ -54,6 +55,15 @@ pub struct StreamArgs {
     #[arg(long, value_name = "TIME", default_value = "100ms")]
     interval: Nanos,
 
+    /// With --rate: send at most this much at once to make up for a delay [default: what the rate carries in 1 ms].
+    #[arg(long, value_name = "SIZE", requires = "rate")]
+    burst: Option<ByteSize>,
+
+    /// Calls that move the blocks: auto (tries each for a moment and keeps the best), or how to send and, after a comma, how to
+    /// receive: copy, sendfile, splice, zerocopy on tcp; mmsg, gso on udp; receiving copy, trunc on tcp; mmsg, gro on udp.
+    #[arg(long, value_name = "SEND[,RECEIVE]", default_value = "copy")]
+    engine: EngineFlag,
+
     #[command(flatten)]
     sockets: Sockets,
     #[command(flatten)]
@@ -74,6 +84,8 @@ pub fn run(args: &StreamArgs) -> Result<u8, Failure> {
     spec.warmup_ns = args.warmup.0;
     spec.rate_bps = args.rate.map(|rate| rate.0);
     spec.interval_ns = args.interval.0;
+    spec.burst = args.burst.map(|burst| burst.0);
+    spec.engine = args.engine.0;
     measure(&Job {
         kind: "stream",
         specs: vec![spec],

@@ -8,6 +8,7 @@ use super::stream::default_block;
 use crate::failure::Failure;
 use crate::flags::{self, Enough, Load, Output, Peer, Sockets};
 use crate::measure::{Job, measure};
+use crate::values::EngineFlag;
 
 /// Flags of `thru transfer`.
 #[derive(Debug, Args)]
@@ -43,6 +44,15 @@ pub struct TransferArgs {
     #[arg(long, value_name = "TIME", default_value = "100ms")]
     interval: Nanos,
 
+    /// With --rate: send at most this much at once to make up for a delay [default: what the rate carries in 1 ms].
+    #[arg(long, value_name = "SIZE", requires = "rate")]
+    burst: Option<ByteSize>,
+
+    /// Calls that move the blocks: auto (tries each for a moment and keeps the best), or how to send and, after a comma, how to
+    /// receive: copy, sendfile, splice, zerocopy on tcp; mmsg, gso on udp; receiving copy, trunc on tcp; mmsg, gro on udp.
+    #[arg(long, value_name = "SEND[,RECEIVE]", default_value = "copy")]
+    engine: EngineFlag,
+
     #[command(flatten)]
     sockets: Sockets,
     #[command(flatten)]
@@ -63,6 +73,8 @@ pub fn run(args: &TransferArgs) -> Result<u8, Failure> {
     spec.interval_ns = args.interval.0;
     // A transfer is done once; who wants an interval says how many trials.
     let enough = Enough { trials: args.enough.trials.or(Some(1)), ..args.enough.clone() };
+    spec.burst = args.burst.map(|burst| burst.0);
+    spec.engine = args.engine.0;
     measure(&Job {
         kind: "transfer",
         specs: vec![spec],

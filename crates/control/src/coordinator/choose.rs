@@ -1,0 +1,73 @@
+//! Which way of moving blocks carries most between these two hosts: each is tried for a moment before the first trial.
+
+use model::{Engine, Event, EventSink, SinkError, Spec, Stop};
+
+use super::{Cancel, Pair};
+use crate::ControlError;
+use crate::proto::message::{Done, WireLeg};
+
+/// How long a way is tried each time, and how often: enough to tell ways apart that differ by a tenth or more.
+const TRY_NS: u64 = 150_000_000;
+const ROUNDS: u32 = 3;
+
+/// The engine that carried most of `spec`'s blocks, and the median goodput in bit/s of each that worked, best first. Only the
+/// sender's way is chosen; payload is always copied out at the receiving end, as a program that wants it would.
+///
+/// # Errors
+/// An end that was lost or has nothing to offer, or an interrupt. A way that one of the hosts does not have drops out.
+pub async fn choose_engine(
+    pair: &mut Pair,
+    spec: &Spec,
+    cancel: &mut Cancel,
+) -> Result<(Engine, Vec<(Engine, f64)>), ControlError> {
+    let transport = engine::transport::transport(spec.transport.as_str())?;
+    let mut tried: Vec<(Engine, Vec<f64>)> =
+        transport.sends().iter().map(|send| (Engine::sending(*send), Vec::new())).collect();
+    let mut failure = None;
+    let mut trial = 0;
+    for _ in 0..ROUNDS {
+        let mut kept = Vec::new();
+        for (engine, mut rates) in tried {
+            match once(pair, trial, &Spec { engine, ..spec.clone() }, cancel).await {
+                Ok(rate) => {
+                    rates.push(rate);
+                    kept.push((engine, rates));
+                }
+                Err(error @ (ControlError::Interrupted | ControlError::Lost { .. })) => return Err(error),
+                Err(error) => failure = Some(error),
+            }
+            trial += 1;
+        }
+        tried = kept;
+    }
+    let mut ranked: Vec<(Engine, f64)> =
+        tried.into_iter().filter_map(|(engine, rates)| Some((engine, analysis::stats::median(&rates)?))).collect();
+    ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
+    match (ranked.first(), failure) {
+        (Some((best, _)), _) => Ok((Engine { auto: true, ..*best }, ranked)),
+        (None, Some(error)) => Err(error),
+        (None, None) => Ok((Engine { auto: true, ..Engine::default() }, ranked)),
+    }
+}
+
+/// The goodput of one short trial in bit/s.
+async fn once(pair: &mut Pair, trial: u32, spec: &Spec, cancel: &mut Cancel) -> Result<f64, ControlError> {
+    let spec = Spec { stop: Stop::TimeNs(TRY_NS), warmup_ns: 0, interval_ns: TRY_NS, ..spec.clone() };
+    let leg = WireLeg { block: spec.block, reply: spec.reply_bytes(), stop: spec.stop, expected_ns: 0 };
+    let result = pair.pass(trial, &spec, &[leg], &mut Unheard, cancel).await?;
+    if let Some(reason) = result.failure {
+        return Err(ControlError::Trial { address: "a trial of an engine".into(), reason });
+    }
+    let tally = |done: Done| done.tallies.into_iter().next().unwrap_or_default();
+    let (near, far) = (tally(result.near), tally(result.far));
+    Ok(analysis::trial_value(&spec, &near, &far).unwrap_or(0.0))
+}
+
+/// What happens in these trials is nobody's result.
+struct Unheard;
+
+impl EventSink for Unheard {
+    fn event(&mut self, _: &Event) -> Result<(), SinkError> {
+        Ok(())
+    }
+}

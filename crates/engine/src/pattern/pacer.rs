@@ -1,0 +1,120 @@
+//! When the next block or request is due, where a rate is asked for.
+
+use crate::now_ns;
+use crate::runner::RttRecorder;
+
+/// A rate, as one flow keeps it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Pace {
+    /// Time between the starts of two blocks, ns.
+    pub(crate) gap_ns: f64,
+    /// How much of the time that a delay cost is made up for by sending faster afterwards, ns.
+    pub(crate) catch_up_ns: f64,
+}
+
+/// Spaces blocks evenly and keeps account of how evenly they went out.
+pub(super) struct Pacer {
+    pace: Option<Pace>,
+    next_ns: f64,
+    /// How late the block before was.
+    late_ns: f64,
+}
+
+/// A call of several datagrams carries at most what is due in this time, so that bursts stay short.
+const CALL_NS: f64 = 50_000.0;
+
+impl Pacer {
+    pub(super) fn new(pace: Option<Pace>) -> Self {
+        Self { pace, next_ns: f64::NAN, late_ns: 0.0 }
+    }
+
+    /// A pacer that forgives no delay: what was due while nothing could be sent is still due, from its own time on.
+    pub(super) fn open_loop(pace: Option<Pace>) -> Self {
+        Self::new(pace.map(|pace| Pace { catch_up_ns: f64::INFINITY, ..pace }))
+    }
+
+    /// When to send the next block, if not now. If now, `errors` is told by how much the time since the block before
+    /// differs from what was asked.
+    #[inline]
+    pub(super) fn hold(&mut self, errors: &mut RttRecorder) -> Option<u64> {
+        let pace = self.pace?;
+        let now = now_ns() as f64;
+        // The first block goes out at once and starts the clock.
+        let first = self.next_ns.is_nan();
+        self.next_ns = if first { now } else { self.next_ns.max(now - pace.catch_up_ns) };
+        if self.next_ns > now {
+            return Some(self.next_ns as u64);
+        }
+        let late = now - self.next_ns;
+        if !first {
+            errors.record((late - self.late_ns).abs() as u64);
+        }
+        self.late_ns = late;
+        None
+    }
+
+    /// When the block that [`hold`](Self::hold) let pass was due, ns.
+    pub(super) fn due_ns(&self) -> Option<u64> {
+        self.pace.map(|_| self.next_ns as u64)
+    }
+
+    /// How many blocks to send in one go, of `most` that a call can take: where they are paced, what is due in a call's time.
+    pub(super) fn burst(&self, most: usize) -> usize {
+        self.pace.map_or(most, |pace| ((CALL_NS / pace.gap_ns) as usize).clamp(1, most.max(1)))
+    }
+
+    /// `share` nominal blocks went out.
+    #[inline]
+    pub(super) fn sent(&mut self, share: f64) {
+        if let Some(pace) = self.pace {
+            self.next_ns += pace.gap_ns * share;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn send_all_due(pacer: &mut Pacer, errors: &mut RttRecorder) -> u32 {
+        let mut sent = 0;
+        while pacer.hold(errors).is_none() {
+            pacer.sent(1.0);
+            sent += 1;
+        }
+        sent
+    }
+
+    #[test]
+    fn after_a_stall_no_more_is_made_up_for_than_was_asked() {
+        // A block an hour, of which three may be made up for: whatever the machine does meanwhile, nothing more is due.
+        let hour = 3.6e12;
+        let mut errors = RttRecorder::new();
+        let mut pacer = Pacer::new(Some(Pace { gap_ns: hour, catch_up_ns: 3.0 * hour }));
+        assert_eq!(send_all_due(&mut pacer, &mut errors), 1);
+        pacer.next_ns -= 100.0 * hour;
+        assert_eq!(send_all_due(&mut pacer, &mut errors), 4);
+    }
+
+    #[test]
+    fn an_open_loop_owes_everything() {
+        let hour = 3.6e12;
+        let mut errors = RttRecorder::new();
+        let mut pacer = Pacer::open_loop(Some(Pace { gap_ns: hour, catch_up_ns: 0.0 }));
+        assert_eq!(send_all_due(&mut pacer, &mut errors), 1);
+        pacer.next_ns -= 100.0 * hour;
+        let due = pacer.due_ns();
+        assert_eq!(send_all_due(&mut pacer, &mut errors), 100);
+        assert!(pacer.due_ns() > due);
+    }
+
+    #[test]
+    fn without_a_rate_nothing_waits() {
+        let mut errors = RttRecorder::new();
+        let mut pacer = Pacer::new(None);
+        assert_eq!((pacer.hold(&mut errors), pacer.burst(64), errors.count()), (None, 64, 0));
+        let slow = Pacer::new(Some(Pace { gap_ns: 1e6, catch_up_ns: 0.0 }));
+        let fast = Pacer::new(Some(Pace { gap_ns: 2_500.0, catch_up_ns: 0.0 }));
+        assert_eq!((slow.burst(64), fast.burst(64)), (1, 20));
+    }
+}
