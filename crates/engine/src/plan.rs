@@ -57,7 +57,20 @@ impl TrialPlan {
                 (direction, _) => links.push(LinkPlan { flow, index: flow, direction }),
             }
         }
+        // The probe's connection comes last, in the process that has the first flow.
+        if self.probe().is_some() {
+            let before = if self.spec.direction == Direction::Both { 2 } else { 1 } * self.spec.flows;
+            links.push(LinkPlan { flow: self.spec.flows, index: before, direction: Direction::Send });
+        }
         links
+    }
+
+    /// What this worker's last link does, where a probe runs beside the stream.
+    #[must_use]
+    pub fn probe(&self) -> Option<Self> {
+        let spec = self.spec.probing().filter(|_| self.flows.start == 0)?;
+        let legs = self.legs.iter().map(|leg| Leg { block: spec.block, reply: spec.block, ..*leg }).collect();
+        Some(Self { spec, flows: 0..1, legs, ..self.clone() })
     }
 
     /// When `flow` ends its part of `leg`. `per_exchange_ns` is the expected time of one block or round trip, for legs that

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Histogram, Spec, Trial};
+use crate::{Histogram, Responsiveness, Spec, Trial};
 
 /// One immutable, self-describing record: a cell's spec, its trials and what they amount to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -59,6 +59,9 @@ pub struct Summary {
     /// NetPIPE's rate: block bits over half the round trip (for a stream curve: over the time of a block), bit/s. Half a
     /// round trip is NetPIPE's convention, not a one-way delay.
     pub netpipe_bps: Option<f64>,
+    /// What a probe beside the stream found; null without `--probe`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<Responsiveness>,
     /// What to know before trusting the figures.
     pub verdicts: Vec<Verdict>,
     /// How far to trust them.

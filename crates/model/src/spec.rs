@@ -224,6 +224,10 @@ pub struct Spec {
     pub rate_bps: Option<u64>,
     /// System calls for stream sockets.
     pub io: Io,
+    /// Round trips of 8 bytes that are asked for each second over a connection of their own while the stream runs; null for
+    /// none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<u32>,
     /// Bytes that a paced sender may send at once to make up for a delay; null means what the rate carries in 1 ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst: Option<u64>,
@@ -260,6 +264,7 @@ impl Spec {
             stop: Stop::TimeNs(1_000_000_000),
             warmup_ns: 0,
             rate_bps: None,
+            probe: None,
             burst: None,
             io: Io::SendRecv,
             engine: Engine::default(),
@@ -285,6 +290,30 @@ impl Spec {
     #[must_use]
     pub fn reply_bytes(&self) -> u64 {
         self.reply.unwrap_or(self.block)
+    }
+
+    /// What the probe connection does: request and response of 8 bytes, paced, as long as the stream runs.
+    #[must_use]
+    pub fn probing(&self) -> Option<Self> {
+        let per_second = self.probe?;
+        // Over datagrams a request of 8 bytes can carry its number whole.
+        let block = 8;
+        Some(Self {
+            pattern: "rr".into(),
+            block,
+            reply: None,
+            flows: 1,
+            threads: None,
+            processes: 1,
+            direction: Direction::Send,
+            warmup_ns: 0,
+            rate_bps: Some(u64::from(per_second) * block * 8),
+            burst: None,
+            probe: None,
+            engine: Engine::default(),
+            strategy: Strategy::Blocking,
+            ..self.clone()
+        })
     }
 
     /// Refuses what no measurement can have, whatever the transport; the engine adds its own limits.
@@ -314,6 +343,15 @@ impl Spec {
         if self.rate_bps == Some(0) {
             return refuse("--rate 0 would send nothing".into(), "leave --rate out for no limit");
         }
+        if self.probe.is_some() && !(self.pattern == "stream" && matches!(self.stop, Stop::TimeNs(_))) {
+            return refuse(
+                "--probe beside a count or a pattern without load".into(),
+                "use it with a stream and --time",
+            );
+        }
+        if self.probe.is_some_and(|rate| rate == 0 || rate > Self::MAX_PROBES) {
+            return refuse(format!("--probe={}", self.probe.unwrap_or(0)), "use 1 to 10000 round trips a second");
+        }
         if let Some(dscp) = [self.near.dscp, self.far.dscp].into_iter().flatten().find(|dscp| *dscp > 63) {
             return refuse(format!("DSCP {dscp}"), "use 0 to 63");
         }
@@ -335,6 +373,8 @@ impl Spec {
     pub const CEILING: &str = "memcpy";
     /// The largest block and response, in bytes.
     pub const MAX_BLOCK: u64 = 1 << 30;
+    /// The most probes a second.
+    pub const MAX_PROBES: u32 = 10_000;
     /// The most flows of one measurement.
     pub const MAX_FLOWS: u32 = 16_384;
 }

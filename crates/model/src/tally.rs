@@ -33,6 +33,9 @@ pub struct EndTally {
     /// Round-trip times, at the end that measures them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtt: Option<RttTally>,
+    /// Round trips of the probe beside the stream, at the end that asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<RttTally>,
     /// How evenly a paced end sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pacing: Option<PacingTally>,

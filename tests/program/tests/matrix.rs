@@ -102,6 +102,59 @@ fn streams_agree() {
 }
 
 #[test]
+fn a_probe_runs_beside_every_stream_and_stays_out_of_its_counts() {
+    let bench = Bench::new();
+    let fixed = ["stream", "--time", "200ms", "--trials", "1", "--probe=200"];
+    for way in WAYS.iter().filter(|way| way.name != "shm") {
+        let rate: &[&str] = if way.datagrams { &["--rate", "100Mbit"] } else { &[] };
+        for load in [&[][..], &["--reverse"], &["--both", "--flows", "4", "--processes", "2"]] {
+            let doc = bench.measure(way, &[&fixed, rate, load]);
+            let outcome = doc.outcome();
+            let probe = outcome.summary.probe.as_ref().unwrap_or_else(|| panic!("{} {load:?}: no probe", way.name));
+            assert!(probe.loaded.count > 0 && probe.idle.as_ref().is_some_and(|idle| idle.count > 0), "{probe:?}");
+            assert!(probe.rpm > 0.0, "{probe:?}");
+            // Round trips are counted by the probe alone.
+            assert_eq!(outcome.trials[0].near.transactions + outcome.trials[0].far.transactions, 0);
+        }
+    }
+}
+
+#[test]
+fn round_trips_at_a_rate_keep_to_it() {
+    let bench = Bench::new();
+    for way in WAYS.iter().filter(|way| way.name != "shm") {
+        let doc = bench.measure(way, &[&["rr", "--rate", "500/s", "--time", "400ms", "--trials", "1", "--flows", "2"]]);
+        let trial = &doc.outcome().trials[0];
+        // 100 are due to each flow: none may run ahead. How many a busy machine manages is its own affair.
+        assert!((1..=202).contains(&trial.near.transactions), "{}: {}", way.name, trial.near.transactions);
+    }
+}
+
+#[test]
+fn every_engine_moves_what_it_counts() {
+    let bench = Bench::new();
+    for way in &WAYS {
+        let rate: &[&str] = if way.datagrams { &["--rate", "200Mbit"] } else { &[] };
+        let engines: &[&str] = match way.name {
+            "tcp" => &["sendfile", "splice", "zerocopy", "copy,trunc", "auto"],
+            "udp" => &["mmsg", "gso", "gso,copy", "auto"],
+            "unix" => &["sendfile", "splice"],
+            "unix-dgram" => &["mmsg"],
+            _ => &[],
+        };
+        for engine in engines {
+            let flags = ["stream", "--block", "1000", "--time", "50ms", "--trials", "1", "--engine", engine];
+            let spec = bench.measure(way, &[&flags, rate]).outcome().spec.engine;
+            if *engine == "auto" {
+                assert!(spec.auto, "{}", way.name);
+            } else {
+                assert!(spec.to_string().starts_with(engine), "{spec} for {engine}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_datagram_fits_a_frame_of_either_ip_version() {
     let bench = Bench::new();
     let block = |flag: &str, host: &str| {

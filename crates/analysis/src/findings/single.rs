@@ -16,7 +16,10 @@ const WORTH_SAYING: f64 = 0.01;
 /// spread comes from, where trials on several connections kept a series.
 #[must_use]
 pub fn of_single(outcomes: &[Outcome]) -> Vec<Finding> {
-    outcomes.iter().flat_map(|outcome| std::iter::once(headline(outcome)).chain(spread(outcome))).collect()
+    outcomes
+        .iter()
+        .flat_map(|outcome| std::iter::once(headline(outcome)).chain(spread(outcome)).chain(probed(outcome)))
+        .collect()
 }
 
 fn headline(outcome: &Outcome) -> Finding {
@@ -65,6 +68,24 @@ fn moved(engine: &Engine) -> String {
         ""
     };
     format!("; moved by engine {engine}{why}{segments}")
+}
+
+/// What the load did to the probe's round trips.
+fn probed(outcome: &Outcome) -> Option<Finding> {
+    let probe = outcome.summary.probe.as_ref()?;
+    let figures = |rtt: &model::RttTally| {
+        let tail = rtt.p99_ns.map_or(String::new(), |ns| format!(" ({} at the 99th percentile)", seconds(ns as f64)));
+        format!("{}{tail}", seconds(rtt.p50_ns as f64))
+    };
+    let idle = probe.idle.as_ref().map_or(String::new(), |idle| format!("{} without load and ", figures(idle)));
+    let bloat =
+        probe.bufferbloat_ns.map_or(String::new(), |ns| format!(": the load adds {} (bufferbloat)", seconds(ns)));
+    let statement = format!(
+        "A probe's round trip takes {idle}{} under it at the median{bloat}; {} round trips per minute (RPM) under load.",
+        figures(&probe.loaded),
+        model::units::three_digits(probe.rpm)
+    );
+    Some(Finding { kind: FindingKind::Note, statement, estimate: None, block: None, cells: vec![outcome.cell] })
 }
 
 /// What was asked of a paced sender and what it did.

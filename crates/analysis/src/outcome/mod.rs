@@ -2,13 +2,14 @@
 
 mod estimate;
 mod ledger;
+mod probe;
 mod summary;
 #[cfg(test)]
 mod testing;
 mod trial;
 mod verdicts;
 
-use model::{Cell, Histogram, Outcome, Stopping, Trial, Trust, Verdict};
+use model::{Cell, Histogram, Outcome, RttTally, Stopping, Trial, Trust, Verdict};
 
 pub use ledger::ledger;
 pub use trial::{Headline, trial_value, trial_verdicts};
@@ -25,6 +26,8 @@ pub struct Context {
     pub curve: bool,
     /// All round trips of the cell, where the trials themselves hold digests only.
     pub histogram: Option<Histogram>,
+    /// What a probe found before the first trial.
+    pub idle: Option<RttTally>,
 }
 
 /// Makes the outcome of a cell: the headline estimate with its interval by the stop rule, the flat summary, the merged
@@ -37,9 +40,10 @@ pub fn outcome(cell: &Cell, trials: Vec<Trial>, rule: &Stopping, context: Contex
     let values = sample(&trials);
     let headline = Headline::of(&cell.spec);
     let estimate = estimate::estimate(headline, &values, rule);
-    let Context { overlapped, cut_short, curve, histogram } = context;
+    let Context { overlapped, cut_short, curve, histogram, idle } = context;
     let histogram = histogram.or_else(|| summary::merged_histogram(&trials));
     let mut summary = summary::summary(cell, &trials, estimate.as_ref(), histogram.as_ref(), curve);
+    summary.probe = probe::responsiveness(&trials, idle.as_ref());
     summary.trials = u32::try_from(values.len()).unwrap_or(u32::MAX);
     let known = [(Verdict::CutShort, cut_short), (Verdict::Overlapped, overlapped)];
     summary.verdicts = verdicts::of_cell(cell, &trials, estimate.as_ref(), values.len(), rule.target);

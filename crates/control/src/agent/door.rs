@@ -19,6 +19,8 @@ pub(crate) struct Door {
 /// One worker and the links that are its own.
 pub(crate) struct Expected {
     pub(crate) links: Range<u32>,
+    /// One link besides.
+    pub(crate) probe: Option<u32>,
     pub(crate) worker: UnixDatagram,
 }
 
@@ -39,7 +41,10 @@ impl Door {
     pub(crate) fn hand_in(&self, hello: &FlowHello, socket: impl AsFd) -> io::Result<()> {
         let expected = self.lock();
         let workers = expected.get(&hello.cookie).ok_or(io::ErrorKind::NotFound)?;
-        let worker = workers.iter().find(|worker| worker.links.contains(&hello.link)).ok_or(io::ErrorKind::NotFound)?;
+        let worker = workers
+            .iter()
+            .find(|worker| worker.links.contains(&hello.link) || worker.probe == Some(hello.link))
+            .ok_or(io::ErrorKind::NotFound)?;
         local::send_fd(&worker.worker, socket.as_fd(), &hello.encode())
     }
 

@@ -58,6 +58,7 @@ fn add(sum: &mut EndTally, part: EndTally) {
     sum.cut_short |= part.cut_short;
     sum.flows.extend(part.flows);
     sum.rtt = add_rtt(sum.rtt.take(), part.rtt);
+    sum.probe = sum.probe.take().or(part.probe);
     sum.pacing = match (sum.pacing, part.pacing) {
         (Some(own), Some(other)) => Some(own.worse(other)),
         (own, other) => own.or(other),

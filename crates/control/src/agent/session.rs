@@ -240,7 +240,10 @@ impl Session {
             if through_door {
                 // Links are numbered from twice the flow at most; a range that is too wide harms nobody.
                 let width = if spec.direction == model::Direction::Both { 2 } else { 1 };
-                expected.push(Expected { links: first_flow * width..end_flow * width, worker: crew.sockets(index)? });
+                let links = first_flow * width..end_flow * width;
+                // The probe's link has the number after the last flow's, and belongs to the first worker.
+                let probe = (index == 0 && spec.probe.is_some()).then_some(spec.flows * width);
+                expected.push(Expected { links, probe, worker: crew.sockets(index)? });
             }
             let order = ToWorker::Prepare(Box::new(assignment));
             crew.order(index, &order)

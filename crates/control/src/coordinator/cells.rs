@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use analysis::Context;
 use analysis::stats::{Decision, Sequential, passes_needed};
-use model::{Cell, EndTally, Finding, Histogram, Name, Outcome, RunHeader, Spec, Stopping, Trial, Verdict};
+use model::{Cell, EndTally, Finding, Histogram, Name, Outcome, RttTally, RunHeader, Spec, Stopping, Trial, Verdict};
 
 /// All cells of a run.
 pub(super) struct Cells {
@@ -13,6 +13,8 @@ pub(super) struct Cells {
     curve: bool,
     /// Both ends are one machine.
     one_host: bool,
+    /// Round trips of the probe before the first trial.
+    pub(super) idle: Option<RttTally>,
     open: BTreeMap<u32, CellState>,
     done: Vec<Outcome>,
 }
@@ -35,6 +37,7 @@ impl Cells {
             stop: Sequential::new(&header.stopping),
             curve,
             one_host: header.near.boot_id.is_some() && header.near.boot_id == header.far.boot_id,
+            idle: None,
             open: BTreeMap::new(),
             done: Vec::new(),
         };
@@ -106,8 +109,13 @@ impl Cells {
         if state.trials.is_empty() {
             return None;
         }
-        let context =
-            Context { overlapped: state.overlapped, cut_short: early, curve: self.curve, histogram: state.histogram };
+        let context = Context {
+            overlapped: state.overlapped,
+            cut_short: early,
+            curve: self.curve,
+            histogram: state.histogram,
+            idle: self.idle.clone(),
+        };
         let mut outcome = analysis::outcome(&state.cell, state.trials, &self.rule, context);
         for remark in state.remark.into_iter().chain(self.one_host.then_some(Verdict::OneHost)) {
             analysis::outcome::add_verdict(&mut outcome, remark);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::{Event, Pass, Phase};
+use model::{Event, Pass, Phase, RttTally, Spec, Stop};
 
 use super::Bench;
 use crate::ControlError;
@@ -11,12 +11,16 @@ use crate::proto::message::{Done, WireLeg};
 /// Pause between two trials, so that the second does not meet what the first left behind in queues and timers.
 const GAP: Duration = Duration::from_millis(10);
 
+/// How long the path is probed before it is loaded.
+const IDLE_NS: u64 = 1_000_000_000;
+
 impl Bench<'_> {
     pub(super) async fn single(&mut self) -> Result<(), ControlError> {
         let Some(cell) = self.header.cells.first().cloned() else { return Ok(()) };
         let rule = self.header.stopping.clone();
         let spec = &cell.spec;
         let leg = WireLeg { block: spec.block, reply: spec.reply_bytes(), stop: spec.stop, expected_ns: 0 };
+        self.cells.idle = self.idle(spec).await?;
         loop {
             let begun = self.elapsed_ns();
             self.phase(&cell.id, begun)?;
@@ -34,6 +38,18 @@ impl Bench<'_> {
             }
             tokio::time::sleep(GAP).await;
         }
+    }
+
+    /// Where a probe runs beside the stream: its round trips with nothing else on the path.
+    async fn idle(&mut self, spec: &Spec) -> Result<Option<RttTally>, ControlError> {
+        let Some(probe) = spec.probing() else { return Ok(None) };
+        let doing = "round trips without load".into();
+        self.sink.event(&Event::Phase(Phase { doing, cells_done: 0, cells: 1, left_ns: None }))?;
+        let probe = Spec { stop: Stop::TimeNs(IDLE_NS), ..probe };
+        let leg = WireLeg { block: probe.block, reply: probe.reply_bytes(), stop: probe.stop, expected_ns: 0 };
+        let result = self.pair.pass(u32::MAX, &probe, &[leg], self.sink, &mut self.cancel).await?;
+        self.interrupted()?;
+        Ok(result.near.tallies.into_iter().next().and_then(|tally| tally.rtt))
     }
 
     /// Tells where the run stands.

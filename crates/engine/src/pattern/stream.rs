@@ -36,7 +36,14 @@ pub(crate) fn machine<C: Channel>(_: &Spec, part: &Part) -> Box<dyn Machine<C>> 
         Kind::Datagram if sends => Box::new(DatagramSender::new(part)),
         Kind::Datagram => Box::new(DatagramReceiver::new(part.leg)),
         _ if sends => Box::new(Sender::new(part)),
-        _ => Box::new(Receiver { block: part.block, stop: part.stop, last: part.last, received: 0, unclocked: 0 }),
+        _ => Box::new(Receiver {
+            block: part.block,
+            room: part.block.max(READ),
+            stop: part.stop,
+            last: part.last,
+            received: 0,
+            unclocked: 0,
+        }),
     }
 }
 
@@ -136,9 +143,15 @@ impl<C: Channel> Machine<C> for Sender {
     }
 }
 
+/// A read takes what has come, at least up to here: a receiver of small blocks that made a call for each would hold the
+/// sender back, and no program reads that way.
+const READ: usize = 64 << 10;
+
 /// Receives over a stream.
 struct Receiver {
     block: usize,
+    /// Bytes that one read takes at most.
+    room: usize,
     stop: LegStop,
     last: bool,
     received: u64,
@@ -180,8 +193,8 @@ impl<C: Channel> Machine<C> for Receiver {
             }
             // In the last leg a byte too many must be seen, so the read is not cut to what is left.
             let room = match left {
-                Some(left) if !self.last => self.block.min(usize::try_from(left).unwrap_or(usize::MAX)),
-                _ => self.block,
+                Some(left) if !self.last => self.room.min(usize::try_from(left).unwrap_or(usize::MAX)),
+                _ => self.room,
             };
             match channel.recv_payload(&mut env.rx[..room]) {
                 Ok(0) => {

@@ -13,6 +13,13 @@ pub(super) struct ThreadLegs(Vec<ThreadLeg>);
 type ThreadLeg = (Vec<FlowLeg>, Histogram, Histogram);
 
 impl ThreadLegs {
+    /// The round trips of all legs, one flow's.
+    pub(super) fn round_trips(self) -> Option<RttTally> {
+        let mut all = Histogram::new();
+        self.0.iter().for_each(|(_, rtt, _)| all.merge(rtt));
+        RttTally::from_histogram(all, 1)
+    }
+
     pub(super) fn push(&mut self, flows: Vec<FlowLeg>, rtt: Histogram, pace: Histogram) {
         self.0.push((flows, rtt, pace));
     }

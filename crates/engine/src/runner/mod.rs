@@ -16,7 +16,7 @@ use model::tally::Window;
 use model::{EndTally, Interval, Spec, Stop, Strategy};
 
 use crate::pattern::Pace;
-use crate::plan::is_stream;
+use crate::plan::{LinkPlan, is_stream};
 use crate::transport::{Breaker, Link, Transport};
 use crate::{EngineError, TrialPlan, now_ns};
 
@@ -108,23 +108,35 @@ pub fn run(
 ) -> Result<LegTally, EngineError> {
     let capabilities = transport.capabilities();
     let strategy = strategy(&plan.spec, capabilities.pollable, links.len())?;
-    let count = links.len();
+    let probe = plan.probe();
+    let count = links.len() - usize::from(probe.is_some());
     let threads = match strategy {
         Strategy::Blocking => count,
         _ => plan.spec.threads.map_or(MAX_THREADS, |threads| threads as usize).min(count),
     };
     let shared: Arc<Vec<Counters>> = Arc::new((0..count).map(|_| Counters::default()).collect());
-    let mut groups: Vec<Vec<Box<dyn Flow>>> = (0..threads).map(|_| Vec::new()).collect();
-    let mut breakers = Vec::with_capacity(count);
+    let crew = |plan: &TrialPlan, strategy| Crew { plan: Arc::new(plan.clone()), strategy, flows: Vec::new() };
+    let mut crews: Vec<Crew> = (0..threads).map(|_| crew(plan, strategy)).collect();
+    let mut breakers = Vec::with_capacity(links.len());
     for (slot, (link, place)) in links.into_iter().zip(plan.links()).enumerate() {
-        let setup = FlowSetup { plan: Arc::new(plan.clone()), place, counters: shared.clone(), slot, strategy };
-        let flow = link.into_flow(setup)?;
+        let flow = match &probe {
+            // The probe counts for itself and has a thread of its own, so that it neither shows in the stream's figures nor
+            // waits for its flows.
+            Some(probe) if slot == count => {
+                crews.push(crew(probe, Strategy::Blocking));
+                let place = LinkPlan { flow: 0, ..place };
+                crews[threads].setup(place, Arc::new(vec![Counters::default()]), 0)
+            }
+            _ => crews[slot % threads].setup(place, shared.clone(), slot),
+        };
+        let group = if slot == count { threads } else { slot % threads };
+        let flow = link.into_flow(flow)?;
         breakers.push(flow.breaker());
-        groups[slot % threads].push(flow);
+        crews[group].flows.push(flow);
     }
     clock_cost_ns();
-    let trial = Trial { plan, strategy, shared: &shared, breakers: &breakers, signals };
-    let mut outcome = trial.run(groups, live)?;
+    let trial = Trial { plan, shared: &shared, breakers: &breakers, signals };
+    let mut outcome = trial.run(crews, probe.is_some(), live)?;
     if capabilities.single_ended {
         outcome.legs.iter_mut().zip(&mut outcome.spans).for_each(|(tally, span)| merge::mirror(tally, span));
     }
@@ -153,10 +165,22 @@ pub(crate) fn strategy(spec: &Spec, pollable: bool, links: usize) -> Result<Stra
     }
 }
 
+/// The flows of one thread, and how it serves them.
+struct Crew {
+    plan: Arc<TrialPlan>,
+    strategy: Strategy,
+    flows: Vec<Box<dyn Flow>>,
+}
+
+impl Crew {
+    fn setup(&self, place: LinkPlan, counters: Arc<Vec<Counters>>, slot: usize) -> FlowSetup {
+        FlowSetup { plan: self.plan.clone(), place, counters, slot, strategy: self.strategy }
+    }
+}
+
 /// A trial whose flows are ready.
 struct Trial<'a> {
     plan: &'a TrialPlan,
-    strategy: Strategy,
     shared: &'a Arc<Vec<Counters>>,
     breakers: &'a [Breaker],
     signals: &'a Arc<Signals>,
@@ -171,16 +195,16 @@ struct Watched {
 }
 
 impl Trial<'_> {
-    fn run(&self, groups: Vec<Vec<Box<dyn Flow>>>, live: &mut dyn FnMut(Interval)) -> Result<LegTally, EngineError> {
-        let barrier = Barrier::new(groups.len() + 1);
-        let running = Mutex::new(groups.len());
+    fn run(&self, crews: Vec<Crew>, probed: bool, live: &mut dyn FnMut(Interval)) -> Result<LegTally, EngineError> {
+        let barrier = Barrier::new(crews.len() + 1);
+        let running = Mutex::new(crews.len());
         let done = std::sync::Condvar::new();
         let pin = &self.plan.spec.end(self.plan.role).pin;
         std::thread::scope(|scope| {
-            let mut handles = Vec::with_capacity(groups.len());
-            for (index, flows) in groups.into_iter().enumerate() {
+            let mut handles = Vec::with_capacity(crews.len());
+            for (index, Crew { plan, strategy, flows }) in crews.into_iter().enumerate() {
                 let core = (!pin.is_empty()).then(|| pin[index % pin.len()]);
-                let job = thread::Job { plan: self.plan, strategy: self.strategy, signals: self.signals, core };
+                let job = thread::Job { plan, strategy, signals: self.signals, core };
                 let (barrier, running, done) = (&barrier, &running, &done);
                 let body = move || {
                     let result = job.run(flows, barrier);
@@ -211,7 +235,11 @@ impl Trial<'_> {
                 failure = failure.or(error);
             }
             let elapsed_ns = now_ns() - start_ns;
+            let probe = if probed { threads.pop() } else { None };
             let (mut legs, spans) = merge::merge(self.plan, threads);
+            if let (Some(leg), Some(probe)) = (legs.last_mut(), probe) {
+                leg.probe = probe.round_trips();
+            }
             self.finish(&mut legs, watched, failure.is_some());
             Ok(LegTally { legs, spans, failure, elapsed_ns })
         })

@@ -1,7 +1,7 @@
 //! One measuring thread: its flows, leg after leg, by the way of waiting that was chosen.
 
 use std::io;
-use std::sync::Barrier;
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use model::Strategy;
@@ -16,7 +16,7 @@ use crate::{EngineError, TrialPlan, now_ns};
 
 /// What a thread needs besides its flows.
 pub(super) struct Job<'a> {
-    pub(super) plan: &'a TrialPlan,
+    pub(super) plan: Arc<TrialPlan>,
     pub(super) strategy: Strategy,
     pub(super) signals: &'a Signals,
     pub(super) core: Option<u32>,
@@ -31,7 +31,7 @@ impl Job<'_> {
     /// Runs all legs. Whatever happens, the barrier is passed once, and what was counted comes back.
     pub(super) fn run(&self, mut flows: Vec<Box<dyn Flow>>, barrier: &Barrier) -> (ThreadLegs, Option<EngineError>) {
         let prepared = self.prepare().and_then(|()| agree(&mut flows, 0));
-        let mut scratch = Scratch::new(self.plan);
+        let mut scratch = Scratch::new(&self.plan);
         let mut waiting = match self.strategy {
             Strategy::Epoll => Waiting::new(&flows).map(Some),
             _ => Ok(None),

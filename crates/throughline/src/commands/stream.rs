@@ -18,6 +18,7 @@ pub const BUDGET: Nanos = Nanos(15_000_000_000);
   thru stream HOST                              to HOST, until the goodput is known to 2 %
   thru stream HOST --both --flows 4             both ways at once, 4 connections each
   thru stream HOST --time 10s --trials 3        three trials of ten seconds
+  thru stream HOST --probe                      latency with and without the stream's load
   thru stream HOST --transport udp --block 1472 --rate 500Mbit
   thru stream HOST --sndbuf 4MiB,1MiB --cc bbr  buffers here and there, BBR at both ends
   thru stream B --from A                        A sends to B, this machine only watches")]
@@ -59,6 +60,11 @@ pub struct StreamArgs {
     #[arg(long, value_name = "SIZE", requires = "rate")]
     burst: Option<ByteSize>,
 
+    /// Ask for so many small round trips a second over a connection of their own, before the stream and beside it: latency
+    /// with and without load, bufferbloat and responsiveness (RPM).
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "100", require_equals = true)]
+    probe: Option<u32>,
+
     /// Calls that move the blocks: auto (tries each for a moment and keeps the best), or how to send and, after a comma, how to
     /// receive: copy, sendfile, splice, zerocopy on tcp; mmsg, gso on udp; receiving copy, trunc on tcp; mmsg, gro on udp.
     #[arg(long, value_name = "SEND[,RECEIVE]", default_value = "copy")]
@@ -85,6 +91,7 @@ pub fn run(args: &StreamArgs) -> Result<u8, Failure> {
     spec.rate_bps = args.rate.map(|rate| rate.0);
     spec.interval_ns = args.interval.0;
     spec.burst = args.burst.map(|burst| burst.0);
+    spec.probe = args.probe;
     spec.engine = args.engine.0;
     measure(&Job {
         kind: "stream",

@@ -1,0 +1,72 @@
+//! The figures of a probe beside a stream.
+
+use model::{Histogram, Responsiveness, RttTally, Trial};
+
+/// Share of the round trips that the mean is taken of: the fastest ones (draft-ietf-ippm-responsiveness trims its means so).
+const TRIMMED: f64 = 0.95;
+
+/// What the trials' probes found beside `idle`, which was measured before them; `None` where there was no probe.
+pub(crate) fn responsiveness(trials: &[Trial], idle: Option<&RttTally>) -> Option<Responsiveness> {
+    let mut all = Histogram::new();
+    trials
+        .iter()
+        .flat_map(|trial| [&trial.near.probe, &trial.far.probe])
+        .filter_map(|probe| probe.as_ref()?.histogram.as_ref())
+        .for_each(|histogram| all.merge(histogram));
+    let trimmed = trimmed_mean(&all)?;
+    let loaded = RttTally::from_histogram(all, 1)?;
+    Some(Responsiveness {
+        idle: idle.cloned(),
+        bufferbloat_ns: idle.map(|idle| (loaded.p50_ns as f64 - idle.p50_ns as f64).max(0.0)),
+        loaded,
+        rpm: 60e9 / trimmed,
+    })
+}
+
+/// The mean of the faster part in ns, `None` when there is nothing.
+fn trimmed_mean(all: &Histogram) -> Option<f64> {
+    let mut left = (all.count() as f64 * TRIMMED).ceil() as u64;
+    let taken = left;
+    let mut sum = 0.0;
+    for (ns, count) in all.buckets() {
+        let count = count.min(left);
+        sum += ns as f64 * count as f64;
+        left -= count;
+    }
+    (taken > 0 && sum > 0.0).then(|| sum / taken as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::EndTally;
+
+    fn probe(rtts_ns: &[u64]) -> RttTally {
+        let mut histogram = Histogram::new();
+        rtts_ns.iter().for_each(|ns| histogram.record(*ns));
+        RttTally::from_histogram(histogram, 1).unwrap()
+    }
+
+    fn trial(rtts_ns: &[u64]) -> Trial {
+        let near = EndTally { probe: Some(probe(rtts_ns)), ..EndTally::default() };
+        let spec = model::Spec::new("tcp", "stream");
+        Trial { near, ..crate::outcome::testing::stream_trial(&spec, 80) }
+    }
+
+    #[test]
+    fn load_is_told_from_idle() {
+        // 19 round trips of 1 us and one of 1 s: the slowest twentieth is not in the mean.
+        let mut rtts = vec![1_000; 19];
+        rtts.push(1_000_000_000);
+        let found = responsiveness(&[trial(&rtts[..10]), trial(&rtts[10..])], Some(&probe(&[400]))).unwrap();
+        assert_eq!((found.loaded.count, found.bufferbloat_ns, found.rpm), (20, Some(600.0), 60e6));
+        assert!(found.loaded.max_ns >= 1_000_000_000);
+    }
+
+    #[test]
+    fn a_load_that_does_not_slow_adds_nothing() {
+        let found = responsiveness(&[trial(&[300])], Some(&probe(&[400]))).unwrap();
+        assert_eq!(found.bufferbloat_ns, Some(0.0));
+        assert_eq!(responsiveness(&[], None), None);
+    }
+}
