@@ -59,6 +59,10 @@ pub struct Summary {
     /// NetPIPE's rate: block bits over half the round trip (for a stream curve: over the time of a block), bit/s. Half a
     /// round trip is NetPIPE's convention, not a one-way delay.
     pub netpipe_bps: Option<f64>,
+    /// Jain's fairness index of the flows' shares of what was received (streams) or of round trips: 1 where all are equal, 1/n
+    /// where one of n has everything. Mean of trials; null with one flow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fairness: Option<f64>,
     /// What a probe beside the stream found; null without `--probe`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<Responsiveness>,

@@ -224,6 +224,9 @@ pub struct Spec {
     pub rate_bps: Option<u64>,
     /// System calls for stream sockets.
     pub io: Io,
+    /// Each trial is a search for the highest rate at which no datagram is lost.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_loss: bool,
     /// Round trips of 8 bytes that are asked for each second over a connection of their own while the stream runs; null for
     /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -264,6 +267,7 @@ impl Spec {
             stop: Stop::TimeNs(1_000_000_000),
             warmup_ns: 0,
             rate_bps: None,
+            no_loss: false,
             probe: None,
             burst: None,
             io: Io::SendRecv,
@@ -342,6 +346,9 @@ impl Spec {
         }
         if self.rate_bps == Some(0) {
             return refuse("--rate 0 would send nothing".into(), "leave --rate out for no limit");
+        }
+        if self.no_loss && (self.rate_bps.is_some() || !matches!(self.stop, Stop::TimeNs(_))) {
+            return refuse("a search for a rate with a rate or a count".into(), "use --find-no-loss with --time alone");
         }
         if self.probe.is_some() && !(self.pattern == "stream" && matches!(self.stop, Stop::TimeNs(_))) {
             return refuse(

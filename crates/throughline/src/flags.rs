@@ -48,6 +48,10 @@ pub struct Load {
     #[arg(long, default_value = "tcp", value_parser = transport_name)]
     pub transport: String,
 
+    /// The same as --transport udp.
+    #[arg(long, conflicts_with = "transport")]
+    pub udp: bool,
+
     /// Connections (with --both: in each direction).
     #[arg(long, default_value_t = 1)]
     pub flows: u32,
@@ -244,6 +248,11 @@ impl Peer {
 }
 
 impl Load {
+    /// The transport's name.
+    pub fn transport(&self) -> &str {
+        if self.udp { "udp" } else { &self.transport }
+    }
+
     fn direction(&self) -> Direction {
         match (self.reverse, self.both) {
             (true, _) => Direction::Reverse,
@@ -264,7 +273,7 @@ impl Load {
 
 /// The spec that the shared flags make for `pattern`; block, stop rule and rate are the subcommand's.
 pub fn spec(pattern: &str, peer: &Peer, load: &Load, sockets: &Sockets, enough: &Enough) -> Spec {
-    let mut spec = Spec::new(&load.transport, pattern);
+    let mut spec = Spec::new(load.transport(), pattern);
     spec.flows = load.flows;
     spec.threads = load.threads;
     spec.processes = load.processes;

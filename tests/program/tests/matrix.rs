@@ -120,6 +120,18 @@ fn a_probe_runs_beside_every_stream_and_stays_out_of_its_counts() {
 }
 
 #[test]
+fn a_search_for_the_rate_without_loss_ends_without_loss() {
+    let bench = Bench::new();
+    for way in WAYS.iter().filter(|way| way.datagrams) {
+        let fixed = ["stream", "--block", "1000", "--find-no-loss", "--time", "30ms", "--trials", "2"];
+        let doc = bench.measure(way, &[&fixed]);
+        let summary = &doc.outcome().summary;
+        assert_eq!(summary.packets_lost, Some(0), "{}", way.name);
+        assert!(summary.packets_per_s.is_some_and(|rate| rate > 0.0), "{}", way.name);
+    }
+}
+
+#[test]
 fn round_trips_at_a_rate_keep_to_it() {
     let bench = Bench::new();
     for way in WAYS.iter().filter(|way| way.name != "shm") {

@@ -1,6 +1,6 @@
 //! Outcomes that stand alone: stream, transfer, rr, crr, a pingpong of one size.
 
-use model::units::{bits_per_second, seconds};
+use model::units::{bits_per_second, count, seconds};
 use model::{Engine, Finding, FindingKind, Outcome, Ratio, SendBy, Summary};
 
 use super::words;
@@ -36,9 +36,25 @@ fn headline(outcome: &Outcome) -> Finding {
                 Headline::Transactions => "completes",
                 Headline::RoundTrip => "has a median round trip of",
             };
-            format!("{subject} {verb} {figure} over {trials} trial{plural}{}", tail(&outcome.summary))
+            let (lossless, trials_of) = if spec.no_loss { (" without loss", "search") } else { ("", "trial") };
+            let plural = if trials == 1 {
+                ""
+            } else if spec.no_loss {
+                "es"
+            } else {
+                plural
+            };
+            let packets = outcome.summary.packets_per_s.filter(|_| spec.no_loss);
+            let packets = packets.map_or(String::new(), |rate| format!(", {} datagrams/s", count(rate)));
+            format!(
+                "{subject} {verb} {figure}{lossless}{packets} over {trials} {trials_of}{plural}{}",
+                tail(&outcome.summary)
+            )
         }
     };
+    if let Some(fairness) = outcome.summary.fairness {
+        statement.push_str(&format!("; {} flows share it with a fairness of {fairness:.3} (Jain)", spec.flows));
+    }
     statement.push_str(&moved(&spec.engine));
     statement.push_str(&paced(outcome));
     for verdict in &outcome.summary.verdicts {

@@ -1,6 +1,7 @@
 //! From tallies to trials, and from a cell's trials to its outcome.
 
 mod estimate;
+mod fairness;
 mod ledger;
 mod probe;
 mod summary;

@@ -5,6 +5,7 @@ mod cells;
 mod choose;
 mod curve;
 mod end;
+mod noloss;
 mod pass;
 mod single;
 

@@ -24,7 +24,11 @@ impl Bench<'_> {
         loop {
             let begun = self.elapsed_ns();
             self.phase(&cell.id, begun)?;
-            let result = self.pair.pass(self.passes, spec, &[leg], self.sink, &mut self.cancel).await?;
+            let result = if spec.no_loss {
+                self.search_no_loss(spec).await?
+            } else {
+                self.pair.pass(self.passes, spec, &[leg], self.sink, &mut self.cancel).await?
+            };
             let failure = result.failure;
             self.record_pass(begun, result.near, result.far, &[(Some(cell.id), 0)])?;
             self.interrupted()?;

@@ -21,6 +21,12 @@ pub(crate) const PATTERN: Pattern = Pattern {
 };
 
 pub(super) fn check(spec: &Spec, capabilities: &Capabilities) -> Result<(), EngineError> {
+    if spec.no_loss && !capabilities.datagram {
+        return Err(EngineError::unsupported(
+            format!("a search for loss on {}", spec.transport),
+            "it loses nothing: use --udp",
+        ));
+    }
     if spec.block < capabilities.min_stream_block {
         return Err(EngineError::unsupported(
             format!("a stream of {}-byte blocks on {}", spec.block, spec.transport),

@@ -11,6 +11,8 @@ use crate::values::EngineFlag;
 
 /// Time for a whole `thru stream` or `thru rr` unless told otherwise.
 pub const BUDGET: Nanos = Nanos(15_000_000_000);
+/// Time of a search for the highest rate without loss, whose trials are of several steps each.
+const SEARCH_BUDGET: Nanos = Nanos(60_000_000_000);
 
 /// Flags of `thru stream`.
 #[derive(Debug, Args)]
@@ -19,6 +21,7 @@ pub const BUDGET: Nanos = Nanos(15_000_000_000);
   thru stream HOST --both --flows 4             both ways at once, 4 connections each
   thru stream HOST --time 10s --trials 3        three trials of ten seconds
   thru stream HOST --probe                      latency with and without the stream's load
+  thru stream HOST --udp --find-no-loss         the highest rate without loss, for one size of datagram
   thru stream HOST --transport udp --block 1472 --rate 500Mbit
   thru stream HOST --sndbuf 4MiB,1MiB --cc bbr  buffers here and there, BBR at both ends
   thru stream B --from A                        A sends to B, this machine only watches")]
@@ -60,6 +63,11 @@ pub struct StreamArgs {
     #[arg(long, value_name = "SIZE", requires = "rate")]
     burst: Option<ByteSize>,
 
+    /// Over datagrams: search for the highest rate that loses none (the idea of RFC 2544 on plain sockets). Each trial is a
+    /// search of 8 steps, each as long as --time.
+    #[arg(long, conflicts_with_all = ["rate", "bytes", "count"])]
+    find_no_loss: bool,
+
     /// Ask for so many small round trips a second over a connection of their own, before the stream and beside it: latency
     /// with and without load, bufferbloat and responsiveness (RPM).
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "100", require_equals = true)]
@@ -81,7 +89,7 @@ pub struct StreamArgs {
 /// Runs it.
 pub fn run(args: &StreamArgs) -> Result<u8, Failure> {
     let mut spec = flags::spec("stream", &args.peer, &args.load, &args.sockets, &args.enough);
-    spec.block = args.block.map_or_else(|| default_block(&args.load.transport, &args.peer), |block| block.0);
+    spec.block = args.block.map_or_else(|| default_block(args.load.transport(), &args.peer), |block| block.0);
     spec.stop = match (args.bytes, args.count) {
         (Some(bytes), _) => Stop::Bytes(bytes.0),
         (_, Some(count)) => Stop::Blocks(count),
@@ -91,12 +99,13 @@ pub fn run(args: &StreamArgs) -> Result<u8, Failure> {
     spec.rate_bps = args.rate.map(|rate| rate.0);
     spec.interval_ns = args.interval.0;
     spec.burst = args.burst.map(|burst| burst.0);
+    spec.no_loss = args.find_no_loss;
     spec.probe = args.probe;
     spec.engine = args.engine.0;
     measure(&Job {
         kind: "stream",
         specs: vec![spec],
-        rule: args.enough.rule(Some(BUDGET))?,
+        rule: args.enough.rule(Some(if args.find_no_loss { SEARCH_BUDGET } else { BUDGET }))?,
         schedule: Schedule::Single,
         peer: &args.peer,
         output: &args.output,

@@ -64,7 +64,7 @@ pub struct TransferArgs {
 /// Runs it.
 pub fn run(args: &TransferArgs) -> Result<u8, Failure> {
     let mut spec = flags::spec("transfer", &args.peer, &args.load, &args.sockets, &args.enough);
-    spec.block = args.block.map_or_else(|| default_block(&args.load.transport, &args.peer), |block| block.0);
+    spec.block = args.block.map_or_else(|| default_block(args.load.transport(), &args.peer), |block| block.0);
     spec.stop = match (args.bytes, args.count) {
         (Some(bytes), _) => Stop::Bytes(bytes.0),
         (None, count) => Stop::Blocks(count.unwrap_or(0)),

@@ -1,0 +1,62 @@
+//! The highest rate at which no datagram is lost: the search of RFC 2544, section 26.1, on plain sockets.
+
+use model::{Event, Ledger, Phase, Spec};
+
+use super::Bench;
+use super::pass::PassResult;
+use crate::ControlError;
+use crate::proto::message::WireLeg;
+
+/// Halvings of the range between a rate that lost and one that did not: to a hundredth of the sender's full rate.
+const STEPS: u32 = 7;
+/// Passes of one search have numbers of their own, this many at most.
+const PASSES: u32 = 1 << 8;
+
+impl Bench<'_> {
+    /// One search: the pass at the highest rate that lost nothing. Where every rate lost something, the pass at the lowest,
+    /// whose losses then say so.
+    pub(super) async fn search_no_loss(&mut self, spec: &Spec) -> Result<PassResult, ControlError> {
+        let full = self.try_rate(spec, None, 0).await?;
+        let sent_bps = full.near.tallies.first().zip(full.far.tallies.first()).and_then(|(near, far)| {
+            let sender = if near.bytes_sent > 0 { near } else { far };
+            (sender.sending_ns > 0).then(|| sender.bytes_sent as f64 * 8e9 / sender.sending_ns as f64)
+        });
+        let Some(mut high) = sent_bps.filter(|_| full.failure.is_none() && loses(spec, &full)) else { return Ok(full) };
+        let mut low = 0.0;
+        let mut best = full;
+        for step in 1..=STEPS {
+            let rate = f64::midpoint(low, high);
+            let pass = self.try_rate(spec, Some(rate as u64), step).await?;
+            if pass.failure.is_some() {
+                return Ok(pass);
+            }
+            if loses(spec, &pass) {
+                high = rate;
+                if low == 0.0 {
+                    best = pass;
+                }
+            } else {
+                low = rate;
+                best = pass;
+            }
+        }
+        Ok(best)
+    }
+
+    async fn try_rate(&mut self, spec: &Spec, rate_bps: Option<u64>, step: u32) -> Result<PassResult, ControlError> {
+        self.interrupted()?;
+        let rate = rate_bps.map_or("full rate".into(), |bps| model::units::bits_per_second(bps as f64));
+        let doing = format!("search {}, {rate}", self.passes + 1);
+        let left_ns = Some(self.left_ns()).filter(|left| *left < u64::MAX);
+        self.sink.event(&Event::Phase(Phase { doing, cells_done: 0, cells: 1, left_ns }))?;
+        let spec = Spec { rate_bps, no_loss: false, ..spec.clone() };
+        let leg = WireLeg { block: spec.block, reply: spec.reply_bytes(), stop: spec.stop, expected_ns: 0 };
+        self.pair.pass(self.passes * PASSES + step, &spec, &[leg], self.sink, &mut self.cancel).await
+    }
+}
+
+/// Whether a datagram was lost on the way.
+fn loses(spec: &Spec, pass: &PassResult) -> bool {
+    let ledger = |(near, far)| -> Ledger { analysis::ledger(spec, near, far) };
+    pass.near.tallies.iter().zip(&pass.far.tallies).map(ledger).any(|ledger| ledger.lost > 0)
+}
