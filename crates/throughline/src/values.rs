@@ -99,12 +99,10 @@ impl FromStr for RequestRate {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let Some(count) = text.strip_suffix("/s") else {
-            return text.parse().map(Self::Bits).map_err(|error: model::ModelError| format!("{error}; or say 1000/s"));
-        };
-        match count.parse::<f64>() {
-            Ok(count) if count > 0.0 && count.is_finite() => Ok(Self::PerSecond(count)),
-            _ => Err(format!("'{text}' is no rate of requests: say 1000/s, or 1Mbit for request bytes")),
+        match text.strip_suffix("/s").map(str::parse::<f64>) {
+            Some(Ok(count)) if count > 0.0 && count.is_finite() => Ok(Self::PerSecond(count)),
+            Some(Ok(_)) => Err(format!("'{text}' is no rate of requests: say 1000/s, or 1Mbit for request bytes")),
+            _ => text.parse().map(Self::Bits).map_err(|error: model::ModelError| format!("{error}; or say 1000/s")),
         }
     }
 }
@@ -162,5 +160,26 @@ mod tests {
         assert_eq!("0-2+7".parse(), Ok(Cores(vec![0, 1, 2, 7])));
         assert!("3-1".parse::<Cores>().is_err());
         assert!("a".parse::<Cores>().is_err());
+    }
+
+    #[test]
+    fn requests_have_a_rate_of_their_own() {
+        assert_eq!("1000/s".parse(), Ok(RequestRate::PerSecond(1000.0)));
+        assert_eq!("1Mbit".parse(), Ok(RequestRate::Bits(BitRate(1_000_000))));
+        assert_eq!("1Mbit/s".parse(), Ok(RequestRate::Bits(BitRate(1_000_000))));
+        assert_eq!(RequestRate::PerSecond(0.5).bits_per_second(1), 4);
+        for wrong in ["-1/s", "0/s", "inf/s", "x"] {
+            assert!(wrong.parse::<RequestRate>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_engine_brings_the_receiving_way_that_goes_with_it() {
+        let engine = |text: &str| text.parse::<EngineFlag>().map(|flag| flag.0.to_string());
+        assert_eq!(engine("gso"), Ok("gso,gro".into()));
+        assert_eq!(engine("gso,copy"), Ok("gso,copy".into()));
+        assert_eq!(engine("sendfile,trunc"), Ok("sendfile,trunc".into()));
+        assert!(engine("fast").is_err_and(|error| error.contains("sendfile")));
+        assert!(engine("copy,fast").is_err_and(|error| error.contains("trunc")));
     }
 }
