@@ -27,7 +27,7 @@ impl Peer for Netperf {
         let (test, read): (String, Read) = match task {
             Task::Stream { block } => (format!("-t TCP_STREAM -f m -- -m {block}"), rate),
             Task::RoundTrip { bytes } => (format!("-t TCP_RR -- -r {bytes},{bytes}"), round_trip),
-            Task::Curve { .. } => return None,
+            _ => return None,
         };
         Some(Job {
             server: words(&format!("netserver -D -4 -p {port}")),

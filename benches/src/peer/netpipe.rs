@@ -27,6 +27,7 @@ impl Peer for Netpipe {
             Task::Stream { block } => (format!("-s -p 0 -l {block} -u {block}"), rate),
             Task::RoundTrip { bytes } => (format!("-p 0 -l {bytes} -u {bytes}"), round_trip),
             Task::Curve { last } => (format!("-u {last}"), duration),
+            _ => return None,
         };
         let both = format!("NPtcp -P {} {flags}", place.port);
         let mut client = words(&format!("{both} -h 127.0.0.1 -o"));

@@ -27,7 +27,7 @@ impl Peer for Qperf {
         let (test, read): (String, Read) = match task {
             Task::Stream { block } => (format!("-m {block} tcp_bw"), rate),
             Task::RoundTrip { bytes } => (format!("-m {bytes} tcp_lat"), round_trip),
-            Task::Curve { .. } => return None,
+            _ => return None,
         };
         Some(Job {
             server: words(&format!("qperf -lp {port}")),

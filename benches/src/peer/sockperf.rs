@@ -1,4 +1,4 @@
-//! sockperf's ping-pong over TCP, blocking.
+//! sockperf's ping-pong.
 
 use anyhow::{Context, Result};
 
@@ -26,13 +26,18 @@ impl Peer for Sockperf {
     }
 
     fn job(&self, task: Task, place: &Place) -> Option<Job> {
-        let Task::RoundTrip { bytes } = task else { return None };
+        let (bytes, flags) = match task {
+            Task::RoundTrip { bytes } => (bytes, "--tcp"),
+            Task::SpinningRoundTrip { bytes, udp: false } => (bytes, "--tcp --nonblocked"),
+            Task::SpinningRoundTrip { bytes, udp: true } => (bytes, "--nonblocked"),
+            _ => return None,
+        };
         let Place { port, seconds, .. } = place;
         let size = bytes.max(LEAST);
         Some(Job {
-            server: words(&format!("sockperf server --tcp -i 127.0.0.1 -p {port}")),
+            server: words(&format!("sockperf server {flags} -i 127.0.0.1 -p {port}")),
             client: words(&format!(
-                "sockperf ping-pong --tcp -i 127.0.0.1 -p {port} -m {size} -t {seconds} --full-rtt"
+                "sockperf ping-pong {flags} -i 127.0.0.1 -p {port} -m {size} -t {seconds} --full-rtt"
             )),
             also_code: None,
             read,

@@ -37,6 +37,18 @@ impl Peer for Thru {
             Task::RoundTrip { bytes } => {
                 (format!("rr 127.0.0.1:{port} --block {bytes} --time {seconds}s --trials 1"), round_trip)
             }
+            Task::Uncopied { block } => {
+                let flags = format!("--block {block} --engine auto");
+                (format!("stream 127.0.0.1:{port} {flags} --time {seconds}s --trials 1"), goodput)
+            }
+            Task::Datagrams { block } => {
+                let flags = format!("--udp --block {block} --engine gso");
+                (format!("stream 127.0.0.1:{port} {flags} --time {seconds}s --trials 1"), goodput)
+            }
+            Task::SpinningRoundTrip { bytes, udp } => {
+                let flags = format!("--block {bytes} --spin --transport {}", if udp { "udp" } else { "tcp" });
+                (format!("rr 127.0.0.1:{port} {flags} --time {seconds}s --trials 1"), round_trip)
+            }
             // As it comes: with the memory ceiling, and up to its own budget.
             Task::Curve { last } => (format!("curve 127.0.0.1:{port} --to {last}"), curve),
         };
@@ -54,7 +66,13 @@ impl Peer for Thru {
 fn goodput(_: &Ended, result: &str) -> Result<Reading> {
     let document: Value = serde_json::from_str(result)?;
     let rate = document.pointer("/outcomes/0/summary/goodput_bps").and_then(Value::as_f64);
-    rate.map(Reading::from).context("no goodput in thru's document")
+    let mut reading = Reading::from(rate.context("no goodput in thru's document")?);
+    let figure = |name: &str| document.pointer(&format!("/outcomes/0/summary/{name}")).and_then(Value::as_f64);
+    if let (Some(lost), Some(rate)) = (figure("packets_lost"), figure("packets_per_s")) {
+        let seconds = figure("duration_ns").unwrap_or(0.0) / 1e9;
+        reading.also.insert("lost_percent", 100.0 * lost / (lost + rate * seconds).max(1.0));
+    }
+    Ok(reading)
 }
 
 /// The mean, as the peers give it; the median is kept beside it.

@@ -1,6 +1,7 @@
 //! What is measured. Each work is one file and one line in [`WORKS`].
 
 mod curve;
+mod datagram;
 mod round_trip;
 mod stream;
 
@@ -8,7 +9,18 @@ use anyhow::{Result, bail};
 use serde::Serialize;
 
 /// All works, in the order of the table.
-pub static WORKS: &[&Work] = &[&stream::WORK, &round_trip::WORK, &curve::WORK];
+pub static WORKS: &[&Work] = &[
+    &stream::WORK,
+    &stream::UNCOPIED,
+    &stream::SMALL,
+    &stream::SHORT,
+    &round_trip::WORK,
+    &round_trip::SPINNING,
+    &round_trip::SPINNING_UDP,
+    &datagram::WORK,
+    &datagram::SMALL,
+    &curve::WORK,
+];
 
 /// One row group of the table.
 #[derive(Debug)]
@@ -34,6 +46,24 @@ pub enum Task {
     Stream {
         /// Bytes of one send.
         block: u64,
+    },
+    /// The same, by calls that do not copy at the sender.
+    Uncopied {
+        /// Bytes of one send.
+        block: u64,
+    },
+    /// Datagrams one way over one UDP flow as fast as the tool can, the kernel joining and cutting them where the tool can have
+    /// that: what arrives.
+    Datagrams {
+        /// Bytes of one datagram.
+        block: u64,
+    },
+    /// A message there and one of the same size back over one connection that never sleeps: the mean round trip.
+    SpinningRoundTrip {
+        /// Bytes of a message.
+        bytes: u64,
+        /// Over UDP, not TCP.
+        udp: bool,
     },
     /// A message there and one of the same size back over one TCP connection, by blocking calls: the mean round trip.
     RoundTrip {
