@@ -179,7 +179,7 @@ pub(crate) fn quantity(value: f64, unit: &str) -> String {
         "bit/s" => units::bits_per_second(value),
         "ns" => units::seconds(value),
         "1/s" => format!("{}/s", units::count(value)),
-        "ratio" => format!("{value:.4} times"),
+        "ratio" => format!("B/A {value:.4}"),
         _ => format!("{} {unit}", units::count(value)),
     }
 }

@@ -14,14 +14,14 @@ use super::randomisation::SubsetMeans;
 /// Fewest blocks that an interval at 95 % can be made of.
 pub const LEAST_BLOCKS: usize = 6;
 /// Each look comes at so many times the blocks of the one before.
-const LADDER: f64 = 1.5;
+const LADDER: f64 = 1.8;
 /// A look this close (as a factor) below the last one is left out.
 const CLOSE_TO_LAST: f64 = 1.25;
 /// Share of the error that each look on the way rejects at. The first of the default ladder, at 8 blocks, can then just
 /// reject: at 2 of its 256 arrangements.
 const EARLY: f64 = 0.16;
 /// Share of the error of the last look of a ladder.
-const LATE: f64 = 0.7;
+const LATE: f64 = 0.6;
 /// Keeps the draw of subsets apart from the coin that ordered the blocks, which comes from the same seed.
 const SUBSETS: u64 = 0x5EED_0F5B_5E75;
 
@@ -139,5 +139,51 @@ impl Paired {
 
     fn last(&self) -> usize {
         self.looks.last().copied().unwrap_or(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(pairs: (u32, u32)) -> Paired {
+        Paired::new(&Stopping { min_trials: pairs.0, max_trials: pairs.1, target: 0.01, ..Stopping::default() })
+    }
+
+    #[test]
+    fn the_default_ladder_and_a_single_look() {
+        let default = rule((16, 54));
+        assert_eq!(default.looks(), [8, 14, 27]);
+        assert!(default.error_at(8) < default.error_at(27) && default.error_at(27) < 0.05);
+        // Between looks nothing is rejected that the last look would not reject.
+        assert_eq!(default.error_at(20), default.error_at(27));
+        let single = rule((24, 24));
+        assert_eq!((single.looks(), single.error_at(12) > 0.0499), (&[12][..], true));
+        assert_eq!(rule((4, 54)).looks()[0], LEAST_BLOCKS);
+    }
+
+    #[test]
+    fn quiet_blocks_settle_at_the_first_look_and_loud_ones_never() {
+        let paired = rule((16, 54));
+        let quiet: Vec<f64> = (0..27).map(|i| -0.05 + 0.001 * f64::from(i % 3)).collect();
+        assert_eq!(paired.decide(&quiet[..7]), PairedDecision::Continue);
+        assert!(matches!(paired.decide(&quiet[..8]), PairedDecision::Settled(interval) if interval.high < -0.04));
+        let loud: Vec<f64> = (0..27).map(|i| if i % 2 == 0 { 0.2 } else { -0.2 }).collect();
+        assert!((1..27).all(|n| paired.decide(&loud[..n]) == PairedDecision::Continue));
+        assert!(matches!(paired.decide(&loud), PairedDecision::Exhausted(Some(_))));
+    }
+
+    #[test]
+    fn the_answer_is_judged_more_strictly_than_the_interval_says() {
+        let paired = rule((16, 54));
+        let blocks: Vec<f64> = (0..14).map(|i| 0.01 * f64::from(i % 5)).collect();
+        let (judged, reported) = (paired.judged_by(&blocks).unwrap(), paired.interval_of(&blocks).unwrap());
+        assert!(judged.low < reported.low && judged.high > reported.high, "{judged:?} {reported:?}");
+    }
+
+    #[test]
+    fn the_bounds_are_the_same_from_either_side() {
+        let bounds = rule((16, 54)).bounds();
+        assert!((bounds.low.exp() - 0.99).abs() < 1e-12 && (bounds.low + bounds.high).abs() < 1e-12);
     }
 }

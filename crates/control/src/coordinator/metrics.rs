@@ -53,8 +53,10 @@ impl Metrics {
         let Some(address) = self.flush else { return };
         let mut command = Command::new("ip");
         command.args(["tcp_metrics", "flush", &address.to_string()]);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
-        let done = command.status().await.is_ok_and(|status| status.success());
+        command.env("LC_ALL", "C").stdin(Stdio::null()).kill_on_drop(true);
+        // With nothing to throw away it fails with ESRCH.
+        let nothing = |said: &[u8]| String::from_utf8_lossy(said).contains("No such process");
+        let done = command.output().await.is_ok_and(|output| output.status.success() || nothing(&output.stderr));
         if !done {
             self.flush = None;
         }

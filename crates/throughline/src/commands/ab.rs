@@ -58,7 +58,7 @@ pub struct AbArgs {
     #[arg(long, value_name = "PERCENT", default_value = "1%", help_heading = "How sure, how long")]
     tolerance: Ratio,
 
-    /// Exactly this many pairs of trials, an even number from 12 on, and one look at the end [default: 16 to 54, with four
+    /// Exactly this many pairs of trials, an even number from 12 on, and one look at the end [default: 16 to 54, with three
     /// looks].
     #[arg(long, value_name = "N", help_heading = "How sure, how long")]
     pairs: Option<u32>,

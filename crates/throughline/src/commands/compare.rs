@@ -25,7 +25,7 @@ Exit codes: 0 B is not worse than A by more than the tolerance, 4 cannot tell, 3
 more); the others as everywhere.")]
 pub struct CompareArgs {
     /// Side A: a run, or several separated by commas; each an id, the start of one, a name, `last` or `last~1`.
-    #[arg(value_name = "RUN[,RUN...]", value_delimiter = ',', num_args = 1)]
+    #[arg(value_name = "RUN[,RUN...]", value_delimiter = ',', num_args = 1, required = true)]
     a: Vec<String>,
 
     /// Side B.
