@@ -2,7 +2,7 @@
 # Whether the comparison's error rates are what the manual says, within 10 minutes: 2,000 simulated runs of each scenario with
 # the real stop rule, then 100 comparisons of A with A by the real program over loopback (as root in a network namespace of its
 # own). With a tolerance of 0 every difference counts; about 3 of the 100 are called different by chance, more than 10 fail.
-# THRU_TRUTH_LIVE=20 takes fewer.
+# THRU_TRUTH_LIVE=20 takes fewer; THRU_BIN names another program than the one that is built.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
@@ -12,7 +12,7 @@ live=${THRU_TRUTH_LIVE:-100}
 scripts/setup.sh build
 find_rust
 say "building (release)"
-cargo build --release --locked --quiet -p throughline
+[ -n "${THRU_BIN:-}" ] || cargo build --release --locked --quiet -p throughline
 cargo test --release --locked --quiet -p throughline-analysis --test paired --no-run
 
 deadline=$((SECONDS + 600))
@@ -22,7 +22,7 @@ THRU_TRUTH_RUNS=2000 timeout 300 cargo test --release --locked --quiet -p throug
     --nocapture --test-threads 1 | grep '^\.*|' | sed 's/^\.*//'
 
 say "$live comparisons of A with A over loopback"
-thru="${CARGO_TARGET_DIR:-target}/release/thru"
+thru="${THRU_BIN:-${CARGO_TARGET_DIR:-target}/release/thru}"
 dir=$(mktemp -d)
 ns="" agent=""
 clean() {

@@ -232,7 +232,9 @@ fn comparable(a: &Spec, b: &Spec) -> Result<(), Failure> {
             unit(b)
         )));
     }
-    let of = |spec: &Spec| engine::transport::transport(spec.transport.as_str()).map(|found| found.capabilities());
+    let of = |spec: &Spec| {
+        engine::transport::transport(spec.transport.as_str()).map(engine::transport::Transport::capabilities)
+    };
     let (one, other) = (of(a)?, of(b)?);
     if (one.single_ended, one.one_machine) != (other.single_ended, other.one_machine) {
         return Err(Failure::usage(format!(
