@@ -119,7 +119,7 @@ mod tests {
     fn run(effect: f64, pattern: &str, blocks: u32) -> [Outcome; 2] {
         let mut sides = [Vec::new(), Vec::new()];
         for pass in 0..blocks * BLOCK {
-            let turned = (pass / BLOCK) % 3 == 0;
+            let turned = (pass / BLOCK).is_multiple_of(3);
             let side = usize::from(matches!(pass % BLOCK, 1 | 2) != turned);
             let wobble = 1.0 + 0.001 * f64::from(pass * 7 % 5);
             let value = 1e9 * 0.99f64.powi(pass as i32) * wobble * if side == 1 { effect } else { 1.0 };
