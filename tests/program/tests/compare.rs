@@ -29,11 +29,11 @@ fn difference(doc: &Doc) -> (&Finding, &Comparison) {
 fn a_paced_stream_that_is_slower_is_worse_and_one_that_is_faster_is_not() {
     let (agent, desk) = (Agent::start(), Desk::new());
     // Paced, so that the answer does not depend on what else this machine does.
-    let (slow, fast) = ("--time 40ms --rate 20Mbit --block 4KiB", "stream --time 40ms --rate 40Mbit --block 4KiB");
+    let (slow, fast) = ("--time 60ms --rate 5Mbit --block 2KiB", "stream --time 60ms --rate 40Mbit --block 2KiB");
     let doc = ab(&desk, &["--a", fast, "--b", slow, agent.host()], 3);
     let (finding, comparison) = difference(&doc);
     let estimate = finding.estimate.as_ref().unwrap();
-    assert!((estimate.value - 0.5).abs() < 0.1 && estimate.low.unwrap() > 0.3, "{estimate:?}");
+    assert!(estimate.value < 0.5 && estimate.high.unwrap() < 0.9, "{estimate:?}");
     assert_eq!((comparison.answer, comparison.ratios.len(), estimate.n), (Answer::Worse, 6, 6));
     assert!(comparison.p_value.unwrap() < 0.04, "{comparison:?}");
     let doc = ab(&desk, &["--a", slow, "--b", fast, agent.host()], 0);
@@ -190,11 +190,11 @@ fn the_metrics_cache_is_off_flushed_or_named() {
 fn stored_runs_are_compared_and_one_a_side_is_never_called_worse() {
     let (agent, desk) = (Agent::start(), Desk::new());
     let measure = |name: &str, rate: &str, mss: &str| {
-        let args = ["stream", "--time", "30ms", "--block", "4KiB", "--rate", rate, "--mss", mss, "--trials", "6"];
+        let args = ["stream", "--time", "60ms", "--block", "2KiB", "--rate", rate, "--mss", mss, "--trials", "6"];
         desk.run(&[&args[..], &["--quiet", "--name", name, agent.host()]].concat()).ok();
     };
     for (name, rate) in
-        [("a1", "40Mbit"), ("b1", "20Mbit"), ("a2", "40Mbit"), ("b2", "20Mbit"), ("a3", "40Mbit"), ("b3", "20Mbit")]
+        [("a1", "40Mbit"), ("b1", "5Mbit"), ("a2", "40Mbit"), ("b2", "5Mbit"), ("a3", "40Mbit"), ("b3", "5Mbit")]
     {
         measure(name, rate, if name.starts_with('a') { "1400" } else { "1000" });
     }
@@ -203,7 +203,7 @@ fn stored_runs_are_compared_and_one_a_side_is_never_called_worse() {
     };
     let one = read(&["a1", "b1"], 4);
     assert_eq!((one.answer, one.cells.len()), (Answer::Worse, 1));
-    assert!((one.cells[0].ratio.value - 0.5).abs() < 0.1, "{:?}", one.cells[0]);
+    assert!(one.cells[0].ratio.value < 0.5, "{:?}", one.cells[0]);
     let fields: Vec<&str> = one.differences.iter().map(|one| one.field.as_str()).collect();
     assert!(fields.contains(&"near.mss") && fields.contains(&"rate_bps"), "{fields:?}");
     assert!(!fields.contains(&"flows"), "{fields:?}");
