@@ -3,14 +3,16 @@
 //!
 //! Shapes: the coordinator turns tallies into trials ([`trial_value`], [`ledger`], [`trial_verdicts`]), asks the stop rule
 //! after each ([`stats::Sequential`]), makes an outcome of a cell's trials ([`outcome()`]) and findings of a run's outcomes
-//! ([`findings`]). Values carry the unit of the statistic: bit/s, 1/s or ns.
+//! ([`findings`]), and sets two cells or several runs against each other ([`compare`]). Values carry the unit of the statistic: bit/s, 1/s or ns.
 
+pub mod compare;
 mod curve;
 pub mod findings;
 pub mod outcome;
 pub mod refine;
 pub mod stats;
 
+pub use compare::{of_paired, stored_runs};
 pub use findings::{of_curve, of_single};
 pub use outcome::{Context, ledger, outcome, trial_value, trial_verdicts};
 pub use refine::refine;

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Estimate;
+use crate::{Comparison, Estimate};
 
 /// One conclusion, with the figures it rests on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -20,6 +20,9 @@ pub struct Finding {
     /// The cells it rests on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cells: Vec<u32>,
+    /// The answer, of a finding of the kind `difference`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<Comparison>,
 }
 
 /// What a finding is about.
@@ -37,6 +40,8 @@ pub enum FindingKind {
     HalfPeak,
     /// A size at which the curve drops or jumps beyond its neighbours' intervals.
     Anomaly,
+    /// How much two cells differ, and whether it matters.
+    Difference,
     /// Something about how the run was taken.
     Note,
 }

@@ -6,6 +6,7 @@
 //! bits per second (`_bps`); a key without a unit is a count or a name. `near` is the end that the command runs on (or the
 //! `--from` host), `far` is the HOST it names.
 
+pub mod comparison;
 pub mod engine;
 mod error;
 pub mod event;
@@ -24,6 +25,7 @@ pub mod tally;
 pub mod trial;
 pub mod units;
 
+pub use comparison::{Answer, CellComparison, Comparison, Difference, RunComparison, RunName};
 pub use engine::{Engine, ReceiveBy, SendBy};
 pub use error::ModelError;
 pub use event::{Event, EventSink, Phase, SinkError};

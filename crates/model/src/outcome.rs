@@ -77,7 +77,7 @@ pub struct Summary {
 pub struct Estimate {
     /// What is estimated, in words, such as `mean over trials of the goodput`.
     pub statistic: String,
-    /// `bit/s`, `ns` or `1/s`.
+    /// `bit/s`, `ns`, `1/s`, or `ratio` for one value over another.
     pub unit: String,
     /// The point estimate.
     pub value: f64,
@@ -132,6 +132,9 @@ pub enum Verdict {
     SelfLimited,
     /// The two ends are threads or processes of one host without a network between them.
     OneHost,
+    /// The kernel's TCP metrics cache was on at an end and was not flushed: a trial there may begin with what an earlier one
+    /// learnt of the path.
+    MetricsKept,
 }
 
 /// How far to trust an outcome, from its verdicts: the worst one decides.

@@ -34,7 +34,7 @@ pub struct RunHeader {
     pub id: String,
     /// The name given with `--name`, or null.
     pub name: Option<String>,
-    /// The subcommand: `curve`, `stream`, `rr`, `transfer`.
+    /// The subcommand: `curve`, `stream`, `rr`, `transfer`, `ab`.
     pub kind: String,
     /// The command line, as typed.
     pub command: Vec<String>,

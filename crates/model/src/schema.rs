@@ -2,12 +2,18 @@
 
 use schemars::{Schema, schema_for};
 
-use crate::{Event, Run};
+use crate::{Event, Run, RunComparison};
 
 /// JSON Schema of the document that `--json` and `thru export --format json` write.
 #[must_use]
 pub fn run() -> Schema {
     schema_for!(Run)
+}
+
+/// JSON Schema of the document that `thru compare --json` writes.
+#[must_use]
+pub fn comparison() -> Schema {
+    schema_for!(RunComparison)
 }
 
 /// JSON Schema of one line of `--live` and of `thru export --format ndjson`.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The rule that ends a measurement: sure enough, or out of budget.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stopping {
-    /// Half width of the interval relative to its value that counts as sure, such as 0.02.
+    /// Half width of the interval relative to its value that counts as sure, such as 0.02; for `ab` the tolerance.
     pub target: f64,
     /// Confidence of the interval, such as 0.95.
     pub confidence: f64,

@@ -16,6 +16,7 @@
 //! # }
 //! ```
 
+mod comparison;
 mod draw;
 mod error;
 mod figures;
@@ -29,6 +30,7 @@ mod words;
 #[path = "../tests/support/sample.rs"]
 mod sample;
 
+pub use comparison::comparison;
 pub use error::ReportError;
 pub use figures::{TAIL_UNIT, figures};
 pub use formats::{FORMATS, Format, format};

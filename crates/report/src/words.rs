@@ -31,6 +31,9 @@ pub(crate) fn meaning(verdict: Verdict) -> &'static str {
         Verdict::Loss => "datagrams were lost",
         Verdict::SelfLimited => "larger blocks were left out after this one (self-limit or budget)",
         Verdict::OneHost => "both ends are on one host: no network lies between them",
+        Verdict::MetricsKept => {
+            "the kernel's TCP metrics cache was on: a trial may begin with what an earlier one learnt"
+        }
         _ => "see the manual of the version that measured",
     }
 }
@@ -176,6 +179,7 @@ pub(crate) fn quantity(value: f64, unit: &str) -> String {
         "bit/s" => units::bits_per_second(value),
         "ns" => units::seconds(value),
         "1/s" => format!("{}/s", units::count(value)),
+        "ratio" => format!("B/A {value:.4}"),
         _ => format!("{} {unit}", units::count(value)),
     }
 }

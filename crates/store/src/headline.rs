@@ -62,7 +62,14 @@ mod tests {
     }
 
     fn finding(kind: FindingKind, estimate: Option<Estimate>) -> Event {
-        Event::Finding(Finding { kind, statement: String::new(), estimate, block: None, cells: Vec::new() })
+        Event::Finding(Finding {
+            kind,
+            statement: String::new(),
+            estimate,
+            block: None,
+            cells: Vec::new(),
+            comparison: None,
+        })
     }
 
     fn headline(events: &[Event]) -> Option<f64> {

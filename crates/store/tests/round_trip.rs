@@ -80,6 +80,7 @@ fn the_list_shows_the_latest_first_with_what_stands_for_each() {
             estimate,
             block: None,
             cells: vec![],
+            comparison: None,
         })
     };
     record(

@@ -2,7 +2,9 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{curve, demo, export, generate, host, report, rr, runs, serve, show, stream, transfer};
+use crate::commands::{
+    ab, compare, curve, demo, export, generate, host, report, rr, runs, serve, show, stream, transfer,
+};
 
 /// Measures what a network path really carries, from one byte to line rate.
 ///
@@ -19,7 +21,7 @@ use crate::commands::{curve, demo, export, generate, host, report, rr, runs, ser
 
 Exit codes: 0 measured, 1 failed, 2 wrong usage, 3 host not reached, 4 refused, 5 lost in mid-test,
 6 results could not be kept or written, 7 not possible on this host, 8 measured but not to be trusted,
-130 interrupted.")]
+130 interrupted. ab and compare answer by theirs: 0 not worse, 3 worse, 4 cannot tell.")]
 pub struct Args {
     /// What to do.
     #[command(subcommand)]
@@ -40,6 +42,10 @@ pub enum Command {
     Rr(rr::RrArgs),
     /// Exactly so many blocks, in so many flows or processes.
     Transfer(transfer::TransferArgs),
+    /// Is B worse than A? Two measurements in turns, with a sure answer.
+    Ab(ab::AbArgs),
+    /// Set stored runs against each other.
+    Compare(compare::CompareArgs),
     /// List the runs that were kept.
     Runs(runs::RunsArgs),
     /// Show a run again.

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use control::ControlError;
+use model::Answer;
 
 /// A failure with its exit code.
 #[derive(Debug)]
@@ -13,10 +14,30 @@ pub struct Failure {
 
 /// Measured, but at least one outcome is not to be trusted.
 pub const UNTRUSTED: u8 = 8;
+/// A comparison: B is worse than A by more than the tolerance.
+pub const WORSE: u8 = 3;
+/// A comparison that cannot tell.
+pub const CANNOT_TELL: u8 = 4;
 /// Ended by the user.
 pub const INTERRUPTED: u8 = 130;
 
+/// The exit code that says what a comparison says.
+pub fn of_answer(answer: Answer) -> u8 {
+    match answer {
+        Answer::Better | Answer::NotWorse => 0,
+        Answer::Worse => WORSE,
+        Answer::CannotTell => CANNOT_TELL,
+    }
+}
+
 impl Failure {
+    /// The same failure of a command whose codes 3 and 4 are answers: a host that was not reached or refused has code 1 there,
+    /// so that no script takes it for an answer.
+    pub fn of_comparison(self) -> Self {
+        let code = if matches!(self.code, WORSE | CANNOT_TELL) { 1 } else { self.code };
+        Self { code, ..self }
+    }
+
     /// Anything that has no code of its own.
     pub fn other(text: impl fmt::Display) -> Self {
         Self { code: 1, text: text.to_string() }

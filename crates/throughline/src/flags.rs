@@ -334,6 +334,12 @@ fn to_u32(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
 
+/// A seed for those who name none.
+pub fn clock_seed() -> u64 {
+    let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    u64::from(clock.subsec_nanos())
+}
+
 impl Enough {
     /// The stop rule; `budget` is the subcommand's default.
     pub fn rule(&self, budget: Option<Nanos>) -> Result<Stopping, Failure> {
@@ -343,11 +349,10 @@ impl Enough {
         if self.target.0 <= 0.0 {
             return Err(Failure::usage("--target 0 can never be met: use a percentage such as 2%"));
         }
-        let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         let mut rule = Stopping {
             target: self.target.0,
             budget_ns: self.budget.or(budget).map(|time| time.0),
-            seed: self.seed.unwrap_or_else(|| u64::from(clock.subsec_nanos())),
+            seed: self.seed.unwrap_or_else(clock_seed),
             ..Stopping::default()
         };
         if let Some(trials) = self.trials {

@@ -75,7 +75,7 @@ fn show(job: &Job<'_>, run: &Run) -> Result<u8, Failure> {
     Ok(match (interrupted, untrusted) {
         (true, _) => failure::INTERRUPTED,
         (_, true) => failure::UNTRUSTED,
-        _ => 0,
+        _ => analysis::compare::answer_of(run).map_or(0, failure::of_answer),
     })
 }
 
@@ -115,6 +115,7 @@ fn schedule(schedule: &Schedule) -> Schedule {
     match schedule {
         Schedule::Single => Schedule::Single,
         Schedule::Curve(plan) => Schedule::Curve(plan.clone()),
+        Schedule::Paired(plan) => Schedule::Paired(plan.clone()),
     }
 }
 

@@ -32,7 +32,7 @@ fn objections(schema: &Validator, value: &Value) -> Vec<String> {
 fn the_schemas_in_the_repository_are_this_programs() {
     let desk = Desk::new();
     desk.run(&["generate", "schema", "fresh"]).ok();
-    for name in ["run.schema.json", "event.schema.json"] {
+    for name in ["run.schema.json", "event.schema.json", "comparison.schema.json"] {
         let kept = fs::read_to_string(binary::workspace().join("docs/schema").join(name)).unwrap_or_default();
         let fresh = fs::read_to_string(desk.path("fresh").join(name)).unwrap();
         assert!(kept == fresh, "docs/schema/{name} is out of date: run `thru generate schema docs/schema`");
@@ -50,6 +50,22 @@ fn documents_keep_to_their_schema() {
         let shown: Value = serde_json::from_str(&desk.run(&["show", "--json"]).ok().stdout).unwrap();
         assert_eq!(shown, doc.json, "{measurement:?}");
     }
+}
+
+#[test]
+fn comparisons_keep_to_their_schemas() {
+    let (agent, desk) = (Agent::start(), Desk::new());
+    let side = "rr --count 50";
+    let doc = desk.measure(&["ab", "--a", side, "--b", side, "--pairs", "12", "--tolerance", "99%", agent.host()]);
+    assert_eq!(objections(&schema("run.schema.json"), &doc.json), [""; 0]);
+    assert!(doc.json.pointer("/findings/0/comparison/answer").is_some());
+    for name in ["one", "two"] {
+        desk.run(&["curve", "--to", "64", "--trials", "3", "--quiet", "--name", name, agent.host()]).ok();
+    }
+    let compared = desk.run(&["compare", "one", "two", "--json", "--tolerance", "99%"]).stdout;
+    let compared: Value = serde_json::from_str(&compared).expect("a document");
+    assert_eq!(objections(&schema("comparison.schema.json"), &compared), [""; 0]);
+    assert!(compared["cells"].as_array().unwrap().len() > 10, "a curve has a cell for each size");
 }
 
 #[test]

@@ -148,7 +148,14 @@ fn statement(groups: &[Group], suspect: Suspect) -> Finding {
         Shape::StepDown => format!("At {block} the curve steps down by {by}: the rate goes {change}."),
         Shape::StepUp => format!("At {block} the curve steps up by {by}: the rate goes {change}."),
     };
-    Finding { kind: FindingKind::Anomaly, statement, estimate: None, block: Some(here.block), cells: here.cells() }
+    Finding {
+        kind: FindingKind::Anomaly,
+        statement,
+        estimate: None,
+        block: Some(here.block),
+        cells: here.cells(),
+        comparison: None,
+    }
 }
 
 /// The member of a triple that differs most from the mean of the others, where that is beyond their intervals.
@@ -186,7 +193,7 @@ fn odd_member(group: &Group, tests: f64) -> Option<Finding> {
         others.join(" and ")
     );
     let (block, cells) = (Some(member.block), group.cells());
-    Some(Finding { kind: FindingKind::Anomaly, statement, estimate: None, block, cells })
+    Some(Finding { kind: FindingKind::Anomaly, statement, estimate: None, block, cells, comparison: None })
 }
 
 #[cfg(test)]

@@ -25,6 +25,7 @@ pub(super) fn latency(outcomes: &[Outcome]) -> Option<Finding> {
         estimate: Some(estimate),
         block: Some(smallest.spec.block),
         cells: vec![smallest.cell],
+        comparison: None,
     })
 }
 

@@ -5,7 +5,7 @@ mod latency;
 mod peak;
 mod saturation;
 mod single;
-mod words;
+pub(crate) mod words;
 
 use model::{Finding, Outcome};
 

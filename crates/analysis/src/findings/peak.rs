@@ -20,6 +20,7 @@ pub(super) fn peak(points: &[CurvePoint]) -> Option<Finding> {
         estimate: Some(top.rate.clone()),
         block: Some(top.block),
         cells: vec![top.cell],
+        comparison: None,
     })
 }
 
@@ -36,7 +37,14 @@ pub(super) fn half_peak(groups: &[Group]) -> Option<Finding> {
     if reached == 0 {
         let statement = format!("The smallest block, {}, already reaches half of the peak.", words::size(above.block));
         let block = Some(above.block);
-        return Some(Finding { kind: FindingKind::HalfPeak, statement, estimate: None, block, cells: above.cells() });
+        return Some(Finding {
+            kind: FindingKind::HalfPeak,
+            statement,
+            estimate: None,
+            block,
+            cells: above.cells(),
+            comparison: None,
+        });
     }
     let below = &groups[reached - 1];
     let part = (half - below.ln_rate()) / (above.ln_rate() - below.ln_rate());
@@ -63,6 +71,7 @@ pub(super) fn half_peak(groups: &[Group]) -> Option<Finding> {
         }),
         block: Some(block as u64),
         cells: [below.cells(), above.cells()].concat(),
+        comparison: None,
     })
 }
 

@@ -90,6 +90,7 @@ fn found(groups: &[Group], at: usize, earliest: usize, latest: usize) -> Finding
         }),
         block: Some(block),
         cells: groups[at].cells(),
+        comparison: None,
     }
 }
 
@@ -101,7 +102,7 @@ fn not_reached(groups: &[Group]) -> Finding {
         words::size(last.block)
     );
     let cells = last.cells();
-    Finding { kind: FindingKind::Saturation, statement, estimate: None, block: None, cells }
+    Finding { kind: FindingKind::Saturation, statement, estimate: None, block: None, cells, comparison: None }
 }
 
 #[cfg(test)]

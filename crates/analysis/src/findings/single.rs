@@ -68,6 +68,7 @@ fn headline(outcome: &Outcome) -> Finding {
         estimate: outcome.estimate.clone(),
         block: Some(spec.block),
         cells: vec![outcome.cell],
+        comparison: None,
     }
 }
 
@@ -101,7 +102,14 @@ fn probed(outcome: &Outcome) -> Option<Finding> {
         figures(&probe.loaded),
         model::units::three_digits(probe.rpm)
     );
-    Some(Finding { kind: FindingKind::Note, statement, estimate: None, block: None, cells: vec![outcome.cell] })
+    Some(Finding {
+        kind: FindingKind::Note,
+        statement,
+        estimate: None,
+        comparison: None,
+        block: None,
+        cells: vec![outcome.cell],
+    })
 }
 
 /// What was asked of a paced sender and what it did.
@@ -149,7 +157,14 @@ fn spread(outcome: &Outcome) -> Option<Finding> {
         Ratio(relative),
         100.0 * split.share_between()
     );
-    Some(Finding { kind: FindingKind::Note, statement, estimate: None, block: None, cells: vec![outcome.cell] })
+    Some(Finding {
+        kind: FindingKind::Note,
+        statement,
+        estimate: None,
+        block: None,
+        cells: vec![outcome.cell],
+        comparison: None,
+    })
 }
 
 /// Splits the variance of the trials' goodput series, each cut into ten batches, with the mean rate in bit/s. `None` unless

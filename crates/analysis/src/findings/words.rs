@@ -28,8 +28,13 @@ pub(super) fn estimate(estimate: &Estimate) -> String {
 }
 
 /// `95 %`.
-pub(super) fn confidence(confidence: f64) -> String {
+pub(crate) fn confidence(confidence: f64) -> String {
     format!("{} %", (confidence * 1000.0).round() / 10.0)
+}
+
+/// `1 pair`, `2 pairs`.
+pub(crate) fn plural(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 /// A relative change given as a difference of natural logarithms, as a percentage without a sign: `0.18` is `20 %`.

@@ -25,6 +25,8 @@ pub struct Context {
     pub cut_short: bool,
     /// The cell is a point of a curve over block sizes, so that a stream's goodput is NetPIPE's rate too (`NPtcp -s`).
     pub curve: bool,
+    /// The cell is one side of a paired comparison, which is judged by the ratio alone: its own interval has no target.
+    pub paired: bool,
     /// All round trips of the cell, where the trials themselves hold digests only.
     pub histogram: Option<Histogram>,
     /// What a probe found before the first trial.
@@ -41,13 +43,19 @@ pub fn outcome(cell: &Cell, trials: Vec<Trial>, rule: &Stopping, context: Contex
     let values = sample(&trials);
     let headline = Headline::of(&cell.spec);
     let estimate = estimate::estimate(headline, &values, rule);
-    let Context { overlapped, cut_short, curve, histogram, idle } = context;
+    let Context { overlapped, cut_short, curve, paired, histogram, idle } = context;
     let histogram = histogram.or_else(|| summary::merged_histogram(&trials));
     let mut summary = summary::summary(cell, &trials, estimate.as_ref(), histogram.as_ref(), curve);
     summary.probe = probe::responsiveness(&trials, idle.as_ref());
     summary.trials = u32::try_from(values.len()).unwrap_or(u32::MAX);
     let known = [(Verdict::CutShort, cut_short), (Verdict::Overlapped, overlapped)];
-    summary.verdicts = verdicts::of_cell(cell, &trials, estimate.as_ref(), values.len(), rule.target);
+    summary.verdicts = verdicts::of_cell(
+        cell,
+        &trials,
+        estimate.as_ref(),
+        values.len(),
+        if paired { f64::INFINITY } else { rule.target },
+    );
     summary.verdicts.extend(known.into_iter().filter_map(|(verdict, holds)| holds.then_some(verdict)));
     summary.verdicts.sort_unstable();
     summary.verdicts.dedup();

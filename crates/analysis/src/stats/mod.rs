@@ -2,16 +2,22 @@
 
 pub mod batch;
 pub mod interval;
+pub mod paired;
 pub mod planning;
 pub mod random;
+pub mod randomisation;
 pub mod sequential;
 pub mod summary;
+pub mod two_sample;
 pub mod variance;
 
 pub use batch::{SeriesEstimate, batch_means, lag1, series_interval};
 pub use interval::{Interval, bootstrap_interval, median_interval, t_interval, t_quantile};
+pub use paired::{Paired, PairedDecision};
 pub use planning::passes_needed;
 pub use random::SplitMix64;
+pub use randomisation::SubsetMeans;
 pub use sequential::{Decision, Sequential};
 pub use summary::{mad, mean, median, quantile, sample_sd};
+pub use two_sample::{MeanDifference, holm};
 pub use variance::{VarianceSplit, variance_split};

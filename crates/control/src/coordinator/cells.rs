@@ -6,11 +6,14 @@ use analysis::Context;
 use analysis::stats::{Decision, Sequential, passes_needed};
 use model::{Cell, EndTally, Finding, Histogram, Name, Outcome, RttTally, RunHeader, Spec, Stopping, Trial, Verdict};
 
+use super::Schedule;
+
 /// All cells of a run.
 pub(super) struct Cells {
     rule: Stopping,
     stop: Sequential,
     curve: bool,
+    paired: bool,
     /// Both ends are one machine.
     one_host: bool,
     /// Round trips of the probe before the first trial.
@@ -31,11 +34,12 @@ pub(super) struct CellState {
 }
 
 impl Cells {
-    pub(super) fn new(header: &RunHeader, curve: bool) -> Self {
+    pub(super) fn new(header: &RunHeader, schedule: &Schedule) -> Self {
         let mut cells = Self {
             rule: header.stopping.clone(),
             stop: Sequential::new(&header.stopping),
-            curve,
+            curve: matches!(schedule, Schedule::Curve(_)),
+            paired: matches!(schedule, Schedule::Paired(_)),
             one_host: header.near.boot_id.is_some() && header.near.boot_id == header.far.boot_id,
             idle: None,
             open: BTreeMap::new(),
@@ -113,6 +117,7 @@ impl Cells {
             overlapped: state.overlapped,
             cut_short: early,
             curve: self.curve,
+            paired: self.paired,
             histogram: state.histogram,
             idle: self.idle.clone(),
         };
@@ -132,11 +137,26 @@ impl Cells {
 
     /// What the outcomes of the measured transport mean; the memory ceiling of a curve is not part of it.
     pub(super) fn findings(&self) -> Vec<Finding> {
+        if self.paired {
+            let mut outcomes = self.done.clone();
+            outcomes.sort_by_key(|outcome| outcome.cell);
+            return analysis::of_paired(&outcomes, &self.rule);
+        }
         let main = self.done.iter().min_by_key(|outcome| outcome.cell).map(|outcome| outcome.spec.transport.clone());
         let mut outcomes: Vec<Outcome> =
             self.done.iter().filter(|outcome| Some(&outcome.spec.transport) == main.as_ref()).cloned().collect();
         outcomes.sort_by_key(|outcome| outcome.spec.block);
         if self.curve { analysis::of_curve(&outcomes) } else { analysis::of_single(&outcomes) }
+    }
+
+    /// The trials of an open cell so far; empty for one that is not open.
+    pub(super) fn trials_of(&self, id: u32) -> &[Trial] {
+        self.open.get(&id).map_or(&[], |state| &state.trials)
+    }
+
+    /// Remarks something on all open cells.
+    pub(super) fn remark(&mut self, verdict: Verdict) {
+        self.open.values_mut().for_each(|state| state.remark = Some(verdict));
     }
 
     /// The outcomes that the open and done cells would have now.

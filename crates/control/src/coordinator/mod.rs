@@ -5,19 +5,22 @@ mod cells;
 mod choose;
 mod curve;
 mod end;
+mod metrics;
 mod noloss;
+mod paired;
 mod pass;
 mod single;
 
 use std::time::Instant;
 
-use model::{Ending, Event, EventSink, RunHeader};
+use model::{Ending, Event, EventSink, Finding, RunHeader};
 
 use crate::ControlError;
 use cells::Cells;
 pub use choose::choose_engine;
 pub use curve::CurvePlan;
 pub use end::{End, Target, leads_to_ipv6};
+pub use paired::PairedPlan;
 pub use pass::{Cancel, Pair};
 
 /// What a command wants measured.
@@ -34,6 +37,8 @@ pub enum Schedule {
     Single,
     /// One cell for each block size, in passes over all of them.
     Curve(CurvePlan),
+    /// Two cells in turns, A's first in the header, until their ratio is sure enough.
+    Paired(PairedPlan),
 }
 
 /// A run under way.
@@ -45,6 +50,8 @@ struct Bench<'a> {
     started: Instant,
     cells: Cells,
     passes: u32,
+    /// What the schedule has to say of how the run was taken.
+    notes: Vec<Finding>,
 }
 
 /// Measures what `order` wants. Whatever happens, the sinks get an outcome for each cell that has a trial, and the ending; the
@@ -56,13 +63,14 @@ pub async fn run(
     cancel: Cancel,
 ) -> (Ending, Option<ControlError>) {
     let started = Instant::now();
-    let cells = Cells::new(&order.header, matches!(order.schedule, Schedule::Curve(_)));
-    let mut bench = Bench { pair, header: &order.header, sink, cancel, started, cells, passes: 0 };
+    let cells = Cells::new(&order.header, &order.schedule);
+    let mut bench = Bench { pair, header: &order.header, sink, cancel, started, cells, passes: 0, notes: Vec::new() };
     let mut result = bench.sink.event(&Event::Run(order.header.clone())).map_err(ControlError::from);
     if result.is_ok() {
         result = match &order.schedule {
             Schedule::Single => bench.single().await,
             Schedule::Curve(plan) => bench.curve(plan).await,
+            Schedule::Paired(plan) => bench.paired(plan).await,
         };
     }
     let interrupted = matches!(result, Err(ControlError::Interrupted));
@@ -95,7 +103,7 @@ impl Bench<'_> {
         for outcome in self.cells.finish_all(early) {
             self.sink.event(&Event::Outcome(outcome))?;
         }
-        for finding in self.cells.findings() {
+        for finding in self.cells.findings().into_iter().chain(std::mem::take(&mut self.notes)) {
             self.sink.event(&Event::Finding(finding))?;
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::{Event, Pass, Phase, RttTally, Spec, Stop};
+use model::{Cell, Event, Pass, Phase, RttTally, Spec, Stop};
 
 use super::Bench;
 use crate::ControlError;
@@ -18,23 +18,11 @@ impl Bench<'_> {
     pub(super) async fn single(&mut self) -> Result<(), ControlError> {
         let Some(cell) = self.header.cells.first().cloned() else { return Ok(()) };
         let rule = self.header.stopping.clone();
-        let spec = &cell.spec;
-        let leg = WireLeg { block: spec.block, reply: spec.reply_bytes(), stop: spec.stop, expected_ns: 0 };
-        self.cells.idle = self.idle(spec).await?;
+        self.cells.idle = self.idle(&cell.spec).await?;
         loop {
             let begun = self.elapsed_ns();
             self.phase(&cell.id, begun)?;
-            let result = if spec.no_loss {
-                self.search_no_loss(spec).await?
-            } else {
-                self.pair.pass(self.passes, spec, &[leg], self.sink, &mut self.cancel).await?
-            };
-            let failure = result.failure;
-            self.record_pass(begun, result.near, result.far, &[(Some(cell.id), 0)])?;
-            self.interrupted()?;
-            if let Some(reason) = failure {
-                return Err(ControlError::Trial { address: "the trial was cut short".into(), reason });
-            }
+            self.one_trial(&cell).await?;
             let took = self.elapsed_ns() - begun;
             let trials = self.cells.open().next().map_or(0, super::cells::CellState::trials) as u32;
             if self.cells.is_sure(cell.id) || trials >= rule.max_trials || self.left_ns() < took {
@@ -54,6 +42,25 @@ impl Bench<'_> {
         let result = self.pair.pass(u32::MAX, &probe, &[leg], self.sink, &mut self.cancel).await?;
         self.interrupted()?;
         Ok(result.near.tallies.into_iter().next().and_then(|tally| tally.rtt))
+    }
+
+    /// One trial of `cell` over fresh connections.
+    pub(super) async fn one_trial(&mut self, cell: &Cell) -> Result<(), ControlError> {
+        let spec = &cell.spec;
+        let leg = WireLeg { block: spec.block, reply: spec.reply_bytes(), stop: spec.stop, expected_ns: 0 };
+        let begun = self.elapsed_ns();
+        let result = if spec.no_loss {
+            self.search_no_loss(spec).await?
+        } else {
+            self.pair.pass(self.passes, spec, &[leg], self.sink, &mut self.cancel).await?
+        };
+        let failure = result.failure;
+        self.record_pass(begun, result.near, result.far, &[(Some(cell.id), 0)])?;
+        self.interrupted()?;
+        match failure {
+            Some(reason) => Err(ControlError::Trial { address: "the trial was cut short".into(), reason }),
+            None => Ok(()),
+        }
     }
 
     /// Tells where the run stands.

@@ -46,6 +46,9 @@ const FACTORS: &[(&str, bool, Value)] = &[
     ("rate limit", true, |o| o.spec.rate_bps.map(|rate| units::bits_per_second(rate as f64))),
 ];
 
+/// Which side of a comparison.
+const SIDE: (&str, bool, Value) = ("side", false, |o| Some(if o.cell == 0 { "A" } else { "B" }.to_owned()));
+
 /// Request/response rather than a curve's pingpong or a stream.
 fn trips(outcome: &Outcome) -> bool {
     outcome.summary.goodput_bps.is_none() && outcome.spec.pattern != "pingpong"
@@ -66,8 +69,11 @@ impl OutcomeTable {
         let shared = shared_verdicts(&outcomes);
         let differs = |value: Value| outcomes.windows(2).any(|pair| value(pair[0]) != value(pair[1]));
         let some = |value: Value| outcomes.iter().any(|outcome| value(outcome).is_some());
+        // The sides of a comparison may differ in nothing that has a column.
+        let side = Some(&SIDE).filter(|_| run.header.kind == "ab");
         let factors = FACTORS.iter().filter(|(_, _, value)| differs(*value));
-        let columns: Vec<_> = factors.chain(COLUMNS.iter().filter(|(_, _, value)| some(*value))).collect();
+        let columns: Vec<_> =
+            side.into_iter().chain(factors).chain(COLUMNS.iter().filter(|(_, _, value)| some(*value))).collect();
         let copy =
             |block: u64| ceiling.iter().find(|outcome| outcome.spec.block == block).and_then(|outcome| rate(outcome));
         let own = |outcome: &Outcome| {

@@ -367,7 +367,7 @@ fn curve_findings(run: &mut Run) {
 }
 
 fn finding(kind: FindingKind, statement: &str, estimate: Option<Estimate>, block: Option<u64>) -> Finding {
-    Finding { kind, statement: statement.into(), estimate, block, cells: Vec::new() }
+    Finding { kind, statement: statement.into(), estimate, block, cells: Vec::new(), comparison: None }
 }
 
 fn pingpong_trial(cell: u32, pass: u32, block: u64, rtt: f64) -> Trial {

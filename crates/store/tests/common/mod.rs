@@ -233,8 +233,16 @@ fn any_estimate() -> impl Strategy<Value = Estimate> {
 
 fn any_finding() -> impl Strategy<Value = Finding> {
     let kind = prop_oneof![Just(FindingKind::Peak), Just(FindingKind::Latency), Just(FindingKind::Note)];
-    (kind, text(), option::of(any_estimate()), any::<Option<u64>>(), vec(any::<u32>(), 0..3))
-        .prop_map(|(kind, statement, estimate, block, cells)| Finding { kind, statement, estimate, block, cells })
+    (kind, text(), option::of(any_estimate()), any::<Option<u64>>(), vec(any::<u32>(), 0..3)).prop_map(
+        |(kind, statement, estimate, block, cells)| Finding {
+            kind,
+            statement,
+            estimate,
+            block,
+            cells,
+            comparison: None,
+        },
+    )
 }
 
 fn any_inventory() -> impl Strategy<Value = Inventory> {

@@ -1,5 +1,7 @@
 //! One file a subcommand.
 
+pub mod ab;
+pub mod compare;
 pub mod curve;
 pub mod demo;
 pub mod export;
@@ -24,6 +26,8 @@ pub fn run(args: Args) -> Result<u8, Failure> {
         Command::Stream(args) => stream::run(&args),
         Command::Rr(args) => rr::run(&args),
         Command::Transfer(args) => transfer::run(&args),
+        Command::Ab(args) => ab::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::Runs(args) => runs::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Report(args) => report::run(&args),

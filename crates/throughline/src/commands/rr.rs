@@ -2,7 +2,7 @@
 
 use clap::Args;
 use control::coordinator::Schedule;
-use model::{ByteSize, Nanos, Stop};
+use model::{ByteSize, Nanos, Spec, Stop};
 
 use super::stream::BUDGET;
 use crate::failure::Failure;
@@ -62,21 +62,28 @@ pub struct RrArgs {
     output: Output,
 }
 
+impl RrArgs {
+    /// The measurement that the flags describe.
+    pub fn spec(&self) -> Result<Spec, Failure> {
+        if self.load.both {
+            return Err(Failure::usage("round trips have no --both: `thru curve --both` crosses blocks"));
+        }
+        let pattern = if self.connect { "crr" } else { "rr" };
+        let mut spec = flags::spec(pattern, &self.peer, &self.load, &self.sockets, &self.enough);
+        spec.block = self.block.0;
+        spec.reply = self.reply.map(|size| size.0);
+        spec.stop = self.count.map_or(Stop::TimeNs(self.time.0), Stop::Transactions);
+        spec.rate_bps = self.rate.map(|rate| rate.bits_per_second(spec.block));
+        spec.warmup_ns = self.warmup.0;
+        Ok(spec)
+    }
+}
+
 /// Runs it.
 pub fn run(args: &RrArgs) -> Result<u8, Failure> {
-    let pattern = if args.connect { "crr" } else { "rr" };
-    let mut spec = flags::spec(pattern, &args.peer, &args.load, &args.sockets, &args.enough);
-    if args.load.both {
-        return Err(Failure::usage("round trips have no --both: `thru curve --both` crosses blocks"));
-    }
-    spec.block = args.block.0;
-    spec.reply = args.reply.map(|size| size.0);
-    spec.stop = args.count.map_or(Stop::TimeNs(args.time.0), Stop::Transactions);
-    spec.rate_bps = args.rate.map(|rate| rate.bits_per_second(spec.block));
-    spec.warmup_ns = args.warmup.0;
     measure(&Job {
         kind: "rr",
-        specs: vec![spec],
+        specs: vec![args.spec()?],
         rule: args.enough.rule(Some(BUDGET))?,
         schedule: Schedule::Single,
         peer: &args.peer,

@@ -45,15 +45,19 @@ pub fn load(reference: &str, path: Option<&Path>) -> Result<Run, Failure> {
     for trial in loaded.orphans {
         trials.entry(trial.cell).or_default().push(trial);
     }
-    let curve = run.header.kind == "curve";
+    let (curve, paired) = (run.header.kind == "curve", run.header.kind == "ab");
     for (id, trials) in trials {
         let Some(cell) = run.header.cells.iter().find(|cell| cell.id == id) else { continue };
-        let context = analysis::Context { cut_short: true, curve, ..analysis::Context::default() };
+        let context = analysis::Context { cut_short: true, curve, paired, ..analysis::Context::default() };
         run.outcomes.push(analysis::outcome(cell, trials, &run.header.stopping, context));
     }
     run.outcomes.sort_by_key(|outcome| outcome.cell);
     if run.findings.is_empty() {
-        run.findings = if curve { analysis::of_curve(&run.outcomes) } else { analysis::of_single(&run.outcomes) };
+        run.findings = match () {
+            () if curve => analysis::of_curve(&run.outcomes),
+            () if paired => analysis::of_paired(&run.outcomes, &run.header.stopping),
+            () => analysis::of_single(&run.outcomes),
+        };
     }
     Ok(run)
 }

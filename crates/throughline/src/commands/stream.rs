@@ -2,7 +2,7 @@
 
 use clap::Args;
 use control::coordinator::Schedule;
-use model::{BitRate, ByteSize, Nanos, Stop};
+use model::{BitRate, ByteSize, Nanos, Spec, Stop};
 
 use crate::failure::Failure;
 use crate::flags::{self, Enough, Load, Output, Peer, Sockets};
@@ -86,25 +86,32 @@ pub struct StreamArgs {
     output: Output,
 }
 
+impl StreamArgs {
+    /// The measurement that the flags describe.
+    pub fn spec(&self) -> Spec {
+        let mut spec = flags::spec("stream", &self.peer, &self.load, &self.sockets, &self.enough);
+        spec.block = self.block.map_or_else(|| default_block(self.load.transport(), &self.peer), |block| block.0);
+        spec.stop = match (self.bytes, self.count) {
+            (Some(bytes), _) => Stop::Bytes(bytes.0),
+            (_, Some(count)) => Stop::Blocks(count),
+            _ => Stop::TimeNs(self.time.0),
+        };
+        spec.warmup_ns = self.warmup.0;
+        spec.rate_bps = self.rate.map(|rate| rate.0);
+        spec.interval_ns = self.interval.0;
+        spec.burst = self.burst.map(|burst| burst.0);
+        spec.no_loss = self.find_no_loss;
+        spec.probe = self.probe;
+        spec.engine = self.engine.0;
+        spec
+    }
+}
+
 /// Runs it.
 pub fn run(args: &StreamArgs) -> Result<u8, Failure> {
-    let mut spec = flags::spec("stream", &args.peer, &args.load, &args.sockets, &args.enough);
-    spec.block = args.block.map_or_else(|| default_block(args.load.transport(), &args.peer), |block| block.0);
-    spec.stop = match (args.bytes, args.count) {
-        (Some(bytes), _) => Stop::Bytes(bytes.0),
-        (_, Some(count)) => Stop::Blocks(count),
-        _ => Stop::TimeNs(args.time.0),
-    };
-    spec.warmup_ns = args.warmup.0;
-    spec.rate_bps = args.rate.map(|rate| rate.0);
-    spec.interval_ns = args.interval.0;
-    spec.burst = args.burst.map(|burst| burst.0);
-    spec.no_loss = args.find_no_loss;
-    spec.probe = args.probe;
-    spec.engine = args.engine.0;
     measure(&Job {
         kind: "stream",
-        specs: vec![spec],
+        specs: vec![args.spec()],
         rule: args.enough.rule(Some(if args.find_no_loss { SEARCH_BUDGET } else { BUDGET }))?,
         schedule: Schedule::Single,
         peer: &args.peer,

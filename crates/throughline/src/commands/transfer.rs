@@ -2,7 +2,7 @@
 
 use clap::Args;
 use control::coordinator::Schedule;
-use model::{BitRate, ByteSize, Nanos, Stop};
+use model::{BitRate, ByteSize, Nanos, Spec, Stop};
 
 use super::stream::default_block;
 use crate::failure::Failure;
@@ -61,23 +61,30 @@ pub struct TransferArgs {
     output: Output,
 }
 
+impl TransferArgs {
+    /// The measurement that the flags describe.
+    pub fn spec(&self) -> Spec {
+        let mut spec = flags::spec("transfer", &self.peer, &self.load, &self.sockets, &self.enough);
+        spec.block = self.block.map_or_else(|| default_block(self.load.transport(), &self.peer), |block| block.0);
+        spec.stop = match (self.bytes, self.count) {
+            (Some(bytes), _) => Stop::Bytes(bytes.0),
+            (None, count) => Stop::Blocks(count.unwrap_or(0)),
+        };
+        spec.rate_bps = self.rate.map(|rate| rate.0);
+        spec.interval_ns = self.interval.0;
+        spec.burst = self.burst.map(|burst| burst.0);
+        spec.engine = self.engine.0;
+        spec
+    }
+}
+
 /// Runs it.
 pub fn run(args: &TransferArgs) -> Result<u8, Failure> {
-    let mut spec = flags::spec("transfer", &args.peer, &args.load, &args.sockets, &args.enough);
-    spec.block = args.block.map_or_else(|| default_block(args.load.transport(), &args.peer), |block| block.0);
-    spec.stop = match (args.bytes, args.count) {
-        (Some(bytes), _) => Stop::Bytes(bytes.0),
-        (None, count) => Stop::Blocks(count.unwrap_or(0)),
-    };
-    spec.rate_bps = args.rate.map(|rate| rate.0);
-    spec.interval_ns = args.interval.0;
     // A transfer is done once; who wants an interval says how many trials.
     let enough = Enough { trials: args.enough.trials.or(Some(1)), ..args.enough.clone() };
-    spec.burst = args.burst.map(|burst| burst.0);
-    spec.engine = args.engine.0;
     measure(&Job {
         kind: "transfer",
-        specs: vec![spec],
+        specs: vec![args.spec()],
         rule: enough.rule(None)?,
         schedule: Schedule::Single,
         peer: &args.peer,

@@ -1,0 +1,111 @@
+//! B beside A: paired within a run ([`of_paired`]), and across stored runs ([`stored_runs`]).
+//!
+//! Both work with ratios, as differences of natural logarithms: what a change does to a path scales with the path (a tenth
+//! less goodput, not 3 Mbit/s less), a ratio needs no unit, and A over B is the exact inverse of B over A.
+
+mod environment;
+mod paired;
+mod stored;
+
+use model::{Answer, Estimate, Finding, FindingKind, Run};
+
+use crate::findings::words;
+use crate::outcome::Headline;
+use crate::stats::Interval;
+
+pub use paired::{log_ratios, of_paired, paired_difference};
+pub use stored::{CompareError, stored_runs};
+
+/// Unit of an estimate that is one value over another.
+const RATIO: &str = "ratio";
+
+/// The answer of a paired run, where it has one.
+#[must_use]
+pub fn answer_of(run: &Run) -> Option<Answer> {
+    let difference = |finding: &&Finding| finding.kind == FindingKind::Difference;
+    Some(run.findings.iter().find(difference)?.comparison.as_ref()?.answer)
+}
+
+/// What the interval of the log ratio says, given the log ratios between which a difference does not matter.
+fn judge(interval: Option<Interval>, bounds: Interval, higher_is_better: bool) -> Answer {
+    let Some(interval) = interval else { return Answer::CannotTell };
+    // Where less is better the signs are turned, bounds included.
+    let (interval, bounds) = if higher_is_better { (interval, bounds) } else { (turned(interval), turned(bounds)) };
+    if interval.high < bounds.low {
+        Answer::Worse
+    } else if interval.low > bounds.high {
+        Answer::Better
+    } else if interval.low > bounds.low {
+        Answer::NotWorse
+    } else {
+        Answer::CannotTell
+    }
+}
+
+fn turned(interval: Interval) -> Interval {
+    Interval { low: -interval.high, high: -interval.low }
+}
+
+/// Whether more of a headline is better.
+fn higher_is_better(headline: Headline) -> bool {
+    headline != Headline::RoundTrip
+}
+
+/// An estimate of the ratio of B to A from its logarithm.
+fn ratio(
+    value: f64,
+    interval: Option<Interval>,
+    statistic: String,
+    method: String,
+    confidence: f64,
+    n: usize,
+) -> Estimate {
+    Estimate {
+        statistic,
+        unit: RATIO.to_owned(),
+        value: value.exp(),
+        low: interval.map(|interval| interval.low.exp()),
+        high: interval.map(|interval| interval.high.exp()),
+        confidence,
+        method,
+        n: u32::try_from(n).unwrap_or(u32::MAX),
+    }
+}
+
+/// A ratio as a change with its interval: `+1.2 % (95 % interval -0.3 % to +2.7 %)`.
+fn change(estimate: &Estimate) -> String {
+    let value = signed(estimate.value);
+    match (estimate.low, estimate.high) {
+        (Some(low), Some(high)) => {
+            format!("{value} ({} interval {} to {})", words::confidence(estimate.confidence), signed(low), signed(high))
+        }
+        _ => format!("{value} (no interval)"),
+    }
+}
+
+fn signed(ratio: f64) -> String {
+    // Adding 0 turns a rounded -0 into 0.
+    format!("{:+.2} %", (1e4 * (ratio - 1.0)).round() / 100.0 + 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_answers_and_better() {
+        let bounds = Interval { low: -0.01, high: 0.01 };
+        for (low, high, rate, time) in [
+            (0.02, 0.05, Answer::Better, Answer::Worse),
+            (-0.005, 0.05, Answer::NotWorse, Answer::CannotTell),
+            (-0.005, 0.005, Answer::NotWorse, Answer::NotWorse),
+            (-0.05, 0.005, Answer::CannotTell, Answer::NotWorse),
+            (-0.05, -0.02, Answer::Worse, Answer::Better),
+            (-0.05, 0.05, Answer::CannotTell, Answer::CannotTell),
+        ] {
+            let interval = Some(Interval { low, high });
+            assert_eq!((judge(interval, bounds, true), judge(interval, bounds, false)), (rate, time), "{low} {high}");
+        }
+        assert_eq!(judge(None, bounds, true), Answer::CannotTell);
+    }
+}

@@ -1,0 +1,180 @@
+//! A against B in alternation, within one run.
+
+use std::collections::BTreeMap;
+
+use model::{Answer, Comparison, Estimate, Finding, FindingKind, Outcome, Ratio, Stopping, Trial, Verdict};
+
+use super::{change, higher_is_better, judge, ratio};
+use crate::findings::{of_single, words};
+use crate::outcome::Headline;
+use crate::stats::{Paired, mean};
+
+/// Trials of a block: ABBA or BAAB.
+const BLOCK: u32 = 4;
+
+/// The natural logarithms of B over A in each whole block, in the order they were taken: the mean of the logarithms of B's two
+/// values less that of A's. Pass `p` of a run belongs to block `p / 4`; a block that lacks a value (interrupted, nothing
+/// arrived) is left out as a whole, for half of it would let drift in.
+#[must_use]
+pub fn log_ratios(a: &[Trial], b: &[Trial]) -> Vec<f64> {
+    let mut blocks: BTreeMap<u32, [Vec<f64>; 2]> = BTreeMap::new();
+    for (side, trials) in [a, b].into_iter().enumerate() {
+        for trial in trials.iter().filter(|trial| !trial.verdicts.contains(&Verdict::CutShort)) {
+            let value = trial.value.filter(|value| *value > 0.0 && value.is_finite());
+            blocks.entry(trial.pass / BLOCK).or_default()[side].extend(value.map(f64::ln));
+        }
+    }
+    let whole = blocks.into_values().filter(|sides| sides.iter().all(|values| values.len() == 2));
+    whole.filter_map(|[a, b]| Some(mean(&b)? - mean(&a)?)).collect()
+}
+
+/// The difference of a paired run's two outcomes, A's first, judged by the run's stop rule (its target is the tolerance). Where
+/// there are too few blocks for an interval the answer is [`Answer::CannotTell`].
+#[must_use]
+pub fn paired_difference(a: &Outcome, b: &Outcome, rule: &Stopping) -> Finding {
+    let headline = Headline::of(&a.spec);
+    let paired = Paired::new(rule);
+    let logs = log_ratios(&a.trials, &b.trials);
+    let judged = paired.judged_by(&logs);
+    let higher = higher_is_better(headline);
+    let answer = judge(judged, paired.bounds(), higher);
+    let estimate = mean(&logs).map(|value| {
+        let statistic = format!("ratio of B to A, geometric mean over blocks ({})", headline.statistic());
+        let method = "randomisation test over ABBA blocks, on logarithms of block ratios".to_owned();
+        ratio(value, paired.interval_of(&logs), statistic, method, rule.confidence, logs.len())
+    });
+    let statement = statement(answer, estimate.as_ref(), rule, logs.len(), headline);
+    Finding {
+        kind: FindingKind::Difference,
+        statement,
+        comparison: Some(Comparison {
+            answer,
+            tolerance: rule.target,
+            higher_is_better: higher,
+            p_value: (!logs.is_empty()).then(|| paired.p_value(&logs)),
+            judged_low: judged.map(|interval| interval.low.exp()),
+            judged_high: judged.map(|interval| interval.high.exp()),
+            ratios: logs.iter().map(|log| log.exp()).collect(),
+        }),
+        estimate,
+        block: None,
+        cells: vec![a.cell, b.cell],
+    }
+}
+
+/// The findings of a paired run: the difference first, then each side alone. Outcomes by cell, A's first; empty where one of
+/// the two is missing.
+#[must_use]
+pub fn of_paired(outcomes: &[Outcome], rule: &Stopping) -> Vec<Finding> {
+    let [a, b] = outcomes else { return of_single(outcomes) };
+    let mut findings = vec![paired_difference(a, b, rule)];
+    findings.extend(of_single(outcomes));
+    findings
+}
+
+fn statement(
+    answer: Answer,
+    estimate: Option<&Estimate>,
+    rule: &Stopping,
+    blocks: usize,
+    headline: Headline,
+) -> String {
+    let tolerance = Ratio(rule.target);
+    let what = match headline {
+        Headline::Goodput => "goodput",
+        Headline::Transactions => "transaction rate",
+        Headline::RoundTrip => "median round trip",
+    };
+    let says = match answer {
+        Answer::Better => format!("B is better than A by more than {tolerance}"),
+        Answer::NotWorse => format!("B is not worse than A by more than {tolerance}"),
+        Answer::Worse => format!("B is worse than A by more than {tolerance}"),
+        Answer::CannotTell => format!("It cannot be told whether B is worse than A by more than {tolerance}"),
+    };
+    let Some(estimate) = estimate else {
+        return format!("{says}: no block of four trials was whole.");
+    };
+    let advice = match (answer, estimate.low) {
+        (Answer::CannotTell, Some(_)) => "; longer trials, more pairs or a larger tolerance would tell",
+        (Answer::CannotTell, None) => "; an interval needs at least six blocks of two pairs",
+        _ => "",
+    };
+    let pairs = words::plural(2 * blocks, "pair");
+    format!("{says}: B's {what} differs by {} over {pairs}{advice}.", change(estimate))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::{Context, outcome};
+    use model::{Cell, Ledger, Spec};
+
+    fn trial(cell: u32, pass: u32, value: Option<f64>) -> Trial {
+        let (near, far, ledger) = Default::default();
+        let ledger: Ledger = ledger;
+        Trial { cell, pass, place: 0, near, far, ledger, value, verdicts: Vec::new() }
+    }
+
+    /// Eight blocks on a path that loses 1 % with each trial; B is `effect` times A.
+    fn run(effect: f64, pattern: &str, blocks: u32) -> [Outcome; 2] {
+        let mut sides = [Vec::new(), Vec::new()];
+        for pass in 0..blocks * BLOCK {
+            let turned = (pass / BLOCK).is_multiple_of(3);
+            let side = usize::from(matches!(pass % BLOCK, 1 | 2) != turned);
+            let wobble = 1.0 + 0.001 * f64::from(pass * 7 % 5);
+            let value = 1e9 * 0.99f64.powi(pass as i32) * wobble * if side == 1 { effect } else { 1.0 };
+            sides[side].push(trial(side as u32, pass, Some(value)));
+        }
+        let rule = Stopping::default();
+        let make =
+            |id: u32, trials| outcome(&Cell { id, spec: Spec::new("tcp", pattern) }, trials, &rule, Context::default());
+        let [a, b] = sides;
+        [make(0, a), make(1, b)]
+    }
+
+    fn rule() -> Stopping {
+        Stopping { target: 0.01, min_trials: 16, max_trials: 54, ..Stopping::default() }
+    }
+
+    #[test]
+    fn drift_does_not_pass_for_an_effect() {
+        let [a, b] = run(1.0, "stream", 8);
+        let finding = paired_difference(&a, &b, &rule());
+        let estimate = finding.estimate.as_ref().unwrap();
+        assert!((estimate.value - 1.0).abs() < 0.002, "{estimate:?}");
+        assert_eq!(finding.comparison.as_ref().unwrap().answer, Answer::NotWorse);
+        assert!(finding.statement.contains("not worse than A by more than 1.00 %"), "{}", finding.statement);
+        assert!(finding.statement.contains("over 16 pairs."), "{}", finding.statement);
+    }
+
+    #[test]
+    fn a_change_is_found_and_less_time_is_better() {
+        let answers = |effect, pattern| {
+            let [a, b] = run(effect, pattern, 8);
+            paired_difference(&a, &b, &rule()).comparison.unwrap().answer
+        };
+        assert_eq!(answers(0.97, "stream"), Answer::Worse);
+        assert_eq!(answers(1.03, "stream"), Answer::Better);
+        assert_eq!(answers(0.97, "pingpong"), Answer::Better);
+        assert_eq!(answers(1.03, "pingpong"), Answer::Worse);
+    }
+
+    #[test]
+    fn five_blocks_cannot_tell_and_say_why() {
+        let [a, b] = run(0.5, "stream", 5);
+        let finding = paired_difference(&a, &b, &rule());
+        assert_eq!(finding.comparison.as_ref().unwrap().answer, Answer::CannotTell);
+        assert!(finding.statement.contains("at least six blocks"), "{}", finding.statement);
+        assert_eq!(finding.estimate.unwrap().low, None);
+        let none = paired_difference(&run(1.0, "stream", 0)[0], &run(1.0, "stream", 0)[1], &rule());
+        assert_eq!((none.estimate, none.comparison.unwrap().p_value), (None, None));
+    }
+
+    #[test]
+    fn a_block_that_lacks_a_value_is_left_out() {
+        let [mut a, b] = run(1.0, "stream", 8);
+        a.trials[3].value = None;
+        a.trials[8].verdicts.push(Verdict::CutShort);
+        assert_eq!(log_ratios(&a.trials, &b.trials).len(), 6);
+    }
+}

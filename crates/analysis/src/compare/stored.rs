@@ -1,0 +1,309 @@
+//! Stored runs against each other. Nothing paired them: whatever changed between the two sides in time counts as their
+//! difference, and the analysis can only say so.
+
+use std::collections::BTreeMap;
+
+use model::{Answer, CellComparison, Comparison, Outcome, Run, RunComparison, RunName, Spec};
+
+use super::environment::differences;
+use super::{higher_is_better, ratio};
+use crate::outcome::{Headline, sample};
+use crate::stats::{Interval, MeanDifference, holm, mean};
+
+/// Why runs cannot be set against each other.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CompareError {
+    /// No cell of one side has its like on the other.
+    #[error(
+        "{a} and {b} have no cell in common: compare runs of one pattern (thru runs), with the same blocks where they have several"
+    )]
+    NothingInCommon {
+        /// Identifiers of side A's runs.
+        a: String,
+        /// Identifiers of side B's runs.
+        b: String,
+    },
+}
+
+/// One cell of one side: the values of each run, and the spec.
+struct Side<'a> {
+    spec: &'a Spec,
+    runs: Vec<Vec<f64>>,
+}
+
+/// What a cell is known by on both sides: unit of its statistic, block, reply, and which of those alike within the run.
+type Key = (&'static str, u64, u64, usize);
+
+/// Compares the runs of side B with those of side A at `confidence`, cell by cell. `tolerance` is the difference that does not
+/// matter, a fraction from 0 to below 1.
+///
+/// With two runs or more on each side a run's geometric mean is the sample, so that what differs from run to run is within the
+/// interval; else a trial's value is, and the interval says nothing of how runs differ. Cells are matched by statistic, block
+/// and reply; where each side has a single cell they are matched as they are.
+///
+/// # Errors
+/// [`CompareError::NothingInCommon`].
+pub fn stored_runs(a: &[&Run], b: &[&Run], tolerance: f64, confidence: f64) -> Result<RunComparison, CompareError> {
+    let (cells_a, cells_b) = (cells(a), cells(b));
+    let single = cells_a.len() == 1 && cells_b.len() == 1;
+    let mut pairs: Vec<(&Side<'_>, &Side<'_>)> = Vec::new();
+    for (key, one) in &cells_a {
+        let like = cells_b.get(key).or_else(|| cells_b.values().next().filter(|_| single));
+        pairs.extend(like.filter(|other| Headline::of(other.spec) == Headline::of(one.spec)).map(|other| (one, other)));
+    }
+    if pairs.is_empty() {
+        return Err(CompareError::NothingInCommon { a: ids(a), b: ids(b) });
+    }
+    let by_run = a.len() > 1 && b.len() > 1;
+    let compared: Vec<Compared<'_>> = pairs.iter().map(|(a, b)| Compared::new(a, b, by_run)).collect();
+    let cells = judged(&compared, tolerance, confidence);
+    let specs: Vec<(&Spec, &Spec)> = pairs.iter().map(|(a, b)| (a.spec, b.spec)).collect();
+    let unmatched = cells_a.len() + cells_b.len() - 2 * pairs.len();
+    Ok(RunComparison {
+        schema: RunComparison::SCHEMA.into(),
+        a: a.iter().map(|run| name(run)).collect(),
+        b: b.iter().map(|run| name(run)).collect(),
+        answer: cells.iter().map(|cell| cell.comparison.answer).max().unwrap_or(Answer::CannotTell),
+        unmatched: u32::try_from(unmatched).unwrap_or(u32::MAX),
+        notes: notes(a, b, by_run, cells.len()),
+        cells,
+        differences: differences(a, b, &specs),
+    })
+}
+
+/// A matched cell with its samples, in logarithms.
+struct Compared<'a> {
+    spec: &'a Spec,
+    a: Vec<f64>,
+    b: Vec<f64>,
+    difference: Option<MeanDifference>,
+}
+
+impl<'a> Compared<'a> {
+    fn new(a: &Side<'a>, b: &Side<'a>, by_run: bool) -> Self {
+        let values = |side: &Side<'_>| -> Vec<f64> {
+            if by_run { side.runs.iter().filter_map(|run| mean(run)).collect() } else { side.runs.concat() }
+        };
+        let (first, second) = (values(a), values(b));
+        let difference = MeanDifference::new(&first, &second);
+        Self { spec: a.spec, a: first, b: second, difference }
+    }
+}
+
+/// The cells with their answers. "Worse" and "better" are claims that may be true of some cell among many by chance, so their
+/// p-values are corrected for the number of cells; "not worse" is asked of every cell, which needs no correction.
+fn judged(compared: &[Compared<'_>], tolerance: f64, confidence: f64) -> Vec<CellComparison> {
+    let bound = -(1.0 - tolerance).ln();
+    // In the direction in which more is better.
+    let good = |cell: &Compared<'_>| {
+        let sign = if higher_is_better(Headline::of(cell.spec)) { 1.0 } else { -1.0 };
+        cell.difference.map(|difference| MeanDifference { value: sign * difference.value, ..difference })
+    };
+    let p = |of: &dyn Fn(MeanDifference) -> f64| -> Vec<f64> {
+        compared.iter().map(|cell| good(cell).map_or(1.0, of)).collect()
+    };
+    let worse = holm(&p(&|difference| difference.p_below(-bound)));
+    let better = holm(&p(&|difference| difference.p_above(bound)));
+    let not_worse = p(&|difference| difference.p_above(-bound));
+    let different = holm(&p(&|difference| (2.0 * difference.p_below(0.0).min(difference.p_above(0.0))).min(1.0)));
+    let level = (1.0 - confidence) / 2.0;
+    let cell = |(i, cell): (usize, &Compared<'_>)| {
+        let answer = match () {
+            () if worse[i] <= level => Answer::Worse,
+            () if better[i] <= level => Answer::Better,
+            () if not_worse[i] <= level => Answer::NotWorse,
+            () => Answer::CannotTell,
+        };
+        let headline = Headline::of(cell.spec);
+        let interval: Option<Interval> = cell.difference.and_then(|difference| difference.interval(confidence));
+        let centre = |values: &[f64]| mean(values).map_or(f64::NAN, f64::exp);
+        let statistic = format!("ratio of B to A, geometric means ({})", headline.statistic());
+        let method = "Welch's t on logarithms, unpaired".to_owned();
+        let value = mean(&cell.b).zip(mean(&cell.a)).map_or(f64::NAN, |(b, a)| b - a);
+        CellComparison {
+            pattern: cell.spec.pattern.to_string(),
+            block: cell.spec.block,
+            unit: headline.unit().to_owned(),
+            a: centre(&cell.a),
+            b: centre(&cell.b),
+            ratio: ratio(value, interval, statistic, method, confidence, cell.a.len() + cell.b.len()),
+            comparison: Comparison {
+                answer,
+                tolerance,
+                higher_is_better: higher_is_better(headline),
+                p_value: cell.difference.map(|_| different[i]),
+                judged_low: None,
+                judged_high: None,
+                ratios: Vec::new(),
+            },
+        }
+    };
+    compared.iter().enumerate().map(cell).collect()
+}
+
+/// The cells of one side that have a value in every run of it.
+fn cells<'a>(runs: &[&'a Run]) -> BTreeMap<Key, Side<'a>> {
+    let mut sides: BTreeMap<Key, Side<'a>> = BTreeMap::new();
+    for run in runs {
+        let mut seen: BTreeMap<(&str, u64, u64), usize> = BTreeMap::new();
+        for outcome in measured(run) {
+            let values: Vec<f64> =
+                sample(&outcome.trials).into_iter().filter(|value| *value > 0.0 && value.is_finite()).collect();
+            let alike = (Headline::of(&outcome.spec).unit(), outcome.spec.block, outcome.spec.reply_bytes());
+            let place = seen.entry(alike).or_default();
+            let key = (alike.0, alike.1, alike.2, *place);
+            *place += 1;
+            if !values.is_empty() {
+                let side = sides.entry(key).or_insert_with(|| Side { spec: &outcome.spec, runs: Vec::new() });
+                side.runs.push(values.into_iter().map(f64::ln).collect());
+            }
+        }
+    }
+    sides.retain(|_, side| side.runs.len() == runs.len());
+    sides
+}
+
+/// A run's outcomes without the memory ceiling of a curve, which is not what was measured.
+fn measured(run: &Run) -> impl Iterator<Item = &Outcome> {
+    let only_ceiling = run.outcomes.iter().all(|outcome| outcome.spec.transport == Spec::CEILING);
+    run.outcomes.iter().filter(move |outcome| only_ceiling || outcome.spec.transport != Spec::CEILING)
+}
+
+fn notes(a: &[&Run], b: &[&Run], by_run: bool, cells: usize) -> Vec<String> {
+    let mut notes = vec![
+        "These runs were not paired: whatever changed on the hosts or the path between them counts as their difference; \
+         thru ab takes both in turns."
+            .to_owned(),
+    ];
+    let times = |runs: &[&Run]| -> Vec<u64> { runs.iter().map(|run| run.header.started_unix_ns).collect() };
+    let (a, b) = (times(a), times(b));
+    let apart = a.iter().max() < b.iter().min() || b.iter().max() < a.iter().min();
+    if by_run && apart {
+        notes.push(
+            "All runs of one side were taken before all of the other: drift over that time passes for an effect."
+                .to_owned(),
+        );
+    }
+    if !by_run {
+        notes.push(
+            "With one run on a side the intervals rest on the trials within it and say nothing of how runs differ: \
+             they are too narrow, and a worse B is not called so."
+                .to_owned(),
+        );
+    }
+    if cells > 1 {
+        notes.push(format!(
+            "Answers are corrected for {cells} cells (Holm); the intervals are each cell's own, uncorrected."
+        ));
+    }
+    notes
+}
+
+fn ids(runs: &[&Run]) -> String {
+    runs.iter().map(|run| run.header.id.as_str()).collect::<Vec<_>>().join(",")
+}
+
+fn name(run: &Run) -> RunName {
+    RunName { id: run.header.id.clone(), name: run.header.name.clone(), started_unix_ns: run.header.started_unix_ns }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::curve::testing::made;
+    use crate::stats::SplitMix64;
+    use model::{Inventory, RunHeader, Stopping, Tool};
+
+    fn run(id: &str, outcomes: Vec<Outcome>) -> Run {
+        let header = RunHeader {
+            id: id.into(),
+            name: None,
+            kind: "stream".into(),
+            command: Vec::new(),
+            started_unix_ns: id.parse().unwrap_or(0),
+            tool: Tool::default(),
+            target: None,
+            stopping: Stopping::default(),
+            cells: Vec::new(),
+            near: Inventory::default(),
+            far: Inventory::default(),
+        };
+        let schema = Run::SCHEMA.into();
+        Run { schema, header, ending: None, passes: Vec::new(), outcomes, findings: Vec::new() }
+    }
+
+    fn stream(random: &mut SplitMix64, block: u64, level: f64) -> Outcome {
+        let values: Vec<f64> = (0..8).map(|_| level * (1.0 + 0.005 * random.normal())).collect();
+        made("stream", 0, block, &values)
+    }
+
+    #[test]
+    fn one_run_a_side_has_a_ratio_an_answer_and_a_warning() {
+        let mut random = SplitMix64::new(3);
+        let (a, b) = (run("1", vec![stream(&mut random, 1024, 1e9)]), run("2", vec![stream(&mut random, 4096, 0.9e9)]));
+        let found = stored_runs(&[&a], &[&b], 0.01, 0.95).unwrap();
+        let cell = &found.cells[0];
+        assert!((cell.ratio.value - 0.9).abs() < 0.01 && cell.ratio.low.unwrap() > 0.88, "{:?}", cell.ratio);
+        assert_eq!((found.answer, cell.unit.as_str(), cell.block), (Answer::Worse, "bit/s", 1024));
+        assert!(found.notes.iter().any(|note| note.contains("not paired")), "{:?}", found.notes);
+        assert!(found.notes.iter().any(|note| note.contains("one run on a side")), "{:?}", found.notes);
+    }
+
+    #[test]
+    fn several_runs_a_side_count_how_runs_differ() {
+        let mut random = SplitMix64::new(4);
+        let mut side = |ids: [&str; 3], levels: [f64; 3]| -> Vec<Run> {
+            ids.iter().zip(levels).map(|(id, level)| run(id, vec![stream(&mut random, 1024, level)])).collect()
+        };
+        let (a, b) = (side(["1", "3", "5"], [1e9, 1.1e9, 0.9e9]), side(["2", "4", "6"], [0.95e9, 1.05e9, 0.9e9]));
+        let (a, b): (Vec<&Run>, Vec<&Run>) = (a.iter().collect(), b.iter().collect());
+        let found = stored_runs(&a, &b, 0.01, 0.95).unwrap();
+        // The trials within each run agree to a percent, the runs do not.
+        assert_eq!((found.answer, found.cells[0].ratio.n), (Answer::CannotTell, 6));
+        assert!(found.notes.iter().all(|note| !note.contains("drift")), "the sides alternate: {:?}", found.notes);
+        let late = run("9", vec![stream(&mut random, 1024, 1e9)]);
+        let found = stored_runs(&a, &[&late, &late], 0.01, 0.95).unwrap();
+        assert!(found.notes.iter().any(|note| note.contains("drift")), "{:?}", found.notes);
+    }
+
+    #[test]
+    fn cells_are_matched_by_block_and_corrected_for_their_number() {
+        let mut random = SplitMix64::new(5);
+        let sizes: Vec<u64> = (0..40).map(|i| 64 << (i % 20)).collect();
+        let mut side = |id: &str, extra: u64| {
+            let mut outcomes: Vec<Outcome> = sizes.iter().map(|block| stream(&mut random, *block, 1e9)).collect();
+            outcomes.push(stream(&mut random, extra, 1e9));
+            run(id, outcomes)
+        };
+        let (a, b) = (side("1", 3), side("2", 5));
+        let found = stored_runs(&[&a], &[&b], 0.0, 0.95).unwrap();
+        assert_eq!((found.cells.len(), found.unmatched), (40, 2));
+        // Forty comparisons of equals: uncorrected, two would be expected to look different.
+        let called = found.cells.iter().filter(|cell| matches!(cell.comparison.answer, Answer::Better | Answer::Worse));
+        assert_eq!(called.count(), 0, "{:?}", found.answer);
+    }
+
+    #[test]
+    fn a_false_alarm_among_many_cells_is_rare() {
+        let mut seeds = SplitMix64::new(6);
+        let alarms = (0..400)
+            .filter(|_| {
+                let mut random = SplitMix64::new(seeds.next_u64());
+                let mut side = |id: &str| run(id, (0..10).map(|i| stream(&mut random, 64 << i, 1e9)).collect());
+                let (a, b) = (side("1"), side("2"));
+                let found = stored_runs(&[&a], &[&b], 0.0, 0.95).unwrap();
+                found.cells.iter().any(|cell| matches!(cell.comparison.answer, Answer::Better | Answer::Worse))
+            })
+            .count();
+        // 5 % of 400 are 20; three standard errors above.
+        assert!(alarms <= 33, "{alarms} of 400");
+    }
+
+    #[test]
+    fn different_statistics_have_nothing_in_common() {
+        let (a, b) = (run("1", vec![made("stream", 0, 1, &[1.0; 6])]), run("2", vec![made("rr", 0, 1, &[1.0; 6])]));
+        let error = stored_runs(&[&a], &[&b], 0.01, 0.95).unwrap_err().to_string();
+        assert!(error.starts_with("1 and 2 have no cell in common: "), "{error}");
+    }
+}

@@ -1,0 +1,131 @@
+//! Two independent samples, and many tests at once.
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use super::interval::{Interval, t_critical};
+use super::summary::{mean, sample_sd};
+
+/// The difference of two samples' means.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MeanDifference {
+    /// Mean of the second less mean of the first, in the values' unit.
+    pub value: f64,
+    /// Its standard error.
+    pub standard_error: f64,
+    /// Degrees of freedom (Welch and Satterthwaite).
+    pub df: f64,
+}
+
+impl MeanDifference {
+    /// Welch's comparison (1947, "The generalization of Student's problem when several different population variances are
+    /// involved"). `None` where a sample has fewer than two values.
+    #[must_use]
+    pub fn new(first: &[f64], second: &[f64]) -> Option<Self> {
+        let part = |values: &[f64]| Some((sample_sd(values)?.powi(2) / values.len() as f64, values.len() as f64 - 1.0));
+        let ((one, one_df), (two, two_df)) = (part(first)?, part(second)?);
+        let variance = one + two;
+        let df = if variance > 0.0 {
+            variance.powi(2) / (one.powi(2) / one_df + two.powi(2) / two_df)
+        } else {
+            one_df + two_df
+        };
+        Some(Self { value: mean(second)? - mean(first)?, standard_error: variance.sqrt(), df })
+    }
+
+    /// The two-sided interval at `confidence`; `None` for one outside 0 to 1.
+    #[must_use]
+    pub fn interval(&self, confidence: f64) -> Option<Interval> {
+        Some(Interval::around(self.value, t_critical(confidence, self.df)? * self.standard_error))
+    }
+
+    /// One-sided p-value of the hypothesis that the true difference is `bound` or more: small where it is surely less.
+    #[must_use]
+    pub fn p_below(&self, bound: f64) -> f64 {
+        let distance = self.value - bound;
+        if self.standard_error == 0.0 {
+            return if distance < 0.0 { 0.0 } else { 1.0 };
+        }
+        StudentsT::new(0.0, 1.0, self.df).map_or(1.0, |t| t.cdf(distance / self.standard_error))
+    }
+
+    /// One-sided p-value of the hypothesis that the true difference is `bound` or less: small where it is surely more.
+    #[must_use]
+    pub fn p_above(&self, bound: f64) -> f64 {
+        Self { value: -self.value, ..*self }.p_below(-bound)
+    }
+}
+
+/// p-values corrected for their number, in the order given (Holm, 1979, "A simple sequentially rejective multiple test
+/// procedure"): rejecting those at or below the level keeps the chance of any false rejection within it, whatever the tests
+/// have to do with each other.
+#[must_use]
+pub fn holm(p_values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..p_values.len()).collect();
+    order.sort_by(|a, b| p_values[*a].total_cmp(&p_values[*b]));
+    let mut corrected = vec![1.0; p_values.len()];
+    let mut least = 0.0f64;
+    for (rank, at) in order.into_iter().enumerate() {
+        least = least.max((p_values[at] * (p_values.len() - rank) as f64).min(1.0));
+        corrected[at] = least;
+    }
+    corrected
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::random::SplitMix64;
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_worked_example() {
+        // Means 3 and 6, variances 2.5 and 10 over 5 values: standard error sqrt(2.5), df = 2.5^2 / (0.5^2 / 4 + 2^2 / 4).
+        let difference = MeanDifference::new(&[1.0, 2.0, 3.0, 4.0, 5.0], &[2.0, 4.0, 6.0, 8.0, 10.0]).unwrap();
+        assert!((difference.value - 3.0).abs() < 1e-12 && (difference.standard_error - 2.5f64.sqrt()).abs() < 1e-12);
+        assert!((difference.df - 6.25 / 1.0625).abs() < 1e-9);
+        // t = 1.897 at 5.88 degrees of freedom.
+        assert!((difference.p_above(0.0) - 0.0536).abs() < 1e-3, "{}", difference.p_above(0.0));
+        assert!((difference.p_above(0.0) + difference.p_below(0.0) - 1.0).abs() < 1e-9);
+        assert_eq!(MeanDifference::new(&[1.0], &[1.0, 2.0]), None);
+    }
+
+    #[test]
+    fn equal_values_are_sure() {
+        let difference = MeanDifference::new(&[1.0, 1.0], &[2.0, 2.0]).unwrap();
+        assert_eq!((difference.p_above(0.5), difference.p_below(0.5)), (0.0, 1.0));
+        assert_eq!(difference.interval(0.95), Some(Interval { low: 1.0, high: 1.0 }));
+    }
+
+    #[test]
+    fn holm_as_printed() {
+        let corrected = holm(&[0.01, 0.04, 0.03, 0.005]);
+        let expected = [0.03, 0.06, 0.06, 0.02];
+        assert!(corrected.iter().zip(expected).all(|(is, should)| (is - should).abs() < 1e-12), "{corrected:?}");
+        assert_eq!(holm(&[]), [0.0; 0]);
+        assert_eq!(holm(&[0.7, 0.8]), [1.0, 1.0]);
+    }
+
+    #[test]
+    fn the_interval_covers_unequal_samples() {
+        let mut random = SplitMix64::new(17);
+        let mut draw = |count: usize, sd: f64| -> Vec<f64> { (0..count).map(|_| sd * random.normal()).collect() };
+        let covered = (0..2_000)
+            .filter(|_| {
+                let difference = MeanDifference::new(&draw(6, 1.0), &draw(20, 3.0)).unwrap();
+                difference.interval(0.95).unwrap().contains(0.0)
+            })
+            .count();
+        assert!((1_860..=1_940).contains(&covered), "{covered} of 2000");
+    }
+
+    proptest! {
+        #[test]
+        fn holm_never_lowers_and_keeps_the_order(p in prop::collection::vec(0.0f64..1.0, 1..20)) {
+            let corrected = holm(&p);
+            for (i, one) in p.iter().enumerate() {
+                prop_assert!(corrected[i] >= *one && corrected[i] <= 1.0);
+                prop_assert!(p.iter().zip(&corrected).all(|(other, c)| other >= one || *c <= corrected[i]));
+            }
+        }
+    }
+}

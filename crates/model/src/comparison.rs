@@ -1,0 +1,115 @@
+//! What comes of setting B against A.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Estimate;
+
+/// What a comparison says of B beside A, given the difference that is small enough not to matter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answer {
+    /// Surely better than A by more than the tolerance.
+    Better,
+    /// Surely not worse than A by more than the tolerance.
+    NotWorse,
+    /// Neither is sure.
+    CannotTell,
+    /// Surely worse than A by more than the tolerance.
+    Worse,
+}
+
+/// How an answer was come by.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Comparison {
+    /// What it says of B.
+    pub answer: Answer,
+    /// The difference that does not matter, as a fraction: B is worse from `1 - tolerance` times A down, and better from one
+    /// over that up (the other way round where lower is better).
+    pub tolerance: f64,
+    /// Whether more of the statistic is better (a rate) or less (a time).
+    pub higher_is_better: bool,
+    /// Two-sided p-value of the hypothesis that B makes no difference at all, for this comparison alone; null where there was
+    /// too little for a test.
+    pub p_value: Option<f64>,
+    /// Low end of the ratio's interval that the answer was judged by: wider than the estimate's own, for it pays for having
+    /// been looked at before (ab) or for other cells (compare). Null where there is none, or where the answer was judged
+    /// otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judged_low: Option<f64>,
+    /// High end of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judged_high: Option<f64>,
+    /// Ratio of B to A in each block of a paired comparison, in the order they were taken.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ratios: Vec<f64>,
+}
+
+/// Stored runs set against each other: the document of `thru compare --json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunComparison {
+    /// Version of this document's shape: `throughline-comparison/1`. Fields may be added within a version.
+    pub schema: String,
+    /// The runs of side A.
+    pub a: Vec<RunName>,
+    /// The runs of side B.
+    pub b: Vec<RunName>,
+    /// The worst answer among the cells.
+    pub answer: Answer,
+    /// The cells that both sides have.
+    pub cells: Vec<CellComparison>,
+    /// Cells that only one side has.
+    pub unmatched: u32,
+    /// In what the sides differ, beside their figures.
+    pub differences: Vec<Difference>,
+    /// What to know before believing the figures.
+    pub notes: Vec<String>,
+}
+
+impl RunComparison {
+    /// Version of the document's shape.
+    pub const SCHEMA: &'static str = "throughline-comparison/1";
+}
+
+/// Which run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunName {
+    /// Its identifier.
+    pub id: String,
+    /// The name that the user gave it.
+    pub name: Option<String>,
+    /// Wall-clock time of its start, ns since the Unix epoch.
+    pub started_unix_ns: u64,
+}
+
+/// One cell on both sides.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CellComparison {
+    /// Pattern of the cell, as side A has it.
+    pub pattern: String,
+    /// Block of the cell in bytes, as side A has it.
+    pub block: u64,
+    /// The statistic's unit: `bit/s`, `1/s` or `ns`.
+    pub unit: String,
+    /// Geometric mean of side A's values, in `unit`.
+    pub a: f64,
+    /// Geometric mean of side B's values, in `unit`.
+    pub b: f64,
+    /// The ratio of B to A with its interval, for this cell alone.
+    pub ratio: Estimate,
+    /// The answer; its p-value is corrected for the number of cells.
+    pub comparison: Comparison,
+}
+
+/// Something that is not the same on both sides.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct Difference {
+    /// What it belongs to: `near` and `far` (the hosts), `tool` or `spec`.
+    pub of: String,
+    /// The field, its path joined by dots.
+    pub field: String,
+    /// The values of side A; several are separated by ` | `, and `-` means that there is none.
+    pub a: String,
+    /// The values of side B.
+    pub b: String,
+}

@@ -1,0 +1,74 @@
+//! `thru compare`: stored runs against each other.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use model::{Answer, Ratio, Run};
+
+use super::show;
+use crate::failure::{self, Failure};
+
+/// Confidence of the intervals.
+const CONFIDENCE: f64 = 0.95;
+
+/// Flags of `thru compare`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  thru compare before after              two runs by name, cell by cell
+  thru compare last~1 last               the last two
+  thru compare A1,A2,A3 B1,B2,B3         several runs a side: what differs from run to run counts
+  thru compare before after --json
+
+Runs that were not taken in turns confound a change with everything else that changed in between; `thru ab` takes turns.
+
+Exit codes: 0 B is not worse than A by more than the tolerance, 4 cannot tell, 3 worse (only where each side has two runs or
+more); the others as everywhere.")]
+pub struct CompareArgs {
+    /// Side A: a run, or several separated by commas; each an id, the start of one, a name, `last` or `last~1`.
+    #[arg(value_name = "RUN[,RUN...]", value_delimiter = ',', num_args = 1, required = true)]
+    a: Vec<String>,
+
+    /// Side B.
+    #[arg(value_name = "RUN[,RUN...]", value_delimiter = ',', num_args = 1, required = true)]
+    b: Vec<String>,
+
+    /// A difference that does not matter.
+    #[arg(long, value_name = "PERCENT", default_value = "1%")]
+    tolerance: Ratio,
+
+    /// As one JSON document.
+    #[arg(long)]
+    json: bool,
+
+    /// The file that keeps runs [default: in the XDG data folder].
+    #[arg(long, value_name = "FILE", env = "THRU_STORE")]
+    store: Option<PathBuf>,
+}
+
+/// Runs it.
+pub fn run(args: &CompareArgs) -> Result<u8, Failure> {
+    if !(0.0..1.0).contains(&args.tolerance.0) {
+        return Err(Failure::usage("--tolerance is a part of A's value: use 0% to 99%"));
+    }
+    let load = |names: &[String]| -> Result<Vec<Run>, Failure> {
+        names.iter().map(|name| show::load(name, args.store.as_deref())).collect()
+    };
+    let (a, b) = (load(&args.a)?, load(&args.b)?);
+    let ids = |runs: &[Run]| runs.iter().map(|run| run.header.id.clone()).collect::<Vec<_>>();
+    if let Some(twice) = ids(&a).iter().find(|id| ids(&b).contains(id)) {
+        return Err(Failure::usage(format!("run {twice} is on both sides: name different runs")));
+    }
+    let (a, b): (Vec<&Run>, Vec<&Run>) = (a.iter().collect(), b.iter().collect());
+    let found = analysis::stored_runs(&a, &b, args.tolerance.0, CONFIDENCE).map_err(Failure::usage)?;
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&found).map_err(Failure::other)?);
+    } else {
+        print!("{}", report::comparison(&found));
+    }
+    // One run a side says nothing of how runs differ, so it cannot convict.
+    let several = a.len() > 1 && b.len() > 1;
+    Ok(match found.answer {
+        Answer::Worse if !several => failure::CANNOT_TELL,
+        answer => failure::of_answer(answer),
+    })
+}

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Whether the comparison's error rates are what the manual says, within 10 minutes: 2,000 simulated runs of each scenario with
+# the real stop rule, then 100 comparisons of A with A by the real program over loopback (as root in a network namespace of its
+# own). With a tolerance of 0 every difference counts; about 3 of the 100 are called different by chance, more than 10 fail.
+# THRU_TRUTH_LIVE=20 takes fewer; THRU_BIN names another program than the one that is built.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+# shellcheck source=scripts/lib.sh
+. scripts/lib.sh
+
+live=${THRU_TRUTH_LIVE:-100}
+scripts/setup.sh build
+find_rust
+say "building (release)"
+[ -n "${THRU_BIN:-}" ] || cargo build --release --locked --quiet -p throughline
+cargo test --release --locked --quiet -p throughline-analysis --test paired --no-run
+
+deadline=$((SECONDS + 600))
+say "2,000 simulated runs of each scenario"
+printf '| scenario | tolerance | B/A | covered | better | worse | blocks |\n'
+THRU_TRUTH_RUNS=2000 timeout 300 cargo test --release --locked --quiet -p throughline-analysis --test paired -- \
+    --nocapture --test-threads 1 | grep '^\.*|' | sed 's/^\.*//'
+
+say "$live comparisons of A with A over loopback"
+thru="${THRU_BIN:-${CARGO_TARGET_DIR:-target}/release/thru}"
+dir=$(mktemp -d)
+ns="" agent=""
+clean() {
+    [ -z "$agent" ] || kill "$agent" 2>/dev/null || true
+    [ -z "$ns" ] || ip netns del "$ns" 2>/dev/null || true
+    rm -rf "$dir"
+}
+trap clean EXIT
+inside=()
+if [ "$(id -u)" = 0 ] && ip netns add "thru-truth-$$" 2>/dev/null; then
+    ns="thru-truth-$$"
+    ip -n "$ns" link set lo up
+    inside=(ip netns exec "$ns")
+fi
+"${inside[@]}" "$thru" serve --listen 127.0.0.1:0 2>"$dir/agent.log" &
+agent=$!
+for _ in $(seq 100); do
+    host=$(sed -n 's/.*listening on \([^ ]*\).*/\1/p' "$dir/agent.log" | head -n 1)
+    [ -z "$host" ] || break
+    sleep 0.1
+done
+[ -n "$host" ] || die "the agent did not start" "$(cat "$dir/agent.log")"
+
+different=0 done=0
+for seed in $(seq "$live"); do
+    [ "$SECONDS" -lt "$deadline" ] || die "10 minutes are over after $done comparisons: run it on a quieter machine"
+    code=0
+    "${inside[@]}" timeout 60 "$thru" ab --a "--time 40ms" --b "--time 40ms" --tolerance 0% --pairs 12 --gap 1ms \
+        --seed "$seed" --no-store --json "$dir/ab.json" --quiet "$host" || code=$?
+    case $code in 0 | 3 | 4) ;; *) die "thru ab ended with code $code" ;; esac
+    if grep -Eq '"answer": ?"(better|worse)"' "$dir/ab.json"; then different=$((different + 1)); fi
+    done=$((done + 1))
+done
+say "A called different from A: $different of $done (more than a tenth fails)"
+[ $((different * 10)) -le "$done" ]
