@@ -36,7 +36,7 @@ fn measure(spec: &Spec, legs: &[Leg], address: &str) -> Pair {
     let place = Place { address: address.parse::<IpAddr>().unwrap(), directory: directory.path().into(), cookie };
     let near_plan = plan(spec, Role::Active, legs);
     if way.capabilities().single_ended {
-        let to = Rendezvous { address: None, path: None, cookie };
+        let to = Rendezvous { cookie, ..Rendezvous::default() };
         let links = near_plan
             .links()
             .iter()

@@ -79,8 +79,9 @@ const CC_HINT: &str = "; see `thru host` for the names this host has, and net.ip
 /// is refused before anything is measured.
 pub fn check_end(end: &EndOptions, spec: &Spec) -> Result<(), EngineError> {
     check_cores(&end.pin)?;
-    let tcp = spec.transport == "tcp";
-    if !tcp && spec.transport != "udp" {
+    super::transport(spec.transport.as_str())?.check_host()?;
+    let tcp = ["tcp", "mptcp", "tls"].contains(&spec.transport.as_str());
+    if !tcp && !["udp", "quic"].contains(&spec.transport.as_str()) {
         return Ok(());
     }
     let kind = if tcp { socket2::Type::STREAM } else { socket2::Type::DGRAM };
@@ -112,7 +113,9 @@ pub(crate) fn facts(socket: BorrowedFd<'_>) -> SocketFacts {
     let borrowed = socket;
     let socket = SockRef::from(&socket);
     let address = |address: io::Result<socket2::SockAddr>| {
-        address.ok().and_then(|address| address.as_socket()).map(|address| address.to_string())
+        let address = address.ok()?;
+        let ip = address.as_socket().map(|address| address.to_string());
+        ip.or_else(|| address.as_vsock_address().map(|(cid, port)| format!("vsock:{cid}:{port}")))
     };
     let mut facts = SocketFacts {
         local: address(socket.local_addr()),
@@ -137,6 +140,7 @@ pub(crate) fn facts(socket: BorrowedFd<'_>) -> SocketFacts {
         facts.negotiated =
             names.iter().filter(|(bit, _)| info.options & bit != 0).map(|(_, name)| (*name).to_owned()).collect();
     }
+    facts.mptcp_subflows = sockopt::mptcp_subflows(borrowed);
     facts
 }
 

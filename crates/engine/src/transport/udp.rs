@@ -133,7 +133,7 @@ struct UdpListener {
 
 impl Listener for UdpListener {
     fn rendezvous(&self) -> Rendezvous {
-        Rendezvous { address: Some(self.address), path: None, cookie: self.cookie }
+        Rendezvous { address: Some(self.address), path: None, cookie: self.cookie, ..Rendezvous::default() }
     }
 
     fn accept(&mut self, deadline_ns: u64) -> Result<(FlowHello, Link), EngineError> {
