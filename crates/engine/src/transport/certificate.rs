@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use crate::EngineError;
 
 /// The name in the certificate; nothing depends on it.
-const NAME: &str = "throughline";
+pub(super) const NAME: &str = "throughline";
 
 /// A fresh key and a certificate that it signed itself.
 pub(super) struct Identity {

@@ -11,6 +11,7 @@ pub mod local;
 mod memcpy;
 mod mptcp;
 mod options;
+mod quic;
 mod shm;
 mod stream;
 pub(crate) mod sys;
@@ -43,6 +44,7 @@ pub static TRANSPORTS: &[&dyn Transport] =
         &mptcp::Mptcp,
         &tls::Tls,
         &udp::Udp,
+        &quic::Quic,
         &unix::UnixStream,
         &unix::UnixDatagram,
         &vsock::Vsock,
