@@ -38,19 +38,18 @@ pub(crate) use handshake::{SIGNAL_BYTES, Signal};
 pub use options::check_end as check_options;
 
 /// Every transport of this build, in the order of the manual.
-pub static TRANSPORTS: &[&dyn Transport] =
-    &[
-        &tcp::Tcp,
-        &mptcp::Mptcp,
-        &tls::Tls,
-        &udp::Udp,
-        &quic::Quic,
-        &unix::UnixStream,
-        &unix::UnixDatagram,
-        &vsock::Vsock,
-        &memcpy::Memcpy,
-        &shm::SharedMemory,
-    ];
+pub static TRANSPORTS: &[&dyn Transport] = &[
+    &tcp::Tcp,
+    &mptcp::Mptcp,
+    &tls::Tls,
+    &udp::Udp,
+    &quic::Quic,
+    &unix::UnixStream,
+    &unix::UnixDatagram,
+    &vsock::Vsock,
+    &memcpy::Memcpy,
+    &shm::SharedMemory,
+];
 
 /// The transport called `name`.
 pub fn transport(name: &str) -> Result<&'static dyn Transport, EngineError> {

@@ -84,9 +84,12 @@ pub fn check_end(end: &EndOptions, spec: &Spec) -> Result<(), EngineError> {
     if !tcp && !["udp", "quic"].contains(&spec.transport.as_str()) {
         return Ok(());
     }
-    let kind = if tcp { socket2::Type::STREAM } else { socket2::Type::DGRAM };
-    let trial = socket2::Socket::new(socket2::Domain::IPV4, kind, None)
-        .map_err(|source| EngineError::socket("open a socket for", &spec.transport, source))?;
+    let trial = if tcp {
+        super::tcp::open(spec, (std::net::Ipv4Addr::LOCALHOST, 0).into())
+    } else {
+        socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::DGRAM, None)
+    };
+    let trial = trial.map_err(|source| EngineError::socket("open a socket for", &spec.transport, source))?;
     before_handshake(trial.as_fd(), end, tcp)?;
     connected(trial.as_fd(), end, spec, tcp)
 }

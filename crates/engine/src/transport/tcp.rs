@@ -83,7 +83,7 @@ impl Transport for Tcp {
 }
 
 /// A stream socket for the spec's transport: MPTCP differs from TCP in the protocol number only.
-fn open(spec: &Spec, address: SocketAddr) -> io::Result<Socket> {
+pub(crate) fn open(spec: &Spec, address: SocketAddr) -> io::Result<Socket> {
     let protocol = (spec.transport == "mptcp").then_some(Protocol::MPTCP);
     Socket::new(Domain::for_address(address), Type::STREAM, protocol)
 }

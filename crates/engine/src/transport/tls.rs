@@ -72,7 +72,8 @@ impl Transport for Tls {
         let failed = |source: io::Error| EngineError::socket("open a TLS connection to", target, source);
         let config = certificate::client(&to.blob, None)?;
         let socket = tcp::dial(spec, target, Some(hello.link))?;
-        let session = ClientConnection::new(config, certificate::server_name()).map_err(|error| failed(other(error)))?;
+        let session =
+            ClientConnection::new(config, certificate::server_name()).map_err(|error| failed(other(error)))?;
         let mut channel = TlsChannel::open(socket, session.into()).map_err(failed)?;
         introduction::introduce(&mut channel, hello, &target.to_string())?;
         channel.socket.set_read_timeout(None).map_err(failed)?;
@@ -249,13 +250,9 @@ impl Channel for TlsChannel {
     }
 
     fn facts(&self) -> SocketFacts {
-        let version = self.session.protocol_version().and_then(|version| version.as_str());
         let cipher = self.session.negotiated_cipher_suite().and_then(|suite| suite.suite().as_str());
-        let encryption = version.zip(cipher).map(|(version, cipher)| Encryption {
-            version: version.into(),
-            cipher: iana(cipher),
-            in_kernel: false,
-        });
+        let encryption =
+            cipher.map(|cipher| Encryption { version: VERSION.into(), cipher: iana(cipher), in_kernel: false });
         SocketFacts { encryption, ..options::facts(self.socket.as_fd()) }
     }
 
@@ -273,6 +270,9 @@ impl Drop for TlsChannel {
         self.slot.store(-1, Ordering::SeqCst);
     }
 }
+
+/// The only version that either end speaks.
+pub(super) const VERSION: &str = "TLSv1.3";
 
 /// rustls says `TLS13_` where IANA's register of cipher suites has `TLS_`.
 pub(super) fn iana(suite: &str) -> String {

@@ -68,7 +68,12 @@ impl Transport for Vsock {
         socket.listen(BACKLOG).map_err(failed)?;
         let bound = socket.local_addr().ok().and_then(|address| address.as_vsock_address());
         let (_, port) = bound.ok_or_else(|| failed(io::ErrorKind::AddrNotAvailable.into()))?;
-        Ok(Box::new(VsockListener { socket, address: Address { cid: own_cid(), port }, cookie: place.cookie, spec: spec.clone() }))
+        Ok(Box::new(VsockListener {
+            socket,
+            address: Address { cid: own_cid(), port },
+            cookie: place.cookie,
+            spec: spec.clone(),
+        }))
     }
 
     fn connect(&self, spec: &Spec, to: &Rendezvous, hello: &FlowHello) -> Result<Link, EngineError> {

@@ -243,7 +243,7 @@ impl Channel for QuicChannel {
             srtt_ns: rtt(path.rtt),
             cwnd: u32::try_from(path.cwnd / u64::from(mtu.max(1))).ok(),
             encryption: settings::SUITE.as_str().map(|cipher| Encryption {
-                version: settings::TLS.into(),
+                version: tls::VERSION.into(),
                 cipher: tls::iana(cipher),
                 in_kernel: false,
             }),

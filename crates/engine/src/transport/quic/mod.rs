@@ -88,7 +88,7 @@ impl Transport for Quic {
             _ => failed(source),
         })?;
         introduction::introduce(&mut channel, hello, &target.to_string())?;
-        channel.session.acknowledge_now().map_err(failed)?;
+        channel.session.acknowledge(WELCOME_LIMIT).map_err(failed)?;
         Ok(Link::of(channel))
     }
 }

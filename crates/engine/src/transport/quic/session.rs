@@ -275,11 +275,22 @@ impl Session {
         Ok(())
     }
 
-    /// Acknowledges what came without the delay that the protocol allows.
-    pub(super) fn acknowledge_now(&mut self) -> io::Result<()> {
-        // A packet that asks for an answer goes out at once, and takes the acknowledgement along.
+    /// Acknowledges what came, without the delay that the protocol allows; takes `limit` at most.
+    pub(super) fn acknowledge(&mut self, limit: Duration) -> io::Result<()> {
+        let until = Instant::now() + limit;
+        // A packet that asks for an answer takes the acknowledgement along. Probes for a larger MTU count as pings too.
+        let pings = |connection: &Connection| {
+            let stats = connection.stats();
+            stats.frame_tx.ping.saturating_sub(stats.path.sent_plpmtud_probes)
+        };
+        let before = pings(&self.connection);
         self.connection.ping();
-        self.transmit()
+        self.transmit()?;
+        // Pacing may hold it back.
+        while pings(&self.connection) == before && self.alive().is_ok() && Instant::now() < until {
+            self.wait(until.saturating_duration_since(Instant::now()))?;
+        }
+        Ok(())
     }
 
     /// Tells the other end that the connection is over.

@@ -15,8 +15,6 @@ use crate::transport::certificate::{self, Identity};
 /// The one cipher suite that is offered, so that two measurements differ in nothing that was not asked for; QUIC's first
 /// packets need it anyway (RFC 9001, section 5).
 pub(super) const SUITE: CipherSuite = CipherSuite::TLS13_AES_128_GCM_SHA256;
-/// The version of TLS in QUIC version 1.
-pub(super) const TLS: &str = "TLSv1.3";
 
 /// Flow control windows and the send buffer in bytes: as much as TCP's autotuning gives by default.
 const WINDOW: u32 = 4 << 20;
