@@ -38,8 +38,9 @@ impl Identity {
     pub(super) fn server(&self, suites: Option<&[CipherSuite]>) -> Result<Arc<ServerConfig>, EngineError> {
         let config = ServerConfig::builder_with_provider(provider(suites))
             .with_protocol_versions(&[&version::TLS13])
-            .map(|builder| builder.with_no_client_auth())
-            .and_then(|builder| builder.with_single_cert(vec![self.certificate.clone()], self.key.clone_key()));
+            .and_then(|builder| {
+                builder.with_no_client_auth().with_single_cert(vec![self.certificate.clone()], self.key.clone_key())
+            });
         let mut config = config.map_err(|error| failed("set up TLS", &error))?;
         // Every connection of a measurement makes the whole handshake; tickets would only be traffic.
         config.send_tls13_tickets = 0;
