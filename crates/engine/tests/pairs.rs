@@ -1,4 +1,5 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
+#![allow(clippy::print_stdout, reason = "it says what it skips")]
 //! Every pattern on every transport that has it, both ends in one process: counts agree to the byte.
 
 use std::net::IpAddr;
