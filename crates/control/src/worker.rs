@@ -133,9 +133,14 @@ fn connect(assignment: &Assignment, plan: &TrialPlan, way: &dyn Transport) -> Re
     let rendezvous = match assignment.prepare.meet.first() {
         Some(meeting) => {
             check_machine(way, meeting)?;
-            Rendezvous { address: meeting.address, path: meeting.path.clone(), cookie: cookie(&meeting.cookie) }
+            Rendezvous {
+                address: meeting.address,
+                path: meeting.path.clone(),
+                cookie: cookie(&meeting.cookie),
+                blob: auth::unhex(&meeting.blob).unwrap_or_default(),
+            }
         }
-        None => Rendezvous { address: None, path: None, cookie: Cookie::default() },
+        None => Rendezvous::default(),
     };
     let hello = |link| FlowHello { cookie: rendezvous.cookie, trial: plan.trial, link };
     plan.links().iter().map(|link| way.connect(&plan.spec, &rendezvous, &hello(link.index))).collect()
@@ -207,6 +212,7 @@ fn meeting(rendezvous: &Rendezvous, assignment: &Assignment) -> Meeting {
         path: rendezvous.path.clone(),
         cookie: assignment.cookie.clone(),
         boot_id: boot_id(),
+        blob: auth::hex(&rendezvous.blob),
     }
 }
 

@@ -39,6 +39,6 @@ pub use run::{Ending, Run, RunHeader, Tool};
 pub use sizes::NetpipeSizes;
 pub use spec::{Direction, EndOptions, Family, Io, Name, Role, Spec, Stop, Strategy};
 pub use stopping::{Order, Stopping};
-pub use tally::{DatagramTally, EndTally, FlowTally, Interval, PacingTally, RttTally, SocketFacts};
+pub use tally::{DatagramTally, Encryption, EndTally, FlowTally, Interval, PacingTally, RttTally, SocketFacts};
 pub use trial::{Cell, EndPass, Ledger, Pass, Trial};
 pub use units::{BitRate, ByteSize, Nanos, Ratio};

@@ -252,4 +252,31 @@ pub struct SocketFacts {
     /// Congestion window at the end, in segments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwnd: Option<u32>,
+    /// Subflows of an MPTCP connection, the first one included; 0 where it fell back to TCP, because the other host or
+    /// something on the path does not speak MPTCP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mptcp_subflows: Option<u32>,
+    /// How the payload is encrypted, on tls and quic.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub encryption: Option<Encryption>,
+}
+
+impl SocketFacts {
+    /// Fills in from `earlier` what can no longer be read, such as the peer of a connection that has been closed.
+    pub fn remember(&mut self, earlier: &Self) {
+        self.local = self.local.take().or_else(|| earlier.local.clone());
+        self.peer = self.peer.take().or_else(|| earlier.peer.clone());
+        self.mptcp_subflows = self.mptcp_subflows.max(earlier.mptcp_subflows);
+    }
+}
+
+/// What encrypts a connection's payload.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Encryption {
+    /// The protocol's version, such as `TLSv1.3`.
+    pub version: String,
+    /// The cipher suite by its IANA name.
+    pub cipher: String,
+    /// Whether the kernel encrypts (kernel TLS); otherwise this process does.
+    pub in_kernel: bool,
 }

@@ -2,33 +2,56 @@
 //! two threads, in two processes): the two ends' counts agree to the byte.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
+use engine::transport::{Capabilities, TRANSPORTS, transport};
 use model::{Direction, Verdict};
-use program::{Agent, Desk, Doc, check};
+use program::{Agent, Desk, Doc, check, skip};
 
-/// How a transport is asked for: its name, the flag for the IP version, whether it goes through the agent, and whether it is
-/// of datagrams.
+/// How a transport is asked for: its name, the flag for the IP version, and what it can do.
 struct Way {
     name: &'static str,
     flags: &'static [&'static str],
-    agent: bool,
-    v6: bool,
-    datagrams: bool,
+    /// Whether the data goes by IPv6; `None` where it does not go by IP.
+    v6: Option<bool>,
+    can: Capabilities,
 }
 
-const fn way(name: &'static str, flags: &'static [&'static str], agent: bool, v6: bool, datagrams: bool) -> Way {
-    Way { name, flags, agent, v6, datagrams }
+impl Way {
+    const fn of(name: &'static str, flags: &'static [&'static str], v6: Option<bool>, can: Capabilities) -> Self {
+        Self { name, flags, v6, can }
+    }
+
+    /// Whether the far end is an agent: of transports within one machine the client itself starts both ends.
+    fn agent(&self) -> bool {
+        !self.can.one_machine
+    }
 }
 
-const WAYS: [Way; 7] = [
-    way("tcp", &["-4"], true, false, false),
-    way("tcp", &["-6"], true, true, false),
-    way("udp", &["-4"], true, false, true),
-    way("udp", &["-6"], true, true, true),
-    // Both ends are started by the client itself.
-    way("unix", &[], false, false, false),
-    way("unix-dgram", &[], false, false, true),
-    way("shm", &[], false, false, false),
-];
+/// Every transport of the registry that has two ends and that this machine can run within itself, IPv4 and IPv6 each.
+fn ways(bench: &Bench) -> Vec<Way> {
+    let mut ways = Vec::new();
+    for transport in TRANSPORTS {
+        let (name, can) = (transport.name(), transport.capabilities());
+        if can.single_ended {
+            continue;
+        }
+        let fits = if can.one_machine || name == "vsock" {
+            vec![Way::of(name, &[], None, can)]
+        } else {
+            vec![Way::of(name, &["-4"], Some(false), can), Way::of(name, &["-6"], Some(true), can)]
+        };
+        match bench.missing(&fits[0]) {
+            None => ways.extend(fits),
+            Some(reason) => skip::skip(&format!("the matrix over {name}"), &reason),
+        }
+    }
+    ways
+}
+
+/// A transport of one process, which has no second end to agree with.
+fn memory() -> Way {
+    let transport = transport("memcpy").unwrap();
+    Way::of(transport.name(), &[], None, transport.capabilities())
+}
 
 const DIRECTIONS: [&[&str]; 3] = [&[], &["--reverse"], &["--both"]];
 /// One flow; 64 in as many threads, in two threads, in two processes.
@@ -50,25 +73,38 @@ impl Bench {
         Self { agent: Agent::start(), desk: Desk::new() }
     }
 
-    /// Measures and checks what holds of every measurement.
-    fn measure(&self, way: &Way, parts: &[&[&str]]) -> Doc {
+    /// What this machine lacks for a transport, in the words of `thru`; only kernels differ in that.
+    fn missing(&self, way: &Way) -> Option<String> {
+        if !["mptcp", "vsock"].contains(&way.name) {
+            return None;
+        }
+        let finished = self.desk.run(&self.args(way, &[&["transfer", "--block", "1000", "--count", "1"]]));
+        let message = finished.stderr.lines().next_back().unwrap_or_default().to_owned();
+        (finished.code != Some(0)).then_some(message)
+    }
+
+    fn args<'a>(&'a self, way: &Way, parts: &[&[&'a str]]) -> Vec<&'a str> {
         let mut args: Vec<&str> = parts.concat();
         args.extend(["--transport", way.name]);
         args.extend(way.flags);
-        if way.agent {
-            args.push(if way.v6 { self.agent.host_v6() } else { self.agent.host() });
+        if way.agent() {
+            args.push(if way.v6 == Some(true) { self.agent.host_v6() } else { self.agent.host() });
         }
         args.extend(["--json", "-", "--quiet"]);
+        args
+    }
+
+    /// Measures and checks what holds of every measurement.
+    fn measure(&self, way: &Way, parts: &[&[&str]]) -> Doc {
+        let args = self.args(way, parts);
         let what = args.join(" ");
         let finished = self.desk.run(&args);
         assert_eq!(finished.code, Some(0), "{what}: {}\n{}", remarks(&finished.stdout), finished.stderr);
         let doc = finished.doc();
         check::document(&doc, &what);
         let peer = doc.outcome().trials[0].near.flows.first().and_then(|flow| flow.socket.peer.clone());
-        if way.agent
-            && let Some(peer) = peer
-        {
-            assert_eq!(peer.starts_with('['), way.v6, "{what}: {peer}");
+        if let (Some(v6), Some(peer)) = (way.v6, peer) {
+            assert_eq!(peer.starts_with('['), v6, "{what}: {peer}");
         }
         doc
     }
@@ -82,7 +118,7 @@ fn remarks(stdout: &str) -> String {
 fn streams_agree() {
     let bench = Bench::new();
     let fixed = ["stream", "--time", "100ms", "--interval", "20ms", "--trials", "1"];
-    for way in &WAYS {
+    for way in &ways(&bench) {
         for direction in DIRECTIONS {
             for flows in &FLOWS[..2] {
                 bench.measure(way, &[&fixed, direction, flows]);
@@ -90,12 +126,12 @@ fn streams_agree() {
         }
         // Several flows to a thread, and several processes, change who counts, not what the direction is.
         for flows in &FLOWS[2..] {
-            if way.name != "shm" || !flows.contains(&"--threads") {
+            if way.can.pollable || !flows.contains(&"--threads") {
                 bench.measure(way, &[&fixed, &["--both"], flows]);
             }
         }
     }
-    let memory = way("memcpy", &[], false, false, false);
+    let memory = memory();
     for flows in FLOWS {
         bench.measure(&memory, &[&fixed, flows]);
     }
@@ -105,8 +141,8 @@ fn streams_agree() {
 fn a_probe_runs_beside_every_stream_and_stays_out_of_its_counts() {
     let bench = Bench::new();
     let fixed = ["stream", "--time", "200ms", "--trials", "1", "--probe=200"];
-    for way in WAYS.iter().filter(|way| way.name != "shm") {
-        let rate: &[&str] = if way.datagrams { &["--rate", "100Mbit"] } else { &[] };
+    for way in ways(&bench).iter().filter(|way| way.can.pollable) {
+        let rate: &[&str] = if way.can.datagram { &["--rate", "100Mbit"] } else { &[] };
         for load in [&[][..], &["--reverse"], &["--both", "--flows", "4", "--processes", "2"]] {
             let doc = bench.measure(way, &[&fixed, rate, load]);
             let outcome = doc.outcome();
@@ -122,7 +158,7 @@ fn a_probe_runs_beside_every_stream_and_stays_out_of_its_counts() {
 #[test]
 fn a_search_for_the_rate_without_loss_ends_without_loss() {
     let bench = Bench::new();
-    for way in WAYS.iter().filter(|way| way.datagrams) {
+    for way in ways(&bench).iter().filter(|way| way.can.datagram) {
         let fixed = ["stream", "--block", "1000", "--find-no-loss", "--time", "30ms", "--trials", "2"];
         let doc = bench.measure(way, &[&fixed]);
         let summary = &doc.outcome().summary;
@@ -134,7 +170,7 @@ fn a_search_for_the_rate_without_loss_ends_without_loss() {
 #[test]
 fn round_trips_at_a_rate_keep_to_it() {
     let bench = Bench::new();
-    for way in WAYS.iter().filter(|way| way.name != "shm") {
+    for way in ways(&bench).iter().filter(|way| way.can.pollable) {
         let doc = bench.measure(way, &[&["rr", "--rate", "500/s", "--time", "400ms", "--trials", "1", "--flows", "2"]]);
         let trial = &doc.outcome().trials[0];
         // 100 are due to each flow: none may run ahead. How many a busy machine manages is its own affair.
@@ -145,8 +181,8 @@ fn round_trips_at_a_rate_keep_to_it() {
 #[test]
 fn every_engine_moves_what_it_counts() {
     let bench = Bench::new();
-    for way in &WAYS {
-        let rate: &[&str] = if way.datagrams { &["--rate", "200Mbit"] } else { &[] };
+    for way in &ways(&bench) {
+        let rate: &[&str] = if way.can.datagram { &["--rate", "200Mbit"] } else { &[] };
         let engines: &[&str] = match way.name {
             "tcp" => &["sendfile", "splice", "zerocopy", "copy,trunc", "auto"],
             "udp" => &["mmsg", "gso", "gso,copy", "auto"],
@@ -197,18 +233,18 @@ fn transfers_are_exact() {
         assert_eq!(sent, (near * block, far * block), "{} {direction:?} {flows:?}", way.name);
         assert_eq!((trial.near.blocks_sent, trial.far.blocks_sent), (near, far));
     };
-    for way in &WAYS {
+    for way in &ways(&bench) {
         for direction in DIRECTIONS {
             for flows in &FLOWS[..2] {
                 check(way, 1_000, direction, flows);
             }
         }
         check(way, 1_000, &[], FLOWS[3]);
-        if way.name != "shm" {
+        if way.can.pollable {
             check(way, 1_000, &["--reverse"], FLOWS[2]);
         }
     }
-    let memory = way("memcpy", &[], false, false, false);
+    let memory = memory();
     for flows in FLOWS {
         // Copies of small blocks take no time that a clock could show, and then they have no rate.
         check(&memory, 100_000, &[], flows);
@@ -218,7 +254,7 @@ fn transfers_are_exact() {
 #[test]
 fn amounts_that_are_no_whole_blocks_are_met_to_the_byte() {
     let bench = Bench::new();
-    for way in WAYS.iter().filter(|way| !way.datagrams) {
+    for way in ways(&bench).iter().filter(|way| !way.can.datagram) {
         for flows in [FLOWS[0], FLOWS[1]] {
             let fixed = ["transfer", "--block", "4KiB", "--bytes", "1000003"];
             let doc = bench.measure(way, &[&fixed, flows]);
@@ -236,18 +272,18 @@ fn amounts_that_are_no_whole_blocks_are_met_to_the_byte() {
 fn requests_and_responses_agree() {
     let bench = Bench::new();
     let fixed = ["rr", "--time", "100ms", "--trials", "1"];
-    for way in &WAYS {
+    for way in &ways(&bench) {
         for direction in &DIRECTIONS[..2] {
             for flows in &FLOWS[..2] {
                 bench.measure(way, &[&fixed, direction, flows]);
             }
         }
         bench.measure(way, &[&fixed, FLOWS[3]]);
-        if way.name != "shm" {
+        if way.can.pollable {
             bench.measure(way, &[&fixed, FLOWS[2]]);
         }
     }
-    for (way, counts) in WAYS.iter().filter(|way| !way.datagrams).zip([[1, 700], [700, 1]].iter().cycle()) {
+    for (way, counts) in ways(&bench).iter().filter(|way| !way.can.datagram).zip([[1, 700], [700, 1]].iter().cycle()) {
         let (request, reply) = (counts[0].to_string(), counts[1].to_string());
         let sizes = ["rr", "--count", "130", "--trials", "1", "--block", &request, "--reply", &reply];
         let doc = bench.measure(way, &[&sizes, &["--flows", "64"]]);
@@ -260,7 +296,7 @@ fn requests_and_responses_agree() {
 #[test]
 fn connections_for_each_transaction_agree() {
     let bench = Bench::new();
-    for way in &WAYS[..2] {
+    for way in ways(&bench).iter().filter(|way| way.can.reconnects) {
         for flows in [FLOWS[0], FLOWS[1], FLOWS[3]] {
             bench.measure(way, &[&["rr", "--connect", "--time", "100ms", "--trials", "1"], flows]);
         }
@@ -277,22 +313,22 @@ fn curve<'a>(last: &'a str, trials: &'a str) -> [&'a str; 8] {
 #[test]
 fn curves_of_round_trips_agree() {
     let bench = Bench::new();
-    for way in &WAYS {
-        let last = if way.datagrams { "32KiB" } else { "256KiB" };
+    for way in &ways(&bench) {
+        let last = if way.can.datagram { "32KiB" } else { "256KiB" };
         for direction in DIRECTIONS {
             // Datagrams may be lost, and then the two ends would cross different blocks.
-            if *direction != ["--both"] || !way.datagrams {
+            if *direction != ["--both"] || !way.can.datagram {
                 let doc = bench.measure(way, &[&curve(last, "3"), direction, FLOWS[0]]);
                 assert!(doc.run.outcomes.len() > 20, "{} sizes on {}", doc.run.outcomes.len(), way.name);
                 bench.measure(way, &[&curve("3", "1"), direction, FLOWS[1]]);
             }
         }
         bench.measure(way, &[&curve("3", "1"), FLOWS[3]]);
-        if way.name != "shm" {
+        if way.can.pollable {
             bench.measure(way, &[&curve("3", "1"), FLOWS[2]]);
         }
     }
-    let memory = way("memcpy", &[], false, false, false);
+    let memory = memory();
     bench.measure(&memory, &[&curve("1MiB", "3")]);
 }
 
@@ -300,13 +336,14 @@ fn curves_of_round_trips_agree() {
 fn curves_of_streams_agree() {
     let bench = Bench::new();
     let (few, many) = (["--stream", "--first", "64"], ["--stream", "--first", "768"]);
-    for way in &WAYS {
+    for way in &ways(&bench) {
         for direction in &DIRECTIONS[..2] {
             bench.measure(way, &[&curve("8KiB", "3"), &few, direction, FLOWS[0]]);
             bench.measure(way, &[&curve("1KiB", "1"), &many, direction, FLOWS[1]]);
         }
     }
-    let doc = bench.measure(&WAYS[0], &[&["curve", "--stream", "--first", "64", "--to", "8KiB", "--trials", "3"]]);
+    let doc =
+        bench.measure(&ways(&bench)[0], &[&["curve", "--stream", "--first", "64", "--to", "8KiB", "--trials", "3"]]);
     let ceiling = doc.run.outcomes.iter().filter(|outcome| outcome.spec.transport == "memcpy").count();
     assert_eq!(ceiling, 8, "64 B to 8 KiB in powers of two, beside the curve");
     assert!(doc.run.outcomes.iter().all(|outcome| outcome.summary.verdicts.contains(&Verdict::OneHost)));

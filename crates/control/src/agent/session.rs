@@ -258,6 +258,7 @@ impl Session {
                 path: None,
                 cookie: auth::hex(&cookie),
                 boot_id: None,
+                blob: String::new(),
             };
             let places = vec![place; count];
             let _ = self.wire.send(&FromAgent::Listening { places }).await;

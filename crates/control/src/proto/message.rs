@@ -161,6 +161,9 @@ pub struct Meeting {
     pub cookie: String,
     /// The passive host's boot, for transports that need one machine.
     pub boot_id: Option<String>,
+    /// What else the transport's passive side tells its active side, in hex.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub blob: String,
 }
 
 /// What one end counted in a trial.

@@ -70,6 +70,9 @@ pub(crate) trait Flow: Send {
     /// Works until it must wait or gives others a chance.
     fn advance(&mut self, scratch: &mut Scratch, signals: &Signals) -> io::Result<Turn>;
 
+    /// Whether it may be left alone while its thread waits for another flow; see `Channel::settled`.
+    fn settled(&mut self) -> io::Result<bool>;
+
     /// What was counted in the leg that just ended.
     fn close(&mut self) -> FlowLeg;
 
@@ -102,8 +105,8 @@ pub(crate) struct FlowOf<C: Channel> {
     before: Snapshot,
     /// Block of the leg that is open.
     block: u64,
-    /// Local and peer address, read while the connection is open: a closed one has no peer any more.
-    addresses: (Option<String>, Option<String>),
+    /// Read while the connection is open: a closed one has no peer any more.
+    opened: Option<SocketFacts>,
     /// Time of one exchange as the last leg showed it, and that leg's block.
     pace: (f64, u64),
 }
@@ -127,9 +130,8 @@ impl<C: Channel> FlowOf<C> {
             setup,
             header: None,
             before: Snapshot::default(),
-
             block: 1,
-            addresses: (None, None),
+            opened: None,
             pace: (0.0, 1),
         }))
     }
@@ -220,9 +222,8 @@ impl<C: Channel> Flow for FlowOf<C> {
         self.before = self.counters().snapshot();
         self.counters().forget_times();
         self.block = header.block;
-        if self.addresses.1.is_none() {
-            let facts = self.channel.facts();
-            self.addresses = (facts.local, facts.peer);
+        if self.opened.is_none() {
+            self.opened = Some(self.channel.facts());
         }
         Ok(())
     }
@@ -233,11 +234,18 @@ impl<C: Channel> Flow for FlowOf<C> {
         let Scratch { tx, rx, marks, rtt, pace } = scratch;
         let mut env = Env { tx, rx, marks, rtt, pace, counters, signals };
         let turn = machine.advance(&mut self.channel, &mut env)?;
-        if let Turn::Next(header) = turn {
-            self.header = Some(header);
-            return Ok(Turn::Done);
+        match turn {
+            Turn::Next(header) => {
+                self.header = Some(header);
+                Ok(Turn::Done)
+            }
+            Turn::Wait(..) | Turn::Sleep(_) => self.channel.waiting(turn),
+            Turn::Again | Turn::Done => Ok(turn),
         }
-        Ok(turn)
+    }
+
+    fn settled(&mut self) -> io::Result<bool> {
+        self.channel.settled()
     }
 
     fn close(&mut self) -> FlowLeg {
@@ -250,7 +258,9 @@ impl<C: Channel> Flow for FlowOf<C> {
             self.pace = ((ended - begun) as f64 / exchanges as f64, self.block);
         }
         let mut facts = self.channel.facts();
-        (facts.local, facts.peer) = (facts.local.or(self.addresses.0.clone()), facts.peer.or(self.addresses.1.clone()));
+        if let Some(opened) = &self.opened {
+            facts.remember(opened);
+        }
         let batch = self.machine.take().map_or(1, |machine| machine.batch());
         FlowLeg {
             flow: self.setup.place.flow,

@@ -26,6 +26,9 @@ pub(super) struct Job<'a> {
 const AWAKE_NS: u64 = 150_000;
 /// Longest sleep between two looks at the stop flag, ns.
 const LOOK_NS: u64 = 20_000_000;
+/// How long flows of one thread may take to settle between two legs, and the pause between two looks.
+const SETTLE_NS: u64 = 10_000_000_000;
+const SETTLE_STEP: Duration = Duration::from_micros(100);
 
 impl Job<'_> {
     /// Runs all legs. Whatever happens, the barrier is passed once, and what was counted comes back.
@@ -178,7 +181,25 @@ impl Job<'_> {
 /// Agrees with the other end on a leg of every flow: first all announcements, then all answers, one round trip in all.
 fn agree(flows: &mut [Box<dyn Flow>], leg: usize) -> Result<(), EngineError> {
     flows.iter_mut().try_for_each(|flow| flow.announce(leg))?;
+    settle(flows).map_err(|source| EngineError::socket("agree on a leg with", "the other end", source))?;
     flows.iter_mut().try_for_each(|flow| flow.open(leg))
+}
+
+/// Waits until every flow can be left alone: the next step blocks on one after the other, and the other end may still wait for
+/// something of any of them. Returns at once for what the kernel takes care of.
+fn settle(flows: &mut [Box<dyn Flow>]) -> io::Result<()> {
+    let deadline = now_ns() + SETTLE_NS;
+    while flows.len() > 1 && now_ns() < deadline {
+        let mut settled = true;
+        for flow in flows.iter_mut() {
+            settled &= flow.settled()?;
+        }
+        if settled {
+            break;
+        }
+        std::thread::sleep(SETTLE_STEP);
+    }
+    Ok(())
 }
 
 /// An epoll set and the flows' deadlines.

@@ -39,7 +39,7 @@ impl LocalDoor {
     }
 
     pub(crate) fn rendezvous(&self) -> Rendezvous {
-        Rendezvous { address: None, path: Some(self.path.clone()), cookie: self.cookie }
+        Rendezvous { address: None, path: Some(self.path.clone()), cookie: self.cookie, ..Rendezvous::default() }
     }
 
     /// The next connection that shows the cookie.

@@ -3,19 +3,25 @@
 //! A transport yields [`Link`]s: open connections whose system calls hide behind the [`Channel`] trait, so that patterns are
 //! compiled for each kind of channel and called once for a batch of work, never through a table for each message.
 
+mod certificate;
 mod datagram;
 mod handshake;
+mod introduction;
 pub mod local;
 mod memcpy;
 mod mover;
+mod mptcp;
 mod options;
+mod quic;
 mod shm;
 mod stream;
 pub(crate) mod sys;
 
 mod tcp;
+mod tls;
 pub mod udp;
 mod unix;
+mod vsock;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -25,6 +31,7 @@ use std::path::PathBuf;
 use model::{Engine, ReceiveBy, SendBy, SocketFacts, Spec};
 
 use crate::EngineError;
+use crate::pattern::Turn;
 use crate::runner::{Flow, FlowOf, FlowSetup};
 
 pub use handshake::{Admission, DatagramDoor, FlowHello, HELLO_BYTES};
@@ -33,8 +40,18 @@ pub use options::check_end as check_options;
 pub(crate) use sys::batch::{GRO_PIECES, GSO_SEGMENTS, MMSG, Mark};
 
 /// Every transport of this build, in the order of the manual.
-pub static TRANSPORTS: &[&dyn Transport] =
-    &[&tcp::Tcp, &udp::Udp, &unix::UnixStream, &unix::UnixDatagram, &memcpy::Memcpy, &shm::SharedMemory];
+pub static TRANSPORTS: &[&dyn Transport] = &[
+    &tcp::Tcp,
+    &mptcp::Mptcp,
+    &tls::Tls,
+    &udp::Udp,
+    &quic::Quic,
+    &unix::UnixStream,
+    &unix::UnixDatagram,
+    &vsock::Vsock,
+    &memcpy::Memcpy,
+    &shm::SharedMemory,
+];
 
 /// The transport called `name`.
 pub fn transport(name: &str) -> Result<&'static dyn Transport, EngineError> {
@@ -56,7 +73,12 @@ pub trait Transport: Sync {
     /// What it can do.
     fn capabilities(&self) -> Capabilities;
 
-    /// The ways to send that it has, best known first among those that `--engine auto` tries.
+    /// Whether this host can take part at all; what is missing, and where to get it, where it cannot.
+    fn check_host(&self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    /// The ways to send that it has: those that `--engine auto` tries.
     fn sends(&self) -> &'static [SendBy] {
         &[SendBy::Copy]
     }
@@ -125,7 +147,7 @@ pub struct Place {
 }
 
 /// Where the active side finds the passive one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Rendezvous {
     /// IP transports: the address to connect to.
     pub address: Option<SocketAddr>,
@@ -133,6 +155,8 @@ pub struct Rendezvous {
     pub path: Option<PathBuf>,
     /// What to show there.
     pub cookie: Cookie,
+    /// What else the transport's passive side tells its active side; nobody between the two reads it.
+    pub blob: Vec<u8>,
 }
 
 /// The secret that ties a connection to a measurement.
@@ -249,6 +273,19 @@ pub(crate) trait Channel: Send + 'static {
 
     /// What to wait on, for pollable transports.
     fn poll_fd(&self) -> Option<BorrowedFd<'_>>;
+
+    /// What a thread should do where a machine wants to wait. A channel whose protocol runs in this process adds its own
+    /// wishes: a time by which it must be called, or another readiness than the one that the machine means.
+    fn waiting(&mut self, turn: Turn) -> io::Result<Turn> {
+        Ok(turn)
+    }
+
+    /// Whether the flow may be left alone while its thread waits for another one: nothing that it sent still needs this
+    /// process, and where its protocol runs in this process the other end's next word is here. The kernel sees to its own
+    /// transports.
+    fn settled(&mut self) -> io::Result<bool> {
+        Ok(true)
+    }
 
     /// Says that this end will send no more.
     fn finish_sending(&mut self) -> io::Result<()>;

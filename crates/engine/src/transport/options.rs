@@ -79,13 +79,17 @@ const CC_HINT: &str = "; see `thru host` for the names this host has, and net.ip
 /// is refused before anything is measured.
 pub fn check_end(end: &EndOptions, spec: &Spec) -> Result<(), EngineError> {
     check_cores(&end.pin)?;
-    let tcp = spec.transport == "tcp";
-    if !tcp && spec.transport != "udp" {
+    super::transport(spec.transport.as_str())?.check_host()?;
+    let tcp = ["tcp", "mptcp", "tls"].contains(&spec.transport.as_str());
+    if !tcp && !["udp", "quic"].contains(&spec.transport.as_str()) {
         return Ok(());
     }
-    let kind = if tcp { socket2::Type::STREAM } else { socket2::Type::DGRAM };
-    let trial = socket2::Socket::new(socket2::Domain::IPV4, kind, None)
-        .map_err(|source| EngineError::socket("open a socket for", &spec.transport, source))?;
+    let trial = if tcp {
+        super::tcp::open(spec, (std::net::Ipv4Addr::LOCALHOST, 0).into())
+    } else {
+        socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::DGRAM, None)
+    };
+    let trial = trial.map_err(|source| EngineError::socket("open a socket for", &spec.transport, source))?;
     before_handshake(trial.as_fd(), end, tcp)?;
     connected(trial.as_fd(), end, spec, tcp)
 }
@@ -112,7 +116,9 @@ pub(crate) fn facts(socket: BorrowedFd<'_>) -> SocketFacts {
     let borrowed = socket;
     let socket = SockRef::from(&socket);
     let address = |address: io::Result<socket2::SockAddr>| {
-        address.ok().and_then(|address| address.as_socket()).map(|address| address.to_string())
+        let address = address.ok()?;
+        let ip = address.as_socket().map(|address| address.to_string());
+        ip.or_else(|| address.as_vsock_address().map(|(cid, port)| format!("vsock:{cid}:{port}")))
     };
     let mut facts = SocketFacts {
         local: address(socket.local_addr()),
@@ -137,6 +143,7 @@ pub(crate) fn facts(socket: BorrowedFd<'_>) -> SocketFacts {
         facts.negotiated =
             names.iter().filter(|(bit, _)| info.options & bit != 0).map(|(_, name)| (*name).to_owned()).collect();
     }
+    facts.mptcp_subflows = sockopt::mptcp_subflows(borrowed);
     facts
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::{EndOptions, ReceiveBy, SendBy, Spec};
-use socket2::{Domain, SockAddr, Socket, Type};
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::handshake::FlowHello;
 use super::stream::{StreamChannel, introduce, read_hello, welcome};
@@ -57,7 +57,7 @@ impl Transport for Tcp {
     fn listen(&self, spec: &Spec, place: &Place) -> Result<Box<dyn Listener>, EngineError> {
         let wanted = SocketAddr::new(spec.far.data_addr.unwrap_or(place.address), spec.far.port.unwrap_or(0));
         let failed = |source: io::Error| EngineError::socket("listen on", wanted, source);
-        let socket = Socket::new(Domain::for_address(wanted), Type::STREAM, None).map_err(failed)?;
+        let socket = open(spec, wanted).map_err(failed)?;
         socket.set_reuse_address(true).map_err(failed)?;
         options::before_handshake(socket.as_fd(), &spec.far, true)?;
         socket.bind(&wanted.into()).map_err(failed)?;
@@ -90,11 +90,17 @@ impl Transport for Tcp {
     }
 }
 
+/// A stream socket for the spec's transport: MPTCP differs from TCP in the protocol number only.
+pub(crate) fn open(spec: &Spec, address: SocketAddr) -> io::Result<Socket> {
+    let protocol = (spec.transport == "mptcp").then_some(Protocol::MPTCP);
+    Socket::new(Domain::for_address(address), Type::STREAM, protocol)
+}
+
 /// A connected socket with the near end's options. `link` gives the local port its offset; connections of crr leave the port
 /// to the kernel.
-fn dial(spec: &Spec, target: SocketAddr, link: Option<u32>) -> Result<Socket, EngineError> {
+pub(crate) fn dial(spec: &Spec, target: SocketAddr, link: Option<u32>) -> Result<Socket, EngineError> {
     let failed = |source: io::Error| EngineError::socket("connect to", target, source);
-    let socket = Socket::new(Domain::for_address(target), Type::STREAM, None).map_err(failed)?;
+    let socket = open(spec, target).map_err(failed)?;
     options::before_handshake(socket.as_fd(), &spec.near, true)?;
     bind_near(&socket, &spec.near, target, link)?;
     // A new data connection is not worth two minutes of SYN retries, but crr must not pay two more system calls for that.
@@ -136,7 +142,7 @@ struct TcpListener {
 
 impl Listener for TcpListener {
     fn rendezvous(&self) -> Rendezvous {
-        Rendezvous { address: Some(self.address), path: None, cookie: self.cookie }
+        Rendezvous { address: Some(self.address), path: None, cookie: self.cookie, ..Rendezvous::default() }
     }
 
     fn accept(&mut self, deadline_ns: u64) -> Result<(FlowHello, Link), EngineError> {

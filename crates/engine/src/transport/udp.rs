@@ -101,7 +101,7 @@ impl Transport for Udp {
 
 /// Asks for a receive buffer that survives a scheduling gap, as far as net.core.rmem_max lets us; what came of it stands in
 /// the outcome's socket facts.
-fn roomy(socket: &Socket, asked: bool) {
+pub(crate) fn roomy(socket: &Socket, asked: bool) {
     if !asked {
         let _ = socket.set_recv_buffer_size(DEFAULT_RCVBUF);
     }
@@ -141,7 +141,7 @@ struct UdpListener {
 
 impl Listener for UdpListener {
     fn rendezvous(&self) -> Rendezvous {
-        Rendezvous { address: Some(self.address), path: None, cookie: self.cookie }
+        Rendezvous { address: Some(self.address), path: None, cookie: self.cookie, ..Rendezvous::default() }
     }
 
     fn accept(&mut self, deadline_ns: u64) -> Result<(FlowHello, Link), EngineError> {

@@ -2,6 +2,7 @@
 #![allow(unsafe_code, reason = "each block states why it is sound")]
 
 pub(crate) mod batch;
+pub(crate) mod datagrams;
 pub(crate) mod ring;
 pub(crate) mod sockopt;
 pub(crate) mod zerocopy;

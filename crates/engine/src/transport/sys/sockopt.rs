@@ -93,6 +93,33 @@ pub(crate) fn tcp_info(fd: impl AsFd) -> Option<TcpInfo> {
     })
 }
 
+/// Level and name of MPTCP_INFO, and the flag of a connection that fell back to TCP (linux/mptcp.h).
+const SOL_MPTCP: libc::c_int = 284;
+const MPTCP_INFO: libc::c_int = 1;
+const MPTCP_INFO_FLAG_FALLBACK: u32 = 1;
+
+/// Subflows of an MPTCP socket that are up, the first one included, by MPTCP_INFO: 0 where the connection fell back to TCP,
+/// `None` where the socket is no MPTCP socket.
+pub(crate) fn mptcp_subflows(fd: impl AsFd) -> Option<u32> {
+    let mut bytes = [0u8; 256];
+    let length = read_option(fd.as_fd(), SOL_MPTCP, MPTCP_INFO, &mut bytes).ok()?;
+    // The layout of struct mptcp_info: additional subflows first, the flags at 8; newer kernels count all subflows at 80.
+    (length >= 12).then(|| {
+        let fallen = u32_at(&bytes, 8) & MPTCP_INFO_FLAG_FALLBACK != 0;
+        let up = if length > 80 { u32::from(bytes[80]) } else { u32::from(bytes[0]) + 1 };
+        if fallen { 0 } else { up }
+    })
+}
+
+/// This machine's context id on vsock (IOCTL_VM_SOCKETS_GET_LOCAL_CID of linux/vm_sockets.h), by the device /dev/vsock.
+pub(crate) fn local_cid(device: impl AsFd) -> io::Result<u32> {
+    const GET_LOCAL_CID: libc::Ioctl = 0x7b9;
+    let mut cid: libc::c_uint = 0;
+    // SAFETY: this request writes one unsigned int, and any other device answers ENOTTY.
+    let result = unsafe { libc::ioctl(device.as_fd().as_raw_fd(), GET_LOCAL_CID, &raw mut cid) };
+    if result == 0 { Ok(cid) } else { Err(io::Error::last_os_error()) }
+}
+
 fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }

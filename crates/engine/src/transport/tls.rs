@@ -1,0 +1,284 @@
+//! TLS 1.3 over TCP (RFC 8446). rustls' state machine runs on the measuring thread, between the machine's calls and the
+//! socket's; there is no other thread and no async runtime.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::Duration;
+
+use model::{Encryption, SocketFacts, Spec};
+use rustls::{ClientConnection, Connection, ServerConfig, ServerConnection};
+use socket2::{Domain, Socket, Type};
+
+use super::certificate::{self, Identity};
+use super::handshake::FlowHello;
+use super::stream::HELLO_LIMIT;
+use super::{
+    Breaker, Capabilities, Channel, Cookie, Kind, Link, Listener, Place, Rendezvous, Transport, introduction, options,
+    sys, tcp,
+};
+use crate::pattern::{Interest, Turn};
+use crate::{EngineError, now_ns};
+
+/// The transport.
+pub(crate) struct Tls;
+
+const BACKLOG: i32 = 4096;
+/// How often a thread that waits for the next connection looks up.
+const ACCEPT_STEP: Duration = Duration::from_millis(100);
+/// How long a blocking send may take before it returns with what it got rid of.
+const SEND_LIMIT: Duration = Duration::from_millis(100);
+/// Most plaintext that is encrypted before the socket must take it: 16 records of 16 KiB.
+const UNSENT_LIMIT: usize = 256 << 10;
+/// Bytes asked for in one read of the socket.
+const READ: usize = 256 << 10;
+
+impl Transport for Tls {
+    fn name(&self) -> &'static str {
+        "tls"
+    }
+
+    fn about(&self) -> &'static str {
+        "TLS 1.3 over TCP, encrypted by this process"
+    }
+
+    /// As TCP; the certificate is made by the worker, so it listens itself.
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { door: None, reconnects: false, ..tcp::Tcp.capabilities() }
+    }
+
+    fn listen(&self, spec: &Spec, place: &Place) -> Result<Box<dyn Listener>, EngineError> {
+        let wanted = SocketAddr::new(spec.far.data_addr.unwrap_or(place.address), spec.far.port.unwrap_or(0));
+        let failed = |source: io::Error| EngineError::socket("listen on", wanted, source);
+        let identity = Identity::new()?;
+        let config = identity.server(None)?;
+        let socket = Socket::new(Domain::for_address(wanted), Type::STREAM, None).map_err(failed)?;
+        socket.set_reuse_address(true).map_err(failed)?;
+        options::before_handshake(socket.as_fd(), &spec.far, true)?;
+        socket.bind(&wanted.into()).map_err(failed)?;
+        socket.listen(BACKLOG).map_err(failed)?;
+        socket.set_read_timeout(Some(ACCEPT_STEP)).map_err(failed)?;
+        let address = socket.local_addr().ok().and_then(|address| address.as_socket()).unwrap_or(wanted);
+        let fingerprint = identity.fingerprint();
+        Ok(Box::new(TlsListener { socket, address, fingerprint, config, cookie: place.cookie, spec: spec.clone() }))
+    }
+
+    fn connect(&self, spec: &Spec, to: &Rendezvous, hello: &FlowHello) -> Result<Link, EngineError> {
+        let target = to
+            .address
+            .ok_or_else(|| EngineError::unsupported("a tls rendezvous without an address", "this is a defect"))?;
+        let failed = |source: io::Error| EngineError::socket("open a TLS connection to", target, source);
+        let config = certificate::client(&to.blob, None)?;
+        let socket = tcp::dial(spec, target, Some(hello.link))?;
+        let session =
+            ClientConnection::new(config, certificate::server_name()).map_err(|error| failed(other(error)))?;
+        let mut channel = TlsChannel::open(socket, session.into()).map_err(failed)?;
+        introduction::introduce(&mut channel, hello, &target.to_string())?;
+        channel.socket.set_read_timeout(None).map_err(failed)?;
+        Ok(Link::of(channel))
+    }
+}
+
+struct TlsListener {
+    socket: Socket,
+    address: SocketAddr,
+    fingerprint: Vec<u8>,
+    config: Arc<ServerConfig>,
+    cookie: Cookie,
+    spec: Spec,
+}
+
+impl Listener for TlsListener {
+    fn rendezvous(&self) -> Rendezvous {
+        Rendezvous { address: Some(self.address), path: None, cookie: self.cookie, blob: self.fingerprint.clone() }
+    }
+
+    fn accept(&mut self, deadline_ns: u64) -> Result<(FlowHello, Link), EngineError> {
+        let failed = |source: io::Error| EngineError::socket("accept on", self.address, source);
+        loop {
+            match self.socket.accept() {
+                Ok((socket, _)) => {
+                    options::connected(socket.as_fd(), &self.spec.far, &self.spec, true)?;
+                    // A stranger or a broken connection is dropped; the right one is still to come.
+                    if let Ok(Some((hello, channel))) = self.greet(socket) {
+                        return Ok((hello, Link::of(channel)));
+                    }
+                }
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+                    if now_ns() > deadline_ns {
+                        return Err(failed(io::ErrorKind::TimedOut.into()));
+                    }
+                }
+                Err(error) => return Err(failed(error)),
+            }
+        }
+    }
+}
+
+impl TlsListener {
+    fn greet(&self, socket: Socket) -> io::Result<Option<(FlowHello, TlsChannel)>> {
+        let session = ServerConnection::new(self.config.clone()).map_err(other)?;
+        let mut channel = TlsChannel::open(socket, session.into())?;
+        let hello = introduction::read_hello(&mut channel)?.filter(|hello| hello.cookie == self.cookie);
+        let Some(hello) = hello else { return Ok(None) };
+        introduction::welcome(&mut channel)?;
+        channel.socket.set_read_timeout(None)?;
+        Ok(Some((hello, channel)))
+    }
+}
+
+/// A TCP connection with a TLS session over it.
+struct TlsChannel {
+    socket: TcpStream,
+    session: Connection,
+    /// Ciphertext as it came; what lies before `taken` has been decrypted.
+    wire: Vec<u8>,
+    taken: usize,
+    filled: usize,
+    blocking: bool,
+    /// The session has said that it will send no more; the socket follows when it has sent that.
+    closing: bool,
+    /// The socket's number, for the breaker; -1 while there is none.
+    slot: Arc<AtomicI32>,
+}
+
+impl TlsChannel {
+    /// Makes the handshake, within [`HELLO_LIMIT`]; leaves a limit on reads, for the hello that follows.
+    fn open(socket: Socket, mut session: Connection) -> io::Result<Self> {
+        let socket = TcpStream::from(OwnedFd::from(socket));
+        socket.set_read_timeout(Some(HELLO_LIMIT))?;
+        session.set_buffer_limit(Some(UNSENT_LIMIT));
+        let mut through = &socket;
+        while session.is_handshaking() {
+            session.complete_io(&mut through)?;
+        }
+        let slot = Arc::new(AtomicI32::new(socket.as_raw_fd()));
+        let wire = vec![0; READ];
+        Ok(Self { socket, session, wire, taken: 0, filled: 0, blocking: true, closing: false, slot })
+    }
+
+    /// Gives the socket what is encrypted; `WouldBlock` when it does not take everything.
+    #[inline]
+    fn flush(&mut self) -> io::Result<()> {
+        while self.session.wants_write() {
+            self.session.write_tls(&mut &self.socket)?;
+        }
+        if std::mem::take(&mut self.closing) {
+            rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Write)?;
+        }
+        Ok(())
+    }
+
+    /// Decrypts a little more, from what was read or from the socket.
+    fn decrypt(&mut self) -> io::Result<()> {
+        if self.taken == self.filled {
+            (self.taken, self.filled) = (0, 0);
+            self.filled = (&self.socket).read(&mut self.wire)?;
+        }
+        let mut rest = &self.wire[self.taken..self.filled];
+        // An empty rest is the end of the connection, and the session is told so.
+        self.taken += self.session.read_tls(&mut rest)?;
+        let state = self.session.process_new_packets().map_err(other);
+        if state.is_err() {
+            // The alert that tells the other end why; it may be gone.
+            let _ = self.flush();
+        }
+        state.map(|_| ())
+    }
+}
+
+impl Channel for TlsChannel {
+    const KIND: Kind = Kind::Stream;
+
+    fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // What was taken before must be gone first, or a slow socket would not hold the sender back.
+        self.flush()?;
+        let count = self.session.writer().write(bytes)?;
+        match self.flush() {
+            Err(error) if !crate::pattern::not_now(&error) => Err(error),
+            _ => Ok(count),
+        }
+    }
+
+    fn recv(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self.flush() {
+            // A read might block for ever while the other end waits for the rest of what this one says.
+            Err(error) if self.blocking || !crate::pattern::not_now(&error) => return Err(error),
+            _ => {}
+        }
+        loop {
+            match self.session.reader().read(into) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.decrypt()?,
+                result => return result,
+            }
+        }
+    }
+
+    fn set_nonblocking(&mut self, on: bool) -> io::Result<()> {
+        self.blocking = !on;
+        self.socket.set_nonblocking(on)
+    }
+
+    fn limit_sends(&mut self) -> io::Result<()> {
+        self.socket.set_write_timeout(Some(SEND_LIMIT))
+    }
+
+    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.socket.as_fd())
+    }
+
+    fn waiting(&mut self, turn: Turn) -> io::Result<Turn> {
+        Ok(match turn {
+            Turn::Wait(_, until) if self.session.wants_write() => Turn::Wait(Interest::Both, until),
+            turn => turn,
+        })
+    }
+
+    fn settled(&mut self) -> io::Result<bool> {
+        match self.flush() {
+            Err(error) if !crate::pattern::not_now(&error) => Err(error),
+            result => Ok(result.is_ok()),
+        }
+    }
+
+    fn finish_sending(&mut self) -> io::Result<()> {
+        self.session.send_close_notify();
+        self.closing = true;
+        self.settled().map(|_| ())
+    }
+
+    fn facts(&self) -> SocketFacts {
+        let cipher = self.session.negotiated_cipher_suite().and_then(|suite| suite.suite().as_str());
+        let encryption =
+            cipher.map(|cipher| Encryption { version: VERSION.into(), cipher: iana(cipher), in_kernel: false });
+        SocketFacts { encryption, ..options::facts(self.socket.as_fd()) }
+    }
+
+    fn unsent(&self) -> u64 {
+        sys::sockopt::unsent(&self.socket)
+    }
+
+    fn breaker(&self) -> Breaker {
+        Breaker::of(&self.slot)
+    }
+}
+
+impl Drop for TlsChannel {
+    fn drop(&mut self) {
+        self.slot.store(-1, Ordering::SeqCst);
+    }
+}
+
+/// The only version that either end speaks.
+pub(super) const VERSION: &str = "TLSv1.3";
+
+/// rustls says `TLS13_` where IANA's register of cipher suites has `TLS_`.
+pub(super) fn iana(suite: &str) -> String {
+    suite.replacen("TLS13_", "TLS_", 1)
+}
+
+fn other(error: rustls::Error) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
+}
