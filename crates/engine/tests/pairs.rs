@@ -20,6 +20,11 @@ impl Pair {
     }
 }
 
+/// The transports whose ends need no launcher.
+fn in_one_process() -> impl Iterator<Item = &'static &'static dyn engine::transport::Transport> {
+    engine::transport::TRANSPORTS.iter().filter(|way| way.launcher().is_none())
+}
+
 fn one_leg(spec: &Spec) -> Vec<Leg> {
     vec![Leg { block: spec.block, reply: spec.reply_bytes(), stop: spec.stop, expected_ns: 0 }]
 }
@@ -117,7 +122,7 @@ fn short(transport: &str, pattern: &str) -> Spec {
 
 #[test]
 fn streams_in_every_direction_on_every_transport() {
-    for way in engine::transport::TRANSPORTS {
+    for way in in_one_process() {
         for direction in [Direction::Send, Direction::Reverse, Direction::Both] {
             if way.capabilities().single_ended && direction != Direction::Send {
                 continue;
@@ -141,7 +146,7 @@ fn streams_in_every_direction_on_every_transport() {
 
 #[test]
 fn round_trips_on_every_transport_and_strategy() {
-    for way in engine::transport::TRANSPORTS {
+    for way in in_one_process() {
         for strategy in [Strategy::Blocking, Strategy::Spin, Strategy::Epoll] {
             if strategy == Strategy::Epoll && !way.capabilities().pollable {
                 continue;
@@ -165,7 +170,7 @@ fn round_trips_on_every_transport_and_strategy() {
 
 #[test]
 fn transfers_move_exactly_what_was_asked() {
-    for way in engine::transport::TRANSPORTS {
+    for way in in_one_process() {
         for (stop, bytes) in [(Stop::Blocks(13), 13 * 1_000), (Stop::Bytes(12_345), 12_345), (Stop::Blocks(2), 2_000)] {
             for strategy in [Strategy::Auto, Strategy::Spin] {
                 let spec = Spec { block: 1_000, flows: 4, stop, strategy, ..Spec::new(way.name(), "transfer") };
@@ -221,7 +226,7 @@ fn a_connection_for_each_transaction() {
 #[test]
 fn a_curve_of_legs_over_one_connection() {
     let sizes = [1u64, 3, 64, 1_500, 16_384, 65_000];
-    for way in engine::transport::TRANSPORTS {
+    for way in in_one_process() {
         for (pattern, direction) in [
             ("pingpong", Direction::Send),
             ("stream", Direction::Send),

@@ -71,6 +71,7 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
             format!("its largest message is {} bytes", capabilities.max_block),
         ));
     }
+    transport.check(spec)?;
     (pattern(spec.pattern.as_str())?.check)(spec, &capabilities)?;
     let directions = if crate::plan::is_stream(spec) && spec.direction == Direction::Both { 2 } else { 1 };
     crate::runner::strategy(spec, capabilities.pollable, spec.flows as usize * directions).map(|_| ())

@@ -7,6 +7,7 @@ mod datagram;
 mod handshake;
 pub mod local;
 mod memcpy;
+pub mod mpi;
 mod options;
 mod shm;
 mod stream;
@@ -31,8 +32,15 @@ pub(crate) use handshake::{SIGNAL_BYTES, Signal};
 pub use options::check_end as check_options;
 
 /// Every transport of this build, in the order of the manual.
-pub static TRANSPORTS: &[&dyn Transport] =
-    &[&tcp::Tcp, &udp::Udp, &unix::UnixStream, &unix::UnixDatagram, &memcpy::Memcpy, &shm::SharedMemory];
+pub static TRANSPORTS: &[&dyn Transport] = &[
+    &tcp::Tcp,
+    &udp::Udp,
+    &unix::UnixStream,
+    &unix::UnixDatagram,
+    &memcpy::Memcpy,
+    &shm::SharedMemory,
+    &mpi::MessagePassing,
+];
 
 /// The transport called `name`.
 pub fn transport(name: &str) -> Result<&'static dyn Transport, EngineError> {
@@ -53,6 +61,17 @@ pub trait Transport: Sync {
 
     /// What it can do.
     fn capabilities(&self) -> Capabilities;
+
+    /// Who starts its two ends, where that is not for agents to do.
+    fn launcher(&self) -> Option<Launcher> {
+        None
+    }
+
+    /// Refuses what it cannot do beyond what its capabilities say.
+    fn check(&self, spec: &Spec) -> Result<(), EngineError> {
+        let _ = spec;
+        Ok(())
+    }
 
     /// Opens the passive side on resources of its own, for transports without a door or for specs that need one
     /// ([`Spec::far`]'s `needs_own_listener`).
@@ -90,6 +109,13 @@ pub struct Capabilities {
     pub min_stream_block: u64,
     /// Can open a connection for each transaction.
     pub reconnects: bool,
+}
+
+/// What starts the processes of both ends of a transport, so that there is no HOST to name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Launcher {
+    /// `mpirun -n 2`, which starts the whole command twice.
+    Mpirun,
 }
 
 /// The agent's shared sockets.

@@ -1,5 +1,8 @@
-//! The only unsafe code of the engine: socket options that no safe crate offers, and memory shared with another process.
+//! The only unsafe code of the engine: socket options that no safe crate offers, memory shared with another process, and
+//! libraries that are opened at run time.
 #![allow(unsafe_code, reason = "each block states why it is sound")]
 
+pub(crate) mod library;
+pub(crate) mod mpi;
 pub(crate) mod ring;
 pub(crate) mod sockopt;
