@@ -44,7 +44,7 @@ pub struct Peer {
 /// What is sent and how.
 #[derive(Debug, Clone, Args)]
 pub struct Load {
-    /// What carries the bytes: tcp, udp, unix, unix-dgram, memcpy, shm, or mpi (under `mpirun -n 2`).
+    /// What carries the bytes: tcp, udp, unix, unix-dgram, memcpy, shm, pvm, or mpi (under `mpirun -n 2`).
     #[arg(long, default_value = "tcp", value_parser = transport_name)]
     pub transport: String,
 

@@ -98,10 +98,14 @@ async fn conduct(job: &Job<'_>) -> Result<(Run, Option<Failure>), Failure> {
     let directory = socket_directory()?;
     // One for each end that may be within this process: each has its own queue and workers.
     let (mut here, there) = (local_options(directory.path())?, local_options(directory.path())?);
-    let offer = launch::supervised();
-    if offer.is_some() {
-        here.workers = launch::waiting_worker()?;
-    }
+    let offer = match engine::transport::transport(job.specs[0].transport.as_str())?.launcher() {
+        Some(Launcher::Mpirun) => {
+            here.workers = launch::waiting_worker()?;
+            launch::supervised()
+        }
+        Some(Launcher::PvmSpawn) => Some(launch::pvm::start()?),
+        None => None,
+    };
     let agents = [Agent::local(here), Agent::local(there)];
     let mut interrupted = cancel.clone();
     let reached = tokio::select! {
@@ -115,6 +119,7 @@ async fn conduct(job: &Job<'_>) -> Result<(Run, Option<Failure>), Failure> {
         Sinks { collect: &mut collect, progress, live: job.output.live.then_some(Live), recorder, held: None };
     let (_, failed) = coordinator::run(&mut pair, &order, &mut sinks, cancel).await;
     drop(sinks);
+    engine::transport::pvm::leave();
     pair.near.release().await;
     if let Some(far) = pair.far {
         far.release().await;

@@ -1,11 +1,12 @@
 //! The programs that start both ends of a measurement by themselves.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::Desk;
 use crate::agent::children;
 use crate::binary::thru;
+use crate::process::{LIMIT, Process, Signal, eventually};
 
 /// An MPI of this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,4 +80,71 @@ impl Mpi {
         let line = text.lines().find(|line| line.trim_start().starts_with(self.library))?;
         line.rsplit("=> ").next().map(str::to_owned).filter(|path| Path::new(path).exists())
     }
+}
+
+/// A parallel virtual machine of this host alone, stopped when dropped. Its files are at the desk.
+#[derive(Debug)]
+pub struct VirtualMachine {
+    daemon: Process,
+    folder: PathBuf,
+}
+
+impl VirtualMachine {
+    /// Starts its daemon, or says why the test is skipped.
+    ///
+    /// # Panics
+    /// When the daemon does not come up.
+    #[must_use]
+    pub fn start(desk: &Desk, test: &str) -> Option<Self> {
+        if !crate::skip::program(test, "pvmd", "pvm") {
+            return None;
+        }
+        let folder = desk.path("pvm");
+        std::fs::create_dir(&folder).expect("a folder");
+        let mut machine = Self { daemon: Process::spawn(environment(Command::new("pvmd"), &folder)), folder };
+        eventually("the daemon listens", || {
+            assert!(machine.daemon.ended().is_none(), "pvmd ended: {}", machine.daemon.stderr());
+            // It prints the name of its socket once it takes tasks.
+            machine.daemon.stdout().contains("pvmtmp")
+        });
+        Some(machine)
+    }
+
+    /// `thru ...` with this machine as the user's.
+    pub fn command<S: AsRef<str>>(&self, desk: &Desk, args: &[S]) -> Command {
+        environment(desk.command(args), &self.folder)
+    }
+
+    /// Sockets of tasks: each has one while it is a task.
+    ///
+    /// # Panics
+    /// When the folder is gone.
+    #[must_use]
+    pub fn tasks(&self) -> usize {
+        let entries = std::fs::read_dir(&self.folder).expect("the folder");
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        // The daemon's own ends with .0.
+        names.filter(|name| name.starts_with("pvmtmp") && !name.ends_with(".0")).count()
+    }
+
+    /// Its daemon's process number; far agents are its children.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.daemon.pid()
+    }
+}
+
+impl Drop for VirtualMachine {
+    fn drop(&mut self) {
+        // At SIGTERM it ends its tasks too; at the SIGKILL that a dropped process gets it could not.
+        self.daemon.signal(Signal::TERM);
+        self.daemon.wait(LIMIT);
+    }
+}
+
+/// What PVM wants in the environment, as Debian has it.
+fn environment(mut command: Command, folder: &Path) -> Command {
+    command.envs([("PVM_ROOT", "/usr/lib/pvm3"), ("PVM_ARCH", "LINUX64"), ("PVM_ALLOW_ROOT", "1")]);
+    command.env("PVM_TMP", folder);
+    command
 }

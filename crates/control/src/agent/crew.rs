@@ -113,6 +113,8 @@ impl Worker {
         // words go) by the one, sockets come by the other.
         let process = Command::new(program)
             .arg("worker")
+            // What a PVM daemon gave the task that it started; a child that shows it would be taken for that task.
+            .env_remove("PVMEPID")
             .stdin(Stdio::from(OwnedFd::from(orders)))
             .stdout(Stdio::from(OwnedFd::from(theirs)))
             // Ctrl-C at the terminal is for the coordinator to judge, not for its workers to die of.

@@ -9,7 +9,9 @@ pub mod local;
 mod memcpy;
 pub mod mpi;
 mod options;
+pub mod pvm;
 mod shm;
+mod sole;
 mod stream;
 pub(crate) mod sys;
 
@@ -40,6 +42,7 @@ pub static TRANSPORTS: &[&dyn Transport] = &[
     &memcpy::Memcpy,
     &shm::SharedMemory,
     &mpi::MessagePassing,
+    &pvm::VirtualMachine,
 ];
 
 /// The transport called `name`.
@@ -116,6 +119,8 @@ pub struct Capabilities {
 pub enum Launcher {
     /// `mpirun -n 2`, which starts the whole command twice.
     Mpirun,
+    /// `pvm_spawn`, which the near end calls for the far end's agent.
+    PvmSpawn,
 }
 
 /// The agent's shared sockets.
@@ -143,7 +148,7 @@ pub struct Place {
 pub struct Rendezvous {
     /// IP transports: the address to connect to.
     pub address: Option<SocketAddr>,
-    /// Transports of one machine: the socket's path.
+    /// Transports of one machine: the socket's path. PVM: the task's number.
     pub path: Option<PathBuf>,
     /// What to show there.
     pub cookie: Cookie,

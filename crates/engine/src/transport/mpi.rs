@@ -5,12 +5,11 @@
 
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use model::{Direction, SocketFacts, Spec};
 
 use super::handshake::{FlowHello, HELLO_BYTES, WELCOME};
+use super::sole::{Held, Sole};
 use super::sys::mpi::{Flavour, Mpi, Pending};
 use super::{Breaker, Capabilities, Channel, Kind, Launcher, Link, Listener, Place, Rendezvous, Transport};
 use crate::plan::is_stream;
@@ -41,9 +40,7 @@ const UNMARKED: u32 = 64;
 const LONGEST_MARK: usize = 64 << 10;
 
 /// MPI is one for the process.
-static MPI: OnceLock<Mpi> = OnceLock::new();
-/// Whether a thread is calling it, or may.
-static TAKEN: AtomicBool = AtomicBool::new(false);
+static MPI: Sole<Mpi> = Sole::new();
 
 /// The number that mpirun gave this process, and which MPI did; `None` for a process that no mpirun started.
 fn launcher() -> Option<(Flavour, u32)> {
@@ -67,32 +64,19 @@ pub fn is_launchers(variable: &str) -> bool {
     PREFIXES.iter().any(|prefix| variable.starts_with(prefix))
 }
 
-/// The right to call MPI, held by one at a time.
-struct Turn(&'static Mpi);
+/// The right to call MPI.
+struct Turn(Held<Mpi>);
 
 impl Turn {
-    fn take() -> Option<Self> {
-        let mpi = MPI.get()?;
-        // Not `then_some`: a turn that is made and dropped would end somebody else's.
-        (!TAKEN.swap(true, Ordering::SeqCst)).then(|| Self(mpi))
-    }
-
     fn wait(deadline_ns: u64) -> Result<Self, EngineError> {
-        if MPI.get().is_none() {
+        if MPI.library().is_none() {
             return Err(EngineError::unsupported(
                 "mpi in a process that mpirun did not start",
                 "use `mpirun -n 2 thru curve --transport mpi`, without HOST",
             ));
         }
-        loop {
-            if let Some(turn) = Self::take() {
-                return Ok(turn);
-            }
-            if now_ns() > deadline_ns {
-                return Err(EngineError::Thread("MPI is still busy with an earlier trial".into()));
-            }
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
+        let busy = || EngineError::Thread("MPI is still busy with an earlier trial".into());
+        MPI.wait(deadline_ns).map(Self).ok_or_else(busy)
     }
 
     /// The other end's number; there are two.
@@ -121,12 +105,6 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
-    fn drop(&mut self) {
-        TAKEN.store(false, Ordering::SeqCst);
-    }
-}
-
 /// This process as one of mpirun's two: what happens before and after the measuring.
 #[derive(Debug)]
 pub struct Rank(());
@@ -140,7 +118,7 @@ impl Rank {
         })?;
         let mpi = Mpi::start(flavour)?;
         let (rank, size) = (mpi.rank, mpi.size);
-        if MPI.set(mpi).is_err() {
+        if !MPI.start(mpi) {
             return Err(EngineError::Thread("MPI was started twice".into()));
         }
         let joined = Self(());
@@ -157,7 +135,7 @@ impl Rank {
     /// 0 or 1.
     #[must_use]
     pub fn number(&self) -> u32 {
-        MPI.get().map_or(0, |mpi| mpi.rank)
+        MPI.library().map_or(0, |mpi| mpi.rank)
     }
 
     /// Tells the other process something; it must [`hear`](Self::hear).
@@ -183,7 +161,7 @@ impl Rank {
     /// Whether the other process has said that no trial will follow. While one runs the answer is no.
     #[must_use]
     pub fn has_ended(&self) -> bool {
-        let Some(turn) = Turn::take() else { return false };
+        let Some(turn) = MPI.take().map(Turn) else { return false };
         turn.0.probe(turn.other(), OVER).is_ok_and(|there| there.is_some()) && turn.hear(OVER, u64::MAX).is_ok()
     }
 
@@ -199,7 +177,7 @@ impl Rank {
 
     /// Ends both processes with an exit code (MPI_Abort).
     pub fn abort(self, code: u8) {
-        if let Some(mpi) = MPI.get() {
+        if let Some(mpi) = MPI.library() {
             mpi.abort(i32::from(code));
         }
     }
@@ -353,7 +331,7 @@ impl MpiChannel {
 
     /// Sends a message, the empty one too.
     fn deliver(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let (mpi, other, tag, ended) = (self.turn.0, self.turn.other(), self.tag, &mut self.ended);
+        let (mpi, other, tag, ended) = (&*self.turn.0, self.turn.other(), self.tag, &mut self.ended);
         let early = &mut self.early;
         let limit = 2 * self.stall_ns + FAREWELL_NS;
         // Two ends that both send a large block must not wait for each other.
@@ -382,7 +360,7 @@ impl MpiChannel {
     /// The next message, waited for by looking for it again and again, as MPI does.
     #[inline]
     fn next(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let (mpi, other) = (self.turn.0, self.turn.other());
+        let (mpi, other) = (&*self.turn.0, self.turn.other());
         let late = || io::Error::from(io::ErrorKind::WouldBlock);
         if into.len() > SMALL_ROOM {
             return mpi.receive_within(WAIT_NS, other, self.tag, into)?.ok_or_else(late);
@@ -463,7 +441,7 @@ impl Channel for MpiChannel {
     }
 
     fn facts(&self) -> SocketFacts {
-        let mpi = self.turn.0;
+        let mpi = &*self.turn.0;
         SocketFacts {
             local: Some(format!("rank {} ({})", mpi.rank, mpi.version)),
             peer: Some(format!("rank {}", self.turn.other())),

@@ -13,8 +13,14 @@ use crate::measure;
 /// How often it looks whether its parent is still there.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Serves one measurement. `anywhere` tells it to listen on all addresses, else on loopback; `tell` is given the offer.
-pub fn serve(workers: Workers, anywhere: bool, tell: impl Fn(&Offer) + Send + Sync + 'static) -> Result<u8, Failure> {
+/// Serves one measurement. `anywhere` tells it to listen on all addresses, else on loopback; `tell` is given the offer;
+/// `deserted` is asked now and then whether nobody is left to serve.
+pub fn serve(
+    workers: Workers,
+    anywhere: bool,
+    tell: impl Fn(&Offer) + Send + Sync + 'static,
+    deserted: impl Fn() -> bool,
+) -> Result<u8, Failure> {
     let directory = measure::socket_directory()?;
     let secret = auth::random::<16>().map_err(|error| Failure::other(format!("cannot draw a token: {error}")))?;
     let secret = auth::hex(&secret);
@@ -41,15 +47,15 @@ pub fn serve(workers: Workers, anywhere: bool, tell: impl Fn(&Offer) + Send + Sy
             served = Agent::serve(options, &address) => {
                 served.map(|()| 0).map_err(|error| Failure::host(error.to_string()))
             }
-            () = orphaned() => Ok(0),
+            () = when(deserted) => Ok(0),
         }
     })
 }
 
-/// Ends when the process that started this one has ended.
-async fn orphaned() {
+/// Ends when `deserted` says so, or the process that started this one has ended.
+async fn when(deserted: impl Fn() -> bool) {
     let parent = std::os::unix::process::parent_id();
-    while std::os::unix::process::parent_id() == parent {
+    while std::os::unix::process::parent_id() == parent && !deserted() {
         tokio::time::sleep(LOOK).await;
     }
 }

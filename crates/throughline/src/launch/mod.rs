@@ -3,6 +3,7 @@
 
 pub mod far;
 pub mod mpi;
+pub mod pvm;
 
 use std::io::Read;
 use std::os::fd::AsFd;
@@ -63,6 +64,9 @@ pub fn no_host(launcher: Launcher, host: &str) -> String {
             format!(
                 "mpi measures between the two processes of `mpirun -n 2`, not with {host}: leave HOST and --from out"
             )
+        }
+        Launcher::PvmSpawn => {
+            format!("pvm starts its far end in the virtual machine by itself, not at {host}: leave HOST and --from out")
         }
     }
 }

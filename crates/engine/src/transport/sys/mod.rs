@@ -4,5 +4,6 @@
 
 pub(crate) mod library;
 pub(crate) mod mpi;
+pub(crate) mod pvm;
 pub(crate) mod ring;
 pub(crate) mod sockopt;
