@@ -3,6 +3,8 @@
 //! The library is opened at run time, whichever MPI started the process ([`launched`]). MPI lives in that process alone, so
 //! that it has to be the worker itself; [`Rank`] is what the program needs to make it one.
 
+mod rank;
+
 use std::io;
 use std::os::fd::BorrowedFd;
 
@@ -14,6 +16,8 @@ use super::sys::mpi::{Flavour, Mpi, Pending};
 use super::{Breaker, Capabilities, Channel, Kind, Launcher, Link, Listener, Place, Rendezvous, Transport};
 use crate::plan::is_stream;
 use crate::{EngineError, now_ns};
+
+pub use rank::Rank;
 
 /// The transport.
 pub(crate) struct MessagePassing;
@@ -101,84 +105,6 @@ impl Turn {
                 return Err(io::ErrorKind::TimedOut.into());
             }
             std::thread::sleep(std::time::Duration::from_micros(200));
-        }
-    }
-}
-
-/// This process as one of mpirun's two: what happens before and after the measuring.
-#[derive(Debug)]
-pub struct Rank(());
-
-impl Rank {
-    /// Opens the library of the mpirun that started this process and joins the other one (MPI_Init_thread), which it waits
-    /// for. Once in a process. More or fewer than two processes are an error.
-    pub fn join() -> Result<Self, EngineError> {
-        let (flavour, _) = launcher().ok_or_else(|| {
-            EngineError::unsupported("mpi without mpirun", "use `mpirun -n 2 thru curve --transport mpi`")
-        })?;
-        let mpi = Mpi::start(flavour)?;
-        let (rank, size) = (mpi.rank, mpi.size);
-        if !MPI.start(mpi) {
-            return Err(EngineError::Thread("MPI was started twice".into()));
-        }
-        let joined = Self(());
-        if size != 2 {
-            joined.finish();
-            return Err(EngineError::Unsupported {
-                what: format!("mpi between {size} processes (this is number {rank})"),
-                remedy: "a measurement has two ends: use `mpirun -n 2`".into(),
-            });
-        }
-        Ok(joined)
-    }
-
-    /// 0 or 1.
-    #[must_use]
-    pub fn number(&self) -> u32 {
-        MPI.library().map_or(0, |mpi| mpi.rank)
-    }
-
-    /// Tells the other process something; it must [`hear`](Self::hear).
-    pub fn tell(&self, text: &str) -> Result<(), EngineError> {
-        let failed = |source| EngineError::socket("tell", "the other MPI process", source);
-        Turn::wait(now_ns() + HELLO_LIMIT_NS)?.say(WORDS, text.as_bytes()).map_err(failed)
-    }
-
-    /// What the other process tells, waited for at most `limit_ns`.
-    pub fn hear(&self, limit_ns: u64) -> Result<String, EngineError> {
-        let failed = |source| EngineError::socket("hear from", "the other MPI process", source);
-        let deadline = now_ns().saturating_add(limit_ns);
-        let bytes = Turn::wait(deadline)?.hear(WORDS, deadline).map_err(failed)?;
-        String::from_utf8(bytes).map_err(|_| failed(io::ErrorKind::InvalidData.into()))
-    }
-
-    /// Tells the other process that no trial will follow.
-    pub fn end(&self) -> Result<(), EngineError> {
-        let failed = |source| EngineError::socket("tell", "the other MPI process", source);
-        Turn::wait(now_ns() + FAREWELL_NS)?.say(OVER, &[]).map_err(failed)
-    }
-
-    /// Whether the other process has said that no trial will follow. While one runs the answer is no.
-    #[must_use]
-    pub fn has_ended(&self) -> bool {
-        let Some(turn) = MPI.take().map(Turn) else { return false };
-        turn.0.probe(turn.other(), OVER).is_ok_and(|there| there.is_some()) && turn.hear(OVER, u64::MAX).is_ok()
-    }
-
-    /// Ends MPI (MPI_Finalize), which waits for the other process to do the same. Where a trial still runs, both processes
-    /// are ended by force.
-    pub fn finish(self) {
-        match Turn::wait(now_ns() + FAREWELL_NS) {
-            // Nobody gets a turn any more.
-            Ok(turn) => std::mem::ManuallyDrop::new(turn).0.finalize(),
-            Err(_) => self.abort(1),
-        }
-    }
-
-    /// Ends both processes with an exit code (MPI_Abort).
-    pub fn abort(self, code: u8) {
-        if let Some(mpi) = MPI.library() {
-            mpi.abort(i32::from(code));
         }
     }
 }
