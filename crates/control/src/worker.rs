@@ -24,6 +24,13 @@ pub fn serve_stdio() -> std::io::Result<()> {
     serve(orders, sockets)
 }
 
+/// The same in a process that is there already, for an agent at the other end of `orders`. Only for transports that no agent
+/// can take connections for.
+pub fn serve_one(orders: UnixStream) -> std::io::Result<()> {
+    let (sockets, _) = UnixDatagram::pair()?;
+    serve(orders, sockets)
+}
+
 fn serve(mut orders: UnixStream, sockets: UnixDatagram) -> std::io::Result<()> {
     let words = Words(Arc::new(Mutex::new(orders.try_clone()?)));
     let sockets = Arc::new(sockets);
@@ -53,7 +60,13 @@ fn serve(mut orders: UnixStream, sockets: UnixDatagram) -> std::io::Result<()> {
         }
         match orders.read(&mut buffer) {
             // Closed, or reset with words of ours unread: the agent is gone either way.
-            Ok(0) | Err(_) => return Ok(()),
+            Ok(0) | Err(_) => {
+                // The process may outlive its agent.
+                if let Some((signals, _)) = &current {
+                    signals.abort();
+                }
+                return Ok(());
+            }
             Ok(count) => decoder.push(&buffer[..count]),
         }
     }

@@ -52,6 +52,16 @@ pub enum EngineError {
         /// What it did, in words that follow its name.
         what: String,
     },
+    /// A library that is opened at run time is not there, or is not what it should be.
+    #[error("{library} {what}: {remedy}")]
+    Library {
+        /// Its file name.
+        library: String,
+        /// What is wrong, in words that follow its name.
+        what: String,
+        /// What to install or to do.
+        remedy: String,
+    },
     /// A thread could not be started or pinned.
     #[error("{0}")]
     Thread(String),

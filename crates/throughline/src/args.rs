@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    ab, compare, curve, demo, export, generate, host, report, rr, runs, serve, show, stream, transfer,
+    ab, compare, curve, demo, export, generate, host, launched, report, rr, runs, serve, show, stream, transfer,
 };
 
 /// Measures what a network path really carries, from one byte to line rate.
@@ -60,6 +60,9 @@ pub enum Command {
     Demo(demo::DemoArgs),
     /// Write man pages, shell completions and JSON Schemas.
     Generate(generate::GenerateArgs),
+    /// The agent of a far end that mpirun or PVM started; not for people.
+    #[command(hide = true)]
+    Launched(launched::LaunchedArgs),
     /// A measuring process of an agent; not for people.
     #[command(hide = true)]
     Worker,

@@ -58,6 +58,12 @@ impl Failure {
         Self { code: 7, text: text.to_string() }
     }
 
+    /// Prints it, in one write: under mpirun others print at the same time.
+    pub fn say(&self) {
+        let line = format!("thru: {self}\n");
+        eprint!("{line}");
+    }
+
     /// The process's exit code.
     pub fn code(&self) -> u8 {
         self.code

@@ -44,7 +44,8 @@ pub struct Peer {
 /// What is sent and how.
 #[derive(Debug, Clone, Args)]
 pub struct Load {
-    /// What carries the bytes: tcp, mptcp, tls, udp, quic, unix, unix-dgram, vsock, memcpy or shm.
+    /// What carries the bytes: tcp, mptcp, tls, udp, quic, unix, unix-dgram, vsock, memcpy, shm, pvm, or mpi (under
+    /// `mpirun -n 2`).
     #[arg(long, default_value = "tcp", value_parser = transport_name)]
     pub transport: String,
 

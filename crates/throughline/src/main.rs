@@ -6,6 +6,7 @@ mod args;
 mod commands;
 mod failure;
 mod flags;
+mod launch;
 mod measure;
 mod output;
 mod sinks;
@@ -21,7 +22,9 @@ fn main() -> ExitCode {
     match commands::run(args) {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
-            eprintln!("thru: {failure}");
+            if !launch::is_echo(&failure) {
+                failure.say();
+            }
             ExitCode::from(failure.code())
         }
     }

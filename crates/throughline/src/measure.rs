@@ -4,15 +4,17 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use control::ControlError;
-use control::agent::{Agent, AgentOptions, Limits};
+use control::agent::{Agent, AgentOptions, Limits, Workers};
 use control::coordinator::{self, Cancel, End, Order, Pair, Schedule, Target};
 use control::proto::auth::Token;
-use model::{Cell, Event, EventSink, Run, RunHeader, SinkError, Spec, Stopping, Tool, Trust};
+use engine::transport::Launcher;
+use model::{Cell, Event, EventSink, Family, Run, RunHeader, SinkError, Spec, Stopping, Tool, Trust};
 use store::Store;
 use tokio::sync::watch;
 
 use crate::failure::{self, Failure};
 use crate::flags::{Output, Peer};
+use crate::launch::{self, Offer};
 use crate::output;
 use crate::sinks::{Collect, Live, Progress};
 
@@ -38,6 +40,14 @@ pub struct Job<'a> {
 pub fn measure(job: &Job<'_>) -> Result<u8, Failure> {
     for spec in &job.specs {
         engine::pattern::check(spec)?;
+    }
+    if let Some(launcher) = engine::transport::transport(job.specs[0].transport.as_str())?.launcher() {
+        if let Some(host) = job.peer.host.as_ref().or(job.peer.from.as_ref()) {
+            return Err(Failure::usage(launch::no_host(launcher, host)));
+        }
+        if launcher == Launcher::Mpirun && launch::supervised().is_none() {
+            return launch::mpi::run();
+        }
     }
     // Found out now, not after ten minutes of measuring.
     let files: Vec<&Path> =
@@ -87,10 +97,19 @@ async fn conduct(job: &Job<'_>) -> Result<(Run, Option<Failure>), Failure> {
     let mut progress = (!job.output.quiet && !job.output.live).then(Progress::new);
     let directory = socket_directory()?;
     // One for each end that may be within this process: each has its own queue and workers.
-    let agents = [Agent::local(local_options(directory.path())?), Agent::local(local_options(directory.path())?)];
+    let (mut here, there) = (local_options(directory.path())?, local_options(directory.path())?);
+    let offer = match engine::transport::transport(job.specs[0].transport.as_str())?.launcher() {
+        Some(Launcher::Mpirun) => {
+            here.workers = launch::waiting_worker()?;
+            launch::supervised()
+        }
+        Some(Launcher::PvmSpawn) => Some(launch::pvm::start()?),
+        None => None,
+    };
+    let agents = [Agent::local(here), Agent::local(there)];
     let mut interrupted = cancel.clone();
     let reached = tokio::select! {
-        reached = reach(job, &agents, token.as_ref(), progress.as_mut()) => reached,
+        reached = reach(job, &agents, token.as_ref(), offer.as_ref(), progress.as_mut()) => reached,
         _ = interrupted.wait_for(|wanted| *wanted) => Err(ControlError::Interrupted.into()),
     };
     let mut pair = reached?;
@@ -101,6 +120,7 @@ async fn conduct(job: &Job<'_>) -> Result<(Run, Option<Failure>), Failure> {
         Sinks { collect: &mut collect, progress, live: job.output.live.then_some(Live), recorder, held: None };
     let (_, failed) = coordinator::run(&mut pair, &order, &mut sinks, cancel).await;
     drop(sinks);
+    engine::transport::pvm::leave();
     pair.near.release().await;
     if let Some(far) = pair.far {
         far.release().await;
@@ -217,10 +237,10 @@ pub fn socket_directory() -> Result<tempfile::TempDir, Failure> {
 
 /// Options of an agent within this process.
 pub fn local_options(directory: &Path) -> Result<AgentOptions, Failure> {
-    let worker = std::env::current_exe()
+    let program = std::env::current_exe()
         .map_err(|error| Failure::other(format!("cannot find this program's own file: {error}")))?;
     Ok(AgentOptions {
-        worker,
+        workers: Workers::Program(program),
         token: None,
         concurrent: 1,
         limits: Limits { hold_ns: u64::MAX / 2, ..Limits::default() },
@@ -228,6 +248,7 @@ pub fn local_options(directory: &Path) -> Result<AgentOptions, Failure> {
         once: false,
         vanished_after: Duration::from_secs(2),
         news: Box::new(|_| {}),
+        listening: Box::new(|_| {}),
     })
 }
 
@@ -246,6 +267,7 @@ async fn reach(
     job: &Job<'_>,
     [here, there]: &[Agent; 2],
     token: Option<&Token>,
+    offer: Option<&Offer>,
     mut progress: Option<&mut Progress>,
 ) -> Result<Pair, Failure> {
     let capabilities = engine::transport::transport(job.specs[0].transport.as_str())?.capabilities();
@@ -255,6 +277,7 @@ async fn reach(
     }
     let far = match &job.peer.host {
         _ if capabilities.single_ended => None,
+        _ if offer.is_some() => offered(offer).await?,
         Some(host) => Some(End::connect(remote(host)).await?),
         None if capabilities.one_machine => Some(End::connect(Target::Local(there)).await?),
         None => {
@@ -286,6 +309,20 @@ async fn reach(
         end.acquire(&purpose, queued).await?;
     }
     Ok(pair)
+}
+
+/// The agent that a launcher started, at the first of its places that answers.
+async fn offered(offer: Option<&Offer>) -> Result<Option<End>, Failure> {
+    let Some(offer) = offer else { return Ok(None) };
+    let token = offer.token();
+    let mut failure = Failure::other("the far end listens nowhere");
+    for place in &offer.places {
+        match End::connect(Target::Remote { host: place, token: token.as_ref(), family: Family::Any }).await {
+            Ok(end) => return Ok(Some(end)),
+            Err(error) => failure = error.into(),
+        }
+    }
+    Err(failure)
 }
 
 /// The specs with `--engine auto` settled by a short trial of each way.

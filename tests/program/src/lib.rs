@@ -14,6 +14,7 @@ pub mod binary;
 pub mod check;
 pub mod client;
 pub mod doc;
+pub mod launcher;
 pub mod process;
 pub mod skip;
 pub mod wire;

@@ -31,7 +31,7 @@ fn ways(bench: &Bench) -> Vec<Way> {
     let mut ways = Vec::new();
     for transport in TRANSPORTS {
         let (name, can) = (transport.name(), transport.capabilities());
-        if can.single_ended {
+        if can.single_ended || transport.launcher().is_some() {
             continue;
         }
         let fits = if can.one_machine || name == "vsock" {

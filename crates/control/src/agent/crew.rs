@@ -2,8 +2,9 @@
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixDatagram, UnixStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::{Mutex, PoisonError};
 
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
@@ -11,6 +12,24 @@ use tokio::sync::mpsc;
 use crate::ControlError;
 use crate::proto::message::{FromWorker, ToWorker};
 use crate::wire::{Sender, Wire};
+
+/// Where an agent's measuring processes come from.
+#[derive(Debug)]
+pub enum Workers {
+    /// It starts them, as `PROGRAM worker`.
+    Program(PathBuf),
+    /// One is there already and takes orders at the other end of this socket ([`crate::worker::serve_one`]): the process
+    /// that has to measure has started the agent, not the other way round.
+    Waiting(Mutex<Option<UnixStream>>),
+}
+
+impl Workers {
+    /// A process that waits at the other end of `socket`.
+    #[must_use]
+    pub fn waiting(socket: UnixStream) -> Self {
+        Self::Waiting(Mutex::new(Some(socket)))
+    }
+}
 
 /// Workers that were started together; they die with it.
 pub(crate) struct Crew {
@@ -20,19 +39,31 @@ pub(crate) struct Crew {
 }
 
 struct Worker {
-    /// Killed when dropped.
-    _process: Child,
+    /// Killed when dropped; `None` for one that was there before.
+    _process: Option<Child>,
     orders: Sender<ToWorker>,
     /// Where data connections are handed in.
-    sockets: UnixDatagram,
+    sockets: Option<UnixDatagram>,
     listener: tokio::task::JoinHandle<()>,
 }
 
 impl Crew {
-    /// Starts `count` processes of `program worker`.
-    pub(crate) fn start(program: &Path, count: usize) -> Result<Self, ControlError> {
+    /// Gets `count` processes.
+    pub(crate) fn start(source: &Workers, count: usize) -> Result<Self, ControlError> {
         let (said, words) = mpsc::channel(256);
-        let workers = (0..count).map(|index| Worker::start(program, index, said.clone())).collect::<Result<_, _>>()?;
+        let workers = match source {
+            Workers::Program(program) => {
+                (0..count).map(|index| Worker::start(program, index, said.clone())).collect::<Result<_, _>>()?
+            }
+            Workers::Waiting(slot) => {
+                let socket = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+                let one = socket.filter(|_| count == 1).ok_or_else(|| ControlError::Setup {
+                    address: "this host".into(),
+                    reason: "the process that measures is gone, or is one where several were asked for".into(),
+                })?;
+                vec![Worker::known(one, None, None, 0, said)?]
+            }
+        };
         Ok(Self { workers, words })
     }
 
@@ -63,10 +94,9 @@ impl Crew {
 
     /// Where worker `index` takes data connections.
     pub(crate) fn sockets(&self, index: usize) -> Result<UnixDatagram, ControlError> {
-        self.workers[index]
-            .sockets
-            .try_clone()
-            .map_err(|source| ControlError::io("share a socket with a measuring process", source))
+        let failed = |source| ControlError::io("share a socket with a measuring process", source);
+        let sockets = self.workers[index].sockets.as_ref();
+        sockets.ok_or_else(|| failed(std::io::ErrorKind::Unsupported.into()))?.try_clone().map_err(failed)
     }
 }
 
@@ -83,6 +113,8 @@ impl Worker {
         // words go) by the one, sockets come by the other.
         let process = Command::new(program)
             .arg("worker")
+            // What a PVM daemon gave the task that it started; a child that shows it would be taken for that task.
+            .env_remove("PVMEPID")
             .stdin(Stdio::from(OwnedFd::from(orders)))
             .stdout(Stdio::from(OwnedFd::from(theirs)))
             // Ctrl-C at the terminal is for the coordinator to judge, not for its workers to die of.
@@ -90,8 +122,20 @@ impl Worker {
             .kill_on_drop(true)
             .spawn()
             .map_err(failed)?;
-        mine.set_nonblocking(true).map_err(failed)?;
-        let stream = tokio::net::UnixStream::from_std(mine).map_err(failed)?;
+        Self::known(mine, Some(process), Some(sockets), index, said)
+    }
+
+    /// The one at the other end of `socket`.
+    fn known(
+        socket: UnixStream,
+        process: Option<Child>,
+        sockets: Option<UnixDatagram>,
+        index: usize,
+        said: mpsc::Sender<(usize, Result<FromWorker, String>)>,
+    ) -> Result<Self, ControlError> {
+        let failed = |source: std::io::Error| ControlError::io("speak to a measuring process", source);
+        socket.set_nonblocking(true).map_err(failed)?;
+        let stream = tokio::net::UnixStream::from_std(socket).map_err(failed)?;
         // A worker has nothing to say while it measures: no pings, and no limit to its silence. It is watched by its exit.
         let mut wire = Wire::<ToWorker, FromWorker>::quiet(stream);
         let orders = wire.sender();

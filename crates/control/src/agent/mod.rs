@@ -24,6 +24,7 @@ use crate::ControlError;
 use crate::proto::auth::{self, Token};
 use crate::proto::{CONTROL_MAGIC, PROTOCOL};
 use crate::wire::PING_EVERY;
+pub use crew::Workers;
 use door::Door;
 use engine::transport::{FlowHello, HELLO_BYTES};
 pub use limits::Limits;
@@ -33,8 +34,8 @@ pub(crate) use session::hello;
 
 /// How an agent works.
 pub struct AgentOptions {
-    /// The program that is started as `PROGRAM worker`.
-    pub worker: PathBuf,
+    /// Where its measuring processes come from.
+    pub workers: Workers,
     /// What coordinators must know; `None` lets anybody in who reaches the port.
     pub token: Option<Token>,
     /// Measurements at the same time.
@@ -49,7 +50,12 @@ pub struct AgentOptions {
     pub vanished_after: Duration,
     /// Hears what happens, a line at a time.
     pub news: Box<dyn Fn(&str) + Send + Sync>,
+    /// Hears where it listens, once it does.
+    pub listening: HearsPlaces,
 }
+
+/// Is given the addresses that an agent listens on.
+pub type HearsPlaces = Box<dyn Fn(&[SocketAddr]) + Send + Sync>;
 
 /// One host's agent.
 #[derive(Clone)]
@@ -108,6 +114,7 @@ impl Agent {
             shared.news(&format!("listening on {address} (tcp and udp), protocol {PROTOCOL}"));
             tokio::spawn(accept(shared.clone(), listener));
         }
+        (shared.options.listening)(&shared.listening);
         shared.served.notified().await;
         // Lets the last answer reach the coordinator.
         tokio::time::sleep(Duration::from_millis(200)).await;

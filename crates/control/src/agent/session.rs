@@ -194,7 +194,7 @@ impl Session {
                         Ok(word) => self.heard(index, word, &mut trial).await.map_err(|reason| {
                             (if running { Cause::Trial } else { Cause::Setup }, reason)
                         }),
-                        Err(reason) => Err((Cause::Trial, format!("a measuring process died: {reason}"))),
+                        Err(reason) => Err((Cause::Trial, format!("a measuring process died: {reason}; finished trials are kept"))),
                     };
                     if let Err((cause, reason)) = heard {
                         // Whatever state the workers are in, fresh ones will do better.
@@ -221,7 +221,7 @@ impl Session {
         let count = spec.processes as usize;
         let crew = match crew {
             Some(running) if running.len() == count => running,
-            slot => slot.insert(Crew::start(&self.shared.options.worker, count)?),
+            slot => slot.insert(Crew::start(&self.shared.options.workers, count)?),
         };
         let cookie: Cookie = auth::random().map_err(|source| ControlError::io("draw a random number", source))?;
         let through_door = prepare.role == Role::Passive && self.by_door(spec)?;

@@ -73,6 +73,7 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
             format!("its largest message is {} bytes", capabilities.max_block),
         ));
     }
+    transport.check(spec)?;
     (pattern(spec.pattern.as_str())?.check)(spec, &capabilities)?;
     check_engine(spec, transport)?;
     let directions = if crate::plan::is_stream(spec) && spec.direction == Direction::Both { 2 } else { 1 };

@@ -10,10 +10,13 @@ mod introduction;
 pub mod local;
 mod memcpy;
 mod mover;
+pub mod mpi;
 mod mptcp;
 mod options;
+pub mod pvm;
 mod quic;
 mod shm;
+mod sole;
 mod stream;
 pub(crate) mod sys;
 
@@ -51,6 +54,8 @@ pub static TRANSPORTS: &[&dyn Transport] = &[
     &vsock::Vsock,
     &memcpy::Memcpy,
     &shm::SharedMemory,
+    &mpi::MessagePassing,
+    &pvm::VirtualMachine,
 ];
 
 /// The transport called `name`.
@@ -86,6 +91,17 @@ pub trait Transport: Sync {
     /// The ways to receive that it has.
     fn receives(&self) -> &'static [ReceiveBy] {
         &[ReceiveBy::Copy]
+    }
+
+    /// Who starts its two ends, where that is not for agents to do.
+    fn launcher(&self) -> Option<Launcher> {
+        None
+    }
+
+    /// Refuses what it cannot do beyond what its capabilities say.
+    fn check(&self, spec: &Spec) -> Result<(), EngineError> {
+        let _ = spec;
+        Ok(())
     }
 
     /// Opens the passive side on resources of its own, for transports without a door or for specs that need one
@@ -126,6 +142,15 @@ pub struct Capabilities {
     pub reconnects: bool,
 }
 
+/// What starts the processes of both ends of a transport, so that there is no HOST to name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Launcher {
+    /// `mpirun -n 2`, which starts the whole command twice.
+    Mpirun,
+    /// `pvm_spawn`, which the near end calls for the far end's agent.
+    PvmSpawn,
+}
+
 /// The agent's shared sockets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Door {
@@ -151,7 +176,7 @@ pub struct Place {
 pub struct Rendezvous {
     /// IP transports: the address to connect to.
     pub address: Option<SocketAddr>,
-    /// Transports of one machine: the socket's path.
+    /// Transports of one machine: the socket's path. PVM: the task's number.
     pub path: Option<PathBuf>,
     /// What to show there.
     pub cookie: Cookie,

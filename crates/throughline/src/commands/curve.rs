@@ -23,6 +23,8 @@ const NETPIPE_LIMIT: Nanos = Nanos(1_000_000_000);
   thru curve HOST --stream                one way instead of there and back
   thru curve HOST --to 64KiB --adaptive   up to 64 KiB, with more sizes where the curve bends
   thru curve --transport shm              between two processes of this machine
+  mpirun -n 2 thru curve --transport mpi  between two processes that MPI started, on one host or two
+  thru curve --transport pvm              between two tasks of a parallel virtual machine
   thru report last -o curve.html          the curve as a page")]
 pub struct CurveArgs {
     #[command(flatten)]

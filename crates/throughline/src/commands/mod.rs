@@ -7,6 +7,7 @@ pub mod demo;
 pub mod export;
 pub mod generate;
 pub mod host;
+pub mod launched;
 pub mod report;
 pub mod rr;
 pub mod runs;
@@ -35,6 +36,7 @@ pub fn run(args: Args) -> Result<u8, Failure> {
         Command::Host(args) => host::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Generate(args) => generate::run(&args),
+        Command::Launched(args) => launched::run(&args),
         Command::Worker => control::worker::serve_stdio().map(|()| 0).map_err(Failure::other),
     }
 }

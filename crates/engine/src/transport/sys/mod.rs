@@ -1,8 +1,12 @@
-//! The only unsafe code of the engine: socket options that no safe crate offers, and memory shared with another process.
+//! The only unsafe code of the engine: socket options that no safe crate offers, memory shared with another process, and
+//! libraries that are opened at run time.
 #![allow(unsafe_code, reason = "each block states why it is sound")]
 
 pub(crate) mod batch;
 pub(crate) mod datagrams;
+pub(crate) mod library;
+pub(crate) mod mpi;
+pub(crate) mod pvm;
 pub(crate) mod ring;
 pub(crate) mod sockopt;
 pub(crate) mod zerocopy;

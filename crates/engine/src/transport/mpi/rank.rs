@@ -1,0 +1,85 @@
+//! A process that mpirun started, before and after the measuring.
+
+use std::io;
+
+use super::super::sys::mpi::Mpi;
+use super::{FAREWELL_NS, HELLO_LIMIT_NS, MPI, OVER, Turn, WORDS, launcher};
+use crate::{EngineError, now_ns};
+
+/// This process as one of mpirun's two: what happens before and after the measuring.
+#[derive(Debug)]
+pub struct Rank(());
+
+impl Rank {
+    /// Opens the library of the mpirun that started this process and joins the other one (MPI_Init_thread), which it waits
+    /// for. Once in a process. More or fewer than two processes are an error.
+    pub fn join() -> Result<Self, EngineError> {
+        let (flavour, _) = launcher().ok_or_else(|| {
+            EngineError::unsupported("mpi without mpirun", "use `mpirun -n 2 thru curve --transport mpi`")
+        })?;
+        let mpi = Mpi::start(flavour)?;
+        let (rank, size) = (mpi.rank, mpi.size);
+        if !MPI.start(mpi) {
+            return Err(EngineError::Thread("MPI was started twice".into()));
+        }
+        let joined = Self(());
+        if size != 2 {
+            joined.finish();
+            return Err(EngineError::Unsupported {
+                what: format!("mpi between {size} processes (this is number {rank})"),
+                remedy: "a measurement has two ends: use `mpirun -n 2`".into(),
+            });
+        }
+        Ok(joined)
+    }
+
+    /// 0 or 1.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        MPI.library().map_or(0, |mpi| mpi.rank)
+    }
+
+    /// Tells the other process something; it must [`hear`](Self::hear).
+    pub fn tell(&self, text: &str) -> Result<(), EngineError> {
+        let failed = |source| EngineError::socket("tell", "the other MPI process", source);
+        Turn::wait(now_ns() + HELLO_LIMIT_NS)?.say(WORDS, text.as_bytes()).map_err(failed)
+    }
+
+    /// What the other process tells, waited for at most `limit_ns`.
+    pub fn hear(&self, limit_ns: u64) -> Result<String, EngineError> {
+        let failed = |source| EngineError::socket("hear from", "the other MPI process", source);
+        let deadline = now_ns().saturating_add(limit_ns);
+        let bytes = Turn::wait(deadline)?.hear(WORDS, deadline).map_err(failed)?;
+        String::from_utf8(bytes).map_err(|_| failed(io::ErrorKind::InvalidData.into()))
+    }
+
+    /// Tells the other process that no trial will follow.
+    pub fn end(&self) -> Result<(), EngineError> {
+        let failed = |source| EngineError::socket("tell", "the other MPI process", source);
+        Turn::wait(now_ns() + FAREWELL_NS)?.say(OVER, &[]).map_err(failed)
+    }
+
+    /// Whether the other process has said that no trial will follow. While one runs the answer is no.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        let Some(turn) = MPI.take().map(Turn) else { return false };
+        turn.0.probe(turn.other(), OVER).is_ok_and(|there| there.is_some()) && turn.hear(OVER, u64::MAX).is_ok()
+    }
+
+    /// Ends MPI (MPI_Finalize), which waits for the other process to do the same. Where a trial still runs, both processes
+    /// are ended by force.
+    pub fn finish(self) {
+        match Turn::wait(now_ns() + FAREWELL_NS) {
+            // Nobody gets a turn any more.
+            Ok(turn) => std::mem::ManuallyDrop::new(turn).0.finalize(),
+            Err(_) => self.abort(1),
+        }
+    }
+
+    /// Ends both processes with an exit code (MPI_Abort).
+    pub fn abort(self, code: u8) {
+        if let Some(mpi) = MPI.library() {
+            mpi.abort(i32::from(code));
+        }
+    }
+}

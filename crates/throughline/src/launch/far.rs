@@ -1,0 +1,75 @@
+//! The agent of a far end that a launcher started: for one measurement, at any free port, for whoever got its offer.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use control::agent::{Agent, AgentOptions, Workers};
+use control::proto::auth;
+
+use super::Offer;
+use crate::failure::Failure;
+use crate::measure;
+
+/// How often it looks whether its parent is still there.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Serves one measurement. `anywhere` tells it to listen on all addresses, else on loopback; `tell` is given the offer;
+/// `deserted` is asked now and then whether nobody is left to serve.
+pub fn serve(
+    workers: Workers,
+    anywhere: bool,
+    tell: impl Fn(&Offer) + Send + Sync + 'static,
+    deserted: impl Fn() -> bool,
+) -> Result<u8, Failure> {
+    let directory = measure::socket_directory()?;
+    let secret = auth::random::<16>().map_err(|error| Failure::other(format!("cannot draw a token: {error}")))?;
+    let secret = auth::hex(&secret);
+    let offer = move |port| Offer { token: secret.clone(), places: places(anywhere, port) };
+    let ip = if anywhere { Ipv4Addr::UNSPECIFIED } else { Ipv4Addr::LOCALHOST };
+    let options = AgentOptions {
+        workers,
+        token: offer(0).token(),
+        once: true,
+        listening: Box::new(move |listening| {
+            if let Some(address) = listening.first() {
+                tell(&offer(address.port()));
+            }
+        }),
+        ..measure::local_options(directory.path())?
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::other(format!("cannot start: {error}")))?;
+    let address = [SocketAddr::new(ip.into(), 0)];
+    runtime.block_on(async {
+        tokio::select! {
+            served = Agent::serve(options, &address) => {
+                served.map(|()| 0).map_err(|error| Failure::host(error.to_string()))
+            }
+            () = when(deserted) => Ok(0),
+        }
+    })
+}
+
+/// Ends when `deserted` says so, or the process that started this one has ended.
+async fn when(deserted: impl Fn() -> bool) {
+    let parent = std::os::unix::process::parent_id();
+    while std::os::unix::process::parent_id() == parent && !deserted() {
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// Where others may reach an agent that listens at `port`: this host's own addresses, loopback only where that is enough.
+fn places(anywhere: bool, port: u16) -> Vec<String> {
+    if !anywhere {
+        return vec![SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port).to_string()];
+    }
+    let inventory = host::inventory(&host::RealSys);
+    let addresses = inventory.interfaces.iter().flat_map(|interface| &interface.addresses);
+    addresses
+        .filter_map(|address| address.split('/').next()?.parse::<IpAddr>().ok())
+        .filter(|address| address.is_ipv4() && !address.is_loopback())
+        .map(|address| SocketAddr::new(address, port).to_string())
+        .collect()
+}

@@ -1,0 +1,138 @@
+//! `mpirun -n 2 thru ... --transport mpi`. MPI lives in the process that mpirun started, so each of the two becomes a worker
+//! and starts its supervisor as a child, without MPI's environment: number 0 the same command, whose near end measures in
+//! this process; number 1 an agent, whose far end does. The agent's address goes from number 1 to number 0 over MPI.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use engine::transport::mpi::{self, Rank};
+
+use super::{Offer, SUPERVISES, place_of_this_process, read_line};
+use crate::failure::Failure;
+use crate::measure;
+
+/// How long the other process may take to start its part.
+const START_LIMIT: Duration = Duration::from_secs(30);
+/// How often number 1 looks whether number 0 has had enough.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Serves this process's supervisor as its worker until the command has ended; the exit code is the command's.
+pub fn run() -> Result<u8, Failure> {
+    let rank = Rank::join()?;
+    let ended = if rank.number() == 0 { near(&rank) } else { far(&rank) };
+    match ended {
+        Ok(code) => {
+            rank.finish();
+            Ok(code)
+        }
+        Err(failure) => {
+            // Said before the end: MPI_Abort ends this process too.
+            failure.say();
+            rank.abort(failure.code());
+            Err(failure)
+        }
+    }
+}
+
+/// Number 0: the command itself.
+fn near(rank: &Rank) -> Result<u8, Failure> {
+    rank.tell(&place_of_this_process())?;
+    let offer = rank.hear(START_LIMIT.as_nanos() as u64)?;
+    if Offer::parse(&offer).is_none() {
+        return Err(Failure::host(format!("the other MPI process started no agent: {}", offer.trim())));
+    }
+    let mut command = own_program()?;
+    command.args(std::env::args_os().skip(1)).env(SUPERVISES, offer);
+    let (mut child, socket) = supervise(command)?;
+    pass_on_interrupts(Some(child.id()));
+    // Ends with the supervisor, which holds the other end.
+    let _ = control::worker::serve_one(socket);
+    let status = child.wait().map_err(|error| Failure::other(format!("lost the command's own process: {error}")))?;
+    rank.end()?;
+    match status.code() {
+        Some(code) => Ok(u8::try_from(code).unwrap_or(1)),
+        None => Err(Failure::other(format!("the command's own process was killed ({status})"))),
+    }
+}
+
+/// Number 1: an agent for number 0.
+fn far(rank: &Rank) -> Result<u8, Failure> {
+    let elsewhere = rank.hear(START_LIMIT.as_nanos() as u64)? != place_of_this_process();
+    let started = own_program().and_then(|mut command| {
+        command.arg("launched").args(elsewhere.then_some("--anywhere"));
+        supervise(command)
+    });
+    let (mut child, socket) = match started {
+        Ok(started) => started,
+        Err(failure) => {
+            rank.tell(&failure.to_string())?;
+            return Err(failure);
+        }
+    };
+    match offered(&socket) {
+        Ok(offer) => rank.tell(&offer)?,
+        Err(error) => {
+            rank.tell("")?;
+            return Err(Failure::host(format!("the agent of MPI process 1 did not start: {error}")));
+        }
+    }
+    // mpirun ends both processes together; this one stays until the other has what it counted.
+    pass_on_interrupts(None);
+    std::thread::scope(|scope| {
+        scope.spawn(|| control::worker::serve_one(socket));
+        while !rank.has_ended() {
+            std::thread::sleep(LOOK);
+        }
+        // Its work is done, also where no coordinator ever came.
+        let _ = child.kill();
+        let _ = child.wait();
+    });
+    Ok(0)
+}
+
+fn offered(socket: &UnixStream) -> io::Result<String> {
+    socket.set_read_timeout(Some(START_LIMIT))?;
+    let offer = read_line(socket)?;
+    socket.set_read_timeout(None)?;
+    Ok(offer)
+}
+
+fn own_program() -> Result<Command, Failure> {
+    let program = std::env::current_exe();
+    program.map(Command::new).map_err(|error| Failure::other(format!("cannot find this program's own file: {error}")))
+}
+
+/// Starts a supervisor whose standard input is a socket to this process.
+fn supervise(mut command: Command) -> Result<(Child, UnixStream), Failure> {
+    let failed = |error: io::Error| Failure::other(format!("cannot start a supervisor: {error}"));
+    let (mine, theirs) = UnixStream::pair().map_err(failed)?;
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(mpi::is_launchers) {
+            command.env_remove(name);
+        }
+    }
+    // In a group of its own it outlives this process for the moment that it needs to say why.
+    let child = command.stdin(Stdio::from(OwnedFd::from(theirs))).process_group(0).spawn().map_err(failed)?;
+    Ok((child, mine))
+}
+
+/// From now on a SIGINT or SIGTERM does not end this process: the supervisor is told instead, and ends the measurement in
+/// order.
+fn pass_on_interrupts(supervisor: Option<u32>) {
+    std::thread::spawn(move || {
+        let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
+        runtime.block_on(async {
+            loop {
+                measure::interrupt().await;
+                let number = supervisor.and_then(|number| rustix::process::Pid::from_raw(number.cast_signed()));
+                if let Some(number) = number {
+                    let _ = rustix::process::kill_process(number, rustix::process::Signal::TERM);
+                }
+            }
+        });
+    });
+}

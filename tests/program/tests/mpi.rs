@@ -1,0 +1,137 @@
+//! `mpirun -n 2 thru ... --transport mpi`, with each MPI that is here.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
+
+use std::process::Command;
+
+use program::launcher::{MPIS, Mpi, mpis};
+use program::process::{Signal, eventually, send};
+use program::{Desk, Doc, Running, check, skip};
+
+/// Measures between two processes of `mpi`; counts agree, or the test fails.
+fn measure(mpi: Mpi, desk: &Desk, args: &[&str]) -> Doc {
+    let flags = ["--transport", "mpi", "--json", "-"];
+    let finished = Running::of(mpi.command(desk, &[args, &flags].concat())).wait().ok();
+    let doc = finished.doc();
+    check::document(&doc, &format!("{} {args:?}", mpi.program));
+    doc
+}
+
+/// All bytes that either end sent, and all that either received.
+fn bytes(doc: &Doc) -> (u64, u64) {
+    let trials = || doc.run.outcomes.iter().flat_map(|outcome| &outcome.trials);
+    let ends = || trials().flat_map(|trial| [&trial.near, &trial.far]);
+    (ends().map(|end| end.bytes_sent).sum(), ends().map(|end| end.bytes_received).sum())
+}
+
+#[test]
+fn streams_and_transfers_over_mpi_lose_no_byte() {
+    for mpi in mpis("streams_and_transfers_over_mpi_lose_no_byte") {
+        let desk = Desk::new();
+        for direction in [&[][..], &["--reverse"]] {
+            for block in ["1", "64", "128KiB", "1000001"] {
+                let args = ["stream", "--time", "100ms", "--trials", "2", "--block", block];
+                let doc = measure(mpi, &desk, &[&args, direction].concat());
+                let (sent, received) = bytes(&doc);
+                assert!(sent > 0, "{block}");
+                assert_eq!(sent, received, "{} {block}", mpi.program);
+            }
+        }
+        let doc = measure(mpi, &desk, &["transfer", "--trials", "1", "--block", "1000", "--bytes", "1234567"]);
+        assert_eq!(bytes(&doc), (1_234_567, 1_234_567), "{}", mpi.program);
+    }
+}
+
+#[test]
+fn round_trips_over_mpi_are_timed() {
+    for mpi in mpis("round_trips_over_mpi_are_timed") {
+        let desk = Desk::new();
+        for extra in [&["--block", "1"][..], &["--spin", "--block", "100", "--reply", "70000"], &["--reverse"]] {
+            let args = [&["rr", "--time", "100ms", "--trials", "2"][..], extra].concat();
+            let doc = measure(mpi, &desk, &args);
+            assert!(doc.run.outcomes[0].summary.rtt_p50_ns.is_some_and(|ns| ns > 0.0), "{args:?}");
+        }
+    }
+}
+
+#[test]
+fn curves_over_mpi_go_there_and_back_both_ways_and_one_way() {
+    for mpi in mpis("curves_over_mpi_go_there_and_back_both_ways_and_one_way") {
+        let desk = Desk::new();
+        for way in [&[][..], &["--both"], &["--stream"]] {
+            let sizes = ["curve", "--block", "1,4096,65537,1MiB", "--trials", "3", "--time", "5ms"];
+            let doc = measure(mpi, &desk, &[&sizes, way].concat());
+            let sizes = doc.run.outcomes.iter().filter(|outcome| outcome.spec.transport == "mpi");
+            assert_eq!(sizes.count(), 4, "{way:?}");
+            let (sent, received) = bytes(&doc);
+            assert_eq!(sent, received, "{} {way:?}", mpi.program);
+        }
+    }
+}
+
+#[test]
+fn a_process_that_dies_leaves_the_finished_trials_and_says_so() {
+    for mpi in mpis("a_process_that_dies_leaves_the_finished_trials_and_says_so") {
+        for rank in [0, 1] {
+            let desk = Desk::new();
+            let args = ["stream", "--transport", "mpi", "--time", "100ms", "--trials", "200", "--live"];
+            let mut running = Running::of(mpi.command(&desk, &args));
+            let finished = |text: &str| text.lines().filter(|line| line.starts_with("{\"event\":\"trial\"")).count();
+            eventually("trials are finished", || finished(&running.stdout()) >= 3);
+            assert!(running.runs());
+            let process = mpi.process(running.pid(), rank).expect("the process runs");
+            send(process, Signal::KILL);
+            let ended = running.wait();
+            assert_ne!(ended.code, Some(0), "{}", ended.stderr);
+            let what = format!("{} {rank}:\n{}", mpi.program, ended.stderr);
+            let shown = desk.run(&["show", "last", "--json"]).ok().doc();
+            assert!(shown.trials().len() >= 3, "{what}");
+            assert!(ended.stderr.contains("a measuring process died"), "{what}");
+            assert!(ended.stderr.contains("finished trials are kept"), "{what}");
+        }
+    }
+}
+
+#[test]
+fn what_mpi_cannot_do_is_said_once_with_the_remedy() {
+    let desk = Desk::new();
+    for (args, words) in [
+        (&["curve", "--transport", "mpi"][..], "mpirun -n 2 thru curve --transport mpi"),
+        (&["stream", "--transport", "mpi", "localhost"], "leave HOST and --from out"),
+    ] {
+        let message = desk.run(args).ended_with(2).message();
+        assert!(message.contains(words), "{message}");
+    }
+    for mpi in mpis("what_mpi_cannot_do_is_said_once_with_the_remedy") {
+        for args in [["stream", "--flows", "2"], ["stream", "--both", "-q"]] {
+            let args = [&args[..], &["--transport", "mpi"]].concat();
+            // mpirun has something to say as well.
+            let said = Running::of(mpi.command(&desk, &args)).wait().ended_with(2).stderr;
+            assert_eq!(said.matches("on mpi: its two processes have one channel").count(), 1, "{said}");
+        }
+    }
+}
+
+#[test]
+fn a_library_that_is_missing_or_broken_is_named_with_its_package() {
+    let name = "a_library_that_is_missing_or_broken_is_named_with_its_package";
+    for mpi in MPIS {
+        let desk = Desk::new();
+        let args = ["curve", "--transport", "mpi"];
+        let command = match mpi.library_file() {
+            None => desk.command(&args),
+            Some(_) if !skip::root(name) => continue,
+            Some(file) => {
+                // A mount namespace of its own in which the library is an empty file.
+                let mut hidden = Command::new("unshare");
+                hidden.args(["-m", "sh", "-c", "mount --bind /dev/null \"$0\" && exec \"$@\"", &file]);
+                hidden.arg(program::binary::thru());
+                desk.dress(hidden, &args)
+            }
+        };
+        let mut command = command;
+        command.envs([mpi.first()]);
+        let message = Running::of(command).wait().ended_with(7).message();
+        assert!(message.starts_with(&format!("thru: {} ", mpi.library)), "{message}");
+        assert!(message.ends_with(&format!(": apt-get install {}", mpi.package)), "{message}");
+    }
+}
