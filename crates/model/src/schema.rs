@@ -2,7 +2,7 @@
 
 use schemars::{Schema, schema_for};
 
-use crate::{Event, Run};
+use crate::{Event, Run, SelfTest};
 
 /// JSON Schema of the document that `--json` and `thru export --format json` write.
 #[must_use]
@@ -14,4 +14,10 @@ pub fn run() -> Schema {
 #[must_use]
 pub fn event() -> Schema {
     schema_for!(Event)
+}
+
+/// JSON Schema of what `thru selftest --json` writes.
+#[must_use]
+pub fn selftest() -> Schema {
+    schema_for!(SelfTest)
 }

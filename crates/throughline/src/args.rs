@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{curve, demo, export, generate, host, report, rr, runs, serve, show, stream, transfer};
+use crate::commands::{curve, demo, export, generate, host, report, rr, runs, selftest, serve, show, stream, transfer};
 
 /// Measures what a network path really carries, from one byte to line rate.
 ///
@@ -50,6 +50,8 @@ pub enum Command {
     Export(export::ExportArgs),
     /// Say what this host is.
     Host(host::HostArgs),
+    /// Measure known truths and say how far off this program is on this host.
+    Selftest(selftest::SelftestArgs),
     /// Build two hosts in network namespaces (as root), measure between them and write a report.
     Demo(demo::DemoArgs),
     /// Write man pages, shell completions and JSON Schemas.

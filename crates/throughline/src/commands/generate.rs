@@ -30,7 +30,7 @@ enum What {
     Man,
     /// Completions for bash, zsh, fish, elvish and powershell.
     Completions,
-    /// JSON Schema of the run document and of the live events.
+    /// JSON Schema of the run document, of the live events and of the self-test.
     Schema,
 }
 
@@ -48,7 +48,11 @@ pub fn run(args: &GenerateArgs) -> Result<u8, Failure> {
             }
         }
         What::Schema => {
-            for (name, schema) in [("run", model::schema::run()), ("event", model::schema::event())] {
+            for (name, schema) in [
+                ("run", model::schema::run()),
+                ("event", model::schema::event()),
+                ("selftest", model::schema::selftest()),
+            ] {
                 let text = serde_json::to_string_pretty(&schema).map_err(Failure::other)? + "\n";
                 fs::write(args.folder.join(format!("{name}.schema.json")), text).map_err(failed)?;
             }

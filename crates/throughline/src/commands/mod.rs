@@ -8,6 +8,7 @@ pub mod host;
 pub mod report;
 pub mod rr;
 pub mod runs;
+pub mod selftest;
 pub mod serve;
 pub mod show;
 pub mod stream;
@@ -29,6 +30,7 @@ pub fn run(args: Args) -> Result<u8, Failure> {
         Command::Report(args) => report::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Host(args) => host::run(&args),
+        Command::Selftest(args) => selftest::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Generate(args) => generate::run(&args),
         Command::Worker => control::worker::serve_stdio().map(|()| 0).map_err(Failure::other),
