@@ -9,8 +9,10 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 
 use crate::available::privileged_ip;
+use crate::emulator::Emulator;
 use crate::ip::Ip;
 use crate::journal::{Journal, Record};
+use crate::path::PathSpec;
 use crate::scope::{Scope, reap_stale};
 use crate::subnets::random;
 use crate::{LabError, Subnets};
@@ -19,6 +21,9 @@ use crate::{LabError, Subnets};
 const INTERFACE: &str = "eth0";
 /// The smallest MTU of IPv6 (RFC 8200, section 5) and the largest of a veth link, in bytes.
 const MTU: std::ops::RangeInclusive<u32> = 1_280..=65_535;
+/// Packets that a device of an emulated path holds for the emulator (txqueuelen). A TUN device gives its sender no push back,
+/// so what comes while the emulator is elsewhere must fit; what does not is counted by the kernel as dropped in sending.
+const DEVICE_QUEUE: &str = "10000";
 /// How long a link may take to come up: it takes milliseconds, but the machine may be busy.
 const READY: Duration = Duration::from_secs(20);
 
@@ -60,6 +65,8 @@ impl CrossoverSpec {
 pub struct Lab {
     name: String,
     hosts: [LabHost; 2],
+    /// Before the namespaces, which its devices keep alive.
+    emulator: Option<Emulator>,
     scope: Scope,
 }
 
@@ -87,6 +94,14 @@ impl Lab {
     /// For a spec that cannot be, without the means that [`available`](crate::available) checks, when the journal cannot be
     /// written, when a command fails. Nothing is left then.
     pub fn crossover(spec: &CrossoverSpec) -> Result<Self, LabError> {
+        let mut lab = Self::hosts_of(spec)?;
+        lab.join(spec.mtu)?;
+        lab.configure("UP")?;
+        Ok(lab)
+    }
+
+    /// Two hosts that no link joins yet.
+    pub(crate) fn hosts_of(spec: &CrossoverSpec) -> Result<Self, LabError> {
         spec.check()?;
         let ip = privileged_ip()?;
         let _ = reap_stale(); // another lab's remains are no reason to refuse this one
@@ -104,8 +119,10 @@ impl Lab {
         let namespaces = hosts.iter().map(|host| host.namespace.clone()).collect();
         let record = Record { lab: name.clone(), owner_pid: process::id(), namespaces, subnets: Some(subnets) };
         let scope = Scope::open(ip, &journal, record)?;
-        let lab = Self { name, hosts, scope };
-        lab.build(spec.mtu)?;
+        let lab = Self { name, hosts, emulator: None, scope };
+        for host in &lab.hosts {
+            lab.scope.run(&["netns", "add", &host.namespace])?;
+        }
         Ok(lab)
     }
 
@@ -132,29 +149,53 @@ impl Lab {
         })
     }
 
+    /// What carries the packets between the hosts of [`Lab::path`]; `None` with a veth pair.
+    #[must_use]
+    pub fn emulator(&self) -> Option<&Emulator> {
+        self.emulator.as_ref()
+    }
+
     /// Removes the lab, as dropping it does, and says whether everything is gone.
     ///
     /// # Errors
     /// [`LabError::LeftBehind`] names what could not be removed.
     pub fn close(self) -> Result<(), LabError> {
+        drop(self.emulator);
         self.scope.close()
     }
 
-    fn build(&self, mtu: u32) -> Result<(), LabError> {
+    /// Joins the hosts by an emulated path.
+    pub(crate) fn emulate(&mut self, spec: &PathSpec) -> Result<(), LabError> {
+        let namespaces = self.hosts.each_ref().map(|host| host.namespace.clone());
+        let ways = [spec.forward.clone(), spec.back.clone()];
+        let emulator = Emulator::start(namespaces, INTERFACE, &ways, spec.seed);
+        self.emulator = Some(emulator.map_err(|source| LabError::Emulator { source })?);
+        let mtu = spec.link.mtu.to_string();
+        for host in &self.hosts {
+            let device = ["-n", &host.namespace, "link", "set", "dev", &host.interface];
+            self.scope.run(&[device.as_slice(), &["mtu", &mtu, "txqueuelen", DEVICE_QUEUE]].concat())?;
+        }
+        self.configure("UNKNOWN")
+    }
+
+    /// Joins the hosts by a veth pair.
+    fn join(&mut self, mtu: u32) -> Result<(), LabError> {
         let [a, b] = &self.hosts;
         let mtu = mtu.to_string();
-        for host in &self.hosts {
-            self.scope.run(&["netns", "add", &host.namespace])?;
-        }
         // Made inside the namespaces, the link never shows on the machine itself, and cannot outlive them.
         let (near, far) = (["name", &a.interface, "mtu", &mtu], ["name", &b.interface, "mtu", &mtu]);
         let inside = [&["-n", &a.namespace, "link", "add"], near.as_slice(), &["type", "veth"]].concat();
         self.scope.run(&[&inside, ["peer"].as_slice(), &far, &["netns", &b.namespace]].concat())?;
-        self.hosts.iter().try_for_each(|host| self.configure(host))?;
-        self.hosts.iter().try_for_each(|host| self.wait_until_ready(host))
+        Ok(())
     }
 
-    fn configure(&self, host: &LabHost) -> Result<(), LabError> {
+    /// Gives the hosts their addresses and waits until they can be used, which is when the kernel gives the links this state.
+    fn configure(&self, state: &str) -> Result<(), LabError> {
+        self.hosts.iter().try_for_each(|host| self.address(host))?;
+        self.hosts.iter().try_for_each(|host| self.wait_until_ready(host, state))
+    }
+
+    fn address(&self, host: &LabHost) -> Result<(), LabError> {
         let run = |args: &[&str]| self.scope.run(&[&["-n", &host.namespace], args].concat());
         let v4 = format!("{}/{}", host.v4, Subnets::V4_PREFIX);
         let v6 = format!("{}/{}", host.v6, Subnets::V6_PREFIX);
@@ -167,12 +208,12 @@ impl Lab {
     }
 
     /// The kernel tells the end of a link by a work queue that its other end is up; only then are its addresses in use.
-    fn wait_until_ready(&self, host: &LabHost) -> Result<(), LabError> {
+    fn wait_until_ready(&self, host: &LabHost, state: &str) -> Result<(), LabError> {
         let args = ["-j", "-n", &host.namespace, "address", "show", "dev", &host.interface];
         let deadline = Instant::now() + READY;
         while Instant::now() < deadline {
             let links: Vec<Link> = parse(&args, &self.scope.run(&args)?)?;
-            if links.iter().any(|link| link.ready(host)) {
+            if links.iter().any(|link| link.ready(host, state)) {
                 return Ok(());
             }
             thread::sleep(Duration::from_millis(5));
@@ -211,9 +252,9 @@ struct LinkAddress {
 }
 
 impl Link {
-    fn ready(&self, host: &LabHost) -> bool {
+    fn ready(&self, host: &LabHost, state: &str) -> bool {
         let usable = |address: &LinkAddress| address.local.parse() == Ok(host.v6) && !address.tentative;
-        self.operstate == "UP" && self.addr_info.iter().any(usable)
+        self.operstate == state && self.addr_info.iter().any(usable)
     }
 }
 
@@ -279,7 +320,7 @@ mod tests {
             let text = format!(
                 r#"[{{"operstate":"{state}","addr_info":[{{"family":"inet6","local":"fd74:6872:7500::1"{more}}}]}}]"#
             );
-            parse::<Link>(&[], &text).unwrap()[0].ready(&host)
+            parse::<Link>(&[], &text).unwrap()[0].ready(&host, "UP")
         };
         assert!(ready("UP", ""));
         assert!(!ready("UP", r#","tentative":true"#));

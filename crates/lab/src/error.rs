@@ -56,6 +56,15 @@ pub enum LabError {
         /// The reason.
         source: io::Error,
     },
+    /// The path between the hosts cannot be emulated.
+    #[error(
+        "cannot make the TUN devices of an emulated path with /dev/net/tun: {source}; load the kernel's tun module, and start a \
+         container with --device /dev/net/tun"
+    )]
+    Emulator {
+        /// The reason.
+        source: io::Error,
+    },
     /// A lab that cannot exist.
     #[error("{what}: {remedy}")]
     Spec {

@@ -1,6 +1,7 @@
 //! Hosts and paths emulated on one machine.
 //!
-//! A [`Lab`] is a pair of hosts, each a network namespace with its own addresses, routes and loopback, joined by a link.
+//! A [`Lab`] is a pair of hosts, each a network namespace with its own addresses, routes and loopback, joined by a link:
+//! a veth pair ([`Lab::crossover`]), or a path with the delay, rate, queue and loss of one's choice ([`Lab::path`]).
 //! Programs run on a host through [`LabHost::command`]. The lab goes away when it is dropped, when its owner is killed, and
 //! at the latest when the next lab is made.
 //!
@@ -19,14 +20,18 @@
 
 mod available;
 mod crossover;
+mod emulator;
 mod error;
 mod ip;
 mod journal;
+mod path;
 mod scope;
 mod subnets;
 
 pub use available::available;
 pub use crossover::{CrossoverSpec, Lab, LabHost};
+pub use emulator::{Emulator, Lateness, OneWay, PathCounts};
 pub use error::LabError;
+pub use path::PathSpec;
 pub use scope::reap_stale;
 pub use subnets::Subnets;

@@ -2,7 +2,7 @@
 
 use schemars::{Schema, schema_for};
 
-use crate::{Event, Run, RunComparison};
+use crate::{Event, Run, RunComparison, SelfTest};
 
 /// JSON Schema of the document that `--json` and `thru export --format json` write.
 #[must_use]
@@ -20,4 +20,10 @@ pub fn comparison() -> Schema {
 #[must_use]
 pub fn event() -> Schema {
     schema_for!(Event)
+}
+
+/// JSON Schema of what `thru selftest --json` writes.
+#[must_use]
+pub fn selftest() -> Schema {
+    schema_for!(SelfTest)
 }

@@ -23,6 +23,7 @@ mod figures;
 mod formats;
 mod outcome_line;
 mod run_list;
+mod selftest;
 mod view;
 mod words;
 
@@ -36,4 +37,5 @@ pub use figures::{TAIL_UNIT, figures};
 pub use formats::{FORMATS, Format, format};
 pub use outcome_line::{estimate_words, outcome_line};
 pub use run_list::{RunRow, headline, run_list};
+pub use selftest::{check_line, selftest_summary};
 pub use view::{Piece, View};

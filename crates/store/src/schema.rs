@@ -14,7 +14,8 @@ const APPLICATION_ID: i64 = 0x7468_7275;
 ///
 /// `run.number` never comes back after a deletion (AUTOINCREMENT), so a recorder whose run was deleted cannot append to
 /// a stranger's. Bodies are the model's JSON; the other columns exist to find them.
-const LADDER: &[&str] = &["
+const LADDER: &[&str] = &[
+    "
     CREATE TABLE run (
         number          INTEGER PRIMARY KEY AUTOINCREMENT, -- order of arrival
         id              TEXT NOT NULL UNIQUE,
@@ -38,7 +39,17 @@ const LADDER: &[&str] = &["
         body   TEXT NOT NULL
     ) STRICT;
     CREATE INDEX entry_by_run ON entry (run, kind, cell);
-"];
+",
+    "
+    CREATE TABLE selftest (
+        number          INTEGER PRIMARY KEY,               -- order of arrival
+        hostname        TEXT,
+        started_unix_ns INTEGER NOT NULL,
+        passed          INTEGER NOT NULL,                  -- 0 or 1
+        body            TEXT NOT NULL                      -- model::SelfTest
+    ) STRICT;
+",
+];
 
 /// Makes sure that the file is ours and of the present schema; an empty one becomes both.
 pub(crate) fn prepare(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use model::{Estimate, Trust};
-use rusqlite::{Connection, ErrorCode, OpenFlags, Row};
+use model::{Estimate, SelfTest, Trust};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row};
 
 use crate::error::BUSY_WAIT;
 use crate::load::{self, Loaded};
@@ -128,6 +128,42 @@ impl Store {
         // Each step of this statement frees one page, so it has to be run to its end.
         self.connection.pragma_query(None, "incremental_vacuum", |_| Ok(())).map_err(failed)?;
         Ok(found.id)
+    }
+
+    /// Keeps the result of a self-test.
+    ///
+    /// # Errors
+    /// [`StoreError::ReadOnly`] when the file cannot be written; otherwise [`StoreError`] when SQLite refuses.
+    pub fn keep_selftest(&self, test: &SelfTest) -> Result<(), StoreError> {
+        let doing = "keep a self-test";
+        self.refuse_read_only(&self.connection, doing)?;
+        let failed = |source| self.failed(doing, source);
+        let body = serde_json::to_string(test)
+            .map_err(|error| failed(rusqlite::Error::ToSqlConversionFailure(Box::new(error))))?;
+        self.connection
+            .execute(
+                "INSERT INTO selftest (hostname, started_unix_ns, passed, body) VALUES (?1, ?2, ?3, ?4)",
+                (&test.hostname, test.started_unix_ns as i64, test.passed(), body),
+            )
+            .map_err(failed)?;
+        Ok(())
+    }
+
+    /// The latest self-test of a host that was kept here; `None` when there is none, or none that this version can read.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the file cannot be read.
+    pub fn last_selftest(&self, hostname: &str) -> Result<Option<SelfTest>, StoreError> {
+        let text: Option<String> = self
+            .connection
+            .query_row(
+                "SELECT body FROM selftest WHERE hostname = ?1 ORDER BY number DESC LIMIT 1",
+                [hostname],
+                |row| row.get(0),
+            )
+            .optional()
+            .map_err(|source| self.failed("read a self-test", source))?;
+        Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
     }
 
     fn refuse_read_only(&self, connection: &Connection, doing: &'static str) -> Result<(), StoreError> {

@@ -3,7 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    ab, compare, curve, demo, export, generate, host, launched, report, rr, runs, serve, show, stream, transfer,
+    ab, compare, curve, demo, export, generate, host, launched, report, rr, runs, selftest, serve, show, stream,
+    transfer,
 };
 
 /// Measures what a network path really carries, from one byte to line rate.
@@ -56,6 +57,8 @@ pub enum Command {
     Export(export::ExportArgs),
     /// Say what this host is.
     Host(host::HostArgs),
+    /// Measure known truths and say how far off this program is on this host.
+    Selftest(selftest::SelftestArgs),
     /// Build two hosts in network namespaces (as root), measure between them and write a report.
     Demo(demo::DemoArgs),
     /// Write man pages, shell completions and JSON Schemas.

@@ -204,7 +204,12 @@ struct TaskListener {
 
 impl Listener for TaskListener {
     fn rendezvous(&self) -> Rendezvous {
-        Rendezvous { address: None, path: Some(PathBuf::from(self.tid.to_string())), cookie: self.cookie, blob: Vec::new() }
+        Rendezvous {
+            address: None,
+            path: Some(PathBuf::from(self.tid.to_string())),
+            cookie: self.cookie,
+            blob: Vec::new(),
+        }
     }
 
     fn accept(&mut self, deadline_ns: u64) -> Result<(FlowHello, Link), EngineError> {

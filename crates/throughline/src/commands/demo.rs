@@ -1,11 +1,10 @@
 //! `thru demo`: a real path on one machine, measured.
 
-use std::io::{BufRead, BufReader};
-use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use clap::Args;
+use control::experiment::OwnAgent;
 use lab::{CrossoverSpec, Lab};
 
 use crate::failure::{self, Failure};
@@ -63,9 +62,9 @@ pub fn run(args: &DemoArgs) -> Result<u8, Failure> {
     let store = args.report.join("runs.sqlite");
     std::fs::create_dir_all(&args.report)
         .map_err(|error| Failure::output(format!("cannot make {}: {error}", args.report.display())))?;
-    let (_agent, target) = serve(command("b")?, &address)?;
+    let agent = OwnAgent::start(command("b")?, &address)?;
     let mut curve = command("a")?;
-    curve.arg("curve").arg(&target).arg("--store").arg(&store).args(["--name", "demo"]).args(&args.curve);
+    curve.arg("curve").arg(&agent.target).arg("--store").arg(&store).args(["--name", "demo"]).args(&args.curve);
     let measured =
         curve.status().map_err(|error| Failure::other(format!("cannot start {}: {error}", thru.display())))?;
     let code = u8::try_from(measured.code().unwrap_or(1)).unwrap_or(1);
@@ -73,38 +72,6 @@ pub fn run(args: &DemoArgs) -> Result<u8, Failure> {
         write_report(&thru, &store, &args.report)?;
     }
     Ok(code)
-}
-
-/// An agent that ends with this process.
-struct Agent(Child);
-
-impl Drop for Agent {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// Starts an agent on any free port of `address` and returns where it listens.
-fn serve(mut command: Command, address: &str) -> Result<(Agent, String), Failure> {
-    // Out of reach of Ctrl-C, so that the curve can end its measurement with it.
-    command.process_group(0);
-    command.args(["serve", "--open", "--listen"]).arg(format!("{address}:0")).stderr(Stdio::piped());
-    let failed = |error: std::io::Error| Failure::other(format!("cannot start an agent: {error}"));
-    let mut child = command.spawn().map_err(failed)?;
-    let Some(errors) = child.stderr.take() else { return Err(Failure::other("an agent without standard error")) };
-    let agent = Agent(child);
-    let mut lines = BufReader::new(errors).lines();
-    for line in lines.by_ref() {
-        let line = line.map_err(failed)?;
-        if let Some(rest) = line.split("listening on ").nth(1) {
-            let target = rest.split_whitespace().next().unwrap_or_default().to_owned();
-            // What else it says would only stand in the way here, but it must not block on a full pipe.
-            std::thread::spawn(move || lines.for_each(drop));
-            return Ok((agent, target));
-        }
-    }
-    Err(Failure::other("the agent ended before it listened"))
 }
 
 fn write_report(thru: &std::path::Path, store: &std::path::Path, folder: &std::path::Path) -> Result<(), Failure> {

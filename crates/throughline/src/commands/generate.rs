@@ -30,7 +30,7 @@ enum What {
     Man,
     /// Completions for bash, zsh, fish, elvish and powershell.
     Completions,
-    /// JSON Schema of the run document, of the live events and of comparisons.
+    /// JSON Schema of the run document, of the live events, of comparisons and of the self-test.
     Schema,
 }
 
@@ -52,6 +52,7 @@ pub fn run(args: &GenerateArgs) -> Result<u8, Failure> {
                 ("run", model::schema::run()),
                 ("event", model::schema::event()),
                 ("comparison", model::schema::comparison()),
+                ("selftest", model::schema::selftest()),
             ] {
                 let text = serde_json::to_string_pretty(&schema).map_err(Failure::other)? + "\n";
                 fs::write(args.folder.join(format!("{name}.schema.json")), text).map_err(failed)?;

@@ -11,6 +11,7 @@ pub mod launched;
 pub mod report;
 pub mod rr;
 pub mod runs;
+pub mod selftest;
 pub mod serve;
 pub mod show;
 pub mod stream;
@@ -34,6 +35,7 @@ pub fn run(args: Args) -> Result<u8, Failure> {
         Command::Report(args) => report::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Host(args) => host::run(&args),
+        Command::Selftest(args) => selftest::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Generate(args) => generate::run(&args),
         Command::Launched(args) => launched::run(&args),

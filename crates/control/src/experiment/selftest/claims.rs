@@ -1,0 +1,143 @@
+//! What counters and clocks say, turned into checks. Pure arithmetic.
+
+use model::{Check, Claim, SocketFacts, Trial};
+
+/// Bytes and packets that something outside the tool counted, and the bytes of headers in each packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Count {
+    pub(super) bytes: u64,
+    pub(super) packets: u64,
+    pub(super) header: u64,
+}
+
+impl Count {
+    /// Payload since an earlier count. An interface counts a GSO packet's headers once and the packet as one, a queueing
+    /// discipline counts both for each segment; either way the payload is the bytes less the headers of the packets.
+    pub(super) fn payload_since(&self, earlier: &Self) -> i64 {
+        let bytes = self.bytes.wrapping_sub(earlier.bytes) as i64;
+        bytes - (self.packets.wrapping_sub(earlier.packets) * self.header) as i64
+    }
+}
+
+/// IPv4 and TCP with timestamps, bytes (RFC 791, RFC 9293, RFC 7323). Ethernet's header is 14 more.
+pub(super) const TCP_IP: u64 = 20 + 20 + 12;
+/// Ethernet's header without the preamble and the check sequence, which a kernel does not count.
+pub(super) const ETHERNET: u64 = 14;
+
+/// What a connection carries beside the stream, by each counter: the hello, the agreement on the block, the options of SYN.
+pub(super) fn beside(counted: &[i64], payload: u64) -> Vec<i64> {
+    counted.iter().map(|bytes| bytes - payload as i64).collect()
+}
+
+/// Bytes: what the tool says it sent, against each counter less what every connection carries beside the stream and what TCP
+/// sent again, and against what the receiver says. The one that differs most is shown.
+pub(super) fn bytes(path: &str, trial: &Trial, counted: &[i64], beside: &[i64]) -> Check {
+    let sent = trial.near.bytes_sent as f64;
+    let again = sent_again(trial);
+    let others = counted.iter().zip(beside).map(|(bytes, beside)| (bytes - beside - again) as f64);
+    let truths: Vec<f64> = others.chain([trial.far.bytes_received as f64]).collect();
+    let far = |truth: &f64| (truth - sent).abs();
+    let truth = truths.iter().copied().max_by(|a, b| far(a).total_cmp(&far(b))).unwrap_or(f64::NAN);
+    let mut note = format!("{} kernel counters and the receiver", counted.len());
+    if again > 0 {
+        note += &format!(", less {again} bytes that were sent again (TCP_INFO's segments, taken as full)");
+    }
+    Check::judge(Claim::Bytes, path, [sent, truth, 0.0], "B", note)
+}
+
+/// Bytes that the kernel counted twice: full segments, as nearly all are in a stream.
+fn sent_again(trial: &Trial) -> i64 {
+    let of = |socket: &SocketFacts| Some(socket.retransmits? * u64::from(socket.mss?));
+    trial.near.flows.iter().filter_map(|flow| of(&flow.socket)).sum::<u64>() as i64
+}
+
+/// Rate: the receiver's goodput after the warm-up, with the headers that the shaper charged for each byte of payload.
+/// `charged` is what the shaper counted of the trial, framing included, in bytes.
+pub(super) fn rate(path: &str, trial: &Trial, charged: u64, rate_bps: u64, tolerance: f64) -> Check {
+    let goodput = trial.far.measured.map_or(f64::NAN, |window| window.bytes as f64 * 8e9 / window.ns as f64);
+    let seconds = trial.far.measured.map_or(0.0, |window| window.ns as f64 / 1e9);
+    let wire = goodput * charged as f64 / trial.near.bytes_sent as f64;
+    let truth = rate_bps as f64;
+    let note = format!("{seconds:.1} s of payload at {:.4} of the wire's bytes", goodput / wire);
+    Check::judge(Claim::Rate, path, [wire, truth, truth * tolerance], "bit/s", note)
+}
+
+/// Median of values; not a number without any.
+pub(super) fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    match values.len() {
+        0 => f64::NAN,
+        n if n % 2 == 1 => values[n / 2],
+        n => f64::midpoint(values[n / 2 - 1], values[n / 2]),
+    }
+}
+
+/// The times that ping printed, in ns.
+pub(super) fn ping_times(text: &str) -> Vec<f64> {
+    let time = |line: &str| line.split("time=").nth(1)?.split(' ').next()?.parse::<f64>().ok();
+    text.lines().filter_map(time).map(|ms| ms * 1e6).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::tally::Window;
+    use model::{EndTally, FlowTally, Ledger};
+
+    fn trial(sent: u64, received: u64, again: u64) -> Trial {
+        let socket = SocketFacts { retransmits: Some(again), mss: Some(1_000), ..SocketFacts::default() };
+        let near = EndTally {
+            bytes_sent: sent,
+            flows: vec![FlowTally { socket, ..FlowTally::default() }],
+            ..EndTally::default()
+        };
+        let measured = Some(Window { bytes: received / 2, ns: 1_000_000_000 });
+        let far = EndTally { bytes_received: received, measured, ..EndTally::default() };
+        Trial { cell: 0, pass: 0, place: 0, near, far, ledger: Ledger::default(), value: None, verdicts: Vec::new() }
+    }
+
+    #[test]
+    fn super_packets_and_segments_count_the_same_payload() {
+        let before = Count { bytes: 1_000, packets: 3, header: 66 };
+        // 44 segments of 1,448 bytes: as one packet at an interface, each by itself at a queueing discipline.
+        let interface = Count { bytes: 1_000 + 66 + 44 * 1_448, packets: 4, header: 66 };
+        let discipline = Count { bytes: 1_000 + 44 * (66 + 1_448), packets: 47, header: 66 };
+        assert_eq!(interface.payload_since(&before), 44 * 1_448);
+        assert_eq!(discipline.payload_since(&before), 44 * 1_448);
+    }
+
+    #[test]
+    fn one_byte_more_or_less_fails_and_the_worst_counter_is_shown() {
+        let beside = beside(&[164, 156], 100);
+        assert_eq!(beside, [64, 56]);
+        let exact = bytes("p", &trial(5_000, 5_000, 0), &[5_064, 5_056], &beside);
+        assert!(exact.passed && exact.error == 0.0, "{exact:?}");
+        let more = bytes("p", &trial(5_000, 5_000, 0), &[5_064, 5_059], &beside);
+        assert!(!more.passed && more.truth == 5_003.0, "{more:?}");
+        let again = bytes("p", &trial(5_000, 5_000, 2), &[7_064, 7_056], &beside);
+        assert!(again.passed && again.note.contains("2000 bytes that were sent again"), "{again:?}");
+        assert!(!bytes("p", &trial(5_000, 4_999, 0), &[5_064, 5_056], &beside).passed);
+    }
+
+    #[test]
+    fn a_rate_is_that_of_the_wire() {
+        // Half of 2,000,000 bytes in a second, 1.05 bytes on the wire for each.
+        let check = rate("p", &trial(2_000_000, 2_000_000, 0), 2_100_000, 8_400_000, 0.002);
+        assert!(check.passed && (check.measured - 8_400_000.0).abs() < 1e-3, "{check:?}");
+        assert!(!rate("p", &trial(2_000_000, 2_000_000, 0), 2_100_000, 8_420_000, 0.002).passed);
+        let mut none = trial(1, 1, 0);
+        none.far.measured = None;
+        assert!(!rate("p", &none, 1, 1, 0.5).passed);
+    }
+
+    #[test]
+    fn pings_are_read_and_their_median_taken() {
+        let text = "PING 198.18.0.2 56 data bytes\n64 bytes from 198.18.0.2: icmp_seq=1 ttl=64 time=8.09 ms\n\
+                    64 bytes from 198.18.0.2: icmp_seq=2 ttl=64 time=8.01 ms\n\n2 packets transmitted, time 12ms\n";
+        let mut times = ping_times(text);
+        assert_eq!(times.len(), 2);
+        assert!((median(&mut times) - 8_050_000.0).abs() < 1.0, "{times:?}");
+        assert!(median(&mut []).is_nan());
+        assert!((median(&mut [3.0, 1.0, 2.0]) - 2.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,98 @@
+//! A path of known delay: round-trip times.
+
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use lab::{OneWay, PathCounts};
+use model::{Check, Claim, RttTally};
+
+use super::Bench;
+use super::claims::{median, ping_times};
+use super::link::Link;
+use crate::ControlError;
+
+/// Each way. With a round trip below 10 ms ping prints hundredths of a millisecond.
+const DELAY: Duration = Duration::from_millis(4);
+/// How far a round trip may be from ping's median, and from the kernel's shortest, ns.
+const ALLOWED_NS: f64 = 50_000.0;
+/// How far the configured round trip may be from what it adds to ping's median, ns: the emulator's error.
+const DELAY_ALLOWED_NS: f64 = 100_000.0;
+
+impl Bench<'_> {
+    /// Round trips over an emulated path.
+    pub(super) fn delays(&mut self) -> Result<(), ControlError> {
+        self.say("round trips over 8 ms");
+        let baseline = Link::of_delay(&self.options.program, OneWay::default())?;
+        let link = Link::of_delay(&self.options.program, OneWay { delay: DELAY, ..OneWay::default() })?;
+        self.found.realtime = link.lab.emulator().map(lab::Emulator::realtime).or(self.found.realtime);
+        let quick = self.options.quick;
+        self.attempt(&mut |attempt| round_trips(&baseline, &link, quick, attempt))
+    }
+}
+
+/// Round trips by `thru` and, at the same time, by ping: whatever keeps the host busy or lets it sleep does so to both.
+fn round_trips(baseline: &Link, link: &Link, quick: bool, attempt: u32) -> Result<Vec<Check>, ControlError> {
+    let nothing = median(&mut pings(ping(baseline, "100")?)?);
+    let (time, count) = if quick { ("2s", "200") } else { ("5s", "500") };
+    // A spinning end needs no time to wake up, which ping's other end, the kernel, does not need either; but it must have a
+    // core. Where it has none, blocking is the better way.
+    let (waits, flags): (&str, &[&str]) = if attempt == 1 { ("spinning", &["--spin"]) } else { ("blocking", &[]) };
+    let first = link.lab.emulator().map(lab::Emulator::counts);
+    let pinging = ping(link, count)?;
+    let run = link.measure(&[&["rr", "--block", "1", "--time", time], flags].concat())?;
+    let delayed = median(&mut pings(pinging)?);
+    let last = link.lab.emulator().map(lab::Emulator::counts);
+    let late_ns: u64 = first.iter().flatten().zip(last.iter().flatten()).filter_map(late).sum();
+    let near = run.outcomes.first().and_then(|outcome| outcome.trials.first()).map(|trial| &trial.near);
+    let rtt: Option<&RttTally> = near.and_then(|near| near.rtt.as_ref());
+    let kernel = near.and_then(|near| near.flows.first()?.socket.min_rtt_ns).map_or(f64::NAN, |ns| ns as f64);
+    let of = |pick: fn(&RttTally) -> u64| rtt.map_or(f64::NAN, |rtt| pick(rtt) as f64);
+    let check = |claim, path, figures, note| Check::judge(claim, path, figures, "ns", note);
+    let added = format!(
+        "less {:.0} us over a path of nothing; late by {:.0} us, both ways together, at the median",
+        nothing / 1e3,
+        late_ns as f64 / 1e3
+    );
+    Ok(vec![
+        check(
+            Claim::Rtt,
+            "emulator, 8 ms, median against ping's",
+            [of(|rtt| rtt.p50_ns), delayed, ALLOWED_NS],
+            format!("{waits}; ping at the same time, so that the emulator is as late for both"),
+        ),
+        check(
+            Claim::Rtt,
+            "emulator, 8 ms, shortest against TCP_INFO's",
+            [of(|rtt| rtt.min_ns), kernel, ALLOWED_NS],
+            format!("{waits}; tcpi_min_rtt of the same connection"),
+        ),
+        check(
+            Claim::Delay,
+            "emulator, 8 ms, ping's median",
+            [delayed - nothing, 2.0 * DELAY.as_nanos() as f64, DELAY_ALLOWED_NS],
+            added,
+        ),
+    ])
+}
+
+/// Median lateness of one way between two readings, ns; `None` where it carried nothing.
+fn late((first, last): (&PathCounts, &PathCounts)) -> Option<u64> {
+    last.since(first).late.quantile_ns(0.5)
+}
+
+/// Starts ping across a link.
+fn ping(link: &Link, count: &str) -> Result<Child, ControlError> {
+    let mut ping = link.command_on_a("ping")?;
+    ping.args(["-n", "-i", "0.01", "-c", count, &link.far_address()?]);
+    ping.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().map_err(no_ping)
+}
+
+/// The times of a ping that was started, in ns.
+fn pings(ping: Child) -> Result<Vec<f64>, ControlError> {
+    let output = ping.wait_with_output().map_err(no_ping)?;
+    Ok(ping_times(&String::from_utf8_lossy(&output.stdout)))
+}
+
+fn no_ping(source: std::io::Error) -> ControlError {
+    ControlError::io("run ping (package iputils-ping)", source)
+}

@@ -1,0 +1,182 @@
+//! Two hosts, the link between them that is tested, and a cable beside it for control, so that the link carries nothing but
+//! the data.
+
+use std::process::Command;
+
+use lab::{CrossoverSpec, Lab, LabHost, OneWay, PathSpec};
+use model::Run;
+use serde_json::Value;
+
+use super::claims::{Count, ETHERNET, TCP_IP};
+use crate::ControlError;
+use crate::experiment::{OwnAgent, measure};
+
+/// The control cable's addresses, of TEST-NET-1 (RFC 5737): nobody else is on it.
+const CONTROL: [&str; 2] = ["192.0.2.1", "192.0.2.2"];
+/// Bytes that may wait before the shaper: more than TCP ever has under way with the buffers below, so that none is dropped.
+const QUEUE_BYTES: u64 = 128 << 20;
+/// Socket buffers in time at the shaper's rate, ms: the shaper has work while the sender waits for the processor.
+const BUFFER_MS: u64 = 200;
+
+/// What makes the link's rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shaper {
+    /// The kernel's token bucket before a veth pair.
+    Tbf,
+    /// The path emulator.
+    Emulator,
+}
+
+/// A link with an agent at its far end.
+pub(super) struct Link {
+    // The agent ends before its host goes.
+    agent: OwnAgent,
+    pub(super) lab: Lab,
+    shaper: Shaper,
+    program: std::path::PathBuf,
+}
+
+impl Link {
+    /// A link that carries `rate_bps`, from `a` to `b`.
+    pub(super) fn of_rate(
+        program: &std::path::Path,
+        shaper: Shaper,
+        rate_bps: u64,
+        mtu: u32,
+    ) -> Result<Self, ControlError> {
+        let link = CrossoverSpec { mtu, ..CrossoverSpec::default() };
+        let lab = match shaper {
+            Shaper::Tbf => Lab::crossover(&link).map_err(|error| made(&error))?,
+            Shaper::Emulator => {
+                let forward = OneWay { rate_bps: Some(rate_bps), queue_bytes: QUEUE_BYTES, ..OneWay::default() };
+                Lab::path(&PathSpec { link, forward, back: OneWay::default(), seed: 1 })
+                    .map_err(|error| made(&error))?
+            }
+        };
+        let link = Self::finish(program, lab, shaper)?;
+        let bytes = rate_bps / 8 * BUFFER_MS / 1_000;
+        for host in link.lab.hosts() {
+            let limits = format!(
+                "cd /proc/sys/net/ipv4; echo 4096 131072 {bytes} > tcp_rmem; echo 4096 65536 {bytes} > tcp_wmem"
+            );
+            run(host, "sh", &["-ec", &limits])?;
+        }
+        if shaper == Shaper::Tbf {
+            // A bucket of 4 ms, which makes up for a late timer and which a measurement of 5 s does not notice, and never
+            // less than a GSO packet with the headers of its segments, which would be cut.
+            let (rate, burst) = (format!("{rate_bps}bit"), (rate_bps / 8 / 250).max(80_000).to_string());
+            let limit = QUEUE_BYTES.to_string();
+            let bucket = ["tbf", "rate", &rate, "burst", &burst, "limit", &limit];
+            link.on_a("tc", &[["qdisc", "add", "dev", "eth0", "root"].as_slice(), &bucket].concat())?;
+        }
+        Ok(link)
+    }
+
+    /// An emulated path that is the same both ways.
+    pub(super) fn of_delay(program: &std::path::Path, way: OneWay) -> Result<Self, ControlError> {
+        let lab = Lab::path(&PathSpec::both_ways(CrossoverSpec::default(), way)).map_err(|error| made(&error))?;
+        Self::finish(program, lab, Shaper::Emulator)
+    }
+
+    fn finish(program: &std::path::Path, lab: Lab, shaper: Shaper) -> Result<Self, ControlError> {
+        let [a, b] = lab.hosts() else { return Err(odd("a lab of two hosts")) };
+        let peer = ["peer", "name", "ctl0", "netns", &b.namespace];
+        run(a, "ip", &[["link", "add", "ctl0", "type", "veth"].as_slice(), &peer].concat())?;
+        for (host, address) in [a, b].into_iter().zip(CONTROL) {
+            run(host, "ip", &["address", "add", &format!("{address}/30"), "dev", "ctl0"])?;
+            run(host, "ip", &["link", "set", "dev", "ctl0", "up"])?;
+            // IPv6 solicits routers and announces its groups by itself.
+            run(host, "sh", &["-c", "echo 1 > /proc/sys/net/ipv6/conf/eth0/disable_ipv6"])?;
+        }
+        if shaper == Shaper::Tbf {
+            // Nor shall hosts ask for each other's hardware address.
+            for (host, other) in [(a, b), (b, a)] {
+                let address = hardware_address(other)?;
+                let entry = [&other.v4.to_string(), "lladdr", &address, "dev", "eth0", "nud", "permanent"];
+                run(host, "ip", &[["neighbour", "replace"].as_slice(), &entry].concat())?;
+            }
+        }
+        let agent = OwnAgent::start(b.command(program), CONTROL[1])?;
+        Ok(Self { agent, shaper, program: program.to_owned(), lab })
+    }
+
+    /// Measures from `a` with `thru`; `args` has its subcommand and flags.
+    pub(super) fn measure(&self, args: &[&str]) -> Result<Run, ControlError> {
+        let [a, b] = self.lab.hosts() else { return Err(odd("a lab of two hosts")) };
+        let data = b.v4.to_string();
+        let target = [args, &[self.agent.target.as_str(), "--data", &data, "--trials", "1"]].concat();
+        measure(a.command(&self.program), &target)
+    }
+
+    /// A command on `a`.
+    pub(super) fn command_on_a(&self, program: &str) -> Result<Command, ControlError> {
+        Ok(self.lab.host("a").map_err(|error| made(&error))?.command(program))
+    }
+
+    /// Address of `b` on the link.
+    pub(super) fn far_address(&self) -> Result<String, ControlError> {
+        Ok(self.lab.host("b").map_err(|error| made(&error))?.v4.to_string())
+    }
+
+    /// What left `a`, what came to `b`, and what the shaper let pass.
+    pub(super) fn counts(&self) -> Result<[Count; 3], ControlError> {
+        let [a, b] = self.lab.hosts() else { return Err(odd("a lab of two hosts")) };
+        let header = if self.shaper == Shaper::Tbf { ETHERNET + TCP_IP } else { TCP_IP };
+        let of = |host, way: &str| -> Result<Count, ControlError> {
+            let shown = json(host, "ip", &["-j", "-s", "link", "show", "dev", "eth0"])?;
+            let number = |what| number(&shown, &format!("/0/stats64/{way}/{what}"));
+            Ok(Count { bytes: number("bytes")?, packets: number("packets")?, header })
+        };
+        Ok([of(a, "tx")?, of(b, "rx")?, self.shaped()?])
+    }
+
+    fn shaped(&self) -> Result<Count, ControlError> {
+        if let Some(path) = self.lab.emulator() {
+            let [forward, _] = path.counts();
+            let header = TCP_IP + u64::from(OneWay::ETHERNET);
+            return Ok(Count { bytes: forward.delivered_bytes, packets: forward.delivered, header });
+        }
+        let a = self.lab.host("a").map_err(|error| made(&error))?;
+        let shown = json(a, "tc", &["-j", "-s", "qdisc", "show", "dev", "eth0"])?;
+        let number = |what| number(&shown, what);
+        Ok(Count { bytes: number("/0/bytes")?, packets: number("/0/packets")?, header: ETHERNET + TCP_IP })
+    }
+
+    fn on_a(&self, program: &str, args: &[&str]) -> Result<(), ControlError> {
+        run(self.lab.host("a").map_err(|error| made(&error))?, program, args).map(drop)
+    }
+}
+
+fn made(error: &lab::LabError) -> ControlError {
+    ControlError::Setup { address: "the self-test's links".into(), reason: error.to_string() }
+}
+
+fn odd(what: &str) -> ControlError {
+    ControlError::io(format!("expect {what}"), std::io::Error::other("it is something else"))
+}
+
+fn run(host: &LabHost, program: &str, args: &[&str]) -> Result<Vec<u8>, ControlError> {
+    let doing = || format!("run `{program} {}` on host {} of the self-test", args.join(" "), host.name);
+    let output = host.command(program).args(args).output().map_err(|source| ControlError::io(doing(), source))?;
+    if output.status.success() {
+        return Ok(output.stdout);
+    }
+    let said = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
+    Err(ControlError::io(doing(), std::io::Error::other(said)))
+}
+
+fn json(host: &LabHost, program: &str, args: &[&str]) -> Result<Value, ControlError> {
+    let text = run(host, program, args)?;
+    serde_json::from_slice(&text)
+        .map_err(|error| ControlError::io(format!("read what `{program} {}` prints", args.join(" ")), error))
+}
+
+fn number(shown: &Value, pointer: &str) -> Result<u64, ControlError> {
+    shown.pointer(pointer).and_then(Value::as_u64).ok_or_else(|| odd(&format!("a number at {pointer} in {shown}")))
+}
+
+fn hardware_address(host: &LabHost) -> Result<String, ControlError> {
+    let shown = json(host, "ip", &["-j", "link", "show", "dev", "eth0"])?;
+    let address = shown.pointer("/0/address").and_then(Value::as_str);
+    address.map(str::to_owned).ok_or_else(|| odd("the address of an interface"))
+}

@@ -1,0 +1,51 @@
+//! Links of known rate: bytes and rates.
+
+use model::{Check, Trial};
+
+use super::Bench;
+use super::claims::{self, Count};
+use super::link::{Link, Shaper};
+use crate::ControlError;
+
+const MBIT: u64 = 1_000_000;
+
+impl Bench<'_> {
+    /// Both claims on each kind of link, at each rate and MTU.
+    pub(super) fn rates(&mut self) -> Result<(), ControlError> {
+        let (rates, mtus): (&[u64], &[u32]) =
+            if self.options.quick { (&[1_000], &[1_500]) } else { (&[100, 1_000, 2_500], &[1_500, 9_000]) };
+        for (shaper, name) in [(Shaper::Tbf, "tbf"), (Shaper::Emulator, "emulator")] {
+            for (rate, mtu) in rates.iter().flat_map(|rate| mtus.iter().map(move |mtu| (*rate, *mtu))) {
+                let path = format!("{name}, {rate} Mbit/s, MTU {mtu}");
+                self.say(&path);
+                let link = Link::of_rate(&self.options.program, shaper, rate * MBIT, mtu)?;
+                self.found.realtime = link.lab.emulator().map(lab::Emulator::realtime).or(self.found.realtime);
+                let quick = self.options.quick;
+                self.attempt(&mut |_| both(&link, &path, rate * MBIT, quick))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn both(link: &Link, path: &str, rate_bps: u64, quick: bool) -> Result<Vec<Check>, ControlError> {
+    // What a connection carries beside its stream, for one that carries little.
+    let (short, counted, _) = stream(link, &["--time", "20ms"])?;
+    let beside = claims::beside(&counted, short.near.bytes_sent);
+    // The warm-up outlasts the bucket and slow start.
+    let (time, tolerance) = if quick { ("3s", 0.01) } else { ("6500ms", 0.002) };
+    let (long, counted, charged) = stream(link, &["--time", time, "--warmup", "1s"])?;
+    Ok(vec![claims::bytes(path, &long, &counted, &beside), claims::rate(path, &long, charged, rate_bps, tolerance)])
+}
+
+/// A stream over the link: the trial, the payload by each counter, and the bytes that the shaper charged.
+fn stream(link: &Link, flags: &[&str]) -> Result<(Trial, Vec<i64>, u64), ControlError> {
+    let before = link.counts()?;
+    // reno fills the queue; cubic would stop short of it, when it sees the delay grow (HyStart).
+    let run = link.measure(&[&["stream", "--stall", "10s", "--cc", "reno"], flags].concat())?;
+    let after = link.counts()?;
+    let trial = run.outcomes.into_iter().flat_map(|outcome| outcome.trials).next();
+    let trial = trial.ok_or_else(|| ControlError::io("measure a stream", std::io::Error::other("no trial")))?;
+    let counted = after.iter().zip(&before).map(|(after, before): (&Count, _)| after.payload_since(before)).collect();
+    Ok((trial, counted, after[2].bytes - before[2].bytes))
+}

@@ -1,0 +1,170 @@
+//! A path of given delay, rate, queue and loss between two hosts, carried by a thread of this process.
+//!
+//! Each host has a TUN device. The thread reads a packet at one end, finds out for each of its segments when it would reach
+//! the other end of such a path, if at all ([`stage`]), keeps it so long ([`ring`]) and writes it to the other device. TSO
+//! and USO packets stay together as far as the path lets them ([`packet`]): that is where the speed comes from.
+//!
+//! The thread cannot be on time to the nanosecond. It counts how late it was with each packet, and a measurement over the
+//! path can tell that from what it measured.
+
+mod checksum;
+mod counts;
+mod packet;
+mod ring;
+mod spec;
+mod stage;
+mod sys;
+mod way;
+
+use std::io;
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use counts::Counters;
+pub use counts::{Lateness, PathCounts};
+pub use spec::OneWay;
+use sys::Tun;
+use way::Way;
+
+/// Priority among real-time threads, where 99 is the most urgent: above ordinary threads is all that is needed.
+const PRIORITY: i32 = 10;
+/// A core that sleeps wakes up some 40 us after its timer. So the thread sleeps until this long before a packet is due and
+/// then watches the clock, ns.
+const WATCH_NS: u64 = 60_000;
+/// It does so at most once in this time, ns: with many packets the core does not sleep deeply, and watching would take it
+/// away from the hosts.
+const WATCH_AGAIN_NS: u64 = 500_000;
+/// The longest sleep, ns: then the thread looks whether it is still wanted.
+const NAP_NS: u64 = 20_000_000;
+
+/// A running path. It ends when this is dropped.
+#[derive(Debug)]
+pub struct Emulator {
+    shared: Arc<Shared>,
+    realtime: bool,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the thread and its owner both see.
+#[derive(Debug, Default)]
+struct Shared {
+    stop: AtomicBool,
+    ways: [Arc<Counters>; 2],
+    failure: OnceLock<String>,
+}
+
+impl Emulator {
+    /// Makes a device called `interface` in each of two namespaces and starts the thread between them. Both devices are down
+    /// and without addresses. `ways[0]` leads from the first namespace to the second.
+    pub(crate) fn start(
+        namespaces: [String; 2],
+        interface: &'static str,
+        ways: &[OneWay; 2],
+        seed: u64,
+    ) -> io::Result<Self> {
+        let shared = Arc::new(Shared::default());
+        let (ready, started) = mpsc::channel();
+        let (theirs, ways) = (Arc::clone(&shared), ways.clone());
+        let thread = std::thread::Builder::new().name("path".into()).spawn(move || {
+            let made = devices(&namespaces, interface);
+            let (ends, failed) = match made {
+                Ok(ends) => (Some(ends), None),
+                Err(error) => (None, Some(error)),
+            };
+            let realtime = ends.is_some() && sys::realtime(PRIORITY).is_ok();
+            let _ = ready.send(failed.map_or(Ok(realtime), Err));
+            if let Some(ends) = ends {
+                let seeds = [seed, !seed];
+                let ways = [0, 1].map(|way| Way::new(&ways[way], seeds[way], Arc::clone(&theirs.ways[way])));
+                if let Err(error) = carry(&ends, ways, &theirs.stop) {
+                    let _ = theirs.failure.set(error.to_string());
+                }
+            }
+        })?;
+        let realtime = started.recv().unwrap_or_else(|_| Err(io::Error::other("the thread ended at once")))?;
+        Ok(Self { shared, realtime, thread: Some(thread) })
+    }
+
+    /// What each direction has done: from `a` to `b`, and back.
+    #[must_use]
+    pub fn counts(&self) -> [PathCounts; 2] {
+        [0, 1].map(|way| self.shared.ways[way].read())
+    }
+
+    /// Whether the thread goes before all ordinary ones (SCHED_FIFO). Where that was not allowed it is later, and more often.
+    #[must_use]
+    pub fn realtime(&self) -> bool {
+        self.realtime
+    }
+
+    /// Why the path has stopped carrying anything; `None` while it works.
+    #[must_use]
+    pub fn failure(&self) -> Option<&str> {
+        self.shared.failure.get().map(String::as_str)
+    }
+}
+
+impl Drop for Emulator {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn devices(namespaces: &[String; 2], interface: &str) -> io::Result<[Tun; 2]> {
+    let [a, b] = namespaces;
+    Ok([sys::within(a, || Tun::new(interface))?, sys::within(b, || Tun::new(interface))?])
+}
+
+/// Carries packets both ways until it is stopped, or a device fails.
+fn carry(ends: &[Tun; 2], mut ways: [Way; 2], stop: &AtomicBool) -> Result<(), Errno> {
+    let origin = Instant::now();
+    let now = || origin.elapsed().as_nanos() as u64;
+    // Timers of an ordinary thread may be 50 us late on purpose (PR_SET_TIMERSLACK, prctl(2)); where this is refused they are.
+    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+    let mut until_ns = 0;
+    while !stop.load(Relaxed) {
+        let mut done = 0;
+        for (index, way) in ways.iter_mut().enumerate() {
+            done += way.deliver(&ends[1 - index], now);
+            done += way.take(&ends[index], now)?;
+        }
+        if done > 0 {
+            continue;
+        }
+        let now_ns = now();
+        let left_ns = ways.iter().filter_map(Way::due_ns).min().map(|due| due.saturating_sub(now_ns));
+        let watch = now_ns < until_ns || now_ns >= until_ns + WATCH_AGAIN_NS;
+        let sleep_ns = match left_ns {
+            Some(left) if watch && left <= WATCH_NS => {
+                // From here on the loop goes round until the packet is due.
+                until_ns = now_ns + left;
+                continue;
+            }
+            Some(left) if watch => left - WATCH_NS,
+            Some(left) => left,
+            None => NAP_NS,
+        };
+        wait(ends, sleep_ns.min(NAP_NS))?;
+    }
+    Ok(())
+}
+
+/// Sleeps until a packet comes, at most so long.
+fn wait(ends: &[Tun; 2], ns: u64) -> Result<(), Errno> {
+    let limit = Timespec { tv_sec: 0, tv_nsec: ns as i64 };
+    let mut watched = [PollFd::new(&ends[0], PollFlags::IN), PollFd::new(&ends[1], PollFlags::IN)];
+    match poll(&mut watched, Some(&limit)) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,39 @@
+//! Two hosts at the ends of an emulated path.
+
+use crate::{CrossoverSpec, Lab, LabError, OneWay};
+
+/// What a lab of two hosts and a path between them is made of.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PathSpec {
+    /// The hosts, and the MTU and the subnets of the path.
+    pub link: CrossoverSpec,
+    /// The way from `a` to `b`.
+    pub forward: OneWay,
+    /// The way from `b` to `a`.
+    pub back: OneWay,
+    /// Start of the random choices of both ways: with the same seed the same segments are lost, by their order.
+    pub seed: u64,
+}
+
+impl PathSpec {
+    /// A path that is the same both ways.
+    #[must_use]
+    pub fn both_ways(link: CrossoverSpec, way: OneWay) -> Self {
+        Self { link, forward: way.clone(), back: way, seed: 1 }
+    }
+}
+
+impl Lab {
+    /// Makes two hosts like those of [`Lab::crossover`] and joins them by a path that this process emulates: each has a TUN
+    /// device with TSO and USO, and [`Lab::emulator`] says what became of the packets between them.
+    ///
+    /// # Errors
+    /// As with [`Lab::crossover`], and where no TUN device can be made.
+    pub fn path(spec: &PathSpec) -> Result<Self, LabError> {
+        spec.forward.check(spec.link.mtu)?;
+        spec.back.check(spec.link.mtu)?;
+        let mut lab = Self::hosts_of(&spec.link)?;
+        lab.emulate(spec)?;
+        Ok(lab)
+    }
+}
