@@ -318,7 +318,7 @@ fn read_and_write_carry_what_send_and_recv_do() {
 
 #[test]
 fn every_way_to_send_and_receive_moves_the_same_bytes() {
-    for way in engine::transport::TRANSPORTS {
+    for way in ways() {
         for send in way.sends() {
             for receive in way.receives() {
                 let engine = Engine { send: *send, receive: *receive, auto: false };

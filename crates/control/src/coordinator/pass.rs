@@ -29,6 +29,8 @@ pub(crate) struct PassResult {
 /// Says whether the user wants to stop.
 pub type Cancel = watch::Receiver<bool>;
 
+/// How long a connection that failed waits for the far end to say why.
+const CAUSE_LIMIT: Duration = Duration::from_millis(300);
 /// How long the ends may take to set up their connections; a worker gives up by itself before.
 const SETUP_LIMIT: Duration = Duration::from_secs(20);
 /// How long an end may take to end after it was told to, or after the other one has.
@@ -88,7 +90,10 @@ impl Pair {
                     }
                 };
                 tokio::select! {
-                    message = self.near.recv("while it connected") => near_armed |= matches!(message?, FromAgent::Armed),
+                    message = self.near.recv("while it connected") => match message {
+                        Ok(message) => near_armed |= matches!(message, FromAgent::Armed),
+                        Err(error) => return Err(cause(error, self.far.as_mut()).await),
+                    },
                     message = far => far_armed |= matches!(message?, FromAgent::Armed),
                 }
             }
@@ -182,5 +187,15 @@ impl Pair {
 pub(crate) async fn cancelled(cancel: &mut Cancel) {
     if cancel.wait_for(|wanted| *wanted).await.is_err() {
         std::future::pending::<()>().await;
+    }
+}
+
+/// Why the near end could not connect: a far end whose measuring process died refuses connections before it has said so, and its word
+/// tells more than the refusal.
+async fn cause(refusal: ControlError, far: Option<&mut End>) -> ControlError {
+    let Some(far) = far else { return refusal };
+    match tokio::time::timeout(CAUSE_LIMIT, far.recv("while it took connections")).await {
+        Ok(Err(error @ (ControlError::Trial { .. } | ControlError::Lost { .. }))) => error,
+        _ => refusal,
     }
 }
