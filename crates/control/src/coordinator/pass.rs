@@ -33,8 +33,9 @@ pub type Cancel = watch::Receiver<bool>;
 const CAUSE_LIMIT: Duration = Duration::from_millis(300);
 /// How long the ends may take to set up their connections; a worker gives up by itself before.
 const SETUP_LIMIT: Duration = Duration::from_secs(20);
-/// How long an end may take to end after it was told to, or after the other one has.
-const END_LIMIT: Duration = Duration::from_secs(5);
+/// How long an end may take to end after it was told to, or after the other one has: longer than a datagram end repeats its last
+/// word (8 s), which on a host with more flows than cores takes its time.
+const END_LIMIT: Duration = Duration::from_secs(10);
 
 impl Pair {
     /// Makes one pass. An interrupt ends it early and yields what was counted until then.
