@@ -2,9 +2,9 @@
 //! two threads, in two processes): the two ends' counts agree to the byte.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
-use engine::transport::{Capabilities, TRANSPORTS, transport};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
+use engine::transport::{Capabilities, TRANSPORTS, transport};
 use model::{Direction, Verdict};
 use program::{Agent, Desk, Doc, check, skip};
 
