@@ -126,21 +126,22 @@ fn pipe(source: Option<impl Read + Send + 'static>, told: mpsc::Sender<()>) -> t
     })
 }
 
-/// Whether a socket of this network namespace listens on the TCP port. Looked up instead of tried: NPtcp's receiver takes the
+/// Whether a socket of this network namespace listens on the TCP port, or is bound to the UDP one. Looked up instead of tried: NPtcp's receiver takes the
 /// first connection for its peer.
 fn listening(port: u16) -> bool {
-    ["/proc/net/tcp", "/proc/net/tcp6"]
+    ["/proc/net/tcp", "/proc/net/tcp6", "/proc/net/udp", "/proc/net/udp6"]
         .iter()
         .filter_map(|path| fs::read_to_string(path).ok())
         .any(|table| table.lines().skip(1).any(|line| listens(line, port)))
 }
 
-/// A line is `sl local_address:port remote_address:port state ...` in hexadecimal; state 0A is LISTEN.
+/// A line is `sl local_address:port remote_address:port state ...` in hexadecimal; state 0A is LISTEN, and 07 is that of a UDP
+/// socket without a peer (a TCP socket in that state, CLOSE, is in no table).
 fn listens(line: &str, port: u16) -> bool {
     let mut fields = line.split_ascii_whitespace().skip(1);
     let local =
         fields.next().and_then(|local| local.rsplit(':').next()).and_then(|hex| u16::from_str_radix(hex, 16).ok());
-    local == Some(port) && fields.nth(1) == Some("0A")
+    local == Some(port) && fields.nth(1).is_some_and(|state| state == "0A" || state == "07")
 }
 
 /// A TCP port that nothing uses right now.
