@@ -339,8 +339,7 @@ async fn with_engines(
             if let Some(progress) = &mut progress {
                 progress.say("trying the ways to send");
             }
-            let (best, _) = coordinator::choose_engine(pair, &spec, &mut cancel.clone()).await?;
-            spec.engine = best;
+            spec.engine = coordinator::choose_engine(pair, &spec, &mut cancel.clone()).await?;
         }
         settled.push(spec);
     }

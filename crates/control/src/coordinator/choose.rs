@@ -10,16 +10,11 @@ use crate::proto::message::{Done, WireLeg};
 const TRY_NS: u64 = 150_000_000;
 const ROUNDS: u32 = 3;
 
-/// The engine that carried most of `spec`'s blocks, and the median goodput in bit/s of each that worked, best first. Only the
-/// sender's way is chosen; payload is always copied out at the receiving end, as a program that wants it would.
+/// The engine with the highest median goodput of `spec`'s blocks. Only the sender's way is chosen; payload is always copied out at the receiving end, as a program that wants it would.
 ///
 /// # Errors
 /// An end that was lost or has nothing to offer, or an interrupt. A way that one of the hosts does not have drops out.
-pub async fn choose_engine(
-    pair: &mut Pair,
-    spec: &Spec,
-    cancel: &mut Cancel,
-) -> Result<(Engine, Vec<(Engine, f64)>), ControlError> {
+pub async fn choose_engine(pair: &mut Pair, spec: &Spec, cancel: &mut Cancel) -> Result<Engine, ControlError> {
     let transport = engine::transport::transport(spec.transport.as_str())?;
     let mut tried: Vec<(Engine, Vec<f64>)> =
         transport.sends().iter().map(|send| (Engine::sending(*send), Vec::new())).collect();
@@ -40,13 +35,10 @@ pub async fn choose_engine(
         }
         tried = kept;
     }
-    let mut ranked: Vec<(Engine, f64)> =
-        tried.into_iter().filter_map(|(engine, rates)| Some((engine, analysis::stats::median(&rates)?))).collect();
-    ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
-    match (ranked.first(), failure) {
-        (Some((best, _)), _) => Ok((Engine { auto: true, ..*best }, ranked)),
+    let medians = tried.into_iter().filter_map(|(engine, rates)| Some((engine, analysis::stats::median(&rates)?)));
+    match (medians.max_by(|a, b| a.1.total_cmp(&b.1)), failure) {
         (None, Some(error)) => Err(error),
-        (None, None) => Ok((Engine { auto: true, ..Engine::default() }, ranked)),
+        (best, _) => Ok(Engine { auto: true, ..best.map(|(engine, _)| engine).unwrap_or_default() }),
     }
 }
 

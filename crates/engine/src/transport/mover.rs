@@ -1,5 +1,6 @@
 //! How a stream socket's payload gets into the kernel: the ways of [`SendBy`] that suit one.
 
+use std::cell::Cell;
 use std::io;
 use std::ops::Range;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -19,7 +20,7 @@ pub(crate) enum Mover {
     /// From a pipe that stays full, by way of a second one.
     Splice { full: [OwnedFd; 2], way: [OwnedFd; 2], room: usize, on_the_way: usize },
     /// From the block itself, which the kernel borrows.
-    Zerocopy(Zerocopy),
+    Zerocopy(Cell<Zerocopy>),
 }
 
 /// What MSG_ZEROCOPY is called in linux/socket.h; rustix has no name for it.
@@ -38,7 +39,7 @@ impl Mover {
             SendBy::Splice => Some(Self::splice()?),
             SendBy::Zerocopy => {
                 sys::zerocopy::allow(socket)?;
-                Some(Self::Zerocopy(Zerocopy::default()))
+                Some(Self::Zerocopy(Cell::default()))
             }
             SendBy::Mmsg | SendBy::Gso => return Err(io::ErrorKind::Unsupported.into()),
         })
@@ -86,6 +87,7 @@ impl Mover {
                 Ok(taken)
             }
             Self::Zerocopy(counts) => {
+                let counts = counts.get_mut();
                 let mut flags = SendFlags::NOSIGNAL | MSG_ZEROCOPY;
                 loop {
                     match rustix::net::send(socket, &block[part.clone()], flags) {
@@ -113,9 +115,11 @@ impl Mover {
 
     /// What became of zero-copy sends so far.
     pub(crate) fn zerocopy(&self, socket: BorrowedFd<'_>) -> Option<Zerocopy> {
-        let Self::Zerocopy(counts) = self else { return None };
-        let mut counts = *counts;
+        let Self::Zerocopy(cell) = self else { return None };
+        // A report can be taken only once, so what it says is kept.
+        let mut counts = cell.get();
         sys::zerocopy::reap(socket, &mut counts);
+        cell.set(counts);
         Some(counts)
     }
 }

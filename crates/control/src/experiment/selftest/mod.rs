@@ -89,8 +89,9 @@ impl Bench<'_> {
         self.found.checks.push(check);
     }
 
-    /// Makes checks (`make` is told which attempt it is); those of a time when one fails are made once more, and only the second ones count. A host that is busy
-    /// with something else for a moment is no fault of the tool; one that always is shows here all the same.
+    /// Makes checks (`make` is told which attempt it is); where one fails, all of them are made once more, and only the second
+    /// ones count. A host that is busy with something else for a moment is no fault of the tool; one that always is shows
+    /// here all the same.
     fn attempt(&mut self, make: &mut dyn FnMut(u32) -> Result<Vec<Check>, ControlError>) -> Result<(), ControlError> {
         let mut checks = make(1)?;
         if !checks.iter().all(|check| check.passed) {

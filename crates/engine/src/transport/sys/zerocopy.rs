@@ -42,11 +42,15 @@ pub(crate) fn reap(socket: BorrowedFd<'_>, counts: &mut Zerocopy) -> bool {
         if result < 0 {
             return any;
         }
-        // SAFETY: as in the kernel's documentation, each message of level SOL_IP or SOL_IPV6 on the error queue carries a
-        // sock_extended_err; the CMSG functions stay within what the kernel wrote.
+        // SAFETY: the CMSG functions stay within what the kernel wrote, and a message that `is_error` lets pass carries a
+        // sock_extended_err (ip(7), ipv6(7)).
         unsafe {
             let mut message = libc::CMSG_FIRSTHDR(&raw const header);
             while !message.is_null() {
+                if !is_error((*message).cmsg_level, (*message).cmsg_type) {
+                    message = libc::CMSG_NXTHDR(&raw const header, message);
+                    continue;
+                }
                 let error = libc::CMSG_DATA(message).cast::<libc::sock_extended_err>().read_unaligned();
                 if error.ee_errno == 0 && error.ee_origin == ORIGIN_ZEROCOPY {
                     // A report covers the sends numbered from ee_info to ee_data, both included, modulo 2^32.
@@ -59,4 +63,9 @@ pub(crate) fn reap(socket: BorrowedFd<'_>, counts: &mut Zerocopy) -> bool {
             }
         }
     }
+}
+
+/// Whether a control message of this level and type is a report of the error queue.
+fn is_error(level: libc::c_int, kind: libc::c_int) -> bool {
+    matches!((level, kind), (libc::SOL_IP, libc::IP_RECVERR) | (libc::SOL_IPV6, libc::IPV6_RECVERR))
 }
