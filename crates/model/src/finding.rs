@@ -40,6 +40,8 @@ pub enum FindingKind {
     HalfPeak,
     /// A size at which the curve drops or jumps beyond its neighbours' intervals.
     Anomaly,
+    /// How far the passes of a curve, and so its connections, lie apart.
+    Connections,
     /// How much two cells differ, and whether it matters.
     Difference,
     /// Something about how the run was taken.

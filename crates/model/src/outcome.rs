@@ -66,6 +66,10 @@ pub struct Summary {
     /// What a probe beside the stream found; null without `--probe`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<Responsiveness>,
+    /// A point of a curve: the estimate without what each pass did to all sizes alike (its connections, the machine's pace
+    /// meanwhile), which is how surely the point stands among the others. `estimate` holds both parts. Null elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<Estimate>,
     /// What to know before trusting the figures.
     pub verdicts: Vec<Verdict>,
     /// How far to trust them.

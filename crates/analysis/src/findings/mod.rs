@@ -1,6 +1,7 @@
 //! What outcomes mean, each in one sentence with its figures.
 
 mod anomaly;
+mod connections;
 mod latency;
 mod peak;
 mod saturation;
@@ -13,7 +14,8 @@ pub use single::of_single;
 
 use crate::curve;
 
-/// The findings of a curve over block sizes: latency (round trips only), peak, saturation point, half-peak block, anomalies.
+/// The findings of a curve over block sizes: latency (round trips only), peak, saturation point, half-peak block, anomalies, the spread between
+/// connections.
 /// Outcomes may come in any order; those without a value are left out. Empty for fewer than one point.
 #[must_use]
 pub fn of_curve(outcomes: &[Outcome]) -> Vec<Finding> {
@@ -25,6 +27,7 @@ pub fn of_curve(outcomes: &[Outcome]) -> Vec<Finding> {
     findings.extend(saturation::saturation(&groups));
     findings.extend(peak::half_peak(&groups));
     findings.extend(anomaly::anomalies(&groups));
+    findings.extend(connections::connections(outcomes));
     findings
 }
 

@@ -32,3 +32,9 @@ pub(crate) fn estimate(headline: Headline, values: &[f64], rule: &Stopping) -> O
         n: n.round() as u32,
     })
 }
+
+/// The estimate of a point of a curve from its `own` values, those without the effects of their passes.
+pub(crate) fn within(headline: Headline, own: &[f64], rule: &Stopping) -> Option<Estimate> {
+    let estimate = estimate(headline, own, rule)?;
+    Some(Estimate { statistic: format!("{}, the passes' effects taken out", headline.statistic()), ..estimate })
+}

@@ -12,6 +12,8 @@ mod verdicts;
 
 use model::{Cell, Histogram, Outcome, RttTally, Stopping, Trial, Trust, Verdict};
 
+use crate::stats::{PassValue, without_pass_effects};
+
 pub use ledger::ledger;
 pub use trial::{Headline, trial_value, trial_verdicts};
 pub use verdicts::{add_verdict, explain, trust};
@@ -31,6 +33,8 @@ pub struct Context {
     pub histogram: Option<Histogram>,
     /// What a probe found before the first trial.
     pub idle: Option<RttTally>,
+    /// A point of a curve: its values without the effects of their passes, see [`own_values`].
+    pub own: Option<Vec<f64>>,
 }
 
 /// Makes the outcome of a cell: the headline estimate with its interval by the stop rule, the flat summary, the merged
@@ -43,16 +47,17 @@ pub fn outcome(cell: &Cell, trials: Vec<Trial>, rule: &Stopping, context: Contex
     let values = sample(&trials);
     let headline = Headline::of(&cell.spec);
     let estimate = estimate::estimate(headline, &values, rule);
-    let Context { overlapped, cut_short, curve, paired, histogram, idle } = context;
+    let Context { overlapped, cut_short, curve, paired, histogram, idle, own } = context;
     let histogram = histogram.or_else(|| summary::merged_histogram(&trials));
     let mut summary = summary::summary(cell, &trials, estimate.as_ref(), histogram.as_ref(), curve);
     summary.probe = probe::responsiveness(&trials, idle.as_ref());
+    summary.within = own.and_then(|own| estimate::within(headline, &own, rule));
     summary.trials = u32::try_from(values.len()).unwrap_or(u32::MAX);
     let known = [(Verdict::CutShort, cut_short), (Verdict::Overlapped, overlapped)];
     summary.verdicts = verdicts::of_cell(
         cell,
         &trials,
-        estimate.as_ref(),
+        summary.within.as_ref().or(estimate.as_ref()),
         values.len(),
         if paired { f64::INFINITY } else { rule.target },
     );
@@ -68,9 +73,22 @@ pub fn outcome(cell: &Cell, trials: Vec<Trial>, rule: &Stopping, context: Contex
 /// where there are no others.
 #[must_use]
 pub fn sample(trials: &[Trial]) -> Vec<f64> {
+    sample_by_pass(trials).into_iter().map(|(_, value)| value).collect()
+}
+
+/// The same values, each with its pass.
+pub(crate) fn sample_by_pass(trials: &[Trial]) -> Vec<PassValue> {
+    let of = |trial: &Trial| Some((trial.pass, trial.value?));
     let whole = |trial: &&Trial| !trial.verdicts.contains(&Verdict::CutShort);
-    let values: Vec<f64> = trials.iter().filter(whole).filter_map(|trial| trial.value).collect();
-    if values.is_empty() { trials.iter().filter_map(|trial| trial.value).collect() } else { values }
+    let values: Vec<PassValue> = trials.iter().filter(whole).filter_map(of).collect();
+    if values.is_empty() { trials.iter().filter_map(of).collect() } else { values }
+}
+
+/// For each cell of a curve (ascending by block) the values of [`sample`] without the effects of their passes.
+#[must_use]
+pub fn own_values(cells: &[&[Trial]]) -> Vec<Vec<f64>> {
+    let values: Vec<Vec<PassValue>> = cells.iter().map(|trials| sample_by_pass(trials)).collect();
+    without_pass_effects(&values)
 }
 
 #[cfg(test)]

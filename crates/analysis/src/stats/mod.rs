@@ -3,6 +3,7 @@
 pub mod batch;
 pub mod interval;
 pub mod paired;
+pub mod passes;
 pub mod planning;
 pub mod random;
 pub mod randomisation;
@@ -14,6 +15,7 @@ pub mod variance;
 pub use batch::{SeriesEstimate, batch_means, lag1, series_interval};
 pub use interval::{Interval, bootstrap_interval, median_interval, t_interval, t_quantile};
 pub use paired::{Paired, PairedDecision};
+pub use passes::{PassValue, pass_spread, without_pass_effects};
 pub use planning::passes_needed;
 pub use random::SplitMix64;
 pub use randomisation::SubsetMeans;

@@ -20,6 +20,8 @@ pub(super) struct Cells {
     pub(super) idle: Option<RttTally>,
     open: BTreeMap<u32, CellState>,
     done: Vec<Outcome>,
+    /// Of a curve's open cells: their values without the effects of their passes, as of the last pass.
+    own: BTreeMap<u32, Vec<f64>>,
 }
 
 /// One cell that is being measured.
@@ -44,6 +46,7 @@ impl Cells {
             idle: None,
             open: BTreeMap::new(),
             done: Vec::new(),
+            own: BTreeMap::new(),
         };
         header.cells.iter().cloned().for_each(|cell| cells.add(cell));
         cells
@@ -99,10 +102,29 @@ impl Cells {
         Some(trial)
     }
 
+    /// Takes what the passes of a curve did to all its sizes out of the open cells' values; after each pass.
+    pub(super) fn tell_passes_apart(&mut self) {
+        let mut cells: Vec<(&Spec, u32, &[Trial])> = self
+            .open
+            .values()
+            .map(|state| (&state.cell.spec, state.cell.id, state.trials.as_slice()))
+            .chain(self.done.iter().map(|outcome| (&outcome.spec, outcome.cell, outcome.trials.as_slice())))
+            .collect();
+        cells.sort_by_key(|(spec, ..)| spec.block);
+        let trials: Vec<&[Trial]> = cells.iter().map(|(_, _, trials)| *trials).collect();
+        let ids = cells.iter().map(|(_, id, _)| *id);
+        self.own = ids.zip(analysis::outcome::own_values(&trials)).collect();
+    }
+
+    /// The values that a cell is judged by.
+    fn values(&self, state: &CellState) -> Vec<f64> {
+        self.own.get(&state.cell.id).cloned().unwrap_or_else(|| analysis::outcome::sample(&state.trials))
+    }
+
     /// Whether the answer of a cell is sure enough; asked at the looks of the stop rule only.
     pub(super) fn is_sure(&self, id: u32) -> bool {
         self.open.get(&id).is_some_and(|state| {
-            let values = analysis::outcome::sample(&state.trials);
+            let values = self.values(state);
             self.stop.is_look(values.len()) && matches!(self.stop.decide(&values), Decision::Sure(_))
         })
     }
@@ -120,6 +142,7 @@ impl Cells {
             paired: self.paired,
             histogram: state.histogram,
             idle: self.idle.clone(),
+            own: self.own.remove(&id),
         };
         let mut outcome = analysis::outcome(&state.cell, state.trials, &self.rule, context);
         for remark in state.remark.into_iter().chain(self.one_host.then_some(Verdict::OneHost)) {
@@ -177,6 +200,17 @@ impl Cells {
         outcomes
     }
 
+    /// Trials that the open cell which is furthest from its answer still needs, as far as the spread so far tells.
+    pub(super) fn trials_left(&self) -> u32 {
+        let rule = &self.rule;
+        let of = |state: &CellState| {
+            let needed = passes_needed(&self.values(state), rule).unwrap_or(rule.min_trials);
+            let most = rule.max_trials.max(rule.min_trials);
+            needed.clamp(rule.min_trials, most).saturating_sub(state.trials.len() as u32).max(1)
+        };
+        self.open.values().map(of).max().unwrap_or(0)
+    }
+
     /// Takes the open cells out of the way of others.
     pub(super) fn set_aside(&mut self) -> BTreeMap<u32, CellState> {
         std::mem::take(&mut self.open)
@@ -219,12 +253,5 @@ impl CellState {
 
     pub(super) fn trials(&self) -> usize {
         self.trials.len()
-    }
-
-    /// Trials that the cell still needs, as far as its spread so far tells.
-    pub(super) fn trials_left(&self, rule: &Stopping) -> u32 {
-        let done = self.trials.len() as u32;
-        let needed = passes_needed(&analysis::outcome::sample(&self.trials), rule).unwrap_or(rule.min_trials);
-        needed.clamp(rule.min_trials, rule.max_trials.max(rule.min_trials)).saturating_sub(done).max(1)
     }
 }

@@ -61,7 +61,8 @@ impl Bench<'_> {
             self.curve_phase(pass, needed_ns)?;
             let begun_ns = self.elapsed_ns();
             self.curve_pass(&first, &planned).await?;
-            stretch = stretch.max((self.elapsed_ns() - begun_ns) as f64 / needed_ns.max(1) as f64);
+            let took = (self.elapsed_ns() - begun_ns) as f64 / needed_ns.max(1) as f64;
+            stretch = f64::midpoint(stretch, took.max(1.0));
             self.settle_sure()?;
             if !added && pass + 1 >= rule.min_trials {
                 added = true;
@@ -175,6 +176,10 @@ impl Bench<'_> {
         let places: Vec<(Option<u32>, u32)> =
             planned.iter().zip(0..).map(|((cell, _), place)| (*cell, place)).collect();
         self.record_pass(begun, result.near, result.far, &places)?;
+        // The memory ceiling has passes of its own, while the curve's open cells are set aside.
+        if self.header.cells.first().is_some_and(|cell| cell.spec.transport == first.transport) {
+            self.cells.tell_passes_apart();
+        }
         self.interrupted()?;
         match failure {
             Some(reason) => Err(ControlError::Trial { address: "the pass was cut short".into(), reason }),
@@ -256,9 +261,8 @@ impl Bench<'_> {
     }
 
     fn curve_phase(&mut self, pass: u32, pass_ns: u64) -> Result<(), ControlError> {
-        let rule = &self.header.stopping;
         let open = self.cells.open().count();
-        let most = self.cells.open().map(|state| state.trials_left(rule)).max().unwrap_or(0);
+        let most = self.cells.trials_left();
         let left_ns = (pass_ns > 0).then(|| (pass_ns * u64::from(most)).min(self.left_ns()));
         let done = self.cells.done_count(&self.header.cells[0].spec.transport);
         let doing = if pass == 0 {

@@ -21,7 +21,7 @@ impl Bench<'_> {
         self.cells.idle = self.idle(&cell.spec).await?;
         loop {
             let begun = self.elapsed_ns();
-            self.phase(&cell.id, begun)?;
+            self.phase(begun)?;
             self.one_trial(&cell).await?;
             let took = self.elapsed_ns() - begun;
             let trials = self.cells.open().next().map_or(0, super::cells::CellState::trials) as u32;
@@ -64,10 +64,8 @@ impl Bench<'_> {
     }
 
     /// Tells where the run stands.
-    fn phase(&mut self, cell: &u32, now_ns: u64) -> Result<(), ControlError> {
-        let rule = &self.header.stopping;
-        let Some(state) = self.cells.open().find(|state| state.cell.id == *cell) else { return Ok(()) };
-        let left = state.trials_left(rule);
+    fn phase(&mut self, now_ns: u64) -> Result<(), ControlError> {
+        let left = self.cells.trials_left();
         let each = if self.passes == 0 { None } else { Some(now_ns / u64::from(self.passes)) };
         let left_ns = each.map(|each| (each * u64::from(left)).min(self.left_ns()));
         let doing = format!("trial {}", self.passes + 1);

@@ -73,6 +73,8 @@ const COLUMNS: &[Column] = &[
     ("estimate_method", |_, o| o.estimate.as_ref().map(|e| e.method.clone())),
     ("estimate_n", |_, o| o.estimate.as_ref().map(|e| e.n.to_string())),
     ("trust", |_, o| Some(words::trust(o.summary.trust).to_owned())),
+    ("within_low", |_, o| number(o.summary.within.as_ref().and_then(|e| e.low))),
+    ("within_high", |_, o| number(o.summary.within.as_ref().and_then(|e| e.high))),
     ("verdicts", |_, Outcome { summary: Summary { verdicts, .. }, .. }| Some(words::verdicts(verdicts).replace(", ", " "))),
 ];
 

@@ -11,7 +11,7 @@ use crate::flags::{self, Enough, Load, Output, Peer, Sockets};
 use crate::measure::{Job, measure};
 
 /// Time for a whole curve unless told otherwise.
-const BUDGET: Nanos = Nanos(20_000_000_000);
+const BUDGET: Nanos = Nanos(10_000_000_000);
 /// NetPIPE's self-limit: no larger blocks once one takes longer than this.
 const NETPIPE_LIMIT: Nanos = Nanos(1_000_000_000);
 

@@ -46,9 +46,11 @@ pub fn load(reference: &str, path: Option<&Path>) -> Result<Run, Failure> {
         trials.entry(trial.cell).or_default().push(trial);
     }
     let (curve, paired) = (run.header.kind == "curve", run.header.kind == "ab");
+    let mut own = if curve { own_values(&run, &trials) } else { BTreeMap::new() };
     for (id, trials) in trials {
         let Some(cell) = run.header.cells.iter().find(|cell| cell.id == id) else { continue };
-        let context = analysis::Context { cut_short: true, curve, paired, ..analysis::Context::default() };
+        let own = own.remove(&id);
+        let context = analysis::Context { cut_short: true, curve, paired, own, ..analysis::Context::default() };
         run.outcomes.push(analysis::outcome(cell, trials, &run.header.stopping, context));
     }
     run.outcomes.sort_by_key(|outcome| outcome.cell);
@@ -60,4 +62,16 @@ pub fn load(reference: &str, path: Option<&Path>) -> Result<Run, Failure> {
         };
     }
     Ok(run)
+}
+
+/// The values of a killed curve's cells without the effects of their passes, told from the cells that were done too; the memory
+/// ceiling is not among its sizes.
+fn own_values(run: &Run, orphans: &BTreeMap<u32, Vec<Trial>>) -> BTreeMap<u32, Vec<f64>> {
+    let Some(transport) = run.header.cells.first().map(|cell| &cell.spec.transport) else { return BTreeMap::new() };
+    let open = run.header.cells.iter().filter_map(|cell| Some((&cell.spec, cell.id, orphans.get(&cell.id)?)));
+    let done = run.outcomes.iter().map(|outcome| (&outcome.spec, outcome.cell, &outcome.trials));
+    let mut cells: Vec<_> = open.chain(done).filter(|(spec, ..)| spec.transport == *transport).collect();
+    cells.sort_by_key(|(spec, ..)| spec.block);
+    let trials: Vec<&[Trial]> = cells.iter().map(|(_, _, trials)| trials.as_slice()).collect();
+    cells.iter().map(|(_, id, _)| *id).zip(analysis::outcome::own_values(&trials)).collect()
 }

@@ -44,6 +44,7 @@ fn kind(kind: FindingKind) -> &'static str {
         FindingKind::Saturation => "saturation",
         FindingKind::HalfPeak => "half of the peak",
         FindingKind::Anomaly => "anomaly",
+        FindingKind::Connections => "connections",
         FindingKind::Difference => "difference",
         _ => "note",
     }

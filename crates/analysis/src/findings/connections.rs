@@ -1,0 +1,67 @@
+//! How far the passes of a curve lie apart.
+
+use model::{Estimate, Finding, FindingKind, Outcome};
+
+use crate::outcome::sample_by_pass;
+use crate::stats::{PassValue, pass_spread};
+
+/// The finding; `None` where the passes are too few, or hold too few sizes, to tell.
+pub(super) fn connections(outcomes: &[Outcome]) -> Option<Finding> {
+    let mut sorted: Vec<&Outcome> = outcomes.iter().collect();
+    sorted.sort_by_key(|outcome| outcome.spec.block);
+    let values: Vec<Vec<PassValue>> = sorted.iter().map(|outcome| sample_by_pass(&outcome.trials)).collect();
+    let spread = pass_spread(&values)?;
+    let passes = sorted.iter().map(|outcome| outcome.trials.len()).max().unwrap_or(0);
+    let statement = format!(
+        "From pass to pass, each over fresh connections, the sizes moved together by {:.1} % (standard deviation), which no \
+         pass tells of itself and which another curve may differ by.",
+        spread * 100.0,
+    );
+    Some(Finding {
+        kind: FindingKind::Connections,
+        statement,
+        estimate: Some(Estimate {
+            statistic: "standard deviation of the passes' effects relative to the value".to_owned(),
+            unit: "ratio".to_owned(),
+            value: spread,
+            low: None,
+            high: None,
+            confidence: 0.95,
+            method: "none: a spread".to_owned(),
+            n: passes as u32,
+        }),
+        block: None,
+        cells: sorted.iter().map(|outcome| outcome.cell).collect(),
+        comparison: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::curve::testing::*;
+    use super::*;
+
+    /// Outcomes whose trials of one pass share a factor.
+    fn moved(blocks: &[u64], factors: &[f64]) -> Vec<Outcome> {
+        let of = |(cell, block): (usize, &u64)| {
+            let values: Vec<f64> = factors.iter().map(|factor| 1e4 * factor * (1.0 + *block as f64 / 1e4)).collect();
+            let mut outcome = made("pingpong", cell as u32, *block, &values);
+            outcome.trials.iter_mut().zip(0..).for_each(|(trial, pass)| trial.pass = pass);
+            outcome
+        };
+        blocks.iter().enumerate().map(of).collect()
+    }
+
+    #[test]
+    fn what_passes_share_is_found() {
+        let found = connections(&moved(&[1, 2, 3, 4, 6, 8, 12], &[0.9, 1.0, 1.1, 1.0])).unwrap();
+        assert!(found.statement.contains("8.2 %"), "{}", found.statement);
+        assert_eq!(found.cells.len(), 7);
+    }
+
+    #[test]
+    fn few_sizes_or_passes_tell_nothing() {
+        assert_eq!(connections(&moved(&[1, 2, 3], &[0.9, 1.0, 1.1])), None);
+        assert_eq!(connections(&moved(&[1, 2, 3, 4, 6, 8], &[0.9, 1.1])), None);
+    }
+}
