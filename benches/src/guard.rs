@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use rustix::process::{
-    Pid, Signal, WaitIdOptions, WaitOptions, getpid, kill_process, kill_process_group, set_child_subreaper, waitid, waitpid,
+    Pid, Signal, WaitIdOptions, WaitOptions, getpid, kill_process, kill_process_group, set_child_subreaper, wait, waitid,
 };
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::{Deserialize, Serialize};
@@ -99,7 +99,7 @@ fn first_end(pid: Pid, gone: &Mutex<bool>, start: Instant) -> Result<(Option<i32
         waitid(rustix::process::WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).context("cannot wait")?;
         let elapsed_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let mut gone = gone.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((ended, status)) = waitpid(None, WaitOptions::NOHANG).context("cannot wait")?
+        if let Some((ended, status)) = wait(WaitOptions::NOHANG).context("cannot wait")?
             && ended == pid
         {
             *gone = true;
@@ -113,7 +113,7 @@ fn end_strays() {
     let start = Instant::now();
     let mut asked = false;
     loop {
-        match waitpid(None, WaitOptions::NOHANG) {
+        match wait(WaitOptions::NOHANG) {
             Ok(Some(_)) => continue,
             // Nothing is left.
             Err(_) => return,
