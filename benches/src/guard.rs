@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use rustix::process::{
-    Pid, Signal, WaitIdOptions, WaitOptions, getpid, kill_process, kill_process_group, set_child_subreaper, wait, waitid,
+    Pid, Signal, WaitIdOptions, WaitOptions, getpid, kill_process, kill_process_group, set_child_subreaper, wait,
+    waitid,
 };
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::{Deserialize, Serialize};

@@ -44,7 +44,8 @@ impl GoalRecord {
             Figure::Also => model::units::three_digits(value),
         };
         let median = self.median.map_or("nothing".to_owned(), number);
-        let interval = self.interval.map_or(String::new(), |[low, high]| format!(", {} .. {}", number(low), number(high)));
+        let interval =
+            self.interval.map_or(String::new(), |[low, high]| format!(", {} .. {}", number(low), number(high)));
         format!("{}: {median}{interval}", self.goal)
     }
 }
@@ -185,7 +186,8 @@ mod tests {
 
     #[test]
     fn goals_without_their_peers_are_left_out_and_each_peer_here_has_its_own() {
-        let record = compared("stream", vec![shown("thru", &[2.0; 5]), shown("qperf", &[1.0; 5]), shown("bare", &[2.1; 5])]);
+        let record =
+            compared("stream", vec![shown("thru", &[2.0; 5]), shown("qperf", &[1.0; 5]), shown("bare", &[2.1; 5])]);
         let goals: Vec<&str> = record.goals.iter().map(|goal| goal.goal.as_str()).collect();
         assert_eq!(goals, [">= 1.00 x qperf", ">= 0.98 x bare"]);
         // 0.952 is more than 3 % below 0.98 only where it is below 0.951.

@@ -45,7 +45,11 @@ impl Left {
 impl fmt::Display for Left {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.seconds();
-        if seconds < 90.0 { write!(f, "about {seconds:.0} s left") } else { write!(f, "about {:.0} min left", seconds / 60.0) }
+        if seconds < 90.0 {
+            write!(f, "about {seconds:.0} s left")
+        } else {
+            write!(f, "about {:.0} min left", seconds / 60.0)
+        }
     }
 }
 

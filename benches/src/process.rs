@@ -83,9 +83,12 @@ impl Running {
         let start = Instant::now();
         while !is_ready(ready) {
             if let Some(status) = self.guard.try_wait()? {
-                bail!("the server ended before it listened ({})", self.report().map_or(status.to_string(), |report| {
-                    report.code.map_or("by a signal".to_owned(), |code| format!("exit code {code}"))
-                }));
+                bail!(
+                    "the server ended before it listened ({})",
+                    self.report().map_or(status.to_string(), |report| {
+                        report.code.map_or("by a signal".to_owned(), |code| format!("exit code {code}"))
+                    })
+                );
             }
             if start.elapsed() > START {
                 bail!("the server did not listen within {} s", START.as_secs());
@@ -102,7 +105,8 @@ impl Running {
     }
 
     fn report(&self) -> Result<Report> {
-        let text = fs::read_to_string(self.folder.path().join("report")).context("the program's guard left no report")?;
+        let text =
+            fs::read_to_string(self.folder.path().join("report")).context("the program's guard left no report")?;
         Ok(serde_json::from_str(&text)?)
     }
 

@@ -8,9 +8,9 @@ use analysis::stats::median;
 use anyhow::{Context, Result};
 use serde::Serialize;
 
+use crate::judge::{self, GoalRecord};
 use crate::machine::Machine;
 use crate::peer::{Job, OURS, Reading, Tool};
-use crate::judge::{self, GoalRecord};
 use crate::process::Program;
 use crate::rounds::{Bench, Outcome};
 use crate::verdict::{self, Ratio, Reached};

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use analysis::stats::SplitMix64;
 use anyhow::{Context, Result, bail};
 
-use crate::machine::{self, Machine};
 use crate::left::Left;
-use crate::peer::{Job, OURS, Place, Reading, Tool};
+use crate::machine::{self, Machine};
+use crate::peer::{Amount, Job, OURS, Place, Reading, Tool};
 use crate::process::{self, Ended, Running};
 use crate::record::{Order, Record, Shown, ToolVersion, Used, WorkRecord};
 use crate::work::{Task, Work};
@@ -194,7 +194,11 @@ impl Bench {
             server_cpu_ns: server.as_ref().map(|report| report.cpu_ns),
             client_peak_bytes: ended.report.peak_bytes,
             server_peak_bytes: server.as_ref().map(|report| report.peak_bytes),
-            amount: reading.amount.or_else(|| work.unit.amount(value, f64::from(place.seconds))),
+            amount: match reading.amount {
+                Amount::Follows => work.unit.amount(value, f64::from(place.seconds)),
+                Amount::Known(amount) => Some(amount),
+                Amount::Unknown => None,
+            },
         };
         let mut outcome = Outcome { reading, used };
         if matches!(task, Task::Crowd { .. }) {

@@ -14,7 +14,15 @@ pub fn render(record: &Record) -> String {
     let mut table = Table::new();
     table.load_style(LOOK);
     table.set_header([
-        "work", "tool", "median", "spread", "thru / tool", "interval", "thru is", "CPU client", "CPU server",
+        "work",
+        "tool",
+        "median",
+        "spread",
+        "thru / tool",
+        "interval",
+        "thru is",
+        "CPU client",
+        "CPU server",
     ]);
     for work in &record.works {
         for (place, shown) in work.tools.iter().enumerate() {
@@ -27,7 +35,8 @@ pub fn render(record: &Record) -> String {
         for shown in &work.tools {
             for name in shown.also.keys() {
                 if let Some(median) = analysis::stats::median(&shown.also(name)) {
-                    text += &format!("also, {}: {} {name} {}\n", work.id, shown.tool, model::units::three_digits(median));
+                    text +=
+                        &format!("also, {}: {} {name} {}\n", work.id, shown.tool, model::units::three_digits(median));
                 }
             }
             for failure in &shown.failures {

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 
-use super::{Job, Peer, Place, Reading, words};
+use super::{Amount, Job, Peer, Place, Reading, words};
 use crate::process::{Ended, Ready};
 use crate::work::{Over, Task};
 
@@ -48,7 +48,10 @@ impl Peer for Bare {
         let mut client = both("client");
         client.push(place.seconds.to_string());
         let per_second = matches!(task, Task::Connects { .. } | Task::Crowd { stream: false, .. });
-        Some(Job { ready, ..Job::new(place, both("server"), client, if per_second { exchanges } else { time_or_rate }) })
+        Some(Job {
+            ready,
+            ..Job::new(place, both("server"), client, if per_second { exchanges } else { time_or_rate })
+        })
     }
 }
 
@@ -61,7 +64,7 @@ fn reading(ended: &Ended, value_of: impl Fn(f64, f64) -> f64) -> Result<Reading>
     let amount = value(ended, "bytes").or_else(|| value(ended, "transactions"));
     let (amount, ns) = amount.zip(value(ended, "ns")).context("bare printed no counts")?;
     let mut reading = Reading::from(value_of(amount, ns));
-    reading.amount = Some(amount);
+    reading.amount = Amount::Known(amount);
     reading.also.extend(value(ended, "setup_ns").map(|ns| ("setup_ns", ns)));
     Ok(reading)
 }
@@ -84,7 +87,7 @@ mod tests {
     fn counts_become_rates_and_times() {
         let said = |text: &str| Ended { stdout: text.into(), ..Ended::default() };
         let stream = time_or_rate(&said("bytes=2096889856 ns=999952271\n"), "").unwrap();
-        assert!((stream.value - 16_775_919_541.7).abs() < 1.0 && stream.amount == Some(2_096_889_856.0));
+        assert!((stream.value - 16_775_919_546.0).abs() < 1e3 && stream.amount == Amount::Known(2_096_889_856.0));
         let crowd = said("transactions=68929 ns=1000029550 setup_ns=17912018\n");
         assert!((exchanges(&crowd, "").unwrap().value - 68_926.96).abs() < 0.01);
         assert_eq!(exchanges(&crowd, "").unwrap().also["setup_ns"], 17_912_018.0);

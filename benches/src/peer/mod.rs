@@ -60,7 +60,8 @@ pub trait Peer: Sync {
 
     /// Where its first program is, `None` where something that it needs is missing.
     fn find(&self) -> Option<PathBuf> {
-        let files: Vec<PathBuf> = self.programs().iter().filter_map(|name| everywhere_on_path(name).into_iter().next()).collect();
+        let files: Vec<PathBuf> =
+            self.programs().iter().filter_map(|name| everywhere_on_path(name).into_iter().next()).collect();
         if files.len() == self.programs().len() { files.into_iter().next() } else { None }
     }
 
@@ -171,15 +172,26 @@ pub struct Reading {
     pub value: f64,
     /// Other numbers by name; the name ends with the unit.
     pub also: BTreeMap<&'static str, f64>,
-    /// Bytes or exchanges that were moved, where the tool says so; else they follow from the number and its time.
-    pub amount: Option<f64>,
+    /// How much was moved in the time that the processor time is of.
+    pub amount: Amount,
     /// Of a curve: block sizes and whole round trips, ns.
     pub curve: Vec<(u64, f64)>,
 }
 
+/// Bytes or exchanges that were moved.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Amount {
+    /// They follow from the number and the seconds that the tool was told.
+    Follows,
+    /// The tool says.
+    Known(f64),
+    /// Nobody knows: it did more than what the number is of.
+    Unknown,
+}
+
 impl From<f64> for Reading {
     fn from(value: f64) -> Self {
-        Self { value, also: BTreeMap::new(), amount: None, curve: Vec::new() }
+        Self { value, also: BTreeMap::new(), amount: Amount::Follows, curve: Vec::new() }
     }
 }
 

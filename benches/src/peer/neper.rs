@@ -76,7 +76,8 @@ mod tests {
     fn the_throughput_counts_and_no_key_that_only_begins_like_it() {
         // From the README of neper.
         let said = |text: &str| Ended { stdout: text.into(), ..Ended::default() };
-        let text = "num_flows=1\nnum_transactions=329605\nnum_samples=10\nthroughput=33009.84\ncorrelation_coefficient=1.00\n";
+        let text =
+            "num_flows=1\nnum_transactions=329605\nnum_samples=10\nthroughput=33009.84\ncorrelation_coefficient=1.00\n";
         assert_eq!(exchanges(&said(text), "").unwrap().value, 33_009.84);
         assert!((round_trip(&said(text), "").unwrap().value - 30_294.0).abs() < 1.0);
         let text = "throughput_opt=\nthroughput_units=Mbit/s\nthroughput=20000.00\n";

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 
-use super::{Job, Peer, Place, Read, Reading, words};
+use super::{Amount, Job, Peer, Place, Read, Reading, words};
 use crate::process::{Ended, Ready};
 use crate::work::{Launcher, Task};
 
@@ -110,7 +110,7 @@ fn first(result: &str) -> Result<[f64; 3]> {
 /// often that was. What it moved is the rate times its own time.
 fn all_along(value: f64, per_second: f64, ended: &Ended) -> Reading {
     let mut reading = Reading::from(value);
-    reading.amount = Some(per_second * ended.report.elapsed_ns as f64 / 1e9);
+    reading.amount = Amount::Known(per_second * ended.report.elapsed_ns as f64 / 1e9);
     reading
 }
 
@@ -180,7 +180,7 @@ mod tests {
         let mut ended = Ended::default();
         ended.report.elapsed_ns = 2_000_000_000;
         let stream = rate(&ended, OUT).unwrap();
-        assert!((stream.value - 20_971_520_000.0).abs() < 1.0 && stream.amount == Some(5_242_880_000.0));
+        assert!((stream.value - 20_971_520_000.0).abs() < 1.0 && stream.amount == Amount::Known(5_242_880_000.0));
         let points = curve(&ended, OUT).unwrap();
         assert_eq!((points.value, points.also["points"]), (2e9, 2.0));
         assert_eq!(points.curve[0].0, 131_072);

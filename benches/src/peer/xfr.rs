@@ -59,7 +59,8 @@ mod tests {
     #[test]
     fn the_rate_of_the_document_counts() {
         // xfr 0.14.0 -t 1 --json, without its streams.
-        let text = r#"{"id":"0","bytes_total":2651324045,"duration_ms":1000,"throughput_mbps":21210.59236,"streams":[]}"#;
+        let text =
+            r#"{"id":"0","bytes_total":2651324045,"duration_ms":1000,"throughput_mbps":21210.59236,"streams":[]}"#;
         let said = Ended { stdout: text.into(), ..Ended::default() };
         assert!((read(&said, "").unwrap().value - 21_210_592_360.0).abs() < 1.0);
         assert!(read(&Ended { stdout: "Connection refused".into(), ..Ended::default() }, "").is_err());
