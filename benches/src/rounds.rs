@@ -92,6 +92,7 @@ impl Bench {
         let mut works = Vec::new();
         let started = jiff::Timestamp::now();
         let mut left = Left::new(self.plan()?);
+        eprintln!("{} works, {} rounds: {left}", self.works.len(), self.rounds);
         for work in &self.works {
             works.push(self.work(work, &mut random, &mut left)?);
         }

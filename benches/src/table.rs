@@ -2,6 +2,7 @@
 
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 
+use crate::judge::GoalRecord;
 use crate::peer::OURS;
 use crate::record::{Record, Shown, WorkRecord};
 use crate::verdict::{Ratio, Reached, Standing};
@@ -51,8 +52,10 @@ pub fn render(record: &Record) -> String {
     for row in &short {
         text += &format!("FALLS SHORT: {row}\n");
     }
-    if short.is_empty() && record.works.iter().any(|work| !work.goals.is_empty()) {
-        text += "no row that could be judged falls short\n";
+    let judged = |goal: &&GoalRecord| goal.reached != Reached::Unknown;
+    let count = record.works.iter().flat_map(|work| &work.goals).filter(judged).count();
+    if short.is_empty() && count > 0 {
+        text += &format!("none of the {count} goals that could be judged falls short\n");
     }
     text.trim_end().to_owned()
 }

@@ -1,4 +1,5 @@
 //! The guard that the bench puts between itself and each program, as real processes.
+#![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use std::io::Read;
 use std::path::Path;
