@@ -202,9 +202,15 @@ impl Bench {
             },
         };
         let mut outcome = Outcome { reading, used };
-        if matches!(task, Task::Crowd { .. }) {
-            let bytes = used.client_peak_bytes + used.server_peak_bytes.unwrap_or(0);
-            outcome.reading.also.insert("memory_bytes", bytes as f64);
+        match task {
+            Task::Crowd { .. } => {
+                let bytes = used.client_peak_bytes + used.server_peak_bytes.unwrap_or(0);
+                outcome.reading.also.insert("memory_bytes", bytes as f64);
+            }
+            Task::Paced { rate } => {
+                outcome.reading.also.insert("rate_error_percent", 100.0 * (value / rate as f64 - 1.0).abs());
+            }
+            _ => {}
         }
         Ok(outcome)
     }

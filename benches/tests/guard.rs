@@ -29,6 +29,7 @@ fn what_a_program_says_and_how_it_ends_come_through() {
     let report = folder.path().join("report");
     let mut guard = guarded(&report, "echo out; exit 7");
     let mut said = String::new();
+    // Read to its end, that is to the guard's, before the wait closes the guard's input: that would be an order.
     guard.stdout.take().unwrap().read_to_string(&mut said).unwrap();
     guard.wait().unwrap();
     assert_eq!(said, "out\n");
@@ -42,7 +43,11 @@ fn time_of_a_child_that_its_parent_never_waited_for_is_in_the_account() {
     let folder = tempfile::tempdir().unwrap();
     let report = folder.path().join("report");
     let used = |script: &str| {
-        guarded(&report, script).wait().unwrap();
+        let mut guard = guarded(&report, script);
+        // Its end would be the order to end the program, and a wait closes it.
+        let input = guard.stdin.take();
+        guard.wait().unwrap();
+        drop(input);
         read(&report)["cpu_ns"].as_u64().unwrap()
     };
     let nothing = used("exit 0");

@@ -3,8 +3,8 @@
 use super::goal::IPERF3;
 use super::{Against, Better, Goal, Task, Unit, Work};
 
-/// What an Ethernet frame carries. iperf3 has UDP_SEGMENT from 3.18 on; older ones make a call and a way through the stack for
-/// each datagram.
+/// What an Ethernet frame carries. Newer iperf3 have UDP_SEGMENT (`--gsro`); older ones make a call and a way through the stack
+/// for each datagram.
 pub static WORK: Work = Work {
     id: "udp",
     title: "UDP, 1472 B datagrams, segments of one send, received",
