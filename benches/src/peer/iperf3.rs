@@ -146,10 +146,11 @@ mod tests {
         assert_eq!(choose(Kind::Packaged, &both, |_| true), Some(debian.1.clone()));
         assert_eq!(choose(Kind::Newest, &both, |_| true), Some(built.1.clone()));
         assert_eq!(choose(Kind::Segmenting, &both, |file| *file == built.1), Some(built.1.clone()));
-        assert_eq!(choose(Kind::Newest, &[debian.clone()], |_| true), None);
-        assert_eq!(choose(Kind::Segmenting, &[debian.clone()], |_| false), None);
+        let alone = [debian.clone()];
+        assert_eq!(choose(Kind::Newest, &alone, |_| true), None);
+        assert_eq!(choose(Kind::Segmenting, &alone, |_| false), None);
         assert_eq!(choose(Kind::Newest, &[(parts("3.9"), file("/opt/bin")), debian], |_| true), None);
-        assert_eq!(choose(Kind::Packaged, &[built.clone()], |_| true), Some(built.1));
+        assert_eq!(choose(Kind::Packaged, std::slice::from_ref(&built), |_| true), Some(built.1.clone()));
         assert_eq!(choose(Kind::Packaged, &[], |_| true), None);
     }
 }
