@@ -1,18 +1,22 @@
 #!/usr/bin/env bash
 # Measures thru beside the tools that people use today and prints a table; the raw numbers go to benches/results. Installs the
-# tools from Debian packages where it may, and says so; those that are missing are left out. Arguments go to the bench:
-# scripts/bench.sh --quick, --work stream, --rounds 9, --json.
+# tools from Debian packages where it may, builds those that are sources into target/, and says so; those that are missing are
+# left out. Arguments go to the bench: scripts/bench.sh --quick, --work stream, --rounds 9, --json.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
 . scripts/lib.sh
 
-# Program and Debian package. netperf is in Debian's non-free part; it is used where it is installed.
+target="${CARGO_TARGET_DIR:-target}"
+# The version of xfr whose flags and output the bench knows.
+XFR=0.14.0
+
+# Program and Debian package. netperf is in Debian's non-free part and neper in none; they are used where they are installed.
 peers() {
     local -a missing=()
     local pair
     for pair in iperf3:iperf3 NPtcp:netpipe-tcp qperf:qperf sockperf:sockperf nuttcp:nuttcp iperf:iperf taskset:util-linux \
-        setpriv:util-linux; do
+        strip:binutils mpirun.openmpi:openmpi-bin NPopenmpi:netpipe-openmpi pvmd:pvm NPpvm:netpipe-pvm; do
         have "${pair%%:*}" || missing+=("${pair##*:}")
     done
     [ ${#missing[@]} -gt 0 ] || return 0
@@ -26,15 +30,34 @@ peers() {
     apt_install "${missing[@]}" || for pair in "${missing[@]}"; do apt_install "$pair" || warn "there is no $pair here"; done
 }
 
+# Our own loops in C, which stand beside every tool.
+bare() {
+    mkdir -p "$target/peers/bin"
+    cc -std=gnu11 -O2 -Wall -Wextra -o "$target/peers/bin/bare" benches/bare/bare.c
+}
+
+# xfr comes from the registry of crates, into our own folder; without what would look for newer versions or other hosts.
+xfr() {
+    local version
+    version=$("$target/peers/bin/xfr" --version 2> /dev/null | sed 's/^xfr //') || true
+    [ "$version" != "$XFR" ] || return 0
+    say "building xfr $XFR from the crate registry into $target/peers"
+    cargo install xfr --version "$XFR" --locked --no-default-features --root "$target/peers" --target-dir "$target/peers/build" ||
+        warn "xfr cannot be built here: the table will be without it"
+}
+
 # What is for people goes to standard error, so that --json leaves a document alone on standard output.
 {
     scripts/setup.sh build
     find_rust
     peers
+    bare
+    xfr
     say "building thru and the bench (release)"
     cargo build --release --locked -p throughline -p throughline-bench
 } >&2
-bench="${CARGO_TARGET_DIR:-target}/release/bench"
+bench="$target/release/bench"
+PATH="$(cd "$target/peers/bin" && pwd):$PATH"
 [ "$(id -u)" = 0 ] || exec "$bench" "$@"
 
 # As root all tools run in a network namespace of their own, over its loopback: nothing else sends there, and all of them have

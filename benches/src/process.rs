@@ -3,115 +3,150 @@
 use std::fs;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use rustix::process::{Pid, Signal, kill_process_group};
+use tempfile::TempDir;
 
-/// How long a program may take to end after it was asked to.
-const PATIENCE: Duration = Duration::from_secs(2);
+use crate::guard::{PATIENCE, Report};
+
 /// Pause between two looks at something that has no event to wait for.
 const STEP: Duration = Duration::from_millis(5);
+/// How long a server may take until it listens.
+const START: Duration = Duration::from_secs(10);
+
+/// A program and what it needs.
+#[derive(Debug, Clone, Default)]
+pub struct Program {
+    /// Its command line.
+    pub argv: Vec<String>,
+    /// Variables of its environment beside ours.
+    pub env: Vec<(&'static str, String)>,
+}
 
 /// What a program left behind.
 #[derive(Debug, Default)]
 pub struct Ended {
-    /// Its exit code, `None` when a signal ended it.
-    pub code: Option<i32>,
     /// Standard output.
     pub stdout: String,
     /// Standard error.
     pub stderr: String,
-    /// From its start to its end, ns.
-    pub elapsed_ns: u64,
+    /// How it ended, and what it used.
+    pub report: Report,
 }
 
-/// A program in a process group of its own, pinned to a core; the group ends when this is dropped, the program also when we
-/// are killed.
+/// What shows that a server can be spoken to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ready {
+    /// It listens on this TCP port, or has bound this UDP port.
+    Port(u16),
+    /// This file is there.
+    File(PathBuf),
+}
+
+/// A program under a guard (`guard.rs`), pinned to cores; it ends when this is dropped, and when we are killed.
 #[derive(Debug)]
-pub struct Running(Child);
+pub struct Running {
+    guard: Child,
+    line: Option<ChildStdin>,
+    folder: TempDir,
+}
 
 impl Running {
-    /// Starts `argv` on `core`. `heard` keeps what it prints for [`run`]; a server's words go nowhere.
-    pub fn start(core: u32, argv: &[String], heard: bool) -> Result<Self> {
+    /// Starts the program on `cores`. `heard` keeps what it prints for [`run`]; a server's words go nowhere.
+    pub fn start(cores: &[u32], program: &Program, heard: bool) -> Result<Self> {
         let out = || if heard { Stdio::piped() } else { Stdio::null() };
-        // A group of its own keeps Ctrl-C from reaching it, so the kernel is asked to end it with us.
-        let child = Command::new("setpriv")
-            .args(["--pdeathsig", "TERM", "taskset", "-c", &core.to_string()])
-            .args(argv)
-            .stdin(Stdio::null())
+        let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
+        let cores: Vec<String> = cores.iter().map(ToString::to_string).collect();
+        let mut guard = Command::new(std::env::current_exe().context("cannot tell where this program is")?)
+            .args(["guard", &cores.join(",")])
+            .arg(folder.path().join("report"))
+            .args(&program.argv)
+            .envs(program.env.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::piped())
             .stdout(out())
             .stderr(out())
+            // Ctrl-C is for us; the guard sees that we are gone by the end of its input.
             .process_group(0)
             .spawn()
-            .context("cannot start setpriv (Debian's util-linux has it, and taskset)")?;
-        Ok(Self(child))
+            .context("cannot start a guard")?;
+        let line = guard.stdin.take();
+        Ok(Self { guard, line, folder })
     }
 
-    /// Waits until something listens on the TCP port.
-    pub fn wait_for(&mut self, port: u16) -> Result<()> {
+    /// Waits until the server can be spoken to.
+    pub fn wait_for(&mut self, ready: &Ready) -> Result<()> {
         let start = Instant::now();
-        while !listening(port) {
-            if let Some(status) = self.0.try_wait()? {
-                bail!("the server ended before it listened ({status})");
+        while !is_ready(ready) {
+            if let Some(status) = self.guard.try_wait()? {
+                bail!(
+                    "the server ended before it listened ({})",
+                    self.report().map_or(status.to_string(), |report| {
+                        report.code.map_or("by a signal".to_owned(), |code| format!("exit code {code}"))
+                    })
+                );
             }
-            if start.elapsed() > Duration::from_secs(5) {
-                bail!("the server did not listen within 5 s");
+            if start.elapsed() > START {
+                bail!("the server did not listen within {} s", START.as_secs());
             }
             thread::sleep(STEP);
         }
         Ok(())
     }
 
-    fn signal(&self, signal: Signal) {
-        if let Some(group) = i32::try_from(self.0.id()).ok().and_then(Pid::from_raw) {
-            // A group that is gone needs no signal.
-            let _ = kill_process_group(group, signal);
-        }
+    /// Ends the program and everything that it started, and says what they used.
+    pub fn stop(mut self) -> Result<Report> {
+        self.end();
+        self.report()
     }
 
-    fn ended_within(&mut self, limit: Duration) -> bool {
+    fn report(&self) -> Result<Report> {
+        let text =
+            fs::read_to_string(self.folder.path().join("report")).context("the program's guard left no report")?;
+        Ok(serde_json::from_str(&text)?)
+    }
+
+    fn end(&mut self) {
+        self.line = None;
         let start = Instant::now();
-        loop {
-            match self.0.try_wait() {
-                Ok(None) if start.elapsed() < limit => thread::sleep(STEP),
-                Ok(None) => return false,
-                Ok(Some(_)) | Err(_) => return true,
+        // The guard asks, waits, insists, and does the same with what is left then.
+        while start.elapsed() < 4 * PATIENCE {
+            match self.guard.try_wait() {
+                Ok(None) => thread::sleep(STEP),
+                Ok(Some(_)) | Err(_) => return,
             }
         }
+        let _ = self.guard.kill();
+        let _ = self.guard.wait();
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Not reaped yet, so that its number cannot be another group's by now.
-        self.signal(Signal::TERM);
-        if !self.ended_within(PATIENCE) {
-            self.signal(Signal::KILL);
-            let _ = self.0.wait();
-        }
+        self.end();
     }
 }
 
-/// Runs `argv` on `core` to its end, or ends it at `limit`.
-pub fn run(core: u32, argv: &[String], limit: Duration) -> Result<Ended> {
+/// Runs the program on `cores` to its end, or ends it at `limit`.
+pub fn run(cores: &[u32], program: &Program, limit: Duration) -> Result<Ended> {
     let start = Instant::now();
-    let mut running = Running::start(core, argv, true)?;
+    let mut running = Running::start(cores, program, true)?;
     let (told, end) = mpsc::channel();
-    let readers = [pipe(running.0.stdout.take(), told.clone()), pipe(running.0.stderr.take(), told)];
-    // Both pipes are closed when the program is done with them; it may still have to end then.
+    let readers = [pipe(running.guard.stdout.take(), told.clone()), pipe(running.guard.stderr.take(), told)];
+    // Both pipes are closed when the guard is done; it may still have to end then.
     for _ in &readers {
         if end.recv_timeout(limit.saturating_sub(start.elapsed())).is_err() {
-            bail!("{} took longer than {} s and was ended", argv.join(" "), limit.as_secs());
+            bail!("{} took longer than {} s and was ended", program.argv.join(" "), limit.as_secs());
         }
     }
-    let status: ExitStatus = running.0.wait()?;
-    let elapsed_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    running.guard.wait()?;
     let [stdout, stderr] = readers.map(|reader| reader.join().unwrap_or_default());
-    Ok(Ended { code: status.code(), stdout, stderr, elapsed_ns })
+    let report = running.report().with_context(|| format!("{}: {}", program.argv.join(" "), stderr.trim()))?;
+    Ok(Ended { stdout, stderr, report })
 }
 
 /// Reads a pipe to its end in a thread, so that neither pipe blocks the program.
@@ -126,8 +161,15 @@ fn pipe(source: Option<impl Read + Send + 'static>, told: mpsc::Sender<()>) -> t
     })
 }
 
-/// Whether a socket of this network namespace listens on the TCP port, or is bound to the UDP one. Looked up instead of tried: NPtcp's receiver takes the
-/// first connection for its peer.
+fn is_ready(ready: &Ready) -> bool {
+    match ready {
+        Ready::Port(port) => listening(*port),
+        Ready::File(path) => path.exists(),
+    }
+}
+
+/// Whether a socket of this network namespace listens on the TCP port, or is bound to the UDP one. Looked up instead of tried:
+/// NPtcp's receiver takes the first connection for its peer.
 fn listening(port: u16) -> bool {
     ["/proc/net/tcp", "/proc/net/tcp6", "/proc/net/udp", "/proc/net/udp6"]
         .iter()
@@ -154,10 +196,6 @@ pub fn free_port() -> Result<u16> {
 mod tests {
     use super::*;
 
-    fn words(list: &[&str]) -> Vec<String> {
-        list.iter().map(ToString::to_string).collect()
-    }
-
     #[test]
     fn a_listener_is_seen_and_a_connection_is_not_one() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -168,20 +206,8 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_says_and_how_it_ends_come_back() {
-        let ended = run(0, &words(&["sh", "-c", "echo out; echo err >&2; exit 7"]), Duration::from_secs(60)).unwrap();
-        assert_eq!((ended.code, ended.stdout.as_str(), ended.stderr.as_str()), (Some(7), "out\n", "err\n"));
-    }
-
-    #[test]
-    fn a_program_that_does_not_end_is_ended_with_its_children() {
-        let error = run(0, &words(&["sh", "-c", "sleep 1000 & sleep 1000"]), Duration::from_millis(200)).unwrap_err();
-        assert!(error.to_string().contains("was ended"), "{error}");
-    }
-
-    #[test]
-    fn a_server_that_cannot_start_is_no_server() {
-        let mut server = Running::start(0, &words(&["false"]), false).unwrap();
-        assert!(server.wait_for(free_port().unwrap()).unwrap_err().to_string().contains("before it listened"));
+    fn a_bound_udp_socket_is_a_server_that_is_ready() {
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        assert!(is_ready(&Ready::Port(socket.local_addr().unwrap().port())));
     }
 }

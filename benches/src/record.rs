@@ -8,11 +8,13 @@ use analysis::stats::median;
 use anyhow::{Context, Result};
 use serde::Serialize;
 
+use crate::judge::{self, GoalRecord};
 use crate::machine::Machine;
 use crate::peer::{Job, OURS, Reading, Tool};
-use crate::rounds::Bench;
+use crate::process::Program;
+use crate::rounds::{Bench, Outcome};
 use crate::verdict::{self, Ratio, Reached};
-use crate::work::{Against, Better, Goal, Unit, Work};
+use crate::work::{Better, Cost, Unit, Work};
 
 /// One run of the bench.
 #[derive(Debug, Serialize)]
@@ -56,8 +58,9 @@ pub type Order = Vec<&'static str>;
 pub struct Shown {
     /// The tool.
     pub tool: &'static str,
-    /// What was run at the server's side; ports and paths change from round to round and stand as PORT and FILE.
-    pub server: String,
+    /// What was run at the server's side, null where the client starts both ends; ports and paths change from round to round and
+    /// stand as PORT and FILE.
+    pub server: Option<String>,
     /// What was run at the client's side.
     pub client: String,
     /// A number for each round, null where it failed.
@@ -65,6 +68,15 @@ pub struct Shown {
     /// Other numbers by name, for each round.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub also: BTreeMap<&'static str, Vec<Option<f64>>>,
+    /// Processor time and memory of both ends for each round.
+    pub used: Vec<Option<Used>>,
+    /// Median processor time of the client's end in the work's `cost_unit`; null where it was not measured.
+    pub client_cost: Option<f64>,
+    /// Of the server's end; null also where the client starts both ends, whose time is then all in `client_cost`.
+    pub server_cost: Option<f64>,
+    /// Of curves: sizes and round trips for each round, null where it failed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub curves: Vec<Option<Curve>>,
     /// Why rounds failed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<String>,
@@ -72,6 +84,30 @@ pub struct Shown {
     pub median: Option<f64>,
     /// Smallest and largest.
     pub range: Option<[f64; 2]>,
+}
+
+/// What a tool's processes used in a round, all descendants included, as the kernel accounted it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Used {
+    /// Processor time of the client's end, ns.
+    pub client_cpu_ns: u64,
+    /// Of the server's end; null where the client starts both.
+    pub server_cpu_ns: Option<u64>,
+    /// The largest resident set of one process of the client's end, bytes.
+    pub client_peak_bytes: u64,
+    /// Of the server's end.
+    pub server_peak_bytes: Option<u64>,
+    /// Bytes or exchanges that were moved meanwhile; null where there is no such thing.
+    pub amount: Option<f64>,
+}
+
+/// A curve as a tool gave it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Curve {
+    /// Block sizes, bytes.
+    pub sizes: Vec<u64>,
+    /// Whole round trips, ns.
+    pub round_trips_ns: Vec<f64>,
 }
 
 /// One work.
@@ -85,6 +121,8 @@ pub struct WorkRecord {
     pub unit: Unit,
     /// Which values are good.
     pub better: Better,
+    /// What processor time is divided by.
+    pub cost_unit: Cost,
     /// One-minute load averages before and after; the bench itself keeps up to two cores busy.
     pub load: [Option<f64>; 2],
     /// The order of the tools, round by round.
@@ -97,15 +135,6 @@ pub struct WorkRecord {
     pub goals: Vec<GoalRecord>,
 }
 
-/// A goal and what became of it.
-#[derive(Debug, Serialize)]
-pub struct GoalRecord {
-    /// In words.
-    pub goal: String,
-    /// Whether it was reached.
-    pub reached: Reached,
-}
-
 impl ToolVersion {
     /// Of this tool.
     pub fn of(tool: &Tool) -> Self {
@@ -116,13 +145,17 @@ impl ToolVersion {
 impl Shown {
     /// Nothing yet.
     pub fn new(tool: &'static str, job: &Job) -> Self {
-        let (server, client) = (plain(&job.server), plain(&job.client));
+        let program = |program: &Program| plain(&program.argv);
         Self {
             tool,
-            server,
-            client,
+            server: job.server().as_ref().map(program),
+            client: program(&job.client()),
             values: Vec::new(),
             also: BTreeMap::new(),
+            used: Vec::new(),
+            client_cost: None,
+            server_cost: None,
+            curves: Vec::new(),
             failures: Vec::new(),
             median: None,
             range: None,
@@ -130,25 +163,48 @@ impl Shown {
     }
 
     /// Adds a round.
-    pub fn take(&mut self, round: u32, outcome: Result<Reading>) {
+    pub fn take(&mut self, round: u32, outcome: Result<Outcome>, cost: Cost) {
         let before = self.values.len();
         match outcome {
-            Ok(reading) => {
+            Ok(Outcome { reading, used }) => {
                 self.values.push(Some(reading.value));
-                for (name, value) in reading.also {
+                self.used.push(Some(used));
+                for (name, value) in &reading.also {
                     let series = self.also.entry(name).or_default();
                     series.resize(before, None);
-                    series.push(Some(value));
+                    series.push(Some(*value));
                 }
+                self.take_curve(before, &reading);
             }
             Err(error) => {
                 self.values.push(None);
+                self.used.push(None);
                 self.failures.push(format!("round {}: {error:#}", round + 1));
             }
         }
         let known: Vec<f64> = self.values.iter().copied().flatten().collect();
         self.median = median(&known);
         self.range = known.iter().copied().reduce(f64::min).zip(known.iter().copied().reduce(f64::max)).map(Into::into);
+        self.client_cost = self.cost(cost, |used| Some(used.client_cpu_ns));
+        self.server_cost = self.cost(cost, |used| used.server_cpu_ns);
+    }
+
+    fn take_curve(&mut self, before: usize, reading: &Reading) {
+        if !reading.curve.is_empty() {
+            let (sizes, round_trips_ns) = reading.curve.iter().copied().unzip();
+            self.curves.resize(before, None);
+            self.curves.push(Some(Curve { sizes, round_trips_ns }));
+        }
+    }
+
+    fn cost(&self, cost: Cost, of: impl Fn(&Used) -> Option<u64>) -> Option<f64> {
+        let each = |used: &Used| cost.of(of(used)? as f64, used.amount);
+        median(&self.used.iter().flatten().filter_map(each).collect::<Vec<_>>())
+    }
+
+    /// The rounds' numbers of this name that are there.
+    pub fn also(&self, name: &str) -> Vec<f64> {
+        self.also.get(name).into_iter().flatten().copied().flatten().collect()
     }
 }
 
@@ -157,7 +213,8 @@ fn plain(argv: &[String]) -> String {
     let word = |(place, word): (usize, &String)| {
         let name = Path::new(word).file_name().map_or(word.clone(), |name| name.to_string_lossy().into_owned());
         match word.rsplit_once(':') {
-            _ if place == 0 => name,
+            // A launcher is given the program by its whole path.
+            _ if place == 0 || name == OURS => name,
             Some((host, port)) if is_port(port) => format!("{host}:PORT"),
             _ if is_port(word) => "PORT".to_owned(),
             _ if name == "result" => "FILE".to_owned(),
@@ -176,11 +233,12 @@ impl WorkRecord {
     /// Compares the tools.
     pub fn new(
         work: &'static Work,
-        tools: Vec<Shown>,
+        mut tools: Vec<Shown>,
         order: Vec<Order>,
         load: [Option<f64>; 2],
         bench: &Bench,
     ) -> Self {
+        judge::agreement(&mut tools);
         let ours = tools.iter().find(|shown| shown.tool == OURS);
         let pair = |shown: &Shown| verdict::ratio(shown.tool, &ours?.values, &shown.values, work.better, bench.seed);
         let ratios = tools.iter().filter(|shown| shown.tool != OURS).filter_map(pair).collect();
@@ -189,6 +247,7 @@ impl WorkRecord {
             title: work.title,
             unit: work.unit,
             better: work.better,
+            cost_unit: work.cost(),
             load,
             order,
             tools,
@@ -196,49 +255,22 @@ impl WorkRecord {
             goals: Vec::new(),
         };
         if !bench.quick {
-            record.goals = work.goals.iter().filter_map(|goal| record.judge(goal, bench.seed)).collect();
+            record.goals = judge::judge(&record, work.goals, bench.seed);
         }
         record
-    }
-
-    /// `None` when the peer that the goal names is not here.
-    fn judge(&self, goal: &Goal, seed: u64) -> Option<GoalRecord> {
-        let sign = if self.better == Better::Higher { ">=" } else { "<=" };
-        match goal {
-            Goal::Ratio { to, of } => {
-                let (peer, called) = match to {
-                    Against::Named(name) => (*name, (*name).to_owned()),
-                    Against::Best => self.best_peer().map(|name| (name, format!("the best peer ({name})")))?,
-                };
-                let ratio = self.ratios.iter().find(|ratio| ratio.peer == peer)?;
-                let reached = verdict::reached(ratio.low.zip(ratio.high), *of, self.better);
-                Some(GoalRecord { goal: format!("{sign} {of:.2} x {called}"), reached })
-            }
-            Goal::Value(bound) => {
-                let ours: Vec<f64> =
-                    self.tools.iter().find(|shown| shown.tool == OURS)?.values.iter().copied().flatten().collect();
-                let interval = verdict::sound_interval(&ours, seed).map(|interval| (interval.low, interval.high));
-                let reached = verdict::reached(interval, *bound, self.better);
-                Some(GoalRecord { goal: format!("{sign} {}", self.unit.text(*bound)), reached })
-            }
-        }
-    }
-
-    /// The peer with the best median.
-    fn best_peer(&self) -> Option<&'static str> {
-        let mut medians: Vec<(&'static str, f64)> = self
-            .tools
-            .iter()
-            .filter(|shown| shown.tool != OURS)
-            .filter_map(|shown| Some((shown.tool, shown.median?)))
-            .collect();
-        medians.sort_by(|a, b| a.1.total_cmp(&b.1));
-        let best = if self.better == Better::Higher { medians.last() } else { medians.first() };
-        best.map(|(tool, _)| *tool)
     }
 }
 
 impl Record {
+    /// The rows that fall short of a goal, for people.
+    pub fn short(&self) -> Vec<String> {
+        let of = |work: &WorkRecord| -> Vec<String> {
+            let short = work.goals.iter().filter(|goal| goal.reached == Reached::Short);
+            short.map(|goal| format!("{} ({}): {}", work.title, work.id, goal.text(work.unit))).collect()
+        };
+        self.works.iter().flat_map(of).collect()
+    }
+
     /// Writes it to a file of its own in `folder`, named after date and machine.
     pub fn write(&self, folder: &Path) -> Result<PathBuf> {
         let minute: String = self.started.chars().take(16).filter(|c| *c != ':').collect();
@@ -251,21 +283,39 @@ impl Record {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
+    use crate::peer::Place;
     use crate::rounds::Cores;
     use crate::work::WORKS;
 
-    fn shown(tool: &'static str, values: &[f64]) -> Shown {
-        let job = Job { server: Vec::new(), client: Vec::new(), also_code: None, read: |_, _| Ok(1.0.into()) };
+    fn place() -> Place {
+        let program = "tool".to_owned();
+        Place { program, port: 1, second_port: 2, seconds: 1, cores: [1, 0], folder: PathBuf::new() }
+    }
+
+    pub fn outcome(value: f64) -> Outcome {
+        let used = Used {
+            client_cpu_ns: 1_000,
+            server_cpu_ns: Some(500),
+            client_peak_bytes: 7,
+            server_peak_bytes: Some(8),
+            amount: Some(10.0),
+        };
+        Outcome { reading: Reading::from(value), used }
+    }
+
+    pub fn shown(tool: &'static str, values: &[f64]) -> Shown {
+        let job = Job::new(&place(), Vec::new(), Vec::new(), |_, _| Ok(1.0.into()));
         let mut shown = Shown::new(tool, &job);
         for (round, value) in (0..).zip(values) {
-            shown.take(round, Ok(Reading::from(*value)));
+            shown.take(round, Ok(outcome(*value)), Cost::PerGigabyte);
         }
         shown
     }
 
-    fn compared(work: &'static Work, tools: Vec<Shown>) -> WorkRecord {
+    pub fn compared(id: &str, tools: Vec<Shown>) -> WorkRecord {
+        let work = WORKS.iter().find(|work| work.id == id).unwrap();
         let cores = Cores { client: 1, server: 0 };
         let bench = Bench { works: Vec::new(), tools: Vec::new(), rounds: 5, seconds: 1, quick: false, cores, seed: 1 };
         WorkRecord::new(work, tools, Vec::new(), [None, None], &bench)
@@ -274,39 +324,24 @@ mod tests {
     #[test]
     fn a_failed_round_is_null_everywhere() {
         let mut shown = shown("x", &[4.0]);
-        shown.take(1, Err(anyhow::anyhow!("no luck")));
-        let mut reading = Reading::from(2.0);
-        reading.also.insert("points", 9.0);
-        shown.take(2, Ok(reading));
+        shown.take(1, Err(anyhow::anyhow!("no luck")), Cost::PerGigabyte);
+        let mut third = outcome(2.0);
+        third.reading.also.insert("points", 9.0);
+        third.reading.curve = vec![(1, 5.0)];
+        shown.take(2, Ok(third), Cost::PerGigabyte);
         assert_eq!(shown.values, [Some(4.0), None, Some(2.0)]);
         assert_eq!(shown.also["points"], [None, None, Some(9.0)]);
+        assert_eq!(shown.curves, [None, None, Some(Curve { sizes: vec![1], round_trips_ns: vec![5.0] })]);
         assert_eq!((shown.median, shown.range), (Some(3.0), Some([2.0, 4.0])));
         assert_eq!(shown.failures, ["round 2: no luck"]);
+        assert_eq!(shown.used[1], None);
     }
 
     #[test]
-    fn the_best_peer_is_the_one_with_the_best_median() {
-        let rtt = WORKS.iter().find(|work| work.id == "rtt").unwrap();
-        let record = compared(
-            rtt,
-            vec![
-                shown("thru", &[10.0, 11.0, 10.0, 11.0, 10.0]),
-                shown("qperf", &[10.0; 5]),
-                shown("sockperf", &[20.0; 5]),
-            ],
-        );
-        assert_eq!(record.goals[0].goal, "<= 1.05 x the best peer (qperf)");
-        assert_eq!(record.goals[0].reached, Reached::Unsure);
-        assert_eq!(record.ratios.len(), 2);
-    }
-
-    #[test]
-    fn a_goal_without_its_peer_is_left_out() {
-        let stream = WORKS.iter().find(|work| work.id == "stream").unwrap();
-        let record = compared(stream, vec![shown("thru", &[2.0; 5]), shown("qperf", &[1.0; 5])]);
-        assert!(record.goals.is_empty());
-        let record = compared(stream, vec![shown("thru", &[2.0; 5]), shown("iperf3", &[1.0; 5])]);
-        assert_eq!(record.goals[0].reached, Reached::Met);
+    fn both_ends_processor_time_is_divided_by_what_they_moved() {
+        let shown = shown("x", &[4.0, 4.0]);
+        // 1,000 ns for 10 bytes are 100 s for a gigabyte.
+        assert_eq!((shown.client_cost, shown.server_cost), (Some(100.0), Some(50.0)));
     }
 
     #[test]
@@ -315,5 +350,6 @@ mod tests {
         let argv = words("some/where/thru stream 127.0.0.1:41234 --block 131072 --json other/place/result");
         assert_eq!(plain(&argv), "thru stream 127.0.0.1:PORT --block 131072 --json FILE");
         assert_eq!(plain(&words("NPtcp -P 51234 -u 8388608")), "NPtcp -P PORT -u 8388608");
+        assert_eq!(plain(&words("mpirun.openmpi -n 1 some/where/thru rr")), "mpirun.openmpi -n 1 thru rr");
     }
 }

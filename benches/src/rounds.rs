@@ -1,19 +1,25 @@
 //! Rounds in which every tool has its turn, in an order drawn anew for each.
 
+use std::path::Path;
 use std::str::FromStr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use analysis::stats::SplitMix64;
 use anyhow::{Context, Result, bail};
 
+use crate::left::Left;
 use crate::machine::{self, Machine};
-use crate::peer::{OURS, Place, Reading, Tool};
-use crate::process::{self, Running};
-use crate::record::{Order, Record, Shown, ToolVersion, WorkRecord};
+use crate::peer::{Amount, Job, OURS, Place, Reading, Tool};
+use crate::process::{self, Ended, Running};
+use crate::record::{Order, Record, Shown, ToolVersion, Used, WorkRecord};
 use crate::work::{Task, Work};
 
-/// Longest time that a measurement may take beyond the seconds that it was told; NPtcp's curve on a busy machine needs most.
-const LIMIT: Duration = Duration::from_secs(300);
+/// Longest time that a measurement may take beyond the seconds that it was told.
+const LIMIT: Duration = Duration::from_secs(30);
+/// The same for a curve; NPtcp's on a busy machine needs most.
+const CURVE_LIMIT: Duration = Duration::from_secs(300);
+/// A tool that gave nothing in this many rounds, the first ones, is left out of the others.
+const PATIENCE: usize = 2;
 /// Load average above which the numbers carry a warning.
 const BUSY: f64 = 0.5;
 
@@ -44,6 +50,22 @@ pub struct Cores {
     pub server: u32,
 }
 
+/// What one measurement gave.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// The tool's numbers.
+    pub reading: Reading,
+    /// What its processes used.
+    pub used: Used,
+}
+
+impl Cores {
+    /// Client's and server's.
+    pub fn both(self) -> [u32; 2] {
+        [self.client, self.server]
+    }
+}
+
 impl FromStr for Cores {
     type Err = anyhow::Error;
 
@@ -58,7 +80,7 @@ impl Bench {
     /// Runs all works.
     pub fn run(&self, note: Option<String>) -> Result<Record> {
         let machine = Machine::here();
-        for core in [self.cores.client, self.cores.server] {
+        for core in self.cores.both() {
             if core >= machine.cores {
                 bail!("core {core} is not there, this machine has {}: choose others with --cores", machine.cores);
             }
@@ -69,29 +91,45 @@ impl Bench {
         let mut random = SplitMix64::new(self.seed);
         let mut works = Vec::new();
         let started = jiff::Timestamp::now();
+        let mut left = Left::new(self.plan()?);
+        eprintln!("{} works, {} rounds: {left}", self.works.len(), self.rounds);
         for work in &self.works {
-            works.push(self.work(work, &mut random)?);
+            works.push(self.work(work, &mut random, &mut left)?);
         }
         Ok(Record {
-            schema: 1,
+            schema: 2,
             started: started.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
             machine,
             tools: self.tools.iter().map(ToolVersion::of).collect(),
             rounds: self.rounds,
             seconds: self.seconds,
             quick: self.quick,
-            cores: [self.cores.client, self.cores.server],
+            cores: self.cores.both(),
             seed: self.seed,
             note,
             works,
         })
     }
 
-    fn work(&self, work: &'static Work, random: &mut SplitMix64) -> Result<WorkRecord> {
+    /// The measurements to come, and how long each may take.
+    fn plan(&self) -> Result<Vec<(&'static str, &'static str, u32, f64)>> {
+        let mut plan = Vec::new();
+        for work in &self.works {
+            let task = work.task(self.quick);
+            for tool in &self.tools {
+                if tool.peer.job(task, &self.place(tool, task, Path::new(""))?).is_some() {
+                    plan.push((work.id, tool.peer.name(), self.rounds, task.guess(self.seconds)));
+                }
+            }
+        }
+        Ok(plan)
+    }
+
+    fn work(&self, work: &'static Work, random: &mut SplitMix64, left: &mut Left) -> Result<WorkRecord> {
         let task = work.task(self.quick);
         let mut tools: Vec<Shown> = Vec::new();
         for tool in &self.tools {
-            if let Some(job) = tool.peer.job(task, &self.place(tool, std::path::Path::new(""))?) {
+            if let Some(job) = tool.peer.job(task, &self.place(tool, task, Path::new(""))?) {
                 tools.push(Shown::new(tool.peer.name(), &job));
             }
         }
@@ -100,18 +138,24 @@ impl Bench {
         for round in 0..self.rounds {
             let mut turns: Vec<usize> = (0..tools.len()).collect();
             random.shuffle(&mut turns);
-            for turn in &turns {
-                let shown = &mut tools[*turn];
+            orders.push(turns.iter().map(|turn| tools[*turn].tool).collect());
+            for turn in turns {
+                let shown = &mut tools[turn];
                 let tool = self.tools.iter().find(|tool| tool.peer.name() == shown.tool).context("a tool vanished")?;
-                let outcome = self.measure(tool, task);
+                let start = Instant::now();
+                let outcome = if shown.values.len() >= PATIENCE && shown.values.iter().all(Option::is_none) {
+                    Err(anyhow::anyhow!("left out, for it gave nothing in the first {PATIENCE} rounds"))
+                } else {
+                    self.measure(tool, task, work)
+                };
+                left.took(work.id, shown.tool, start.elapsed().as_secs_f64());
                 let said = match &outcome {
-                    Ok(reading) => work.unit.text(reading.value),
+                    Ok(outcome) => work.unit.text(outcome.reading.value),
                     Err(error) => format!("failed: {error:#}"),
                 };
-                eprintln!("{} round {}/{}: {} {said}", work.id, round + 1, self.rounds, shown.tool);
-                shown.take(round, outcome);
+                eprintln!("{} round {}/{}: {} {said} ({left})", work.id, round + 1, self.rounds, shown.tool);
+                shown.take(round, outcome, work.cost());
             }
-            orders.push(turns.iter().map(|turn| tools[*turn].tool).collect());
         }
         if tools.iter().any(|shown| shown.tool == OURS && shown.values.iter().all(Option::is_none)) {
             eprintln!("{}: thru gave no number in any round", work.id);
@@ -119,36 +163,79 @@ impl Bench {
         Ok(WorkRecord::new(work, tools, orders, [load_before, machine::load()], self))
     }
 
-    fn place(&self, tool: &Tool, folder: &std::path::Path) -> Result<Place> {
+    fn place(&self, tool: &Tool, task: Task, folder: &Path) -> Result<Place> {
         Ok(Place {
-            thru: tool.thru.clone(),
+            program: tool.program.to_string_lossy().into_owned(),
             port: process::free_port()?,
             second_port: process::free_port()?,
-            seconds: self.seconds,
-            file: folder.join("result"),
+            seconds: task.seconds(self.seconds),
+            cores: self.cores.both(),
+            folder: folder.to_owned(),
         })
     }
 
     /// One measurement: a fresh server, one client, a number.
-    fn measure(&self, tool: &Tool, task: Task) -> Result<Reading> {
+    fn measure(&self, tool: &Tool, task: Task, work: &Work) -> Result<Outcome> {
         let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
-        let place = self.place(tool, folder.path())?;
+        let place = self.place(tool, task, folder.path())?;
         let job = tool.peer.job(task, &place).context("the tool does not know this task")?;
-        let mut server = Running::start(self.cores.server, &job.server, false)?;
-        server.wait_for(place.port)?;
-        let limit = LIMIT + Duration::from_secs(u64::from(self.seconds));
-        let ended = process::run(self.cores.client, &job.client, limit)?;
-        if ended.code != Some(0) && (ended.code.is_none() || ended.code != job.also_code) {
-            let words = ended.stderr.trim().lines().next_back().or(ended.stdout.trim().lines().next_back());
-            let code = ended.code.map_or("a signal".to_owned(), |code| format!("exit code {code}"));
-            bail!("ended with {code}: {}", words.unwrap_or("no words"));
+        let mut server = None;
+        if let Some(program) = job.server() {
+            let running = server.insert(Running::start(&[self.cores.server], &program, false)?);
+            running.wait_for(&job.ready)?;
         }
-        let result = std::fs::read_to_string(&place.file).unwrap_or_default();
+        let (ended, reading) = self.client(&job, &place, task)?;
+        let server = server.map(Running::stop).transpose()?;
+        let value = reading.value;
+        if !(value.is_finite() && value > 0.0) {
+            bail!("{value} is no result");
+        }
+        let used = Used {
+            client_cpu_ns: ended.report.cpu_ns,
+            server_cpu_ns: server.as_ref().map(|report| report.cpu_ns),
+            client_peak_bytes: ended.report.peak_bytes,
+            server_peak_bytes: server.as_ref().map(|report| report.peak_bytes),
+            amount: match reading.amount {
+                Amount::Follows => work.unit.amount(value, f64::from(place.seconds)),
+                Amount::Known(amount) => Some(amount),
+                Amount::Unknown => None,
+            },
+        };
+        let mut outcome = Outcome { reading, used };
+        match task {
+            Task::Crowd { .. } => {
+                let bytes = used.client_peak_bytes + used.server_peak_bytes.unwrap_or(0);
+                outcome.reading.also.insert("memory_bytes", bytes as f64);
+            }
+            Task::Paced { rate } => {
+                outcome.reading.also.insert("rate_error_percent", 100.0 * (value / rate as f64 - 1.0).abs());
+            }
+            _ => {}
+        }
+        Ok(outcome)
+    }
+
+    /// The client's runs, of which the one with the median time is told.
+    fn client(&self, job: &Job, place: &Place, task: Task) -> Result<(Ended, Reading)> {
+        let beyond = if matches!(task, Task::Curve { .. }) { CURVE_LIMIT } else { LIMIT };
+        let limit = beyond + Duration::from_secs(u64::from(place.seconds));
+        let cores = if job.spread { self.cores.both().to_vec() } else { vec![self.cores.client] };
+        let mut runs = Vec::new();
+        for _ in 0..job.runs {
+            let ended = process::run(&cores, &job.client(), limit)?;
+            let code = ended.report.code;
+            if code != Some(0) && (code.is_none() || code != job.also_code) {
+                let words = ended.stderr.trim().lines().next_back().or(ended.stdout.trim().lines().next_back());
+                let code = code.map_or("a signal".to_owned(), |code| format!("exit code {code}"));
+                bail!("ended with {code}: {}", words.unwrap_or("no words"));
+            }
+            runs.push(ended);
+        }
+        runs.sort_by_key(|ended| ended.report.elapsed_ns);
+        let ended = runs.swap_remove(runs.len() / 2);
+        let result = std::fs::read_to_string(place.file()).unwrap_or_default();
         let reading = (job.read)(&ended, &result)?;
-        if !(reading.value.is_finite() && reading.value > 0.0) {
-            bail!("{} is no result", reading.value);
-        }
-        Ok(reading)
+        Ok((ended, reading))
     }
 }
 

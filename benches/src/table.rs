@@ -2,6 +2,7 @@
 
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 
+use crate::judge::GoalRecord;
 use crate::peer::OURS;
 use crate::record::{Record, Shown, WorkRecord};
 use crate::verdict::{Ratio, Reached, Standing};
@@ -13,7 +14,17 @@ const LOOK: TableStyle = TableStyle::new().header_separator(LineStyle::none().fi
 pub fn render(record: &Record) -> String {
     let mut table = Table::new();
     table.load_style(LOOK);
-    table.set_header(["work", "tool", "median", "spread", "thru / tool", "interval", "thru is"]);
+    table.set_header([
+        "work",
+        "tool",
+        "median",
+        "spread",
+        "thru / tool",
+        "interval",
+        "thru is",
+        "CPU client",
+        "CPU server",
+    ]);
     for work in &record.works {
         for (place, shown) in work.tools.iter().enumerate() {
             let title = if place == 0 { work.title } else { "" };
@@ -22,20 +33,29 @@ pub fn render(record: &Record) -> String {
     }
     let mut text = format!("{}\n{}\n", head(record), table.trim_fmt());
     for work in &record.works {
-        for goal in &work.goals {
-            text += &format!("goal, {}: {}: {}\n", work.title, goal.goal, reached(goal.reached));
-        }
         for shown in &work.tools {
-            for (name, values) in &shown.also {
-                let known: Vec<f64> = values.iter().copied().flatten().collect();
-                if let Some(median) = analysis::stats::median(&known) {
-                    text += &format!("also, {}: {} {name} {median:.0}\n", work.title, shown.tool);
+            for name in shown.also.keys() {
+                if let Some(median) = analysis::stats::median(&shown.also(name)) {
+                    text +=
+                        &format!("also, {}: {} {name} {}\n", work.id, shown.tool, model::units::three_digits(median));
                 }
             }
             for failure in &shown.failures {
-                text += &format!("failed, {}: {} in {failure}\n", work.title, shown.tool);
+                text += &format!("failed, {}: {} in {failure}\n", work.id, shown.tool);
             }
         }
+        for goal in &work.goals {
+            text += &format!("goal, {}: {}: {}\n", work.id, goal.text(work.unit), reached(goal.reached));
+        }
+    }
+    let short = record.short();
+    for row in &short {
+        text += &format!("FALLS SHORT: {row}\n");
+    }
+    let judged = |goal: &&GoalRecord| goal.reached != Reached::Unknown;
+    let count = record.works.iter().flat_map(|work| &work.goals).filter(judged).count();
+    if short.is_empty() && count > 0 {
+        text += &format!("none of the {count} goals that could be judged falls short\n");
     }
     text.trim_end().to_owned()
 }
@@ -45,7 +65,9 @@ fn head(record: &Record) -> String {
     let busiest = record.works.iter().filter_map(|work| work.load[0]).fold(0.0, f64::max);
     format!(
         "{}, Linux {}, {}, {} cores, {}; {} rounds{}, seed {}, client on core {}, server on core {}, load before a work up to {busiest:.2}\n\
-         spread: smallest to largest; interval: 95 % bootstrap of the median of the rounds' ratios, from 5 rounds on",
+         spread: smallest to largest; interval: 95 % bootstrap of the median of the rounds' ratios, from 5 rounds on\n\
+         CPU: processor time of all processes of an end, median, for each decimal gigabyte, exchange or command; under a launcher \
+         both ends are in the first column",
         record.started,
         machine.kernel,
         machine.cpu,
@@ -64,9 +86,10 @@ fn row(title: &str, work: &WorkRecord, shown: &Shown) -> Vec<Cell> {
     let number = |value: Option<f64>| value.map_or("none".to_owned(), |value| work.unit.text(value));
     let spread =
         shown.range.map_or(String::new(), |[low, high]| format!("{} .. {}", work.unit.text(low), work.unit.text(high)));
+    let cost = |value: Option<f64>| value.map_or(String::new(), |value| work.cost_unit.text(value));
     let ratio = work.ratios.iter().find(|ratio| ratio.peer == shown.tool);
     let (middle, interval, standing) = match ratio {
-        Some(ratio) => (format!("{:.3}", ratio.median), interval(ratio), word(ratio.standing)),
+        Some(ratio) => (format!("{:.3}", ratio.median), interval(ratio), word(ratio)),
         None if shown.tool == OURS => (String::new(), String::new(), ""),
         None => ("none".to_owned(), String::new(), ""),
     };
@@ -78,6 +101,8 @@ fn row(title: &str, work: &WorkRecord, shown: &Shown) -> Vec<Cell> {
         right(middle),
         right(interval),
         Cell::new(standing),
+        right(cost(shown.client_cost)),
+        right(cost(shown.server_cost)),
     ]
 }
 
@@ -85,19 +110,20 @@ fn interval(ratio: &Ratio) -> String {
     ratio.low.zip(ratio.high).map_or(String::new(), |(low, high)| format!("{low:.3} .. {high:.3}"))
 }
 
-fn word(standing: Standing) -> &'static str {
-    match standing {
+fn word(ratio: &Ratio) -> &'static str {
+    match ratio.standing {
         Standing::Ahead => "ahead",
         Standing::Level => "level",
         Standing::Behind => "behind",
-        Standing::Unknown => "(too few rounds)",
+        Standing::Unknown if ratio.low.is_none() => "(too few rounds)",
+        Standing::Unknown => "",
     }
 }
 
 fn reached(reached: Reached) -> &'static str {
     match reached {
         Reached::Met => "met",
-        Reached::Missed => "MISSED",
-        Reached::Unsure => "cannot tell (the interval is too wide: more rounds, or a quieter machine)",
+        Reached::Short => "FALLS SHORT",
+        Reached::Unknown => "(too few rounds)",
     }
 }

@@ -7,8 +7,8 @@ use crate::work::Better;
 
 /// Confidence of the intervals.
 const CONFIDENCE: f64 = 0.95;
-/// A goal counts as met when the interval's worse end comes this close to it: two tools that are equal would otherwise miss
-/// a goal of 1.00 in half of all runs.
+/// A row falls short when the interval's worse end is not even this close to the goal: two tools that are equal would otherwise
+/// miss a goal of 1.00 in half of all runs.
 const CLOSE: f64 = 0.97;
 
 /// Fewest rounds that anything is concluded from. The bootstrap interval of the median is then the whole range, which holds the
@@ -42,7 +42,7 @@ pub enum Standing {
     Level,
     /// The whole interval is on the bad side of 1.
     Behind,
-    /// There are too few rounds for an interval.
+    /// There are too few rounds for an interval, or neither way is the good one.
     Unknown,
 }
 
@@ -52,10 +52,10 @@ pub enum Standing {
 pub enum Reached {
     /// The interval's worse end is within 3 % of the goal or better.
     Met,
-    /// The interval's better end does not reach the goal.
-    Missed,
-    /// Neither; more rounds or a quieter machine would tell.
-    Unsure,
+    /// It is not.
+    Short,
+    /// There are too few rounds for an interval.
+    Unknown,
 }
 
 /// Pairs ours with a peer's numbers of the same rounds; `None` when there is no common round.
@@ -88,6 +88,7 @@ fn standing(interval: &Interval, better: Better) -> Standing {
     let (above, below) = match better {
         Better::Higher => (Standing::Ahead, Standing::Behind),
         Better::Lower => (Standing::Behind, Standing::Ahead),
+        Better::Near => return Standing::Unknown,
     };
     if interval.low > 1.0 {
         above
@@ -98,18 +99,22 @@ fn standing(interval: &Interval, better: Better) -> Standing {
     }
 }
 
-/// Judges an interval by a bound that it should be at least (or, where lower is better, at most).
-pub fn reached(interval: Option<(f64, f64)>, bound: f64, better: Better) -> Reached {
-    let Some((low, high)) = interval else { return Reached::Unsure };
-    let (close, beyond) = match better {
-        Better::Higher => (low >= CLOSE * bound, high < bound),
-        Better::Lower => (high <= bound / CLOSE, low > bound),
+/// Judges an interval by a bound that it should be at least (or, where lower is better, at most). Where near is better the
+/// bound says nothing, and [`within`] does.
+pub fn reached(interval: Option<[f64; 2]>, bound: f64, better: Better) -> Reached {
+    let Some([low, high]) = interval else { return Reached::Unknown };
+    let close = match better {
+        Better::Higher => low >= CLOSE * bound,
+        Better::Lower => high <= bound / CLOSE,
+        Better::Near => return Reached::Unknown,
     };
-    match (close, beyond) {
-        (true, _) => Reached::Met,
-        (false, true) => Reached::Missed,
-        (false, false) => Reached::Unsure,
-    }
+    if close { Reached::Met } else { Reached::Short }
+}
+
+/// Judges an interval that should lie within `share` of `value`.
+pub fn within(interval: Option<[f64; 2]>, value: f64, share: f64) -> Reached {
+    let Some([low, high]) = interval else { return Reached::Unknown };
+    if low >= value * (1.0 - share) && high <= value * (1.0 + share) { Reached::Met } else { Reached::Short }
 }
 
 #[cfg(test)]
@@ -148,16 +153,27 @@ mod tests {
     }
 
     #[test]
-    fn goals_have_three_answers_either_way() {
+    fn a_row_falls_short_when_the_worse_end_is_more_than_3_percent_off() {
         for (interval, higher, lower) in [
-            (Some((1.1, 1.2)), Reached::Met, Reached::Missed),
-            (Some((0.98, 1.02)), Reached::Met, Reached::Met),
-            (Some((0.8, 1.2)), Reached::Unsure, Reached::Unsure),
-            (Some((0.8, 0.9)), Reached::Missed, Reached::Met),
-            (None, Reached::Unsure, Reached::Unsure),
+            (Some([1.1, 1.2]), Reached::Met, Reached::Short),
+            (Some([0.98, 1.02]), Reached::Met, Reached::Met),
+            (Some([0.96, 1.5]), Reached::Short, Reached::Short),
+            (Some([0.8, 0.9]), Reached::Short, Reached::Met),
+            (Some([0.5, 1.04]), Reached::Short, Reached::Short),
+            (None, Reached::Unknown, Reached::Unknown),
         ] {
             assert_eq!(reached(interval, 1.0, Better::Higher), higher, "{interval:?}");
             assert_eq!(reached(interval, 1.0, Better::Lower), lower, "{interval:?}");
         }
+    }
+
+    #[test]
+    fn a_rate_is_within_its_share_on_both_sides_or_falls_short() {
+        assert_eq!(within(Some([99.6, 100.4]), 100.0, 0.005), Reached::Met);
+        assert_eq!(within(Some([99.4, 100.0]), 100.0, 0.005), Reached::Short);
+        assert_eq!(within(Some([100.0, 100.6]), 100.0, 0.005), Reached::Short);
+        assert_eq!(within(None, 100.0, 0.005), Reached::Unknown);
+        let near = ratio("other", &all(&[1.1; 5]), &all(&[1.0; 5]), Better::Near, 1).unwrap();
+        assert_eq!(near.standing, Standing::Unknown);
     }
 }

@@ -25,12 +25,12 @@ impl Peer for Iperf2 {
     fn job(&self, task: Task, place: &Place) -> Option<Job> {
         let Task::Stream { block } = task else { return None };
         let Place { port, seconds, .. } = place;
-        Some(Job {
-            server: words(&format!("iperf -s -p {port} -l {block}")),
-            client: words(&format!("iperf -c 127.0.0.1 -p {port} -l {block} -t {seconds} -y C")),
-            also_code: None,
+        Some(Job::new(
+            place,
+            words(&format!("iperf -s -p {port} -l {block}")),
+            words(&format!("iperf -c 127.0.0.1 -p {port} -l {block} -t {seconds} -y C")),
             read,
-        })
+        ))
     }
 }
 

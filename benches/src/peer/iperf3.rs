@@ -1,21 +1,45 @@
-//! iperf3, without options that change what it measures.
+//! iperf3, without options that change what it measures: the distribution's, a newer one that is installed beside it, and
+//! whichever of them knows UDP_SEGMENT and UDP_GRO.
+
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::{Job, Peer, Place, Read, Reading, words};
+use super::{Job, Peer, Place, Read, Reading, everywhere_on_path, says, version_of, words};
 use crate::process::Ended;
 use crate::work::Task;
 
-/// `iperf3 -s` and `iperf3 -c`.
-pub struct Iperf3;
+/// `iperf3 -s` and `iperf3 -c` of one kind.
+#[derive(Debug)]
+pub struct Iperf3 {
+    name: &'static str,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Debian's, or the only one that is here.
+    Packaged,
+    /// The newest on PATH, where it is newer than that.
+    Newest,
+    /// The newest, with `--gsro`.
+    Segmenting,
+}
+
+/// What a package installs.
+pub static PACKAGED: Iperf3 = Iperf3 { name: "iperf3", kind: Kind::Packaged };
+/// One that somebody has built.
+pub static NEWEST: Iperf3 = Iperf3 { name: "iperf3-new", kind: Kind::Newest };
+/// For datagrams that are segments of one send.
+pub static SEGMENTING: Iperf3 = Iperf3 { name: "iperf3-gsro", kind: Kind::Segmenting };
 
 /// Bytes that it sends at a time over TCP when it is not told otherwise.
 const OWN_BLOCK: u64 = 128 << 10;
 
 impl Peer for Iperf3 {
     fn name(&self) -> &'static str {
-        "iperf3"
+        self.name
     }
 
     fn programs(&self) -> &'static [&'static str] {
@@ -26,22 +50,55 @@ impl Peer for Iperf3 {
         Some("--version")
     }
 
+    fn find(&self) -> Option<PathBuf> {
+        let here: Vec<(Version, PathBuf)> = everywhere_on_path("iperf3")
+            .into_iter()
+            .map(|file| (version_of(&file, "--version").as_deref().map(parts).unwrap_or_default(), file))
+            .collect();
+        choose(self.kind, &here, |file| says(file, "--help").contains("--gsro"))
+    }
+
     fn job(&self, task: Task, place: &Place) -> Option<Job> {
-        let Place { port, seconds, .. } = place;
+        let segments = self.kind == Kind::Segmenting;
         let length = |block| if block == OWN_BLOCK { String::new() } else { format!(" -l {block}") };
         let (flags, read): (String, Read) = match task {
+            Task::Datagrams { block, segmented: true } if segments => (format!(" -u -b 0 --gsro -l {block}"), arrived),
+            _ if segments => return None,
             Task::Stream { block } => (length(block), received),
             Task::Uncopied { block } => (format!(" -Z{}", length(block)), received),
-            Task::Datagrams { block } => (format!(" -u -b 0 -l {block}"), arrived),
+            Task::Datagrams { block, .. } => (format!(" -u -b 0 -l {block}"), arrived),
+            Task::Paced { rate } => (format!(" -u -b {rate} -l 1472"), arrived),
+            Task::Start => return Some(super::start_job(place, "--version")),
             _ => return None,
         };
-        Some(Job {
-            server: words(&format!("iperf3 -s -p {port}")),
-            client: words(&format!("iperf3 -c 127.0.0.1 -p {port} -t {seconds} -J{flags}")),
-            also_code: None,
+        let Place { program, port, seconds, .. } = place;
+        Some(Job::new(
+            place,
+            words(&format!("{program} -s -p {port}")),
+            words(&format!("{program} -c 127.0.0.1 -p {port} -t {seconds} -J{flags}")),
             read,
-        })
+        ))
     }
+}
+
+/// The numbers of a version.
+type Version = Vec<u64>;
+
+fn parts(version: &str) -> Version {
+    version.split('.').map_while(|part| part.parse().ok()).collect()
+}
+
+/// Of the programs that are here in PATH's order, the one of a kind.
+fn choose(kind: Kind, here: &[(Version, PathBuf)], segments: impl Fn(&Path) -> bool) -> Option<PathBuf> {
+    let in_usr = |(_, file): &&(Version, PathBuf)| file.parent() == Some(Path::new("/usr/bin"));
+    let packaged = here.iter().find(in_usr).or(here.first())?;
+    let newest = here.iter().reduce(|best, other| if other.0 > best.0 { other } else { best })?;
+    let chosen = match kind {
+        Kind::Packaged => packaged,
+        Kind::Newest => Some(newest).filter(|newest| newest.0 > packaged.0)?,
+        Kind::Segmenting => Some(newest).filter(|newest| segments(&newest.1))?,
+    };
+    Some(chosen.1.clone())
 }
 
 /// Over UDP it prints what was sent and the share that was lost.
@@ -74,8 +131,26 @@ mod tests {
 
     #[test]
     fn of_datagrams_the_lost_ones_do_not_count() {
-        let text = r#"{"end":{"sum":{"bits_per_second":2e9,"lost_percent":25.0}}}"#;
+        // iperf3 3.12 -u -b 10M -l 1472 -t 1 -J, with another loss.
+        let text = r#"{"end":{"sum":{"bits_per_second":9997114.0,"packets":849,"lost_percent":25.0,"sender":true}}}"#;
         let reading = arrived(&Ended { stdout: text.into(), ..Ended::default() }, "").unwrap();
-        assert_eq!((reading.value, reading.also["lost_percent"]), (1.5e9, 25.0));
+        assert_eq!((reading.value, reading.also["lost_percent"]), (7_497_835.5, 25.0));
+    }
+
+    #[test]
+    fn an_older_one_is_no_newest_and_the_same_version_is_one_peer() {
+        let file = |folder: &str| PathBuf::from(format!("{folder}/iperf3"));
+        let debian = (parts("3.12"), file("/usr/bin"));
+        let built = (parts("3.21"), file("/usr/local/bin"));
+        let both = [built.clone(), debian.clone()];
+        assert_eq!(choose(Kind::Packaged, &both, |_| true), Some(debian.1.clone()));
+        assert_eq!(choose(Kind::Newest, &both, |_| true), Some(built.1.clone()));
+        assert_eq!(choose(Kind::Segmenting, &both, |file| *file == built.1), Some(built.1.clone()));
+        let alone = [debian.clone()];
+        assert_eq!(choose(Kind::Newest, &alone, |_| true), None);
+        assert_eq!(choose(Kind::Segmenting, &alone, |_| false), None);
+        assert_eq!(choose(Kind::Newest, &[(parts("3.9"), file("/opt/bin")), debian], |_| true), None);
+        assert_eq!(choose(Kind::Packaged, std::slice::from_ref(&built), |_| true), Some(built.1.clone()));
+        assert_eq!(choose(Kind::Packaged, &[], |_| true), None);
     }
 }

@@ -1,37 +1,50 @@
 //! The tools. Each is one file and one line in [`PEERS`].
 
+mod bare;
 mod iperf2;
 mod iperf3;
+mod neper;
 mod netperf;
 mod netpipe;
 mod nuttcp;
 mod qperf;
 mod sockperf;
 mod thru;
+mod xfr;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
-use crate::process::Ended;
-use crate::work::Task;
+use crate::process::{Ended, Program, Ready};
+use crate::work::{STARTS, Task};
 
 /// Our own tool, which the others are peers of.
 pub const OURS: &str = thru::NAME;
 
+/// The loops without a tool around them.
+pub const BARE: &str = "bare";
+
 /// All tools, ours first.
 pub static PEERS: &[&dyn Peer] = &[
     &thru::Thru,
-    &iperf3::Iperf3,
+    &bare::Bare,
+    &iperf3::PACKAGED,
+    &iperf3::NEWEST,
+    &iperf3::SEGMENTING,
     &netpipe::Netpipe,
     &netperf::Netperf,
+    &neper::Neper,
     &qperf::Qperf,
     &sockperf::Sockperf,
     &nuttcp::Nuttcp,
     &iperf2::Iperf2,
+    &xfr::Xfr,
+    &netpipe::NetpipeMpi,
+    &netpipe::NetpipePvm,
 ];
 
 /// A tool that can do some of the works.
@@ -45,6 +58,13 @@ pub trait Peer: Sync {
     /// What makes it print its version; `None` for one that cannot.
     fn version(&self) -> Option<&'static str>;
 
+    /// Where its first program is, `None` where something that it needs is missing.
+    fn find(&self) -> Option<PathBuf> {
+        let files: Vec<PathBuf> =
+            self.programs().iter().filter_map(|name| everywhere_on_path(name).into_iter().next()).collect();
+        if files.len() == self.programs().len() { files.into_iter().next() } else { None }
+    }
+
     /// How it does the task, `None` for a task that it does not know.
     fn job(&self, task: Task, place: &Place) -> Option<Job>;
 }
@@ -52,28 +72,94 @@ pub trait Peer: Sync {
 /// What a job is given.
 #[derive(Debug)]
 pub struct Place {
-    /// The thru that is measured.
-    pub thru: PathBuf,
+    /// The tool's first program.
+    pub program: String,
     /// A free TCP port.
     pub port: u16,
     /// Another one.
     pub second_port: u16,
     /// Length of a measurement, for tools that can be told.
     pub seconds: u32,
+    /// Cores of client and server.
+    pub cores: [u32; 2],
+    /// An empty folder of the measurement's own.
+    pub folder: PathBuf,
+}
+
+impl Place {
     /// A file that does not exist yet, for tools that write their result to one.
-    pub file: PathBuf,
+    pub fn file(&self) -> String {
+        self.folder.join("result").to_string_lossy().into_owned()
+    }
 }
 
 /// One measurement: a server, a client, and where the number is.
 pub struct Job {
-    /// The server, which listens on the place's port.
-    pub server: Vec<String>,
-    /// The client.
-    pub client: Vec<String>,
+    /// The server's command line, `None` where the client starts both ends.
+    server: Option<Vec<String>>,
+    /// What shows that the server can be spoken to.
+    pub ready: Ready,
+    /// The client's command line.
+    client: Vec<String>,
+    /// Variables of both ends' environment beside ours.
+    env: Vec<(&'static str, String)>,
+    /// The client starts both ends, and puts them on their cores itself.
+    pub spread: bool,
+    /// How often the client is run; the reading is that of the median time.
+    pub runs: u32,
     /// Exit code beside 0 that comes with a number.
     pub also_code: Option<i32>,
     /// Finds the number.
     pub read: Read,
+}
+
+impl Job {
+    /// A server that listens on the place's port, and a client.
+    pub fn new(place: &Place, server: Vec<String>, client: Vec<String>, read: Read) -> Self {
+        Self {
+            server: Some(server),
+            ready: Ready::Port(place.port),
+            client,
+            env: Vec::new(),
+            spread: false,
+            runs: 1,
+            also_code: None,
+            read,
+        }
+    }
+
+    /// The server.
+    pub fn server(&self) -> Option<Program> {
+        Some(Program { argv: self.server.clone()?, env: self.env.clone() })
+    }
+
+    /// The client.
+    pub fn client(&self) -> Program {
+        Program { argv: self.client.clone(), env: self.env.clone() }
+    }
+
+    /// A client alone.
+    pub fn alone(place: &Place, client: Vec<String>, read: Read) -> Self {
+        Self { server: None, ..Self::new(place, Vec::new(), client, read) }
+    }
+}
+
+/// Asks the tool for its version again and again.
+fn start_job(place: &Place, flag: &str) -> Job {
+    let argv = vec![place.program.clone(), flag.to_owned()];
+    let read: Read = |ended, _| Ok((ended.report.elapsed_ns as f64).into());
+    Job { runs: STARTS, ..Job::alone(place, argv, read) }
+}
+
+/// Takes the symbols out of a copy of the program and says how large that is.
+fn binary_job(place: &Place) -> Job {
+    let mut argv = vec!["sh".to_owned(), "-c".to_owned(), "strip -o \"$1\" \"$0\" && stat -c %s \"$1\"".to_owned()];
+    argv.extend([place.program.clone(), place.file()]);
+    let read: Read = |ended, _| {
+        let bytes: f64 = ended.stdout.trim().parse().context("strip and stat said no size")?;
+        Ok(bytes.into())
+    };
+    Job::alone(place, argv, read)
 }
 
 /// Finds the number in what the client left behind; `result` is the text of the place's file, empty without one.
@@ -84,13 +170,28 @@ pub type Read = fn(ended: &Ended, result: &str) -> Result<Reading>;
 pub struct Reading {
     /// The number.
     pub value: f64,
-    /// Other numbers by name.
+    /// Other numbers by name; the name ends with the unit.
     pub also: BTreeMap<&'static str, f64>,
+    /// How much was moved in the time that the processor time is of.
+    pub amount: Amount,
+    /// Of a curve: block sizes and whole round trips, ns.
+    pub curve: Vec<(u64, f64)>,
+}
+
+/// Bytes or exchanges that were moved.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Amount {
+    /// They follow from the number and the seconds that the tool was told.
+    Follows,
+    /// The tool says.
+    Known(f64),
+    /// Nobody knows: it did more than what the number is of.
+    Unknown,
 }
 
 impl From<f64> for Reading {
     fn from(value: f64) -> Self {
-        Self { value, also: BTreeMap::new() }
+        Self { value, also: BTreeMap::new(), amount: Amount::Follows, curve: Vec::new() }
     }
 }
 
@@ -100,8 +201,8 @@ pub struct Tool {
     pub peer: &'static dyn Peer,
     /// Its version, as far as it tells.
     pub version: Option<String>,
-    /// Where thru is.
-    pub thru: PathBuf,
+    /// Its first program.
+    pub program: PathBuf,
 }
 
 /// The tools that are here, ours first; those that are not are named on standard error. `only` leaves the others out.
@@ -116,12 +217,13 @@ pub fn installed(thru: &Path, only: &[String]) -> Result<Vec<Tool>> {
         if peer.name() != OURS && !only.is_empty() && !only.iter().any(|name| name == peer.name()) {
             continue;
         }
-        if peer.name() == OURS || peer.programs().iter().all(|program| on_path(program).is_some()) {
-            let program = if peer.name() == OURS { thru.to_owned() } else { PathBuf::from(peer.programs()[0]) };
-            let version = peer.version().and_then(|flag| version(&program, flag));
-            tools.push(Tool { peer: *peer, version, thru: thru.to_owned() });
-        } else {
-            missing.push(peer.name());
+        let program = if peer.name() == OURS { Some(thru.to_owned()) } else { peer.find() };
+        match program {
+            Some(program) => {
+                let version = peer.version().and_then(|flag| version_of(&program, flag));
+                tools.push(Tool { peer: *peer, version, program });
+            }
+            None => missing.push(peer.name()),
         }
     }
     if !missing.is_empty() {
@@ -130,17 +232,21 @@ pub fn installed(thru: &Path, only: &[String]) -> Result<Vec<Tool>> {
     Ok(tools)
 }
 
-fn on_path(program: &str) -> Option<PathBuf> {
-    let path = env::var_os("PATH")?;
-    env::split_paths(&path)
-        .map(|folder| folder.join(program))
-        .find(|file| fs::metadata(file).is_ok_and(|is| is.is_file()))
+/// All files of this name in the folders of PATH, in PATH's order.
+fn everywhere_on_path(program: &str) -> Vec<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let files = env::split_paths(&path).map(|folder| folder.join(program));
+    files.filter(|file| fs::metadata(file).is_ok_and(|is| is.is_file())).collect()
 }
 
-fn version(program: &Path, flag: &str) -> Option<String> {
-    let output = Command::new(program).arg(flag).output().ok()?;
-    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    find_version(&said)
+/// What a program prints when it is called with one flag.
+fn says(program: &Path, flag: &str) -> String {
+    let Ok(output) = Command::new(program).arg(flag).output() else { return String::new() };
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+fn version_of(program: &Path, flag: &str) -> Option<String> {
+    find_version(&says(program, flag))
 }
 
 /// The first thing that looks like `3.12` or `6.1.2`.
@@ -162,7 +268,8 @@ mod tests {
     use crate::work::WORKS;
 
     fn place() -> Place {
-        Place { thru: "thru".into(), port: 6000, second_port: 6001, seconds: 2, file: "folder/result".into() }
+        let program = "some/where/tool".to_owned();
+        Place { program, port: 6000, second_port: 6001, seconds: 2, cores: [1, 0], folder: "folder".into() }
     }
 
     #[test]
@@ -179,15 +286,17 @@ mod tests {
     }
 
     #[test]
-    fn every_work_has_ours_and_a_peer_and_every_job_uses_its_port() {
+    fn every_work_has_ours_and_a_peer_and_every_server_is_told_where_it_is_waited_for() {
         for work in WORKS {
             let jobs: Vec<(&str, Job)> =
                 PEERS.iter().filter_map(|peer| Some((peer.name(), peer.job(work.task, &place())?))).collect();
             assert_eq!(jobs[0].0, OURS, "{}", work.id);
-            assert!(jobs.len() > 1, "{} has no peer", work.id);
+            assert!(jobs.len() > 1 || work.task == Task::Binary, "{} has no peer", work.id);
             for (name, job) in jobs {
-                for side in [&job.server, &job.client] {
-                    assert!(side.iter().any(|word| word.contains("6000")), "{} {name}: {side:?}", work.id);
+                let Some(server) = job.server else { continue };
+                match &job.ready {
+                    Ready::Port(port) => assert!(server.join(" ").contains(&port.to_string()), "{} {name}", work.id),
+                    Ready::File(file) => assert!(file.starts_with("folder"), "{} {name}", work.id),
                 }
             }
         }

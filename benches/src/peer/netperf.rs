@@ -1,4 +1,4 @@
-//! netperf's classic stream and request/response tests.
+//! netperf's classic tests: streams, request/response with and without a connection each.
 
 use anyhow::{Context, Result};
 
@@ -26,16 +26,23 @@ impl Peer for Netperf {
         let Place { port, seconds, .. } = place;
         let (test, read): (String, Read) = match task {
             Task::Stream { block } => (format!("-t TCP_STREAM -f m -- -m {block}"), rate),
-            Task::RoundTrip { bytes } => (format!("-t TCP_RR -- -r {bytes},{bytes}"), round_trip),
+            Task::RoundTrip { bytes } | Task::SpinningBesideBlocking { bytes } => {
+                (format!("-t TCP_RR -- -r {bytes},{bytes}"), round_trip)
+            }
+            Task::Connects { .. } => ("-t TCP_CRR -- -r 1,1".to_owned(), exchanges),
+            // Its usual output gives the sender's count on one line and the receiver's on another; keyed values tell them apart.
+            Task::Datagrams { block, segmented: false } => {
+                (format!("-t UDP_STREAM -f m -- -m {block} -R 1 -k REMOTE_RECV_THROUGHPUT"), arrived)
+            }
             _ => return None,
         };
-        Some(Job {
-            server: words(&format!("netserver -D -4 -p {port}")),
+        Some(Job::new(
+            place,
+            words(&format!("netserver -D -4 -p {port}")),
             // -P 0 -v 0: nothing but the number.
-            client: words(&format!("netperf -H 127.0.0.1 -4 -p {port} -l {seconds} -P 0 -v 0 {test}")),
-            also_code: None,
+            words(&format!("netperf -H 127.0.0.1 -4 -p {port} -l {seconds} -P 0 -v 0 {test}")),
             read,
-        })
+        ))
     }
 }
 
@@ -47,6 +54,17 @@ fn number(ended: &Ended) -> Result<f64> {
 /// -f m is decimal Mbit/s.
 fn rate(ended: &Ended, _: &str) -> Result<Reading> {
     Ok((number(ended)? * 1e6).into())
+}
+
+/// Of datagrams, what the other end received.
+fn arrived(ended: &Ended, _: &str) -> Result<Reading> {
+    let find = |line: &str| line.trim().strip_prefix("REMOTE_RECV_THROUGHPUT=")?.parse::<f64>().ok();
+    let rate = ended.stdout.lines().find_map(find).context("netperf printed no REMOTE_RECV_THROUGHPUT")?;
+    Ok((rate * 1e6).into())
+}
+
+fn exchanges(ended: &Ended, _: &str) -> Result<Reading> {
+    Ok(number(ended)?.into())
 }
 
 /// It prints transactions per second.
@@ -63,6 +81,8 @@ mod tests {
         let said = |text: &str| Ended { stdout: text.into(), ..Ended::default() };
         assert_eq!(rate(&said("46123.5\n"), "").unwrap().value, 46_123.5e6);
         assert_eq!(round_trip(&said("50000.00\n"), "").unwrap().value, 20_000.0);
+        assert_eq!(exchanges(&said("12000.00\n"), "").unwrap().value, 12_000.0);
+        assert_eq!(arrived(&said("REMOTE_RECV_THROUGHPUT=120.50\n"), "").unwrap().value, 120.5e6);
         assert!(rate(&said("establish control: are you sure\n"), "").is_err());
     }
 }

@@ -1,13 +1,19 @@
-//! NetPIPE's TCP module. It decides by itself how often to repeat, and reports the best of three.
+//! NetPIPE's modules. It decides by itself how often to repeat, and reports the best of three.
 
 use anyhow::{Context, Result};
 
-use super::{Job, Peer, Place, Read, Reading, words};
-use crate::process::Ended;
-use crate::work::Task;
+use super::{Amount, Job, Peer, Place, Read, Reading, words};
+use crate::process::{Ended, Ready};
+use crate::work::{Launcher, Task};
 
 /// `NPtcp` as receiver and as transmitter.
 pub struct Netpipe;
+
+/// `NPopenmpi`, two processes of mpirun.
+pub struct NetpipeMpi;
+
+/// `NPpvm`, two tasks of a virtual machine of one host.
+pub struct NetpipePvm;
 
 impl Peer for Netpipe {
     fn name(&self) -> &'static str {
@@ -25,46 +31,142 @@ impl Peer for Netpipe {
     fn job(&self, task: Task, place: &Place) -> Option<Job> {
         let (flags, read): (String, Read) = match task {
             Task::Stream { block } => (format!("-s -p 0 -l {block} -u {block}"), rate),
-            Task::RoundTrip { bytes } => (format!("-p 0 -l {bytes} -u {bytes}"), round_trip),
-            Task::Curve { last } => (format!("-u {last}"), duration),
+            Task::RoundTrip { bytes } | Task::SpinningBesideBlocking { bytes } => {
+                (format!("-p 0 -l {bytes} -u {bytes}"), round_trip)
+            }
+            Task::Curve { last } => (format!("-u {last}"), curve),
             _ => return None,
         };
         let both = format!("NPtcp -P {} {flags}", place.port);
         let mut client = words(&format!("{both} -h 127.0.0.1 -o"));
-        client.push(place.file.to_string_lossy().into_owned());
-        Some(Job { server: words(&both), client, also_code: None, read })
+        client.push(place.file());
+        Some(Job::new(place, words(&both), client, read))
     }
 }
 
-/// The columns of the first line of np.out: bytes, its "Mbps" and half the round trip in seconds.
-fn line(result: &str) -> Result<[f64; 3]> {
-    let columns: Vec<f64> = result
-        .lines()
-        .next()
-        .unwrap_or_default()
-        .split_ascii_whitespace()
-        .filter_map(|word| word.parse().ok())
-        .collect();
-    columns.try_into().ok().context("NPtcp wrote no line of three columns")
+impl Peer for NetpipeMpi {
+    fn name(&self) -> &'static str {
+        "NPopenmpi"
+    }
+
+    fn programs(&self) -> &'static [&'static str] {
+        &["NPopenmpi", "mpirun.openmpi"]
+    }
+
+    fn version(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn job(&self, task: Task, place: &Place) -> Option<Job> {
+        let Task::Launched { by: Launcher::Mpi, bytes } = task else { return None };
+        let mut command = words(&format!("NPopenmpi -p 0 -l {bytes} -u {bytes} -o"));
+        command.push(place.file());
+        Some(Job::mpirun(place, &command, round_trip))
+    }
+}
+
+impl Peer for NetpipePvm {
+    fn name(&self) -> &'static str {
+        "NPpvm"
+    }
+
+    fn programs(&self) -> &'static [&'static str] {
+        &["NPpvm", "pvmd"]
+    }
+
+    fn version(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn job(&self, task: Task, place: &Place) -> Option<Job> {
+        let Task::Launched { by: Launcher::Pvm, bytes } = task else { return None };
+        // Both sides want the same sizes, and the transmitter finds the receiver among the machine's tasks. That it is there by
+        // then cannot be seen from outside.
+        let both = format!("NPpvm -p 0 -l {bytes} -u {bytes}");
+        let ready = place.folder.join("ready");
+        let script = format!(
+            "pvmd -nlocalhost & while [ ! -e {} ]; do sleep 0.01; done; {both} & sleep 0.3; : > {}; wait",
+            place.pvm_file().display(),
+            ready.display()
+        );
+        let server = vec!["sh".to_owned(), "-c".to_owned(), script];
+        let mut client = words(&format!("{both} -h localhost -o"));
+        client.push(place.file());
+        Some(Job { ready: Ready::File(ready), env: place.pvm_env(), ..Job::new(place, server, client, round_trip) })
+    }
+}
+
+/// The columns of a line of np.out: bytes, its "Mbps" and half the round trip in seconds.
+fn columns(line: &str) -> Option<[f64; 3]> {
+    let columns: Vec<f64> = line.split_ascii_whitespace().filter_map(|word| word.parse().ok()).collect();
+    columns.try_into().ok()
+}
+
+fn first(result: &str) -> Result<[f64; 3]> {
+    result.lines().next().and_then(columns).context("NetPIPE wrote no line of three columns")
+}
+
+/// A reading of something that it did all the time it ran: it repeats until it knows how often to repeat, and does not say how
+/// often that was. What it moved is the rate times its own time.
+fn all_along(value: f64, per_second: f64, ended: &Ended) -> Reading {
+    let mut reading = Reading::from(value);
+    reading.amount = Amount::Known(per_second * ended.report.elapsed_ns as f64 / 1e9);
+    reading
 }
 
 /// Its Mbps are 2^20 bit/s.
-fn rate(_: &Ended, result: &str) -> Result<Reading> {
-    let [_, mbps, _] = line(result)?;
-    Ok((mbps * 1_048_576.0).into())
+fn rate(ended: &Ended, result: &str) -> Result<Reading> {
+    let [_, mbps, _] = first(result)?;
+    let bits_per_second = mbps * 1_048_576.0;
+    Ok(all_along(bits_per_second, bits_per_second / 8.0, ended))
 }
 
-/// The best of three means, where other tools give one mean.
-fn round_trip(_: &Ended, result: &str) -> Result<Reading> {
-    let [_, _, half] = line(result)?;
-    Ok((half * 2e9).into())
+/// The best of three means, where other tools give one mean. It is half a round trip, printed in units of 10 ns; the rate beside
+/// it has more digits.
+fn round_trip(ended: &Ended, result: &str) -> Result<Reading> {
+    let [bytes, mbps, half] = first(result)?;
+    let half = if mbps > 0.0 { bytes * 8.0 / (mbps * 1_048_576.0) } else { half };
+    Ok(all_along(half * 2e9, 0.5 / half, ended))
 }
 
-fn duration(ended: &Ended, result: &str) -> Result<Reading> {
-    line(result)?;
-    let mut reading = Reading::from(ended.elapsed_ns as f64);
-    reading.also.insert("points", result.lines().count() as f64);
+fn curve(ended: &Ended, result: &str) -> Result<Reading> {
+    let lines: Vec<[f64; 3]> = result.lines().filter_map(columns).collect();
+    if lines.is_empty() {
+        anyhow::bail!("NPtcp wrote no line of three columns");
+    }
+    let mut reading = Reading::from(ended.report.elapsed_ns as f64);
+    reading.also.insert("points", lines.len() as f64);
+    reading.curve = lines.iter().map(|[bytes, _, half]| (*bytes as u64, half * 2e9)).collect();
     Ok(reading)
+}
+
+impl Place {
+    /// The file that a PVM daemon makes when it can be spoken to.
+    pub fn pvm_file(&self) -> std::path::PathBuf {
+        self.folder.join(format!("pvmd.{}", rustix::process::getuid().as_raw()))
+    }
+
+    /// A virtual machine of its own, apart from any that the user has.
+    pub fn pvm_env(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("PVM_ROOT", "/usr/lib/pvm3".to_owned()),
+            ("PVM_ALLOW_ROOT", "1".to_owned()),
+            ("PVM_TMP", self.folder.to_string_lossy().into_owned()),
+        ]
+    }
+}
+
+impl Job {
+    /// Two processes of mpirun, the first on the client's core and the second on the server's; both in the client's account.
+    pub fn mpirun(place: &Place, command: &[String], read: Read) -> Self {
+        let [client, server] = place.cores;
+        let mut argv = words("mpirun.openmpi --allow-run-as-root --bind-to none");
+        for (separator, core) in [("", client), (":", server)] {
+            argv.extend(words(&format!("{separator} -n 1 taskset -c {core}")));
+            argv.extend_from_slice(command);
+        }
+        Self { spread: true, ..Self::alone(place, argv, read) }
+    }
 }
 
 #[cfg(test)]
@@ -75,11 +177,21 @@ mod tests {
 
     #[test]
     fn its_own_units_become_ours() {
-        let ended = Ended { elapsed_ns: 9, ..Ended::default() };
-        assert!((rate(&ended, OUT).unwrap().value - 20_971_520_000.0).abs() < 1.0);
-        assert!((round_trip(&ended, OUT).unwrap().value - 100_000.0).abs() < 1e-6);
-        let curve = duration(&ended, OUT).unwrap();
-        assert_eq!((curve.value, curve.also["points"]), (9.0, 2.0));
-        assert!(rate(&ended, "").is_err() && duration(&ended, "").is_err());
+        let mut ended = Ended::default();
+        ended.report.elapsed_ns = 2_000_000_000;
+        let stream = rate(&ended, OUT).unwrap();
+        assert!((stream.value - 20_971_520_000.0).abs() < 1.0 && stream.amount == Amount::Known(5_242_880_000.0));
+        let points = curve(&ended, OUT).unwrap();
+        assert_eq!((points.value, points.also["points"]), (2e9, 2.0));
+        assert_eq!(points.curve[0].0, 131_072);
+        assert!((points.curve[0].1 - 100_000.0).abs() < 1e-6);
+        assert!(rate(&ended, "").is_err() && curve(&ended, "").is_err());
+    }
+
+    #[test]
+    fn a_short_round_trip_keeps_the_digits_that_the_rate_has() {
+        // NPopenmpi -p 0 -l 1 -u 1: its time would be 2,620 ns.
+        let trip = round_trip(&Ended::default(), "       1 5.826811   0.00000131\n").unwrap();
+        assert!((trip.value - 2_618.7).abs() < 0.1, "{}", trip.value);
     }
 }

@@ -25,12 +25,12 @@ impl Peer for Nuttcp {
     fn job(&self, task: Task, place: &Place) -> Option<Job> {
         let Task::Stream { block } = task else { return None };
         let Place { port, second_port, seconds, .. } = place;
-        Some(Job {
-            server: words(&format!("nuttcp -S -P {port} --nofork")),
-            client: words(&format!("nuttcp -t -P {port} -p {second_port} -l{block} -T{seconds} -fparse 127.0.0.1")),
-            also_code: None,
+        Some(Job::new(
+            place,
+            words(&format!("nuttcp -S -P {port} --nofork")),
+            words(&format!("nuttcp -t -P {port} -p {second_port} -l{block} -T{seconds} -fparse 127.0.0.1")),
             read,
-        })
+        ))
     }
 }
 

@@ -29,13 +29,13 @@ impl Peer for Qperf {
             Task::RoundTrip { bytes } => (format!("-m {bytes} tcp_lat"), round_trip),
             _ => return None,
         };
-        Some(Job {
-            server: words(&format!("qperf -lp {port}")),
+        Some(Job::new(
+            place,
+            words(&format!("qperf -lp {port}")),
             // -uu: plain units, no prefixes.
-            client: words(&format!("qperf 127.0.0.1 -lp {port} -ip {second_port} -t {seconds} -uu {test}")),
-            also_code: None,
+            words(&format!("qperf 127.0.0.1 -lp {port} -ip {second_port} -t {seconds} -uu {test}")),
             read,
-        })
+        ))
     }
 }
 

@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 
 use super::{Job, Peer, Place, Reading, words};
 use crate::process::Ended;
-use crate::work::Task;
+use crate::work::{Over, Task};
 
 /// `sockperf server` and `sockperf ping-pong`.
 pub struct Sockperf;
@@ -27,21 +27,19 @@ impl Peer for Sockperf {
 
     fn job(&self, task: Task, place: &Place) -> Option<Job> {
         let (bytes, flags) = match task {
-            Task::RoundTrip { bytes } => (bytes, "--tcp"),
-            Task::SpinningRoundTrip { bytes, udp: false } => (bytes, "--tcp --nonblocked"),
-            Task::SpinningRoundTrip { bytes, udp: true } => (bytes, "--nonblocked"),
+            Task::RoundTrip { bytes } | Task::SpinningBesideBlocking { bytes } => (bytes, "--tcp"),
+            Task::Spinning { bytes, over: Over::Tcp } => (bytes, "--tcp --nonblocked"),
+            Task::Spinning { bytes, over: Over::Udp } => (bytes, "--nonblocked"),
             _ => return None,
         };
         let Place { port, seconds, .. } = place;
         let size = bytes.max(LEAST);
-        Some(Job {
-            server: words(&format!("sockperf server {flags} -i 127.0.0.1 -p {port}")),
-            client: words(&format!(
-                "sockperf ping-pong {flags} -i 127.0.0.1 -p {port} -m {size} -t {seconds} --full-rtt"
-            )),
-            also_code: None,
+        Some(Job::new(
+            place,
+            words(&format!("sockperf server {flags} -i 127.0.0.1 -p {port}")),
+            words(&format!("sockperf ping-pong {flags} -i 127.0.0.1 -p {port} -m {size} -t {seconds} --full-rtt")),
             read,
-        })
+        ))
     }
 }
 

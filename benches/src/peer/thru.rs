@@ -3,14 +3,16 @@
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::{Job, Peer, Place, Read, Reading, words};
-use crate::process::Ended;
-use crate::work::Task;
+use super::{Amount, Job, Peer, Place, Read, Reading, binary_job, start_job, words};
+use crate::process::{Ended, Ready};
+use crate::work::{Launcher, Over, Task};
 
 pub(super) const NAME: &str = "thru";
 
 /// Measured, but with too few trials to claim an interval: it is asked for one trial, as each peer makes one.
 const UNTRUSTED: i32 = 8;
+/// From this rate on single sends cannot keep up.
+const FAST: u64 = 2_000_000_000;
 
 /// `thru serve` and the subcommand for the task.
 pub struct Thru;
@@ -29,63 +31,138 @@ impl Peer for Thru {
     }
 
     fn job(&self, task: Task, place: &Place) -> Option<Job> {
-        let Place { port, seconds, .. } = place;
+        let host = format!("127.0.0.1:{}", place.port);
         let (subcommand, read): (String, Read) = match task {
-            Task::Stream { block } => {
-                (format!("stream 127.0.0.1:{port} --block {block} --time {seconds}s --trials 1"), goodput)
+            Task::Stream { block } => (format!("stream {host} --block {block}"), goodput),
+            Task::Uncopied { block } => (format!("stream {host} --block {block} --engine auto"), after_trying),
+            Task::Datagrams { block, segmented } => {
+                let engine = if segmented { "gso" } else { "mmsg" };
+                (format!("stream {host} --udp --block {block} --engine {engine}"), goodput)
             }
-            Task::RoundTrip { bytes } => {
-                (format!("rr 127.0.0.1:{port} --block {bytes} --time {seconds}s --trials 1"), round_trip)
+            Task::Paced { rate } => {
+                let engine = if rate < FAST { "copy" } else { "gso" };
+                (format!("stream {host} --udp --block 1472 --rate {rate} --engine {engine}"), goodput)
             }
-            Task::Uncopied { block } => {
-                let flags = format!("--block {block} --engine auto");
-                (format!("stream 127.0.0.1:{port} {flags} --time {seconds}s --trials 1"), goodput)
+            Task::RoundTrip { bytes } => (format!("rr {host} --block {bytes}"), round_trip),
+            Task::SpinningBesideBlocking { bytes } => (format!("rr {host} --block {bytes} --spin"), round_trip),
+            Task::Spinning { bytes, over } => {
+                let transport = match over {
+                    Over::Tcp => "tcp",
+                    Over::Udp => "udp",
+                    Over::Unix => "unix",
+                    Over::Shm => "shm",
+                };
+                (format!("rr {host} --block {bytes} --spin --transport {transport}"), round_trip)
             }
-            Task::Datagrams { block } => {
-                let flags = format!("--udp --block {block} --engine gso");
-                (format!("stream 127.0.0.1:{port} {flags} --time {seconds}s --trials 1"), goodput)
+            Task::Connects { threads } => {
+                (format!("rr {host} --connect --flows {threads} --threads {threads}"), transactions)
             }
-            Task::SpinningRoundTrip { bytes, udp } => {
-                let flags = format!("--block {bytes} --spin --transport {}", if udp { "udp" } else { "tcp" });
-                (format!("rr 127.0.0.1:{port} {flags} --time {seconds}s --trials 1"), round_trip)
+            Task::Crowd { flows, stream: false } => (format!("rr {host} --flows {flows} --threads 2"), transactions),
+            Task::Crowd { flows, stream: true } => {
+                (format!("stream {host} --block 16384 --flows {flows} --threads 2"), goodput)
             }
             // As it comes: with the memory ceiling, and up to its own budget.
-            Task::Curve { last } => (format!("curve 127.0.0.1:{port} --to {last}"), curve),
+            Task::Curve { last } => (format!("curve {host} --to {last}"), curve),
+            Task::Launched { by, bytes } => return Some(launched(by, bytes, place)),
+            Task::Start => return Some(start_job(place, "--version")),
+            Task::Binary => return Some(binary_job(place)),
         };
-        let program = place.thru.to_string_lossy().into_owned();
-        let mut server = vec![program.clone()];
-        server.extend(words(&format!("serve --listen 127.0.0.1:{port}")));
-        let mut client = vec![program];
-        client.extend(words(&subcommand));
-        client.extend(words("--no-store --quiet --json"));
-        client.push(place.file.to_string_lossy().into_owned());
-        Some(Job { server, client, also_code: Some(UNTRUSTED), read })
+        let mut server = vec![place.program.clone()];
+        server.extend(words(&format!("serve --listen {host}")));
+        Some(Job { also_code: Some(UNTRUSTED), ..Job::new(place, server, client(task, &subcommand, place), read) })
     }
+}
+
+/// The client's command line.
+fn client(task: Task, subcommand: &str, place: &Place) -> Vec<String> {
+    let mut client = vec![place.program.clone()];
+    client.extend(words(subcommand));
+    if !matches!(task, Task::Curve { .. }) {
+        client.extend(words(&format!("--time {}s --trials 1", place.seconds)));
+    }
+    client.extend(words("--no-store --quiet --json"));
+    client.push(place.file());
+    client
+}
+
+/// Under mpirun both processes are told the same; in a virtual machine the command starts its far end by itself, on the
+/// daemon's core.
+fn launched(by: Launcher, bytes: u64, place: &Place) -> Job {
+    let task = Task::Launched { by, bytes };
+    let job = match by {
+        Launcher::Mpi => {
+            let command = client(task, &format!("rr --transport mpi --block {bytes}"), place);
+            Job::mpirun(place, &command, round_trip)
+        }
+        Launcher::Pvm => {
+            let command = client(task, &format!("rr --transport pvm --block {bytes}"), place);
+            let daemon = words("pvmd -nlocalhost");
+            Job {
+                ready: Ready::File(place.pvm_file()),
+                env: place.pvm_env(),
+                ..Job::new(place, daemon, command, round_trip)
+            }
+        }
+    };
+    Job { also_code: Some(UNTRUSTED), ..job }
+}
+
+fn figure(document: &Value, name: &str) -> Option<f64> {
+    document.pointer(&format!("/outcomes/0/summary/{name}")).and_then(Value::as_f64)
+}
+
+/// Numbers that matter in some works: the share of datagrams that were lost, how evenly they were sent, how long it took until
+/// all flows were there.
+fn extras(document: &Value, reading: &mut Reading) {
+    if let (Some(lost), Some(rate)) = (figure(document, "packets_lost"), figure(document, "packets_per_s")) {
+        let seconds = figure(document, "duration_ns").unwrap_or(0.0) / 1e9;
+        reading.also.insert("lost_percent", 100.0 * lost / (lost + rate * seconds).max(1.0));
+    }
+    let near = |name: &str| document.pointer(&format!("/outcomes/0/trials/0/near/{name}")).and_then(Value::as_f64);
+    reading.also.extend(near("pacing/p99_ns").map(|error| ("distance_error_p99_ns", error)));
+    // Null with one flow, whose set-up interests nobody.
+    let Some(fairness) = figure(document, "fairness") else { return };
+    reading.also.insert("fairness_percent", 100.0 * fairness);
+    let setup = |end: &str| document.pointer(&format!("/passes/0/{end}/setup_ns")).and_then(Value::as_f64);
+    let setup = setup("near").into_iter().chain(setup("far")).reduce(f64::max);
+    reading.also.extend(setup.map(|ns| ("setup_ns", ns)));
 }
 
 fn goodput(_: &Ended, result: &str) -> Result<Reading> {
     let document: Value = serde_json::from_str(result)?;
-    let rate = document.pointer("/outcomes/0/summary/goodput_bps").and_then(Value::as_f64);
-    let mut reading = Reading::from(rate.context("no goodput in thru's document")?);
-    let figure = |name: &str| document.pointer(&format!("/outcomes/0/summary/{name}")).and_then(Value::as_f64);
-    if let (Some(lost), Some(rate)) = (figure("packets_lost"), figure("packets_per_s")) {
-        let seconds = figure("duration_ns").unwrap_or(0.0) / 1e9;
-        reading.also.insert("lost_percent", 100.0 * lost / (lost + rate * seconds).max(1.0));
-    }
+    let mut reading = Reading::from(figure(&document, "goodput_bps").context("no goodput in thru's document")?);
+    extras(&document, &mut reading);
     Ok(reading)
+}
+
+/// Of `--engine auto`, which sends by each way for a moment before it measures: bytes that are in no document.
+fn after_trying(ended: &Ended, result: &str) -> Result<Reading> {
+    Ok(Reading { amount: Amount::Unknown, ..goodput(ended, result)? })
+}
+
+fn rate(document: &Value) -> Result<f64> {
+    figure(document, "transactions_per_s").filter(|rate| *rate > 0.0).context("no rate in thru's document")
 }
 
 /// The mean, as the peers give it; the median is kept beside it.
 fn round_trip(_: &Ended, result: &str) -> Result<Reading> {
     let document: Value = serde_json::from_str(result)?;
-    let figure = |name: &str| document.pointer(&format!("/outcomes/0/summary/{name}")).and_then(Value::as_f64);
-    let rate = figure("transactions_per_s").filter(|rate| *rate > 0.0).context("no rate in thru's document")?;
-    let mut reading = Reading::from(1e9 / rate);
-    reading.also.extend(figure("rtt_p50_ns").map(|median| ("rtt_p50_ns", median)));
+    let mut reading = Reading::from(1e9 / rate(&document)?);
+    reading.also.extend(figure(&document, "rtt_p50_ns").map(|median| ("rtt_p50_ns", median)));
     Ok(reading)
 }
 
-/// How long it took, and how many sizes were sure to the target by then.
+fn transactions(_: &Ended, result: &str) -> Result<Reading> {
+    let document: Value = serde_json::from_str(result)?;
+    let mut reading = Reading::from(rate(&document)?);
+    extras(&document, &mut reading);
+    Ok(reading)
+}
+
+/// Legs of a size that are looked at where its least round trip is compared with NPtcp's, which is the best of three means.
+const LEGS: usize = 3;
+
+/// How long it took, how many sizes were sure to the target by then, and the curve of the first legs.
 fn curve(ended: &Ended, result: &str) -> Result<Reading> {
     let document: Value = serde_json::from_str(result)?;
     let outcomes = document.pointer("/outcomes").and_then(Value::as_array).context("no outcomes in thru's document")?;
@@ -95,10 +172,18 @@ fn curve(ended: &Ended, result: &str) -> Result<Reading> {
         let verdicts = outcome.pointer("/summary/verdicts").and_then(Value::as_array);
         verdicts.is_some_and(|list| list.iter().any(|verdict| verdict == "target-missed"))
     };
-    let mut reading = Reading::from(ended.elapsed_ns as f64);
+    let mut reading = Reading::from(ended.report.elapsed_ns as f64);
     reading.also.insert("points", points.len() as f64);
     reading.also.insert("points_at_target", (points.len() - points.iter().filter(missed).count()) as f64);
+    reading.curve = points.iter().filter_map(|outcome| least(outcome)).collect();
     Ok(reading)
+}
+
+/// A size and the least mean round trip of its first legs, ns.
+fn least(outcome: &Value) -> Option<(u64, f64)> {
+    let legs = outcome.pointer("/trials")?.as_array()?.iter().take(LEGS);
+    let means = legs.filter_map(|trial| trial.pointer("/near/rtt/mean_ns")?.as_f64());
+    Some((outcome.pointer("/spec/block")?.as_u64()?, means.reduce(f64::min)?))
 }
 
 #[cfg(test)]
@@ -112,16 +197,31 @@ mod tests {
         assert_eq!(goodput(&Ended::default(), text).unwrap().value, 5e9);
         let reading = round_trip(&Ended::default(), text).unwrap();
         assert_eq!((reading.value, reading.also["rtt_p50_ns"]), (50_000.0, 49_000.0));
+        assert_eq!(transactions(&Ended::default(), text).unwrap().value, 20_000.0);
         assert!(goodput(&Ended::default(), r#"{"outcomes":[]}"#).is_err());
     }
 
     #[test]
-    fn a_curve_says_how_many_of_its_points_are_sure() {
-        let text = r#"{"outcomes":[{"spec":{"transport":"tcp"},"summary":{"verdicts":["one-host"]}},
-            {"spec":{"transport":"tcp"},"summary":{"verdicts":["target-missed"]}},
+    fn set_up_loss_and_pacing_come_along() {
+        let text = r#"{"passes":[{"near":{"setup_ns":70},"far":{"setup_ns":90}}],
+            "outcomes":[{"summary":{"goodput_bps":1.0,"packets_lost":25,"packets_per_s":75.0,"duration_ns":1000000000,
+              "fairness":0.5},
+            "trials":[{"near":{"pacing":{"sends":1000,"p50_ns":1,"p99_ns":44,"max_ns":50}}}]}]}"#;
+        let also = goodput(&Ended::default(), text).unwrap().also;
+        assert_eq!((also["setup_ns"], also["lost_percent"], also["distance_error_p99_ns"]), (90.0, 25.0, 44.0));
+    }
+
+    #[test]
+    fn a_curve_says_how_many_of_its_points_are_sure_and_has_the_least_of_three_legs() {
+        let text = r#"{"outcomes":[{"spec":{"transport":"tcp","block":1},"summary":{"verdicts":["one-host"]},
+              "trials":[{"near":{"rtt":{"mean_ns":9.0}}},{"near":{"rtt":{"mean_ns":7.0}}},{"near":{}},
+                        {"near":{"rtt":{"mean_ns":5.0}}}]},
+            {"spec":{"transport":"tcp","block":2},"summary":{"verdicts":["target-missed"]}},
             {"spec":{"transport":"memcpy"},"summary":{"verdicts":[]}}]}"#;
-        let ended = Ended { elapsed_ns: 17, ..Ended::default() };
+        let mut ended = Ended::default();
+        ended.report.elapsed_ns = 17;
         let reading = curve(&ended, text).unwrap();
         assert_eq!((reading.value, reading.also["points"], reading.also["points_at_target"]), (17.0, 2.0, 1.0));
+        assert_eq!(reading.curve, [(1, 7.0)]);
     }
 }

@@ -1,23 +1,42 @@
-//! Datagrams one way: what arrives of one UDP flow.
+//! Datagrams one way: what arrives of one UDP flow that is sent as fast as the tool can.
 
+use super::goal::IPERF3;
 use super::{Against, Better, Goal, Task, Unit, Work};
 
-/// What an Ethernet frame carries. The peer makes a call and a way through the stack for each datagram.
+/// What an Ethernet frame carries. Newer iperf3 have UDP_SEGMENT (`--gsro`); older ones make a call and a way through the stack
+/// for each datagram.
 pub static WORK: Work = Work {
     id: "udp",
-    title: "UDP, 1472 B datagrams (segments of one send where the tool can), received",
-    task: Task::Datagrams { block: 1472 },
+    title: "UDP, 1472 B datagrams, segments of one send, received",
+    task: Task::Datagrams { block: 1472, segmented: true },
     unit: Unit::BitsPerSecond,
     better: Better::Higher,
-    goals: &[Goal::Ratio { to: Against::Named("iperf3"), of: 15.0 }],
+    goals: &[
+        Goal::Ratio { to: Against::All(&["iperf3-gsro"]), of: 1.0 },
+        Goal::NoMoreThan { name: "lost_percent", peer: "iperf3-gsro" },
+        Goal::Ratio { to: Against::All(IPERF3), of: 15.0 },
+    ],
 };
 
 /// Small ones.
 pub static SMALL: Work = Work {
     id: "udp64",
-    title: "UDP, 64 B datagrams (segments of one send where the tool can), received",
-    task: Task::Datagrams { block: 64 },
+    title: "UDP, 64 B datagrams, segments of one send, received",
+    task: Task::Datagrams { block: 64, segmented: true },
     unit: Unit::BitsPerSecond,
     better: Better::Higher,
-    goals: &[Goal::Ratio { to: Against::Named("iperf3"), of: 2.0 }],
+    goals: &[
+        Goal::Ratio { to: Against::All(&["iperf3-gsro"]), of: 2.0 },
+        Goal::Also { name: "lost_percent", better: Better::Lower, bound: 1.0 },
+    ],
+};
+
+/// Small ones, each with its own way through the stack; thru hands many over in one call (sendmmsg, recvmmsg).
+pub static CALLS: Work = Work {
+    id: "udp64-single",
+    title: "UDP, 64 B datagrams, each on its own, received",
+    task: Task::Datagrams { block: 64, segmented: false },
+    unit: Unit::BitsPerSecond,
+    better: Better::Higher,
+    goals: &[Goal::Ratio { to: Against::All(&["netperf", "iperf3", "iperf3-new"]), of: 1.3 }],
 };

@@ -1,12 +1,22 @@
-//! What is measured. Each work is one file and one line in [`WORKS`].
+//! What is measured. Each work is one file, or a few that are of one kind, and one line in [`WORKS`].
 
+mod connect;
+mod crowd;
 mod curve;
 mod datagram;
+mod goal;
+mod launched;
+mod paced;
 mod round_trip;
+mod spinning;
+mod start;
 mod stream;
 
 use anyhow::{Result, bail};
 use serde::Serialize;
+
+pub use goal::{Against, Goal};
+pub use start::STARTS;
 
 /// All works, in the order of the table.
 pub static WORKS: &[&Work] = &[
@@ -15,11 +25,29 @@ pub static WORKS: &[&Work] = &[
     &stream::SMALL,
     &stream::SHORT,
     &round_trip::WORK,
-    &round_trip::SPINNING,
-    &round_trip::SPINNING_UDP,
+    &spinning::BESIDE_BLOCKING,
+    &spinning::TCP,
+    &spinning::UDP,
+    &spinning::UNIX,
+    &spinning::SHM,
     &datagram::WORK,
     &datagram::SMALL,
+    &datagram::CALLS,
+    &paced::AT_10M,
+    &paced::AT_100M,
+    &paced::AT_1G,
+    &paced::AT_5G,
+    &connect::WORK,
+    &connect::THREADS,
+    &crowd::RR_1K,
+    &crowd::RR_10K,
+    &crowd::STREAM_1K,
+    &crowd::STREAM_10K,
+    &launched::MPI,
+    &launched::PVM,
     &curve::WORK,
+    &start::WORK,
+    &start::BINARY,
 ];
 
 /// One row group of the table.
@@ -52,21 +80,51 @@ pub enum Task {
         /// Bytes of one send.
         block: u64,
     },
-    /// Datagrams one way over one UDP flow as fast as the tool can, the kernel joining and cutting them where the tool can have
-    /// that: what arrives.
+    /// Datagrams one way over one UDP flow as fast as the tool can: what arrives.
     Datagrams {
         /// Bytes of one datagram.
         block: u64,
+        /// Whether the kernel joins and cuts them (UDP_SEGMENT, UDP_GRO) where the tool can have that.
+        segmented: bool,
     },
-    /// A message there and one of the same size back over one connection that never sleeps: the mean round trip.
-    SpinningRoundTrip {
-        /// Bytes of a message.
-        bytes: u64,
-        /// Over UDP, not TCP.
-        udp: bool,
+    /// Datagrams of 1472 B over one UDP flow at a rate: what arrives.
+    Paced {
+        /// Decimal bit/s.
+        rate: u64,
     },
     /// A message there and one of the same size back over one TCP connection, by blocking calls: the mean round trip.
     RoundTrip {
+        /// Bytes of a message.
+        bytes: u64,
+    },
+    /// The same over one connection that never sleeps.
+    Spinning {
+        /// Bytes of a message.
+        bytes: u64,
+        /// What carries them.
+        over: Over,
+    },
+    /// As `RoundTrip`, with a thru that never sleeps beside tools that block.
+    SpinningBesideBlocking {
+        /// Bytes of a message.
+        bytes: u64,
+    },
+    /// A TCP connection for each exchange of a byte: exchanges a second.
+    Connects {
+        /// Threads of thru, each with a flow; the peers have one.
+        threads: u32,
+    },
+    /// Many TCP connections at once, over two threads where the tool can be told.
+    Crowd {
+        /// Connections.
+        flows: u32,
+        /// Blocks one way, not round trips of a byte.
+        stream: bool,
+    },
+    /// A message there and back between two processes that a launcher has started: the mean round trip.
+    Launched {
+        /// The launcher.
+        by: Launcher,
         /// Bytes of a message.
         bytes: u64,
     },
@@ -75,6 +133,32 @@ pub enum Task {
         /// The largest size, bytes.
         last: u64,
     },
+    /// Asking a program for its version: how long that takes.
+    Start,
+    /// The size of a program without symbols.
+    Binary,
+}
+
+/// What carries a spinning round trip.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Over {
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+    /// A Unix domain stream socket.
+    Unix,
+    /// Shared memory.
+    Shm,
+}
+
+/// A library whose messages carry a round trip.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Launcher {
+    /// MPI's, between the two processes of mpirun.
+    Mpi,
+    /// PVM's, between two tasks of a virtual machine.
+    Pvm,
 }
 
 /// Unit of a work's numbers.
@@ -86,6 +170,12 @@ pub enum Unit {
     /// Nanoseconds.
     #[serde(rename = "ns")]
     Nanoseconds,
+    /// Exchanges a second.
+    #[serde(rename = "1/s")]
+    PerSecond,
+    /// Bytes.
+    #[serde(rename = "B")]
+    Bytes,
 }
 
 /// Which numbers are good.
@@ -96,29 +186,22 @@ pub enum Better {
     Higher,
     /// Small ones.
     Lower,
+    /// Those near to what was asked for.
+    Near,
 }
 
-/// What thru has to reach.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Goal {
-    /// At least (or, where lower is better, at most) this multiple of a peer's number.
-    Ratio {
-        /// The peer.
-        to: Against,
-        /// The multiple.
-        of: f64,
-    },
-    /// At least (at most) this number, in the work's unit.
-    Value(f64),
-}
-
-/// The peers that a goal is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Against {
-    /// One of them.
-    Named(&'static str),
-    /// Whichever has the best median in this run.
-    Best,
+/// What the processor time of a measurement is divided by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum Cost {
+    /// Seconds for each decimal gigabyte.
+    #[serde(rename = "s/GB")]
+    PerGigabyte,
+    /// Microseconds for each exchange.
+    #[serde(rename = "us")]
+    PerExchange,
+    /// Seconds for the whole command.
+    #[serde(rename = "s")]
+    Whole,
 }
 
 impl Work {
@@ -129,6 +212,33 @@ impl Work {
             task => task,
         }
     }
+
+    /// What processor time is divided by.
+    pub fn cost(&self) -> Cost {
+        match (self.task, self.unit) {
+            (Task::Curve { .. } | Task::Start | Task::Binary, _) | (_, Unit::Bytes) => Cost::Whole,
+            (_, Unit::BitsPerSecond) => Cost::PerGigabyte,
+            (_, Unit::Nanoseconds | Unit::PerSecond) => Cost::PerExchange,
+        }
+    }
+}
+
+impl Task {
+    /// Seconds of one measurement where `asked` were asked for. A paced sender of 850 datagrams a second needs two for the 1,000
+    /// distances that a 99th percentile rests on.
+    pub fn seconds(self, asked: u32) -> u32 {
+        if matches!(self, Self::Paced { .. }) { asked.max(2) } else { asked }
+    }
+
+    /// How long a measurement takes in about, start and end included, s; a guess until there are some.
+    pub fn guess(self, seconds: u32) -> f64 {
+        match self {
+            Self::Curve { .. } => 35.0,
+            Self::Start | Self::Binary => 0.5,
+            Self::Crowd { .. } => f64::from(seconds) + 2.0,
+            _ => f64::from(self.seconds(seconds)) + 0.6,
+        }
+    }
 }
 
 impl Unit {
@@ -137,7 +247,40 @@ impl Unit {
         match self {
             Self::BitsPerSecond => model::units::bits_per_second(value),
             Self::Nanoseconds => model::units::seconds(value),
+            Self::PerSecond => format!("{}/s", model::units::count(value)),
+            Self::Bytes => format!("{}B", model::units::count(value)),
         }
+    }
+
+    /// How much was moved at this rate in that time: bytes or exchanges, `None` where there is no such thing.
+    pub fn amount(self, value: f64, seconds: f64) -> Option<f64> {
+        match self {
+            Self::BitsPerSecond => Some(value * seconds / 8.0),
+            Self::Nanoseconds => Some(seconds * 1e9 / value),
+            Self::PerSecond => Some(value * seconds),
+            Self::Bytes => None,
+        }
+    }
+}
+
+impl Cost {
+    /// What `cpu_ns` come to where `amount` (bytes or exchanges) was moved.
+    pub fn of(self, cpu_ns: f64, amount: Option<f64>) -> Option<f64> {
+        match self {
+            Self::PerGigabyte => Some(cpu_ns / amount?),
+            Self::PerExchange => Some(cpu_ns / 1e3 / amount?),
+            Self::Whole => Some(cpu_ns / 1e9),
+        }
+    }
+
+    /// With its unit, for people.
+    pub fn text(self, value: f64) -> String {
+        let unit = match self {
+            Self::PerGigabyte => "s/GB",
+            Self::PerExchange => "us",
+            Self::Whole => "s",
+        };
+        format!("{} {unit}", model::units::three_digits(value))
     }
 }
 
@@ -163,15 +306,32 @@ mod tests {
         assert!(chosen(&ids(&["rtt", "tea"])).unwrap_err().to_string().contains("'tea'"));
     }
 
+    fn named(goal: &Goal) -> Vec<&'static str> {
+        match goal {
+            Goal::Ratio { to: Against::All(names) | Against::BestOf(names), .. } => names.to_vec(),
+            Goal::NoMoreThan { peer, .. } => vec![peer],
+            Goal::Ratio { to: Against::Each, .. } | Goal::Value(_) | Goal::Within { .. } | Goal::Also { .. } => vec![],
+        }
+    }
+
     #[test]
-    fn ids_differ_and_named_peers_exist() {
+    fn ids_differ_and_peers_that_goals_name_exist() {
         for (place, work) in WORKS.iter().enumerate() {
             assert!(WORKS[..place].iter().all(|other| other.id != work.id), "{}", work.id);
-            for goal in work.goals {
-                if let Goal::Ratio { to: Against::Named(name), .. } = goal {
-                    assert!(crate::peer::PEERS.iter().any(|peer| peer.name() == *name), "{name}");
-                }
+            for name in work.goals.iter().flat_map(named) {
+                assert!(crate::peer::PEERS.iter().any(|peer| peer.name() == name), "{}: {name}", work.id);
             }
         }
+    }
+
+    #[test]
+    fn processor_time_is_divided_by_what_was_moved() {
+        // 10 Gbit/s for 2 s are 2.5 GB; 5 s of processor time for them are 2 s for each.
+        let bytes = Unit::BitsPerSecond.amount(10e9, 2.0);
+        assert_eq!(Cost::PerGigabyte.of(5e9, bytes), Some(2.0));
+        // A round trip of 20 us for 2 s makes 100,000; 1 s for them are 10 us for each.
+        assert_eq!(Cost::PerExchange.of(1e9, Unit::Nanoseconds.amount(20e3, 2.0)), Some(10.0));
+        assert_eq!(Cost::PerExchange.of(1e9, None), None);
+        assert_eq!(Cost::Whole.of(1e9, None), Some(1.0));
     }
 }

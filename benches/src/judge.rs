@@ -1,0 +1,235 @@
+//! Goals and what became of them.
+
+use analysis::stats::median;
+use serde::Serialize;
+
+use crate::peer::{BARE, OURS};
+use crate::record::{Curve, Shown, WorkRecord};
+use crate::verdict::{self, Reached};
+use crate::work::{Against, Better, Goal, Unit};
+
+/// A goal and what became of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GoalRecord {
+    /// In words.
+    pub goal: String,
+    /// The median of what the goal is about; null where there is nothing.
+    pub median: Option<f64>,
+    /// Its interval; null for fewer than five rounds.
+    pub interval: Option<[f64; 2]>,
+    /// What the two are.
+    pub of: Figure,
+    /// Whether it was reached.
+    pub reached: Reached,
+}
+
+/// What a goal looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Figure {
+    /// Ours divided by a peer's.
+    Ratio,
+    /// Ours, in the work's unit.
+    Value,
+    /// A number beside the main one, in the unit that its name ends with.
+    Also,
+}
+
+impl GoalRecord {
+    /// The goal, and where ours is.
+    pub fn text(&self, unit: Unit) -> String {
+        let number = |value: f64| match self.of {
+            Figure::Ratio => format!("{value:.3}"),
+            Figure::Value => unit.text(value),
+            Figure::Also => model::units::three_digits(value),
+        };
+        let median = self.median.map_or("nothing".to_owned(), number);
+        let interval =
+            self.interval.map_or(String::new(), |[low, high]| format!(", {} .. {}", number(low), number(high)));
+        format!("{}: {median}{interval}", self.goal)
+    }
+}
+
+/// Judges each goal whose peers are here.
+pub fn judge(work: &WorkRecord, goals: &[Goal], seed: u64) -> Vec<GoalRecord> {
+    let ours = |name: Option<&str>| -> Vec<f64> {
+        let Some(ours) = shown(work, OURS) else { return Vec::new() };
+        name.map_or_else(|| ours.values.iter().copied().flatten().collect(), |name| ours.also(name))
+    };
+    let summary = |values: &[f64]| {
+        let interval = verdict::sound_interval(values, seed).map(|interval| [interval.low, interval.high]);
+        (median(values), interval)
+    };
+    let sign = |better: Better| if better == Better::Higher { ">=" } else { "<=" };
+    let mut records = Vec::new();
+    for goal in goals {
+        match goal {
+            Goal::Ratio { to, of } => {
+                let ratios = peers(work, *to).into_iter().filter_map(|(name, called)| {
+                    let ratio = work.ratios.iter().find(|ratio| ratio.peer == name)?;
+                    let interval = ratio.low.zip(ratio.high).map(Into::into);
+                    Some(GoalRecord {
+                        goal: format!("{} {of:.2} x {called}", sign(work.better)),
+                        median: Some(ratio.median),
+                        interval,
+                        of: Figure::Ratio,
+                        reached: verdict::reached(interval, *of, work.better),
+                    })
+                });
+                records.extend(ratios);
+            }
+            Goal::Value(bound) => {
+                let (median, interval) = summary(&ours(None));
+                let reached = verdict::reached(interval, *bound, work.better);
+                let goal = format!("{} {}", sign(work.better), work.unit.text(*bound));
+                records.push(GoalRecord { goal, median, interval, of: Figure::Value, reached });
+            }
+            Goal::Within { value, share } => {
+                let (median, interval) = summary(&ours(None));
+                let reached = verdict::within(interval, *value, *share);
+                let goal = format!("within {} % of {}", share * 100.0, work.unit.text(*value));
+                records.push(GoalRecord { goal, median, interval, of: Figure::Value, reached });
+            }
+            Goal::Also { name, better, bound } => {
+                let (median, interval) = summary(&ours(Some(name)));
+                let reached = verdict::reached(interval, *bound, *better);
+                let goal = format!("{name} {} {bound}", sign(*better));
+                records.push(GoalRecord { goal, median, interval, of: Figure::Also, reached });
+            }
+            Goal::NoMoreThan { name, peer } => {
+                let Some(theirs) = shown(work, peer).and_then(|shown| median(&shown.also(name))) else { continue };
+                let (median, interval) = summary(&ours(Some(name)));
+                let reached = match (median, interval) {
+                    (Some(ours), Some(_)) if ours <= theirs => Reached::Met,
+                    (Some(_), Some(_)) => Reached::Short,
+                    _ => Reached::Unknown,
+                };
+                let goal = format!("{name} no more than {peer}'s {}", model::units::three_digits(theirs));
+                records.push(GoalRecord { goal, median, interval, of: Figure::Also, reached });
+            }
+        }
+    }
+    records
+}
+
+fn shown<'a>(work: &'a WorkRecord, tool: &str) -> Option<&'a Shown> {
+    work.tools.iter().find(|shown| shown.tool == tool)
+}
+
+/// The tools that a goal is about, and what they are called in it.
+fn peers(work: &WorkRecord, to: Against) -> Vec<(&'static str, String)> {
+    let here: Vec<(&'static str, f64)> = work
+        .tools
+        .iter()
+        .filter(|shown| shown.tool != OURS)
+        .filter_map(|shown| Some((shown.tool, shown.median?)))
+        .collect();
+    let own = |(name, _): &(&'static str, f64)| (*name, (*name).to_owned());
+    match to {
+        Against::All(names) => here.iter().filter(|(name, _)| names.contains(name)).map(own).collect(),
+        Against::Each => here.iter().filter(|(name, _)| *name != BARE).map(own).collect(),
+        Against::BestOf(names) => {
+            let mut named: Vec<&(&'static str, f64)> = here.iter().filter(|(name, _)| names.contains(name)).collect();
+            named.sort_by(|a, b| a.1.total_cmp(&b.1));
+            let best = if work.better == Better::Higher { named.last() } else { named.first() };
+            best.map(|(name, _)| (*name, format!("the best of {} ({name})", names.join(", ")))).into_iter().collect()
+        }
+    }
+}
+
+/// Where tools gave curves: adds to each of ours at how many sizes it lies inside the spread of all the peers' curves, which is from
+/// the lowest to the highest of them at that size.
+pub fn agreement(tools: &mut [Shown]) {
+    let theirs: Vec<Curve> =
+        tools.iter().filter(|shown| shown.tool != OURS).flat_map(|shown| &shown.curves).flatten().cloned().collect();
+    let Some(ours) = tools.iter_mut().find(|shown| shown.tool == OURS && !shown.curves.is_empty()) else { return };
+    if theirs.is_empty() {
+        return;
+    }
+    let inside = |curve: &Option<Curve>| curve.as_ref().map(|curve| points_inside(curve, &theirs) as f64);
+    ours.also.insert("points_inside", ours.curves.iter().map(inside).collect());
+}
+
+fn points_inside(ours: &Curve, theirs: &[Curve]) -> usize {
+    let at = |curve: &Curve, size: u64| {
+        curve.sizes.iter().position(|other| *other == size).and_then(|place| curve.round_trips_ns.get(place).copied())
+    };
+    let inside = |(size, time): &(&u64, &f64)| {
+        let spread: Vec<f64> = theirs.iter().filter_map(|curve| at(curve, **size)).collect();
+        spread.iter().any(|low| low <= time) && spread.iter().any(|high| high >= time)
+    };
+    ours.sizes.iter().zip(&ours.round_trips_ns).filter(inside).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::tests::{compared, shown};
+
+    #[test]
+    fn the_best_peer_is_the_named_one_with_the_best_median() {
+        let record = compared(
+            "rtt",
+            vec![
+                shown("thru", &[10.0, 11.0, 10.0, 11.0, 10.0]),
+                shown("bare", &[1.0; 5]),
+                shown("qperf", &[2.0; 5]),
+                shown("NPtcp", &[10.0; 5]),
+                shown("sockperf", &[20.0; 5]),
+            ],
+        );
+        assert_eq!(record.goals.len(), 1);
+        assert!(record.goals[0].goal.ends_with("(NPtcp)"), "{}", record.goals[0].goal);
+        assert_eq!(record.goals[0].reached, Reached::Short);
+        assert_eq!(record.ratios.len(), 4);
+    }
+
+    #[test]
+    fn goals_without_their_peers_are_left_out_and_each_peer_here_has_its_own() {
+        let record =
+            compared("stream", vec![shown("thru", &[2.0; 5]), shown("qperf", &[1.0; 5]), shown("bare", &[2.1; 5])]);
+        let goals: Vec<&str> = record.goals.iter().map(|goal| goal.goal.as_str()).collect();
+        assert_eq!(goals, [">= 1.00 x qperf", ">= 0.98 x bare"]);
+        // 0.952 is more than 3 % below 0.98 only where it is below 0.951.
+        assert!(record.goals.iter().all(|goal| goal.reached == Reached::Met));
+    }
+
+    #[test]
+    fn numbers_beside_the_main_one_have_goals_too() {
+        let mut ours = shown("thru", &[2.0; 5]);
+        ours.also.insert("memory_bytes", vec![Some(2e9); 5]);
+        ours.also.insert("setup_ns", vec![Some(1e9); 5]);
+        let record = compared("crowd-rr-1k", vec![ours]);
+        let reached: Vec<Reached> = record.goals.iter().map(|goal| goal.reached).collect();
+        assert_eq!(reached, [Reached::Short, Reached::Met]);
+        // Never measured is not met.
+        let record = compared("crowd-rr-1k", vec![shown("thru", &[2.0; 5])]);
+        assert!(record.goals.iter().all(|goal| goal.reached == Reached::Unknown));
+    }
+
+    #[test]
+    fn losing_more_than_a_peer_falls_short() {
+        let lossy = |tool, lost: f64| {
+            let mut shown = shown(tool, &[2.0; 5]);
+            shown.also.insert("lost_percent", vec![Some(lost); 5]);
+            shown
+        };
+        let lost = |ours, theirs| {
+            let record = compared("udp", vec![lossy("thru", ours), lossy("iperf3-gsro", theirs)]);
+            record.goals.iter().find(|goal| goal.goal.starts_with("lost_percent")).unwrap().reached
+        };
+        assert_eq!((lost(0.5, 0.7), lost(0.7, 0.5)), (Reached::Met, Reached::Short));
+    }
+
+    #[test]
+    fn a_curve_agrees_where_it_lies_between_the_lowest_and_the_highest_of_the_peers() {
+        let curve = |times: &[f64]| Some(Curve { sizes: vec![1, 2, 3, 4], round_trips_ns: times.to_vec() });
+        let mut ours = shown("thru", &[1.0, 1.0]);
+        ours.curves = vec![curve(&[10.0, 21.0, 29.0, 44.0]), None];
+        let mut peer = shown("NPtcp", &[1.0, 1.0]);
+        peer.curves = vec![curve(&[10.0, 20.0, 30.0, 40.0]), curve(&[12.0, 22.0, 32.0, 44.0])];
+        let mut tools = vec![ours, peer];
+        agreement(&mut tools);
+        assert_eq!(tools[0].also["points_inside"], [Some(3.0), None]);
+    }
+}

@@ -1,0 +1,26 @@
+//! A connection for each exchange: connect, a byte there, a byte back, close.
+
+use super::{Against, Better, Goal, Task, Unit, Work};
+
+/// One after another. The bare loop stands where netperf and neper are not installed.
+pub static WORK: Work = Work {
+    id: "crr",
+    title: "connect, request, response, close, one at a time",
+    task: Task::Connects { threads: 1 },
+    unit: Unit::PerSecond,
+    better: Better::Higher,
+    goals: &[
+        Goal::Ratio { to: Against::All(&["netperf", "neper"]), of: 1.0 },
+        Goal::Ratio { to: Against::All(&["bare"]), of: 0.98 },
+    ],
+};
+
+/// Two at a time, beside peers with one.
+pub static THREADS: Work = Work {
+    id: "crr2",
+    title: "connect, request, response, close, thru with 2 threads, peers with 1",
+    task: Task::Connects { threads: 2 },
+    unit: Unit::PerSecond,
+    better: Better::Higher,
+    goals: &[Goal::Ratio { to: Against::All(&["netperf", "neper", "bare"]), of: 1.3 }],
+};
