@@ -16,6 +16,7 @@
 //! # }
 //! ```
 
+mod claims;
 mod comparison;
 mod draw;
 mod error;
@@ -24,6 +25,7 @@ mod formats;
 mod outcome_line;
 mod run_list;
 mod selftest;
+mod sides;
 mod view;
 mod words;
 
