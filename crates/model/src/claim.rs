@@ -65,7 +65,7 @@ pub struct Spent {
 impl Spent {
     /// What two processes of one end spent together.
     #[must_use]
-    pub fn add(self, other: Self) -> Self {
+    pub fn together(self, other: Self) -> Self {
         Self {
             process_ns: self.process_ns.saturating_add(other.process_ns),
             cycles: self.cycles.zip(other.cycles).map(|(own, other)| own.saturating_add(other)),
@@ -113,10 +113,10 @@ mod tests {
     #[test]
     fn processes_of_an_end_add_up_and_one_without_cycles_leaves_none() {
         let one = Spent { process_ns: 5, cycles: Some(7), host_ns: Some(9), ..Spent::default() };
-        let both = one.clone().add(one.clone());
+        let both = one.clone().together(one.clone());
         assert_eq!((both.process_ns, both.cycles, both.host_ns), (10, Some(14), Some(9)));
         let refused = Spent { cycles: None, cycles_missing: Some("refused".into()), ..one.clone() };
-        let both = one.add(refused);
+        let both = one.together(refused);
         assert_eq!((both.cycles, both.cycles_missing.as_deref()), (None, Some("refused")));
     }
 }

@@ -5,6 +5,9 @@ use model::{EndCost, Inventory, Outcome, Ratio, Run, SelfTestCitation, Verdict};
 
 use crate::{sides, words};
 
+/// From this many times the goodput on a ceiling is so far off that three digits will do.
+const FAR: f64 = 5.0;
+
 /// Sentences on ceiling and cost of each outcome of a run, the sides of a comparison by their letter. Curves have none: their
 /// trials share a pass.
 pub(crate) fn of_run(run: &Run) -> Vec<String> {
@@ -22,10 +25,19 @@ pub(crate) fn of_run(run: &Run) -> Vec<String> {
     lines
 }
 
-/// `941.2 of at most 941.5 Mbit/s (MTU 1500 on 1 Gbit/s)`: with more digits than elsewhere, for it is the difference that counts.
+/// `941.2 of at most 941.5 Mbit/s (MTU 1500 on 1 Gbit/s)`: with more digits than elsewhere where the two are near each other,
+/// for then it is the difference that counts.
 pub(crate) fn at_most(outcome: &Outcome) -> Option<String> {
     let ceiling = outcome.summary.ceiling.as_ref()?;
     let goodput = outcome.summary.goodput_bps?;
+    let reason = words::plain(&ceiling.reason);
+    if goodput.is_nan() || goodput * FAR <= ceiling.bound_bps {
+        return Some(format!(
+            "{} of at most {} ({reason})",
+            bits_per_second(goodput),
+            bits_per_second(ceiling.bound_bps)
+        ));
+    }
     let units = [(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")];
     let (divisor, unit) =
         units.into_iter().find(|(divisor, _)| ceiling.bound_bps >= *divisor).unwrap_or((1.0, "bit/s"));
@@ -35,11 +47,7 @@ pub(crate) fn at_most(outcome: &Outcome) -> Option<String> {
         bound if bound >= 10.0 => 2,
         _ => 3,
     };
-    Some(format!(
-        "{:.digits$} of at most {bound:.digits$} {unit} ({})",
-        goodput / divisor,
-        words::plain(&ceiling.reason)
-    ))
+    Some(format!("{:.digits$} of at most {bound:.digits$} {unit} ({reason})", goodput / divisor))
 }
 
 /// The bounds above the ceiling: `window 3.00 MiB over 1.00 ms: 25.2 Gbit/s`.
@@ -98,10 +106,14 @@ pub(crate) fn selftests(run: &Run) -> Vec<String> {
 }
 
 fn selftest(host: &Inventory, cited: &SelfTestCitation) -> String {
-    let name = host.hostname.as_deref().unwrap_or("this host");
+    format!("{} {}", words::plain(host.hostname.as_deref().unwrap_or("this host")), citation(cited))
+}
+
+/// A self-test in one line, as runs and `thru host` cite it: when, what passed, the worst errors, and what has changed since.
+#[must_use]
+pub fn citation(cited: &SelfTestCitation) -> String {
     let mut text = format!(
-        "{} {}, version {}{}: {} of {} checks passed",
-        words::plain(name),
+        "{}, version {}{}: {} of {} checks passed",
         words::when(cited.started_unix_ns),
         words::plain(&cited.version),
         if cited.quick { " (quick)" } else { "" },
@@ -136,6 +148,7 @@ mod tests {
         assert_eq!(said(941.2e6, 941.48e6), "941.2 of at most 941.5 Mbit/s (MTU 1500 on 10 Gbit/s)");
         assert!(said(9.41e9, 9.4148e9).starts_with("9.410 of at most 9.415 Gbit/s"));
         assert!(said(20.1e6, 26.2144e6).starts_with("20.10 of at most 26.21 Mbit/s"));
+        assert!(said(9.67e9, 88e12).starts_with("9.67 Gbit/s of at most 88.0 Tbit/s ("));
         assert_eq!(other_bounds(&outcome), ["window 3.00 MiB over 1.00 ms: 25.2 Gbit/s"]);
         outcome.summary.ceiling = None;
         assert_eq!(at_most(&outcome), None);

@@ -33,6 +33,7 @@ mod words;
 #[path = "../tests/support/sample.rs"]
 mod sample;
 
+pub use claims::citation;
 pub use comparison::comparison;
 pub use error::ReportError;
 pub use figures::{TAIL_UNIT, figures};

@@ -166,8 +166,15 @@ fn per_round_trip(
     let flows = || ways.iter().flat_map(|way| way.sender.flows().map(move |flow| (&way.sender, flow)));
     let total: u64 = flows().filter_map(|(side, flow)| bytes(side, flow)).sum();
     let shortest = flows().filter_map(|(_, flow)| rtt(flow)).min()?;
-    let reason = format!("{name} {} over {}", ByteSize(total), seconds(shortest as f64));
+    let reason = format!("{name} {} over {}", size(total), seconds(shortest as f64));
     Some(Bound { kind, bps, reason })
+}
+
+/// A size that nobody has chosen: `31.5 MiB`, where exactness would only make it long.
+fn size(bytes: u64) -> String {
+    const MIB: u64 = 1 << 20;
+    let exact = bytes < MIB || bytes.is_multiple_of(MIB);
+    if exact { ByteSize(bytes).to_string() } else { format!("{:.1} MiB", bytes as f64 / MIB as f64) }
 }
 
 /// Directions that send.

@@ -42,7 +42,7 @@ impl Sums {
             Some(sum) => Spent {
                 // One trial without the host's time leaves none for all: a part would pass for the whole.
                 host_ns: sum.host_ns.zip(spent.host_ns).map(|(sum, own)| sum.saturating_add(own)),
-                ..sum.add(spent.clone())
+                ..sum.together(spent.clone())
             },
         };
         self.spent = Some(sum);

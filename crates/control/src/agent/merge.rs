@@ -64,7 +64,7 @@ fn add(sum: &mut EndTally, part: EndTally) {
         (own, other) => own.or(other),
     };
     sum.spent = match (sum.spent.take(), part.spent) {
-        (Some(own), Some(other)) => Some(own.add(other)),
+        (Some(own), Some(other)) => Some(own.together(other)),
         (own, other) => own.or(other),
     };
     if let Some(other) = part.datagrams {

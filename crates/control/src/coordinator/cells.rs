@@ -90,6 +90,8 @@ impl Cells {
         let value = analysis::trial_value(spec, &near, &far);
         let verdicts = analysis::trial_verdicts(spec, &near, &far, &ledger);
         if self.curve {
+            // A pass that has one size left would give some trials a cost and others none.
+            (near.spent, far.spent) = (None, None);
             for rtt in [&mut near.rtt, &mut far.rtt].into_iter().flatten() {
                 match (rtt.histogram.take(), &mut state.histogram) {
                     (Some(own), Some(sum)) => sum.merge(&own),
