@@ -16,7 +16,7 @@ pub(crate) fn of_run(run: &Run) -> Vec<String> {
     }
     let mut lines: Vec<String> = Vec::new();
     for outcome in &run.outcomes {
-        let side = sides::side(run, outcome).map_or(String::new(), |side| format!("{side}: "));
+        let side = sides::side(run, outcome).map_or(String::new(), |side| format!("{side}, "));
         lines.extend(at_most(outcome).map(|text| format!("{side}goodput {text}")));
         lines.extend(cost(outcome).into_iter().map(|text| format!("{side}{text}")));
     }
@@ -158,15 +158,15 @@ mod tests {
     fn cost_is_said_for_each_end_and_a_missing_counter_once() {
         let lines = of_run(&sample::pair());
         let of = |start: &str| lines.iter().filter(|line| line.starts_with(start)).cloned().collect::<Vec<_>>();
-        assert!(of("A: goodput ")[0].contains(" of at most 9.415 Gbit/s"), "{lines:#?}");
+        assert!(of("A, goodput ")[0].contains(" of at most 9.415 Gbit/s"), "{lines:#?}");
         assert_eq!(
-            of("B: near end"),
+            of("B, near end"),
             [
-                "B: near end: 0.210 CPU s/GB in the measuring processes, 0.294 on the whole host (interrupts included, in ticks of \
+                "B, near end: 0.210 CPU s/GB in the measuring processes, 0.294 on the whole host (interrupts included, in ticks of \
               10.0 ms), 0.620 cycles/byte"
             ]
         );
-        assert!(!of("A: far end")[0].contains("cycles/byte"));
+        assert!(!of("A, far end")[0].contains("cycles/byte"));
         assert_eq!(of("no cycles"), ["no cycles: this machine shows the kernel no cycle counter"]);
         assert_eq!(of_run(&sample::curve()), [""; 0]);
     }
