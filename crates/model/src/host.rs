@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::SelfTestCitation;
+
 /// Facts about a host. A source that cannot be read is null or absent, never zero.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -45,6 +47,8 @@ pub struct Inventory {
     pub sysctl: BTreeMap<String, String>,
     /// Network interfaces in this network namespace.
     pub interfaces: Vec<Interface>,
+    /// The last self-test of this host that is kept there; null when there is none.
+    pub selftest: Option<SelfTestCitation>,
     /// What could not be read, and why.
     pub missing: Vec<String>,
 }
@@ -88,6 +92,14 @@ pub struct CpuUse {
     pub resolution_ns: u64,
     /// Each core's share.
     pub cores: Vec<CoreUse>,
+}
+
+impl CpuUse {
+    /// What all cores together worked, interrupts included, in ns; time that the hypervisor took is not in it.
+    #[must_use]
+    pub fn busy_ns(&self) -> u64 {
+        self.cores.iter().map(|core| core.user_ns + core.system_ns + core.irq_ns + core.softirq_ns).sum()
+    }
 }
 
 /// One core's time over a stretch, in ns.

@@ -6,6 +6,7 @@
 //! bits per second (`_bps`); a key without a unit is a count or a name. `near` is the end that the command runs on (or the
 //! `--from` host), `far` is the HOST it names.
 
+pub mod claim;
 pub mod comparison;
 pub mod engine;
 mod error;
@@ -26,6 +27,7 @@ pub mod tally;
 pub mod trial;
 pub mod units;
 
+pub use claim::{Bound, BoundKind, Ceiling, Cost, EndCost, Spent};
 pub use comparison::{Answer, CellComparison, Comparison, Difference, RunComparison, RunName};
 pub use engine::{Engine, ReceiveBy, SendBy};
 pub use error::ModelError;
@@ -37,7 +39,7 @@ pub use host::{CoreUse, CpuUse, Interface, Inventory};
 pub use outcome::{Estimate, Outcome, Summary, Trust, Verdict};
 pub use probe::Responsiveness;
 pub use run::{Ending, Run, RunHeader, Tool};
-pub use selftest::{Check, Claim, SelfTest};
+pub use selftest::{Check, Claim, SelfTest, SelfTestCitation};
 pub use sizes::NetpipeSizes;
 pub use spec::{Direction, EndOptions, Family, Io, Name, Role, Spec, Stop, Strategy};
 pub use stopping::{Order, Stopping};

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Histogram, Responsiveness, Spec, Trial};
+use crate::{Ceiling, Cost, Histogram, Responsiveness, Spec, Trial};
 
 /// One immutable, self-describing record: a cell's spec, its trials and what they amount to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -44,6 +44,15 @@ pub struct Summary {
     pub packets_per_s: Option<f64>,
     /// Datagrams that never arrived, all trials.
     pub packets_lost: Option<u64>,
+    /// Datagrams sent, all trials; null for transports without datagrams.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packets_sent: Option<u64>,
+    /// Datagrams that arrived after one with a higher number, all trials. They are not lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packets_reordered: Option<u64>,
+    /// Second and further copies of datagrams that arrived, all trials. They are in no other count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packets_duplicated: Option<u64>,
     /// Low end of the estimate's interval, in the estimate's unit.
     pub ci95_low: Option<f64>,
     /// High end of the estimate's interval, in the estimate's unit.
@@ -70,6 +79,12 @@ pub struct Summary {
     /// meanwhile), which is how surely the point stands among the others. `estimate` holds both parts. Null elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<Estimate>,
+    /// The most goodput that the path could carry; null where nothing that bounds it is known.
+    #[serde(default)]
+    pub ceiling: Option<Ceiling>,
+    /// What it cost; null on curves.
+    #[serde(default)]
+    pub cost: Option<Cost>,
     /// What to know before trusting the figures.
     pub verdicts: Vec<Verdict>,
     /// How far to trust them.
@@ -136,9 +151,11 @@ pub enum Verdict {
     SelfLimited,
     /// The two ends are threads or processes of one host without a network between them.
     OneHost,
-    /// The kernel's TCP metrics cache was on at an end and was not flushed: a trial there may begin with what an earlier one
+    /// The kernel's TCP metrics cache was on at an end that sends and was not flushed: a trial there may begin with what an earlier one
     /// learnt of the path.
     MetricsKept,
+    /// The goodput is above its own ceiling: a figure that the ceiling rests on is wrong, or the measurement is.
+    AboveCeiling,
 }
 
 /// How far to trust an outcome, from its verdicts: the worst one decides.

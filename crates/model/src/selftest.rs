@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Inventory;
+
 /// One self-test of one host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SelfTest {
@@ -14,6 +16,12 @@ pub struct SelfTest {
     pub version: String,
     /// The host's name, where it is known.
     pub hostname: Option<String>,
+    /// Which boot of the host it was.
+    #[serde(default)]
+    pub boot_id: Option<String>,
+    /// The host's kernel release.
+    #[serde(default)]
+    pub kernel: Option<String>,
     /// The short form for continuous integration.
     pub quick: bool,
     /// Whether the path emulator ran at real-time priority; null without one.
@@ -32,6 +40,56 @@ impl SelfTest {
     #[must_use]
     pub fn passed(&self) -> bool {
         !self.checks.is_empty() && self.checks.iter().all(|check| check.passed)
+    }
+}
+
+/// A self-test as later runs of the same host cite it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct SelfTestCitation {
+    /// Wall-clock time of its start, ns since the Unix epoch. Only for people.
+    pub started_unix_ns: u64,
+    /// Version of the program that was tested.
+    pub version: String,
+    /// Whether it was the short form.
+    pub quick: bool,
+    /// Checks that passed.
+    pub passed: u32,
+    /// Checks that were made.
+    pub checks: u32,
+    /// Largest error of a rate, either way, as a fraction of the true rate; null where no rate was checked.
+    pub worst_rate_error: Option<f64>,
+    /// Largest error of a round-trip time, either way, ns; null where none was checked.
+    pub worst_rtt_error_ns: Option<f64>,
+    /// What is no longer as it was: any of `boot`, `kernel`, `version`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<String>,
+}
+
+impl SelfTestCitation {
+    /// Cites `test` for a run on the host `now` with the program's `version`. A test that did not record its boot or kernel is
+    /// not said to be of another one.
+    #[must_use]
+    pub fn of(test: &SelfTest, now: &Inventory, version: &str) -> Self {
+        let of = |claim: Claim| test.checks.iter().filter(move |check| check.claim == claim);
+        let worst = |errors: &mut dyn Iterator<Item = f64>| errors.filter(|error| error.is_finite()).reduce(f64::max);
+        let rates = of(Claim::Rate).filter(|check| check.unit == "bit/s" && check.truth != 0.0);
+        let count = |checks: usize| u32::try_from(checks).unwrap_or(u32::MAX);
+        let differs = |then: &Option<String>, now: &Option<String>| then.is_some() && now.is_some() && then != now;
+        let changed = [
+            ("boot", differs(&test.boot_id, &now.boot_id)),
+            ("kernel", differs(&test.kernel, &now.kernel)),
+            ("version", test.version != version),
+        ];
+        Self {
+            started_unix_ns: test.started_unix_ns,
+            version: test.version.clone(),
+            quick: test.quick,
+            passed: count(test.checks.iter().filter(|check| check.passed).count()),
+            checks: count(test.checks.len()),
+            worst_rate_error: worst(&mut rates.map(|check| (check.error / check.truth).abs())),
+            worst_rtt_error_ns: worst(&mut of(Claim::Rtt).map(|check| check.error.abs())),
+            changed: changed.into_iter().filter(|(_, holds)| *holds).map(|(name, _)| name.to_owned()).collect(),
+        }
     }
 }
 
@@ -122,6 +180,8 @@ mod tests {
             started_unix_ns: 0,
             version: String::new(),
             hostname: None,
+            boot_id: None,
+            kernel: None,
             quick: true,
             realtime: None,
             checks: Vec::new(),
@@ -132,5 +192,30 @@ mod tests {
         assert!(test.passed());
         test.checks.push(check(11.0, 0.0));
         assert!(!test.passed());
+    }
+
+    #[test]
+    fn a_citation_has_the_worst_errors_and_says_what_has_changed() {
+        let rate = |measured| Check::judge(Claim::Rate, "", [measured, 1e8, 2e5], "bit/s", String::new());
+        let rtt = Check::judge(Claim::Rtt, "", [7.9e6, 8e6, 5e4], "ns", String::new());
+        let test = SelfTest {
+            schema: SelfTest::SCHEMA.into(),
+            started_unix_ns: 7,
+            version: "1".into(),
+            hostname: None,
+            boot_id: Some("a".into()),
+            kernel: None,
+            quick: false,
+            realtime: None,
+            checks: vec![rate(1.001e8), rate(0.997e8), rtt],
+            missing: Vec::new(),
+        };
+        let now = Inventory { boot_id: Some("a".into()), kernel: Some("6".into()), ..Inventory::default() };
+        let cited = SelfTestCitation::of(&test, &now, "1");
+        assert_eq!((cited.passed, cited.checks, cited.changed.as_slice()), (1, 3, &[][..]));
+        assert!((cited.worst_rate_error.unwrap() - 0.003).abs() < 1e-9, "{cited:?}");
+        assert_eq!(cited.worst_rtt_error_ns, Some(1e5));
+        let later = Inventory { boot_id: Some("b".into()), ..now };
+        assert_eq!(SelfTestCitation::of(&test, &later, "2").changed, ["boot", "version"]);
     }
 }

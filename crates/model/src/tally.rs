@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Histogram;
+use crate::{Histogram, Spent};
 
 /// Everything that one end counted in one trial, over all its flows, threads and processes.
 ///
@@ -50,6 +50,9 @@ pub struct EndTally {
     /// Each flow's share, in flow order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<FlowTally>,
+    /// What this end spent; null on curves, whose trials share a pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent: Option<Spent>,
     /// Nothing moved for the spec's stall time and the trial was ended.
     pub stalled: bool,
     /// The trial was ended before its stop rule was met (peer gone, command interrupted).
@@ -249,6 +252,9 @@ pub struct SocketFacts {
     /// Where MSG_ZEROCOPY was asked for: what became of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zerocopy: Option<Zerocopy>,
+    /// The other end's receive window as this end last heard of it, bytes (Linux 5.4 and later).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peer_window_bytes: Option<u32>,
     /// Congestion window at the end, in segments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwnd: Option<u32>,

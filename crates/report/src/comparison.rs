@@ -1,7 +1,7 @@
 //! Stored runs against each other, for a terminal.
 
 use comfy_table::{CellAlignment, Table};
-use model::{Answer, CellComparison, RunComparison, RunName};
+use model::{CellComparison, RunComparison, RunName};
 
 use crate::words;
 
@@ -60,23 +60,14 @@ fn row(cell: &CellComparison) -> Vec<String> {
         format!("{:.4}", cell.ratio.value),
         interval,
         p,
-        answer(cell.comparison.answer).to_owned(),
+        words::answer(cell.comparison.answer).to_owned(),
     ]
-}
-
-fn answer(answer: Answer) -> &'static str {
-    match answer {
-        Answer::Better => "better",
-        Answer::NotWorse => "not worse",
-        Answer::CannotTell => "cannot tell",
-        Answer::Worse => "worse",
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{Comparison, Difference, Estimate};
+    use model::{Answer, Comparison, Difference, Estimate};
 
     #[test]
     fn figures_differences_and_notes_are_all_there() {

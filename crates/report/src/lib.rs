@@ -16,6 +16,7 @@
 //! # }
 //! ```
 
+mod claims;
 mod comparison;
 mod draw;
 mod error;
@@ -24,6 +25,7 @@ mod formats;
 mod outcome_line;
 mod run_list;
 mod selftest;
+mod sides;
 mod view;
 mod words;
 
@@ -31,6 +33,7 @@ mod words;
 #[path = "../tests/support/sample.rs"]
 mod sample;
 
+pub use claims::citation;
 pub use comparison::comparison;
 pub use error::ReportError;
 pub use figures::{TAIL_UNIT, figures};

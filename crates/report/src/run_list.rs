@@ -70,6 +70,16 @@ pub(crate) fn result(run: &Run) -> String {
         return found.join(", ");
     }
     match run.outcomes.as_slice() {
+        [a, b] if run.header.kind == "ab" => {
+            let difference = run.findings.iter().find_map(|finding| {
+                let answer = words::answer(finding.comparison.as_ref()?.answer);
+                let figure =
+                    finding.estimate.as_ref().map(|ratio| format!(" ({})", outcome_line::estimate_words(ratio)));
+                Some(format!("B {answer}{}: ", figure.unwrap_or_default()))
+            });
+            let short = |outcome| outcome_line::values(outcome).split(", ").next().unwrap_or_default().to_owned();
+            format!("{}A {}, B {}", difference.unwrap_or_default(), short(a), short(b))
+        }
         [] => "no outcome".to_owned(),
         [only] => outcome_line::values(only),
         [first, rest @ ..] => format!("{}; {} more", outcome_line::values(first), rest.len()),
@@ -130,6 +140,18 @@ mod tests {
     #[test]
     fn a_value_that_is_no_number_is_not_a_headline() {
         assert!(!headline(&sample::broken()).contains("NaN"));
+    }
+
+    #[test]
+    fn a_comparison_names_its_answer_and_both_sides() {
+        let said = headline(&sample::pair());
+        assert!(
+            said.starts_with("B not worse (B/A 1.0012 ±0.9 %): A goodput ") && said.contains(", B goodput "),
+            "{said}"
+        );
+        let mut killed = sample::pair();
+        killed.findings.clear();
+        assert!(headline(&killed).starts_with("A goodput "), "{}", headline(&killed));
     }
 
     #[test]

@@ -94,6 +94,8 @@ mod tests {
             started_unix_ns: 0,
             version: String::new(),
             hostname: None,
+            boot_id: None,
+            kernel: None,
             quick: false,
             realtime: Some(false),
             checks: vec![Check::judge(Claim::Bytes, "", [1.0, 2.0, 0.0], "B", String::new())],

@@ -2,7 +2,7 @@
 
 use comfy_table::LineStyle;
 use jiff::Timestamp;
-use model::{ByteSize, Estimate, Inventory, Outcome, Run, Trust, Verdict, units};
+use model::{Answer, ByteSize, Estimate, Inventory, Outcome, Run, Trust, Verdict, units};
 
 use crate::figures::Line;
 
@@ -32,8 +32,9 @@ pub(crate) fn meaning(verdict: Verdict) -> &'static str {
         Verdict::SelfLimited => "larger blocks were left out after this one (self-limit or budget)",
         Verdict::OneHost => "both ends are on one host: no network lies between them",
         Verdict::MetricsKept => {
-            "the kernel's TCP metrics cache was on: a trial may begin with what an earlier one learnt"
+            "the TCP metrics cache of an end that sends was on: a trial may begin with what an earlier one learnt"
         }
+        Verdict::AboveCeiling => "the goodput is above what the path could carry: one of the two figures is wrong",
         _ => "see the manual of the version that measured",
     }
 }
@@ -156,6 +157,24 @@ pub(crate) const TABLE: comfy_table::TableStyle =
 pub(crate) fn percent(share: f64) -> String {
     let text = format!("{:.4}", share * 100.0);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// Datagrams lost, with the part of those sent that they are: `12 (0.034 %)`.
+pub(crate) fn lost(lost: u64, sent: Option<u64>) -> String {
+    match sent.filter(|sent| *sent > 0 && lost > 0) {
+        Some(sent) => format!("{lost} ({})", model::Ratio(lost as f64 / sent as f64)),
+        None => lost.to_string(),
+    }
+}
+
+/// What a comparison's answer is called.
+pub(crate) fn answer(answer: Answer) -> &'static str {
+    match answer {
+        Answer::Better => "better",
+        Answer::NotWorse => "not worse",
+        Answer::CannotTell => "cannot tell",
+        Answer::Worse => "worse",
+    }
 }
 
 /// A relative half width: `±1.2 %`, or `-` without an interval.

@@ -3,6 +3,7 @@
 #![allow(unreachable_pub, reason = "in a binary nothing is reachable from outside; pub marks what other modules use")]
 
 mod args;
+mod citation;
 mod commands;
 mod failure;
 mod flags;

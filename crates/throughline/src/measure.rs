@@ -12,6 +12,7 @@ use model::{Cell, Event, EventSink, Family, Run, RunHeader, SinkError, Spec, Sto
 use store::Store;
 use tokio::sync::watch;
 
+use crate::citation;
 use crate::failure::{self, Failure};
 use crate::flags::{Output, Peer};
 use crate::launch::{self, Offer};
@@ -97,7 +98,10 @@ async fn conduct(job: &Job<'_>) -> Result<(Run, Option<Failure>), Failure> {
     let mut progress = (!job.output.quiet && !job.output.live).then(Progress::new);
     let directory = socket_directory()?;
     // One for each end that may be within this process: each has its own queue and workers.
-    let (mut here, there) = (local_options(directory.path())?, local_options(directory.path())?);
+    let (mut here, mut there) = (local_options(directory.path())?, local_options(directory.path())?);
+    for options in [&mut here, &mut there] {
+        options.selftest = citation::from_store(job.output.store.clone());
+    }
     let offer = match engine::transport::transport(job.specs[0].transport.as_str())?.launcher() {
         Some(Launcher::Mpirun) => {
             here.workers = launch::waiting_worker()?;
@@ -247,6 +251,7 @@ pub fn local_options(directory: &Path) -> Result<AgentOptions, Failure> {
         directory: directory.to_owned(),
         once: false,
         vanished_after: Duration::from_secs(2),
+        selftest: citation::from_store(None),
         news: Box::new(|_| {}),
         listening: Box::new(|_| {}),
     })

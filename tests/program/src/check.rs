@@ -80,6 +80,16 @@ fn summary(outcome: &Outcome, json: &Value, curve: bool, what: &str) {
     let stated = [summary.bytes_sent, summary.bytes_received, summary.calls_sent, summary.calls_received];
     assert_eq!(stated, sums, "{what}: summary of bytes and calls");
     assert!(summary.bytes_sent > 0 && summary.duration_ns > 0, "{what}: nothing moved");
+    if datagrams {
+        let sent = summary.packets_sent.expect("datagrams sent");
+        let parts = [summary.packets_lost, summary.packets_reordered, summary.packets_duplicated];
+        assert!(
+            parts.iter().all(|part| part.is_some_and(|part| part <= sent)),
+            "{what}: {parts:?} of {sent} datagrams"
+        );
+    }
+    assert_eq!(summary.cost.is_none(), curve, "{what}: what it cost");
+    assert!(summary.ceiling.is_none() || bulk, "{what}: only goodput has a ceiling");
     estimate(outcome, json, what);
     assert_eq!(summary.trust, trust_left_by(&summary.verdicts), "{what}: {:?}", summary.verdicts);
     let values = values(outcome);
@@ -122,7 +132,7 @@ fn trust_left_by(verdicts: &[Verdict]) -> Trust {
     let any = |those: &[Verdict]| verdicts.iter().any(|verdict| those.contains(verdict));
     if any(&[Verdict::Stalled, Verdict::CutShort, Verdict::LedgerOpen]) {
         Trust::None
-    } else if any(&[Verdict::FewTrials, Verdict::ResolutionLimited]) {
+    } else if any(&[Verdict::FewTrials, Verdict::ResolutionLimited, Verdict::AboveCeiling]) {
         Trust::Low
     } else if any(&[Verdict::TargetMissed, Verdict::Overlapped, Verdict::Loss, Verdict::SocketDrops]) {
         Trust::Fair

@@ -68,7 +68,13 @@ pub fn paired_difference(a: &Outcome, b: &Outcome, rule: &Stopping) -> Finding {
 pub fn of_paired(outcomes: &[Outcome], rule: &Stopping) -> Vec<Finding> {
     let [a, b] = outcomes else { return of_single(outcomes) };
     let mut findings = vec![paired_difference(a, b, rule)];
-    findings.extend(of_single(outcomes));
+    for (side, outcome) in [("A", a), ("B", b)] {
+        findings.extend(
+            of_single(std::slice::from_ref(outcome))
+                .into_iter()
+                .map(|finding| Finding { statement: format!("{side}: {}", finding.statement), ..finding }),
+        );
+    }
     findings
 }
 

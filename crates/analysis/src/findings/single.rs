@@ -1,9 +1,10 @@
 //! Outcomes that stand alone: stream, transfer, rr, crr, a pingpong of one size.
 
 use model::units::{bits_per_second, count, seconds};
-use model::{Engine, Finding, FindingKind, Outcome, Ratio, SendBy, Summary};
+use model::{BoundKind, Engine, Finding, FindingKind, Outcome, Ratio, SendBy, Summary};
 
 use super::words;
+use crate::ceiling::excess;
 use crate::outcome::{Headline, explain};
 use crate::stats::{VarianceSplit, batch_means, mean, variance_split};
 
@@ -18,7 +19,9 @@ const WORTH_SAYING: f64 = 0.01;
 pub fn of_single(outcomes: &[Outcome]) -> Vec<Finding> {
     outcomes
         .iter()
-        .flat_map(|outcome| std::iter::once(headline(outcome)).chain(spread(outcome)).chain(probed(outcome)))
+        .flat_map(|outcome| {
+            std::iter::once(headline(outcome)).chain(above(outcome)).chain(spread(outcome)).chain(probed(outcome))
+        })
         .collect()
 }
 
@@ -108,6 +111,34 @@ fn probed(outcome: &Outcome) -> Option<Finding> {
         estimate: None,
         comparison: None,
         block: None,
+        cells: vec![outcome.cell],
+    })
+}
+
+/// What to look for where the goodput is above what the path could carry.
+fn above(outcome: &Outcome) -> Option<Finding> {
+    let (excess, ceiling) = (excess(outcome)?, outcome.summary.ceiling.as_ref()?);
+    let suspect = match ceiling.kind {
+        BoundKind::Line => {
+            "the interface's speed or MTU is not what the driver says, or the data took another interface"
+        }
+        BoundKind::Window | BoundKind::SendBuffer => {
+            "the shortest round trip is not that of this path, or the buffer was larger before the end"
+        }
+        _ => "the sender did not keep to what was asked, or the trials were too short for their rate",
+    };
+    let statement = format!(
+        "The goodput is surely {} above the {} that the path could carry ({}), so one of the two is wrong: {suspect}.",
+        Ratio(excess),
+        bits_per_second(ceiling.bound_bps),
+        ceiling.reason
+    );
+    Some(Finding {
+        kind: FindingKind::Anomaly,
+        statement,
+        estimate: None,
+        comparison: None,
+        block: Some(outcome.spec.block),
         cells: vec![outcome.cell],
     })
 }
@@ -213,6 +244,19 @@ mod tests {
             "tcp stream with blocks of 128 KiB carries 940 Mbit/s ± 0.076 % (95 % interval) over 6 trials; datagrams were lost."
         );
         assert_eq!((finding.cells.as_slice(), finding.estimate.is_some()), (&[3][..], true));
+    }
+
+    #[test]
+    fn a_goodput_above_its_ceiling_is_a_finding() {
+        let mut outcome = made("stream", 3, 131_072, &[2e9; 6]);
+        outcome.spec.rate_bps = Some(1_000_000_000);
+        outcome.summary.bytes_received = 1 << 40;
+        crate::bound(&mut outcome, &model::Inventory::default(), &model::Inventory::default());
+        let findings = of_single(&[outcome]);
+        assert!(findings[0].statement.contains("it is above what the path could carry"), "{}", findings[0].statement);
+        let said = &findings[1].statement;
+        assert!(said.starts_with("The goodput is surely 100 % above the 1.00 Gbit/s"), "{said}");
+        assert_eq!(findings[1].kind, FindingKind::Anomaly);
     }
 
     #[test]

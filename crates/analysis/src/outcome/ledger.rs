@@ -13,14 +13,22 @@ pub fn ledger(spec: &Spec, near: &EndTally, far: &EndTally) -> Ledger {
     let flows = u64::from(spec.flows);
     let received_near = distinct_received(near, far_block);
     let received_far = distinct_received(far, spec.block);
-    let lost =
-        bytes_lost(near, far, received_far, spec.block, flows) + bytes_lost(far, near, received_near, far_block, flows);
-    let sent = near.bytes_sent + far.bytes_sent;
-    let received = received_near + received_far;
+    let lost = bytes_lost(near, far, received_far, spec.block, flows).saturating_add(bytes_lost(
+        far,
+        near,
+        received_near,
+        far_block,
+        flows,
+    ));
+    let sent = near.bytes_sent.saturating_add(far.bytes_sent);
+    let received = received_near.saturating_add(received_far);
     // What the sender's kernel has no acknowledgement for yet may have arrived all the same: in flight is what is missing, as
     // far as the send queues can hold it.
-    let in_flight = sent.saturating_sub(received + lost).min(near.bytes_unsent + far.bytes_unsent);
-    Ledger { sent, received, lost, in_flight, balanced: sent == received + lost + in_flight }
+    let unsent = near.bytes_unsent.saturating_add(far.bytes_unsent);
+    let in_flight = sent.saturating_sub(received.saturating_add(lost)).min(unsent);
+    // An end that counts nonsense leaves the ledger open, whatever the sums come to.
+    let accounted = received.checked_add(lost).and_then(|sum| sum.checked_add(in_flight));
+    Ledger { sent, received, lost, in_flight, balanced: accounted == Some(sent) }
 }
 
 /// Datagrams that never arrived, both directions; `None` for transports without datagrams. Never negative.
@@ -28,7 +36,7 @@ pub(crate) fn datagrams_lost(near: &EndTally, far: &EndTally) -> Option<u64> {
     if near.datagrams.is_none() && far.datagrams.is_none() {
         return None;
     }
-    Some(lost_between(near, far) + lost_between(far, near))
+    Some(lost_between(near, far).saturating_add(lost_between(far, near)))
 }
 
 fn lost_between(sender: &EndTally, receiver: &EndTally) -> u64 {
@@ -45,13 +53,13 @@ fn distinct_received(end: &EndTally, block: u64) -> u64 {
 }
 
 /// Bytes of the datagrams lost on the way from `sender` to `receiver`. Each is a block, but the last one of a flow may be
-/// shorter: where the byte counts say so, they are believed.
+/// shorter: where the byte counts say so, they are believed. Never more than was sent.
 fn bytes_lost(sender: &EndTally, receiver: &EndTally, received: u64, block: u64, flows: u64) -> u64 {
     let datagrams = lost_between(sender, receiver);
     let most = datagrams.saturating_mul(block);
     let least = datagrams.saturating_sub(flows).saturating_mul(block);
     let missing = sender.bytes_sent.saturating_sub(received);
-    if (least..most).contains(&missing) && missing > 0 { missing } else { most }
+    if (least..most).contains(&missing) && missing > 0 { missing } else { most.min(sender.bytes_sent) }
 }
 
 #[cfg(test)]
@@ -144,6 +152,40 @@ mod tests {
             let far = receiver(arrived.iter().sum::<u64>() + dup * block, arrived.len() as u64, dup);
             let ledger = ledger(&spec, &near, &far);
             prop_assert!(ledger.balanced, "{:?}", ledger);
+        }
+
+        #[test]
+        fn whatever_is_counted_no_part_is_more_than_the_whole(
+            numbers in prop::array::uniform8(0u64..1 << 40), duplicates in 0u64..1 << 20, block in 1u64..65_536, flows in 1u32..64,
+            rr: bool,
+        ) {
+            let [sent, received, unsent, datagrams, arrived, back_sent, back_received, back] = numbers;
+            let spec = Spec { block, flows, ..Spec::new("udp", if rr { "rr" } else { "stream" }) };
+            let tally = |sent, received, duplicates| Some(DatagramTally { sent, received, duplicates, ..DatagramTally::default() });
+            let near = EndTally {
+                bytes_sent: sent, bytes_received: back_received, bytes_unsent: unsent, datagrams: tally(datagrams, back, 0),
+                ..EndTally::default()
+            };
+            let far = EndTally {
+                bytes_sent: back_sent, bytes_received: received, datagrams: tally(back, arrived, duplicates), ..EndTally::default()
+            };
+            let ledger = ledger(&spec, &near, &far);
+            prop_assert!(ledger.lost <= ledger.sent && ledger.in_flight <= ledger.sent, "{:?}", ledger);
+            prop_assert_eq!(ledger.balanced, ledger.sent == ledger.received + ledger.lost + ledger.in_flight);
+            prop_assert!(datagrams_lost(&near, &far).is_some_and(|lost| lost <= datagrams + back));
+        }
+
+        #[test]
+        fn numbers_of_any_size_make_no_sum_that_wraps(numbers in prop::array::uniform8(0u64..), block in 1u64..) {
+            let spec = Spec { block, ..Spec::new("udp", "stream") };
+            let end = |n: &[u64]| EndTally {
+                bytes_sent: n[0], bytes_received: n[1], bytes_unsent: n[2],
+                datagrams: Some(DatagramTally { sent: n[3], received: n[0], ..DatagramTally::default() }),
+                ..EndTally::default()
+            };
+            let ledger = ledger(&spec, &end(&numbers[..4]), &end(&numbers[4..]));
+            let sum = u128::from(ledger.received) + u128::from(ledger.lost) + u128::from(ledger.in_flight);
+            prop_assert!(!ledger.balanced || sum == u128::from(ledger.sent), "{:?}", ledger);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! From tallies to trials, and from a cell's trials to its outcome.
 
+mod cost;
 mod estimate;
 mod fairness;
 mod ledger;
@@ -50,6 +51,7 @@ pub fn outcome(cell: &Cell, trials: Vec<Trial>, rule: &Stopping, context: Contex
     let Context { overlapped, cut_short, curve, paired, histogram, idle, own } = context;
     let histogram = histogram.or_else(|| summary::merged_histogram(&trials));
     let mut summary = summary::summary(cell, &trials, estimate.as_ref(), histogram.as_ref(), curve);
+    summary.cost = cost::cost(&cell.spec, &trials);
     summary.probe = probe::responsiveness(&trials, idle.as_ref());
     summary.within = own.and_then(|own| estimate::within(headline, &own, rule));
     summary.trials = u32::try_from(values.len()).unwrap_or(u32::MAX);

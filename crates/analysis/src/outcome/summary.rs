@@ -1,6 +1,6 @@
 //! The flat figures of an outcome.
 
-use model::{Cell, EndTally, Estimate, Histogram, RttTally, Spec, Summary, Trial};
+use model::{Cell, DatagramTally, EndTally, Estimate, Histogram, RttTally, Spec, Summary, Trial};
 
 use super::Headline;
 use super::fairness::fairness;
@@ -37,6 +37,9 @@ pub(crate) fn summary(
         },
         packets_per_s: each(&|trial| packets_per_s(spec, trial)),
         packets_lost: (!lost.is_empty()).then(|| lost.iter().sum()),
+        packets_sent: datagrams(trials, |tally| tally.sent),
+        packets_reordered: datagrams(trials, |tally| tally.reordered),
+        packets_duplicated: datagrams(trials, |tally| tally.duplicates),
         ci95_low: estimate.and_then(|estimate| estimate.low),
         ci95_high: estimate.and_then(|estimate| estimate.high),
         fairness: each(&fairness),
@@ -72,6 +75,12 @@ fn quantile(
     }
 }
 
+/// A count of datagrams over all trials and both ends; `None` for transports without datagrams.
+fn datagrams(trials: &[Trial], count: impl Fn(DatagramTally) -> u64) -> Option<u64> {
+    let tallies = trials.iter().flat_map(|trial| [trial.near.datagrams, trial.far.datagrams]).flatten();
+    tallies.map(count).reduce(u64::saturating_add)
+}
+
 /// Distinct datagrams received per second, directions added up.
 fn packets_per_s(spec: &Spec, trial: &Trial) -> Option<f64> {
     let ends = match Headline::of(spec) {
@@ -105,7 +114,6 @@ fn netpipe_bps(spec: &Spec, headline: Headline, value: f64, curve: bool) -> Opti
 mod tests {
     use super::super::testing::{pingpong_trial, stream_trial};
     use super::*;
-    use model::DatagramTally;
 
     #[test]
     fn packets_are_counted_where_they_arrive() {
@@ -116,6 +124,7 @@ mod tests {
         let summary = summary(&Cell { id: 0, spec }, &[trial.clone(), trial], None, None, false);
         assert_eq!((summary.packets_per_s, summary.packets_lost), (Some(10_000.0), Some(20)));
         assert_eq!(summary.calls_received, 2000);
+        assert_eq!((summary.packets_sent, summary.packets_reordered), (Some(20_020), Some(0)));
     }
 
     #[test]
@@ -124,6 +133,7 @@ mod tests {
         let trials = [stream_trial(&spec, 80)];
         let summary = summary(&Cell { id: 0, spec }, &trials, None, None, false);
         assert_eq!((summary.packets_per_s, summary.packets_lost, summary.rtt_p50_ns), (None, None, None));
+        assert_eq!((summary.packets_sent, summary.packets_duplicated), (None, None));
         assert!(summary.sender_bps.unwrap() > summary.goodput_bps.unwrap());
     }
 

@@ -95,7 +95,8 @@ pub(crate) fn senders<'a>(spec: &Spec, near: &'a EndTally, far: &'a EndTally) ->
     }
 }
 
-fn one_ended(near: &EndTally, far: &EndTally) -> bool {
+/// Whether one end did all, as copies within it do.
+pub(crate) fn one_ended(near: &EndTally, far: &EndTally) -> bool {
     near.bytes_received > 0 && near.bytes_sent > 0 && far.bytes_sent == 0 && far.bytes_received == 0
 }
 

@@ -41,7 +41,7 @@ fn at_most(verdict: Verdict) -> Trust {
     match verdict {
         Verdict::Stalled | Verdict::LedgerOpen => Trust::None,
         // The trials that were whole still stand; `outcome` sees to the case without any.
-        Verdict::CutShort | Verdict::FewTrials | Verdict::ResolutionLimited => Trust::Low,
+        Verdict::CutShort | Verdict::FewTrials | Verdict::ResolutionLimited | Verdict::AboveCeiling => Trust::Low,
         Verdict::BatchTimed | Verdict::SelfLimited | Verdict::OneHost | Verdict::MetricsKept => Trust::High,
         // Missed target, overlap, loss and drops; and, until it is weighed here, anything new.
         _ => Trust::Fair,
@@ -75,8 +75,9 @@ pub fn explain(verdict: Verdict) -> &'static str {
         Verdict::SelfLimited => "larger blocks were left out after this one",
         Verdict::OneHost => "both ends are on one host, without a network between them",
         Verdict::MetricsKept => {
-            "the TCP metrics cache was on, so that a trial may begin with what an earlier one learnt"
+            "the TCP metrics cache of an end that sends was on, so that a trial may begin with what an earlier one learnt"
         }
+        Verdict::AboveCeiling => "it is above what the path could carry",
         _ => "see the verdict's name in the document",
     }
 }

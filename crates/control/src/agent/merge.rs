@@ -63,6 +63,10 @@ fn add(sum: &mut EndTally, part: EndTally) {
         (Some(own), Some(other)) => Some(own.worse(other)),
         (own, other) => own.or(other),
     };
+    sum.spent = match (sum.spent.take(), part.spent) {
+        (Some(own), Some(other)) => Some(own.together(other)),
+        (own, other) => own.or(other),
+    };
     if let Some(other) = part.datagrams {
         let own = sum.datagrams.get_or_insert_with(DatagramTally::default);
         own.sent += other.sent;

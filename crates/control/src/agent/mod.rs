@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use model::Inventory;
+use model::{Inventory, SelfTestCitation};
 use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
@@ -48,11 +48,16 @@ pub struct AgentOptions {
     pub once: bool,
     /// How long a coordinator may be unreachable before its place is given to the next.
     pub vanished_after: Duration,
+    /// Finds the last self-test of this host, which the inventory cites.
+    pub selftest: CitesSelfTest,
     /// Hears what happens, a line at a time.
     pub news: Box<dyn Fn(&str) + Send + Sync>,
     /// Hears where it listens, once it does.
     pub listening: HearsPlaces,
 }
+
+/// Is given this host's inventory and cites the last self-test that is kept of it.
+pub type CitesSelfTest = Box<dyn Fn(&Inventory) -> Option<SelfTestCitation> + Send + Sync>;
 
 /// Is given the addresses that an agent listens on.
 pub type HearsPlaces = Box<dyn Fn(&[SocketAddr]) + Send + Sync>;
@@ -148,7 +153,9 @@ impl Shared {
     }
 
     fn inventory(&self) -> Inventory {
-        host::inventory(&host::RealSys)
+        let mut inventory = host::inventory(&host::RealSys);
+        inventory.selftest = (self.options.selftest)(&inventory);
+        inventory
     }
 
     /// Whether data connections to `address` come in by the shared port.

@@ -327,7 +327,12 @@ impl Session {
             watch.finish(&RealSys, &mut host);
         }
         let overlapped = trial.overlapped.max(self.shared.queue.running().saturating_sub(1));
-        let (tallies, failure, elapsed_ns) = merge(trial.done, trial.prepare.spec.interval_ns);
+        let (mut tallies, failure, elapsed_ns) = merge(trial.done, trial.prepare.spec.interval_ns);
+        // Where a pass is one trial, what the host spent around it belongs to the trial.
+        if let (Some(spent), Some(cpu)) = (tallies.first_mut().and_then(|tally| tally.spent.as_mut()), &host.cpu) {
+            spent.host_ns = Some(cpu.busy_ns());
+            spent.host_resolution_ns = Some(cpu.resolution_ns);
+        }
         debug_assert!(tallies.len() <= trial.prepare.legs.len(), "a worker counts the legs it was given");
         Done { tallies, failure, elapsed_ns, host, overlapped_by: u32::try_from(overlapped).unwrap_or(u32::MAX) }
     }

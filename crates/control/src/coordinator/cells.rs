@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use analysis::Context;
 use analysis::stats::{Decision, Sequential, passes_needed};
-use model::{Cell, EndTally, Finding, Histogram, Name, Outcome, RttTally, RunHeader, Spec, Stopping, Trial, Verdict};
+use model::{
+    Cell, EndTally, Finding, Histogram, Inventory, Name, Outcome, RttTally, RunHeader, Spec, Stopping, Trial, Verdict,
+};
 
 use super::Schedule;
 
@@ -16,6 +18,8 @@ pub(super) struct Cells {
     paired: bool,
     /// Both ends are one machine.
     one_host: bool,
+    /// What the near and the far host are.
+    hosts: [Inventory; 2],
     /// Round trips of the probe before the first trial.
     pub(super) idle: Option<RttTally>,
     open: BTreeMap<u32, CellState>,
@@ -43,6 +47,7 @@ impl Cells {
             curve: matches!(schedule, Schedule::Curve(_)),
             paired: matches!(schedule, Schedule::Paired(_)),
             one_host: header.near.boot_id.is_some() && header.near.boot_id == header.far.boot_id,
+            hosts: [header.near.clone(), header.far.clone()],
             idle: None,
             open: BTreeMap::new(),
             done: Vec::new(),
@@ -88,12 +93,20 @@ impl Cells {
         let value = analysis::trial_value(spec, &near, &far);
         let verdicts = analysis::trial_verdicts(spec, &near, &far, &ledger);
         if self.curve {
+            // A pass that has one size left would give some trials a cost and others none.
+            (near.spent, far.spent) = (None, None);
             for rtt in [&mut near.rtt, &mut far.rtt].into_iter().flatten() {
                 match (rtt.histogram.take(), &mut state.histogram) {
                     (Some(own), Some(sum)) => sum.merge(&own),
                     (Some(own), slot) => *slot = Some(own),
                     (None, _) => {}
                 }
+            }
+        }
+        // Why there are no cycles is said once.
+        if !state.trials.is_empty() {
+            for spent in [&mut near.spent, &mut far.spent].into_iter().flatten() {
+                spent.cycles_missing = None;
             }
         }
         state.overlapped |= overlapped;
@@ -145,6 +158,8 @@ impl Cells {
             own: self.own.remove(&id),
         };
         let mut outcome = analysis::outcome(&state.cell, state.trials, &self.rule, context);
+        let [near, far] = &self.hosts;
+        analysis::bound(&mut outcome, near, far);
         for remark in state.remark.into_iter().chain(self.one_host.then_some(Verdict::OneHost)) {
             analysis::outcome::add_verdict(&mut outcome, remark);
         }

@@ -97,5 +97,31 @@ mod tests {
                 prop_assert_eq!(sequence.arrive(number), Arrival::Duplicate);
             }
         }
+
+        #[test]
+        fn what_was_sent_is_received_or_lost_and_copies_and_late_ones_are_told_apart(
+            fates in prop::collection::vec((0u8..4, 0u64..40), 1..400),
+        ) {
+            // Each datagram is lost or arrives up to three times, each copy some places later.
+            let mut arrivals: Vec<(u64, u64)> = fates.iter().zip(0u64..).flat_map(|((copies, delay), number)| {
+                (0..u64::from(*copies)).map(move |copy| (number + delay * (copy + 1), number))
+            }).collect();
+            arrivals.sort();
+            let mut sequence = Sequence::new();
+            let mut counts = [0u64; 3];
+            let (mut highest, mut overtaken, mut seen) = (None, 0, HashSet::new());
+            for (_, number) in &arrivals {
+                counts[sequence.arrive(*number) as usize] += 1;
+                if seen.insert(*number) && highest.is_some_and(|highest| *number < highest) {
+                    overtaken += 1;
+                }
+                highest = highest.max(Some(*number));
+            }
+            let [new, late, duplicate] = counts;
+            let (sent, never) = (fates.len() as u64, fates.iter().filter(|(copies, _)| *copies == 0).count() as u64);
+            prop_assert_eq!(sent, new + late + never, "sent = received + lost");
+            prop_assert_eq!(late, overtaken, "a late one is received, not lost");
+            prop_assert_eq!(new + late + duplicate, arrivals.len() as u64, "each arrival is one of the three");
+        }
     }
 }

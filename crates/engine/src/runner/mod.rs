@@ -5,7 +5,9 @@ mod buffer;
 mod counters;
 mod flow;
 mod merge;
+mod meter;
 mod rtt;
+mod sys;
 mod thread;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,6 +26,7 @@ pub(crate) use buffer::PageBuffer;
 pub(crate) use counters::{Counters, Snapshot, add};
 pub(crate) use flow::{Flow, FlowLeg, FlowOf, FlowSetup, Scratch};
 use merge::ThreadLegs;
+use meter::Meter;
 pub(crate) use rtt::RttRecorder;
 
 /// Threads at an end where the spec names none: one to a flow up to here, then several flows to a thread.
@@ -200,6 +203,7 @@ impl Trial<'_> {
         let running = Mutex::new(crews.len());
         let done = std::sync::Condvar::new();
         let pin = &self.plan.spec.end(self.plan.role).pin;
+        let mut meter = Meter::new(&self.plan.spec);
         std::thread::scope(|scope| {
             let mut handles = Vec::with_capacity(crews.len());
             for (index, Crew { plan, strategy, flows }) in crews.into_iter().enumerate() {
@@ -223,6 +227,7 @@ impl Trial<'_> {
                 let error = handles.swap_remove(position).err();
                 panic!("{}", error.map_or_else(String::new, |error| error.to_string()));
             }
+            meter.release();
             barrier.wait();
             let start_ns = now_ns();
             let watched = self.watch(start_ns, &running, &done, live);
@@ -235,12 +240,16 @@ impl Trial<'_> {
                 failure = failure.or(error);
             }
             let elapsed_ns = now_ns() - start_ns;
+            let spent = meter.finish();
             let probe = if probed { threads.pop() } else { None };
             let (mut legs, spans) = merge::merge(self.plan, threads);
             if let (Some(leg), Some(probe)) = (legs.last_mut(), probe) {
                 leg.probe = probe.round_trips();
             }
             self.finish(&mut legs, watched, failure.is_some());
+            if let ([leg], 1) = (legs.as_mut_slice(), self.plan.legs.len()) {
+                leg.spent = Some(spent);
+            }
             Ok(LegTally { legs, spans, failure, elapsed_ns })
         })
     }

@@ -137,6 +137,7 @@ pub(crate) fn facts(socket: BorrowedFd<'_>) -> SocketFacts {
         facts.min_rtt_ns = info.min_rtt_us.map(|us| u64::from(us) * 1_000);
         facts.srtt_ns = Some(u64::from(info.srtt_us) * 1_000);
         facts.cwnd = Some(info.cwnd);
+        facts.peer_window_bytes = info.peer_window;
         facts.wscale = (info.options & 4 != 0).then_some((info.send_wscale, info.receive_wscale));
         // TCPI_OPT_* of linux/tcp.h.
         let names = [(1, "timestamps"), (2, "sack"), (4, "wscale"), (8, "ecn")];

@@ -2,6 +2,8 @@
 
 use model::{Direction, Outcome, Run, units};
 
+use crate::sides;
+
 /// The outcomes behind one series.
 pub(crate) struct Line<'a> {
     /// Place of the run among those reported on.
@@ -46,7 +48,11 @@ fn build<'a>(runs: &'a [Run], groups: impl Fn(&'a Run) -> Vec<Vec<&'a Outcome>>)
         let groups = groups(of);
         let firsts: Vec<&Outcome> = groups.iter().filter_map(|group| group.first().copied()).collect();
         for (group, first) in groups.into_iter().zip(&firsts) {
-            let name = unique(&lines, name(of, first, &firsts), of);
+            let name = match sides::name(of, first) {
+                Some(side) => side_name(of, &side, runs.len() == 1),
+                None => name(of, first, &firsts),
+            };
+            let name = unique(&lines, name, of);
             let reference = first.spec.transport == model::Spec::CEILING;
             lines.push(Line { run, name, outcomes: group, reference });
         }
@@ -96,6 +102,15 @@ fn name(run: &Run, first: &Outcome, lines: &[&Outcome]) -> String {
     }
     parts.retain(|part| !part.is_empty());
     parts.join(" ")
+}
+
+/// A side of a comparison; beside other runs, with what tells this run from them.
+fn side_name(run: &Run, side: &str, alone: bool) -> String {
+    match &run.header.name {
+        Some(name) if !alone => format!("{} {side}", name.trim()),
+        None if !alone => format!("{side} {}", short_id(&run.header.id)),
+        _ => side.to_owned(),
+    }
 }
 
 fn unique(lines: &[Line<'_>], name: String, run: &Run) -> String {

@@ -193,4 +193,14 @@ mod tests {
         let names: Vec<String> = figure(&[run], "goodput").series.into_iter().map(|series| series.name).collect();
         assert_eq!(names, ["beta tcp stream 1 flow 5702", "beta tcp stream 4 flows 5702"]);
     }
+
+    #[test]
+    fn the_sides_of_a_comparison_are_a_and_b() {
+        let names = |runs: &[Run]| -> Vec<String> {
+            figure(runs, "goodput").series.into_iter().map(|series| series.name).collect()
+        };
+        assert_eq!(names(&[sample::pair()]), ["A --cc cubic", "B --cc bbr"]);
+        let beside = names(&[sample::pair(), sample::stream()]);
+        assert_eq!(beside[..2], ["A --cc cubic ab12", "B --cc bbr ab12"]);
+    }
 }

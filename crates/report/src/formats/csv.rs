@@ -1,6 +1,6 @@
 //! One line for each outcome, for spreadsheets and scripts. Quoting after RFC 4180, with its CR LF line ends.
 
-use model::{EndOptions, Outcome, Run, Spec, Stop, Summary};
+use model::{EndCost, EndOptions, Outcome, Run, Spec, Stop, Summary};
 
 use crate::view::stem;
 use crate::{Piece, ReportError, View, figures, words};
@@ -56,6 +56,9 @@ const COLUMNS: &[Column] = &[
     ("transactions_per_s", |_, o| number(o.summary.transactions_per_s)),
     ("packets_per_s", |_, o| number(o.summary.packets_per_s)),
     ("packets_lost", |_, o| o.summary.packets_lost.map(|lost| lost.to_string())),
+    ("packets_sent", |_, o| o.summary.packets_sent.map(|sent| sent.to_string())),
+    ("packets_reordered", |_, o| o.summary.packets_reordered.map(|late| late.to_string())),
+    ("packets_duplicated", |_, o| o.summary.packets_duplicated.map(|copies| copies.to_string())),
     ("bytes_sent", |_, o| Some(o.summary.bytes_sent.to_string())),
     ("bytes_received", |_, o| Some(o.summary.bytes_received.to_string())),
     ("calls_sent", |_, o| Some(o.summary.calls_sent.to_string())),
@@ -72,11 +75,33 @@ const COLUMNS: &[Column] = &[
     ("estimate_confidence", |_, o| number(o.estimate.as_ref().map(|e| e.confidence))),
     ("estimate_method", |_, o| o.estimate.as_ref().map(|e| e.method.clone())),
     ("estimate_n", |_, o| o.estimate.as_ref().map(|e| e.n.to_string())),
+    ("ceiling_bps", |_, o| number(o.summary.ceiling.as_ref().map(|ceiling| ceiling.bound_bps))),
+    ("ceiling_reason", |_, o| o.summary.ceiling.as_ref().map(|ceiling| ceiling.reason.clone())),
+    ("near_process_s_per_gb", |_, o| near(o, |end| end.process_s_per_gb)),
+    ("far_process_s_per_gb", |_, o| far(o, |end| end.process_s_per_gb)),
+    ("near_host_s_per_gb", |_, o| near(o, |end| end.host_s_per_gb)),
+    ("far_host_s_per_gb", |_, o| far(o, |end| end.host_s_per_gb)),
+    ("near_cycles_per_byte", |_, o| near(o, |end| end.cycles_per_byte)),
+    ("far_cycles_per_byte", |_, o| far(o, |end| end.cycles_per_byte)),
+    ("near_process_ns_per_transaction", |_, o| near(o, |end| end.process_ns_per_transaction)),
+    ("far_process_ns_per_transaction", |_, o| far(o, |end| end.process_ns_per_transaction)),
+    ("near_host_ns_per_transaction", |_, o| near(o, |end| end.host_ns_per_transaction)),
+    ("far_host_ns_per_transaction", |_, o| far(o, |end| end.host_ns_per_transaction)),
     ("trust", |_, o| Some(words::trust(o.summary.trust).to_owned())),
     ("within_low", |_, o| number(o.summary.within.as_ref().and_then(|e| e.low))),
     ("within_high", |_, o| number(o.summary.within.as_ref().and_then(|e| e.high))),
     ("verdicts", |_, Outcome { summary: Summary { verdicts, .. }, .. }| Some(words::verdicts(verdicts).replace(", ", " "))),
 ];
+
+/// A cost at the near end.
+fn near(outcome: &Outcome, figure: fn(&EndCost) -> Option<f64>) -> Option<String> {
+    number(figure(&outcome.summary.cost.as_ref()?.near))
+}
+
+/// A cost at the far end.
+fn far(outcome: &Outcome, figure: fn(&EndCost) -> Option<f64>) -> Option<String> {
+    number(figure(outcome.summary.cost.as_ref()?.far.as_ref()?))
+}
 
 /// The options of one end, as the JSON document names them. A test holds the list against the type.
 const END_KEYS: &[&str] = &[
@@ -203,6 +228,16 @@ mod tests {
         let rows = parse(std::str::from_utf8(&pieces[0].bytes).unwrap());
         let at = rows[0].iter().position(|head| head == "goodput_bps").unwrap();
         assert_eq!(rows[1][at].parse::<f64>().ok(), run.outcomes[0].summary.goodput_bps);
+    }
+
+    #[test]
+    fn ceiling_and_cost_have_columns_and_what_was_not_measured_is_empty() {
+        let run = sample::pair();
+        let pieces = render(&View::new(std::slice::from_ref(&run))).unwrap();
+        let rows = parse(std::str::from_utf8(&pieces[0].bytes).unwrap());
+        let cell = |name: &str| rows[1][rows[0].iter().position(|head| head == name).unwrap()].as_str();
+        assert_eq!((cell("ceiling_bps"), cell("near_process_s_per_gb")), ("9414800000", "0.21"));
+        assert_eq!((cell("far_cycles_per_byte"), cell("far_host_ns_per_transaction")), ("", ""));
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
                     (page::hosts(view.runs))
                     (page::method(view.runs))
                 }
-                footer { p { "The whole data stands in this page, in the element with the id " code { "run-data" } "." } }
+                footer { (page::untested(view.runs)) p { "The whole data stands in this page, in the element with the id " code { "run-data" } "." } }
                 script type="application/json" id="run-data" { (PreEscaped(data)) }
                 script { (PreEscaped(SCRIPT)) }
             }
@@ -168,6 +168,23 @@ mod tests {
         assert!(!page.contains("<b>") && !page.contains("</script><b") && !page.contains("<img"), "{page}");
         assert_eq!(page.matches("</script>").count(), 2);
         assert!(page.contains("&lt;/script&gt;&lt;b&gt;"));
+    }
+
+    #[test]
+    fn a_comparison_names_both_sides_and_what_they_are_measured_against() {
+        let mut run = sample::pair();
+        run.header.near.selftest = Some(model::SelfTestCitation { passed: 5, checks: 6, ..Default::default() });
+        let (page, _) = outside_data(&page_of(&[run]));
+        let (_, result) = page.split_once("class=\"result\">").unwrap();
+        let result = result.split('<').next().unwrap();
+        assert!(
+            result.starts_with("B not worse") && result.contains("A goodput") && result.contains("B goodput"),
+            "{result}"
+        );
+        assert!(page.contains("A --cc cubic") && page.contains("B --cc bbr"));
+        assert!(page.contains("of at most 9.415 Gbit/s") && page.contains("higher bounds: window 3.00 MiB"), "{page}");
+        assert!(page.contains("5 of 6 checks passed"));
+        assert!(page.contains("No self-test is known of beta: run"), "the other host's");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use model::{Outcome, Run, Spec, Verdict, units};
 
 use crate::figures::{Measure, direction};
-use crate::{outcome_line, words};
+use crate::{outcome_line, sides, words};
 
 /// The outcomes of one run.
 pub(super) struct OutcomeTable {
@@ -33,7 +33,9 @@ const COLUMNS: &[(&str, bool, Value)] = &[
     }),
     ("sender", true, |o| o.summary.sender_bps.map(units::bits_per_second)),
     ("packets/s", true, |o| o.summary.packets_per_s.map(units::count)),
-    ("lost", true, |o| o.summary.packets_lost.map(|lost| lost.to_string())),
+    ("lost", true, |o| o.summary.packets_lost.map(|lost| words::lost(lost, o.summary.packets_sent))),
+    ("reordered", true, |o| o.summary.packets_reordered.filter(|count| *count > 0).map(|count| count.to_string())),
+    ("duplicated", true, |o| o.summary.packets_duplicated.filter(|count| *count > 0).map(|count| count.to_string())),
     ("trials", true, |o| Some(o.summary.trials.to_string())),
     ("trust", false, |o| Some(words::trust(o.summary.trust).to_owned())),
 ];
@@ -46,9 +48,6 @@ const FACTORS: &[(&str, bool, Value)] = &[
     ("direction", false, |o| Some(direction(o.spec.direction).to_owned())),
     ("rate limit", true, |o| o.spec.rate_bps.map(|rate| units::bits_per_second(rate as f64))),
 ];
-
-/// Which side of a comparison.
-const SIDE: (&str, bool, Value) = ("side", false, |o| Some(if o.cell == 0 { "A" } else { "B" }.to_owned()));
 
 /// Request/response rather than a curve's pingpong or a stream.
 fn trips(outcome: &Outcome) -> bool {
@@ -71,10 +70,9 @@ impl OutcomeTable {
         let differs = |value: Value| outcomes.windows(2).any(|pair| value(pair[0]) != value(pair[1]));
         let some = |value: Value| outcomes.iter().any(|outcome| value(outcome).is_some());
         // The sides of a comparison may differ in nothing that has a column.
-        let side = Some(&SIDE).filter(|_| run.header.kind == "ab");
+        let sides = run.header.kind == "ab";
         let factors = FACTORS.iter().filter(|(_, _, value)| differs(*value));
-        let columns: Vec<_> =
-            side.into_iter().chain(factors).chain(COLUMNS.iter().filter(|(_, _, value)| some(*value))).collect();
+        let columns: Vec<_> = factors.chain(COLUMNS.iter().filter(|(_, _, value)| some(*value))).collect();
         let copy =
             |block: u64| ceiling.iter().find(|outcome| outcome.spec.block == block).and_then(|outcome| rate(outcome));
         let own = |outcome: &Outcome| {
@@ -84,8 +82,8 @@ impl OutcomeTable {
         };
         let remarks = outcomes.iter().any(|outcome| !own(outcome).is_empty());
         let row = |outcome: &&Outcome| {
-            let mut cells: Vec<String> =
-                columns.iter().map(|(_, _, value)| words::plain(&value(outcome).unwrap_or_default())).collect();
+            let mut cells: Vec<String> = sides::side(run, outcome).map(str::to_owned).into_iter().collect();
+            cells.extend(columns.iter().map(|(_, _, value)| words::plain(&value(outcome).unwrap_or_default())));
             cells.extend((!ceiling.is_empty()).then(|| copy(outcome.spec.block).unwrap_or_default()));
             cells.extend(remarks.then(|| own(outcome)));
             cells
@@ -93,7 +91,9 @@ impl OutcomeTable {
         let rows = outcomes.iter().map(row).collect();
         let extra = [(!ceiling.is_empty(), ("memory copy", true)), (remarks, ("verdicts", false))];
         let extra = extra.into_iter().filter_map(|(wanted, column)| wanted.then_some(column));
-        let (head, numeric) = columns.iter().map(|(name, numeric, _)| (*name, *numeric)).chain(extra).unzip();
+        let side = sides.then_some(("side", false));
+        let titles = columns.iter().map(|(name, numeric, _)| (*name, *numeric));
+        let (head, numeric) = side.into_iter().chain(titles).chain(extra).unzip();
         Self { head, numeric, rows, shared }
     }
 }

@@ -6,7 +6,7 @@ use model::{Run, units};
 use super::braille;
 use super::table::OutcomeTable;
 use crate::view::stem;
-use crate::{Piece, ReportError, View, words};
+use crate::{Piece, ReportError, View, claims, words};
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     view.some_run("text")?;
@@ -30,10 +30,12 @@ fn report(run: &Run, view: &View<'_>) -> String {
     }
     let findings: Vec<String> = run.findings.iter().map(|finding| words::plain(&finding.statement)).collect();
     text.push_str(&section("Findings", &findings, view.columns));
+    text.push_str(&section("Ceiling and cost", &claims::of_run(run), view.columns));
     let verdicts = words::verdicts_of(&run.outcomes);
     let meanings: Vec<String> =
         verdicts.iter().map(|one| format!("{}: {}", words::verdict(*one), words::meaning(*one))).collect();
     text.push_str(&section("Verdicts", &meanings, view.columns));
+    text.push_str(&section("Self-test", &claims::selftests(run), view.columns));
     text
 }
 
@@ -126,7 +128,7 @@ mod tests {
 
     #[test]
     fn the_width_is_kept() {
-        for run in [sample::curve(), sample::stream(), sample::rr()] {
+        for run in [sample::curve(), sample::stream(), sample::rr(), sample::pair()] {
             for columns in [60, 80, 120] {
                 let text = rendered(run.clone(), columns);
                 let body = text.lines().skip(2);
@@ -134,6 +136,19 @@ mod tests {
                 assert!(widest <= usize::from(columns), "{widest} of {columns}:\n{text}");
             }
         }
+    }
+
+    #[test]
+    fn ceiling_cost_and_self_test_have_their_places() {
+        let mut run = sample::pair();
+        let cited = model::SelfTestCitation { version: "0.1.0".into(), ..Default::default() };
+        run.header.near.selftest = Some(cited);
+        let text = rendered(run, 100);
+        let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words} in:\n{text}"));
+        assert!(at("Findings") < at("Ceiling and cost") && at("Ceiling and cost") < at("Self-test"));
+        assert!(text.contains(" of at most 9.415 Gbit/s (MTU 1500 on 10 Gbit/s)"), "{text}");
+        assert!(text.contains("version 0.1.0: 0 of 0 checks passed"), "{text}");
+        assert!(!rendered(sample::stream(), 100).contains("Self-test"));
     }
 
     #[test]

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use model::{
-    Cell, Direction, EndPass, EndTally, Ending, Estimate, Finding, FindingKind, FlowTally, Histogram, Interface,
-    Interval, Inventory, Ledger, NetpipeSizes, Outcome, Pass, RttTally, Run, RunHeader, SocketFacts, Spec, Stop,
-    Stopping, Summary, Tool, Trial, Trust, Verdict,
+    Answer, Bound, BoundKind, Ceiling, Cell, Comparison, Cost, Direction, EndCost, EndPass, EndTally, Ending, Estimate,
+    Finding, FindingKind, FlowTally, Histogram, Interface, Interval, Inventory, Ledger, NetpipeSizes, Outcome, Pass,
+    RttTally, Run, RunHeader, SocketFacts, Spec, Stop, Stopping, Summary, Tool, Trial, Trust, Verdict,
 };
 
 /// 2026-11-21 20:37:58 UTC.
@@ -29,6 +29,7 @@ pub(crate) fn gallery() -> Vec<(&'static str, Vec<Run>)> {
         ("stream", vec![stream()]),
         ("both", vec![both()]),
         ("streams", vec![stream(), named(stream_at(4.1e9, 7), "with the old driver")]),
+        ("pair", vec![pair()]),
         ("rr", vec![rr()]),
         ("rr-two", vec![rr(), named(rr_at(31_000.0, 9), "spinning")]),
         ("all-kinds", vec![curve(), stream(), rr()]),
@@ -187,6 +188,56 @@ pub(crate) fn both() -> Run {
             trial.near.intervals = back;
         }
     }
+    run
+}
+
+/// Two congestion controls in turns (thru ab), with ceiling and cost.
+pub(crate) fn pair() -> Run {
+    let mut run = stream();
+    run.header.id = "20261121-211500-ab12".into();
+    run.header.kind = "ab".into();
+    run.header.command = ["thru", "ab", "--a", "--cc cubic", "--b", "--cc bbr", "beta"].map(str::to_owned).to_vec();
+    let mut other = stream_at(9.41e9, 77).outcomes.remove(0);
+    other.cell = 1;
+    run.outcomes.push(other);
+    for outcome in &mut run.outcomes {
+        let line = "MTU 1500 on 10 Gbit/s".to_owned();
+        let window = Bound { kind: BoundKind::Window, bps: 25.2e9, reason: "window 3.00 MiB over 1.00 ms".to_owned() };
+        outcome.summary.ceiling =
+            Some(Ceiling { bound_bps: 9.4148e9, kind: BoundKind::Line, reason: line, others: vec![window] });
+        let end = |process, cycles: Option<f64>| EndCost {
+            process_s_per_gb: Some(process),
+            host_s_per_gb: Some(process * 1.4),
+            cycles_per_byte: cycles,
+            host_resolution_ns: Some(10_000_000),
+            cycles_missing: cycles.is_none().then(|| "this machine shows the kernel no cycle counter".to_owned()),
+            ..EndCost::default()
+        };
+        outcome.summary.cost = Some(Cost { near: end(0.21, Some(0.62)), far: Some(end(0.35, None)) });
+    }
+    let mut found = finding(
+        FindingKind::Difference,
+        "B is not worse than A by more than 1.00 %: B's goodput differs by +0.12 % (95 % interval -0.78 % to +1.02 %) over 16 pairs.",
+        Some(Estimate {
+            statistic: "ratio of B to A".into(),
+            unit: "ratio".into(),
+            value: 1.0012,
+            low: Some(0.9922),
+            high: Some(1.0102),
+            ..blank()
+        }),
+        None,
+    );
+    found.comparison = Some(Comparison {
+        answer: Answer::NotWorse,
+        tolerance: 0.01,
+        higher_is_better: true,
+        p_value: Some(0.7),
+        judged_low: Some(0.992),
+        judged_high: Some(1.0104),
+        ratios: vec![1.0; 8],
+    });
+    run.findings.insert(0, found);
     run
 }
 

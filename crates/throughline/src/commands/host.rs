@@ -3,6 +3,7 @@
 use clap::Args;
 use model::{ByteSize, Inventory};
 
+use crate::citation;
 use crate::failure::Failure;
 
 /// Flags of `thru host`.
@@ -15,7 +16,8 @@ pub struct HostArgs {
 
 /// Runs it.
 pub fn run(args: &HostArgs) -> Result<u8, Failure> {
-    let inventory = host::inventory(&host::RealSys);
+    let mut inventory = host::inventory(&host::RealSys);
+    inventory.selftest = citation::from_store(None)(&inventory);
     if args.json {
         println!("{}", serde_json::to_string_pretty(&inventory).map_err(Failure::other)?);
     } else {
@@ -41,6 +43,7 @@ fn print(inventory: &Inventory) {
     line("clock read", Some(format!("{:.0} ns", host::clock_read_cost_ns())));
     line("virtualisation", inventory.virtualisation.clone());
     line("congestion controls", Some(inventory.congestion_controls.join(" ")));
+    line("self-test", inventory.selftest.as_ref().map(report::citation));
     println!();
     for interface in &inventory.interfaces {
         let mut facts = vec![interface.state.clone().unwrap_or_else(|| "state not known".into())];

@@ -51,7 +51,9 @@ pub fn load(reference: &str, path: Option<&Path>) -> Result<Run, Failure> {
         let Some(cell) = run.header.cells.iter().find(|cell| cell.id == id) else { continue };
         let own = own.remove(&id);
         let context = analysis::Context { cut_short: true, curve, paired, own, ..analysis::Context::default() };
-        run.outcomes.push(analysis::outcome(cell, trials, &run.header.stopping, context));
+        let mut outcome = analysis::outcome(cell, trials, &run.header.stopping, context);
+        analysis::bound(&mut outcome, &run.header.near, &run.header.far);
+        run.outcomes.push(outcome);
     }
     run.outcomes.sort_by_key(|outcome| outcome.cell);
     if run.findings.is_empty() {

@@ -46,11 +46,14 @@ struct Bench<'a> {
 /// # Errors
 /// When something that a check needs cannot be started or read.
 pub fn run(options: &Options, started_unix_ns: u64, news: &mut dyn FnMut(News<'_>)) -> Result<SelfTest, ControlError> {
+    let here = host::inventory(&host::RealSys);
     let found = SelfTest {
         schema: SelfTest::SCHEMA.into(),
         started_unix_ns,
         version: env!("CARGO_PKG_VERSION").into(),
-        hostname: host::inventory(&host::RealSys).hostname,
+        hostname: here.hostname,
+        boot_id: here.boot_id,
+        kernel: here.kernel,
         quick: options.quick,
         realtime: None,
         checks: Vec::new(),

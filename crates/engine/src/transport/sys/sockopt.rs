@@ -73,6 +73,7 @@ pub(crate) struct TcpInfo {
     pub(crate) cwnd: u32,
     pub(crate) total_retrans: u32,
     pub(crate) min_rtt_us: Option<u32>,
+    pub(crate) peer_window: Option<u32>,
 }
 
 /// Reads TCP_INFO; `None` where the socket is no TCP socket.
@@ -90,6 +91,8 @@ pub(crate) fn tcp_info(fd: impl AsFd) -> Option<TcpInfo> {
         total_retrans: u32_at(&bytes, 100),
         // Absent before Linux 4.6; all ones until the first sample.
         min_rtt_us: (length >= 152).then(|| u32_at(&bytes, 148)).filter(|us| *us != u32::MAX),
+        // tcpi_snd_wnd, since Linux 5.4; a connection that never heard of a window has none.
+        peer_window: (length >= 232).then(|| u32_at(&bytes, 228)).filter(|window| *window > 0),
     })
 }
 

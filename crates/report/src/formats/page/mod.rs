@@ -7,7 +7,7 @@ use model::{Figure, FindingKind, Order, Run, Stopping, units};
 
 use super::table::OutcomeTable;
 use crate::draw::{Use, draw};
-use crate::words;
+use crate::{claims, words};
 
 /// Tables longer than this start folded.
 const LONG: usize = 40;
@@ -76,6 +76,7 @@ pub(super) fn outcomes(runs: &[Run]) -> Markup {
                     (outcome_table(&table))
                 }
                 @if !table.shared.is_empty() { p.muted { "All of them: " (words::verdicts(&table.shared)) } }
+                (claims_of(run))
                 (verdicts(run))
             }
         }
@@ -93,6 +94,20 @@ fn outcome_table(table: &OutcomeTable) -> Markup {
                 }
             }
         } }
+    }
+}
+
+/// Ceiling and cost, and the bounds above the ceiling.
+fn claims_of(run: &Run) -> Markup {
+    let lines = claims::of_run(run);
+    let others: Vec<String> = run.outcomes.first().map(claims::other_bounds).unwrap_or_default();
+    html! {
+        @if !lines.is_empty() {
+            ul.findings {
+                @for line in lines { li { (line) } }
+                @if !others.is_empty() { li { "higher bounds: " (others.join("; ")) } }
+            }
+        }
     }
 }
 
@@ -136,6 +151,7 @@ pub(super) fn method(runs: &[Run]) -> Markup {
                     @if let Some(ending) = &run.ending {
                         div { dt { "took" } dd { (units::seconds(ending.duration_ns as f64)) } }
                     }
+                    @for cited in claims::selftests(run) { div { dt { "self-test" } dd { (cited) } } }
                     div { dt { "version, near and far" } dd { (tool.near_version) " and " (tool.far_version) } }
                     div {
                         dt { "cost of a clock read, near and far" }
@@ -181,4 +197,20 @@ fn command_line(words: &[String]) -> String {
         }
     };
     words.iter().map(quote).collect::<Vec<_>>().join(" ")
+}
+
+/// The hosts without a self-test, as a hint.
+pub(super) fn untested(runs: &[Run]) -> Markup {
+    let mut hosts: Vec<&str> = Vec::new();
+    for host in runs.iter().flat_map(|run| [&run.header.near, &run.header.far]).filter(|host| host.selftest.is_none()) {
+        let name = host.hostname.as_deref().unwrap_or("an unnamed host");
+        if !hosts.contains(&name) {
+            hosts.push(name);
+        }
+    }
+    html! {
+        @if !hosts.is_empty() {
+            p { "No self-test is known of " (hosts.join(" and ")) ": run " code { "thru selftest" } " there." }
+        }
+    }
 }

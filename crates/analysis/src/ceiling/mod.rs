@@ -1,0 +1,205 @@
+//! The most goodput that a path could carry, from what both hosts say of it.
+
+mod frame;
+mod route;
+
+use model::units::{bits_per_second, seconds};
+use model::{Bound, BoundKind, ByteSize, Ceiling, Direction, EndOptions, EndTally, FlowTally, Inventory, Outcome};
+use model::{Spec, Trial, Verdict};
+
+use crate::outcome::{Headline, add_verdict};
+
+/// Transports whose connections are plain TCP sockets. One of mptcp may have several paths.
+const OVER_TCP: [&str; 2] = ["tcp", "tls"];
+/// A sender may have one buffer of the kernel's more than its send buffer allows, bytes.
+const ONE_BUFFER: u64 = 65_536;
+
+/// One direction that carries payload.
+struct Way<'a> {
+    sender: Side<'a>,
+    receiver: Side<'a>,
+}
+
+/// One end of a way, in one trial.
+#[derive(Clone, Copy)]
+struct Side<'a> {
+    tally: &'a EndTally,
+    options: &'a EndOptions,
+    host: &'a Inventory,
+}
+
+impl Side<'_> {
+    /// Its flows that moved something.
+    fn flows(&self) -> impl Iterator<Item = &FlowTally> {
+        self.tally.flows.iter().filter(|flow| flow.bytes_sent + flow.bytes_received > 0)
+    }
+}
+
+/// Gives an outcome its ceiling, from its trials and what both hosts say of themselves, and a verdict where it is above it.
+/// Leaves null where nothing that bounds it is known, and for patterns that are not about goodput.
+pub fn bound(outcome: &mut Outcome, near: &Inventory, far: &Inventory) {
+    outcome.summary.ceiling = ceiling(&outcome.spec, &outcome.trials, near, far);
+    if excess(outcome).is_some() {
+        add_verdict(outcome, Verdict::AboveCeiling);
+    }
+}
+
+/// By which part of it an outcome's goodput is above its ceiling, if it surely is: its interval as a whole, and by more than the
+/// ends' clocks and last blocks can explain.
+pub(crate) fn excess(outcome: &Outcome) -> Option<f64> {
+    let ceiling = outcome.summary.ceiling.as_ref()?;
+    let estimate = outcome.estimate.as_ref()?;
+    let surely = estimate.low.unwrap_or(estimate.value);
+    let trials = outcome.trials.len().max(1) as f64;
+    let arrived = outcome.summary.bytes_received as f64 / trials;
+    // A receiver's time starts when the first block is there, so that this one's bytes have no time of their own.
+    let first = f64::from(outcome.spec.flows) * outcome.spec.block.max(ONE_BUFFER) as f64;
+    let slack = match ceiling.kind {
+        // The window is that at the end; it may have been a little larger before.
+        BoundKind::Window | BoundKind::SendBuffer => 0.1,
+        _ => 0.01,
+    };
+    let allowed = ceiling.bound_bps * (1.0 + slack + if arrived > first { first / (arrived - first) } else { 1.0 });
+    (surely > allowed).then(|| surely / ceiling.bound_bps - 1.0)
+}
+
+/// The bounds that are known, the lowest as the ceiling.
+fn ceiling(spec: &Spec, trials: &[Trial], near: &Inventory, far: &Inventory) -> Option<Ceiling> {
+    if Headline::of(spec) != Headline::Goodput {
+        return None;
+    }
+    let ways: Vec<Vec<Way<'_>>> = trials.iter().map(|trial| ways(spec, trial, near, far)).collect();
+    // Of a bound that trials give differently the highest holds for all of them.
+    let highest = |bound: &dyn Fn(&[Way<'_>]) -> Option<Bound>| {
+        ways.iter().filter_map(|ways| bound(ways)).max_by(|a, b| a.bps.total_cmp(&b.bps))
+    };
+    let mut bounds: Vec<Bound> = [
+        highest(&|ways| line(spec, ways)),
+        highest(&|ways| window(spec, ways)),
+        highest(&|ways| send_buffer(spec, ways)),
+        asked(spec),
+        pacing(spec),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    bounds.sort_by(|a, b| a.bps.total_cmp(&b.bps));
+    let mut bounds = bounds.into_iter();
+    let Bound { kind, bps, reason } = bounds.next()?;
+    Some(Ceiling { bound_bps: bps, kind, reason, others: bounds.collect() })
+}
+
+fn ways<'a>(spec: &'a Spec, trial: &'a Trial, near: &'a Inventory, far: &'a Inventory) -> Vec<Way<'a>> {
+    let near = Side { tally: &trial.near, options: &spec.near, host: near };
+    let far = Side { tally: &trial.far, options: &spec.far, host: far };
+    let (forth, back) = (Way { sender: near, receiver: far }, Way { sender: far, receiver: near });
+    match spec.direction {
+        Direction::Send => vec![forth],
+        Direction::Reverse => vec![back],
+        Direction::Both => vec![forth, back],
+    }
+}
+
+/// The sum over the ways, `None` where one of them is not known.
+fn sum<'a, 'b: 'a>(ways: &'a [Way<'b>], each: impl Fn(&'a Way<'b>) -> Option<f64>) -> Option<f64> {
+    ways.iter().map(each).sum()
+}
+
+/// What the interfaces' rate leaves for payload.
+fn line(spec: &Spec, ways: &[Way<'_>]) -> Option<Bound> {
+    let routes: Vec<route::Route> =
+        ways.iter().map(|way| route::of(&way.sender, &way.receiver)).collect::<Option<_>>()?;
+    let shares: Vec<f64> = routes.iter().map(|route| route.share(spec)).collect::<Option<_>>()?;
+    let each = || routes.iter().zip(&shares).map(|(route, share)| route.line_bps * share);
+    // Both directions of a half-duplex line share its rate.
+    let half = routes.iter().any(|route| route.half_duplex);
+    let bps = if half { each().reduce(f64::max)? } else { each().sum() };
+    let slowest = routes.iter().min_by(|a, b| a.line_bps.total_cmp(&b.line_bps))?;
+    let ways = match (half, routes.len()) {
+        (true, _) => " half duplex",
+        (false, 2) => " each way",
+        _ => "",
+    };
+    let reason = format!("{} on {}{ways}", slowest.words(), rate_words(slowest.line_bps));
+    Some(Bound { kind: BoundKind::Line, bps, reason })
+}
+
+/// A line's rate as it is called: `1 Gbit/s`, not `1.00 Gbit/s`.
+fn rate_words(bps: f64) -> String {
+    let (value, unit) = if bps >= 1e9 { (bps / 1e9, "Gbit/s") } else { (bps / 1e6, "Mbit/s") };
+    format!("{value} {unit}")
+}
+
+/// A connection carries at most a window in a round trip; the shortest round trip and the window that the receiver last
+/// announced are the kernel's.
+fn window(spec: &Spec, ways: &[Way<'_>]) -> Option<Bound> {
+    per_round_trip(spec, ways, BoundKind::Window, "window", |_, flow| flow.socket.peer_window_bytes.map(u64::from))
+}
+
+/// The same of a send buffer whose size was asked for; one that the kernel sizes itself grows with the need.
+fn send_buffer(spec: &Spec, ways: &[Way<'_>]) -> Option<Bound> {
+    per_round_trip(spec, ways, BoundKind::SendBuffer, "send buffer", |side, flow| {
+        side.options.sndbuf?;
+        Some(flow.socket.sndbuf? + ONE_BUFFER)
+    })
+}
+
+fn per_round_trip(
+    spec: &Spec,
+    ways: &[Way<'_>],
+    kind: BoundKind,
+    name: &str,
+    bytes: impl Fn(&Side<'_>, &FlowTally) -> Option<u64>,
+) -> Option<Bound> {
+    if !OVER_TCP.iter().any(|tcp| spec.transport == **tcp) {
+        return None;
+    }
+    let rtt = |flow: &FlowTally| flow.socket.min_rtt_ns.filter(|ns| *ns > 0);
+    let of_way = |way: &Way<'_>| {
+        let flows: Vec<&FlowTally> = way.sender.flows().filter(|flow| flow.bytes_sent > 0).collect();
+        if flows.is_empty() {
+            return None;
+        }
+        flows.into_iter().map(|flow| Some(bytes(&way.sender, flow)? as f64 * 8e9 / rtt(flow)? as f64)).sum()
+    };
+    let bps = sum(ways, of_way)?;
+    let flows = || ways.iter().flat_map(|way| way.sender.flows().map(move |flow| (&way.sender, flow)));
+    let total: u64 = flows().filter_map(|(side, flow)| bytes(side, flow)).sum();
+    let shortest = flows().filter_map(|(_, flow)| rtt(flow)).min()?;
+    let reason = format!("{name} {} over {}", size(total), seconds(shortest as f64));
+    Some(Bound { kind, bps, reason })
+}
+
+/// A size that nobody has chosen: `31.5 MiB`, where exactness would only make it long.
+fn size(bytes: u64) -> String {
+    const MIB: u64 = 1 << 20;
+    let exact = bytes < MIB || bytes.is_multiple_of(MIB);
+    if exact { ByteSize(bytes).to_string() } else { format!("{:.1} MiB", bytes as f64 / MIB as f64) }
+}
+
+/// Directions that send.
+fn directions(spec: &Spec) -> f64 {
+    if spec.direction == Direction::Both { 2.0 } else { 1.0 }
+}
+
+fn asked(spec: &Spec) -> Option<Bound> {
+    let bps = spec.rate_bps? as f64;
+    let way = if spec.direction == Direction::Both { " each way" } else { "" };
+    let reason = format!("asked for {}{way}", bits_per_second(bps));
+    Some(Bound { kind: BoundKind::Rate, bps: bps * directions(spec), reason })
+}
+
+fn pacing(spec: &Spec) -> Option<Bound> {
+    let senders: &[&EndOptions] = match spec.direction {
+        Direction::Send => &[&spec.near],
+        Direction::Reverse => &[&spec.far],
+        Direction::Both => &[&spec.near, &spec.far],
+    };
+    let each: Vec<f64> = senders.iter().map(|end| end.max_pacing_bps.map(|bps| bps as f64)).collect::<Option<_>>()?;
+    let flows = f64::from(spec.flows);
+    let reason = format!("pacing of {} a flow", bits_per_second(each.iter().copied().fold(f64::MAX, f64::min)));
+    Some(Bound { kind: BoundKind::Pacing, bps: each.iter().sum::<f64>() * flows, reason })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,99 @@
+//! The interfaces that data took, and what they carry.
+
+use std::net::{IpAddr, SocketAddr};
+
+use model::{FlowTally, Interface, Spec};
+
+use super::Side;
+use super::frame::{self, Network};
+
+/// Drivers whose speed is a number without a line behind it. Devices without hardware (veth, bridges) have no driver at all.
+const WITHOUT_LINE: [&str; 6] = ["virtio_net", "vmxnet3", "xen_netfront", "vif", "hv_netvsc", "tun"];
+
+/// One way from interface to interface.
+pub(super) struct Route {
+    /// Rate of the slower interface, of those whose rate is known, bit/s.
+    pub(super) line_bps: f64,
+    /// Either interface is half duplex.
+    pub(super) half_duplex: bool,
+    network: Network,
+    /// TCP's payload of a segment as the socket has it.
+    mss: Option<u64>,
+    timestamps: bool,
+}
+
+/// The route of a way's first flow; `None` where no interface's rate is known.
+pub(super) fn of(sender: &Side<'_>, receiver: &Side<'_>) -> Option<Route> {
+    let flow = sender.flows().next()?;
+    let (from, to) = (local(flow)?, receiver.flows().next().and_then(local));
+    // Between two addresses of one machine data takes the loopback, whatever interface they belong to.
+    let one_machine = sender.host.boot_id.is_some() && sender.host.boot_id == receiver.host.boot_id;
+    if from.is_loopback() || (one_machine && to.is_none_or(|to| owner(sender, to, None).is_some())) {
+        return None;
+    }
+    let ends = [
+        owner(sender, from, sender.options.device.as_deref()),
+        to.and_then(|to| owner(receiver, to, receiver.options.device.as_deref())),
+    ];
+    let known = || ends.iter().flatten();
+    let line_bps = known().filter_map(|interface| rate(interface)).reduce(f64::min)?;
+    let mtus = known().filter_map(|interface| interface.mtu).chain(flow.socket.pmtu);
+    Some(Route {
+        line_bps,
+        half_duplex: known().any(|interface| interface.duplex.as_deref() == Some("half")),
+        network: Network { mtu: u64::from(mtus.min()?), ipv6: from.is_ipv6() },
+        mss: flow.socket.mss.map(u64::from),
+        timestamps: flow.socket.negotiated.iter().any(|name| name == "timestamps"),
+    })
+}
+
+impl Route {
+    /// The part of the line's rate that a spec's payload can have; `None` for transports whose packets are not known.
+    pub(super) fn share(&self, spec: &Spec) -> Option<f64> {
+        let tcp = || self.network.tcp_share(self.mss(), self.timestamps);
+        match spec.transport.as_str() {
+            "tcp" => Some(tcp()),
+            "tls" => Some(tcp() * frame::tls_share(spec.block)),
+            "udp" => Some(self.network.udp_share(spec.block)),
+            "quic" => Some(self.network.quic_share()),
+            _ => None,
+        }
+    }
+
+    fn mss(&self) -> u64 {
+        let fits = self.network.mss(self.timestamps);
+        self.mss.map_or(fits, |mss| mss.min(fits))
+    }
+
+    /// `MTU 1500`, and what else is unusual.
+    pub(super) fn words(&self) -> String {
+        let small = self.mss.filter(|mss| *mss < self.network.mss(self.timestamps));
+        let small = small.map_or(String::new(), |mss| format!("MSS {mss}, "));
+        let ipv6 = if self.network.ipv6 { ", IPv6" } else { "" };
+        format!("{small}MTU {}{ipv6}", self.network.mtu)
+    }
+}
+
+/// The address of a flow's own end.
+fn local(flow: &FlowTally) -> Option<IpAddr> {
+    Some(flow.socket.local.as_ref()?.parse::<SocketAddr>().ok()?.ip().to_canonical())
+}
+
+/// The interface that a socket was bound to, else the one that has its address.
+fn owner<'a>(side: &Side<'a>, address: IpAddr, device: Option<&str>) -> Option<&'a Interface> {
+    let has = |interface: &&Interface| {
+        interface.addresses.iter().any(|own| own.split('/').next().and_then(|ip| ip.parse().ok()) == Some(address))
+    };
+    let mut all = side.host.interfaces.iter();
+    match device {
+        Some(name) => all.find(|interface| interface.name == name),
+        None => all.find(has),
+    }
+}
+
+/// Rate in bit/s, where there is a line behind it.
+fn rate(interface: &Interface) -> Option<f64> {
+    let driver = interface.driver.as_deref()?;
+    let mbps = interface.speed_mbps.filter(|mbps| *mbps > 0 && !WITHOUT_LINE.contains(&driver))?;
+    Some(f64::from(mbps) * 1e6)
+}

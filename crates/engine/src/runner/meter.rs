@@ -1,0 +1,101 @@
+//! What a leg costs this process: CPU time, and cycles where the kernel counts them.
+
+use std::io;
+
+use model::{Spec, Spent};
+use rustix::time::{ClockId, clock_gettime};
+
+use super::sys::{Event, Perf};
+use crate::plan::is_stream;
+
+/// Counts for one trial, from the release of its threads to the end of the last one.
+pub(super) struct Meter {
+    cycles: Result<Perf, String>,
+    released_ns: u64,
+}
+
+impl Meter {
+    /// Gets ready; to be called by the thread that will start the measuring threads, before it does.
+    ///
+    /// Cycles are counted for streams only: the counter is exchanged at each change of threads, which a pattern that waits for
+    /// each answer would feel.
+    pub(super) fn new(spec: &Spec) -> Self {
+        let cycles = if is_stream(spec) {
+            Perf::open(Event::Cycles).map_err(|error| refusal(&error))
+        } else {
+            Err(format!("not counted for {}: the counter would slow its round trips", spec.pattern))
+        };
+        Self { cycles, released_ns: 0 }
+    }
+
+    /// Starts counting.
+    pub(super) fn release(&mut self) {
+        let failed = self.cycles.as_ref().ok().and_then(|perf| perf.enable().err());
+        if let Some(error) = failed {
+            self.cycles = Err(refusal(&error));
+        }
+        self.released_ns = process_ns();
+    }
+
+    /// What has been spent since the release.
+    pub(super) fn finish(self) -> Spent {
+        let process_ns = process_ns().saturating_sub(self.released_ns);
+        let counted = self.cycles.and_then(|perf| perf.finish().map_err(|error| refusal(&error)));
+        let (cycles, cycles_missing) = match counted {
+            Ok(Some(cycles)) => (Some(cycles), None),
+            Ok(None) => (None, Some("others had the processor's cycle counter all the time".to_owned())),
+            Err(reason) => (None, Some(reason)),
+        };
+        Spent { process_ns, cycles, cycles_missing, ..Spent::default() }
+    }
+}
+
+/// Why there are no cycles.
+fn refusal(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP) => {
+            "this machine shows the kernel no cycle counter (most virtual machines do not)".to_owned()
+        }
+        Some(libc::EACCES | libc::EPERM) => {
+            "perf_event_open is refused: set kernel.perf_event_paranoid to 1 or less, or run with CAP_PERFMON"
+                .to_owned()
+        }
+        Some(libc::ENOSYS) => "this kernel has no perf_event_open".to_owned(),
+        _ => format!("perf_event_open: {error}"),
+    }
+}
+
+/// CPU time of this process so far, ns.
+fn process_ns() -> u64 {
+    let spent = clock_gettime(ClockId::ProcessCPUTime);
+    spent.tv_sec as u64 * 1_000_000_000 + spent.tv_nsec as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_after_the_release_is_counted_and_what_lacks_cycles_says_why() {
+        for pattern in ["stream", "rr"] {
+            let mut meter = Meter::new(&Spec::new("tcp", pattern));
+            meter.release();
+            let until = process_ns() + 5_000_000;
+            while process_ns() < until {
+                std::hint::spin_loop();
+            }
+            let spent = meter.finish();
+            assert!(spent.process_ns >= 5_000_000, "{spent:?}");
+            assert_eq!(spent.cycles.is_none(), spent.cycles_missing.is_some(), "{spent:?}");
+            assert!(pattern == "stream" || spent.cycles.is_none(), "{spent:?}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_names_its_remedy() {
+        let said = |code| refusal(&io::Error::from_raw_os_error(code));
+        assert!(said(libc::EACCES).contains("kernel.perf_event_paranoid"));
+        assert!(said(libc::ENOENT).contains("no cycle counter"));
+        assert!(said(libc::EMFILE).starts_with("perf_event_open: "));
+    }
+}

@@ -1,0 +1,122 @@
+//! What an outcome's figures are measured against: the most that its path could carry, and what carrying it cost.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The most goodput that a path could carry, as far as that is known.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Ceiling {
+    /// The lowest of the bounds, bit/s of payload; both directions added up where both send.
+    pub bound_bps: f64,
+    /// What sets it.
+    pub kind: BoundKind,
+    /// The figures that it rests on, such as `MTU 1500 on 1 Gbit/s`.
+    pub reason: String,
+    /// The bounds that are higher, lowest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<Bound>,
+}
+
+/// One thing that goodput cannot exceed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Bound {
+    /// What sets it.
+    pub kind: BoundKind,
+    /// Bit/s of payload.
+    pub bps: f64,
+    /// The figures that it rests on.
+    pub reason: String,
+}
+
+/// What bounds a goodput.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum BoundKind {
+    /// An interface's rate less what headers and framing take of it.
+    Line,
+    /// The receiver's window over the shortest round trip.
+    Window,
+    /// A send buffer of fixed size over the shortest round trip.
+    SendBuffer,
+    /// The rate that was asked for.
+    Rate,
+    /// The kernel's pacing of each connection.
+    Pacing,
+}
+
+/// What one end spent on a trial. Null is what the host did not tell.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Spent {
+    /// CPU time of the measuring processes from the release of their threads to the end of the last one, ns
+    /// (CLOCK_PROCESS_CPUTIME_ID).
+    pub process_ns: u64,
+    /// CPU cycles of the measuring threads in the same time, in user space and in the kernel (perf_event_open(2)).
+    pub cycles: Option<u64>,
+    /// Why there are no cycles; stands in the first trial of a cell only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cycles_missing: Option<String>,
+    /// Busy time of all cores of the host around the trial, ns: user, kernel, hard and soft interrupts, whoever's it was.
+    pub host_ns: Option<u64>,
+    /// Smallest difference that `host_ns` can show on a core, ns (the kernel's tick).
+    pub host_resolution_ns: Option<u64>,
+}
+
+impl Spent {
+    /// What two processes of one end spent together.
+    #[must_use]
+    pub fn together(self, other: Self) -> Self {
+        Self {
+            process_ns: self.process_ns.saturating_add(other.process_ns),
+            cycles: self.cycles.zip(other.cycles).map(|(own, other)| own.saturating_add(other)),
+            cycles_missing: self.cycles_missing.or(other.cycles_missing),
+            host_ns: self.host_ns.or(other.host_ns),
+            host_resolution_ns: self.host_resolution_ns.or(other.host_resolution_ns),
+        }
+    }
+}
+
+/// What an outcome cost at both ends, all trials together.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Cost {
+    /// The near end.
+    pub near: EndCost,
+    /// The far end; null for transports with one end.
+    pub far: Option<EndCost>,
+}
+
+/// What an outcome cost at one end. Streams have the figures per byte, patterns of round trips those per transaction; null is
+/// what does not apply or was not measured. A byte is one of payload that this end sent or received.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct EndCost {
+    /// CPU seconds of the measuring processes for 10^9 bytes (the same figure is ns per byte).
+    pub process_s_per_gb: Option<f64>,
+    /// CPU seconds of the whole host, interrupts included, for 10^9 bytes.
+    pub host_s_per_gb: Option<f64>,
+    /// CPU cycles of the measuring threads for a byte.
+    pub cycles_per_byte: Option<f64>,
+    /// CPU time of the measuring processes for a transaction, ns.
+    pub process_ns_per_transaction: Option<f64>,
+    /// CPU time of the whole host, interrupts included, for a transaction, ns.
+    pub host_ns_per_transaction: Option<f64>,
+    /// Smallest difference that the host's figures can show on a core in a trial, ns (the kernel's tick).
+    pub host_resolution_ns: Option<u64>,
+    /// Why there are no cycles.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cycles_missing: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_of_an_end_add_up_and_one_without_cycles_leaves_none() {
+        let one = Spent { process_ns: 5, cycles: Some(7), host_ns: Some(9), ..Spent::default() };
+        let both = one.clone().together(one.clone());
+        assert_eq!((both.process_ns, both.cycles, both.host_ns), (10, Some(14), Some(9)));
+        let refused = Spent { cycles: None, cycles_missing: Some("refused".into()), ..one.clone() };
+        let both = one.together(refused);
+        assert_eq!((both.cycles, both.cycles_missing.as_deref()), (None, Some("refused")));
+    }
+}

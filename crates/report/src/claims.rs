@@ -1,0 +1,212 @@
+//! What an outcome is measured against, in words: its ceiling, its cost, and the hosts' self-tests.
+
+use model::units::{bits_per_second, count, seconds};
+use model::{EndCost, Inventory, Outcome, Ratio, Run, SelfTestCitation, Verdict};
+
+use crate::{sides, words};
+
+/// From this many times the goodput on a ceiling is so far off that three digits will do.
+const FAR: f64 = 5.0;
+
+/// Sentences on ceiling and cost of each outcome of a run, the sides of a comparison by their letter. Curves have none: their
+/// trials share a pass.
+pub(crate) fn of_run(run: &Run) -> Vec<String> {
+    if run.header.kind == "curve" {
+        return Vec::new();
+    }
+    let mut lines: Vec<String> = Vec::new();
+    for outcome in &run.outcomes {
+        let side = sides::side(run, outcome).map_or(String::new(), |side| format!("{side}, "));
+        lines.extend(at_most(outcome).map(|text| format!("{side}goodput {text}")));
+        lines.extend(cost(outcome).into_iter().map(|text| format!("{side}{text}")));
+    }
+    let missing: Vec<String> = missing_cycles(run);
+    lines.extend(missing);
+    lines
+}
+
+/// `941.2 of at most 941.5 Mbit/s (MTU 1500 on 1 Gbit/s)`: with more digits than elsewhere where the two are near each other,
+/// for then it is the difference that counts.
+pub(crate) fn at_most(outcome: &Outcome) -> Option<String> {
+    let ceiling = outcome.summary.ceiling.as_ref()?;
+    let goodput = outcome.summary.goodput_bps?;
+    let reason = words::plain(&ceiling.reason);
+    if goodput.is_nan() || goodput * FAR <= ceiling.bound_bps {
+        return Some(format!(
+            "{} of at most {} ({reason})",
+            bits_per_second(goodput),
+            bits_per_second(ceiling.bound_bps)
+        ));
+    }
+    let units = [(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")];
+    let (divisor, unit) =
+        units.into_iter().find(|(divisor, _)| ceiling.bound_bps >= *divisor).unwrap_or((1.0, "bit/s"));
+    let bound = ceiling.bound_bps / divisor;
+    let digits = match bound {
+        bound if bound >= 100.0 => 1,
+        bound if bound >= 10.0 => 2,
+        _ => 3,
+    };
+    Some(format!("{:.digits$} of at most {bound:.digits$} {unit} ({reason})", goodput / divisor))
+}
+
+/// The bounds above the ceiling: `window 3.00 MiB over 1.00 ms: 25.2 Gbit/s`.
+pub(crate) fn other_bounds(outcome: &Outcome) -> Vec<String> {
+    let others = outcome.summary.ceiling.iter().flat_map(|ceiling| &ceiling.others);
+    others.map(|bound| format!("{}: {}", bound.reason, bits_per_second(bound.bps))).collect()
+}
+
+/// A sentence for each end.
+fn cost(outcome: &Outcome) -> Vec<String> {
+    let Some(cost) = &outcome.summary.cost else { return Vec::new() };
+    let one_host = outcome.summary.verdicts.contains(&Verdict::OneHost);
+    let ends = [("near", Some(&cost.near)), ("far", cost.far.as_ref())];
+    ends.into_iter().filter_map(|(name, end)| Some(format!("{name} end: {}", figures(end?, one_host)?))).collect()
+}
+
+fn figures(end: &EndCost, one_host: bool) -> Option<String> {
+    let process = match (end.process_s_per_gb, end.process_ns_per_transaction) {
+        (Some(seconds), _) => format!("{} CPU s/GB", count(seconds)),
+        (None, Some(ns)) => format!("{} of CPU a transaction", seconds(ns)),
+        (None, None) => return None,
+    };
+    let mut parts = vec![format!("{process} in the measuring processes")];
+    let host = end.host_s_per_gb.map(count).or(end.host_ns_per_transaction.map(seconds));
+    if let Some(host) = host {
+        let whole = if one_host { "the whole host, both ends" } else { "the whole host" };
+        let ticks = end.host_resolution_ns.map_or(String::new(), |ns| format!(", in ticks of {}", seconds(ns as f64)));
+        parts.push(format!("{host} on {whole} (interrupts included{ticks})"));
+    }
+    parts.extend(end.cycles_per_byte.map(|cycles| format!("{} cycles/byte", count(cycles))));
+    Some(parts.join(", "))
+}
+
+/// Why there are no cycles, each reason once.
+fn missing_cycles(run: &Run) -> Vec<String> {
+    let costs = run.outcomes.iter().filter_map(|outcome| outcome.summary.cost.as_ref());
+    let reasons = costs
+        .flat_map(|cost| std::iter::once(&cost.near).chain(&cost.far))
+        .filter_map(|end| end.cycles_missing.as_ref());
+    let mut said: Vec<String> = Vec::new();
+    for reason in reasons {
+        let text = format!("no cycles: {}", words::plain(reason));
+        if !said.contains(&text) {
+            said.push(text);
+        }
+    }
+    said
+}
+
+/// The self-tests of both hosts, a line each; one line where both ends are one host. Empty where neither host has one.
+pub(crate) fn selftests(run: &Run) -> Vec<String> {
+    let (near, far) = (&run.header.near, &run.header.far);
+    let same = near.selftest == far.selftest && (near.boot_id == far.boot_id || run.header.target.is_none());
+    let hosts: &[&Inventory] = if same { &[near] } else { &[near, far] };
+    hosts.iter().filter_map(|host| Some(selftest(host, host.selftest.as_ref()?))).collect()
+}
+
+fn selftest(host: &Inventory, cited: &SelfTestCitation) -> String {
+    format!("{} {}", words::plain(host.hostname.as_deref().unwrap_or("this host")), citation(cited))
+}
+
+/// A self-test in one line, as runs and `thru host` cite it: when, what passed, the worst errors, and what has changed since.
+#[must_use]
+pub fn citation(cited: &SelfTestCitation) -> String {
+    let mut text = format!(
+        "{}, version {}{}: {} of {} checks passed",
+        words::when(cited.started_unix_ns),
+        words::plain(&cited.version),
+        if cited.quick { " (quick)" } else { "" },
+        cited.passed,
+        cited.checks
+    );
+    if let Some(error) = cited.worst_rate_error {
+        text += &format!(", rates within {}", Ratio(error));
+    }
+    if let Some(ns) = cited.worst_rtt_error_ns {
+        text += &format!(", round trips within {}", seconds(ns));
+    }
+    if !cited.changed.is_empty() {
+        text += &format!("; changed since: {}", words::plain(&cited.changed.join(", ")));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn a_goodput_stands_beside_its_ceiling_with_digits_that_tell_them_apart() {
+        let mut outcome = sample::pair().outcomes.remove(0);
+        let mut said = |goodput, bound| {
+            outcome.summary.goodput_bps = Some(goodput);
+            outcome.summary.ceiling.as_mut().unwrap().bound_bps = bound;
+            at_most(&outcome).unwrap()
+        };
+        assert_eq!(said(941.2e6, 941.48e6), "941.2 of at most 941.5 Mbit/s (MTU 1500 on 10 Gbit/s)");
+        assert!(said(9.41e9, 9.4148e9).starts_with("9.410 of at most 9.415 Gbit/s"));
+        assert!(said(20.1e6, 26.2144e6).starts_with("20.10 of at most 26.21 Mbit/s"));
+        assert!(said(9.67e9, 88e12).starts_with("9.67 Gbit/s of at most 88.0 Tbit/s ("));
+        assert_eq!(other_bounds(&outcome), ["window 3.00 MiB over 1.00 ms: 25.2 Gbit/s"]);
+        outcome.summary.ceiling = None;
+        assert_eq!(at_most(&outcome), None);
+    }
+
+    #[test]
+    fn cost_is_said_for_each_end_and_a_missing_counter_once() {
+        let lines = of_run(&sample::pair());
+        let of = |start: &str| lines.iter().filter(|line| line.starts_with(start)).cloned().collect::<Vec<_>>();
+        assert!(of("A, goodput ")[0].contains(" of at most 9.415 Gbit/s"), "{lines:#?}");
+        assert_eq!(
+            of("B, near end"),
+            [
+                "B, near end: 0.210 CPU s/GB in the measuring processes, 0.294 on the whole host (interrupts included, in ticks of \
+              10.0 ms), 0.620 cycles/byte"
+            ]
+        );
+        assert!(!of("A, far end")[0].contains("cycles/byte"));
+        assert_eq!(of("no cycles"), ["no cycles: this machine shows the kernel no cycle counter"]);
+        assert_eq!(of_run(&sample::curve()), [""; 0]);
+    }
+
+    #[test]
+    fn round_trips_cost_time_each_and_one_host_says_so() {
+        let end = EndCost {
+            process_ns_per_transaction: Some(5_000.0),
+            host_ns_per_transaction: Some(9_000.0),
+            ..EndCost::default()
+        };
+        let said = figures(&end, true).unwrap();
+        assert_eq!(
+            said,
+            "5.00 us of CPU a transaction in the measuring processes, 9.00 us on the whole host, both ends (interrupts included)"
+        );
+        assert_eq!(figures(&EndCost::default(), false), None);
+    }
+
+    #[test]
+    fn self_tests_are_cited_for_each_host_once() {
+        let mut run = sample::stream();
+        assert_eq!(selftests(&run), [""; 0]);
+        let cited = SelfTestCitation {
+            started_unix_ns: run.header.started_unix_ns,
+            version: "0.1.0".into(),
+            passed: 25,
+            checks: 26,
+            worst_rate_error: Some(0.0012),
+            worst_rtt_error_ns: Some(8_100.0),
+            changed: vec!["boot".into()],
+            ..SelfTestCitation::default()
+        };
+        run.header.near.selftest = Some(cited.clone());
+        let expected = "alpha 2026-11-21 20:37:58 UTC, version 0.1.0: 25 of 26 checks passed, rates within 0.120 %, round trips \
+                        within 8.10 us; changed since: boot";
+        assert_eq!(selftests(&run), [expected]);
+        run.header.far.selftest = Some(cited);
+        assert_eq!(selftests(&run).len(), 2);
+        run.header.far.boot_id = run.header.near.boot_id.clone();
+        assert_eq!(selftests(&run).len(), 1);
+    }
+}

@@ -1,0 +1,20 @@
+//! The last self-test of this host, for the inventories that cite it.
+
+use std::path::PathBuf;
+
+use control::agent::CitesSelfTest;
+use model::{Inventory, SelfTestCitation};
+use store::Store;
+
+/// Cites from the store at `path`, or from the usual one. Read anew each time, for an agent outlives many self-tests; a store
+/// that is not there is not made for it, and one that cannot be read cites nothing.
+pub fn from_store(path: Option<PathBuf>) -> CitesSelfTest {
+    let named = path.or_else(|| std::env::var_os("THRU_STORE").map(PathBuf::from));
+    Box::new(move |here| last(named.clone(), here))
+}
+
+fn last(named: Option<PathBuf>, here: &Inventory) -> Option<SelfTestCitation> {
+    let path = named.or_else(|| Store::default_path().ok()).filter(|path| path.is_file())?;
+    let test = Store::open(&path).ok()?.last_selftest(here.hostname.as_deref()?).ok()??;
+    Some(SelfTestCitation::of(&test, here, env!("CARGO_PKG_VERSION")))
+}
