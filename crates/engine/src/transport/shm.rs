@@ -132,6 +132,7 @@ impl Channel for ShmChannel {
 
     fn set_nonblocking(&mut self, on: bool) -> io::Result<()> {
         self.blocking = !on;
+        self.rings.spin(on);
         Ok(())
     }
 

@@ -40,6 +40,11 @@ pub struct TransferArgs {
     #[arg(long, value_name = "RATE")]
     rate: Option<BitRate>,
 
+    /// Over udp without --rate: send as fast as this host can, whatever becomes of it. Without this the sender keeps to what
+    /// the receiver's socket has room for.
+    #[arg(long)]
+    unpaced: bool,
+
     /// Length of the entries of the interval series.
     #[arg(long, value_name = "TIME", default_value = "100ms")]
     interval: Nanos,
@@ -74,6 +79,7 @@ impl TransferArgs {
         spec.interval_ns = self.interval.0;
         spec.burst = self.burst.map(|burst| burst.0);
         spec.engine = self.engine.0;
+        spec.paced_to_receiver = flags::to_receiver(&spec, self.unpaced);
         spec
     }
 }
