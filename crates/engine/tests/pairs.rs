@@ -405,7 +405,8 @@ fn a_curve_over_datagrams_is_paced_in_each_leg() {
 
 #[test]
 fn a_paced_sender_does_not_wait_for_ever_for_a_receiver_that_is_gone() {
-    let mut spec = Spec { paced_to_receiver: true, stop: Stop::Bytes(1 << 40), block: 1_000, ..Spec::new("udp", "stream") };
+    let mut spec =
+        Spec { paced_to_receiver: true, stop: Stop::Bytes(1 << 40), block: 1_000, ..Spec::new("udp", "stream") };
     spec.stall_ns = 300_000_000;
     let way = transport("udp").unwrap();
     let directory = tempfile::tempdir().unwrap();

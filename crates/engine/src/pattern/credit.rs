@@ -12,8 +12,6 @@ use crate::transport::{Channel, Signal};
 const GRANTS: u64 = 8;
 /// How long a sender without credit waits before it asks, and asks again.
 const ASK_NS: u64 = 20_000_000;
-/// The part of a round trip that may be a sleeping receiver's, not the path's: twice what an idle virtual core takes to wake up.
-const WAKE_NS: u64 = 100_000;
 
 /// The receiver's half: when to grant, and how much.
 #[derive(Debug)]
@@ -33,6 +31,8 @@ impl Grants {
     /// For leg number `leg` of blocks of `block` bytes. `None` where the channel's buffer does not overflow.
     pub(super) fn new<C: Channel>(channel: &C, leg: u32, block: usize) -> Option<Self> {
         let room = channel.receive_room(block)?;
+        // The first question makes the kernel note when messages arrive.
+        channel.waited_ns();
         Some(Self { leg, room, passed: 0, told: None, drops: channel.socket_drops() })
     }
 
@@ -56,7 +56,8 @@ impl Grants {
     fn tell<C: Channel>(&mut self, channel: &mut C) {
         let drops = channel.socket_drops();
         self.judge(drops);
-        let credit = Signal::Credit { leg: self.leg, passed: self.passed, room: self.room, drops };
+        let waited_ns = channel.waited_ns();
+        let credit = Signal::Credit { leg: self.leg, passed: self.passed, room: self.room, drops, waited_ns };
         // A grant that does not get out or is lost is made good by the next one, or by the sender's question.
         if channel.send(&credit.encode()).is_ok() {
             self.told = Some(self.passed);
@@ -78,6 +79,8 @@ pub(super) struct Grant {
     pub(super) passed: u64,
     pub(super) room: u64,
     pub(super) drops: u64,
+    /// With the time that the grant itself waited in the sender's socket, ns.
+    pub(super) waited_ns: u64,
 }
 
 /// The sender's half: how many datagrams may be under way.
@@ -151,11 +154,10 @@ impl Credit {
         (self.room, self.drops) = (grant.room, grant.drops);
         if let Some(Sample { sent_ns, passed, .. }) = self.sample.take_if(|sample| self.passed > sample.number) {
             let took_ns = now_ns.saturating_sub(sent_ns).max(1);
-            self.shortest_ns = self.shortest_ns.min(took_ns);
+            // What waits for a thread to wake up lies in a socket, not on the path.
+            self.shortest_ns = self.shortest_ns.min(took_ns.saturating_sub(grant.waited_ns));
             let delivered = u128::from(self.passed - passed);
-            // What waits for the receiver's thread to wake up lies in its socket, not on the path.
-            let on_the_path = u128::from(self.shortest_ns.saturating_sub(WAKE_NS));
-            self.path = (delivered * on_the_path / u128::from(took_ns)) as u64;
+            self.path = (delivered * u128::from(self.shortest_ns) / u128::from(took_ns)) as u64;
         }
         self.path = self.path.min(self.path_limit);
     }
@@ -178,7 +180,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn grant(passed: u64, room: u64, drops: u64) -> Grant {
-        Grant { passed, room, drops }
+        Grant { passed, room, drops, waited_ns: 0 }
     }
 
     #[test]
@@ -201,14 +203,14 @@ mod tests {
 
     #[test]
     fn a_long_path_widens_the_window_and_a_standing_queue_does_not() {
-        let asleep = path_after(&mut Credit::new(0), 0, 0, grant(100, 100, 7), 50_000);
-        assert_eq!(asleep, 0, "a round trip of nothing but a wake-up is no path");
+        let asleep = Grant { waited_ns: 49_000, ..grant(100, 100, 7) };
+        assert_eq!(path_after(&mut Credit::new(0), 0, 0, asleep, 50_000), 2, "time in a socket is not the path's");
         let mut credit = Credit::new(0);
         let mut path = |number, sent_ns, heard, now_ns| path_after(&mut credit, number, sent_ns, heard, now_ns);
-        assert_eq!(path(0, 0, grant(100, 100, 7), 1_000_000), 90, "100 in 1 ms, of which a tenth may be a wake-up");
-        assert_eq!(path(100, 1_000_000, grant(300, 100, 7), 3_000_000), 90, "200 in 2 ms are no more");
-        assert_eq!(path(300, 3_000_000, grant(500, 50, 8), 4_000_000), 45, "the receiver dropped something");
-        assert_eq!(path(500, 4_000_000, grant(900, 50, 8), 5_000_000), 45, "and that is remembered");
+        assert_eq!(path(0, 0, grant(100, 100, 7), 1_000_000), 100, "100 in the shortest round trip");
+        assert_eq!(path(100, 1_000_000, grant(300, 100, 7), 3_000_000), 100, "200 in 2 ms are no more");
+        assert_eq!(path(300, 3_000_000, grant(500, 50, 8), 4_000_000), 50, "the receiver dropped something");
+        assert_eq!(path(500, 4_000_000, grant(900, 50, 8), 5_000_000), 50, "and that is remembered");
     }
 
     #[test]

@@ -82,8 +82,10 @@ impl DatagramSender {
             }
             match channel.recv(rx) {
                 Ok(count) => match Signal::decode(&rx[..count]) {
-                    Some(Signal::Credit { leg, passed, room, drops }) => {
-                        credit.hear(leg, Grant { passed, room, drops }, now_ns());
+                    Some(Signal::Credit { leg, passed, room, drops, waited_ns }) => {
+                        let now = now_ns();
+                        let waited_ns = waited_ns + channel.waited_ns();
+                        credit.hear(leg, Grant { passed, room, drops, waited_ns }, now);
                     }
                     Some(signal) => {
                         if let Some(turn) = rr::answer_signal(channel, signal, self.leg) {

@@ -135,6 +135,10 @@ impl Channel for DatagramChannel {
         Some((buffer / 2 / charge).max(1))
     }
 
+    fn waited_ns(&self) -> u64 {
+        sys::sockopt::waited_ns(&self.socket).unwrap_or(0)
+    }
+
     fn socket_drops(&self) -> u64 {
         sys::sockopt::drops(&self.socket).unwrap_or(0)
     }

@@ -341,6 +341,12 @@ pub(crate) trait Channel: Send + 'static {
         None
     }
 
+    /// How long the message that was received last had been in this end's socket, ns; 0 where nobody knows. The first call may
+    /// do no more than ask the kernel to note arrivals.
+    fn waited_ns(&self) -> u64 {
+        0
+    }
+
     /// Datagrams dropped at this end's socket.
     fn socket_drops(&self) -> u64 {
         0

@@ -43,7 +43,17 @@ pub(crate) struct StreamChannel {
 impl StreamChannel {
     pub(crate) fn new(socket: OwnedFd, io: Io) -> Self {
         let slot = Arc::new(AtomicI32::new(socket.as_raw_fd()));
-        Self { socket, io, mover: None, discards: false, mapper: None, slot, lifeline: None, renewal: None, finished: false }
+        Self {
+            socket,
+            io,
+            mover: None,
+            discards: false,
+            mapper: None,
+            slot,
+            lifeline: None,
+            renewal: None,
+            finished: false,
+        }
     }
 
     /// A channel that can `renew`.
