@@ -261,6 +261,9 @@ pub struct SocketFacts {
     /// Where pages were to be mapped (TCP_ZEROCOPY_RECEIVE): how much of the payload was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mapped: Option<Mapped>,
+    /// SO_BUSY_POLL in force, in microseconds; absent where it is off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub busy_poll_us: Option<u32>,
     /// Congestion window at the end, in segments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwnd: Option<u32>,

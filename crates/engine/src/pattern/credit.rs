@@ -21,6 +21,8 @@ pub(super) struct Grants {
     room: u64,
     /// Up to where everything has come or is lost.
     passed: u64,
+    /// How many have come.
+    received: u64,
     /// What the sender was told last.
     told: Option<u64>,
     /// Datagrams dropped at the socket as far as they are known.
@@ -33,13 +35,14 @@ impl Grants {
         let room = channel.receive_room(block)?;
         // The first question makes the kernel note when messages arrive.
         channel.waited_ns();
-        Some(Self { leg, room, passed: 0, told: None, drops: channel.socket_drops() })
+        Some(Self { leg, room, passed: 0, received: 0, told: None, drops: channel.socket_drops() })
     }
 
-    /// All numbers below `passed` have come or will not; tells the sender now and then.
+    /// All numbers below `passed` have come or will not, and `received` datagrams have; tells the sender now and then.
     #[inline]
-    pub(super) fn pass<C: Channel>(&mut self, passed: u64, channel: &mut C) {
+    pub(super) fn pass<C: Channel>(&mut self, passed: u64, received: u64, channel: &mut C) {
         self.passed = self.passed.max(passed);
+        self.received = received;
         let due = self.told.is_none_or(|told| self.passed - told >= (self.room / GRANTS).max(1));
         if due {
             self.tell(channel);
@@ -57,7 +60,8 @@ impl Grants {
         let drops = channel.socket_drops();
         self.judge(drops);
         let waited_ns = channel.waited_ns();
-        let credit = Signal::Credit { leg: self.leg, passed: self.passed, room: self.room, drops, waited_ns };
+        let Self { leg, passed, room, received, .. } = *self;
+        let credit = Signal::Credit { leg, passed, room, received, drops, waited_ns };
         // A grant that does not get out or is lost is made good by the next one, or by the sender's question.
         if channel.send(&credit.encode()).is_ok() {
             self.told = Some(self.passed);
@@ -78,6 +82,7 @@ impl Grants {
 pub(super) struct Grant {
     pub(super) passed: u64,
     pub(super) room: u64,
+    pub(super) received: u64,
     pub(super) drops: u64,
     /// With the time that the grant itself waited in the sender's socket, ns.
     pub(super) waited_ns: u64,
@@ -89,6 +94,7 @@ pub(super) struct Credit {
     leg: u32,
     passed: u64,
     room: u64,
+    received: u64,
     drops: u64,
     /// Datagrams that the path itself carries: what was delivered within its round trip.
     path: u64,
@@ -104,7 +110,7 @@ pub(super) struct Credit {
 struct Sample {
     number: u64,
     sent_ns: u64,
-    passed: u64,
+    received: u64,
 }
 
 impl Credit {
@@ -114,6 +120,7 @@ impl Credit {
             leg,
             passed: 0,
             room: 0,
+            received: 0,
             drops: 0,
             path: 0,
             path_limit: u64::MAX,
@@ -136,7 +143,7 @@ impl Credit {
     #[inline]
     pub(super) fn sending(&mut self, number: u64) {
         if self.sample.is_none() {
-            self.sample = Some(Sample { number, sent_ns: now_ns(), passed: self.passed });
+            self.sample = Some(Sample { number, sent_ns: now_ns(), received: self.received });
         }
     }
 
@@ -152,11 +159,12 @@ impl Credit {
             self.path_limit = self.path / 2;
         }
         (self.room, self.drops) = (grant.room, grant.drops);
-        if let Some(Sample { sent_ns, passed, .. }) = self.sample.take_if(|sample| self.passed > sample.number) {
+        self.received = self.received.max(grant.received);
+        if let Some(Sample { sent_ns, received, .. }) = self.sample.take_if(|sample| self.passed > sample.number) {
             let took_ns = now_ns.saturating_sub(sent_ns).max(1);
             // What waits for a thread to wake up lies in a socket, not on the path.
             self.shortest_ns = self.shortest_ns.min(took_ns.saturating_sub(grant.waited_ns));
-            let delivered = u128::from(self.passed - passed);
+            let delivered = u128::from(self.received - received);
             self.path = (delivered * u128::from(self.shortest_ns) / u128::from(took_ns)) as u64;
         }
         self.path = self.path.min(self.path_limit);
@@ -179,8 +187,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Of a path that loses nothing.
     fn grant(passed: u64, room: u64, drops: u64) -> Grant {
-        Grant { passed, room, drops, waited_ns: 0 }
+        Grant { passed, room, received: passed, drops, waited_ns: 0 }
     }
 
     #[test]
@@ -196,7 +205,7 @@ mod tests {
 
     /// The window's part for the path after `number`, sent at `sent_ns`, was granted at `now_ns`.
     fn path_after(credit: &mut Credit, number: u64, sent_ns: u64, heard: Grant, now_ns: u64) -> u64 {
-        credit.sample = Some(Sample { number, sent_ns, passed: number });
+        credit.sample = Some(Sample { number, sent_ns, received: number });
         credit.hear(0, heard, now_ns);
         credit.path
     }
@@ -224,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_receiver_that_dropped_grants_less() {
-        let mut grants = Grants { leg: 0, room: 8, passed: 0, told: None, drops: 5 };
+        let mut grants = Grants { leg: 0, room: 8, passed: 0, received: 0, told: None, drops: 5 };
         grants.judge(5);
         assert_eq!(grants.room, 8);
         for _ in 0..9 {

@@ -82,10 +82,10 @@ impl DatagramSender {
             }
             match channel.recv(rx) {
                 Ok(count) => match Signal::decode(&rx[..count]) {
-                    Some(Signal::Credit { leg, passed, room, drops, waited_ns }) => {
+                    Some(Signal::Credit { leg, passed, room, received, drops, waited_ns }) => {
                         let now = now_ns();
                         let waited_ns = waited_ns + channel.waited_ns();
-                        credit.hear(leg, Grant { passed, room, drops, waited_ns }, now);
+                        credit.hear(leg, Grant { passed, room, received, drops, waited_ns }, now);
                     }
                     Some(signal) => {
                         if let Some(turn) = rr::answer_signal(channel, signal, self.leg) {
@@ -248,7 +248,7 @@ impl<C: Channel> Machine<C> for DatagramReceiver {
                 self.grants = Grants::new(channel, self.leg, self.block);
             }
             if let Some(grants) = &mut self.grants {
-                grants.pass(self.sequence.next(), channel);
+                grants.pass(self.sequence.next(), self.distinct, channel);
             }
             env.marks.clear();
             match channel.recv_datagrams(env.rx, env.marks) {

@@ -69,8 +69,8 @@ pub(crate) enum Signal {
     /// Receiver: I know.
     Finished,
     /// Receiver of a paced stream: of leg `leg`, all datagrams before number `passed` have come or are lost, and `room` more
-    /// have room here; `drops` were dropped at this socket so far, and the last one waited in it for `waited_ns`.
-    Credit { leg: u32, passed: u64, room: u64, drops: u64, waited_ns: u64 },
+    /// have room here; `received` have come, `drops` were dropped at this socket, and the last one waited in it for `waited_ns`.
+    Credit { leg: u32, passed: u64, room: u64, received: u64, drops: u64, waited_ns: u64 },
     /// Sender of a paced stream: I sent this many datagrams and wait for credit.
     Waiting(u64),
 }
@@ -95,11 +95,12 @@ impl Signal {
             Self::LegOpen(leg) => (6, u64::from(*leg), None),
             Self::Finish(sent) => (7, *sent, None),
             Self::Finished => (8, 0, None),
-            Self::Credit { leg, passed, room, drops, waited_ns } => {
+            Self::Credit { leg, passed, room, received, drops, waited_ns } => {
                 bytes[24..28].copy_from_slice(&leg.to_be_bytes());
                 bytes[28..36].copy_from_slice(&room.to_be_bytes());
                 bytes[36..44].copy_from_slice(&drops.to_be_bytes());
                 bytes[44..52].copy_from_slice(&waited_ns.to_be_bytes());
+                bytes[52..60].copy_from_slice(&received.to_be_bytes());
                 (9, *passed, None)
             }
             Self::Waiting(sent) => (10, *sent, None),
@@ -134,6 +135,7 @@ impl Signal {
                 room: u64::from_be_bytes(bytes[28..36].try_into().ok()?),
                 drops: u64::from_be_bytes(bytes[36..44].try_into().ok()?),
                 waited_ns: u64::from_be_bytes(bytes[44..52].try_into().ok()?),
+                received: u64::from_be_bytes(bytes[52..60].try_into().ok()?),
             },
             10 => Self::Waiting(number),
             _ => return None,
@@ -234,7 +236,10 @@ mod tests {
             let header = LegHeader { leg: trial, block: u64::from(link) + 1, reply: 1, quota: number };
             for signal in [Signal::Hello(hello), Signal::Challenge(number), Signal::Proof(number, hello), Signal::Ready,
                            Signal::Leg(header), Signal::LegOpen(link), Signal::Finish(number), Signal::Finished,
-                           Signal::Credit { leg: trial, passed: number, room: u64::from(link), drops: number / 2, waited_ns: number / 3 }, Signal::Waiting(number)] {
+                           Signal::Credit {
+                               leg: trial, passed: number, room: u64::from(link), received: number / 5, drops: number / 2,
+                               waited_ns: number / 3,
+                           }, Signal::Waiting(number)] {
                 prop_assert_eq!(Signal::decode(&signal.encode()), Some(signal));
             }
         }

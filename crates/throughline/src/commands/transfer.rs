@@ -54,7 +54,7 @@ pub struct TransferArgs {
     burst: Option<ByteSize>,
 
     /// Calls that move the blocks: auto (tries each for a moment and keeps the best), or how to send and, after a comma, how to
-    /// receive: copy, sendfile, splice, zerocopy on tcp; mmsg, gso on udp; receiving copy, trunc on tcp; mmsg, gro on udp.
+    /// receive: copy, sendfile, splice, zerocopy on tcp; mmsg, gso on udp; receiving copy, trunc, map on tcp; mmsg, gro on udp.
     #[arg(long, value_name = "SEND[,RECEIVE]", default_value = "copy")]
     engine: EngineFlag,
 

@@ -39,6 +39,13 @@ pub(crate) fn drops(fd: impl AsFd) -> Option<u64> {
     (length >= at + 4).then(|| u64::from(u32_at(&bytes, at)))
 }
 
+/// SO_BUSY_POLL in microseconds; 0 where it is off.
+pub(crate) fn busy_poll_us(fd: impl AsFd) -> Option<u32> {
+    let mut bytes = [0u8; 4];
+    let length = read_option(fd.as_fd(), libc::SOL_SOCKET, libc::SO_BUSY_POLL, &mut bytes).ok()?;
+    (length == 4).then(|| u32_at(&bytes, 0))
+}
+
 /// How long the last message that was received had been in the socket, ns (SIOCGSTAMPNS, socket(7)). The first call turns the
 /// kernel's stamping of arrivals on.
 pub(crate) fn waited_ns(fd: impl AsFd) -> Option<u64> {
