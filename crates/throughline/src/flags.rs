@@ -295,7 +295,8 @@ pub fn spec(pattern: &str, peer: &Peer, load: &Load, sockets: &Sockets, enough: 
 /// Whether a stream's sender keeps to what the receiver has room for: where a slow receiver would lose, unless a rate or
 /// `--unpaced` says otherwise.
 pub fn to_receiver(spec: &Spec, unpaced: bool) -> bool {
-    let overruns = engine::transport::transport(spec.transport.as_str()).is_ok_and(|transport| transport.overruns());
+    let overruns =
+        engine::transport::transport(spec.transport.as_str()).is_ok_and(engine::transport::Transport::overruns);
     overruns && !unpaced && spec.rate_bps.is_none()
 }
 
