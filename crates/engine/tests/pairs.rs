@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use engine::transport::{FlowHello, Link, Place, Rendezvous, Transport, transport};
 use engine::{Leg, LegTally, Signals, TrialPlan, now_ns, run};
-use model::{Direction, EndTally, Engine, Io, Role, SendBy, Spec, Stop, Strategy};
+use model::{Direction, EndTally, Engine, Io, ReceiveBy, Role, SendBy, Spec, Stop, Strategy};
 
 /// Both ends' tallies.
 struct Pair {
@@ -344,12 +344,104 @@ fn every_way_to_send_and_receive_moves_the_same_bytes() {
                         assert_eq!(sent.sent, near.bytes_sent.div_ceil(1_000), "{what}");
                         assert_eq!(far.datagrams.map(|far| far.duplicates + far.reordered), Some(0), "{what}");
                     }
+                    let mapped = far.flows.first().and_then(|flow| flow.socket.mapped);
+                    let taken = mapped.map(|mapped| mapped.mapped_bytes + mapped.copied_bytes);
+                    assert_eq!(taken, (*receive == ReceiveBy::Map).then_some(far.bytes_received), "{what}");
                     let zerocopy = near.flows.first().and_then(|flow| flow.socket.zerocopy);
                     assert_eq!(zerocopy.is_some_and(|count| count.sends > 0), *send == SendBy::Zerocopy, "{what}");
                 }
             }
         }
     }
+}
+
+#[test]
+fn a_sender_paced_to_its_receiver_loses_nothing_to_a_full_socket() {
+    let stops = [Stop::Bytes(3_000_500), Stop::Blocks(4_001), Stop::TimeNs(50_000_000)];
+    // The smallest of these buffers holds three datagrams; without pacing most of what is sent would be lost.
+    for rcvbuf in [Some(5_000), Some(40_000), None] {
+        for (stop, (strategy, direction, send)) in stops.into_iter().zip([
+            (Strategy::Auto, Direction::Send, SendBy::Copy),
+            (Strategy::Spin, Direction::Both, SendBy::Mmsg),
+            (Strategy::Epoll, Direction::Reverse, SendBy::Gso),
+        ]) {
+            let mut spec = Spec {
+                engine: Engine::sending(send),
+                paced_to_receiver: true,
+                block: 1_000,
+                stop,
+                strategy,
+                direction,
+                ..Spec::new("udp", "stream")
+            };
+            (spec.near.rcvbuf, spec.far.rcvbuf) = (rcvbuf, rcvbuf);
+            let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
+            let what = format!("{rcvbuf:?} {strategy:?} {direction:?} {send:?}");
+            check_exact(&spec, &pair, &what);
+            let (near, far) = pair.last();
+            let (near_counts, far_counts) = (near.datagrams.unwrap(), far.datagrams.unwrap());
+            assert_eq!(near_counts.socket_drops + far_counts.socket_drops, 0, "{what}");
+            assert_eq!(near_counts.sent + far_counts.sent, near_counts.received + far_counts.received, "{what}");
+            if let (Stop::Bytes(bytes), Direction::Send) = (stop, direction) {
+                assert_eq!(far.bytes_received, bytes, "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_curve_over_datagrams_is_paced_in_each_leg() {
+    let legs: Vec<Leg> = [8, 1_000, 9_000, 65_000]
+        .map(|block| Leg { block, reply: block, stop: Stop::Transactions(500), expected_ns: 0 })
+        .to_vec();
+    let mut spec = Spec { paced_to_receiver: true, block: 65_000, ..Spec::new("udp", "stream") };
+    spec.far.rcvbuf = Some(60_000);
+    let pair = measure(&spec, &legs, "127.0.0.1");
+    assert!(pair.near.failure.is_none() && pair.far.failure.is_none(), "{:?}", (pair.near.failure, pair.far.failure));
+    for (near, far) in pair.near.legs.iter().zip(&pair.far.legs) {
+        assert_eq!((near.blocks_sent, near.bytes_sent), (500, far.bytes_received));
+    }
+}
+
+#[test]
+fn a_paced_sender_does_not_wait_for_ever_for_a_receiver_that_is_gone() {
+    let mut spec =
+        Spec { paced_to_receiver: true, stop: Stop::Bytes(1 << 40), block: 1_000, ..Spec::new("udp", "stream") };
+    spec.stall_ns = 300_000_000;
+    let way = transport("udp").unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let cookie = [4; 16];
+    let place = Place { address: "127.0.0.1".parse().unwrap(), directory: directory.path().into(), cookie };
+    let mut listener = way.listen(&spec, &place).unwrap();
+    let to = listener.rendezvous();
+    let far_plan = plan(&spec, Role::Passive, &one_leg(&spec));
+    let far = std::thread::spawn(move || {
+        let (_, link) = listener.accept(now_ns() + 5_000_000_000).unwrap();
+        let signals = Signals::new();
+        let ending = signals.clone();
+        std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(100));
+            ending.abort();
+        });
+        run(&far_plan, transport("udp").unwrap(), vec![link], &signals, &mut |_| {}).unwrap()
+    });
+    let near_plan = plan(&spec, Role::Active, &one_leg(&spec));
+    let links = vec![way.connect(&spec, &to, &hello(cookie, 0)).unwrap()];
+    let near = run(&near_plan, way, links, &Signals::new(), &mut |_| {}).unwrap();
+    let leg = near.legs.last().unwrap();
+    assert!(leg.stalled && leg.bytes_sent > 0, "{leg:?}");
+    assert!(far.join().unwrap().legs[0].cut_short);
+}
+
+#[test]
+fn whole_pages_that_arrive_are_mapped() {
+    // Over loopback MSG_ZEROCOPY copies into fresh pages, which the receiver can have: the only sender here whose pages can.
+    let engine = Engine { send: SendBy::Zerocopy, receive: ReceiveBy::Map, auto: false };
+    let spec = Spec { engine, stop: Stop::Blocks(400), block: 64 << 10, ..Spec::new("tcp", "stream") };
+    let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
+    check_exact(&spec, &pair, "map");
+    let mapped = pair.last().1.flows[0].socket.mapped.unwrap();
+    assert!(mapped.mapped_bytes > 0, "{mapped:?}");
 }
 
 #[test]
@@ -361,6 +453,11 @@ fn ways_that_a_transport_lacks_are_refused_by_name() {
     let refused =
         engine::pattern::check(&Spec { engine, block: 64, ..Spec::new("udp", "rr") }).unwrap_err().to_string();
     assert!(refused.contains("streams and transfers"), "{refused}");
+    for spec in [Spec::new("unix-dgram", "stream"), Spec { block: 64, ..Spec::new("udp", "rr") }] {
+        let spec = Spec { paced_to_receiver: true, block: 64, ..spec };
+        let refused = engine::pattern::check(&spec).unwrap_err().to_string();
+        assert!(refused.contains("--unpaced"), "{refused}");
+    }
 }
 
 #[test]
@@ -374,6 +471,9 @@ fn socket_options_are_set_and_read_back() {
     spec.near.dscp = Some(10);
     spec.near.pin = vec![0];
     spec.far.notsent_lowat = Some(16_384);
+    // Anyone may set what is in force already, and root more than that.
+    let root = std::fs::read_to_string("/proc/self/status").unwrap().contains("\nUid:\t0\t0\t");
+    spec.near.busy_poll_us = root.then_some(50);
     let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
     check_exact(&spec, &pair, "options");
     let (near, far) = pair.last();
@@ -383,6 +483,7 @@ fn socket_options_are_set_and_read_back() {
     assert_eq!(near.cc.as_deref(), Some("reno"));
     assert!(near.mss.is_some_and(|mss| mss <= 1_000), "{:?}", near.mss);
     assert_eq!(near.nodelay, Some(true));
+    assert_eq!((near.busy_poll_us, far.busy_poll_us), (root.then_some(50), None));
 }
 
 #[test]

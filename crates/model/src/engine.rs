@@ -35,6 +35,9 @@ pub enum ReceiveBy {
     Copy,
     /// `recv(2)` with MSG_TRUNC on TCP: the kernel throws the bytes away uncopied (tcp(7)).
     Trunc,
+    /// TCP_ZEROCOPY_RECEIVE: pages that hold nothing but payload are mapped into the process, the rest is copied;
+    /// [`SocketFacts::mapped`](crate::SocketFacts::mapped) has the share.
+    Map,
     /// `recvmmsg(2)`: several datagrams a call.
     Mmsg,
     /// UDP_GRO: neighbouring datagrams of one sender are taken in one piece, up to 64 KiB.
@@ -65,8 +68,13 @@ impl Engine {
         ("gso", SendBy::Gso),
     ];
     /// Every way to receive, with its name on the command line.
-    pub const RECEIVES: [(&'static str, ReceiveBy); 4] =
-        [("copy", ReceiveBy::Copy), ("trunc", ReceiveBy::Trunc), ("mmsg", ReceiveBy::Mmsg), ("gro", ReceiveBy::Gro)];
+    pub const RECEIVES: [(&'static str, ReceiveBy); 5] = [
+        ("copy", ReceiveBy::Copy),
+        ("trunc", ReceiveBy::Trunc),
+        ("map", ReceiveBy::Map),
+        ("mmsg", ReceiveBy::Mmsg),
+        ("gro", ReceiveBy::Gro),
+    ];
 
     /// `send` with the way to receive that goes with it: many datagrams a call at one end want the same at the other.
     #[must_use]

@@ -234,6 +234,10 @@ pub struct Spec {
     /// Bytes that a paced sender may send at once to make up for a delay; null means what the rate carries in 1 ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst: Option<u64>,
+    /// The sender of a stream of datagrams keeps as many under way as the path carries and the receiver's socket has room for,
+    /// as the receiver says on the way: a slow receiver loses nothing, losses on the path stay.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub paced_to_receiver: bool,
     /// Which calls move the blocks of a stream.
     #[serde(default, skip_serializing_if = "Engine::is_plain")]
     pub engine: Engine,
@@ -270,6 +274,7 @@ impl Spec {
             no_loss: false,
             probe: None,
             burst: None,
+            paced_to_receiver: false,
             io: Io::SendRecv,
             engine: Engine::default(),
             strategy: Strategy::Auto,
@@ -314,6 +319,7 @@ impl Spec {
             rate_bps: Some(u64::from(per_second) * block * 8),
             burst: None,
             probe: None,
+            paced_to_receiver: false,
             engine: Engine::default(),
             strategy: Strategy::Blocking,
             ..self.clone()

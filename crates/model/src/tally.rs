@@ -206,6 +206,15 @@ pub struct Zerocopy {
     pub copied: u64,
 }
 
+/// How payload came out of the kernel where its pages were to be mapped (TCP_ZEROCOPY_RECEIVE).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Mapped {
+    /// Payload bytes on pages that were mapped into the process.
+    pub mapped_bytes: u64,
+    /// Payload bytes that were copied all the same.
+    pub copied_bytes: u64,
+}
+
 /// What the kernel says of a socket at the end of a trial; what was asked stands in the spec. Null where it has no such thing.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -255,6 +264,12 @@ pub struct SocketFacts {
     /// The other end's receive window as this end last heard of it, bytes (Linux 5.4 and later).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peer_window_bytes: Option<u32>,
+    /// Where pages were to be mapped (TCP_ZEROCOPY_RECEIVE): how much of the payload was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mapped: Option<Mapped>,
+    /// SO_BUSY_POLL in force, in microseconds; absent where it is off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub busy_poll_us: Option<u32>,
     /// Congestion window at the end, in segments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwnd: Option<u32>,

@@ -52,6 +52,9 @@ pub(crate) fn label(spec: &Spec) -> String {
     if let Some(rate) = spec.rate_bps {
         label.push_str(&format!(", at most {}", units::bits_per_second(rate as f64)));
     }
+    if spec.paced_to_receiver {
+        label.push_str(", paced to the receiver");
+    }
     label
 }
 

@@ -292,6 +292,14 @@ pub fn spec(pattern: &str, peer: &Peer, load: &Load, sockets: &Sockets, enough: 
     spec
 }
 
+/// Whether a stream's sender keeps to what the receiver has room for: where a slow receiver would lose, unless a rate or
+/// `--unpaced` says otherwise.
+pub fn to_receiver(spec: &Spec, unpaced: bool) -> bool {
+    let overruns =
+        engine::transport::transport(spec.transport.as_str()).is_ok_and(engine::transport::Transport::overruns);
+    overruns && !unpaced && spec.rate_bps.is_none()
+}
+
 impl Sockets {
     fn apply(&self, near: &mut EndOptions, far: &mut EndOptions) {
         /// Sets one option at both ends, turned into the spec's unit.

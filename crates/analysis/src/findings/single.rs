@@ -145,6 +145,9 @@ fn above(outcome: &Outcome) -> Option<Finding> {
 
 /// What was asked of a paced sender and what it did.
 fn paced(outcome: &Outcome) -> String {
+    if outcome.spec.paced_to_receiver {
+        return "; paced to the receiver, so that what is lost is lost on the path".to_owned();
+    }
     let Some(asked) = outcome.spec.rate_bps else { return String::new() };
     let did = outcome.summary.sender_bps.map_or(String::new(), |did| format!(", sent {}", bits_per_second(did)));
     let worst = outcome

@@ -1,6 +1,6 @@
 //! Which way of moving blocks carries most between these two hosts: each is tried for a moment before the first trial.
 
-use model::{Engine, Event, EventSink, SinkError, Spec, Stop};
+use model::{Engine, Event, EventSink, ReceiveBy, SendBy, SinkError, Spec, Stop};
 
 use super::{Cancel, Pair};
 use crate::ControlError;
@@ -10,7 +10,8 @@ use crate::proto::message::{Done, WireLeg};
 const TRY_NS: u64 = 150_000_000;
 const ROUNDS: u32 = 3;
 
-/// The engine with the highest median goodput of `spec`'s blocks. Only the sender's way is chosen; payload is always copied out at the receiving end, as a program that wants it would.
+/// The engine with the highest median goodput of `spec`'s blocks. Payload always comes out at the receiving end, copied or mapped,
+/// as a program that wants it would have it.
 ///
 /// # Errors
 /// An end that was lost or has nothing to offer, or an interrupt. A way that one of the hosts does not have drops out.
@@ -18,6 +19,11 @@ pub async fn choose_engine(pair: &mut Pair, spec: &Spec, cancel: &mut Cancel) ->
     let transport = engine::transport::transport(spec.transport.as_str())?;
     let mut tried: Vec<(Engine, Vec<f64>)> =
         transport.sends().iter().map(|send| (Engine::sending(*send), Vec::new())).collect();
+    if transport.receives().contains(&ReceiveBy::Map) {
+        // Only pages that nothing else holds can be mapped, and of the senders this one leaves such pages.
+        let mapped = Engine { send: SendBy::Zerocopy, receive: ReceiveBy::Map, auto: false };
+        tried.push((mapped, Vec::new()));
+    }
     let mut failure = None;
     let mut trial = 0;
     for _ in 0..ROUNDS {

@@ -3,7 +3,9 @@
 //! A pattern gives each end a [`Machine`]: it does as much work as it can, and says what it waits for when it cannot go on.
 //! The same machine serves a thread that blocks, one that spins and one with an epoll set; it never sleeps itself.
 
+mod credit;
 mod crr;
+mod datagrams;
 mod farewell;
 mod leg;
 mod pacer;
@@ -76,6 +78,12 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
     transport.check(spec)?;
     (pattern(spec.pattern.as_str())?.check)(spec, &capabilities)?;
     check_engine(spec, transport)?;
+    if spec.paced_to_receiver && !(transport.overruns() && crate::plan::is_stream(spec)) {
+        return Err(EngineError::unsupported(
+            format!("pacing to the receiver for {} on {}", spec.pattern, spec.transport),
+            "it is for streams and transfers over udp: use --unpaced",
+        ));
+    }
     let directions = if crate::plan::is_stream(spec) && spec.direction == Direction::Both { 2 } else { 1 };
     crate::runner::strategy(spec, capabilities.pollable, spec.flows as usize * directions).map(|_| ())
 }
@@ -126,6 +134,8 @@ pub(crate) struct Part {
     pub(crate) last: bool,
     /// The rate to keep, where one is asked for.
     pub(crate) pace: Option<Pace>,
+    /// A sender of datagrams keeps to what the receiver has room for.
+    pub(crate) to_receiver: bool,
 }
 
 impl Part {

@@ -52,6 +52,11 @@ impl Sequence {
         Arrival::Late
     }
 
+    /// One past the highest number seen.
+    pub(crate) fn next(&self) -> u64 {
+        self.next
+    }
+
     fn slot(number: u64) -> (usize, u64) {
         let at = number % WINDOW;
         ((at / 64) as usize, 1 << (at % 64))

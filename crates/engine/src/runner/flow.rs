@@ -55,7 +55,7 @@ fn batch_room(receive: ReceiveBy, message: usize) -> usize {
     match receive {
         ReceiveBy::Mmsg => MMSG * message,
         ReceiveBy::Gro => GRO_PIECES << 16,
-        ReceiveBy::Copy | ReceiveBy::Trunc => 0,
+        ReceiveBy::Copy | ReceiveBy::Trunc | ReceiveBy::Map => 0,
     }
 }
 
@@ -165,6 +165,7 @@ impl<C: Channel> FlowOf<C> {
             leg: header.leg,
             last: header.leg as usize + 1 == self.setup.plan.legs.len(),
             pace: spec.rate_bps.map(|bps| pace(spec, bps)),
+            to_receiver: spec.paced_to_receiver,
         }
     }
 }

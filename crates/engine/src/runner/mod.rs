@@ -316,7 +316,7 @@ impl Trial<'_> {
                 }
             }
             if self.stalled(&mut progress, now) {
-                watched.stalled = !self.signals.aborting();
+                watched.stalled |= !self.signals.aborting();
                 self.signals.abort();
             }
             if self.signals.aborting() {

@@ -124,8 +124,19 @@ impl Channel for DatagramChannel {
         super::options::facts(self.socket.as_fd())
     }
 
-    fn unsent(&self) -> u64 {
-        0
+    fn receive_room(&self, size: usize) -> Option<u64> {
+        let socket = socket2::SockRef::from(&self.socket);
+        let ip = socket.domain().is_ok_and(|domain| domain != socket2::Domain::UNIX);
+        let buffer = socket.recv_buffer_size().ok().filter(|_| ip)? as u64;
+        // The kernel charges a datagram with the memory it lies in: its headers' and the room that the driver took for it, which
+        // is the next power of two. Half the buffer stays free for drivers that take more, and because memory is given back in
+        // lumps of a quarter of the buffer (udp_rmem_release).
+        let charge = 512 + (size as u64 + 320).next_power_of_two();
+        Some((buffer / 2 / charge).max(1))
+    }
+
+    fn waited_ns(&self) -> u64 {
+        sys::sockopt::waited_ns(&self.socket).unwrap_or(0)
     }
 
     fn socket_drops(&self) -> u64 {

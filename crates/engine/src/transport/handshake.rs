@@ -68,6 +68,11 @@ pub(crate) enum Signal {
     Finish(u64),
     /// Receiver: I know.
     Finished,
+    /// Receiver of a paced stream: of leg `leg`, all datagrams before number `passed` have come or are lost, and `room` more
+    /// have room here; `received` have come, `drops` were dropped at this socket, and the last one waited in it for `waited_ns`.
+    Credit { leg: u32, passed: u64, room: u64, received: u64, drops: u64, waited_ns: u64 },
+    /// Sender of a paced stream: I sent this many datagrams and wait for credit.
+    Waiting(u64),
 }
 
 /// Length of every signal on the wire, so that payload of other sizes needs no look at its bytes.
@@ -90,6 +95,15 @@ impl Signal {
             Self::LegOpen(leg) => (6, u64::from(*leg), None),
             Self::Finish(sent) => (7, *sent, None),
             Self::Finished => (8, 0, None),
+            Self::Credit { leg, passed, room, received, drops, waited_ns } => {
+                bytes[24..28].copy_from_slice(&leg.to_be_bytes());
+                bytes[28..36].copy_from_slice(&room.to_be_bytes());
+                bytes[36..44].copy_from_slice(&drops.to_be_bytes());
+                bytes[44..52].copy_from_slice(&waited_ns.to_be_bytes());
+                bytes[52..60].copy_from_slice(&received.to_be_bytes());
+                (9, *passed, None)
+            }
+            Self::Waiting(sent) => (10, *sent, None),
         };
         bytes[15] = kind;
         bytes[16..24].copy_from_slice(&number.to_be_bytes());
@@ -115,6 +129,15 @@ impl Signal {
             6 => Self::LegOpen(u32::try_from(number).ok()?),
             7 => Self::Finish(number),
             8 => Self::Finished,
+            9 => Self::Credit {
+                leg: u32::from_be_bytes(bytes[24..28].try_into().ok()?),
+                passed: number,
+                room: u64::from_be_bytes(bytes[28..36].try_into().ok()?),
+                drops: u64::from_be_bytes(bytes[36..44].try_into().ok()?),
+                waited_ns: u64::from_be_bytes(bytes[44..52].try_into().ok()?),
+                received: u64::from_be_bytes(bytes[52..60].try_into().ok()?),
+            },
+            10 => Self::Waiting(number),
             _ => return None,
         })
     }
@@ -212,7 +235,11 @@ mod tests {
             let hello = FlowHello { cookie, trial, link };
             let header = LegHeader { leg: trial, block: u64::from(link) + 1, reply: 1, quota: number };
             for signal in [Signal::Hello(hello), Signal::Challenge(number), Signal::Proof(number, hello), Signal::Ready,
-                           Signal::Leg(header), Signal::LegOpen(link), Signal::Finish(number), Signal::Finished] {
+                           Signal::Leg(header), Signal::LegOpen(link), Signal::Finish(number), Signal::Finished,
+                           Signal::Credit {
+                               leg: trial, passed: number, room: u64::from(link), received: number / 5, drops: number / 2,
+                               waited_ns: number / 3,
+                           }, Signal::Waiting(number)] {
                 prop_assert_eq!(Signal::decode(&signal.encode()), Some(signal));
             }
         }

@@ -8,6 +8,7 @@ mod datagram;
 mod handshake;
 mod introduction;
 pub mod local;
+mod mapper;
 mod memcpy;
 mod mover;
 pub mod mpi;
@@ -91,6 +92,12 @@ pub trait Transport: Sync {
     /// The ways to receive that it has.
     fn receives(&self) -> &'static [ReceiveBy] {
         &[ReceiveBy::Copy]
+    }
+
+    /// Whether a receiver that is slower than its sender loses datagrams at its socket, so that a sender does well to keep to
+    /// what it has room for ([`Spec::paced_to_receiver`]).
+    fn overruns(&self) -> bool {
+        false
     }
 
     /// Who starts its two ends, where that is not for agents to do.
@@ -325,6 +332,18 @@ pub(crate) trait Channel: Send + 'static {
 
     /// Bytes that the other end has not taken yet, as far as the kernel knows.
     fn unsent(&self) -> u64 {
+        0
+    }
+
+    /// How many datagrams of `size` bytes this end's socket surely holds; `None` where a full one holds the sender back.
+    fn receive_room(&self, size: usize) -> Option<u64> {
+        let _ = size;
+        None
+    }
+
+    /// How long the message that was received last had been in this end's socket, ns; 0 where nobody knows. The first call may
+    /// do no more than ask the kernel to note arrivals.
+    fn waited_ns(&self) -> u64 {
         0
     }
 

@@ -144,6 +144,7 @@ pub(crate) fn facts(socket: BorrowedFd<'_>) -> SocketFacts {
         facts.negotiated =
             names.iter().filter(|(bit, _)| info.options & bit != 0).map(|(_, name)| (*name).to_owned()).collect();
     }
+    facts.busy_poll_us = sockopt::busy_poll_us(borrowed).filter(|us| *us > 0);
     facts.mptcp_subflows = sockopt::mptcp_subflows(borrowed);
     facts
 }

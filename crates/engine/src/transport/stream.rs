@@ -11,6 +11,7 @@ use model::{Engine, Io, ReceiveBy, SocketFacts};
 use rustix::net::{RecvFlags, SendFlags};
 
 use super::handshake::WELCOME;
+use super::mapper::Mapper;
 use super::mover::Mover;
 use super::{Breaker, Channel, FlowHello, HELLO_BYTES, Kind, sys};
 use crate::EngineError;
@@ -29,6 +30,8 @@ pub(crate) struct StreamChannel {
     mover: Option<Mover>,
     /// Payload that arrives is thrown away in the kernel.
     discards: bool,
+    /// Pages of payload that arrive are mapped.
+    mapper: Option<Mapper>,
     /// The socket's number, for the breaker; -1 while there is none.
     slot: Arc<AtomicI32>,
     /// The first connection of a flow that reconnects: it stays open so that either end notices when the other dies.
@@ -40,7 +43,17 @@ pub(crate) struct StreamChannel {
 impl StreamChannel {
     pub(crate) fn new(socket: OwnedFd, io: Io) -> Self {
         let slot = Arc::new(AtomicI32::new(socket.as_raw_fd()));
-        Self { socket, io, mover: None, discards: false, slot, lifeline: None, renewal: None, finished: false }
+        Self {
+            socket,
+            io,
+            mover: None,
+            discards: false,
+            mapper: None,
+            slot,
+            lifeline: None,
+            renewal: None,
+            finished: false,
+        }
     }
 
     /// A channel that can `renew`.
@@ -76,6 +89,9 @@ impl Channel for StreamChannel {
             self.mover = Mover::new(engine, self.socket.as_fd(), block)?;
         } else {
             self.discards = engine.receive == ReceiveBy::Trunc;
+            if engine.receive == ReceiveBy::Map {
+                self.mapper = Some(Mapper::new(self.socket.as_fd())?);
+            }
         }
         Ok(())
     }
@@ -93,10 +109,16 @@ impl Channel for StreamChannel {
         if self.discards {
             return Ok(rustix::net::recv(&self.socket, into, RecvFlags::TRUNC)?.1);
         }
+        if let Some(mapper) = &mut self.mapper {
+            return mapper.recv(self.socket.as_fd(), into);
+        }
         self.recv(into)
     }
 
     fn set_nonblocking(&mut self, on: bool) -> io::Result<()> {
+        if let Some(mapper) = &mut self.mapper {
+            mapper.set_blocking(!on);
+        }
         Ok(rustix::io::ioctl_fionbio(&self.socket, on)?)
     }
 
@@ -127,7 +149,8 @@ impl Channel for StreamChannel {
 
     fn facts(&self) -> SocketFacts {
         let zerocopy = self.mover.as_ref().and_then(|mover| mover.zerocopy(self.socket.as_fd()));
-        SocketFacts { zerocopy, ..super::options::facts(self.socket.as_fd()) }
+        let mapped = self.mapper.as_ref().map(Mapper::counts);
+        SocketFacts { zerocopy, mapped, ..super::options::facts(self.socket.as_fd()) }
     }
 
     fn unsent(&self) -> u64 {

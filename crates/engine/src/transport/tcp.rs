@@ -51,7 +51,7 @@ impl Transport for Tcp {
     }
 
     fn receives(&self) -> &'static [ReceiveBy] {
-        &[ReceiveBy::Copy, ReceiveBy::Trunc]
+        &[ReceiveBy::Copy, ReceiveBy::Trunc, ReceiveBy::Map]
     }
 
     fn listen(&self, spec: &Spec, place: &Place) -> Result<Box<dyn Listener>, EngineError> {

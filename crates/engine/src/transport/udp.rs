@@ -45,6 +45,10 @@ impl Transport for Udp {
         }
     }
 
+    fn overruns(&self) -> bool {
+        true
+    }
+
     fn sends(&self) -> &'static [SendBy] {
         &[SendBy::Copy, SendBy::Mmsg, SendBy::Gso]
     }

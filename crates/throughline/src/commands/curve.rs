@@ -52,6 +52,10 @@ pub struct CurveArgs {
     #[arg(long, value_name = "RATE")]
     rate: Option<BitRate>,
 
+    /// With --stream over udp: send as fast as this host can, whatever the receiver's socket has room for.
+    #[arg(long, requires = "stream")]
+    unpaced: bool,
+
     /// Distance of the two neighbours of each size; 0 for none.
     #[arg(long, value_name = "BYTES", default_value_t = NetpipeSizes::DEFAULT.perturbation)]
     perturbation: u64,
@@ -108,6 +112,7 @@ pub fn run(args: &CurveArgs) -> Result<u8, Failure> {
     base.near.nodelay.get_or_insert(true);
     base.far.nodelay.get_or_insert(true);
     base.rate_bps = args.rate.map(|rate| rate.0);
+    base.paced_to_receiver = args.stream && flags::to_receiver(&base, args.unpaced);
     let specs = cells(args, &base)?;
     let mut rule = args.enough.rule(Some(BUDGET))?;
     rule.order = match args.order {

@@ -55,6 +55,11 @@ pub struct StreamArgs {
     #[arg(long, value_name = "RATE")]
     rate: Option<BitRate>,
 
+    /// Over udp without --rate: send as fast as this host can, whatever becomes of it. Without this the sender keeps to what
+    /// the receiver's socket has room for, so that what is lost is lost on the path.
+    #[arg(long)]
+    unpaced: bool,
+
     /// Length of the entries of the interval series.
     #[arg(long, value_name = "TIME", default_value = "100ms")]
     interval: Nanos,
@@ -74,7 +79,7 @@ pub struct StreamArgs {
     probe: Option<u32>,
 
     /// Calls that move the blocks: auto (tries each for a moment and keeps the best), or how to send and, after a comma, how to
-    /// receive: copy, sendfile, splice, zerocopy on tcp; mmsg, gso on udp; receiving copy, trunc on tcp; mmsg, gro on udp.
+    /// receive: copy, sendfile, splice, zerocopy on tcp; mmsg, gso on udp; receiving copy, trunc, map on tcp; mmsg, gro on udp.
     #[arg(long, value_name = "SEND[,RECEIVE]", default_value = "copy")]
     engine: EngineFlag,
 
@@ -103,6 +108,7 @@ impl StreamArgs {
         spec.no_loss = self.find_no_loss;
         spec.probe = self.probe;
         spec.engine = self.engine.0;
+        spec.paced_to_receiver = !self.find_no_loss && flags::to_receiver(&spec, self.unpaced);
         spec
     }
 }

@@ -40,6 +40,11 @@ pub struct TransferArgs {
     #[arg(long, value_name = "RATE")]
     rate: Option<BitRate>,
 
+    /// Over udp without --rate: send as fast as this host can, whatever becomes of it. Without this the sender keeps to what
+    /// the receiver's socket has room for.
+    #[arg(long)]
+    unpaced: bool,
+
     /// Length of the entries of the interval series.
     #[arg(long, value_name = "TIME", default_value = "100ms")]
     interval: Nanos,
@@ -49,7 +54,7 @@ pub struct TransferArgs {
     burst: Option<ByteSize>,
 
     /// Calls that move the blocks: auto (tries each for a moment and keeps the best), or how to send and, after a comma, how to
-    /// receive: copy, sendfile, splice, zerocopy on tcp; mmsg, gso on udp; receiving copy, trunc on tcp; mmsg, gro on udp.
+    /// receive: copy, sendfile, splice, zerocopy on tcp; mmsg, gso on udp; receiving copy, trunc, map on tcp; mmsg, gro on udp.
     #[arg(long, value_name = "SEND[,RECEIVE]", default_value = "copy")]
     engine: EngineFlag,
 
@@ -74,6 +79,7 @@ impl TransferArgs {
         spec.interval_ns = self.interval.0;
         spec.burst = self.burst.map(|burst| burst.0);
         spec.engine = self.engine.0;
+        spec.paced_to_receiver = flags::to_receiver(&spec, self.unpaced);
         spec
     }
 }

@@ -5,6 +5,7 @@
 pub(crate) mod batch;
 pub(crate) mod datagrams;
 pub(crate) mod library;
+pub(crate) mod map;
 pub(crate) mod mpi;
 pub(crate) mod pvm;
 pub(crate) mod ring;

@@ -9,15 +9,16 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use rustix::thread::futex;
 use rustix::time::Timespec;
 
-/// What both processes read and write about one ring; each field that one side writes has a cache line of its own.
-#[repr(C, align(64))]
+/// What both processes read and write about one ring; each field that one side writes has two cache lines of its own, since
+/// processors prefetch pairs.
+#[repr(C, align(128))]
 struct RingHeader {
     /// Bytes ever written; only the producer stores it.
     head: AtomicU64,
-    _head_line: [u64; 7],
+    _head_line: [u64; 15],
     /// Bytes ever read; only the consumer stores it.
     tail: AtomicU64,
-    _tail_line: [u64; 7],
+    _tail_line: [u64; 15],
     /// Counts wake-ups of the consumer; it sleeps on it.
     data_ready: AtomicU32,
     consumer_sleeps: AtomicU32,
@@ -26,7 +27,11 @@ struct RingHeader {
     producer_sleeps: AtomicU32,
     /// The producer will write no more.
     finished: AtomicU32,
-    _flag_line: [u32; 11],
+    /// The consumer spins: it never sleeps on `data_ready`.
+    consumer_spins: AtomicU32,
+    /// The producer spins: it never sleeps on `space_ready`.
+    producer_spins: AtomicU32,
+    _flag_line: [u32; 25],
 }
 
 const HEADER: usize = size_of::<RingHeader>();
@@ -38,6 +43,8 @@ pub(crate) struct SharedRings {
     capacity: usize,
     /// Which ring this side writes: 0 or 1; it reads the other.
     writes: usize,
+    /// The other side's position in the outgoing ring when last looked at: its line is fetched only when that leaves no room.
+    seen_tail: u64,
     fd: OwnedFd,
 }
 
@@ -72,7 +79,7 @@ impl SharedRings {
         };
         let base =
             NonNull::new(base.cast::<u8>()).ok_or_else(|| io::Error::other("the kernel mapped the segment at zero"))?;
-        Ok(Self { base, length, capacity, writes: usize::from(!first), fd })
+        Ok(Self { base, length, capacity, writes: usize::from(!first), seen_tail: 0, fd })
     }
 
     /// The segment, to be passed to the other process.
@@ -81,8 +88,8 @@ impl SharedRings {
     }
 
     fn header(&self, ring: usize) -> &RingHeader {
-        // SAFETY: both headers lie within the mapping (`map` checked its length), start on a 64-byte boundary (the mapping
-        // is page-aligned, capacity and header are multiples of 64) and hold only atomics, for which any bytes are valid.
+        // SAFETY: both headers lie within the mapping (`map` checked its length), start on a 128-byte boundary (the mapping
+        // is page-aligned, capacity and header are multiples of 128) and hold only atomics, for which any bytes are valid.
         unsafe { &*self.base.as_ptr().add(ring * (HEADER + self.capacity)).cast::<RingHeader>() }
     }
 
@@ -95,24 +102,28 @@ impl SharedRings {
     #[inline]
     pub(crate) fn push(&mut self, bytes: &[u8]) -> usize {
         let ring = self.writes;
+        let (capacity, seen) = (self.capacity, self.seen_tail);
         let header = self.header(ring);
         let head = header.head.load(Ordering::Relaxed);
-        let used = head.wrapping_sub(header.tail.load(Ordering::Acquire)) as usize;
         // A peer that scribbles over its tail can make `used` nonsense; the subtraction then yields no room.
-        let room = self.capacity.saturating_sub(used);
-        let count = room.min(bytes.len());
-        let at = head as usize & (self.capacity - 1);
-        let first = count.min(self.capacity - at);
-        // SAFETY: `at + first <= capacity` and `count - first <= at`, both inside this ring's data; the consumer does not read
-        // these bytes before the release store of `head`.
-        unsafe {
-            std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.data(ring).add(at), first);
-            std::ptr::copy_nonoverlapping(bytes.as_ptr().add(first), self.data(ring), count - first);
+        let room = |tail: u64| capacity.saturating_sub(head.wrapping_sub(tail) as usize);
+        let tail = if room(seen) < bytes.len() { header.tail.load(Ordering::Acquire) } else { seen };
+        let count = room(tail).min(bytes.len());
+        if count > 0 {
+            let at = head as usize & (capacity - 1);
+            let first = count.min(capacity - at);
+            // SAFETY: `at + first <= capacity` and `count - first <= at`, both inside this ring's data; the consumer does not
+            // read these bytes before the release store of `head`.
+            unsafe {
+                std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.data(ring).add(at), first);
+                if first < count {
+                    std::ptr::copy_nonoverlapping(bytes.as_ptr().add(first), self.data(ring), count - first);
+                }
+            }
+            let wakes = [&header.consumer_spins, &header.consumer_sleeps, &header.data_ready];
+            publish(&header.head, head.wrapping_add(count as u64), wakes);
         }
-        header.head.store(head.wrapping_add(count as u64), Ordering::SeqCst);
-        if count > 0 && header.consumer_sleeps.load(Ordering::SeqCst) != 0 {
-            wake(&header.data_ready, &header.consumer_sleeps);
-        }
+        self.seen_tail = tail;
         count
     }
 
@@ -124,18 +135,27 @@ impl SharedRings {
         let tail = header.tail.load(Ordering::Relaxed);
         let filled = header.head.load(Ordering::Acquire).wrapping_sub(tail) as usize;
         let count = filled.min(self.capacity).min(into.len());
-        let at = tail as usize & (self.capacity - 1);
-        let first = count.min(self.capacity - at);
-        // SAFETY: as in `push`; the producer does not overwrite these bytes before the release store of `tail`.
-        unsafe {
-            std::ptr::copy_nonoverlapping(self.data(ring).add(at), into.as_mut_ptr(), first);
-            std::ptr::copy_nonoverlapping(self.data(ring), into.as_mut_ptr().add(first), count - first);
-        }
-        header.tail.store(tail.wrapping_add(count as u64), Ordering::SeqCst);
-        if count > 0 && header.producer_sleeps.load(Ordering::SeqCst) != 0 {
-            wake(&header.space_ready, &header.producer_sleeps);
+        // An empty ring is looked at again and again: nothing is stored, so that its lines stay where they are.
+        if count > 0 {
+            let at = tail as usize & (self.capacity - 1);
+            let first = count.min(self.capacity - at);
+            // SAFETY: as in `push`; the producer does not overwrite these bytes before the release store of `tail`.
+            unsafe {
+                std::ptr::copy_nonoverlapping(self.data(ring).add(at), into.as_mut_ptr(), first);
+                if first < count {
+                    std::ptr::copy_nonoverlapping(self.data(ring), into.as_mut_ptr().add(first), count - first);
+                }
+            }
+            let wakes = [&header.producer_spins, &header.producer_sleeps, &header.space_ready];
+            publish(&header.tail, tail.wrapping_add(count as u64), wakes);
         }
         count
+    }
+
+    /// Tells the other side whether this one will ever sleep: it need not look after one that spins.
+    pub(crate) fn spin(&self, on: bool) {
+        self.header(self.writes).producer_spins.store(u32::from(on), Ordering::SeqCst);
+        self.header(1 - self.writes).consumer_spins.store(u32::from(on), Ordering::SeqCst);
     }
 
     /// Says that nothing more will be pushed.
@@ -179,6 +199,23 @@ impl Drop for SharedRings {
         self.finish();
         // SAFETY: the mapping made by `map`, unmapped once; no reference into it outlives `self`.
         let _ = unsafe { munmap(self.base.as_ptr().cast(), self.length) };
+    }
+}
+
+/// Stores a position, then wakes the other side if it sleeps; `wakes` has its words for spinning, sleeping and being woken.
+///
+/// A side that sleeps says so before it looks at the position a last time, so one of the two sees the other, provided that no
+/// later load overtakes the store: that takes a full fence, which a side that spins is spared. One that stops spinning at this
+/// very moment may miss its wake-up and sleeps until its limit.
+#[inline]
+fn publish(position: &AtomicU64, value: u64, [spins, sleeps, word]: [&AtomicU32; 3]) {
+    if spins.load(Ordering::Relaxed) != 0 {
+        position.store(value, Ordering::Release);
+        return;
+    }
+    position.store(value, Ordering::SeqCst);
+    if sleeps.load(Ordering::SeqCst) != 0 {
+        wake(word, sleeps);
     }
 }
 

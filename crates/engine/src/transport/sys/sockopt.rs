@@ -39,6 +39,27 @@ pub(crate) fn drops(fd: impl AsFd) -> Option<u64> {
     (length >= at + 4).then(|| u64::from(u32_at(&bytes, at)))
 }
 
+/// SO_BUSY_POLL in microseconds; 0 where it is off.
+pub(crate) fn busy_poll_us(fd: impl AsFd) -> Option<u32> {
+    let mut bytes = [0u8; 4];
+    let length = read_option(fd.as_fd(), libc::SOL_SOCKET, libc::SO_BUSY_POLL, &mut bytes).ok()?;
+    (length == 4).then(|| u32_at(&bytes, 0))
+}
+
+/// How long the last message that was received had been in the socket, ns (SIOCGSTAMPNS, socket(7)). The first call turns the
+/// kernel's stamping of arrivals on.
+pub(crate) fn waited_ns(fd: impl AsFd) -> Option<u64> {
+    /// `_IOR(0x89, 0x07, long long[2])` of linux/sockios.h.
+    const SIOCGSTAMPNS: libc::Ioctl = 0x8010_8907_u32 as libc::Ioctl;
+    let mut stamp = [0_i64; 2];
+    // SAFETY: this request writes a pair of 64-bit integers, and a descriptor that is no socket answers ENOTTY.
+    let result = unsafe { libc::ioctl(fd.as_fd().as_raw_fd(), SIOCGSTAMPNS, stamp.as_mut_ptr()) };
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+    let waited = (now.tv_sec - stamp[0]) * 1_000_000_000 + (now.tv_nsec - stamp[1]);
+    // A clock that was set back meanwhile tells nothing.
+    (result == 0).then(|| u64::try_from(waited).unwrap_or(0))
+}
+
 /// Bytes in the send queue that the other end has not acknowledged (SIOCOUTQ).
 pub(crate) fn unsent(fd: impl AsFd) -> u64 {
     unsent_raw(fd.as_fd().as_raw_fd())

@@ -1,0 +1,282 @@
+//! A stream over datagrams: numbered, and counted by their numbers.
+
+use std::io;
+
+use super::credit::{Credit, Grant, Grants};
+use super::farewell::Farewell;
+use super::pacer::Pacer;
+use super::sequence::{Arrival, Sequence};
+use super::stream::UNCLOCKED_READS;
+use super::{Env, Interest, Machine, Part, QUANTUM, Turn, not_now, rr};
+use crate::now_ns;
+use crate::plan::LegStop;
+use crate::runner::{Counters, add};
+use crate::transport::{Channel, SIGNAL_BYTES, Signal};
+
+/// How long a sender waits for a full socket before it looks at the stop flag.
+const FULL_NS: u64 = 20_000_000;
+
+/// Sends numbered datagrams.
+pub(super) struct DatagramSender {
+    leg: u32,
+    block: usize,
+    stop: LegStop,
+    left: Option<u64>,
+    number: u64,
+    farewell: Farewell,
+    pacer: Pacer,
+    /// What the receiver lets be under way, where the sender keeps to that.
+    credit: Option<Credit>,
+    /// Datagrams to a call, at most.
+    burst: usize,
+}
+
+impl DatagramSender {
+    pub(super) fn new(part: &Part) -> Self {
+        let left = match part.stop {
+            LegStop::Bytes(bytes) => Some(bytes),
+            LegStop::Transactions(count) => Some(count * part.block as u64),
+            LegStop::Clock => None,
+        };
+        Self {
+            leg: part.leg,
+            block: part.block,
+            stop: part.stop,
+            left,
+            number: 0,
+            farewell: Farewell::default(),
+            pacer: Pacer::new(part.pace),
+            credit: part.to_receiver.then(|| Credit::new(part.leg)),
+            burst: 0,
+        }
+    }
+
+    #[inline]
+    fn over(&self, env: &Env<'_>) -> bool {
+        match self.stop {
+            LegStop::Clock => env.signals.stopping(),
+            _ => self.left == Some(0),
+        }
+    }
+
+    /// Writes the numbers of the next datagrams, `payload` bytes in all, to where each begins; how many bytes to send. A last
+    /// datagram too short for its number is padded to it: the bytes beyond the quota are no payload.
+    #[inline]
+    fn number_datagrams(&self, tx: &mut [u8], payload: usize) -> usize {
+        let wire = payload.max(8);
+        for (number, datagram) in (self.number..).zip(tx[..wire].chunks_mut(self.block.max(8))) {
+            datagram[..8].copy_from_slice(&number.to_le_bytes());
+        }
+        wire
+    }
+
+    /// How many datagrams may go out now; listens for credit where there is none, and says what to do meanwhile.
+    #[inline]
+    fn allowed<C: Channel>(&mut self, channel: &mut C, rx: &mut [u8]) -> io::Result<Result<usize, Turn>> {
+        let Some(credit) = &mut self.credit else { return Ok(Ok(self.burst)) };
+        loop {
+            let burst = credit.burst(self.number, self.burst as u64);
+            if burst > 0 {
+                credit.sending(self.number);
+                return Ok(Ok(burst as usize));
+            }
+            match channel.recv(rx) {
+                Ok(count) => match Signal::decode(&rx[..count]) {
+                    Some(Signal::Credit { leg, passed, room, received, drops, waited_ns }) => {
+                        let now = now_ns();
+                        let waited_ns = waited_ns + channel.waited_ns();
+                        credit.hear(leg, Grant { passed, room, received, drops, waited_ns }, now);
+                    }
+                    Some(signal) => {
+                        if let Some(turn) = rr::answer_signal(channel, signal, self.leg) {
+                            return Ok(Err(turn));
+                        }
+                    }
+                    None => {}
+                },
+                Err(error) if not_now(&error) => {
+                    let now = now_ns();
+                    let until = credit.ask_at(now).unwrap_or_else(|| {
+                        // One that does not get out is repeated.
+                        let _ = channel.send(&Signal::Waiting(self.number).encode());
+                        now
+                    });
+                    return Ok(Err(Turn::Wait(Interest::Read, until)));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The kernel took the next `datagrams`, `bytes` of payload.
+    #[inline]
+    fn count(&mut self, bytes: usize, datagrams: u64, counters: &Counters) {
+        counters.sent(bytes);
+        add(&counters.datagrams_sent, datagrams);
+        add(&counters.blocks_sent, (bytes / self.block) as u64);
+        self.number += datagrams;
+        self.left = self.left.map(|left| left - bytes as u64);
+        self.pacer.sent(bytes as f64 / self.block as f64);
+    }
+}
+
+impl<C: Channel> Machine<C> for DatagramSender {
+    fn advance(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
+        for _ in 0..QUANTUM {
+            if self.farewell.begun() || self.over(env) {
+                return self.farewell.turn(channel, env, self.number, self.leg);
+            }
+            if self.number == 0 {
+                env.counters.start_sending(now_ns());
+            }
+            if let Some(until) = self.pacer.hold(env.pace) {
+                return Ok(Turn::Sleep(until));
+            }
+            if self.burst == 0 {
+                self.burst = self.pacer.burst(channel.datagrams_per_call(self.block));
+            }
+            let burst = match self.allowed(channel, env.rx)? {
+                Ok(burst) => burst,
+                Err(turn) => return Ok(turn),
+            };
+            let room = self.block * burst;
+            let payload = self.left.map_or(room, |left| room.min(usize::try_from(left).unwrap_or(usize::MAX)));
+            // Datagrams of fewer bytes than the rest of a count are sent one by one: the last may be shorter.
+            let payload = if payload < self.block { payload } else { payload - payload % self.block };
+            let wire = self.number_datagrams(env.tx, payload);
+            match channel.send_datagrams(&env.tx[..wire], self.block) {
+                Ok(taken) => self.count(payload.min(taken * self.block), taken as u64, env.counters),
+                Err(error) if not_now(&error) => return Ok(Turn::Wait(Interest::Write, now_ns() + FULL_NS)),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Turn::Again)
+    }
+}
+
+/// Receives numbered datagrams and keeps account of them.
+pub(super) struct DatagramReceiver {
+    leg: u32,
+    sequence: Sequence,
+    distinct: u64,
+    unclocked: u32,
+    /// The sender's count and the time until which stragglers are waited for.
+    finishing: Option<(u64, u64)>,
+    block: usize,
+    /// The sender keeps to what this end has room for, and was not told of it yet.
+    unasked: bool,
+    grants: Option<Grants>,
+}
+
+/// How long after the sender's last word stragglers may come.
+const STRAGGLERS_NS: u64 = 50_000_000;
+
+impl DatagramReceiver {
+    pub(super) fn new(part: &Part) -> Self {
+        Self {
+            leg: part.leg,
+            sequence: Sequence::new(),
+            distinct: 0,
+            unclocked: 0,
+            finishing: None,
+            block: part.block,
+            unasked: part.to_receiver,
+            grants: None,
+        }
+    }
+
+    /// A call brought `bytes` bytes: reads the clock, unless the call was a short one and the clock was read not long ago.
+    #[inline]
+    fn clock(&mut self, bytes: usize, counters: &Counters) {
+        self.unclocked += 1;
+        if bytes >= 1024 || self.unclocked >= UNCLOCKED_READS || self.distinct == 0 {
+            counters.arrived(now_ns());
+            self.unclocked = 0;
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, bytes: &[u8], counters: &Counters) {
+        let Some(number) = bytes.first_chunk::<8>().map(|bytes| u64::from_le_bytes(*bytes)) else { return };
+        match self.sequence.arrive(number) {
+            Arrival::Duplicate => {
+                add(&counters.duplicates, 1);
+                return;
+            }
+            Arrival::Late => add(&counters.reordered, 1),
+            Arrival::New => {}
+        }
+        self.distinct += 1;
+        add(&counters.datagrams_received, 1);
+        add(&counters.bytes_received, bytes.len() as u64);
+    }
+
+    /// Hears what the sender says beside its payload.
+    fn hear<C: Channel>(&mut self, signal: Signal, channel: &mut C, counters: &Counters) -> Option<Turn> {
+        match signal {
+            Signal::Finish(sent) => {
+                if self.unclocked > 0 {
+                    counters.arrived(now_ns());
+                    self.unclocked = 0;
+                }
+                self.finishing.get_or_insert((sent, now_ns() + STRAGGLERS_NS));
+                None
+            }
+            Signal::Waiting(sent) => {
+                if let Some(grants) = &mut self.grants {
+                    grants.answer(sent, channel);
+                }
+                None
+            }
+            other => rr::answer_signal(channel, other, self.leg),
+        }
+    }
+
+    /// All that was sent has come, or has had its time.
+    fn settled(&self) -> bool {
+        self.finishing.is_some_and(|(sent, until)| self.distinct >= sent || now_ns() >= until)
+    }
+}
+
+impl<C: Channel> Machine<C> for DatagramReceiver {
+    fn advance(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
+        for _ in 0..QUANTUM {
+            if self.settled() {
+                return Ok(rr::answer_signal(channel, Signal::Finish(0), self.leg).unwrap_or(Turn::Done));
+            }
+            if std::mem::take(&mut self.unasked) {
+                self.grants = Grants::new(channel, self.leg, self.block);
+            }
+            if let Some(grants) = &mut self.grants {
+                grants.pass(self.sequence.next(), self.distinct, channel);
+            }
+            env.marks.clear();
+            match channel.recv_datagrams(env.rx, env.marks) {
+                Ok(()) => {}
+                Err(error) if not_now(&error) => {
+                    let until = self.finishing.map_or(u64::MAX, |(_, until)| until);
+                    return Ok(Turn::Wait(Interest::Read, until));
+                }
+                Err(error) => return Err(error),
+            }
+            add(&env.counters.calls_received, 1);
+            let bytes = env.marks.iter().map(|mark| mark.len as usize).sum();
+            self.clock(bytes, env.counters);
+            let mut turn = None;
+            for mark in env.marks.iter() {
+                let datagram = &env.rx[mark.at as usize..(mark.at + mark.len) as usize];
+                if datagram.len() == SIGNAL_BYTES
+                    && let Some(signal) = Signal::decode(datagram)
+                {
+                    turn = turn.or(self.hear(signal, channel, env.counters));
+                } else {
+                    self.take(datagram, env.counters);
+                }
+            }
+            if let Some(turn) = turn {
+                return Ok(turn);
+            }
+        }
+        Ok(Turn::Again)
+    }
+}
