@@ -111,6 +111,8 @@ pub enum Strategy {
     Spin,
     /// One epoll set to a thread.
     Epoll,
+    /// One io_uring to a thread: sends and receives are ordered from the kernel, those of all flows with one call.
+    Uring,
 }
 
 /// Which IP version the data uses.

@@ -214,6 +214,8 @@ pub enum Wait {
     Blocking,
     /// One epoll set to a thread.
     Epoll,
+    /// One io_uring to a thread: sends and receives of all its flows are handed to the kernel with one call.
+    Uring,
 }
 
 /// System calls, as a flag.
@@ -268,6 +270,7 @@ impl Load {
             (_, Wait::Auto) => Strategy::Auto,
             (_, Wait::Blocking) => Strategy::Blocking,
             (_, Wait::Epoll) => Strategy::Epoll,
+            (_, Wait::Uring) => Strategy::Uring,
         }
     }
 }

@@ -77,7 +77,7 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
     (pattern(spec.pattern.as_str())?.check)(spec, &capabilities)?;
     check_engine(spec, transport)?;
     let directions = if crate::plan::is_stream(spec) && spec.direction == Direction::Both { 2 } else { 1 };
-    crate::runner::strategy(spec, capabilities.pollable, spec.flows as usize * directions).map(|_| ())
+    crate::runner::strategy(spec, transport, spec.flows as usize * directions).map(|_| ())
 }
 
 /// Refuses ways to send and receive that the transport or the pattern does not have.
@@ -126,6 +126,9 @@ pub(crate) struct Part {
     pub(crate) last: bool,
     /// The rate to keep, where one is asked for.
     pub(crate) pace: Option<Pace>,
+    /// Its thread has other flows to turn to and is woken up for this one: a call in vain costs more than the wait for an
+    /// event, and a flow that can always go on must not hold the others up.
+    pub(crate) shares: bool,
 }
 
 impl Part {
@@ -190,6 +193,10 @@ pub(crate) trait Machine<C: Channel>: Send {
 /// Steps after which a machine lets its thread's other flows work; large enough that the virtual call behind it costs
 /// nothing.
 pub(crate) const QUANTUM: u32 = 64;
+
+/// Bytes after which a stream's machine lets the other flows of its thread work: with a whole quantum of large blocks the
+/// first flows of a thousand would take all of a short trial.
+pub(crate) const SHARE_BYTES: usize = 64 << 10;
 
 /// Whether a call that failed should simply be made again later.
 #[inline]

@@ -9,7 +9,7 @@ use model::{ReceiveBy, Role, SendBy, SocketFacts, Strategy};
 use super::{Counters, PageBuffer, RttRecorder, Signals, Snapshot, pace};
 use crate::pattern::{Env, LegHeader, Machine, Part, Turn, machine, open_leg, receive_leg, send_leg};
 use crate::plan::{LegStop, LinkPlan, initiates, is_stream};
-use crate::transport::{Breaker, Channel, GRO_PIECES, GSO_SEGMENTS, Kind, MMSG, Mark, SIGNAL_BYTES};
+use crate::transport::{Breaker, Channel, GRO_PIECES, GSO_SEGMENTS, Kind, MMSG, Mark, Orders, SIGNAL_BYTES};
 use crate::{EngineError, TrialPlan, now_ns};
 
 /// What a link needs to become a flow.
@@ -75,6 +75,9 @@ pub(crate) trait Flow: Send {
 
     /// What was counted in the leg that just ended.
     fn close(&mut self) -> FlowLeg;
+
+    /// What is ordered from the kernel for it, where its calls are orders.
+    fn orders(&mut self) -> Option<&mut Orders>;
 
     /// What to wait on.
     fn poll_fd(&self) -> Option<BorrowedFd<'_>>;
@@ -165,6 +168,7 @@ impl<C: Channel> FlowOf<C> {
             leg: header.leg,
             last: header.leg as usize + 1 == self.setup.plan.legs.len(),
             pace: spec.rate_bps.map(|bps| pace(spec, bps)),
+            shares: self.setup.strategy == Strategy::Epoll,
         }
     }
 }
@@ -271,6 +275,10 @@ impl<C: Channel> Flow for FlowOf<C> {
             datagram: C::KIND == Kind::Datagram,
             batch,
         }
+    }
+
+    fn orders(&mut self) -> Option<&mut Orders> {
+        self.channel.orders()
     }
 
     fn poll_fd(&self) -> Option<BorrowedFd<'_>> {

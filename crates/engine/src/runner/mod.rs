@@ -2,11 +2,14 @@
 //! counted.
 
 mod buffer;
+mod completions;
 mod counters;
 mod flow;
 mod merge;
+mod readiness;
 mod rtt;
 mod thread;
+mod timers;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, Mutex, OnceLock};
@@ -17,7 +20,7 @@ use model::{EndTally, Interval, Spec, Stop, Strategy};
 
 use crate::pattern::Pace;
 use crate::plan::{LinkPlan, is_stream};
-use crate::transport::{Breaker, Link, Transport};
+use crate::transport::{Breaker, Link, Transport, uring};
 use crate::{EngineError, TrialPlan, now_ns};
 
 pub(crate) use buffer::PageBuffer;
@@ -107,7 +110,7 @@ pub fn run(
     live: &mut dyn FnMut(Interval),
 ) -> Result<LegTally, EngineError> {
     let capabilities = transport.capabilities();
-    let strategy = strategy(&plan.spec, capabilities.pollable, links.len())?;
+    let strategy = strategy(&plan.spec, transport, links.len())?;
     let probe = plan.probe();
     let count = links.len() - usize::from(probe.is_some());
     let threads = match strategy {
@@ -144,7 +147,8 @@ pub fn run(
 }
 
 /// How threads wait, where the spec leaves it open or asks for what the flows cannot do.
-pub(crate) fn strategy(spec: &Spec, pollable: bool, links: usize) -> Result<Strategy, EngineError> {
+pub(crate) fn strategy(spec: &Spec, transport: &dyn Transport, links: usize) -> Result<Strategy, EngineError> {
+    let pollable = transport.capabilities().pollable;
     let crossing = spec.pattern == "pingpong" && spec.direction == model::Direction::Both;
     let threads = spec.threads.map_or(MAX_THREADS, |threads| threads as usize);
     let shared = links > threads || crossing;
@@ -155,14 +159,34 @@ pub(crate) fn strategy(spec: &Spec, pollable: bool, links: usize) -> Result<Stra
             "it has nothing to wait on: use --spin",
         )),
         Strategy::Epoll => Ok(Strategy::Epoll),
+        Strategy::Uring if !transport.completes() => Err(EngineError::unsupported(
+            format!("--wait uring on {}", spec.transport),
+            "it is for tcp, mptcp and unix: use --wait epoll",
+        )),
+        Strategy::Uring if crossing => Err(EngineError::unsupported(
+            "--wait uring with blocks that cross",
+            "use --wait epoll, or leave --wait out",
+        )),
+        Strategy::Uring if !spec.engine.is_plain() || spec.io != model::Io::SendRecv => Err(EngineError::unsupported(
+            "--wait uring with --engine or --io",
+            "its calls are the ring's own: leave them out",
+        )),
+        Strategy::Uring => Ok(Strategy::Uring),
         Strategy::Blocking if shared => Err(EngineError::unsupported(
             "blocking calls with several flows to a thread",
             "use --threads as many as --flows",
         )),
+        Strategy::Auto if shared && pollable && rings(spec, transport, links, threads) => Ok(Strategy::Uring),
         Strategy::Auto if shared && pollable => Ok(Strategy::Epoll),
         Strategy::Auto if shared => Ok(Strategy::Spin),
         Strategy::Blocking | Strategy::Auto => Ok(Strategy::Blocking),
     }
+}
+
+/// Whether completions carry more than readiness does, as measured (docs/manual/engine.md), and this host has them.
+fn rings(spec: &Spec, transport: &dyn Transport, links: usize, threads: usize) -> bool {
+    let _ = (links, threads);
+    transport.completes() && spec.pattern == "rr" && uring::check().is_ok()
 }
 
 /// The flows of one thread, and how it serves them.
@@ -276,7 +300,7 @@ impl Trial<'_> {
         let mut last = Snapshot::default();
         let mut next_entry = if series { start_ns + spec.interval_ns } else { u64::MAX };
         let warm_at = if spec.warmup_ns > 0 { start_ns + spec.warmup_ns } else { u64::MAX };
-        let mut progress = Progress { token: u64::MAX, since_ns: start_ns };
+        let mut progress = Progress { moved: u64::MAX, unsent: u64::MAX, since_ns: start_ns };
         let mut entry_start = 0;
         let mut lock = running.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         while *lock > 0 {
@@ -292,12 +316,12 @@ impl Trial<'_> {
             if now >= pending_stop {
                 self.signals.stop();
             }
+            let sum = self.sum();
             if now >= pending_warm {
                 let first = self.shared.iter().filter_map(Counters::first_arrival).min().unwrap_or(now);
-                watched.measured = Some(Window { bytes: self.sum().bytes_received, ns: now.saturating_sub(first) });
+                watched.measured = Some(Window { bytes: sum.bytes_received, ns: now.saturating_sub(first) });
             }
             if now >= next_entry {
-                let sum = self.sum();
                 let entry = sum.since(&last, entry_start, now - start_ns);
                 live(entry);
                 watched.intervals.push(entry);
@@ -306,7 +330,7 @@ impl Trial<'_> {
                     next_entry += spec.interval_ns;
                 }
             }
-            if self.stalled(&mut progress, now) {
+            if self.stalled(&mut progress, &sum, now) {
                 watched.stalled = !self.signals.aborting();
                 self.signals.abort();
             }
@@ -332,18 +356,19 @@ impl Trial<'_> {
     }
 
     /// Whether nothing has moved for the spec's stall time: no byte counted, none acknowledged.
-    fn stalled(&self, progress: &mut Progress, now: u64) -> bool {
+    fn stalled(&self, progress: &mut Progress, sum: &Snapshot, now: u64) -> bool {
         let limit = match self.plan.role {
             model::Role::Active => self.plan.spec.stall_ns,
             // The active end decides first; this one only sees to it that it ends at all.
             model::Role::Passive => self.plan.spec.stall_ns + self.plan.spec.stall_ns / 2,
         };
         let paced_gap = self.plan.spec.rate_bps.map_or(0, |bps| 2 * pace(&self.plan.spec, bps).gap_ns as u64);
-        let sum = self.sum();
-        let unsent: u64 = if is_stream(&self.plan.spec) { self.breakers.iter().map(Breaker::unsent).sum() } else { 0 };
-        let token = (sum.bytes_sent + sum.bytes_received).wrapping_sub(unsent);
-        if token != progress.token {
-            *progress = Progress { token, since_ns: now };
+        let moved = sum.bytes_sent + sum.bytes_received;
+        // The kernel is asked, a call a flow, only where nothing else shows progress.
+        let drains = is_stream(&self.plan.spec) && moved == progress.moved;
+        let unsent = drains.then(|| self.breakers.iter().map(Breaker::unsent).sum::<u64>());
+        if moved != progress.moved || unsent.is_some_and(|unsent| unsent != progress.unsent) {
+            *progress = Progress { moved, unsent: unsent.unwrap_or(progress.unsent), since_ns: now };
         }
         now - progress.since_ns > limit.max(paced_gap)
     }
@@ -351,7 +376,9 @@ impl Trial<'_> {
 
 /// When something last moved.
 struct Progress {
-    token: u64,
+    /// Bytes counted, and bytes that the other ends had not acknowledged when that was last asked.
+    moved: u64,
+    unsent: u64,
     since_ns: u64,
 }
 

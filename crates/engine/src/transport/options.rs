@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use model::{EndOptions, SocketFacts, Spec};
+use model::{EndOptions, SocketFacts, Spec, Strategy};
 use rustix::thread::CpuSet;
 use socket2::{SockRef, TcpKeepalive};
 
@@ -79,7 +79,11 @@ const CC_HINT: &str = "; see `thru host` for the names this host has, and net.ip
 /// is refused before anything is measured.
 pub fn check_end(end: &EndOptions, spec: &Spec) -> Result<(), EngineError> {
     check_cores(&end.pin)?;
+    check_files(spec)?;
     super::transport(spec.transport.as_str())?.check_host()?;
+    if spec.strategy == Strategy::Uring {
+        super::uring::check()?;
+    }
     let tcp = ["tcp", "mptcp", "tls"].contains(&spec.transport.as_str());
     if !tcp && !["udp", "quic"].contains(&spec.transport.as_str()) {
         return Ok(());
@@ -92,6 +96,28 @@ pub fn check_end(end: &EndOptions, spec: &Spec) -> Result<(), EngineError> {
     let trial = trial.map_err(|source| EngineError::socket("open a socket for", &spec.transport, source))?;
     before_handshake(trial.as_fd(), end, tcp)?;
     connected(trial.as_fd(), end, spec, tcp)
+}
+
+/// Descriptors that a measuring process needs besides its flows' own.
+const BESIDES: u64 = 64;
+
+/// Whether a measuring process may open all its connections: it inherits this one's limit.
+fn check_files(spec: &Spec) -> Result<(), EngineError> {
+    if !super::transport(spec.transport.as_str())?.capabilities().pollable {
+        return Ok(());
+    }
+    let both = is_stream(spec) && spec.direction == model::Direction::Both;
+    // A flow of crr keeps its first connection beside the one of the transaction.
+    let each = if both || spec.pattern == "crr" { 2 } else { 1 };
+    let flows = u64::from(spec.flows).div_ceil(u64::from(spec.processes.max(1)));
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    match limit.filter(|limit| flows * each + BESIDES > *limit) {
+        None => Ok(()),
+        Some(limit) => Err(EngineError::unsupported(
+            format!("{flows} flows in one process, where it may open {limit} files"),
+            "raise the limit of files (ulimit -Hn, LimitNOFILE= of a service), use --processes, or fewer --flows",
+        )),
+    }
 }
 
 /// Whether measuring threads may run on these cores.

@@ -7,13 +7,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
-use model::{Engine, Io, ReceiveBy, SocketFacts};
+use model::{Engine, Io, ReceiveBy, SocketFacts, Strategy};
 use rustix::net::{RecvFlags, SendFlags};
 
+use super::completion::CompletionChannel;
 use super::handshake::WELCOME;
 use super::mover::Mover;
 use super::{Breaker, Channel, FlowHello, HELLO_BYTES, Kind, sys};
 use crate::EngineError;
+use crate::runner::{Flow, FlowOf, FlowSetup};
 
 /// Opens the next connection of a flow that makes one for each transaction.
 pub(crate) type Renewal = Box<dyn FnMut() -> io::Result<OwnedFd> + Send>;
@@ -53,6 +55,14 @@ impl StreamChannel {
 
 impl Channel for StreamChannel {
     const KIND: Kind = Kind::Stream;
+    const SHOWS_ALL: bool = true;
+
+    fn into_flow(self, setup: FlowSetup) -> Result<Box<dyn Flow>, EngineError> {
+        match setup.strategy {
+            Strategy::Uring => FlowOf::boxed(CompletionChannel::new(self), setup),
+            _ => FlowOf::boxed(self, setup),
+        }
+    }
 
     #[inline]
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -151,9 +161,20 @@ pub(crate) const HELLO_LIMIT: Duration = Duration::from_secs(5);
 
 /// Active side: introduces the connection and waits until the passive end took it.
 pub(crate) fn introduce(socket: &socket2::Socket, hello: &FlowHello, address: &str) -> Result<(), EngineError> {
+    say_hello(socket, hello, address)?;
+    hear_welcome(socket, address)
+}
+
+/// Active side, first half: introduces the connection.
+pub(crate) fn say_hello(socket: &socket2::Socket, hello: &FlowHello, address: &str) -> Result<(), EngineError> {
+    send_all(socket.as_fd(), &hello.encode())
+        .map_err(|source| EngineError::socket("introduce a data connection to", address, source))
+}
+
+/// Active side, second half: waits until the passive end took the connection.
+pub(crate) fn hear_welcome(socket: &socket2::Socket, address: &str) -> Result<(), EngineError> {
     let failed = |source: io::Error| EngineError::socket("introduce a data connection to", address, source);
     socket.set_read_timeout(Some(HELLO_LIMIT)).map_err(failed)?;
-    send_all(socket.as_fd(), &hello.encode()).map_err(failed)?;
     let mut answer = [0; 1];
     recv_all(socket.as_fd(), &mut answer).map_err(|source| match source.kind() {
         io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => EngineError::Peer {

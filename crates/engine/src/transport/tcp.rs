@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::{EndOptions, ReceiveBy, SendBy, Spec};
+use rustix::event::{PollFd, PollFlags, Timespec};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::handshake::FlowHello;
-use super::stream::{StreamChannel, introduce, read_hello, welcome};
+use super::stream::{StreamChannel, hear_welcome, introduce, read_hello, say_hello, welcome};
 use super::{Capabilities, Cookie, Door, Link, Listener, Place, Rendezvous, Transport, options};
 use crate::{EngineError, now_ns};
 
@@ -19,6 +20,8 @@ pub(crate) struct Tcp;
 
 /// How long a connection attempt may take.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+/// Connections that are made at a time where there are many: few enough for any listener's queue.
+const UNDER_WAY: usize = 512;
 /// Longest pending queue; the kernel caps it at net.core.somaxconn.
 const BACKLOG: i32 = 4096;
 /// How often a thread that waits for the next connection looks up.
@@ -54,6 +57,10 @@ impl Transport for Tcp {
         &[ReceiveBy::Copy, ReceiveBy::Trunc]
     }
 
+    fn completes(&self) -> bool {
+        true
+    }
+
     fn listen(&self, spec: &Spec, place: &Place) -> Result<Box<dyn Listener>, EngineError> {
         let wanted = SocketAddr::new(spec.far.data_addr.unwrap_or(place.address), spec.far.port.unwrap_or(0));
         let failed = |source: io::Error| EngineError::socket("listen on", wanted, source);
@@ -80,6 +87,29 @@ impl Transport for Tcp {
         Ok(Link::of(StreamChannel::renewing(socket.into(), spec.io, Box::new(renewal))))
     }
 
+    fn connect_all(&self, spec: &Spec, to: &Rendezvous, hellos: &[FlowHello]) -> Result<Vec<Link>, EngineError> {
+        let Some(target) = to.address.filter(|_| spec.pattern != "crr") else {
+            return hellos.iter().map(|hello| self.connect(spec, to, hello)).collect();
+        };
+        let name = target.to_string();
+        let mut links = Vec::with_capacity(hellos.len());
+        for some in hellos.chunks(UNDER_WAY) {
+            let begun: Vec<Socket> =
+                some.iter().map(|hello| begin(spec, target, hello.link)).collect::<Result<_, _>>()?;
+            let deadline = now_ns() + CONNECT_LIMIT.as_nanos() as u64;
+            for (socket, hello) in begun.iter().zip(some) {
+                await_connection(socket, deadline).map_err(|source| refused(target, source))?;
+                options::connected(socket.as_fd(), &spec.near, spec, true)?;
+                say_hello(socket, hello, &name)?;
+            }
+            for socket in begun {
+                hear_welcome(&socket, &name)?;
+                links.push(Link::of(StreamChannel::new(socket.into(), spec.io)));
+            }
+        }
+        Ok(links)
+    }
+
     fn adopt(&self, spec: &Spec, socket: OwnedFd, hello: &FlowHello) -> Result<Link, EngineError> {
         let socket = Socket::from(socket);
         let failed = |source: io::Error| EngineError::socket("take data connection", hello.link, source);
@@ -99,10 +129,8 @@ pub(crate) fn open(spec: &Spec, address: SocketAddr) -> io::Result<Socket> {
 /// A connected socket with the near end's options. `link` gives the local port its offset; connections of crr leave the port
 /// to the kernel.
 pub(crate) fn dial(spec: &Spec, target: SocketAddr, link: Option<u32>) -> Result<Socket, EngineError> {
-    let failed = |source: io::Error| EngineError::socket("connect to", target, source);
-    let socket = open(spec, target).map_err(failed)?;
-    options::before_handshake(socket.as_fd(), &spec.near, true)?;
-    bind_near(&socket, &spec.near, target, link)?;
+    let failed = |source: io::Error| refused(target, source);
+    let socket = unconnected(spec, target, link)?;
     // A new data connection is not worth two minutes of SYN retries, but crr must not pay two more system calls for that.
     if link.is_some() {
         socket.connect_timeout(&SockAddr::from(target), CONNECT_LIMIT).map_err(failed)?;
@@ -111,6 +139,50 @@ pub(crate) fn dial(spec: &Spec, target: SocketAddr, link: Option<u32>) -> Result
     }
     options::connected(socket.as_fd(), &spec.near, spec, true)?;
     Ok(socket)
+}
+
+/// A socket with what must be set before it connects.
+fn unconnected(spec: &Spec, target: SocketAddr, link: Option<u32>) -> Result<Socket, EngineError> {
+    let socket = open(spec, target).map_err(|source| refused(target, source))?;
+    options::before_handshake(socket.as_fd(), &spec.near, true)?;
+    bind_near(&socket, &spec.near, target, link)?;
+    Ok(socket)
+}
+
+/// A socket on its way to the target.
+fn begin(spec: &Spec, target: SocketAddr, link: u32) -> Result<Socket, EngineError> {
+    let socket = unconnected(spec, target, Some(link))?;
+    let begun = socket.set_nonblocking(true).and_then(|()| socket.connect(&SockAddr::from(target)));
+    match begun {
+        Ok(()) => Ok(socket),
+        Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok(socket),
+        Err(error) => Err(refused(target, error)),
+    }
+}
+
+/// Waits until a socket that is on its way has arrived, and makes its calls block.
+fn await_connection(socket: &Socket, deadline_ns: u64) -> io::Result<()> {
+    let left = Duration::from_nanos(deadline_ns.saturating_sub(now_ns()));
+    let limit = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
+    let mut wanted = [PollFd::new(socket, PollFlags::OUT)];
+    if rustix::io::retry_on_intr(|| rustix::event::poll(&mut wanted, Some(&limit)))? == 0 {
+        return Err(io::ErrorKind::TimedOut.into());
+    }
+    socket.take_error()?.map_or(Ok(()), Err)?;
+    socket.set_nonblocking(false)
+}
+
+/// Why there is no connection; what to do about it where many of them are the cause.
+fn refused(target: SocketAddr, source: io::Error) -> EngineError {
+    let remedy = match source.raw_os_error() {
+        Some(libc::EADDRNOTAVAIL) => {
+            "this host has no port left towards it (those of closed connections stay taken for a minute): wait, use fewer \
+             --flows or --trials, or widen net.ipv4.ip_local_port_range"
+        }
+        Some(libc::EMFILE | libc::ENFILE) => "too many open files: raise the limit (ulimit -n) or use fewer --flows",
+        _ => return EngineError::socket("connect to", target, source),
+    };
+    EngineError::unsupported(format!("connect to {target}"), remedy)
 }
 
 /// Binds the near end's address and port, where the spec names any.
