@@ -190,6 +190,21 @@ fn an_abort_ends_many_flows_at_once() {
 }
 
 #[test]
+fn connections_of_their_own_for_each_transaction_in_threads_that_sleep_and_that_spin() {
+    for (strategy, threads) in [(Strategy::Blocking, 4), (Strategy::Spin, 4), (Strategy::Spin, 1)] {
+        let spec = Spec { flows: 4, threads: Some(threads), ..spec("tcp", "crr", strategy) };
+        let (near, far) = measure(&spec);
+        // Whichever flow of the far end is free takes the next connection, so that only the sums agree.
+        assert_eq!((near.bytes_sent, near.bytes_received), (far.bytes_received, far.bytes_sent), "{strategy:?}");
+        assert!(near.flows.iter().all(|flow| flow.transactions > 0), "{strategy:?}");
+        assert_eq!(near.rtt.map(|rtt| rtt.count), Some(near.transactions), "{strategy:?}");
+        let spec = Spec { stop: Stop::Transactions(101), ..spec };
+        let (near, far) = measure(&spec);
+        assert_eq!((near.transactions, far.blocks_sent), (101, 101), "{strategy:?}");
+    }
+}
+
+#[test]
 fn completions_are_refused_where_they_cannot_be() {
     let refusal = |spec: &Spec| engine::pattern::check(spec).expect_err("refused").to_string();
     let text = refusal(&Spec { transport: "udp".into(), ..spec("udp", "rr", Strategy::Uring) });

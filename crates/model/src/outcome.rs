@@ -63,6 +63,9 @@ pub struct Summary {
     /// where one of n has everything. Mean of trials; null with one flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fairness: Option<f64>,
+    /// How far the flows' shares lie apart; null with one flow. What each flow got stands in the trials.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shares: Option<Shares>,
     /// What a probe beside the stream found; null without `--probe`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<Responsiveness>,
@@ -70,6 +73,20 @@ pub struct Summary {
     pub verdicts: Vec<Verdict>,
     /// How far to trust them.
     pub trust: Trust,
+}
+
+/// The flows' shares of what was received (streams) or of round trips, as parts of an equal share: 1 is what each would have
+/// if all had the same.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Shares {
+    /// The smallest share of any flow in any trial.
+    pub least: f64,
+    /// The middle one; the median of the trials' medians.
+    pub median: f64,
+    /// The largest share of any flow in any trial.
+    pub greatest: f64,
+    /// Flows that got nothing in a trial, in the trial with the most of them.
+    pub empty: u32,
 }
 
 /// A number with its unit, its interval and the way it was got.
@@ -135,6 +152,8 @@ pub enum Verdict {
     /// The kernel's TCP metrics cache was on at an end and was not flushed: a trial there may begin with what an earlier one
     /// learnt of the path.
     MetricsKept,
+    /// A flow got nothing in a trial that all flows had the same time for.
+    Starved,
 }
 
 /// How far to trust an outcome, from its verdicts: the worst one decides.

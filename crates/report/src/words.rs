@@ -34,6 +34,7 @@ pub(crate) fn meaning(verdict: Verdict) -> &'static str {
         Verdict::MetricsKept => {
             "the kernel's TCP metrics cache was on: a trial may begin with what an earlier one learnt"
         }
+        Verdict::Starved => "a flow got nothing in a trial: see the flows' shares in the document",
         _ => "see the manual of the version that measured",
     }
 }

@@ -77,6 +77,7 @@ pub fn explain(verdict: Verdict) -> &'static str {
         Verdict::MetricsKept => {
             "the TCP metrics cache was on, so that a trial may begin with what an earlier one learnt"
         }
+        Verdict::Starved => "a flow got nothing in a trial",
         _ => "see the verdict's name in the document",
     }
 }

@@ -143,6 +143,12 @@ impl<C: Channel> FlowOf<C> {
         &self.setup.counters[self.setup.slot]
     }
 
+    /// Whatever the kernel says of the first flows; of those beyond, which are alike, only what may differ: it is read and
+    /// carried ten thousand times.
+    fn facts(&self) -> SocketFacts {
+        if self.setup.slot < IN_FULL { self.channel.facts() } else { self.channel.brief_facts() }
+    }
+
     fn nonblocking(&mut self, on: bool) -> Result<(), EngineError> {
         self.channel.set_nonblocking(on).map_err(|source| EngineError::socket("prepare", "a data connection", source))
     }
@@ -227,7 +233,7 @@ impl<C: Channel> Flow for FlowOf<C> {
         self.counters().forget_times();
         self.block = header.block;
         if self.opened.is_none() {
-            self.opened = Some(self.channel.facts());
+            self.opened = Some(self.facts());
         }
         Ok(())
     }
@@ -261,7 +267,7 @@ impl<C: Channel> Flow for FlowOf<C> {
             let begun = [counts.sent_ns.0, counts.arrival_ns.0].into_iter().filter(|ns| *ns > 0).min().unwrap_or(ended);
             self.pace = ((ended - begun) as f64 / exchanges as f64, self.block);
         }
-        let mut facts = self.channel.facts();
+        let mut facts = self.facts();
         if let Some(opened) = &self.opened {
             facts.remember(opened);
         }
@@ -289,6 +295,9 @@ impl<C: Channel> Flow for FlowOf<C> {
         self.channel.breaker()
     }
 }
+
+/// Flows whose sockets are described in full.
+const IN_FULL: usize = 256;
 
 /// Stands for a quota of nothing on the wire, where 0 means "until told".
 const NOTHING: u64 = u64::MAX;

@@ -131,6 +131,10 @@ impl Channel for CompletionChannel {
         self.socket.facts()
     }
 
+    fn brief_facts(&self) -> SocketFacts {
+        self.socket.brief_facts()
+    }
+
     fn unsent(&self) -> u64 {
         self.socket.unsent()
     }

@@ -352,13 +352,23 @@ pub(crate) trait Channel: Send + 'static {
     /// Says that this end will send no more.
     fn finish_sending(&mut self) -> io::Result<()>;
 
-    /// Closes this connection and opens the next one of the same kind.
+    /// Closes this connection and opens the next one of the same kind; `WouldBlock` while that is on its way.
     fn renew(&mut self) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
+    /// Closes this connection in both directions; [`renew`](Self::renew) opens the next one.
+    fn hang_up(&mut self) -> io::Result<()> {
+        self.finish_sending()
+    }
+
     /// What the kernel says of it.
     fn facts(&self) -> SocketFacts;
+
+    /// Of that, what differs between the flows of a trial, for those of a crowd.
+    fn brief_facts(&self) -> SocketFacts {
+        self.facts()
+    }
 
     /// Bytes that the other end has not taken yet, as far as the kernel knows.
     fn unsent(&self) -> u64 {

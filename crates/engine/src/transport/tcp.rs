@@ -6,12 +6,13 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{EndOptions, ReceiveBy, SendBy, Spec};
+use model::{EndOptions, ReceiveBy, SendBy, Spec, Strategy};
 use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::net::SocketFlags;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::handshake::FlowHello;
-use super::stream::{StreamChannel, hear_welcome, introduce, read_hello, say_hello, welcome};
+use super::stream::{Renewal, StreamChannel, hear_welcome, introduce, read_hello, say_hello, welcome};
 use super::{Capabilities, Cookie, Door, Link, Listener, Place, Rendezvous, Transport, options};
 use crate::{EngineError, now_ns};
 
@@ -83,8 +84,13 @@ impl Transport for Tcp {
             return Ok(Link::of(StreamChannel::new(socket.into(), spec.io)));
         }
         let again = spec.clone();
-        let renewal = move || dial(&again, target, None).map(OwnedFd::from).map_err(into_io);
-        Ok(Link::of(StreamChannel::renewing(socket.into(), spec.io, Box::new(renewal))))
+        let renewal: Renewal = if spec.strategy == Strategy::Spin {
+            let mut under_way = None;
+            Box::new(move || dial_step(&again, target, &mut under_way))
+        } else {
+            Box::new(move || dial(&again, target, None).map(OwnedFd::from).map_err(into_io))
+        };
+        Ok(Link::of(StreamChannel::renewing(socket.into(), spec.io, renewal)))
     }
 
     fn connect_all(&self, spec: &Spec, to: &Rendezvous, hellos: &[FlowHello]) -> Result<Vec<Link>, EngineError> {
@@ -139,6 +145,25 @@ pub(crate) fn dial(spec: &Spec, target: SocketAddr, link: Option<u32>) -> Result
     }
     options::connected(socket.as_fd(), &spec.near, spec, true)?;
     Ok(socket)
+}
+
+/// The same in steps for a thread that never sleeps: `WouldBlock` until the connection that is `under_way` stands.
+fn dial_step(spec: &Spec, target: SocketAddr, under_way: &mut Option<Socket>) -> io::Result<OwnedFd> {
+    if under_way.is_none() {
+        let socket = unconnected(spec, target, None).map_err(into_io)?;
+        socket.set_nonblocking(true)?;
+        *under_way = Some(socket);
+    }
+    let Some(socket) = under_way.as_ref() else { return Err(io::ErrorKind::NotConnected.into()) };
+    match socket.connect(&SockAddr::from(target)) {
+        Ok(()) => {}
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EINPROGRESS | libc::EALREADY)) => {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        Err(error) => return Err(into_io(refused(target, error))),
+    }
+    options::connected(socket.as_fd(), &spec.near, spec, true).map_err(into_io)?;
+    under_way.take().map(OwnedFd::from).ok_or_else(|| io::ErrorKind::NotConnected.into())
 }
 
 /// A socket with what must be set before it connects.
@@ -249,10 +274,19 @@ impl TcpListener {
             return StreamChannel::new(socket.into(), self.spec.io);
         }
         let (listener, spec) = (self.socket.clone(), self.spec.clone());
+        let mut flags = SocketFlags::CLOEXEC;
+        if spec.strategy == Strategy::Spin {
+            flags |= SocketFlags::NONBLOCK;
+        }
+        let mut waits = true;
         let renewal = move || {
-            let (socket, _) = listener.accept()?;
+            // The first connections, which introduce themselves, are waited for; a thread that spins waits for none after.
+            if std::mem::take(&mut waits) && flags.contains(SocketFlags::NONBLOCK) {
+                listener.set_nonblocking(true)?;
+            }
+            let socket = rustix::net::accept_with(&*listener, flags)?;
             options::connected(socket.as_fd(), &spec.far, &spec, true).map_err(into_io)?;
-            Ok(socket.into())
+            Ok(socket)
         };
         StreamChannel::renewing(socket.into(), self.spec.io, Box::new(renewal))
     }
