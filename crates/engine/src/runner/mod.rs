@@ -11,6 +11,7 @@ mod rtt;
 mod thread;
 mod timers;
 
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, Mutex, OnceLock};
 use std::time::Duration;
@@ -176,17 +177,21 @@ pub(crate) fn strategy(spec: &Spec, transport: &dyn Transport, links: usize) -> 
             "blocking calls with several flows to a thread",
             "use --threads as many as --flows",
         )),
-        Strategy::Auto if shared && pollable && rings(spec, transport, links, threads) => Ok(Strategy::Uring),
+        Strategy::Auto if shared && pollable && rings(spec, transport, links) => Ok(Strategy::Uring),
         Strategy::Auto if shared && pollable => Ok(Strategy::Epoll),
         Strategy::Auto if shared => Ok(Strategy::Spin),
         Strategy::Blocking | Strategy::Auto => Ok(Strategy::Blocking),
     }
 }
 
-/// Whether completions carry more than readiness does, as measured (docs/manual/engine.md), and this host has them.
-fn rings(spec: &Spec, transport: &dyn Transport, links: usize, threads: usize) -> bool {
-    let _ = (links, threads);
-    transport.completes() && spec.pattern == "rr" && uring::check().is_ok()
+/// Flows of which completions carry more round trips than readiness does, as measured at 1,000 (docs/manual/engine.md).
+const RING_FLOWS: RangeInclusive<usize> = 300..=3_000;
+
+/// Whether a thread's flows are better served by completion, where this host has that.
+fn rings(spec: &Spec, transport: &dyn Transport, links: usize) -> bool {
+    // A stream's large blocks cost more by completion: each is a round of its own, where a ready socket takes several.
+    let fits = spec.pattern == "rr" && spec.io == model::Io::SendRecv && transport.completes();
+    fits && RING_FLOWS.contains(&links) && uring::check().is_ok()
 }
 
 /// The flows of one thread, and how it serves them.
@@ -392,3 +397,30 @@ pub(crate) fn pace(spec: &Spec, bps: u64) -> Pace {
 /// What a paced sender makes up for after a delay, where the spec does not say: a thread that was off its core for longer has
 /// missed its rate, and the outcome says so.
 const CATCH_UP_NS: f64 = 1_000_000.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::transport;
+
+    #[test]
+    fn many_flows_to_a_thread_are_served_by_what_carries_most() {
+        let tcp = transport("tcp").unwrap();
+        let auto = |pattern, flows, change: fn(&mut Spec)| {
+            let mut spec = Spec { flows, threads: Some(2), ..Spec::new("tcp", pattern) };
+            change(&mut spec);
+            strategy(&spec, tcp, flows as usize).unwrap()
+        };
+        let completions = if uring::check().is_ok() { Strategy::Uring } else { Strategy::Epoll };
+        assert_eq!(auto("rr", 2, |_| {}), Strategy::Blocking);
+        assert_eq!(auto("rr", 100, |_| {}), Strategy::Epoll);
+        assert_eq!(auto("rr", 1_000, |_| {}), completions);
+        assert_eq!(auto("stream", 1_000, |_| {}), Strategy::Epoll);
+        assert_eq!(auto("rr", 10_000, |_| {}), Strategy::Epoll);
+        assert_eq!(auto("rr", 1_000, |spec| spec.io = model::Io::ReadWrite), Strategy::Epoll);
+        assert_eq!(auto("rr", 1_000, |spec| spec.strategy = Strategy::Epoll), Strategy::Epoll);
+        let udp = transport("udp").unwrap();
+        let spec = Spec { flows: 1_000, threads: Some(2), ..Spec::new("udp", "rr") };
+        assert_eq!(strategy(&spec, udp, 1_000).unwrap(), Strategy::Epoll);
+    }
+}

@@ -68,6 +68,10 @@ impl Transport for Tcp {
         let socket = open(spec, wanted).map_err(failed)?;
         socket.set_reuse_address(true).map_err(failed)?;
         options::before_handshake(socket.as_fd(), &spec.far, true)?;
+        if spec.pattern == "crr" {
+            // Accepted sockets inherit them, which saves each transaction the calls.
+            options::connected(socket.as_fd(), &spec.far, spec, true)?;
+        }
         socket.bind(&wanted.into()).map_err(failed)?;
         socket.listen(BACKLOG).map_err(failed)?;
         let address = socket.local_addr().ok().and_then(|address| address.as_socket()).unwrap_or(wanted);
@@ -273,9 +277,9 @@ impl TcpListener {
         if self.spec.pattern != "crr" {
             return StreamChannel::new(socket.into(), self.spec.io);
         }
-        let (listener, spec) = (self.socket.clone(), self.spec.clone());
+        let listener = self.socket.clone();
         let mut flags = SocketFlags::CLOEXEC;
-        if spec.strategy == Strategy::Spin {
+        if self.spec.strategy == Strategy::Spin {
             flags |= SocketFlags::NONBLOCK;
         }
         let mut waits = true;
@@ -284,9 +288,7 @@ impl TcpListener {
             if std::mem::take(&mut waits) && flags.contains(SocketFlags::NONBLOCK) {
                 listener.set_nonblocking(true)?;
             }
-            let socket = rustix::net::accept_with(&*listener, flags)?;
-            options::connected(socket.as_fd(), &spec.far, &spec, true).map_err(into_io)?;
-            Ok(socket)
+            Ok(rustix::net::accept_with(&*listener, flags)?)
         };
         StreamChannel::renewing(socket.into(), self.spec.io, Box::new(renewal))
     }
