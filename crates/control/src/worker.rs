@@ -1,5 +1,6 @@
 //! The process in which a measurement runs alone. It takes orders from its agent and does nothing else.
 
+use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixDatagram, UnixStream};
@@ -156,7 +157,8 @@ fn connect(assignment: &Assignment, plan: &TrialPlan, way: &dyn Transport) -> Re
         None => Rendezvous::default(),
     };
     let hello = |link| FlowHello { cookie: rendezvous.cookie, trial: plan.trial, link };
-    plan.links().iter().map(|link| way.connect(&plan.spec, &rendezvous, &hello(link.index))).collect()
+    let hellos: Vec<_> = plan.links().iter().map(|link| hello(link.index)).collect();
+    way.connect_all(&plan.spec, &rendezvous, &hellos)
 }
 
 /// A path means nothing on another machine.
@@ -192,6 +194,8 @@ fn accept(
     let cookie = cookie(&assignment.cookie);
     let wanted = plan.links();
     let mut arrived: Vec<Option<Link>> = wanted.iter().map(|_| None).collect();
+    let places: HashMap<u32, usize> = wanted.iter().enumerate().map(|(place, link)| (link.index, place)).collect();
+    let mut missing = wanted.len();
     let mut listener = None;
     if !assignment.through_door {
         let place = Place {
@@ -203,13 +207,13 @@ fn accept(
         words.say(&FromWorker::Listening(meeting(&opened.rendezvous(), assignment)));
         listener = Some(opened);
     }
-    while arrived.iter().any(Option::is_none) {
+    while missing > 0 {
         let (hello, link) = match &mut listener {
             Some(listener) => listener.accept(deadline)?,
             None => take(way, plan, sockets, cookie, deadline)?,
         };
-        if let Some(slot) = wanted.iter().position(|link| link.index == hello.link && hello.trial == plan.trial) {
-            arrived[slot] = Some(link);
+        if let Some(place) = places.get(&hello.link).filter(|_| hello.trial == plan.trial) {
+            missing -= usize::from(arrived[*place].replace(link).is_none());
         }
     }
     Ok(arrived.into_iter().flatten().collect())

@@ -175,8 +175,10 @@ fn streams_in_every_direction_on_every_transport() {
 #[test]
 fn round_trips_on_every_transport_and_strategy() {
     for way in ways() {
-        for strategy in [Strategy::Blocking, Strategy::Spin, Strategy::Epoll] {
-            if strategy == Strategy::Epoll && !way.capabilities().pollable {
+        for strategy in [Strategy::Blocking, Strategy::Spin, Strategy::Epoll, Strategy::Uring] {
+            if strategy == Strategy::Epoll && !way.capabilities().pollable
+                || strategy == Strategy::Uring && !way.completes()
+            {
                 continue;
             }
             for direction in [Direction::Send, Direction::Reverse] {

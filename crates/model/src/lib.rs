@@ -36,7 +36,7 @@ pub use figure::{Axis, Figure, Mark, Point, Scale, Series};
 pub use finding::{Finding, FindingKind};
 pub use histogram::Histogram;
 pub use host::{CoreUse, CpuUse, Interface, Inventory};
-pub use outcome::{Estimate, Outcome, Summary, Trust, Verdict};
+pub use outcome::{Estimate, Outcome, Shares, Summary, Trust, Verdict};
 pub use probe::Responsiveness;
 pub use run::{Ending, Run, RunHeader, Tool};
 pub use selftest::{Check, Claim, SelfTest, SelfTestCitation};

@@ -72,6 +72,9 @@ pub struct Summary {
     /// where one of n has everything. Mean of trials; null with one flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fairness: Option<f64>,
+    /// How far the flows' shares lie apart; null with one flow. What each flow got stands in the trials.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shares: Option<Shares>,
     /// What a probe beside the stream found; null without `--probe`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<Responsiveness>,
@@ -89,6 +92,20 @@ pub struct Summary {
     pub verdicts: Vec<Verdict>,
     /// How far to trust them.
     pub trust: Trust,
+}
+
+/// The flows' shares of what was received (streams) or of round trips, as parts of an equal share: 1 is what each would have
+/// if all had the same.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Shares {
+    /// The smallest share of any flow in any trial.
+    pub least: f64,
+    /// The middle one; the median of the trials' medians.
+    pub median: f64,
+    /// The largest share of any flow in any trial.
+    pub greatest: f64,
+    /// Flows that got nothing in a trial, in the trial with the most of them.
+    pub empty: u32,
 }
 
 /// A number with its unit, its interval and the way it was got.
@@ -156,6 +173,8 @@ pub enum Verdict {
     MetricsKept,
     /// The goodput is above its own ceiling: a figure that the ceiling rests on is wrong, or the measurement is.
     AboveCeiling,
+    /// A flow got nothing in a trial that all flows had the same time for.
+    Starved,
 }
 
 /// How far to trust an outcome, from its verdicts: the worst one decides.

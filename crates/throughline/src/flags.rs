@@ -57,7 +57,7 @@ pub struct Load {
     #[arg(long, default_value_t = 1)]
     pub flows: u32,
 
-    /// Measuring threads at each end; several flows to a thread share an epoll set [default: one to a flow, at most 64].
+    /// Measuring threads at each end; several flows to a thread share an epoll set or a ring [default: one to a flow, at most 64].
     #[arg(long)]
     pub threads: Option<u32>,
 
@@ -208,12 +208,14 @@ pub struct Output {
 /// How threads wait, as a flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Wait {
-    /// Blocking calls with a thread for each flow, epoll where flows share one.
+    /// Blocking calls with a thread for each flow; epoll or io_uring where flows share one.
     Auto,
     /// Blocking calls.
     Blocking,
     /// One epoll set to a thread.
     Epoll,
+    /// One io_uring to a thread: sends and receives of all its flows are handed to the kernel with one call.
+    Uring,
 }
 
 /// System calls, as a flag.
@@ -268,6 +270,7 @@ impl Load {
             (_, Wait::Auto) => Strategy::Auto,
             (_, Wait::Blocking) => Strategy::Blocking,
             (_, Wait::Epoll) => Strategy::Epoll,
+            (_, Wait::Uring) => Strategy::Uring,
         }
     }
 }

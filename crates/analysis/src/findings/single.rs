@@ -1,7 +1,7 @@
 //! Outcomes that stand alone: stream, transfer, rr, crr, a pingpong of one size.
 
 use model::units::{bits_per_second, count, seconds};
-use model::{BoundKind, Engine, Finding, FindingKind, Outcome, Ratio, SendBy, Summary};
+use model::{BoundKind, Engine, Finding, FindingKind, Outcome, Ratio, SendBy, Shares, Summary};
 
 use super::words;
 use crate::ceiling::excess;
@@ -57,6 +57,9 @@ fn headline(outcome: &Outcome) -> Finding {
     };
     if let Some(fairness) = outcome.summary.fairness {
         statement.push_str(&format!("; {} flows share it with a fairness of {fairness:.3} (Jain)", spec.flows));
+        if let Some(shares) = outcome.summary.shares {
+            statement.push_str(&apart(&shares));
+        }
     }
     statement.push_str(&moved(&spec.engine));
     statement.push_str(&paced(outcome));
@@ -73,6 +76,19 @@ fn headline(outcome: &Outcome) -> Finding {
         cells: vec![outcome.cell],
         comparison: None,
     }
+}
+
+/// How far the flows' shares lie apart.
+fn apart(shares: &Shares) -> String {
+    let empty = match shares.empty {
+        0 => String::new(),
+        1 => ", 1 flow without anything".to_owned(),
+        many => format!(", {many} flows without anything"),
+    };
+    format!(
+        ", from {:.2} to {:.2} of an equal share and {:.2} at the median{empty}",
+        shares.least, shares.greatest, shares.median
+    )
 }
 
 /// How the blocks were moved, where not by plain calls.

@@ -1,24 +1,68 @@
 //! How evenly flows share a path.
 
-use model::{FlowTally, Trial};
+use std::collections::BTreeMap;
+
+use model::{FlowTally, Shares, Stop, Trial};
 
 use super::trial::asker;
+use crate::stats::median;
 
 /// Jain's index of the flows of one trial: (sum of shares) squared over (n times the sum of their squares), from R. Jain,
 /// D. Chiu and W. Hawe, "A Quantitative Measure of Fairness", DEC-TR-301, 1984. `None` with fewer than two flows, or when
 /// nothing moved. With flows in both directions each end's receiving counts, all of them together.
 pub(crate) fn fairness(trial: &Trial) -> Option<f64> {
-    let shares = |share: fn(&FlowTally) -> u64, flows: &[FlowTally]| -> Vec<f64> {
-        flows.iter().map(|flow| share(flow) as f64).collect()
+    jain(&shares(trial))
+}
+
+/// The least, the middle and the greatest share in any of the trials, as parts of an equal share; `None` with fewer than two
+/// flows, or when nothing moved.
+pub(crate) fn spread(trials: &[Trial]) -> Option<Shares> {
+    let each: Vec<Shares> = trials.iter().filter_map(|trial| spread_of(&shares(trial))).collect();
+    let pick = |pick: fn(&Shares) -> f64, choose: fn(f64, f64) -> f64| each.iter().map(pick).reduce(choose);
+    Some(Shares {
+        least: pick(|shares| shares.least, f64::min)?,
+        median: median(&each.iter().map(|shares| shares.median).collect::<Vec<_>>())?,
+        greatest: pick(|shares| shares.greatest, f64::max)?,
+        empty: each.iter().map(|shares| shares.empty).max()?,
+    })
+}
+
+/// Whether a flow of a trial got nothing although the time was everybody's; where a count is shared out it may be small.
+pub(crate) fn starved(stop: Stop, trial: (&model::EndTally, &model::EndTally)) -> bool {
+    matches!(stop, Stop::TimeNs(_)) && spread_of(&shares_of(trial.0, trial.1)).is_some_and(|shares| shares.empty > 0)
+}
+
+fn spread_of(shares: &[f64]) -> Option<Shares> {
+    let equal = shares.iter().sum::<f64>() / shares.len() as f64;
+    if shares.len() < 2 || equal <= 0.0 {
+        return None;
+    }
+    Some(Shares {
+        least: shares.iter().copied().fold(f64::MAX, f64::min) / equal,
+        median: median(shares)? / equal,
+        greatest: shares.iter().copied().fold(0.0, f64::max) / equal,
+        empty: shares.iter().filter(|share| **share == 0.0).count() as u32,
+    })
+}
+
+fn shares(trial: &Trial) -> Vec<f64> {
+    shares_of(&trial.near, &trial.far)
+}
+
+/// What each flow got: round trips where there are any, else bytes that arrived.
+fn shares_of(near: &model::EndTally, far: &model::EndTally) -> Vec<f64> {
+    // With flows in both directions a flow has two connections, of which each end receives on one.
+    let shares = |share: fn(&FlowTally) -> u64, flows: &[FlowTally]| {
+        let mut sums: BTreeMap<u32, u64> = BTreeMap::new();
+        flows.iter().for_each(|flow| *sums.entry(flow.flow).or_default() += share(flow));
+        sums.into_values().map(|sum| sum as f64).collect::<Vec<f64>>()
     };
-    let asked = asker(&trial.near, &trial.far);
-    let all = if asked.transactions > 0 {
-        shares(|flow| flow.transactions, &asked.flows)
-    } else {
-        let received = [&trial.near, &trial.far].into_iter().filter(|end| end.bytes_received > 0);
-        received.flat_map(|end| shares(|flow| flow.bytes_received, &end.flows)).collect()
-    };
-    jain(&all)
+    let asked = asker(near, far);
+    if asked.transactions > 0 {
+        return shares(|flow| flow.transactions, &asked.flows);
+    }
+    let received = [near, far].into_iter().filter(|end| end.bytes_received > 0);
+    received.flat_map(|end| shares(|flow| flow.bytes_received, &end.flows)).collect()
 }
 
 fn jain(shares: &[f64]) -> Option<f64> {
@@ -36,6 +80,33 @@ mod tests {
         assert_eq!(jain(&[3.0; 7]), Some(1.0));
         assert_eq!(jain(&[5.0, 0.0, 0.0, 0.0]), Some(0.25));
         assert_eq!((jain(&[]), jain(&[1.0]), jain(&[0.0, 0.0])), (None, None, None));
+    }
+
+    fn received(shares: &[(u32, u64)]) -> model::EndTally {
+        let flow = |(flow, bytes_received): &(u32, u64)| FlowTally {
+            flow: *flow,
+            bytes_received: *bytes_received,
+            ..FlowTally::default()
+        };
+        let bytes_received = shares.iter().map(|(_, bytes)| bytes).sum();
+        model::EndTally { bytes_received, flows: shares.iter().map(flow).collect(), ..model::EndTally::default() }
+    }
+
+    #[test]
+    fn the_connection_that_a_flow_only_sends_on_is_no_share() {
+        let (near, far) = (received(&[(0, 0), (0, 5), (1, 0), (1, 5)]), received(&[(0, 5), (0, 0), (1, 5), (1, 0)]));
+        assert_eq!(jain(&shares_of(&near, &far)), Some(1.0));
+        assert!(!starved(Stop::TimeNs(1), (&near, &far)));
+    }
+
+    #[test]
+    fn shares_are_parts_of_an_equal_one_and_empty_ones_are_seen() {
+        let far = received(&[(0, 0), (1, 10), (2, 30), (3, 40)]);
+        let shares = spread_of(&shares_of(&model::EndTally::default(), &far)).unwrap();
+        assert_eq!((shares.least, shares.median, shares.greatest, shares.empty), (0.0, 1.0, 2.0, 1));
+        assert!(starved(Stop::TimeNs(1), (&model::EndTally::default(), &far)));
+        assert!(!starved(Stop::Blocks(3), (&model::EndTally::default(), &far)), "three blocks for four flows");
+        assert_eq!(spread_of(&[7.0]), None);
     }
 
     proptest! {

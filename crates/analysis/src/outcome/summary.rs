@@ -3,7 +3,7 @@
 use model::{Cell, DatagramTally, EndTally, Estimate, Histogram, RttTally, Spec, Summary, Trial};
 
 use super::Headline;
-use super::fairness::fairness;
+use super::fairness::{fairness, spread};
 use super::ledger::datagrams_lost;
 use super::trial::{asker, goodput_bps, receivers, sender_bps, transactions_per_s};
 use crate::stats::{mean, median};
@@ -43,6 +43,7 @@ pub(crate) fn summary(
         ci95_low: estimate.and_then(|estimate| estimate.low),
         ci95_high: estimate.and_then(|estimate| estimate.high),
         fairness: each(&fairness),
+        shares: spread(trials),
         calls_sent: total(&|end| end.calls_sent),
         calls_received: total(&|end| end.calls_received),
         duration_ns: trials.iter().map(duration_ns).sum(),

@@ -158,6 +158,7 @@ pub fn trial_verdicts(spec: &Spec, near: &EndTally, far: &EndTally, ledger: &Led
         (Verdict::BatchTimed, asker.rtt.as_ref().is_some_and(|rtt| rtt.batch > 1)),
         (Verdict::SocketDrops, datagrams().any(|tally| tally.socket_drops > 0)),
         (Verdict::Loss, lost),
+        (Verdict::Starved, super::fairness::starved(spec.stop, (near, far))),
     ]
     .into_iter()
     .filter_map(|(verdict, holds)| holds.then_some(verdict))

@@ -78,6 +78,7 @@ pub fn explain(verdict: Verdict) -> &'static str {
             "the TCP metrics cache of an end that sends was on, so that a trial may begin with what an earlier one learnt"
         }
         Verdict::AboveCeiling => "it is above what the path could carry",
+        Verdict::Starved => "a flow got nothing in a trial",
         _ => "see the verdict's name in the document",
     }
 }

@@ -22,12 +22,16 @@ pub(crate) const PATTERN: Pattern = Pattern {
         if spec.direction != Direction::Send {
             return Err(EngineError::unsupported("--connect in another direction", "run it from the other host"));
         }
-        if !matches!(spec.strategy, Strategy::Auto | Strategy::Blocking)
-            || spec.threads.is_some_and(|threads| threads < spec.flows)
-        {
+        if matches!(spec.strategy, Strategy::Epoll | Strategy::Uring) {
+            return Err(EngineError::unsupported(
+                "--connect with --wait",
+                "its sockets live for one transaction each: leave --wait out, or use --spin",
+            ));
+        }
+        if spec.strategy != Strategy::Spin && spec.threads.is_some_and(|threads| threads < spec.flows) {
             return Err(EngineError::unsupported(
                 "--connect with several flows to a thread",
-                "give each flow a thread: leave --threads out",
+                "give each flow a thread (leave --threads out), or use --spin",
             ));
         }
         Ok(())
@@ -46,6 +50,8 @@ pub(crate) fn machine<C: Channel>(_: &Spec, part: &Part) -> Box<dyn Machine<C>> 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Open,
+    /// The connection is on its way.
+    Connect,
     Request,
     Reply,
     Close,
@@ -62,6 +68,8 @@ struct Caller {
     at: usize,
     started_ns: u64,
     done: u64,
+    /// The connection that is on its way asks nothing: it tells the other end that it was the last.
+    last: bool,
 }
 
 impl Caller {
@@ -74,6 +82,7 @@ impl Caller {
             at: 0,
             started_ns: 0,
             done: 0,
+            last: false,
         }
     }
 
@@ -90,23 +99,18 @@ impl<C: Channel> Machine<C> for Caller {
         for _ in 0..QUANTUM {
             let result = match self.step {
                 Step::Open => {
-                    if self.over(env) {
-                        env.counters.stop_sending(now_ns());
-                        env.counters.arrived(now_ns());
-                        // A connection that asks nothing tells the other end that it was the last.
-                        channel.renew()?;
-                        channel.finish_sending()?;
-                        self.step = Step::Farewell;
-                        continue;
-                    }
+                    self.last = self.over(env);
                     self.started_ns = now_ns();
-                    if self.done == 0 {
+                    if self.last {
+                        env.counters.stop_sending(self.started_ns);
+                        env.counters.arrived(self.started_ns);
+                    } else if self.done == 0 {
                         env.counters.start_sending(self.started_ns);
                     }
-                    channel.renew()?;
-                    (self.step, self.at) = (Step::Request, 0);
+                    self.step = Step::Connect;
                     continue;
                 }
+                Step::Connect => channel.renew().map(|()| 0),
                 Step::Request => channel.send(&env.tx[self.at..self.request]),
                 Step::Reply => channel.recv(&mut env.rx[self.at..self.reply]),
                 Step::Close | Step::Farewell => channel.recv(&mut env.rx[..1]),
@@ -118,6 +122,11 @@ impl<C: Channel> Machine<C> for Caller {
             };
             self.at += count;
             match self.step {
+                Step::Connect if self.last => {
+                    channel.finish_sending()?;
+                    self.step = Step::Farewell;
+                }
+                Step::Connect => (self.step, self.at) = (Step::Request, 0),
                 Step::Request => {
                     env.counters.sent(count);
                     if self.at == self.request {
@@ -161,10 +170,11 @@ impl<C: Channel> Machine<C> for Callee {
     fn advance(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
         for _ in 0..QUANTUM {
             let result = match self.step {
-                Step::Open => channel.renew().map(|()| 0),
+                Step::Open | Step::Connect => channel.renew().map(|()| 0),
                 Step::Request => channel.recv(&mut env.rx[self.at..self.request]),
                 Step::Reply => channel.send(&env.tx[self.at..self.reply]),
-                Step::Close | Step::Farewell => channel.finish_sending().map(|()| 0),
+                Step::Close => channel.hang_up().map(|()| 0),
+                Step::Farewell => channel.finish_sending().map(|()| 0),
             };
             let count = match result {
                 Ok(count) => count,
@@ -174,7 +184,7 @@ impl<C: Channel> Machine<C> for Callee {
             };
             self.at += count;
             match self.step {
-                Step::Open => (self.step, self.at) = (Step::Request, 0),
+                Step::Open | Step::Connect => (self.step, self.at) = (Step::Request, 0),
                 Step::Request if count == 0 && self.at == 0 => self.step = Step::Farewell,
                 Step::Request if count == 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Step::Request => {

@@ -85,7 +85,7 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
         ));
     }
     let directions = if crate::plan::is_stream(spec) && spec.direction == Direction::Both { 2 } else { 1 };
-    crate::runner::strategy(spec, capabilities.pollable, spec.flows as usize * directions).map(|_| ())
+    crate::runner::strategy(spec, transport, spec.flows as usize * directions).map(|_| ())
 }
 
 /// Refuses ways to send and receive that the transport or the pattern does not have.
@@ -136,6 +136,9 @@ pub(crate) struct Part {
     pub(crate) pace: Option<Pace>,
     /// A sender of datagrams keeps to what the receiver has room for.
     pub(crate) to_receiver: bool,
+    /// Its thread has other flows to turn to and is woken up for this one: a call in vain costs more than the wait for an
+    /// event, and a flow that can always go on must not hold the others up.
+    pub(crate) shares: bool,
 }
 
 impl Part {
@@ -200,6 +203,10 @@ pub(crate) trait Machine<C: Channel>: Send {
 /// Steps after which a machine lets its thread's other flows work; large enough that the virtual call behind it costs
 /// nothing.
 pub(crate) const QUANTUM: u32 = 64;
+
+/// Bytes after which a stream's machine lets the other flows of its thread work: with a whole quantum of large blocks the
+/// first flows of a thousand would take all of a short trial.
+pub(crate) const SHARE_BYTES: usize = 64 << 10;
 
 /// Whether a call that failed should simply be made again later.
 #[inline]

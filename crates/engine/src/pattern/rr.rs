@@ -20,7 +20,7 @@ pub(crate) fn machine<C: Channel>(_: &Spec, part: &Part) -> Box<dyn Machine<C>> 
     match C::KIND {
         Kind::Datagram if asks => Box::new(DatagramAsker::new(part)),
         Kind::Datagram => Box::new(DatagramAnswerer { leg: part.leg, reply: part.reply, pending: None }),
-        _ if asks => Box::new(Asker::new(part)),
+        _ if asks => Box::new(Asker::new(part, part.shares && C::SHOWS_ALL)),
         _ => Box::new(Answerer {
             request: part.block,
             reply: part.reply,
@@ -29,6 +29,7 @@ pub(crate) fn machine<C: Channel>(_: &Spec, part: &Part) -> Box<dyn Machine<C>> 
             received: 0,
             sent: 0,
             done: 0,
+            waits: part.shares && C::SHOWS_ALL,
         }),
     }
 }
@@ -110,11 +111,14 @@ struct Asker {
     watch: Stopwatch,
     pacer: Pacer,
     closing: bool,
+    /// A request that has just gone out cannot have been answered: the thread is told of the answer.
+    waits: bool,
 }
 
 impl Asker {
-    fn new(part: &Part) -> Self {
+    fn new(part: &Part, waits: bool) -> Self {
         Self {
+            waits,
             request: part.block,
             reply: part.reply,
             stop: part.stop,
@@ -166,7 +170,7 @@ impl Asker {
 impl<C: Channel> Machine<C> for Asker {
     fn advance(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
         for _ in 0..QUANTUM {
-            if self.sent == 0 {
+            if self.sent == 0 && !channel.owes() {
                 if self.closing || self.over(env) {
                     return self.close(channel, env);
                 }
@@ -195,6 +199,9 @@ impl<C: Channel> Machine<C> for Asker {
                     continue;
                 }
                 self.pacer.sent(1.0);
+                if self.waits {
+                    return Ok(Turn::Wait(Interest::Read, u64::MAX));
+                }
             }
             match channel.recv(&mut env.rx[self.received..self.reply]) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
@@ -233,14 +240,22 @@ struct Answerer {
     received: usize,
     sent: usize,
     done: u64,
+    /// After an answer no request can be there: the thread is told of the next one.
+    waits: bool,
+}
+
+impl Answerer {
+    /// Whether all requests of a leg that another one follows are answered; after the last leg the asker closes.
+    fn over(&self) -> bool {
+        !self.last && matches!(self.stop, LegStop::Transactions(count) if self.done >= count)
+    }
 }
 
 impl<C: Channel> Machine<C> for Answerer {
     fn advance(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
         for _ in 0..QUANTUM {
             if self.received < self.request {
-                let quota_met = matches!(self.stop, LegStop::Transactions(count) if self.done >= count);
-                if quota_met && !self.last {
+                if self.over() {
                     return Ok(Turn::Done);
                 }
                 match channel.recv(&mut env.rx[self.received..self.request]) {
@@ -272,6 +287,9 @@ impl<C: Channel> Machine<C> for Answerer {
                 add(&env.counters.blocks_sent, 1);
                 self.done += 1;
                 (self.sent, self.received) = (0, 0);
+                if self.waits && !self.over() {
+                    return Ok(Turn::Wait(Interest::Read, u64::MAX));
+                }
             }
         }
         Ok(Turn::Again)

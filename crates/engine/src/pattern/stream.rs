@@ -6,7 +6,7 @@ use model::Spec;
 
 use super::datagrams::{DatagramReceiver, DatagramSender};
 use super::pacer::Pacer;
-use super::{Env, Interest, Machine, Part, Pattern, QUANTUM, Turn, not_now, refuse_direction};
+use super::{Env, Interest, Machine, Part, Pattern, QUANTUM, SHARE_BYTES, Turn, not_now, refuse_direction};
 use crate::EngineError;
 use crate::now_ns;
 use crate::plan::LegStop;
@@ -40,7 +40,7 @@ pub(crate) fn machine<C: Channel>(_: &Spec, part: &Part) -> Box<dyn Machine<C>> 
     match C::KIND {
         Kind::Datagram if sends => Box::new(DatagramSender::new(part)),
         Kind::Datagram => Box::new(DatagramReceiver::new(part)),
-        _ if sends => Box::new(Sender::new(part)),
+        _ if sends => Box::new(Sender::new(part, part.shares && C::SHOWS_ALL)),
         _ => Box::new(Receiver {
             block: part.block,
             room: part.block.max(READ),
@@ -48,6 +48,7 @@ pub(crate) fn machine<C: Channel>(_: &Spec, part: &Part) -> Box<dyn Machine<C>> 
             last: part.last,
             received: 0,
             unclocked: 0,
+            shares: part.shares && C::SHOWS_ALL,
         }),
     }
 }
@@ -62,10 +63,12 @@ struct Sender {
     started: bool,
     closing: bool,
     pacer: Pacer,
+    /// Other flows of its thread want to send too.
+    shares: bool,
 }
 
 impl Sender {
-    fn new(part: &Part) -> Self {
+    fn new(part: &Part, shares: bool) -> Self {
         let left = match part.stop {
             LegStop::Bytes(bytes) => Some(bytes),
             LegStop::Transactions(count) => Some(count * part.block as u64),
@@ -80,6 +83,7 @@ impl Sender {
             started: false,
             closing: false,
             pacer: Pacer::new(part.pace),
+            shares,
         }
     }
 
@@ -114,8 +118,9 @@ impl Sender {
 
 impl<C: Channel> Machine<C> for Sender {
     fn advance(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
+        let mut moved = 0;
         for _ in 0..QUANTUM {
-            if self.closing || self.over(env) {
+            if self.closing || (self.over(env) && !channel.owes()) {
                 return self.close(channel, env);
             }
             if !self.started {
@@ -123,6 +128,7 @@ impl<C: Channel> Machine<C> for Sender {
                 env.counters.start_sending(now_ns());
             }
             if self.offset == 0
+                && !channel.owes()
                 && let Some(until) = self.pacer.hold(env.pace)
             {
                 return Ok(Turn::Sleep(until));
@@ -138,6 +144,13 @@ impl<C: Channel> Machine<C> for Sender {
                         self.offset = 0;
                         add(&env.counters.blocks_sent, 1);
                         self.pacer.sent(1.0);
+                    }
+                    moved += count;
+                    if self.shares && count < want {
+                        return Ok(Turn::Wait(Interest::Write, u64::MAX));
+                    }
+                    if self.shares && moved >= SHARE_BYTES {
+                        return Ok(Turn::Again);
                     }
                 }
                 Err(error) if not_now(&error) => return Ok(Turn::Wait(Interest::Write, u64::MAX)),
@@ -161,6 +174,8 @@ struct Receiver {
     last: bool,
     received: u64,
     unclocked: u32,
+    /// Other flows of its thread want to receive too.
+    shares: bool,
 }
 
 /// Reads at least this long are timed one by one; a clock read is then well under a percent of them.
@@ -190,6 +205,7 @@ impl Receiver {
 
 impl<C: Channel> Machine<C> for Receiver {
     fn advance(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
+        let mut moved = 0;
         for _ in 0..QUANTUM {
             let left = self.left();
             if left == Some(0) && !self.last {
@@ -214,6 +230,16 @@ impl<C: Channel> Machine<C> for Receiver {
                     env.counters.received(count);
                     self.clock(count, env.counters);
                     self.received += count as u64;
+                    moved += count;
+                    // A leg that ends with these bytes ends in the next step.
+                    if self.shares && self.left() != Some(0) {
+                        if count < room {
+                            return Ok(Turn::Wait(Interest::Read, u64::MAX));
+                        }
+                        if moved >= SHARE_BYTES {
+                            return Ok(Turn::Again);
+                        }
+                    }
                 }
                 Err(error) if not_now(&error) => return Ok(Turn::Wait(Interest::Read, u64::MAX)),
                 Err(error) => return Err(error),

@@ -9,7 +9,7 @@ use model::{ReceiveBy, Role, SendBy, SocketFacts, Strategy};
 use super::{Counters, PageBuffer, RttRecorder, Signals, Snapshot, pace};
 use crate::pattern::{Env, LegHeader, Machine, Part, Turn, machine, open_leg, receive_leg, send_leg};
 use crate::plan::{LegStop, LinkPlan, initiates, is_stream};
-use crate::transport::{Breaker, Channel, GRO_PIECES, GSO_SEGMENTS, Kind, MMSG, Mark, SIGNAL_BYTES};
+use crate::transport::{Breaker, Channel, GRO_PIECES, GSO_SEGMENTS, Kind, MMSG, Mark, Orders, SIGNAL_BYTES};
 use crate::{EngineError, TrialPlan, now_ns};
 
 /// What a link needs to become a flow.
@@ -76,6 +76,9 @@ pub(crate) trait Flow: Send {
     /// What was counted in the leg that just ended.
     fn close(&mut self) -> FlowLeg;
 
+    /// What is ordered from the kernel for it, where its calls are orders.
+    fn orders(&mut self) -> Option<&mut Orders>;
+
     /// What to wait on.
     fn poll_fd(&self) -> Option<BorrowedFd<'_>>;
 
@@ -140,6 +143,12 @@ impl<C: Channel> FlowOf<C> {
         &self.setup.counters[self.setup.slot]
     }
 
+    /// Whatever the kernel says of the first flows; of those beyond, which are alike, only what may differ: it is read and
+    /// carried ten thousand times.
+    fn facts(&self) -> SocketFacts {
+        if self.setup.slot < IN_FULL { self.channel.facts() } else { self.channel.brief_facts() }
+    }
+
     fn nonblocking(&mut self, on: bool) -> Result<(), EngineError> {
         self.channel.set_nonblocking(on).map_err(|source| EngineError::socket("prepare", "a data connection", source))
     }
@@ -166,6 +175,7 @@ impl<C: Channel> FlowOf<C> {
             last: header.leg as usize + 1 == self.setup.plan.legs.len(),
             pace: spec.rate_bps.map(|bps| pace(spec, bps)),
             to_receiver: spec.paced_to_receiver,
+            shares: self.setup.strategy == Strategy::Epoll,
         }
     }
 }
@@ -224,7 +234,7 @@ impl<C: Channel> Flow for FlowOf<C> {
         self.counters().forget_times();
         self.block = header.block;
         if self.opened.is_none() {
-            self.opened = Some(self.channel.facts());
+            self.opened = Some(self.facts());
         }
         Ok(())
     }
@@ -258,7 +268,7 @@ impl<C: Channel> Flow for FlowOf<C> {
             let begun = [counts.sent_ns.0, counts.arrival_ns.0].into_iter().filter(|ns| *ns > 0).min().unwrap_or(ended);
             self.pace = ((ended - begun) as f64 / exchanges as f64, self.block);
         }
-        let mut facts = self.channel.facts();
+        let mut facts = self.facts();
         if let Some(opened) = &self.opened {
             facts.remember(opened);
         }
@@ -274,6 +284,10 @@ impl<C: Channel> Flow for FlowOf<C> {
         }
     }
 
+    fn orders(&mut self) -> Option<&mut Orders> {
+        self.channel.orders()
+    }
+
     fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
         self.channel.poll_fd()
     }
@@ -282,6 +296,9 @@ impl<C: Channel> Flow for FlowOf<C> {
         self.channel.breaker()
     }
 }
+
+/// Flows whose sockets are described in full.
+const IN_FULL: usize = 256;
 
 /// Stands for a quota of nothing on the wire, where 0 means "until told".
 const NOTHING: u64 = u64::MAX;

@@ -2,14 +2,18 @@
 //! counted.
 
 mod buffer;
+mod completions;
 mod counters;
 mod flow;
 mod merge;
 mod meter;
+mod readiness;
 mod rtt;
 mod sys;
 mod thread;
+mod timers;
 
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, Mutex, OnceLock};
 use std::time::Duration;
@@ -19,7 +23,7 @@ use model::{EndTally, Interval, Spec, Stop, Strategy};
 
 use crate::pattern::Pace;
 use crate::plan::{LinkPlan, is_stream};
-use crate::transport::{Breaker, Link, Transport};
+use crate::transport::{Breaker, Link, Transport, uring};
 use crate::{EngineError, TrialPlan, now_ns};
 
 pub(crate) use buffer::PageBuffer;
@@ -110,7 +114,7 @@ pub fn run(
     live: &mut dyn FnMut(Interval),
 ) -> Result<LegTally, EngineError> {
     let capabilities = transport.capabilities();
-    let strategy = strategy(&plan.spec, capabilities.pollable, links.len())?;
+    let strategy = strategy(&plan.spec, transport, links.len())?;
     let probe = plan.probe();
     let count = links.len() - usize::from(probe.is_some());
     let threads = match strategy {
@@ -147,7 +151,8 @@ pub fn run(
 }
 
 /// How threads wait, where the spec leaves it open or asks for what the flows cannot do.
-pub(crate) fn strategy(spec: &Spec, pollable: bool, links: usize) -> Result<Strategy, EngineError> {
+pub(crate) fn strategy(spec: &Spec, transport: &dyn Transport, links: usize) -> Result<Strategy, EngineError> {
+    let pollable = transport.capabilities().pollable;
     let crossing = spec.pattern == "pingpong" && spec.direction == model::Direction::Both;
     let threads = spec.threads.map_or(MAX_THREADS, |threads| threads as usize);
     let shared = links > threads || crossing;
@@ -158,14 +163,38 @@ pub(crate) fn strategy(spec: &Spec, pollable: bool, links: usize) -> Result<Stra
             "it has nothing to wait on: use --spin",
         )),
         Strategy::Epoll => Ok(Strategy::Epoll),
+        Strategy::Uring if !transport.completes() => Err(EngineError::unsupported(
+            format!("--wait uring on {}", spec.transport),
+            "it is for tcp, mptcp and unix: use --wait epoll",
+        )),
+        Strategy::Uring if crossing => Err(EngineError::unsupported(
+            "--wait uring with blocks that cross",
+            "use --wait epoll, or leave --wait out",
+        )),
+        Strategy::Uring if !spec.engine.is_plain() || spec.io != model::Io::SendRecv => Err(EngineError::unsupported(
+            "--wait uring with --engine or --io",
+            "its calls are the ring's own: leave them out",
+        )),
+        Strategy::Uring => Ok(Strategy::Uring),
         Strategy::Blocking if shared => Err(EngineError::unsupported(
             "blocking calls with several flows to a thread",
             "use --threads as many as --flows",
         )),
+        Strategy::Auto if shared && pollable && rings(spec, transport, links) => Ok(Strategy::Uring),
         Strategy::Auto if shared && pollable => Ok(Strategy::Epoll),
         Strategy::Auto if shared => Ok(Strategy::Spin),
         Strategy::Blocking | Strategy::Auto => Ok(Strategy::Blocking),
     }
+}
+
+/// Flows of which completions carry more round trips than readiness does, as measured at 1,000 (docs/manual/engine.md).
+const RING_FLOWS: RangeInclusive<usize> = 300..=3_000;
+
+/// Whether a thread's flows are better served by completion, where this host has that.
+fn rings(spec: &Spec, transport: &dyn Transport, links: usize) -> bool {
+    // A stream's large blocks cost more by completion: each is a round of its own, where a ready socket takes several.
+    let fits = spec.pattern == "rr" && spec.io == model::Io::SendRecv && transport.completes();
+    fits && RING_FLOWS.contains(&links) && uring::check().is_ok()
 }
 
 /// The flows of one thread, and how it serves them.
@@ -285,7 +314,7 @@ impl Trial<'_> {
         let mut last = Snapshot::default();
         let mut next_entry = if series { start_ns + spec.interval_ns } else { u64::MAX };
         let warm_at = if spec.warmup_ns > 0 { start_ns + spec.warmup_ns } else { u64::MAX };
-        let mut progress = Progress { token: u64::MAX, since_ns: start_ns };
+        let mut progress = Progress { moved: u64::MAX, unsent: u64::MAX, since_ns: start_ns };
         let mut entry_start = 0;
         let mut lock = running.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         while *lock > 0 {
@@ -301,12 +330,12 @@ impl Trial<'_> {
             if now >= pending_stop {
                 self.signals.stop();
             }
+            let sum = self.sum();
             if now >= pending_warm {
                 let first = self.shared.iter().filter_map(Counters::first_arrival).min().unwrap_or(now);
-                watched.measured = Some(Window { bytes: self.sum().bytes_received, ns: now.saturating_sub(first) });
+                watched.measured = Some(Window { bytes: sum.bytes_received, ns: now.saturating_sub(first) });
             }
             if now >= next_entry {
-                let sum = self.sum();
                 let entry = sum.since(&last, entry_start, now - start_ns);
                 live(entry);
                 watched.intervals.push(entry);
@@ -315,7 +344,7 @@ impl Trial<'_> {
                     next_entry += spec.interval_ns;
                 }
             }
-            if self.stalled(&mut progress, now) {
+            if self.stalled(&mut progress, &sum, now) {
                 watched.stalled |= !self.signals.aborting();
                 self.signals.abort();
             }
@@ -341,18 +370,19 @@ impl Trial<'_> {
     }
 
     /// Whether nothing has moved for the spec's stall time: no byte counted, none acknowledged.
-    fn stalled(&self, progress: &mut Progress, now: u64) -> bool {
+    fn stalled(&self, progress: &mut Progress, sum: &Snapshot, now: u64) -> bool {
         let limit = match self.plan.role {
             model::Role::Active => self.plan.spec.stall_ns,
             // The active end decides first; this one only sees to it that it ends at all.
             model::Role::Passive => self.plan.spec.stall_ns + self.plan.spec.stall_ns / 2,
         };
         let paced_gap = self.plan.spec.rate_bps.map_or(0, |bps| 2 * pace(&self.plan.spec, bps).gap_ns as u64);
-        let sum = self.sum();
-        let unsent: u64 = if is_stream(&self.plan.spec) { self.breakers.iter().map(Breaker::unsent).sum() } else { 0 };
-        let token = (sum.bytes_sent + sum.bytes_received).wrapping_sub(unsent);
-        if token != progress.token {
-            *progress = Progress { token, since_ns: now };
+        let moved = sum.bytes_sent + sum.bytes_received;
+        // The kernel is asked, a call a flow, only where nothing else shows progress.
+        let drains = is_stream(&self.plan.spec) && moved == progress.moved;
+        let unsent = drains.then(|| self.breakers.iter().map(Breaker::unsent).sum::<u64>());
+        if moved != progress.moved || unsent.is_some_and(|unsent| unsent != progress.unsent) {
+            *progress = Progress { moved, unsent: unsent.unwrap_or(progress.unsent), since_ns: now };
         }
         now - progress.since_ns > limit.max(paced_gap)
     }
@@ -360,7 +390,9 @@ impl Trial<'_> {
 
 /// When something last moved.
 struct Progress {
-    token: u64,
+    /// Bytes counted, and bytes that the other ends had not acknowledged when that was last asked.
+    moved: u64,
+    unsent: u64,
     since_ns: u64,
 }
 
@@ -374,3 +406,30 @@ pub(crate) fn pace(spec: &Spec, bps: u64) -> Pace {
 /// What a paced sender makes up for after a delay, where the spec does not say: a thread that was off its core for longer has
 /// missed its rate, and the outcome says so.
 const CATCH_UP_NS: f64 = 1_000_000.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::transport;
+
+    #[test]
+    fn many_flows_to_a_thread_are_served_by_what_carries_most() {
+        let tcp = transport("tcp").unwrap();
+        let auto = |pattern, flows, change: fn(&mut Spec)| {
+            let mut spec = Spec { flows, threads: Some(2), ..Spec::new("tcp", pattern) };
+            change(&mut spec);
+            strategy(&spec, tcp, flows as usize).unwrap()
+        };
+        let completions = if uring::check().is_ok() { Strategy::Uring } else { Strategy::Epoll };
+        assert_eq!(auto("rr", 2, |_| {}), Strategy::Blocking);
+        assert_eq!(auto("rr", 100, |_| {}), Strategy::Epoll);
+        assert_eq!(auto("rr", 1_000, |_| {}), completions);
+        assert_eq!(auto("stream", 1_000, |_| {}), Strategy::Epoll);
+        assert_eq!(auto("rr", 10_000, |_| {}), Strategy::Epoll);
+        assert_eq!(auto("rr", 1_000, |spec| spec.io = model::Io::ReadWrite), Strategy::Epoll);
+        assert_eq!(auto("rr", 1_000, |spec| spec.strategy = Strategy::Epoll), Strategy::Epoll);
+        let udp = transport("udp").unwrap();
+        let spec = Spec { flows: 1_000, threads: Some(2), ..Spec::new("udp", "rr") };
+        assert_eq!(strategy(&spec, udp, 1_000).unwrap(), Strategy::Epoll);
+    }
+}

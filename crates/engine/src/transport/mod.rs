@@ -4,6 +4,7 @@
 //! compiled for each kind of channel and called once for a batch of work, never through a table for each message.
 
 mod certificate;
+mod completion;
 mod datagram;
 mod handshake;
 mod introduction;
@@ -38,10 +39,12 @@ use crate::EngineError;
 use crate::pattern::Turn;
 use crate::runner::{Flow, FlowOf, FlowSetup};
 
+pub(crate) use completion::Orders;
 pub use handshake::{Admission, DatagramDoor, FlowHello, HELLO_BYTES};
 pub(crate) use handshake::{SIGNAL_BYTES, Signal};
 pub use options::check_end as check_options;
 pub(crate) use sys::batch::{GRO_PIECES, GSO_SEGMENTS, MMSG, Mark};
+pub(crate) use sys::uring;
 
 /// Every transport of this build, in the order of the manual.
 pub static TRANSPORTS: &[&dyn Transport] = &[
@@ -100,6 +103,11 @@ pub trait Transport: Sync {
         false
     }
 
+    /// Whether the kernel takes its sends and receives as orders and says when they are completed (io_uring).
+    fn completes(&self) -> bool {
+        false
+    }
+
     /// Who starts its two ends, where that is not for agents to do.
     fn launcher(&self) -> Option<Launcher> {
         None
@@ -117,6 +125,11 @@ pub trait Transport: Sync {
 
     /// Connects one flow to the passive side and introduces itself.
     fn connect(&self, spec: &Spec, to: &Rendezvous, hello: &FlowHello) -> Result<Link, EngineError>;
+
+    /// Connects many flows, in the order of their hellos. On a path with a delay it pays to have many attempts under way.
+    fn connect_all(&self, spec: &Spec, to: &Rendezvous, hellos: &[FlowHello]) -> Result<Vec<Link>, EngineError> {
+        hellos.iter().map(|hello| self.connect(spec, to, hello)).collect()
+    }
 
     /// Makes a link of a socket that the agent's door accepted for `hello`.
     fn adopt(&self, spec: &Spec, socket: OwnedFd, hello: &FlowHello) -> Result<Link, EngineError> {
@@ -215,7 +228,7 @@ struct OpenChannel<C: Channel>(C);
 
 impl<C: Channel> IntoFlow for OpenChannel<C> {
     fn into_flow(self: Box<Self>, setup: FlowSetup) -> Result<Box<dyn Flow>, EngineError> {
-        FlowOf::boxed(self.0, setup)
+        self.0.into_flow(setup)
     }
 }
 
@@ -245,6 +258,18 @@ pub(crate) enum Kind {
 pub(crate) trait Channel: Send + 'static {
     /// What kind it is, known when a pattern is compiled for it.
     const KIND: Kind;
+
+    /// Whether all that has arrived shows in its descriptor: after a read that was not filled nothing is left, and what comes
+    /// later wakes a thread that waits there. Not so where this process keeps received bytes of its own.
+    const SHOWS_ALL: bool = false;
+
+    /// A flow over it.
+    fn into_flow(self, setup: FlowSetup) -> Result<Box<dyn Flow>, EngineError>
+    where
+        Self: Sized,
+    {
+        FlowOf::boxed(self, setup)
+    }
 
     /// Hands bytes to the transport; may take fewer than given (a datagram channel takes all or none).
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize>;
@@ -303,6 +328,18 @@ pub(crate) trait Channel: Send + 'static {
         Ok(())
     }
 
+    /// Whether a send was asked for that may have gone out but was not counted yet: its machine asks once more before it
+    /// does anything else.
+    #[inline]
+    fn owes(&self) -> bool {
+        false
+    }
+
+    /// What is ordered from the kernel, where calls are orders.
+    fn orders(&mut self) -> Option<&mut Orders> {
+        None
+    }
+
     /// What to wait on, for pollable transports.
     fn poll_fd(&self) -> Option<BorrowedFd<'_>>;
 
@@ -322,13 +359,23 @@ pub(crate) trait Channel: Send + 'static {
     /// Says that this end will send no more.
     fn finish_sending(&mut self) -> io::Result<()>;
 
-    /// Closes this connection and opens the next one of the same kind.
+    /// Closes this connection and opens the next one of the same kind; `WouldBlock` while that is on its way.
     fn renew(&mut self) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
+    /// Closes this connection in both directions; [`renew`](Self::renew) opens the next one.
+    fn hang_up(&mut self) -> io::Result<()> {
+        self.finish_sending()
+    }
+
     /// What the kernel says of it.
     fn facts(&self) -> SocketFacts;
+
+    /// Of that, what differs between the flows of a trial, for those of a crowd.
+    fn brief_facts(&self) -> SocketFacts {
+        self.facts()
+    }
 
     /// Bytes that the other end has not taken yet, as far as the kernel knows.
     fn unsent(&self) -> u64 {

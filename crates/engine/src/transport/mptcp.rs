@@ -36,12 +36,20 @@ impl Transport for Mptcp {
         Err(EngineError::unsupported("MPTCP sockets on this host", remedy))
     }
 
+    fn completes(&self) -> bool {
+        Tcp.completes()
+    }
+
     fn listen(&self, spec: &Spec, place: &Place) -> Result<Box<dyn Listener>, EngineError> {
         Tcp.listen(spec, place)
     }
 
     fn connect(&self, spec: &Spec, to: &Rendezvous, hello: &FlowHello) -> Result<Link, EngineError> {
         Tcp.connect(spec, to, hello)
+    }
+
+    fn connect_all(&self, spec: &Spec, to: &Rendezvous, hellos: &[FlowHello]) -> Result<Vec<Link>, EngineError> {
+        Tcp.connect_all(spec, to, hellos)
     }
 }
 

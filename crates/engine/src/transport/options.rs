@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use model::{EndOptions, SocketFacts, Spec};
+use model::{EndOptions, SocketFacts, Spec, Strategy};
 use rustix::thread::CpuSet;
 use socket2::{SockRef, TcpKeepalive};
 
@@ -79,7 +79,11 @@ const CC_HINT: &str = "; see `thru host` for the names this host has, and net.ip
 /// is refused before anything is measured.
 pub fn check_end(end: &EndOptions, spec: &Spec) -> Result<(), EngineError> {
     check_cores(&end.pin)?;
+    check_files(spec)?;
     super::transport(spec.transport.as_str())?.check_host()?;
+    if spec.strategy == Strategy::Uring {
+        super::uring::check()?;
+    }
     let tcp = ["tcp", "mptcp", "tls"].contains(&spec.transport.as_str());
     if !tcp && !["udp", "quic"].contains(&spec.transport.as_str()) {
         return Ok(());
@@ -92,6 +96,28 @@ pub fn check_end(end: &EndOptions, spec: &Spec) -> Result<(), EngineError> {
     let trial = trial.map_err(|source| EngineError::socket("open a socket for", &spec.transport, source))?;
     before_handshake(trial.as_fd(), end, tcp)?;
     connected(trial.as_fd(), end, spec, tcp)
+}
+
+/// Descriptors that a measuring process needs besides its flows' own.
+const BESIDES: u64 = 64;
+
+/// Whether a measuring process may open all its connections: it inherits this one's limit.
+fn check_files(spec: &Spec) -> Result<(), EngineError> {
+    if !super::transport(spec.transport.as_str())?.capabilities().pollable {
+        return Ok(());
+    }
+    let both = is_stream(spec) && spec.direction == model::Direction::Both;
+    // A flow of crr keeps its first connection beside the one of the transaction.
+    let each = if both || spec.pattern == "crr" { 2 } else { 1 };
+    let flows = u64::from(spec.flows).div_ceil(u64::from(spec.processes.max(1)));
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    match limit.filter(|limit| flows * each + BESIDES > *limit) {
+        None => Ok(()),
+        Some(limit) => Err(EngineError::unsupported(
+            format!("{flows} flows in one process, where it may open {limit} files"),
+            "raise the limit of files (ulimit -Hn, LimitNOFILE= of a service), use --processes, or fewer --flows",
+        )),
+    }
 }
 
 /// Whether measuring threads may run on these cores.
@@ -111,6 +137,22 @@ fn check_cores(cores: &[u32]) -> Result<(), EngineError> {
     }
 }
 
+/// What the kernel's TCP saw of the path of one socket, read with one call.
+pub(crate) fn brief_facts(socket: BorrowedFd<'_>) -> SocketFacts {
+    sockopt::tcp_info(socket).map_or_else(SocketFacts::default, |info| brief(&info))
+}
+
+fn brief(info: &sockopt::TcpInfo) -> SocketFacts {
+    SocketFacts {
+        retransmits: Some(u64::from(info.total_retrans)),
+        min_rtt_ns: info.min_rtt_us.map(|us| u64::from(us) * 1_000),
+        srtt_ns: Some(u64::from(info.srtt_us) * 1_000),
+        cwnd: Some(info.cwnd),
+        peer_window_bytes: info.peer_window,
+        ..SocketFacts::default()
+    }
+}
+
 /// What the kernel says of a socket.
 pub(crate) fn facts(socket: BorrowedFd<'_>) -> SocketFacts {
     let borrowed = socket;
@@ -120,24 +162,20 @@ pub(crate) fn facts(socket: BorrowedFd<'_>) -> SocketFacts {
         let ip = address.as_socket().map(|address| address.to_string());
         ip.or_else(|| address.as_vsock_address().map(|(cid, port)| format!("vsock:{cid}:{port}")))
     };
+    let info = sockopt::tcp_info(borrowed);
     let mut facts = SocketFacts {
         local: address(socket.local_addr()),
         peer: address(socket.peer_addr()),
         sndbuf: socket.send_buffer_size().ok().map(|bytes| bytes as u64),
         rcvbuf: socket.recv_buffer_size().ok().map(|bytes| bytes as u64),
-        ..SocketFacts::default()
+        ..info.as_ref().map_or_else(SocketFacts::default, brief)
     };
-    if let Some(info) = sockopt::tcp_info(borrowed) {
+    if let Some(info) = info {
         facts.nodelay = socket.tcp_nodelay().ok();
         facts.cc =
             socket.tcp_congestion().ok().map(|name| String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned());
         facts.mss = Some(info.send_mss);
         facts.pmtu = Some(info.pmtu);
-        facts.retransmits = Some(u64::from(info.total_retrans));
-        facts.min_rtt_ns = info.min_rtt_us.map(|us| u64::from(us) * 1_000);
-        facts.srtt_ns = Some(u64::from(info.srtt_us) * 1_000);
-        facts.cwnd = Some(info.cwnd);
-        facts.peer_window_bytes = info.peer_window;
         facts.wscale = (info.options & 4 != 0).then_some((info.send_wscale, info.receive_wscale));
         // TCPI_OPT_* of linux/tcp.h.
         let names = [(1, "timestamps"), (2, "sack"), (4, "wscale"), (8, "ecn")];

@@ -7,14 +7,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
-use model::{Engine, Io, ReceiveBy, SocketFacts};
+use model::{Engine, Io, ReceiveBy, SocketFacts, Strategy};
 use rustix::net::{RecvFlags, SendFlags};
 
+use super::completion::CompletionChannel;
 use super::handshake::WELCOME;
 use super::mapper::Mapper;
 use super::mover::Mover;
 use super::{Breaker, Channel, FlowHello, HELLO_BYTES, Kind, sys};
 use crate::EngineError;
+use crate::runner::{Flow, FlowOf, FlowSetup};
 
 /// Opens the next connection of a flow that makes one for each transaction.
 pub(crate) type Renewal = Box<dyn FnMut() -> io::Result<OwnedFd> + Send>;
@@ -24,6 +26,7 @@ const SEND_LIMIT: Duration = Duration::from_millis(100);
 
 /// A connected stream socket.
 pub(crate) struct StreamChannel {
+    /// The connection; of a flow that reconnects, the lifeline where it has just hung up.
     socket: OwnedFd,
     io: Io,
     /// How payload is sent, where not by plain calls.
@@ -66,6 +69,14 @@ impl StreamChannel {
 
 impl Channel for StreamChannel {
     const KIND: Kind = Kind::Stream;
+    const SHOWS_ALL: bool = true;
+
+    fn into_flow(self, setup: FlowSetup) -> Result<Box<dyn Flow>, EngineError> {
+        match setup.strategy {
+            Strategy::Uring => FlowOf::boxed(CompletionChannel::new(self), setup),
+            _ => FlowOf::boxed(self, setup),
+        }
+    }
 
     #[inline]
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -147,10 +158,22 @@ impl Channel for StreamChannel {
         Ok(())
     }
 
+    fn hang_up(&mut self) -> io::Result<()> {
+        let Some(lifeline) = self.lifeline.take() else { return self.finish_sending() };
+        self.slot.store(lifeline.as_raw_fd(), Ordering::SeqCst);
+        // Closing what was read to its end says the same as a shutdown before it, with one call fewer.
+        drop(std::mem::replace(&mut self.socket, lifeline));
+        Ok(())
+    }
+
     fn facts(&self) -> SocketFacts {
         let zerocopy = self.mover.as_ref().and_then(|mover| mover.zerocopy(self.socket.as_fd()));
         let mapped = self.mapper.as_ref().map(Mapper::counts);
         SocketFacts { zerocopy, mapped, ..super::options::facts(self.socket.as_fd()) }
+    }
+
+    fn brief_facts(&self) -> SocketFacts {
+        super::options::brief_facts(self.socket.as_fd())
     }
 
     fn unsent(&self) -> u64 {
@@ -174,9 +197,20 @@ pub(crate) const HELLO_LIMIT: Duration = Duration::from_secs(5);
 
 /// Active side: introduces the connection and waits until the passive end took it.
 pub(crate) fn introduce(socket: &socket2::Socket, hello: &FlowHello, address: &str) -> Result<(), EngineError> {
+    say_hello(socket, hello, address)?;
+    hear_welcome(socket, address)
+}
+
+/// Active side, first half: introduces the connection.
+pub(crate) fn say_hello(socket: &socket2::Socket, hello: &FlowHello, address: &str) -> Result<(), EngineError> {
+    send_all(socket.as_fd(), &hello.encode())
+        .map_err(|source| EngineError::socket("introduce a data connection to", address, source))
+}
+
+/// Active side, second half: waits until the passive end took the connection.
+pub(crate) fn hear_welcome(socket: &socket2::Socket, address: &str) -> Result<(), EngineError> {
     let failed = |source: io::Error| EngineError::socket("introduce a data connection to", address, source);
     socket.set_read_timeout(Some(HELLO_LIMIT)).map_err(failed)?;
-    send_all(socket.as_fd(), &hello.encode()).map_err(failed)?;
     let mut answer = [0; 1];
     recv_all(socket.as_fd(), &mut answer).map_err(|source| match source.kind() {
         io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => EngineError::Peer {

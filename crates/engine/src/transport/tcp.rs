@@ -6,11 +6,13 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{EndOptions, ReceiveBy, SendBy, Spec};
+use model::{EndOptions, ReceiveBy, SendBy, Spec, Strategy};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::net::SocketFlags;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::handshake::FlowHello;
-use super::stream::{StreamChannel, introduce, read_hello, welcome};
+use super::stream::{Renewal, StreamChannel, hear_welcome, introduce, read_hello, say_hello, welcome};
 use super::{Capabilities, Cookie, Door, Link, Listener, Place, Rendezvous, Transport, options};
 use crate::{EngineError, now_ns};
 
@@ -19,6 +21,8 @@ pub(crate) struct Tcp;
 
 /// How long a connection attempt may take.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+/// Connections that are made at a time where there are many: few enough for any listener's queue.
+const UNDER_WAY: usize = 512;
 /// Longest pending queue; the kernel caps it at net.core.somaxconn.
 const BACKLOG: i32 = 4096;
 /// How often a thread that waits for the next connection looks up.
@@ -54,12 +58,20 @@ impl Transport for Tcp {
         &[ReceiveBy::Copy, ReceiveBy::Trunc, ReceiveBy::Map]
     }
 
+    fn completes(&self) -> bool {
+        true
+    }
+
     fn listen(&self, spec: &Spec, place: &Place) -> Result<Box<dyn Listener>, EngineError> {
         let wanted = SocketAddr::new(spec.far.data_addr.unwrap_or(place.address), spec.far.port.unwrap_or(0));
         let failed = |source: io::Error| EngineError::socket("listen on", wanted, source);
         let socket = open(spec, wanted).map_err(failed)?;
         socket.set_reuse_address(true).map_err(failed)?;
         options::before_handshake(socket.as_fd(), &spec.far, true)?;
+        if spec.pattern == "crr" {
+            // Accepted sockets inherit them, which saves each transaction the calls.
+            options::connected(socket.as_fd(), &spec.far, spec, true)?;
+        }
         socket.bind(&wanted.into()).map_err(failed)?;
         socket.listen(BACKLOG).map_err(failed)?;
         let address = socket.local_addr().ok().and_then(|address| address.as_socket()).unwrap_or(wanted);
@@ -76,8 +88,36 @@ impl Transport for Tcp {
             return Ok(Link::of(StreamChannel::new(socket.into(), spec.io)));
         }
         let again = spec.clone();
-        let renewal = move || dial(&again, target, None).map(OwnedFd::from).map_err(into_io);
-        Ok(Link::of(StreamChannel::renewing(socket.into(), spec.io, Box::new(renewal))))
+        let renewal: Renewal = if spec.strategy == Strategy::Spin {
+            let mut under_way = None;
+            Box::new(move || dial_step(&again, target, &mut under_way))
+        } else {
+            Box::new(move || dial(&again, target, None).map(OwnedFd::from).map_err(into_io))
+        };
+        Ok(Link::of(StreamChannel::renewing(socket.into(), spec.io, renewal)))
+    }
+
+    fn connect_all(&self, spec: &Spec, to: &Rendezvous, hellos: &[FlowHello]) -> Result<Vec<Link>, EngineError> {
+        let Some(target) = to.address.filter(|_| spec.pattern != "crr") else {
+            return hellos.iter().map(|hello| self.connect(spec, to, hello)).collect();
+        };
+        let name = target.to_string();
+        let mut links = Vec::with_capacity(hellos.len());
+        for some in hellos.chunks(UNDER_WAY) {
+            let begun: Vec<Socket> =
+                some.iter().map(|hello| begin(spec, target, hello.link)).collect::<Result<_, _>>()?;
+            let deadline = now_ns() + CONNECT_LIMIT.as_nanos() as u64;
+            for (socket, hello) in begun.iter().zip(some) {
+                await_connection(socket, deadline).map_err(|source| refused(target, source))?;
+                options::connected(socket.as_fd(), &spec.near, spec, true)?;
+                say_hello(socket, hello, &name)?;
+            }
+            for socket in begun {
+                hear_welcome(&socket, &name)?;
+                links.push(Link::of(StreamChannel::new(socket.into(), spec.io)));
+            }
+        }
+        Ok(links)
     }
 
     fn adopt(&self, spec: &Spec, socket: OwnedFd, hello: &FlowHello) -> Result<Link, EngineError> {
@@ -99,10 +139,8 @@ pub(crate) fn open(spec: &Spec, address: SocketAddr) -> io::Result<Socket> {
 /// A connected socket with the near end's options. `link` gives the local port its offset; connections of crr leave the port
 /// to the kernel.
 pub(crate) fn dial(spec: &Spec, target: SocketAddr, link: Option<u32>) -> Result<Socket, EngineError> {
-    let failed = |source: io::Error| EngineError::socket("connect to", target, source);
-    let socket = open(spec, target).map_err(failed)?;
-    options::before_handshake(socket.as_fd(), &spec.near, true)?;
-    bind_near(&socket, &spec.near, target, link)?;
+    let failed = |source: io::Error| refused(target, source);
+    let socket = unconnected(spec, target, link)?;
     // A new data connection is not worth two minutes of SYN retries, but crr must not pay two more system calls for that.
     if link.is_some() {
         socket.connect_timeout(&SockAddr::from(target), CONNECT_LIMIT).map_err(failed)?;
@@ -111,6 +149,69 @@ pub(crate) fn dial(spec: &Spec, target: SocketAddr, link: Option<u32>) -> Result
     }
     options::connected(socket.as_fd(), &spec.near, spec, true)?;
     Ok(socket)
+}
+
+/// The same in steps for a thread that never sleeps: `WouldBlock` until the connection that is `under_way` stands.
+fn dial_step(spec: &Spec, target: SocketAddr, under_way: &mut Option<Socket>) -> io::Result<OwnedFd> {
+    if under_way.is_none() {
+        let socket = unconnected(spec, target, None).map_err(into_io)?;
+        socket.set_nonblocking(true)?;
+        *under_way = Some(socket);
+    }
+    let Some(socket) = under_way.as_ref() else { return Err(io::ErrorKind::NotConnected.into()) };
+    match socket.connect(&SockAddr::from(target)) {
+        Ok(()) => {}
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EINPROGRESS | libc::EALREADY)) => {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        Err(error) => return Err(into_io(refused(target, error))),
+    }
+    options::connected(socket.as_fd(), &spec.near, spec, true).map_err(into_io)?;
+    under_way.take().map(OwnedFd::from).ok_or_else(|| io::ErrorKind::NotConnected.into())
+}
+
+/// A socket with what must be set before it connects.
+fn unconnected(spec: &Spec, target: SocketAddr, link: Option<u32>) -> Result<Socket, EngineError> {
+    let socket = open(spec, target).map_err(|source| refused(target, source))?;
+    options::before_handshake(socket.as_fd(), &spec.near, true)?;
+    bind_near(&socket, &spec.near, target, link)?;
+    Ok(socket)
+}
+
+/// A socket on its way to the target.
+fn begin(spec: &Spec, target: SocketAddr, link: u32) -> Result<Socket, EngineError> {
+    let socket = unconnected(spec, target, Some(link))?;
+    let begun = socket.set_nonblocking(true).and_then(|()| socket.connect(&SockAddr::from(target)));
+    match begun {
+        Ok(()) => Ok(socket),
+        Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok(socket),
+        Err(error) => Err(refused(target, error)),
+    }
+}
+
+/// Waits until a socket that is on its way has arrived, and makes its calls block.
+fn await_connection(socket: &Socket, deadline_ns: u64) -> io::Result<()> {
+    let left = Duration::from_nanos(deadline_ns.saturating_sub(now_ns()));
+    let limit = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
+    let mut wanted = [PollFd::new(socket, PollFlags::OUT)];
+    if rustix::io::retry_on_intr(|| rustix::event::poll(&mut wanted, Some(&limit)))? == 0 {
+        return Err(io::ErrorKind::TimedOut.into());
+    }
+    socket.take_error()?.map_or(Ok(()), Err)?;
+    socket.set_nonblocking(false)
+}
+
+/// Why there is no connection; what to do about it where many of them are the cause.
+fn refused(target: SocketAddr, source: io::Error) -> EngineError {
+    let remedy = match source.raw_os_error() {
+        Some(libc::EADDRNOTAVAIL) => {
+            "this host has no port left towards it (those of closed connections stay taken for a minute): wait, use fewer \
+             --flows or --trials, or widen net.ipv4.ip_local_port_range"
+        }
+        Some(libc::EMFILE | libc::ENFILE) => "too many open files: raise the limit (ulimit -n) or use fewer --flows",
+        _ => return EngineError::socket("connect to", target, source),
+    };
+    EngineError::unsupported(format!("connect to {target}"), remedy)
 }
 
 /// Binds the near end's address and port, where the spec names any.
@@ -176,11 +277,18 @@ impl TcpListener {
         if self.spec.pattern != "crr" {
             return StreamChannel::new(socket.into(), self.spec.io);
         }
-        let (listener, spec) = (self.socket.clone(), self.spec.clone());
+        let listener = self.socket.clone();
+        let mut flags = SocketFlags::CLOEXEC;
+        if self.spec.strategy == Strategy::Spin {
+            flags |= SocketFlags::NONBLOCK;
+        }
+        let mut waits = true;
         let renewal = move || {
-            let (socket, _) = listener.accept()?;
-            options::connected(socket.as_fd(), &spec.far, &spec, true).map_err(into_io)?;
-            Ok(socket.into())
+            // The first connections, which introduce themselves, are waited for; a thread that spins waits for none after.
+            if std::mem::take(&mut waits) && flags.contains(SocketFlags::NONBLOCK) {
+                listener.set_nonblocking(true)?;
+            }
+            Ok(rustix::net::accept_with(&*listener, flags)?)
         };
         StreamChannel::renewing(socket.into(), self.spec.io, Box::new(renewal))
     }

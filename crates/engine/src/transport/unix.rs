@@ -47,6 +47,10 @@ impl Transport for UnixStream {
         &[SendBy::Copy, SendBy::Sendfile, SendBy::Splice]
     }
 
+    fn completes(&self) -> bool {
+        true
+    }
+
     fn listen(&self, spec: &Spec, place: &Place) -> Result<Box<dyn Listener>, EngineError> {
         Ok(Box::new(UnixListener { door: LocalDoor::open(place)?, spec: spec.clone(), datagram: false }))
     }

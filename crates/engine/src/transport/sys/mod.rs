@@ -1,5 +1,5 @@
-//! The only unsafe code of the engine: socket options that no safe crate offers, memory shared with another process, and
-//! libraries that are opened at run time.
+//! The only unsafe code of the engine: socket options that no safe crate offers, memory shared with another process or
+//! with the kernel, and libraries that are opened at run time.
 #![allow(unsafe_code, reason = "each block states why it is sound")]
 
 pub(crate) mod batch;
@@ -10,4 +10,5 @@ pub(crate) mod mpi;
 pub(crate) mod pvm;
 pub(crate) mod ring;
 pub(crate) mod sockopt;
+pub(crate) mod uring;
 pub(crate) mod zerocopy;

@@ -1,0 +1,113 @@
+//! The deadlines of one thread's flows.
+
+/// At most one deadline to a flow, the earliest on top: a binary heap that knows where each flow stands in it, so that
+/// setting, moving and taking one back each cost a walk of its depth, and nothing is allocated after its making.
+#[derive(Debug)]
+pub(crate) struct Timers {
+    /// Flows by deadline: no child is earlier than its parent.
+    heap: Vec<u32>,
+    /// Where each flow stands in the heap; `NOWHERE` for one without a deadline.
+    places: Vec<u32>,
+    /// Each flow's deadline, ns of the monotonic clock.
+    deadlines: Vec<u64>,
+}
+
+const NOWHERE: u32 = u32::MAX;
+
+impl Timers {
+    /// For flows 0 to `flows` - 1, none of which has a deadline yet.
+    pub(crate) fn new(flows: usize) -> Self {
+        Self { heap: Vec::with_capacity(flows), places: vec![NOWHERE; flows], deadlines: vec![0; flows] }
+    }
+
+    /// Gives `flow` this deadline in place of any other.
+    pub(crate) fn set(&mut self, flow: usize, deadline_ns: u64) {
+        self.deadlines[flow] = deadline_ns;
+        let place = if self.places[flow] == NOWHERE {
+            self.heap.push(flow as u32);
+            self.heap.len() - 1
+        } else {
+            self.places[flow] as usize
+        };
+        self.settle(place);
+    }
+
+    /// Takes back what `flow` has.
+    pub(crate) fn clear(&mut self, flow: usize) {
+        let place = std::mem::replace(&mut self.places[flow], NOWHERE);
+        if place == NOWHERE {
+            return;
+        }
+        self.heap.swap_remove(place as usize);
+        if (place as usize) < self.heap.len() {
+            self.settle(place as usize);
+        }
+    }
+
+    /// The flow with the earliest deadline, and that.
+    pub(crate) fn first(&self) -> Option<(usize, u64)> {
+        self.heap.first().map(|flow| (*flow as usize, self.deadlines[*flow as usize]))
+    }
+
+    /// Takes out one flow whose deadline is not after `now_ns`.
+    pub(crate) fn due(&mut self, now_ns: u64) -> Option<usize> {
+        let (flow, _) = self.first().filter(|(_, deadline)| *deadline <= now_ns)?;
+        self.clear(flow);
+        Some(flow)
+    }
+
+    fn at(&self, place: usize) -> u64 {
+        self.deadlines[self.heap[place] as usize]
+    }
+
+    /// Moves what stands at `place` up or down to where it belongs.
+    fn settle(&mut self, mut place: usize) {
+        while place > 0 && self.at(place) < self.at((place - 1) / 2) {
+            self.heap.swap(place, (place - 1) / 2);
+            self.places[self.heap[place] as usize] = place as u32;
+            place = (place - 1) / 2;
+        }
+        loop {
+            let children = (2 * place + 1)..(2 * place + 3).min(self.heap.len());
+            match children.min_by_key(|child| self.at(*child)) {
+                Some(child) if self.at(child) < self.at(place) => {
+                    self.heap.swap(place, child);
+                    self.places[self.heap[place] as usize] = place as u32;
+                    place = child;
+                }
+                _ => break,
+            }
+        }
+        self.places[self.heap[place] as usize] = place as u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Against a plain table: whatever is set and taken back, the earliest is on top and each is due once.
+        #[test]
+        fn deadlines_come_in_their_order(steps in prop::collection::vec((0usize..9, prop::option::of(1u64..50)), 0..80)) {
+            let (mut timers, mut table) = (Timers::new(9), [None; 9]);
+            for (flow, deadline) in steps {
+                match deadline {
+                    Some(deadline) => timers.set(flow, deadline),
+                    None => timers.clear(flow),
+                }
+                table[flow] = deadline;
+                prop_assert_eq!(timers.first().map(|(_, deadline)| deadline), table.iter().flatten().min().copied());
+            }
+            prop_assert_eq!(timers.due(0), None);
+            let mut last = 0;
+            while let Some(flow) = timers.due(50) {
+                let deadline = table[flow].take();
+                prop_assert!(deadline.is_some_and(|deadline| deadline >= last), "flow {} at {:?} after {}", flow, deadline, last);
+                last = deadline.unwrap_or(last);
+            }
+            prop_assert_eq!(table, [None; 9]);
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! A stream socket whose sends and receives are ordered from the kernel and come back completed (`--wait uring`).
+
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use model::SocketFacts;
+
+use super::stream::StreamChannel;
+use super::sys::uring::Op;
+use super::{Breaker, Channel, Kind};
+
+/// What one flow has ordered: a send and a receive at most.
+#[derive(Debug, Default)]
+pub(crate) struct Orders {
+    send: Order,
+    recv: Order,
+}
+
+#[derive(Debug, Default)]
+enum Order {
+    #[default]
+    None,
+    /// Asked for by the machine, not handed over yet.
+    Wanted(usize),
+    /// With the kernel.
+    Out(usize),
+    /// Carried out, but not asked after since.
+    Done(io::Result<usize>),
+}
+
+impl Order {
+    /// The machine's call: what the kernel did of it, or "not now" and an order.
+    fn call(&mut self, len: usize) -> io::Result<usize> {
+        match std::mem::take(self) {
+            // A machine that has changed its mind meanwhile gets no more than it asks for now.
+            Self::Done(Ok(count)) if count > len => {
+                *self = Self::Done(Ok(count - len));
+                Ok(len)
+            }
+            Self::Done(result) => result,
+            Self::None => {
+                *self = Self::Wanted(len);
+                Err(io::ErrorKind::WouldBlock.into())
+            }
+            pending => {
+                *self = pending;
+                Err(io::ErrorKind::WouldBlock.into())
+            }
+        }
+    }
+}
+
+impl Orders {
+    fn of(&mut self, op: Op) -> &mut Order {
+        match op {
+            Op::Send => &mut self.send,
+            Op::Recv => &mut self.recv,
+        }
+    }
+
+    /// Bytes of a send or receive that is to be handed over now.
+    pub(crate) fn take(&mut self, op: Op) -> Option<usize> {
+        let order = self.of(op);
+        let Order::Wanted(len) = *order else { return None };
+        *order = Order::Out(len);
+        Some(len)
+    }
+
+    /// The kernel's word on what was handed over.
+    pub(crate) fn fill(&mut self, op: Op, result: io::Result<usize>) {
+        let order = self.of(op);
+        *order = match (&order, result) {
+            (Order::Out(len), Err(error)) if crate::pattern::not_now(&error) => Order::Wanted(*len),
+            (_, result) => Order::Done(result),
+        };
+    }
+}
+
+/// The channel. Its bytes are the ring's own, so what a machine hands in counts by its length only, and nothing is written
+/// to where it wants to receive: machines of streams never look. Blocking calls (between legs) go to the socket itself.
+pub(crate) struct CompletionChannel {
+    socket: StreamChannel,
+    orders: Orders,
+    /// Whether calls are orders.
+    ordering: bool,
+}
+
+impl CompletionChannel {
+    pub(crate) fn new(socket: StreamChannel) -> Self {
+        Self { socket, orders: Orders::default(), ordering: false }
+    }
+}
+
+impl Channel for CompletionChannel {
+    const KIND: Kind = Kind::Stream;
+
+    #[inline]
+    fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.ordering { self.orders.send.call(bytes.len()) } else { self.socket.send(bytes) }
+    }
+
+    #[inline]
+    fn recv(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.ordering { self.orders.recv.call(into.len()) } else { self.socket.recv(into) }
+    }
+
+    #[inline]
+    fn owes(&self) -> bool {
+        !matches!(self.orders.send, Order::None)
+    }
+
+    fn orders(&mut self) -> Option<&mut Orders> {
+        Some(&mut self.orders)
+    }
+
+    fn set_nonblocking(&mut self, on: bool) -> io::Result<()> {
+        // The socket stays as it is: io_uring answers EAGAIN for one that is told not to block, instead of waiting for it.
+        self.ordering = on;
+        Ok(())
+    }
+
+    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.socket.poll_fd()
+    }
+
+    fn finish_sending(&mut self) -> io::Result<()> {
+        self.socket.finish_sending()
+    }
+
+    fn facts(&self) -> SocketFacts {
+        self.socket.facts()
+    }
+
+    fn brief_facts(&self) -> SocketFacts {
+        self.socket.brief_facts()
+    }
+
+    fn unsent(&self) -> u64 {
+        self.socket.unsent()
+    }
+
+    fn breaker(&self) -> Breaker {
+        self.socket.breaker()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_an_order_until_it_is_filled() {
+        let mut orders = Orders::default();
+        let blocked = |result: io::Result<usize>| result.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock);
+        assert!(blocked(orders.recv.call(10)));
+        assert!(blocked(orders.recv.call(10)), "still one order");
+        assert_eq!((orders.take(Op::Recv), orders.take(Op::Recv), orders.take(Op::Send)), (Some(10), None, None));
+        orders.fill(Op::Recv, Err(io::ErrorKind::Interrupted.into()));
+        assert!(blocked(orders.recv.call(10)));
+        assert_eq!(orders.take(Op::Recv), Some(10), "an interrupted order is made again");
+        orders.fill(Op::Recv, Ok(7));
+        assert_eq!(orders.recv.call(5).unwrap(), 5);
+        assert_eq!(orders.recv.call(5).unwrap(), 2, "what was not asked for is kept");
+        assert!(blocked(orders.recv.call(5)));
+    }
+}

@@ -1,0 +1,208 @@
+//! Sends and receives by completion, many of them with one system call: io_uring(7).
+
+use std::io;
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use io_uring::{IoUring, opcode, squeue, types};
+
+use crate::EngineError;
+use crate::now_ns;
+use crate::runner::PageBuffer;
+
+/// What is ordered from the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Op {
+    /// Bytes of the ring's own payload.
+    Send,
+    /// Bytes that nobody looks at.
+    Recv,
+}
+
+/// An order that was carried out.
+#[derive(Debug)]
+pub(crate) struct Completion {
+    /// The flow's number among the sockets that the ring was made for.
+    pub(crate) flow: usize,
+    pub(crate) op: Op,
+    /// Bytes moved; of a receive, 0 at the end.
+    pub(crate) result: io::Result<usize>,
+}
+
+/// A ring over the sockets of one thread, which must be the one that made it.
+pub(crate) struct Uring {
+    ring: IoUring,
+    /// What is sent, and where all that arrives is written over each other. Only the kernel touches them, so no reference to
+    /// either is ever made. Given back only once no order is out.
+    memory: ManuallyDrop<(PageBuffer, PageBuffer)>,
+    source: (*const u8, usize),
+    sink: (*mut u8, usize),
+    /// Orders that the kernel has and has not completed.
+    out: usize,
+}
+
+/// Room for orders that are made between two calls; a full queue is handed over early.
+const ORDERS: usize = 4096;
+/// How long a ring that is given up waits for its orders to come back.
+const RETURN_LIMIT_NS: u64 = 1_000_000_000;
+
+/// Why this kernel has no rings for us, if it has none: found out once.
+pub(crate) fn check() -> Result<(), EngineError> {
+    static ANSWER: OnceLock<Option<i32>> = OnceLock::new();
+    match ANSWER.get_or_init(|| build(8, 16).err().map(|error| error.raw_os_error().unwrap_or(0))) {
+        None => Ok(()),
+        Some(code) => Err(EngineError::unsupported("--wait uring on this host", remedy(*code))),
+    }
+}
+
+fn remedy(code: i32) -> String {
+    match code {
+        libc::EPERM | libc::EACCES => {
+            "its kernel refuses io_uring (sysctl kernel.io_uring_disabled, or a container's seccomp profile): use --wait epoll"
+                .into()
+        }
+        libc::ENOSYS => "its kernel was built without io_uring: use --wait epoll".into(),
+        libc::EINVAL => "its kernel is older than Linux 6.1: use --wait epoll".into(),
+        code => format!("{}: use --wait epoll", io::Error::from_raw_os_error(code)),
+    }
+}
+
+fn build(orders: usize, completions: usize) -> io::Result<IoUring> {
+    IoUring::builder()
+        // Completions are worked on when this thread asks for them, in one go, not whenever one comes (Linux 6.1).
+        .setup_single_issuer()
+        .setup_defer_taskrun()
+        .setup_cqsize(completions.next_power_of_two().clamp(16, 1 << 16) as u32)
+        .build(orders.next_power_of_two().clamp(8, ORDERS) as u32)
+}
+
+impl Uring {
+    /// A ring for `sockets`, with room for one send of `source` and one receive of `sink` bytes at most.
+    pub(crate) fn new(sockets: &[BorrowedFd<'_>], source: PageBuffer, sink: PageBuffer) -> io::Result<Self> {
+        let ring = build(2 * sockets.len(), 4 * sockets.len())?;
+        let numbers: Vec<_> = sockets.iter().map(AsRawFd::as_raw_fd).collect();
+        ring.submitter().register_files(&numbers)?;
+        let mut memory = ManuallyDrop::new((source, sink));
+        let source = (memory.0.as_ptr(), memory.0.len());
+        let sink = (memory.1.as_mut_ptr(), memory.1.len());
+        Ok(Self { ring, memory, source, sink, out: 0 })
+    }
+
+    /// Orders one send or receive of `len` bytes, at most what there is room for. A flow has one of each out at a time.
+    pub(crate) fn order(&mut self, flow: usize, op: Op, len: usize) -> io::Result<()> {
+        let socket = types::Fixed(flow as u32);
+        let number = (flow as u64) << 1 | u64::from(op == Op::Recv);
+        let entry = match op {
+            Op::Send => opcode::Send::new(socket, self.source.0, len.min(self.source.1) as u32)
+                .flags(libc::MSG_NOSIGNAL)
+                .build(),
+            Op::Recv => opcode::Recv::new(socket, self.sink.0, len.min(self.sink.1) as u32).build(),
+        };
+        self.push(&entry.user_data(number))
+    }
+
+    fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
+        loop {
+            // SAFETY: the entry points into `source` or `sink`, which live until no order is out (see `drop`), are as long as
+            // the entry says, and are touched by the kernel alone; its socket is registered with the ring.
+            if unsafe { self.ring.submission().push(entry) }.is_ok() {
+                self.out += 1;
+                return Ok(());
+            }
+            self.ring.submit()?;
+        }
+    }
+
+    /// Hands all orders over and adds what was completed to `done`. With a `pause` it sleeps for the first one, at most that
+    /// long.
+    pub(crate) fn turn(&mut self, pause: Duration, done: &mut Vec<Completion>) -> io::Result<()> {
+        // Asking for one makes the kernel look for arrivals also where there is no time to wait.
+        let limit = types::Timespec::from(pause);
+        match self.ring.submitter().submit_with_args(1, &types::SubmitArgs::new().timespec(&limit)) {
+            Ok(_) => {}
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EBUSY)) => {}
+            Err(error) => return Err(error),
+        }
+        let before = done.len();
+        done.extend(self.ring.completion().map(|entry| Completion {
+            flow: (entry.user_data() >> 1) as usize,
+            op: if entry.user_data() & 1 == 0 { Op::Send } else { Op::Recv },
+            result: usize::try_from(entry.result()).map_err(|_| io::Error::from_raw_os_error(-entry.result())),
+        }));
+        self.out -= done.len() - before;
+        Ok(())
+    }
+}
+
+impl Drop for Uring {
+    fn drop(&mut self) {
+        let deadline = now_ns() + RETURN_LIMIT_NS;
+        let mut done = Vec::new();
+        while self.out > 0 && now_ns() < deadline {
+            let all = types::CancelBuilder::any();
+            // What is already on its way back cannot be taken back; it comes with the rest.
+            let _ = self
+                .ring
+                .submitter()
+                .register_sync_cancel(Some(types::Timespec::from(Duration::from_millis(100))), all);
+            if self.turn(Duration::from_millis(10), &mut done).is_err() {
+                break;
+            }
+            done.clear();
+        }
+        // The kernel lets go of the sockets now, not when it gets round to the ring.
+        let _ = self.ring.submitter().unregister_files();
+        if self.out == 0 {
+            // SAFETY: no order is out, so nobody points into the memory any more, and it is not used after this.
+            unsafe { ManuallyDrop::drop(&mut self.memory) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsFd;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn a_refusal_names_its_remedy() {
+        for code in [libc::EPERM, libc::ENOSYS, libc::EINVAL, libc::ENOMEM] {
+            let text = remedy(code);
+            assert!(text.contains("--wait epoll"), "{text}");
+        }
+        assert!(remedy(libc::EPERM).contains("kernel.io_uring_disabled"));
+    }
+
+    #[test]
+    fn orders_come_back_with_their_flow_and_those_left_over_are_taken_back() {
+        if check().is_err() {
+            println!("SKIPPED: orders_come_back_with_their_flow_and_those_left_over_are_taken_back: no io_uring");
+            return;
+        }
+        let (one, two) = UnixStream::pair().unwrap();
+        let sockets = [one.as_fd(), two.as_fd()];
+        let buffer = || PageBuffer::filled(64, b't');
+        let mut ring = Uring::new(&sockets, buffer(), buffer()).unwrap();
+        let mut done = Vec::new();
+        ring.order(1, Op::Recv, 64).unwrap();
+        ring.turn(Duration::ZERO, &mut done).unwrap();
+        assert!(done.is_empty(), "nothing has arrived");
+        ring.order(0, Op::Send, 10).unwrap();
+        while done.len() < 2 {
+            ring.turn(Duration::from_millis(100), &mut done).unwrap();
+        }
+        done.sort_by_key(|completion| completion.flow);
+        let told: Vec<_> = done.iter().map(|one| (one.flow, one.op, one.result.as_ref().ok().copied())).collect();
+        assert_eq!(told, [(0, Op::Send, Some(10)), (1, Op::Recv, Some(10))]);
+        ring.order(1, Op::Recv, 64).unwrap();
+        ring.turn(Duration::ZERO, &mut done).unwrap();
+        drop(ring);
+        std::io::Write::write_all(&mut &one, b"late").unwrap();
+        let mut late = [0; 4];
+        std::io::Read::read_exact(&mut &two, &mut late).unwrap();
+        assert_eq!(&late, b"late", "no order took what came after the ring");
+    }
+}

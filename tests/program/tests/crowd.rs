@@ -1,0 +1,150 @@
+//! Thousands of flows in two threads: all come up, all are served, and each one's share is told.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
+
+use std::process::Command;
+use std::time::Duration;
+
+use program::binary::thru;
+use program::process::{Signal, eventually};
+use program::{Agent, Desk, Running, check, skip};
+
+/// Most that the processes of one end may take, KiB: a gibibyte.
+const MEMORY_KIB: u64 = 1 << 20;
+
+#[test]
+fn ten_thousand_flows_have_their_round_trips_and_their_shares() {
+    let (agent, desk) = (Agent::start(), Desk::new());
+    let files = std::fs::read_to_string(format!("/proc/{}/limits", agent.pid())).unwrap();
+    let limit =
+        files.lines().find_map(|line| line.strip_prefix("Max open files")?.split_whitespace().next()?.parse().ok());
+    let flows = if limit.is_none_or(|limit: u64| limit > 11_000) {
+        10_000
+    } else {
+        skip::skip(
+            "ten_thousand_flows_have_their_round_trips_and_their_shares",
+            "the limit of open files; 800 flows instead",
+        );
+        800
+    };
+    let count = flows.to_string();
+    let mut running = desk.start(&[
+        "rr",
+        "--flows",
+        &count,
+        "--threads",
+        "2",
+        "--trials",
+        "1",
+        "--time",
+        "3s",
+        "--json",
+        "-",
+        agent.host(),
+    ]);
+    let mut peak = 0;
+    while running.runs() {
+        let workers = agent.workers().into_iter().chain(program::agent::children(running.pid()));
+        peak = workers.filter_map(peak_kib).max().unwrap_or(0).max(peak);
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let finished = running.wait_at_most(Duration::from_secs(1)).ok();
+    let doc = finished.doc();
+    check::document(&doc, "ten thousand flows");
+    let trial = &doc.trials()[0];
+    assert_eq!((trial.near.flows.len(), trial.far.flows.len()), (flows, flows));
+    let shares = doc.summary().shares.expect("several flows have shares");
+    let fairness = doc.summary().fairness.expect("several flows have a fairness");
+    assert!(fairness > 0.0 && fairness <= 1.0 && shares.least <= shares.median && shares.median <= shares.greatest);
+    let none = trial.near.flows.iter().filter(|flow| flow.transactions == 0).count();
+    assert_eq!(none, shares.empty as usize);
+    assert_eq!(none > 0, doc.has(model::Verdict::Starved));
+    let told = doc.run.findings.iter().any(|finding| finding.statement.contains("of an equal share"));
+    assert!(told, "{:?}", doc.run.findings);
+    assert!(peak > 0 && peak < MEMORY_KIB, "{peak} KiB");
+}
+
+/// The most memory that a process has had (proc(5), status).
+fn peak_kib(pid: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().trim_end_matches(" kB").parse().ok())
+}
+
+#[test]
+fn streams_of_a_thousand_flows_by_readiness_and_by_completion() {
+    let (agent, desk) = (Agent::start(), Desk::new());
+    for wait in ["epoll", "uring"] {
+        let args = ["stream", "--flows", "1000", "--threads", "2", "--block", "16KiB", "--trials", "1", "--wait", wait];
+        let finished =
+            desk.start(&[&args[..], &["--json", "-", agent.host()]].concat()).wait_at_most(Duration::from_secs(60));
+        if wait == "uring" && finished.stderr.contains("--wait uring on this host") {
+            skip::skip("streams_of_a_thousand_flows_by_completion", "io_uring");
+            continue;
+        }
+        let doc = finished.ok().doc();
+        check::document(&doc, wait);
+        let trial = &doc.trials()[0];
+        for (near, far) in trial.near.flows.iter().zip(&trial.far.flows) {
+            assert_eq!((near.flow, near.bytes_sent), (far.flow, far.bytes_received), "{wait}");
+        }
+        assert!(
+            trial.far.flows[0].socket.cc.is_some() && trial.far.flows[999].socket.cc.is_none(),
+            "brief beyond the first 256"
+        );
+        assert!(trial.far.flows[999].socket.retransmits.is_some(), "{wait}");
+    }
+}
+
+#[test]
+fn a_worker_that_dies_with_hundreds_of_flows_costs_one_trial() {
+    let (agent, desk) = (Agent::start(), Desk::new());
+    let running =
+        desk.start(&["rr", "--flows", "500", "--threads", "2", "--time", "30s", "--trials", "1", agent.host()]);
+    eventually("a worker measures", || !agent.workers().is_empty() && agent.log().contains("measures rr"));
+    std::thread::sleep(Duration::from_secs(1));
+    for worker in agent.workers() {
+        let killed = Command::new("kill").args(["-KILL", &worker.to_string()]).status().unwrap();
+        assert!(killed.success());
+    }
+    let finished = running.wait_at_most(Duration::from_secs(30));
+    assert!(finished.code != Some(0), "{}", finished.stderr);
+    let doc = desk.measure(&["rr", "--flows", "500", "--threads", "2", "--trials", "1", agent.host()]);
+    assert_eq!(doc.trials()[0].near.flows.len(), 500, "the agent serves the next one");
+}
+
+#[test]
+fn an_interrupt_ends_hundreds_of_flows_and_keeps_what_they_counted() {
+    let (agent, desk) = (Agent::start(), Desk::new());
+    let running = desk.start(&[
+        "stream",
+        "--flows",
+        "500",
+        "--threads",
+        "2",
+        "--time",
+        "30s",
+        "--trials",
+        "1",
+        "--json",
+        "-",
+        agent.host(),
+    ]);
+    eventually("a worker measures", || agent.log().contains("measures stream"));
+    std::thread::sleep(Duration::from_secs(1));
+    running.signal(Signal::INT);
+    let doc = running.wait_at_most(Duration::from_secs(30)).ended_with(130).doc();
+    assert!(doc.has(model::Verdict::CutShort));
+    assert_eq!(doc.trials()[0].far.flows.len(), 500);
+}
+
+#[test]
+fn more_flows_than_a_process_may_open_files_are_refused_before_anything_is_sent() {
+    let (agent, desk) = (Agent::start(), Desk::new());
+    let script = format!("ulimit -n 300 && exec {} \"$@\"", thru().display());
+    let mut command = Command::new("sh");
+    command.args(["-c", &script, "thru"]);
+    let command = desk.dress(command, &["rr", "--flows", "500", "--threads", "2", "--trials", "1", agent.host()]);
+    let finished = Running::of(command).wait();
+    assert!(finished.code != Some(0));
+    let said = finished.message();
+    assert!(said.contains("500 flows") && said.contains("300 files") && said.contains("--processes"), "{said}");
+}
