@@ -18,7 +18,7 @@ type End = JoinHandle<Result<LegTally, EngineError>>;
 /// The ways of waiting that this host has.
 fn ways(test: &str) -> Vec<Strategy> {
     let spec = Spec { strategy: Strategy::Uring, ..Spec::new("tcp", "rr") };
-    match check_options(&spec.near, &spec) {
+    match check_options(Role::Active, &spec) {
         Ok(()) => vec![Strategy::Epoll, Strategy::Uring],
         Err(error) => {
             println!("SKIPPED: {test} by completion: {error}");
@@ -218,7 +218,7 @@ fn more_flows_than_files_are_refused_with_the_remedy() {
     let limit = file_limit();
     let Some(limit) = limit.filter(|limit| *limit < u64::from(Spec::MAX_FLOWS) * 2) else { return };
     let spec = Spec { direction: Direction::Both, flows: Spec::MAX_FLOWS, ..spec("tcp", "stream", Strategy::Epoll) };
-    let text = check_options(&spec.near, &spec).expect_err("refused").to_string();
+    let text = check_options(Role::Active, &spec).expect_err("refused").to_string();
     assert!(text.contains(&limit.to_string()) && text.contains("--processes"), "{text}");
 }
 

@@ -24,6 +24,8 @@ pub enum SendBy {
     /// UDP_SEGMENT: one call and one way through the stack for up to 64 KiB, which the kernel or the device cuts into
     /// datagrams of the block's size.
     Gso,
+    /// `send(2)` on a socket with kernel TLS: the kernel makes the records and encrypts them.
+    Ktls,
 }
 
 /// How a receiver takes bytes from the kernel.
@@ -42,6 +44,8 @@ pub enum ReceiveBy {
     Mmsg,
     /// UDP_GRO: neighbouring datagrams of one sender are taken in one piece, up to 64 KiB.
     Gro,
+    /// `recvmsg(2)` on a socket with kernel TLS: the kernel decrypts.
+    Ktls,
 }
 
 /// How blocks are moved: a sender's and a receiver's way.
@@ -59,29 +63,33 @@ pub struct Engine {
 
 impl Engine {
     /// Every way to send, with its name on the command line.
-    pub const SENDS: [(&'static str, SendBy); 6] = [
+    pub const SENDS: [(&'static str, SendBy); 7] = [
         ("copy", SendBy::Copy),
         ("sendfile", SendBy::Sendfile),
         ("splice", SendBy::Splice),
         ("zerocopy", SendBy::Zerocopy),
         ("mmsg", SendBy::Mmsg),
         ("gso", SendBy::Gso),
+        ("ktls", SendBy::Ktls),
     ];
     /// Every way to receive, with its name on the command line.
-    pub const RECEIVES: [(&'static str, ReceiveBy); 5] = [
+    pub const RECEIVES: [(&'static str, ReceiveBy); 6] = [
         ("copy", ReceiveBy::Copy),
         ("trunc", ReceiveBy::Trunc),
         ("map", ReceiveBy::Map),
         ("mmsg", ReceiveBy::Mmsg),
         ("gro", ReceiveBy::Gro),
+        ("ktls", ReceiveBy::Ktls),
     ];
 
-    /// `send` with the way to receive that goes with it: many datagrams a call at one end want the same at the other.
+    /// `send` with the way to receive that goes with it: many datagrams a call at one end want the same at the other,
+    /// and a kernel that encrypts one that decrypts.
     #[must_use]
     pub fn sending(send: SendBy) -> Self {
         let receive = match send {
             SendBy::Mmsg => ReceiveBy::Mmsg,
             SendBy::Gso => ReceiveBy::Gro,
+            SendBy::Ktls => ReceiveBy::Ktls,
             _ => ReceiveBy::Copy,
         };
         Self { send, receive, auto: false }

@@ -217,7 +217,7 @@ impl Session {
     async fn set_up(&self, prepare: Prepare, crew: &mut Option<Crew>) -> Result<Trial, ControlError> {
         let spec = &prepare.spec;
         engine::pattern::check(spec)?;
-        engine::transport::check_options(spec.end(prepare.role), spec)?;
+        engine::transport::check_options(prepare.role, spec)?;
         let count = spec.processes as usize;
         let crew = match crew {
             Some(running) if running.len() == count => running,

@@ -55,7 +55,7 @@ fn batch_room(receive: ReceiveBy, message: usize) -> usize {
     match receive {
         ReceiveBy::Mmsg => MMSG * message,
         ReceiveBy::Gro => GRO_PIECES << 16,
-        ReceiveBy::Copy | ReceiveBy::Trunc | ReceiveBy::Map => 0,
+        ReceiveBy::Copy | ReceiveBy::Trunc | ReceiveBy::Map | ReceiveBy::Ktls => 0,
     }
 }
 

@@ -8,6 +8,7 @@ mod completion;
 mod datagram;
 mod handshake;
 mod introduction;
+mod ktls;
 pub mod local;
 mod mapper;
 mod memcpy;
@@ -33,7 +34,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
-use model::{Engine, ReceiveBy, SendBy, SocketFacts, Spec};
+use model::{Engine, ReceiveBy, Role, SendBy, SocketFacts, Spec};
 
 use crate::EngineError;
 use crate::pattern::Turn;
@@ -95,6 +96,12 @@ pub trait Transport: Sync {
     /// The ways to receive that it has.
     fn receives(&self) -> &'static [ReceiveBy] {
         &[ReceiveBy::Copy]
+    }
+
+    /// Whether this host's kernel has the ways to send and receive that the spec wants of the end of `role`.
+    fn check_engine(&self, spec: &Spec, role: Role) -> Result<(), EngineError> {
+        let _ = (spec, role);
+        Ok(())
     }
 
     /// Whether a receiver that is slower than its sender loses datagrams at its socket, so that a sender does well to keep to

@@ -41,7 +41,7 @@ impl Mover {
                 sys::zerocopy::allow(socket)?;
                 Some(Self::Zerocopy(Cell::default()))
             }
-            SendBy::Mmsg | SendBy::Gso => return Err(io::ErrorKind::Unsupported.into()),
+            SendBy::Mmsg | SendBy::Gso | SendBy::Ktls => return Err(io::ErrorKind::Unsupported.into()),
         })
     }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use model::{EndOptions, SocketFacts, Spec, Strategy};
+use model::{EndOptions, Role, SocketFacts, Spec, Strategy};
 use rustix::thread::CpuSet;
 use socket2::{SockRef, TcpKeepalive};
 
@@ -75,12 +75,15 @@ pub(crate) fn connected(socket: BorrowedFd<'_>, end: &EndOptions, spec: &Spec, t
 
 const CC_HINT: &str = "; see `thru host` for the names this host has, and net.ipv4.tcp_allowed_congestion_control for those a user may take";
 
-/// Whether this host could give one end what the spec asks of it: tried on a socket that goes nowhere, so that a wrong name
+/// Whether this host could give the end of `role` what the spec asks of it: tried on a socket that goes nowhere, so that a wrong name
 /// is refused before anything is measured.
-pub fn check_end(end: &EndOptions, spec: &Spec) -> Result<(), EngineError> {
+pub fn check_end(role: Role, spec: &Spec) -> Result<(), EngineError> {
+    let end = spec.end(role);
     check_cores(&end.pin)?;
     check_files(spec)?;
-    super::transport(spec.transport.as_str())?.check_host()?;
+    let transport = super::transport(spec.transport.as_str())?;
+    transport.check_host()?;
+    transport.check_engine(spec, role)?;
     if spec.strategy == Strategy::Uring {
         super::uring::check()?;
     }

@@ -8,18 +8,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
-use model::{Encryption, SocketFacts, Spec};
+use model::{Encryption, ReceiveBy, Role, SendBy, SocketFacts, Spec};
 use rustls::{ClientConnection, Connection, ServerConfig, ServerConnection};
 use socket2::{Domain, Socket, Type};
 
 use super::certificate::{self, Identity};
 use super::handshake::FlowHello;
+use super::ktls::{self, KernelTls};
 use super::stream::HELLO_LIMIT;
 use super::{
     Breaker, Capabilities, Channel, Cookie, Kind, Link, Listener, Place, Rendezvous, Transport, introduction, options,
     sys, tcp,
 };
 use crate::pattern::{Interest, Turn};
+use crate::runner::{Flow, FlowOf, FlowSetup};
 use crate::{EngineError, now_ns};
 
 /// The transport.
@@ -29,7 +31,7 @@ const BACKLOG: i32 = 4096;
 /// How often a thread that waits for the next connection looks up.
 const ACCEPT_STEP: Duration = Duration::from_millis(100);
 /// How long a blocking send may take before it returns with what it got rid of.
-const SEND_LIMIT: Duration = Duration::from_millis(100);
+pub(super) const SEND_LIMIT: Duration = Duration::from_millis(100);
 /// Most plaintext that is encrypted before the socket must take it: 16 records of 16 KiB.
 const UNSENT_LIMIT: usize = 256 << 10;
 /// Bytes asked for in one read of the socket.
@@ -41,7 +43,7 @@ impl Transport for Tls {
     }
 
     fn about(&self) -> &'static str {
-        "TLS 1.3 over TCP, encrypted by this process"
+        "TLS 1.3 over TCP, encrypted by this process or by the kernel"
     }
 
     /// As TCP; the certificate is made by the worker, so it listens itself.
@@ -49,11 +51,24 @@ impl Transport for Tls {
         Capabilities { door: None, reconnects: false, ..tcp::Tcp.capabilities() }
     }
 
+    fn sends(&self) -> &'static [SendBy] {
+        &[SendBy::Copy, SendBy::Ktls]
+    }
+
+    fn receives(&self) -> &'static [ReceiveBy] {
+        &[ReceiveBy::Copy, ReceiveBy::Ktls]
+    }
+
+    fn check_engine(&self, spec: &Spec, role: Role) -> Result<(), EngineError> {
+        ktls::check(spec, role)
+    }
+
     fn listen(&self, spec: &Spec, place: &Place) -> Result<Box<dyn Listener>, EngineError> {
         let wanted = SocketAddr::new(spec.far.data_addr.unwrap_or(place.address), spec.far.port.unwrap_or(0));
         let failed = |source: io::Error| EngineError::socket("listen on", wanted, source);
         let identity = Identity::new()?;
-        let config = identity.server(None)?;
+        let mut config = identity.server(None)?;
+        Arc::make_mut(&mut config).enable_secret_extraction = ktls::is_asked_for(spec);
         let socket = Socket::new(Domain::for_address(wanted), Type::STREAM, None).map_err(failed)?;
         socket.set_reuse_address(true).map_err(failed)?;
         options::before_handshake(socket.as_fd(), &spec.far, true)?;
@@ -70,7 +85,8 @@ impl Transport for Tls {
             .address
             .ok_or_else(|| EngineError::unsupported("a tls rendezvous without an address", "this is a defect"))?;
         let failed = |source: io::Error| EngineError::socket("open a TLS connection to", target, source);
-        let config = certificate::client(&to.blob, None)?;
+        let mut config = certificate::client(&to.blob, None)?;
+        Arc::make_mut(&mut config).enable_secret_extraction = ktls::is_asked_for(spec);
         let socket = tcp::dial(spec, target, Some(hello.link))?;
         let session =
             ClientConnection::new(config, certificate::server_name()).map_err(|error| failed(other(error)))?;
@@ -131,6 +147,8 @@ impl TlsListener {
 
 /// A TCP connection with a TLS session over it.
 struct TlsChannel {
+    /// Before the socket: the number is forgotten before it can become another file's.
+    slot: Slot,
     socket: TcpStream,
     session: Connection,
     /// Ciphertext as it came; what lies before `taken` has been decrypted.
@@ -140,8 +158,25 @@ struct TlsChannel {
     blocking: bool,
     /// The session has said that it will send no more; the socket follows when it has sent that.
     closing: bool,
-    /// The socket's number, for the breaker; -1 while there is none.
-    slot: Arc<AtomicI32>,
+}
+
+/// A socket's number, for the breaker; -1 once it is dropped.
+pub(super) struct Slot(Arc<AtomicI32>);
+
+impl Slot {
+    fn of(socket: &TcpStream) -> Self {
+        Self(Arc::new(AtomicI32::new(socket.as_raw_fd())))
+    }
+
+    pub(super) fn breaker(&self) -> Breaker {
+        Breaker::of(&self.0)
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.0.store(-1, Ordering::SeqCst);
+    }
 }
 
 impl TlsChannel {
@@ -154,9 +189,9 @@ impl TlsChannel {
         while session.is_handshaking() {
             session.complete_io(&mut through)?;
         }
-        let slot = Arc::new(AtomicI32::new(socket.as_raw_fd()));
+        let slot = Slot::of(&socket);
         let wire = vec![0; READ];
-        Ok(Self { socket, session, wire, taken: 0, filled: 0, blocking: true, closing: false, slot })
+        Ok(Self { slot, socket, session, wire, taken: 0, filled: 0, blocking: true, closing: false })
     }
 
     /// Gives the socket what is encrypted; `WouldBlock` when it does not take everything.
@@ -187,10 +222,35 @@ impl TlsChannel {
         }
         state.map(|_| ())
     }
+
+    fn encryption(&self) -> Option<Encryption> {
+        let cipher = self.session.negotiated_cipher_suite().and_then(|suite| suite.suite().as_str())?;
+        Some(Encryption { version: VERSION.into(), cipher: iana(cipher), in_kernel: false })
+    }
+
+    /// The same connection with the kernel in the session's place, which must not have read ahead: bytes cannot be given back
+    /// to the socket. Neither end sends between the welcome and the first leg, so there are none.
+    fn into_kernel(mut self) -> Result<KernelTls, EngineError> {
+        let failed = |source| EngineError::socket("hand TLS to the kernel on", "a data connection", source);
+        self.flush().map_err(failed)?;
+        let state = self.session.process_new_packets().map_err(|error| failed(other(error)))?;
+        let encryption = self.encryption();
+        match encryption.filter(|_| self.taken == self.filled && state.plaintext_bytes_to_read() == 0) {
+            Some(encryption) => KernelTls::new(self.slot, self.socket, self.session, encryption),
+            None => Err(failed(io::Error::new(io::ErrorKind::InvalidData, "the other end spoke before its time"))),
+        }
+    }
 }
 
 impl Channel for TlsChannel {
     const KIND: Kind = Kind::Stream;
+
+    fn into_flow(self, setup: FlowSetup) -> Result<Box<dyn Flow>, EngineError> {
+        if ktls::serves(&setup.plan.spec, setup.place.direction, setup.plan.role) {
+            return FlowOf::boxed(self.into_kernel()?, setup);
+        }
+        FlowOf::boxed(self, setup)
+    }
 
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
         // What was taken before must be gone first, or a slow socket would not hold the sender back.
@@ -250,10 +310,7 @@ impl Channel for TlsChannel {
     }
 
     fn facts(&self) -> SocketFacts {
-        let cipher = self.session.negotiated_cipher_suite().and_then(|suite| suite.suite().as_str());
-        let encryption =
-            cipher.map(|cipher| Encryption { version: VERSION.into(), cipher: iana(cipher), in_kernel: false });
-        SocketFacts { encryption, ..options::facts(self.socket.as_fd()) }
+        SocketFacts { encryption: self.encryption(), ..options::facts(self.socket.as_fd()) }
     }
 
     fn unsent(&self) -> u64 {
@@ -261,13 +318,7 @@ impl Channel for TlsChannel {
     }
 
     fn breaker(&self) -> Breaker {
-        Breaker::of(&self.slot)
-    }
-}
-
-impl Drop for TlsChannel {
-    fn drop(&mut self) {
-        self.slot.store(-1, Ordering::SeqCst);
+        self.slot.breaker()
     }
 }
 

@@ -4,6 +4,7 @@
 
 pub(crate) mod batch;
 pub(crate) mod datagrams;
+pub(crate) mod ktls;
 pub(crate) mod library;
 pub(crate) mod map;
 pub(crate) mod mpi;
