@@ -91,30 +91,32 @@ impl SharedRings {
         let pushed = self.pushed.wrapping_add(bytes.len() as u64);
         word.inline.store(tag(pushed, bytes.len()), Ordering::Relaxed);
         self.inlined = bytes.len();
-        self.pushed = pushed;
-        self.publish();
+        self.advance(pushed);
     }
 
+    #[inline]
     fn push_ring(&mut self, bytes: &[u8]) -> usize {
         if self.room() < bytes.len() {
             self.seen = self.other().word.popped.load(Ordering::Acquire);
         }
         let count = self.room().min(bytes.len());
         if count > 0 {
-            self.spill();
+            if self.inlined > 0 {
+                self.spill();
+            }
             // SAFETY: `count` bytes behind `pushed` are free: the other end has read what was there, and does not read what is put
             // there before the release store of `pushed`.
             unsafe { self.fill(self.pushed, bytes.as_ptr(), count) };
-            self.pushed = self.pushed.wrapping_add(count as u64);
-        }
-        if count > 0 || self.owes {
-            self.publish();
+            self.advance(self.pushed.wrapping_add(count as u64));
+        } else if self.owes {
+            self.settle();
         }
         count
     }
 
     /// Puts the message that went beside the ring into it as well, for the other end may not have read it yet and is about to be
     /// told that its bytes are in the ring.
+    #[cold]
     fn spill(&mut self) {
         let count = std::mem::take(&mut self.inlined);
         let from = self.own().word.bytes.get().cast::<u8>();
@@ -127,6 +129,7 @@ impl SharedRings {
     ///
     /// # Safety
     /// `from` has as many, and the other end reads none of the places.
+    #[inline]
     unsafe fn fill(&self, at: u64, from: *const u8, count: usize) {
         let at = at as usize & (self.segment.capacity - 1);
         let first = count.min(self.segment.capacity - at);
@@ -146,7 +149,7 @@ impl SharedRings {
     #[inline]
     pub(crate) fn pop(&mut self, into: &mut [u8]) -> usize {
         if self.owes {
-            self.publish();
+            self.settle();
         }
         let word = &self.other().word;
         let pushed = word.pushed.load(Ordering::Acquire);
@@ -155,6 +158,8 @@ impl SharedRings {
         if filled == 0 {
             return 0;
         }
+        // What came with it is read at once: the line is soon gone if the other end goes on.
+        let seen = word.popped.load(Ordering::Acquire);
         let held = (word.inline.load(Ordering::Relaxed) ^ tag(pushed, 0)) as usize;
         let count = if held <= INLINE && filled <= held {
             let count = filled.min(into.len());
@@ -166,14 +171,14 @@ impl SharedRings {
         } else {
             self.drain(filled, into)
         };
-        // It came with the message.
-        self.seen = self.other().word.popped.load(Ordering::Acquire);
+        self.seen = seen;
         self.popped = self.popped.wrapping_add(count as u64);
         self.owes = count > 0;
         count
     }
 
     /// Copies from the incoming ring, in which there are `filled` bytes.
+    #[inline]
     fn drain(&self, filled: usize, into: &mut [u8]) -> usize {
         let count = filled.min(self.segment.capacity).min(into.len());
         let at = self.popped as usize & (self.segment.capacity - 1);
@@ -193,7 +198,28 @@ impl SharedRings {
         count
     }
 
-    /// Stores this end's positions, then wakes the other end if it sleeps.
+    /// Publishes that all up to `pushed` is there, and with it what was popped.
+    #[inline]
+    fn advance(&mut self, pushed: u64) {
+        self.pushed = pushed;
+        // A sender's stores wait in line for the cache line that the receiver looks at: not one more than there must be.
+        if self.owes {
+            self.owes = false;
+            self.own().word.popped.store(self.popped, Ordering::Release);
+        }
+        self.own().word.pushed.store(pushed, Ordering::Release);
+        self.alert();
+    }
+
+    /// Publishes what was popped.
+    #[inline]
+    fn settle(&mut self) {
+        self.own().word.popped.store(self.popped, Ordering::Release);
+        self.owes = false;
+        self.alert();
+    }
+
+    /// Wakes the other end if it sleeps, after a position was stored.
     ///
     /// An end that sleeps says so (`sleeps`), then looks at the positions a last time; this one stores its positions, then looks
     /// at `sleeps`. With a full fence between store and load at both, the two loads cannot both miss the other's store: either
@@ -203,14 +229,11 @@ impl SharedRings {
     /// An end that spins spares this one the fence. One that stops spinning at this very moment may miss its wake-up: it looks
     /// for some microseconds before it sleeps, in which the store arrives, and sleeps until its limit at worst.
     #[inline]
-    fn publish(&mut self) {
-        let word = &self.own().word;
-        word.popped.store(self.popped, Ordering::Release);
-        word.pushed.store(self.pushed, Ordering::Release);
-        self.owes = false;
-        if self.other().state.spins.load(Ordering::Relaxed) == 0 {
+    fn alert(&self) {
+        let state = &self.other().state;
+        if state.spins.load(Ordering::Relaxed) == 0 {
             fence(Ordering::SeqCst);
-            if self.other().state.sleeps.load(Ordering::Relaxed) != 0 {
+            if state.sleeps.load(Ordering::Relaxed) != 0 {
                 self.wake();
             }
         }
@@ -234,7 +257,7 @@ impl SharedRings {
 
     /// Says that nothing more will be pushed.
     pub(crate) fn finish(&mut self) {
-        self.publish();
+        self.settle();
         self.own().state.finished.store(1, Ordering::SeqCst);
         self.wake();
     }
@@ -261,7 +284,7 @@ impl SharedRings {
         self.sleep(limit_ns, || self.pushed.wrapping_sub(taken()) < self.segment.capacity as u64);
     }
 
-    /// Sleeps until woken, unless it is `ready`; see `publish` for the order of things.
+    /// Sleeps until woken, unless it is `ready`; see `alert` for the order of things.
     fn sleep(&self, limit_ns: u64, ready: impl Fn() -> bool) {
         debug_assert!(!self.owes, "the other end may wait for what was popped");
         let state = &self.own().state;
