@@ -59,7 +59,7 @@ impl Transport for SharedMemory {
         let segment = segment
             .ok_or_else(|| EngineError::Peer { peer: "the other end".into(), what: "offered no segment".into() })?;
         let capacity = usize::try_from(u64::from_be_bytes(size)).unwrap_or(0);
-        Ok(Link::of(ShmChannel { rings: SharedRings::map(segment, capacity, true).map_err(failed)?, blocking: true }))
+        Ok(Link::of(ShmChannel { rings: SharedRings::join(segment, capacity).map_err(failed)?, blocking: true }))
     }
 }
 
@@ -83,7 +83,7 @@ impl Listener for ShmListener {
         let failed = |source: io::Error| EngineError::socket("share memory for data connection", hello.link, source);
         let segment = memfd_create("thru-ring", MemfdFlags::CLOEXEC).map_err(|errno| failed(errno.into()))?;
         ftruncate(&segment, SharedRings::segment_bytes(self.ring) as u64).map_err(|errno| failed(errno.into()))?;
-        let rings = SharedRings::map(segment, self.ring, false).map_err(failed)?;
+        let rings = SharedRings::create(segment, self.ring).map_err(failed)?;
         welcome(&stream).map_err(failed)?;
         local::send_fd(&stream, rings.fd().as_fd(), &(self.ring as u64).to_be_bytes()).map_err(failed)?;
         Ok((hello, Link::of(ShmChannel { rings, blocking: true })))

@@ -10,6 +10,7 @@ pub(crate) mod map;
 pub(crate) mod mpi;
 pub(crate) mod pvm;
 pub(crate) mod ring;
+mod segment;
 pub(crate) mod sockopt;
 pub(crate) mod uring;
 pub(crate) mod zerocopy;

@@ -1,195 +1,302 @@
 //! Two byte rings in memory shared between two processes, one for each direction.
+//!
+//! What a round trip through shared memory costs is the cache lines that go from one core to the other. Each end therefore
+//! says all that the other needs to know in one line that it alone writes (`Word`): how much it pushed, how much it popped,
+//! and the bytes of a small message. The other end looks at that line only, so that a small message is one line on its way,
+//! and its answer, which also says that the message was taken, another.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
-use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{Ordering, fence};
 
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use rustix::thread::futex;
 use rustix::time::Timespec;
 
-/// What both processes read and write about one ring; each field that one side writes has two cache lines of its own, since
-/// processors prefetch pairs.
-#[repr(C, align(128))]
-struct RingHeader {
-    /// Bytes ever written; only the producer stores it.
-    head: AtomicU64,
-    _head_line: [u64; 15],
-    /// Bytes ever read; only the consumer stores it.
-    tail: AtomicU64,
-    _tail_line: [u64; 15],
-    /// Counts wake-ups of the consumer; it sleeps on it.
-    data_ready: AtomicU32,
-    consumer_sleeps: AtomicU32,
-    /// Counts wake-ups of the producer; it sleeps on it.
-    space_ready: AtomicU32,
-    producer_sleeps: AtomicU32,
-    /// The producer will write no more.
-    finished: AtomicU32,
-    /// The consumer spins: it never sleeps on `data_ready`.
-    consumer_spins: AtomicU32,
-    /// The producer spins: it never sleeps on `space_ready`.
-    producer_spins: AtomicU32,
-    _flag_line: [u32; 25],
-}
+use super::segment::{End, INLINE, Segment};
 
-const HEADER: usize = size_of::<RingHeader>();
-
-/// A mapping with two rings of the same capacity.
+/// One end of two rings: it pushes into one and pops from the other.
 pub(crate) struct SharedRings {
-    base: NonNull<u8>,
-    length: usize,
-    capacity: usize,
-    /// Which ring this side writes: 0 or 1; it reads the other.
-    writes: usize,
-    /// The other side's position in the outgoing ring when last looked at: its line is fetched only when that leaves no room.
-    seen_tail: u64,
-    fd: OwnedFd,
+    segment: Segment,
+    /// Positions. What the segment says of this end follows them and is never read back.
+    pushed: u64,
+    popped: u64,
+    /// `popped` was not published yet.
+    owes: bool,
+    /// The other end's `popped` when last looked at.
+    seen: u64,
+    /// Length of the message that went beside the ring, if it was the last one.
+    inlined: usize,
 }
-
-// SAFETY: the mapping is shared memory that is only touched through atomics and through the single-producer/single-consumer
-// protocol below; moving the handle to another thread changes nothing about that.
-unsafe impl Send for SharedRings {}
 
 impl SharedRings {
     /// Bytes of a segment with two rings of `capacity`.
     pub(crate) fn segment_bytes(capacity: usize) -> usize {
-        2 * (HEADER + capacity)
+        Segment::bytes(capacity)
     }
 
-    /// Maps a segment. `capacity` must be a power of two and the segment at least `segment_bytes(capacity)` long; the side
-    /// that `first` is true for writes ring 0.
-    pub(crate) fn map(fd: OwnedFd, capacity: usize, first: bool) -> io::Result<Self> {
-        let length = Self::segment_bytes(capacity);
-        let actual = rustix::fs::fstat(&fd)?.st_size;
-        if !capacity.is_power_of_two() || (actual as u64) < length as u64 {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "the shared segment is smaller than its rings"));
-        }
-        // SAFETY: a new shared mapping of `length` bytes within the file, at an address of the kernel's choice.
-        let base = unsafe {
-            mmap(
-                std::ptr::null_mut(),
-                length,
-                ProtFlags::READ | ProtFlags::WRITE,
-                MapFlags::SHARED | MapFlags::POPULATE,
-                fd.as_fd(),
-                0,
-            )?
-        };
-        let base =
-            NonNull::new(base.cast::<u8>()).ok_or_else(|| io::Error::other("the kernel mapped the segment at zero"))?;
-        Ok(Self { base, length, capacity, writes: usize::from(!first), seen_tail: 0, fd })
+    /// The end that made the segment `fd`. `capacity` must be a power of two and the segment fresh and at least
+    /// `segment_bytes(capacity)` long.
+    pub(crate) fn create(fd: OwnedFd, capacity: usize) -> io::Result<Self> {
+        Segment::create(fd, capacity).map(Self::new)
+    }
+
+    /// The other end.
+    pub(crate) fn join(fd: OwnedFd, capacity: usize) -> io::Result<Self> {
+        Segment::join(fd, capacity).map(Self::new)
+    }
+
+    fn new(segment: Segment) -> Self {
+        Self { segment, pushed: 0, popped: 0, owes: false, seen: 0, inlined: 0 }
     }
 
     /// The segment, to be passed to the other process.
     pub(crate) fn fd(&self) -> &OwnedFd {
-        &self.fd
+        self.segment.fd()
     }
 
-    fn header(&self, ring: usize) -> &RingHeader {
-        // SAFETY: both headers lie within the mapping (`map` checked its length), start on a 128-byte boundary (the mapping
-        // is page-aligned, capacity and header are multiples of 128) and hold only atomics, for which any bytes are valid.
-        unsafe { &*self.base.as_ptr().add(ring * (HEADER + self.capacity)).cast::<RingHeader>() }
+    #[inline]
+    fn own(&self) -> &End {
+        self.segment.own()
     }
 
-    fn data(&self, ring: usize) -> *mut u8 {
-        // SAFETY: within the mapping, see `header`.
-        unsafe { self.base.as_ptr().add(ring * (HEADER + self.capacity) + HEADER) }
+    #[inline]
+    fn other(&self) -> &End {
+        self.segment.other()
+    }
+
+    /// Bytes that fit into the outgoing ring, as far as this end knows.
+    #[inline]
+    fn room(&self) -> usize {
+        // A peer that scribbles over its word can make this nonsense; the subtraction then yields no room.
+        self.segment.capacity.saturating_sub(self.pushed.wrapping_sub(self.seen) as usize)
     }
 
     /// Copies as much of `bytes` into the outgoing ring as fits; 0 when it is full.
     #[inline]
     pub(crate) fn push(&mut self, bytes: &[u8]) -> usize {
-        let ring = self.writes;
-        let (capacity, seen) = (self.capacity, self.seen_tail);
-        let header = self.header(ring);
-        let head = header.head.load(Ordering::Relaxed);
-        // A peer that scribbles over its tail can make `used` nonsense; the subtraction then yields no room.
-        let room = |tail: u64| capacity.saturating_sub(head.wrapping_sub(tail) as usize);
-        let tail = if room(seen) < bytes.len() { header.tail.load(Ordering::Acquire) } else { seen };
-        let count = room(tail).min(bytes.len());
-        if count > 0 {
-            let at = head as usize & (capacity - 1);
-            let first = count.min(capacity - at);
-            // SAFETY: `at + first <= capacity` and `count - first <= at`, both inside this ring's data; the consumer does not
-            // read these bytes before the release store of `head`.
-            unsafe {
-                std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.data(ring).add(at), first);
-                if first < count {
-                    std::ptr::copy_nonoverlapping(bytes.as_ptr().add(first), self.data(ring), count - first);
-                }
-            }
-            let wakes = [&header.consumer_spins, &header.consumer_sleeps, &header.data_ready];
-            publish(&header.head, head.wrapping_add(count as u64), wakes);
+        // The last look at the other end, which in a round trip is the one that found its message, said that it took all.
+        if self.seen == self.pushed && bytes.len() <= INLINE {
+            self.push_inline(bytes);
+            return bytes.len();
         }
-        self.seen_tail = tail;
+        self.push_ring(bytes)
+    }
+
+    #[inline]
+    fn push_inline(&mut self, bytes: &[u8]) {
+        let word = &self.own().word;
+        // SAFETY: at most INLINE bytes. The other end does not read them now: it took all that was pushed, and finds nothing new
+        // before the release store of `pushed`.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), word.bytes.get().cast(), bytes.len()) };
+        let pushed = self.pushed.wrapping_add(bytes.len() as u64);
+        word.inline.store(tag(pushed, bytes.len()), Ordering::Relaxed);
+        self.inlined = bytes.len();
+        self.advance(pushed);
+    }
+
+    #[inline]
+    fn push_ring(&mut self, bytes: &[u8]) -> usize {
+        if self.room() < bytes.len() {
+            self.seen = self.other().word.popped.load(Ordering::Acquire);
+        }
+        let count = self.room().min(bytes.len());
+        if count > 0 {
+            if self.inlined > 0 {
+                self.spill();
+            }
+            // SAFETY: `count` bytes behind `pushed` are free: the other end has read what was there, and does not read what is put
+            // there before the release store of `pushed`.
+            unsafe { self.fill(self.pushed, bytes.as_ptr(), count) };
+            self.advance(self.pushed.wrapping_add(count as u64));
+        } else if self.owes {
+            self.settle();
+        }
         count
     }
 
+    /// Puts the message that went beside the ring into it as well, for the other end may not have read it yet and is about to be
+    /// told that its bytes are in the ring.
+    #[cold]
+    fn spill(&mut self) {
+        let count = std::mem::take(&mut self.inlined);
+        let from = self.own().word.bytes.get().cast::<u8>();
+        // SAFETY: this end alone writes those bytes; the ring was empty when they were pushed, so their places in it are free, or
+        // were read by nobody since.
+        unsafe { self.fill(self.pushed.wrapping_sub(count as u64), from, count) };
+    }
+
+    /// Copies `count` bytes, at most the capacity, to position `at` of the outgoing ring.
+    ///
+    /// # Safety
+    /// `from` has as many, and the other end reads none of the places.
+    #[inline]
+    unsafe fn fill(&self, at: u64, from: *const u8, count: usize) {
+        let at = at as usize & (self.segment.capacity - 1);
+        let first = count.min(self.segment.capacity - at);
+        // SAFETY: `at + first <= capacity` and `count - first <= at`, both inside this ring; the rest is the caller's word.
+        unsafe {
+            std::ptr::copy_nonoverlapping(from, self.segment.outgoing.as_ptr().add(at), first);
+            if first < count {
+                std::ptr::copy_nonoverlapping(from.add(first), self.segment.outgoing.as_ptr(), count - first);
+            }
+        }
+    }
+
     /// Copies what there is in the incoming ring, at most `into.len()`; 0 when it is empty.
+    ///
+    /// That it was taken is published with the next push, or by the next call of this function: a store of its own would call
+    /// back the line that the other end is looking at, just when the answer is about to be put there.
     #[inline]
     pub(crate) fn pop(&mut self, into: &mut [u8]) -> usize {
-        let ring = 1 - self.writes;
-        let header = self.header(ring);
-        let tail = header.tail.load(Ordering::Relaxed);
-        let filled = header.head.load(Ordering::Acquire).wrapping_sub(tail) as usize;
-        let count = filled.min(self.capacity).min(into.len());
+        if self.owes {
+            self.settle();
+        }
+        let word = &self.other().word;
+        let pushed = word.pushed.load(Ordering::Acquire);
+        let filled = pushed.wrapping_sub(self.popped) as usize;
         // An empty ring is looked at again and again: nothing is stored, so that its lines stay where they are.
-        if count > 0 {
-            let at = tail as usize & (self.capacity - 1);
-            let first = count.min(self.capacity - at);
-            // SAFETY: as in `push`; the producer does not overwrite these bytes before the release store of `tail`.
-            unsafe {
-                std::ptr::copy_nonoverlapping(self.data(ring).add(at), into.as_mut_ptr(), first);
-                if first < count {
-                    std::ptr::copy_nonoverlapping(self.data(ring), into.as_mut_ptr().add(first), count - first);
-                }
+        if filled == 0 {
+            return 0;
+        }
+        // What came with it is read at once: the line is soon gone if the other end goes on.
+        let seen = word.popped.load(Ordering::Acquire);
+        let held = (word.inline.load(Ordering::Relaxed) ^ tag(pushed, 0)) as usize;
+        let count = if held <= INLINE && filled <= held {
+            let count = filled.min(into.len());
+            let bytes = word.bytes.get().cast::<u8>();
+            // SAFETY: `held - filled + count <= INLINE`. The other end does not write these bytes before it has seen the release
+            // store of a `popped` that covers them.
+            unsafe { std::ptr::copy_nonoverlapping(bytes.add(held - filled), into.as_mut_ptr(), count) };
+            count
+        } else {
+            self.drain(filled, into)
+        };
+        self.seen = seen;
+        self.popped = self.popped.wrapping_add(count as u64);
+        self.owes = count > 0;
+        count
+    }
+
+    /// Copies from the incoming ring, in which there are `filled` bytes.
+    #[inline]
+    fn drain(&self, filled: usize, into: &mut [u8]) -> usize {
+        let count = filled.min(self.segment.capacity).min(into.len());
+        let at = self.popped as usize & (self.segment.capacity - 1);
+        let first = count.min(self.segment.capacity - at);
+        // SAFETY: `at + first <= capacity` and `count - first <= at`, both inside this ring; the other end does not overwrite these
+        // bytes before it has seen the release store of `popped`.
+        unsafe {
+            std::ptr::copy_nonoverlapping(self.segment.incoming.as_ptr().add(at), into.as_mut_ptr(), first);
+            if first < count {
+                std::ptr::copy_nonoverlapping(
+                    self.segment.incoming.as_ptr(),
+                    into.as_mut_ptr().add(first),
+                    count - first,
+                );
             }
-            let wakes = [&header.producer_spins, &header.producer_sleeps, &header.space_ready];
-            publish(&header.tail, tail.wrapping_add(count as u64), wakes);
         }
         count
+    }
+
+    /// Publishes that all up to `pushed` is there, and with it what was popped.
+    #[inline]
+    fn advance(&mut self, pushed: u64) {
+        self.pushed = pushed;
+        // A sender's stores wait in line for the cache line that the receiver looks at: not one more than there must be.
+        if self.owes {
+            self.owes = false;
+            self.own().word.popped.store(self.popped, Ordering::Release);
+        }
+        self.own().word.pushed.store(pushed, Ordering::Release);
+        self.alert();
+    }
+
+    /// Publishes what was popped.
+    #[inline]
+    fn settle(&mut self) {
+        self.own().word.popped.store(self.popped, Ordering::Release);
+        self.owes = false;
+        self.alert();
+    }
+
+    /// Wakes the other end if it sleeps, after a position was stored.
+    ///
+    /// An end that sleeps says so (`sleeps`), then looks at the positions a last time; this one stores its positions, then looks
+    /// at `sleeps`. With a full fence between store and load at both, the two loads cannot both miss the other's store: either
+    /// the sleeper sees the positions and stays awake, or it is woken. Without the fences both might, for a load may overtake an
+    /// earlier store to another place.
+    ///
+    /// An end that spins spares this one the fence. One that stops spinning at this very moment may miss its wake-up: it looks
+    /// for some microseconds before it sleeps, in which the store arrives, and sleeps until its limit at worst.
+    #[inline]
+    fn alert(&self) {
+        let state = &self.other().state;
+        if state.spins.load(Ordering::Relaxed) == 0 {
+            fence(Ordering::SeqCst);
+            if state.sleeps.load(Ordering::Relaxed) != 0 {
+                self.wake();
+            }
+        }
+    }
+
+    /// Wakes the other end. `sleeps` is taken back before the count changes: an end that goes to sleep again in between has read
+    /// the old count, which keeps it awake, and one that does so later has its word stand.
+    #[cold]
+    fn wake(&self) {
+        let state = &self.other().state;
+        state.sleeps.store(0, Ordering::SeqCst);
+        state.wakes.fetch_add(1, Ordering::SeqCst);
+        // Not PRIVATE: the sleeper is another process.
+        let _ = futex::wake(&state.wakes, futex::Flags::empty(), 1);
     }
 
     /// Tells the other side whether this one will ever sleep: it need not look after one that spins.
     pub(crate) fn spin(&self, on: bool) {
-        self.header(self.writes).producer_spins.store(u32::from(on), Ordering::SeqCst);
-        self.header(1 - self.writes).consumer_spins.store(u32::from(on), Ordering::SeqCst);
+        self.own().state.spins.store(u32::from(on), Ordering::SeqCst);
     }
 
     /// Says that nothing more will be pushed.
     pub(crate) fn finish(&mut self) {
-        let header = self.header(self.writes);
-        header.finished.store(1, Ordering::SeqCst);
-        wake(&header.data_ready, &header.consumer_sleeps);
+        self.settle();
+        self.own().state.finished.store(1, Ordering::SeqCst);
+        self.wake();
     }
 
     /// Whether the other side finished and everything it pushed was popped.
     pub(crate) fn at_end(&self) -> bool {
-        let header = self.header(1 - self.writes);
-        header.finished.load(Ordering::SeqCst) != 0
-            && header.head.load(Ordering::SeqCst) == header.tail.load(Ordering::SeqCst)
+        self.other().state.finished.load(Ordering::SeqCst) != 0 && self.empty()
     }
 
-    /// Sleeps until the incoming ring has bytes or ended, at most `limit_ns`.
+    fn empty(&self) -> bool {
+        self.other().word.pushed.load(Ordering::SeqCst) == self.popped
+    }
+
+    /// Sleeps until the incoming ring has bytes or ended, at most `limit_ns`. What was popped must have been published: a `pop`
+    /// that found nothing did.
     pub(crate) fn wait_data(&self, limit_ns: u64) {
-        let header = self.header(1 - self.writes);
-        let ready = || {
-            header.head.load(Ordering::SeqCst) != header.tail.load(Ordering::SeqCst)
-                || header.finished.load(Ordering::SeqCst) != 0
-        };
-        sleep_on(&header.data_ready, &header.consumer_sleeps, limit_ns, ready);
+        self.sleep(limit_ns, || !self.empty() || self.other().state.finished.load(Ordering::SeqCst) != 0);
     }
 
-    /// Sleeps until the outgoing ring has room, at most `limit_ns`.
+    /// Sleeps until the outgoing ring has room, at most `limit_ns`. What was popped must have been published: a `push` that
+    /// found no room did.
     pub(crate) fn wait_space(&self, limit_ns: u64) {
-        let header = self.header(self.writes);
-        let ready = || {
-            let used = header.head.load(Ordering::SeqCst).wrapping_sub(header.tail.load(Ordering::SeqCst));
-            used < self.capacity as u64
-        };
-        sleep_on(&header.space_ready, &header.producer_sleeps, limit_ns, ready);
+        let taken = || self.other().word.popped.load(Ordering::SeqCst);
+        self.sleep(limit_ns, || self.pushed.wrapping_sub(taken()) < self.segment.capacity as u64);
+    }
+
+    /// Sleeps until woken, unless it is `ready`; see `alert` for the order of things.
+    fn sleep(&self, limit_ns: u64, ready: impl Fn() -> bool) {
+        debug_assert!(!self.owes, "the other end may wait for what was popped");
+        let state = &self.own().state;
+        let seen = state.wakes.load(Ordering::SeqCst);
+        state.sleeps.store(1, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        if !ready() {
+            let limit =
+                Timespec { tv_sec: (limit_ns / 1_000_000_000) as i64, tv_nsec: (limit_ns % 1_000_000_000) as i64 };
+            let _ = futex::wait(&state.wakes, futex::Flags::empty(), seen, Some(&limit));
+        }
+        state.sleeps.store(0, Ordering::SeqCst);
     }
 }
 
@@ -197,43 +304,14 @@ impl Drop for SharedRings {
     fn drop(&mut self) {
         // The peer must not wait for bytes that will never come.
         self.finish();
-        // SAFETY: the mapping made by `map`, unmapped once; no reference into it outlives `self`.
-        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.length) };
     }
 }
 
-/// Stores a position, then wakes the other side if it sleeps; `wakes` has its words for spinning, sleeping and being woken.
-///
-/// A side that sleeps says so before it looks at the position a last time, so one of the two sees the other, provided that no
-/// later load overtakes the store: that takes a full fence, which a side that spins is spared. One that stops spinning at this
-/// very moment may miss its wake-up and sleeps until its limit.
+/// What `Word::inline` holds after a message of `length` bytes that ends at `pushed`.
 #[inline]
-fn publish(position: &AtomicU64, value: u64, [spins, sleeps, word]: [&AtomicU32; 3]) {
-    if spins.load(Ordering::Relaxed) != 0 {
-        position.store(value, Ordering::Release);
-        return;
-    }
-    position.store(value, Ordering::SeqCst);
-    if sleeps.load(Ordering::SeqCst) != 0 {
-        wake(word, sleeps);
-    }
+fn tag(pushed: u64, length: usize) -> u64 {
+    pushed << 8 | length as u64
 }
 
-fn wake(word: &AtomicU32, sleeps: &AtomicU32) {
-    word.fetch_add(1, Ordering::SeqCst);
-    sleeps.store(0, Ordering::SeqCst);
-    // Not PRIVATE: the sleeper is another process.
-    let _ = futex::wake(word, futex::Flags::empty(), 1);
-}
-
-fn sleep_on(word: &AtomicU32, sleeps: &AtomicU32, limit_ns: u64, ready: impl Fn() -> bool) {
-    let seen = word.load(Ordering::SeqCst);
-    sleeps.store(1, Ordering::SeqCst);
-    // The other side stores its position before it looks at `sleeps`: one of the two sees the other.
-    if ready() {
-        sleeps.store(0, Ordering::SeqCst);
-        return;
-    }
-    let limit = Timespec { tv_sec: (limit_ns / 1_000_000_000) as i64, tv_nsec: (limit_ns % 1_000_000_000) as i64 };
-    let _ = futex::wait(word, futex::Flags::empty(), seen, Some(&limit));
-}
+#[cfg(test)]
+mod tests;

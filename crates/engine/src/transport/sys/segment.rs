@@ -1,0 +1,160 @@
+//! Memory shared between two processes: what each end tells the other, then a byte ring in each direction.
+
+use std::cell::UnsafeCell;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+/// Bytes of the largest message that travels beside its position. Up to 40 share its cache line; the rest is in the line that
+/// processors fetch with it as a pair.
+pub(super) const INLINE: usize = 104;
+
+/// What an end says with each message and each look, on a pair of cache lines that only it writes.
+#[repr(C, align(128))]
+pub(super) struct Word {
+    /// Bytes that this end ever pushed into its outgoing ring.
+    pub(super) pushed: AtomicU64,
+    /// Bytes that this end ever popped from its incoming ring.
+    pub(super) popped: AtomicU64,
+    /// The last message that went beside the ring: `pushed` after it, times 256, plus its length. Whoever reads another `pushed`
+    /// knows that the bytes are in the ring; 56 bits of the position tell them apart.
+    pub(super) inline: AtomicU64,
+    /// That message's bytes.
+    pub(super) bytes: UnsafeCell<[u8; INLINE]>,
+}
+
+/// What changes rarely, apart from the lines that are looked at all the time.
+#[repr(C, align(128))]
+pub(super) struct State {
+    /// Counts wake-ups of this end; it sleeps on it.
+    pub(super) wakes: AtomicU32,
+    /// Whether it sleeps, or is about to.
+    pub(super) sleeps: AtomicU32,
+    /// This end spins: it never sleeps.
+    pub(super) spins: AtomicU32,
+    /// This end will push no more.
+    pub(super) finished: AtomicU32,
+    /// [`LAYOUT`] of the end that made the segment.
+    layout: AtomicU32,
+}
+
+/// What an end tells the other one.
+#[repr(C)]
+pub(super) struct End {
+    pub(super) word: Word,
+    pub(super) state: State,
+}
+
+/// Changes with the meaning of a segment's bytes, so that two builds that differ in it do not talk past each other.
+const LAYOUT: u32 = 2;
+const ENDS: usize = 2 * size_of::<End>();
+
+/// One end's hold on a segment.
+pub(super) struct Segment {
+    base: NonNull<u8>,
+    length: usize,
+    /// Bytes of either ring, a power of two.
+    pub(super) capacity: usize,
+    own: NonNull<End>,
+    other: NonNull<End>,
+    /// The ring that this end pushes into.
+    pub(super) outgoing: NonNull<u8>,
+    /// The ring that it pops from.
+    pub(super) incoming: NonNull<u8>,
+    fd: OwnedFd,
+}
+
+// SAFETY: the mapping belongs to no thread. The words are atomics; the bytes behind the pointers are touched by the protocol of
+// `SharedRings` alone.
+unsafe impl Send for Segment {}
+
+impl Segment {
+    /// Bytes of a segment with two rings of `capacity`.
+    pub(super) fn bytes(capacity: usize) -> usize {
+        capacity.saturating_mul(2).saturating_add(ENDS)
+    }
+
+    /// Maps a fresh segment, all zeros, for the end that made it. `capacity` must be a power of two and the segment at least
+    /// `bytes(capacity)` long.
+    pub(super) fn create(fd: OwnedFd, capacity: usize) -> io::Result<Self> {
+        let segment = Self::map(fd, capacity, 0)?;
+        segment.own().state.layout.store(LAYOUT, Ordering::SeqCst);
+        Ok(segment)
+    }
+
+    /// Maps a segment that the other end made.
+    pub(super) fn join(fd: OwnedFd, capacity: usize) -> io::Result<Self> {
+        let segment = Self::map(fd, capacity, 1)?;
+        if segment.other().state.layout.load(Ordering::SeqCst) == LAYOUT {
+            return Ok(segment);
+        }
+        let what = "the other end lays its segment out differently: run the same version of thru at both ends";
+        Err(io::Error::new(io::ErrorKind::InvalidData, what))
+    }
+
+    fn map(fd: OwnedFd, capacity: usize, own: usize) -> io::Result<Self> {
+        let length = Self::bytes(capacity);
+        let actual = rustix::fs::fstat(&fd)?.st_size;
+        if !capacity.is_power_of_two() || (actual as u64) < length as u64 {
+            let what = "the shared segment is smaller than its rings: run the same version of thru at both ends";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+        }
+        // SAFETY: a new shared mapping of `length` bytes within the file, at an address of the kernel's choice.
+        let base = unsafe {
+            mmap(
+                std::ptr::null_mut(),
+                length,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::SHARED | MapFlags::POPULATE,
+                fd.as_fd(),
+                0,
+            )?
+        };
+        let base =
+            NonNull::new(base.cast::<u8>()).ok_or_else(|| io::Error::other("the kernel mapped the segment at zero"))?;
+        // SAFETY: for an index of 0 or 1 it lies within the mapping, whose length was checked.
+        let end = |index| unsafe { base.cast::<End>().add(index) };
+        // SAFETY: the same.
+        let ring = |index| unsafe { base.add(ENDS + index * capacity) };
+        Ok(Self {
+            base,
+            length,
+            capacity,
+            own: end(own),
+            other: end(1 - own),
+            outgoing: ring(own),
+            incoming: ring(1 - own),
+            fd,
+        })
+    }
+
+    /// What to pass to the other process.
+    pub(super) fn fd(&self) -> &OwnedFd {
+        &self.fd
+    }
+
+    /// What this end says.
+    #[inline]
+    pub(super) fn own(&self) -> &End {
+        // SAFETY: within the mapping (see `map`) for as long as `self`, aligned (the mapping is to a page, an end to 128 bytes)
+        // and made of integers only, for which any bytes are valid.
+        unsafe { self.own.as_ref() }
+    }
+
+    /// What the other end says.
+    #[inline]
+    pub(super) fn other(&self) -> &End {
+        // SAFETY: as in `own`.
+        unsafe { self.other.as_ref() }
+    }
+}
+
+impl Drop for Segment {
+    fn drop(&mut self) {
+        // SAFETY: the mapping made by `map`, unmapped once; no reference into it outlives `self`.
+        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.length) };
+    }
+}
