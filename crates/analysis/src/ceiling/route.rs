@@ -1,6 +1,6 @@
 //! The interfaces that data took, and what they carry.
 
-use std::net::{IpAddr, SocketAddr};
+use core::net::{IpAddr, SocketAddr};
 
 use model::{FlowTally, Interface, Spec};
 
