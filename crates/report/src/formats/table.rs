@@ -25,10 +25,10 @@ const COLUMNS: &[(&str, bool, Value)] = &[
     ("transactions/s", true, |o| trips(o).then(|| o.summary.transactions_per_s.map(units::count))?),
     ("RTT", true, |o| (!trips(o)).then(|| outcome_line::rtt(o).map(units::seconds))?),
     ("±", true, |o| Some(words::plus_minus(o))),
-    ("± in the curve", true, |o| o.summary.within.as_ref().and_then(words::half_width)),
+    ("± own", true, |o| o.summary.within.as_ref().and_then(words::half_width)),
     ("median RTT", true, |o| trips(o).then(|| o.summary.rtt_p50_ns.map(units::seconds))?),
     ("p99 RTT", true, |o| trips(o).then(|| o.summary.rtt_p99_ns.map(units::seconds))?),
-    ("NetPIPE rate", true, |o| {
+    ("NetPIPE", true, |o| {
         o.summary.netpipe_bps.filter(|_| Measure::of(o) == Measure::Netpipe).map(units::bits_per_second)
     }),
     ("sender", true, |o| o.summary.sender_bps.map(units::bits_per_second)),

@@ -120,7 +120,7 @@ mod tests {
         let text = rendered(run.clone(), 100);
         assert!(text.starts_with("curve to beta: tcp pingpong, alpha to beta, 2026-11-21 20:37:58 UTC"), "{text}");
         assert_eq!(text.lines().filter(|line| line.contains("bit/s") && line.contains('±')).count(), 124, "{text}");
-        assert!(text.contains("NetPIPE rate") && text.contains("RTT"));
+        assert!(text.contains("NetPIPE ") && text.contains("RTT"));
         assert!(text.chars().any(|c| ('\u{2801}'..='\u{28ff}').contains(&c)), "a plot");
         assert!(run.findings.iter().all(|finding| { text.replace("\n  ", " ").contains(&finding.statement) }));
         assert!(text.contains("target-missed: the interval stayed wider"), "{text}");
