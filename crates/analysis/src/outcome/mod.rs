@@ -86,7 +86,8 @@ pub(crate) fn sample_by_pass(trials: &[Trial]) -> Vec<PassValue> {
     if values.is_empty() { trials.iter().filter_map(of).collect() } else { values }
 }
 
-/// For each cell of a curve (ascending by block) the values of [`sample`] without the effects of their passes.
+/// For each cell of a curve (ascending by block) the values of [`sample`] without the effects of their passes; empty for so few
+/// cells that no pass can tell.
 #[must_use]
 pub fn own_values(cells: &[&[Trial]]) -> Vec<Vec<f64>> {
     let values: Vec<Vec<PassValue>> = cells.iter().map(|trials| sample_by_pass(trials)).collect();

@@ -3,7 +3,7 @@
 //! A curve is a randomised block design: every pass takes all open sizes once, over fresh connections. A pass's connections, and
 //! the pace at which the machine happens to run while it lasts, move all its sizes together; that is the part *between*
 //! connections. What is left of a trial is the part *within*. Taking the pass's effect out before the sizes are compared is as old
-//! as the design (Fisher, 1935, "The Design of Experiments"). The effect is not the same for a byte and for a megabyte, so it
+//! as the design (Fisher, 1935, "The Design of Experiments"). The effect need not be the same for a byte and for a megabyte, so it
 //! is estimated for each trial from the sizes beside it, by a median, which a few disturbed trials do not move.
 
 use super::summary::{median, sample_sd};
@@ -17,9 +17,12 @@ const NEIGHBOURS: usize = 16;
 const LEAST_NEIGHBOURS: usize = 5;
 
 /// For each cell (ascending by block, its trials in their order) its values with what their passes did to the cells beside it divided
-/// out. A trial whose pass held too few other cells keeps its value. Values must be above 0.
+/// out. A trial whose pass held too few other cells keeps its value. Empty for so few cells that no pass can tell.
 #[must_use]
 pub fn without_pass_effects(cells: &[Vec<PassValue>]) -> Vec<Vec<f64>> {
+    if cells.len() <= LEAST_NEIGHBOURS {
+        return Vec::new();
+    }
     let departures = departures(cells);
     cells
         .iter()
@@ -44,10 +47,11 @@ pub fn pass_spread(cells: &[Vec<PassValue>]) -> Option<f64> {
     if effects.len() < 3 { None } else { sample_sd(&effects) }
 }
 
-/// Each trial's logarithm less the median of its cell's.
+/// Each trial's logarithm less the median of its cell's; a value of 0 has none, and tells nothing of its pass.
 fn departures(cells: &[Vec<PassValue>]) -> Vec<Vec<PassValue>> {
     let logs = |trials: &Vec<PassValue>| -> Vec<PassValue> {
-        let logs: Vec<PassValue> = trials.iter().map(|(pass, value)| (*pass, value.ln())).collect();
+        let logs: Vec<PassValue> =
+            trials.iter().filter(|(_, value)| *value > 0.0).map(|(pass, value)| (*pass, value.ln())).collect();
         let centre = median(&logs.iter().map(|(_, log)| *log).collect::<Vec<f64>>()).unwrap_or(0.0);
         logs.into_iter().map(|(pass, log)| (pass, log - centre)).collect()
     };
@@ -117,11 +121,22 @@ mod tests {
     }
 
     #[test]
-    fn a_lonely_size_keeps_its_values() {
-        let cells = curve(1, 4, 6, 0.1, 0.01);
-        let raw: Vec<Vec<f64>> = cells.iter().map(|of| of.iter().map(|(_, value)| *value).collect()).collect();
-        assert_eq!(without_pass_effects(&cells), raw);
-        assert_eq!(pass_spread(&cells), None);
+    fn few_sizes_tell_nothing_of_a_pass_and_a_lonely_trial_keeps_its_value() {
+        let few = curve(1, 5, 6, 0.1, 0.01);
+        assert!(without_pass_effects(&few).is_empty());
+        assert_eq!(pass_spread(&curve(1, 4, 6, 0.1, 0.01)), None);
+        let mut cells = curve(1, 12, 6, 0.1, 0.01);
+        cells[3].push((6, 77.0));
+        assert_eq!(without_pass_effects(&cells)[3][6], 77.0);
+    }
+
+    #[test]
+    fn a_trial_without_a_rate_does_not_spoil_the_others() {
+        let mut cells = curve(2, 12, 6, 0.1, 0.01);
+        cells[4].iter_mut().for_each(|(_, value)| *value = 0.0);
+        let own = without_pass_effects(&cells);
+        assert!(own.iter().flatten().all(|value| value.is_finite()));
+        assert_eq!(own[4], [0.0; 6]);
     }
 
     #[test]
