@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Ceiling, Cost, Histogram, Responsiveness, Spec, Trial};
+use crate::{Ceiling, Cost, Histogram, Responsiveness, Spec, Trial, Why};
 
 /// One immutable, self-describing record: a cell's spec, its trials and what they amount to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -88,6 +88,9 @@ pub struct Summary {
     /// What it cost; null on curves.
     #[serde(default)]
     pub cost: Option<Cost>,
+    /// What held it back; null on curves and where nothing is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<Why>,
     /// What to know before trusting the figures.
     pub verdicts: Vec<Verdict>,
     /// How far to trust them.

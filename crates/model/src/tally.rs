@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Histogram, Spent};
+use crate::{Histogram, Spent, TcpSample};
 
 /// Everything that one end counted in one trial, over all its flows, threads and processes.
 ///
@@ -193,6 +193,9 @@ pub struct FlowTally {
     pub transactions: u64,
     /// The socket as the kernel had it.
     pub socket: SocketFacts,
+    /// TCP_INFO over the trial, from its start to its end; empty for other transports and for the flows of a crowd beyond the first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tcp: Vec<TcpSample>,
 }
 
 /// What became of sends with MSG_ZEROCOPY (the kernel's Documentation/networking/msg_zerocopy).

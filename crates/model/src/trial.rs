@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{CpuUse, EndTally, Spec, Verdict};
+use crate::{CpuUse, EndTally, Observed, Spec, Verdict};
 
 /// One combination of levels to be measured: in a curve, one block size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -76,4 +76,7 @@ pub struct EndPass {
     pub cpu: Option<CpuUse>,
     /// Time from the order to connect until every flow was up, in ns.
     pub setup_ns: u64,
+    /// What the observers saw; null where nobody observed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed: Option<Observed>,
 }

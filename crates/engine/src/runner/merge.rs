@@ -84,6 +84,7 @@ fn flow_tally(flow: FlowLeg) -> FlowTally {
         bytes_received: flow.counts.bytes_received,
         transactions: flow.counts.transactions,
         socket: flow.facts,
+        tcp: Vec::new(),
     }
 }
 

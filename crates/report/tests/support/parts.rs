@@ -129,8 +129,8 @@ pub(crate) fn plan(run: &mut Run) {
             index,
             started_ns: u64::from(index) * 7_000_000_000,
             duration_ns: 6_500_000_000,
-            near: EndPass { cpu: None, setup_ns: 1_400_000 },
-            far: EndPass { cpu: None, setup_ns: 1_300_000 },
+            near: EndPass { setup_ns: 1_400_000, ..EndPass::default() },
+            far: EndPass { setup_ns: 1_300_000, ..EndPass::default() },
             overlapped_by: 0,
         })
         .collect();

@@ -163,7 +163,7 @@ fn flow() -> impl Strategy<Value = FlowTally> {
         .prop_map(|([bytes_sent, bytes_received, transactions], peer, sndbuf, nodelay, wscale)| {
             let negotiated = if wscale.is_some() { vec!["wscale".into()] } else { vec![] };
             let socket = SocketFacts { peer, sndbuf, nodelay, wscale, negotiated, ..SocketFacts::default() };
-            FlowTally { flow: 3, bytes_sent, bytes_received, transactions, socket }
+            FlowTally { flow: 3, bytes_sent, bytes_received, transactions, socket, ..FlowTally::default() }
         })
 }
 
@@ -214,7 +214,7 @@ fn any_pass() -> impl Strategy<Value = Pass> {
                 index,
                 started_ns,
                 duration_ns,
-                near: EndPass { cpu, setup_ns },
+                near: EndPass { cpu, setup_ns, observed: None },
                 far: EndPass::default(),
                 overlapped_by: 2,
             }
