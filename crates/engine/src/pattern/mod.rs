@@ -139,6 +139,8 @@ pub(crate) struct Part {
     /// Its thread has other flows to turn to and is woken up for this one: a call in vain costs more than the wait for an
     /// event, and a flow that can always go on must not hold the others up.
     pub(crate) shares: bool,
+    /// Calls never wait, and its thread goes on calling: a look at the clock in each would be a good part of the call's own time.
+    pub(crate) spins: bool,
 }
 
 impl Part {

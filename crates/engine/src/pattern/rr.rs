@@ -324,9 +324,17 @@ struct DatagramAsker {
     due_ns: u64,
     pacer: Pacer,
     waiting: bool,
+    /// When the last answer came: without a pace the next request goes out at once, and one look at the clock serves both.
+    answered_ns: Option<u64>,
     longest_ns: u64,
+    /// Calls in vain between two looks at the clock.
+    patient_calls: u32,
+    vain_calls: u32,
     farewell: Farewell,
 }
+
+/// Calls in vain of a spinning asker between two looks at the clock: some microseconds, beside a patience of 200 ms at least.
+const SPINS_PER_LOOK: u32 = 32;
 
 impl DatagramAsker {
     fn new(part: &Part) -> Self {
@@ -342,7 +350,10 @@ impl DatagramAsker {
             due_ns: 0,
             pacer: Pacer::open_loop(part.pace),
             waiting: false,
+            answered_ns: None,
             longest_ns: 0,
+            patient_calls: if part.spins { SPINS_PER_LOOK } else { 1 },
+            vain_calls: 0,
             farewell: Farewell::default(),
         }
     }
@@ -385,8 +396,9 @@ impl<C: Channel> Machine<C> for DatagramAsker {
                     return Ok(Turn::Sleep(until));
                 }
                 put_number(&mut env.tx[..self.request], self.number);
-                self.asked_ns = now_ns();
-                self.due_ns = self.pacer.due_ns().unwrap_or(self.asked_ns);
+                let due = self.pacer.due_ns();
+                self.asked_ns = self.answered_ns.take().filter(|_| due.is_none()).unwrap_or_else(now_ns);
+                self.due_ns = due.unwrap_or(self.asked_ns);
                 if self.number == 0 {
                     env.counters.start_sending(self.asked_ns);
                 }
@@ -417,6 +429,7 @@ impl<C: Channel> Machine<C> for DatagramAsker {
                     self.done += 1;
                     self.number += 1;
                     self.waiting = false;
+                    self.answered_ns = Some(now);
                 }
                 // A late answer, or the other end repeating that the leg is open or asking for it.
                 Ok(count) => {
@@ -428,7 +441,8 @@ impl<C: Channel> Machine<C> for DatagramAsker {
                 }
                 Err(error) if not_now(&error) => {
                     let limit = self.asked_ns + self.patience_ns();
-                    if now_ns() < limit {
+                    self.vain_calls += 1;
+                    if !self.vain_calls.is_multiple_of(self.patient_calls) || now_ns() < limit {
                         return Ok(Turn::Wait(Interest::Read, limit));
                     }
                     add(&env.counters.replies_lost, 1);

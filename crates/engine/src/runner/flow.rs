@@ -176,6 +176,7 @@ impl<C: Channel> FlowOf<C> {
             pace: spec.rate_bps.map(|bps| pace(spec, bps)),
             to_receiver: spec.paced_to_receiver,
             shares: self.setup.strategy == Strategy::Epoll,
+            spins: self.setup.strategy == Strategy::Spin,
         }
     }
 }
