@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Cell, Factor, Finding, Inventory, Outcome, Pass, Plan, Stopping};
+use crate::{Cell, Factor, Finding, Inventory, Outcome, Pass, Plan, RunSettings, Stopping};
 
 /// Everything about one command's measurement: the JSON document, and what the store keeps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -54,6 +54,9 @@ pub struct RunHeader {
     pub near: Inventory,
     /// The far host.
     pub far: Inventory,
+    /// What was changed on both hosts for this run, and put back after it; absent where nothing was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<RunSettings>,
     /// The plan, of a `thru run`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<Box<Plan>>,
