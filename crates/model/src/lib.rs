@@ -43,7 +43,7 @@ pub use histogram::Histogram;
 pub use host::{CoreUse, CpuUse, Interface, Inventory};
 pub use observed::{HostSeries, Observed, SeriesLine};
 pub use outcome::{Estimate, Outcome, Shares, Summary, Trust, Verdict};
-pub use plan::{Conditions, Design, Every, Factor, FactorKind, Otherwise, Plan, PlanEnd, Require};
+pub use plan::{Conditions, Design, Every, Factor, FactorKind, HostReading, Otherwise, Plan, PlanEnd, Require};
 pub use probe::Responsiveness;
 pub use run::{Ending, Run, RunHeader, Tool};
 pub use selftest::{Check, Claim, SelfTest, SelfTestCitation};

@@ -200,6 +200,34 @@ pub struct Conditions {
     pub foreign_bps: Option<f64>,
 }
 
+/// What a host says of itself when it is asked for its conditions; two of them make [`Conditions`].
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct HostReading {
+    /// Moment of the reading on the host's monotonic clock, ns.
+    pub at_ns: u64,
+    /// Memory available for new work, bytes.
+    pub free_memory_bytes: Option<u64>,
+    /// Load average over the last minute.
+    pub load: Option<f64>,
+    /// Bytes that all interfaces but loopback have sent and received.
+    pub passed_bytes: Option<u64>,
+}
+
+impl HostReading {
+    /// The conditions between an earlier reading and this one.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Conditions {
+        let ns = self.at_ns.saturating_sub(earlier.at_ns);
+        let bytes = self.passed_bytes.zip(earlier.passed_bytes).map(|(now, then)| now.saturating_sub(then));
+        Conditions {
+            free_memory_bytes: self.free_memory_bytes,
+            load: self.load,
+            foreign_bps: bytes.filter(|_| ns > 0).map(|bytes| bytes as f64 * 8e9 / ns as f64),
+        }
+    }
+}
+
 impl Require {
     /// What does not hold, in words with both numbers; empty where all holds. What could not be read cannot be judged and
     /// counts as held: it stands as null in the pass.
@@ -246,6 +274,14 @@ mod tests {
         assert!(said[0].contains("1024 MiB") && said[1].contains("2.50") && said[2].contains("5.00 Mbit/s"), "{said:?}");
         let good = Conditions { free_memory_bytes: Some(2 << 30), load: Some(1.0), foreign_bps: Some(1e6) };
         assert!(require.unmet(&good).is_empty());
+    }
+
+    #[test]
+    fn traffic_is_what_passed_between_two_readings() {
+        let reading = |at_ns, passed_bytes| HostReading { at_ns, passed_bytes, ..HostReading::default() };
+        let conditions = reading(2_000_000_000, Some(1_500)).since(&reading(1_000_000_000, Some(500)));
+        assert_eq!(conditions.foreign_bps, Some(8_000.0));
+        assert_eq!(reading(2, None).since(&reading(1, Some(5))).foreign_bps, None);
     }
 
     #[test]
