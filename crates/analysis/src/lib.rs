@@ -10,6 +10,7 @@ pub mod compare;
 mod curve;
 pub mod findings;
 pub mod outcome;
+pub mod plan;
 pub mod refine;
 pub mod stats;
 
@@ -17,4 +18,5 @@ pub use ceiling::bound;
 pub use compare::{of_paired, stored_runs};
 pub use findings::{of_curve, of_single};
 pub use outcome::{Context, ledger, outcome, trial_value, trial_verdicts};
+pub use plan::of_plan;
 pub use refine::refine;

@@ -82,6 +82,15 @@ impl<S: Serialize + Send + 'static, R: DeserializeOwned + Send + 'static> Wire<S
         self.incoming.recv().await.unwrap_or_else(|| Err("the connection was closed".into()))
     }
 
+    /// A message that has arrived already, if there is one.
+    pub(crate) fn arrived(&mut self) -> Option<Result<R, String>> {
+        match self.incoming.try_recv() {
+            Ok(message) => Some(message),
+            Err(mpsc::error::TryRecvError::Empty) => None,
+            Err(mpsc::error::TryRecvError::Disconnected) => Some(Err("the connection was closed".into())),
+        }
+    }
+
     /// A handle that sends from elsewhere.
     pub(crate) fn sender(&self) -> Sender<S> {
         Sender { outgoing: self.outgoing.clone(), sends: PhantomData }

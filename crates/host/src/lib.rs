@@ -10,12 +10,14 @@
 //! ```
 
 pub mod clock;
+pub mod conditions;
 pub mod inventory;
 pub mod observe;
 pub mod sys;
 pub mod tune;
 
 pub use clock::clock_read_cost_ns;
+pub use conditions::conditions;
 pub use inventory::inventory;
 pub use observe::{CpuObserver, Observer, Watch};
 pub use sys::{FakeSys, RealSys, Sys};

@@ -44,6 +44,11 @@ pub enum FindingKind {
     Connections,
     /// How much two cells differ, and whether it matters.
     Difference,
+    /// What another level of a factor does, over all cells that differ in nothing else; or how much that depends on a second
+    /// factor.
+    Effect,
+    /// A pair of hosts whose two directions differ.
+    Asymmetry,
     /// Something about how the run was taken.
     Note,
 }

@@ -35,6 +35,7 @@ pub(crate) fn meaning(verdict: Verdict) -> &'static str {
             "the TCP metrics cache of an end that sends was on: a trial may begin with what an earlier one learnt"
         }
         Verdict::AboveCeiling => "the goodput is above what the path could carry: one of the two figures is wrong",
+        Verdict::Unmet => "what the plan requires did not hold before a trial, which was left out",
         Verdict::Starved => "a flow got nothing in a trial: see the flows' shares in the document",
         _ => "see the manual of the version that measured",
     }

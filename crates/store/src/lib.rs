@@ -29,7 +29,7 @@
 //!     cells: Vec::new(),
 //!     near: Inventory::default(),
 //!     far: Inventory::default(),
-//!     settings: None,
+//!     ..RunHeader::default()
 //! }))?;
 //! recorder.event(&Event::End(Ending { how: "finished".into(), error: None, duration_ns: 1_000 }))?;
 //!

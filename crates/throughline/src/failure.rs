@@ -83,7 +83,7 @@ impl From<ControlError> for Failure {
             ControlError::Resolve { .. } | ControlError::Unreachable { .. } | ControlError::NoAgent { .. } => 3,
             ControlError::Version { .. } | ControlError::Token { .. } | ControlError::Refused { .. } => 4,
             ControlError::Lost { .. } | ControlError::Trial { .. } => 5,
-            ControlError::Setup { .. } => 7,
+            ControlError::Setup { .. } | ControlError::Unmet { .. } => 7,
             ControlError::Tune { obstacle, .. } => match obstacle {
                 Obstacle::Wrong => 2,
                 Obstacle::Refused | Obstacle::Busy => 4,

@@ -370,9 +370,9 @@ fn header(job: &Job<'_>, specs: Vec<Spec>, pair: &Pair) -> Result<RunHeader, Fai
         },
         target: job.peer.host.clone().filter(|_| pair.far.is_some()),
         stopping: job.rule.clone(),
-        cells: specs.into_iter().zip(0..).map(|(spec, id)| Cell { id, spec }).collect(),
+        cells: specs.into_iter().zip(0..).map(|(spec, id)| Cell::new(id, spec)).collect(),
         near: pair.near.inventory.clone(),
         far: far.inventory.clone(),
-        settings: None,
+        ..RunHeader::default()
     })
 }

@@ -9,7 +9,7 @@ pub(super) fn size(bytes: u64) -> String {
 }
 
 /// A value in its unit, three digits.
-pub(super) fn value(value: f64, unit: &str) -> String {
+pub(crate) fn value(value: f64, unit: &str) -> String {
     match unit {
         "bit/s" => bits_per_second(value),
         "ns" => seconds(value),

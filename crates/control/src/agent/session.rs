@@ -188,6 +188,9 @@ impl Session {
                         let reason = "this agent changes no settings: start it with `thru serve --allow-tuning`".into();
                         self.wire.send(&FromAgent::Untuned { reason, obstacle: Obstacle::Refused }).await?;
                     }
+                    ToAgent::Look => {
+                        self.wire.send(&FromAgent::Conditions(host::conditions(&RealSys))).await?;
+                    }
                     ToAgent::Release => return Ok(()),
                     ToAgent::Ping => {}
                     _ => return Err(self.refuse("that is out of order").await),

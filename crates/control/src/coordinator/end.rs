@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
-use model::{Change, Family, Inventory, Setting};
+use model::{Change, Family, HostReading, Inventory, Setting};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
@@ -200,6 +200,41 @@ impl End {
                 _ => {}
             }
         }
+    }
+
+    /// What its host is like now; `None` from an agent that cannot say. The machine must have been acquired.
+    pub(crate) async fn look(&mut self) -> Result<Option<HostReading>, ControlError> {
+        if !self.capabilities.iter().any(|name| name == "conditions") {
+            return Ok(None);
+        }
+        self.send(&ToAgent::Look).await?;
+        loop {
+            if let FromAgent::Conditions(reading) = self.recv("while it looked at its host").await? {
+                return Ok(Some(reading));
+            }
+        }
+    }
+
+    /// Takes what has arrived while nothing was asked, so that pings do not pile up over a long wait.
+    ///
+    /// # Errors
+    /// A connection that was lost meanwhile.
+    pub(crate) fn catch_up(&mut self) -> Result<(), ControlError> {
+        while let Some(message) = self.wire.arrived() {
+            match message {
+                Ok(FromAgent::Refused { reason }) => {
+                    return Err(ControlError::Refused { address: self.name.clone(), reason });
+                }
+                Ok(_) => {}
+                Err(reason) => return Err(self.lost("while it waited", reason)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the machine back and stays connected.
+    pub(crate) async fn give_back(&mut self) -> Result<(), ControlError> {
+        self.send(&ToAgent::Release).await
     }
 
     /// Gives the machine back and closes.

@@ -5,15 +5,17 @@ mod cells;
 mod choose;
 mod curve;
 mod end;
+mod fleet;
 mod metrics;
 mod noloss;
 mod paired;
 mod pass;
+mod plan;
 mod single;
 
 use std::time::Instant;
 
-use model::{Ending, Event, EventSink, Finding, RunHeader};
+use model::{Ending, Event, EventSink, Finding, Pass, RunHeader};
 
 use crate::ControlError;
 use cells::Cells;
@@ -21,7 +23,9 @@ pub use choose::choose_engine;
 pub use curve::CurvePlan;
 pub use end::{End, Target, leads_to_ipv6};
 pub use paired::PairedPlan;
+pub use fleet::Fleet;
 pub use pass::{Cancel, Pair};
+pub use plan::PlanSchedule;
 
 /// What a command wants measured.
 pub struct Order {
@@ -41,15 +45,26 @@ pub enum Schedule {
     Paired(PairedPlan),
 }
 
-/// A run under way.
-struct Bench<'a> {
-    pair: &'a mut Pair,
+/// Which of the ways to take cells a run has; what a cell's outcome is depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Taking {
+    Single,
+    Curve,
+    Paired,
+    Plan,
+}
+
+/// A run under way; `E` is who it is measured between.
+struct Bench<'a, E = Pair> {
+    pair: &'a mut E,
     header: &'a RunHeader,
     sink: &'a mut dyn EventSink,
     cancel: Cancel,
     started: Instant,
     cells: Cells,
     passes: u32,
+    /// Of a plan: each pass without what the hosts did, for the block that it was part of.
+    blocks: Vec<Pass>,
     /// What the schedule has to say of how the run was taken.
     notes: Vec<Finding>,
 }
@@ -62,10 +77,13 @@ pub async fn run(
     sink: &mut dyn EventSink,
     cancel: Cancel,
 ) -> (Ending, Option<ControlError>) {
-    let started = Instant::now();
-    let cells = Cells::new(&order.header, &order.schedule);
-    let mut bench = Bench { pair, header: &order.header, sink, cancel, started, cells, passes: 0, notes: Vec::new() };
-    let mut result = bench.sink.event(&Event::Run(order.header.clone())).map_err(ControlError::from);
+    let taking = match &order.schedule {
+        Schedule::Single => Taking::Single,
+        Schedule::Curve(_) => Taking::Curve,
+        Schedule::Paired(_) => Taking::Paired,
+    };
+    let mut bench = Bench::new(pair, &order.header, taking, sink, cancel);
+    let mut result = bench.begin();
     if result.is_ok() {
         result = match &order.schedule {
             Schedule::Single => bench.single().await,
@@ -73,21 +91,59 @@ pub async fn run(
             Schedule::Paired(plan) => bench.paired(plan).await,
         };
     }
-    let interrupted = matches!(result, Err(ControlError::Interrupted));
-    let closed = bench.close(result.is_err());
-    let how = match &result {
-        Ok(()) => "finished",
-        Err(_) if interrupted => "interrupted",
-        Err(_) => "failed",
-    };
-    let error = result.as_ref().err().filter(|_| !interrupted).map(ToString::to_string);
-    let ending = Ending { how: how.into(), error, duration_ns: started.elapsed().as_nanos() as u64 };
-    let told = sink.event(&Event::End(ending.clone()));
-    let failure = result.and(closed).and(told.map_err(ControlError::from)).err();
-    (ending, failure)
+    bench.end(result)
 }
 
-impl Bench<'_> {
+/// The same for a plan, whose cells may lie between any two hosts of a fleet. What is changed on the hosts is as it was when this
+/// returns.
+pub async fn run_plan(
+    fleet: &mut Fleet,
+    header: &RunHeader,
+    plan: &PlanSchedule,
+    sink: &mut dyn EventSink,
+    cancel: Cancel,
+) -> (Ending, Option<ControlError>) {
+    let mut bench = Bench::new(fleet, header, Taking::Plan, sink, cancel);
+    let mut result = bench.begin();
+    if result.is_ok() {
+        result = bench.plan(plan).await;
+    }
+    bench.end(result)
+}
+
+impl<'a, E> Bench<'a, E> {
+    fn new(
+        pair: &'a mut E,
+        header: &'a RunHeader,
+        taking: Taking,
+        sink: &'a mut dyn EventSink,
+        cancel: Cancel,
+    ) -> Self {
+        let cells = Cells::new(header, taking);
+        let (started, notes, blocks) = (Instant::now(), Vec::new(), Vec::new());
+        Self { pair, header, sink, cancel, started, cells, passes: 0, blocks, notes }
+    }
+
+    fn begin(&mut self) -> Result<(), ControlError> {
+        Ok(self.sink.event(&Event::Run(self.header.clone()))?)
+    }
+
+    /// Closes the run after `result`.
+    fn end(mut self, result: Result<(), ControlError>) -> (Ending, Option<ControlError>) {
+        let interrupted = matches!(result, Err(ControlError::Interrupted));
+        let closed = self.close(result.is_err());
+        let how = match &result {
+            Ok(()) => "finished",
+            Err(_) if interrupted => "interrupted",
+            Err(_) => "failed",
+        };
+        let error = result.as_ref().err().filter(|_| !interrupted).map(ToString::to_string);
+        let ending = Ending { how: how.into(), error, duration_ns: self.elapsed_ns() };
+        let told = self.sink.event(&Event::End(ending.clone()));
+        let failure = result.and(closed).and(told.map_err(ControlError::from)).err();
+        (ending, failure)
+    }
+
     /// Nanoseconds since the run began.
     fn elapsed_ns(&self) -> u64 {
         self.started.elapsed().as_nanos() as u64
@@ -103,7 +159,7 @@ impl Bench<'_> {
         for outcome in self.cells.finish_all(early) {
             self.sink.event(&Event::Outcome(outcome))?;
         }
-        for finding in self.cells.findings().into_iter().chain(std::mem::take(&mut self.notes)) {
+        for finding in self.cells.findings(&self.blocks).into_iter().chain(std::mem::take(&mut self.notes)) {
             self.sink.event(&Event::Finding(finding))?;
         }
         Ok(())

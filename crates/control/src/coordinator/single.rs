@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::{Cell, Event, Pass, Phase, RttTally, Spec, Stop};
+use model::{Cell, EndPass, Event, Pass, Phase, RttTally, Spec, Stop};
 
 use super::Bench;
 use crate::ControlError;
@@ -80,10 +80,24 @@ impl Bench<'_> {
         far: Done,
         cells: &[(Option<u32>, u32)],
     ) -> Result<(), ControlError> {
-        let index = self.passes;
-        self.passes += 1;
-        let overlapped_by = near.overlapped_by.max(far.overlapped_by);
         let single_ended = far.tallies.is_empty() && self.pair.far.is_none();
+        let pass = Pass { index: self.passes, started_ns: begun_ns, ..Pass::default() };
+        self.passes += 1;
+        self.record(pass, near, far, cells, single_ended)
+    }
+}
+
+impl<E> Bench<'_, E> {
+    /// The same of a pass that is known in part; its hosts, its length and what overlapped it are filled in.
+    pub(super) fn record(
+        &mut self,
+        mut pass: Pass,
+        near: Done,
+        far: Done,
+        cells: &[(Option<u32>, u32)],
+        single_ended: bool,
+    ) -> Result<(), ControlError> {
+        let overlapped_by = near.overlapped_by.max(far.overlapped_by);
         let mut far_tallies = far.tallies.into_iter();
         let mut interrupted_leg = false;
         for ((cell, place), near) in cells.iter().zip(near.tallies) {
@@ -95,7 +109,7 @@ impl Bench<'_> {
             };
             interrupted_leg |= near.cut_short || far.cut_short;
             if let Some(cell) = cell
-                && let Some(trial) = self.cells.trial(*cell, index, *place, near, far, overlapped_by > 0)
+                && let Some(trial) = self.cells.trial(*cell, pass.index, *place, near, far, overlapped_by > 0)
             {
                 self.sink.event(&Event::Trial(trial))?;
             }
@@ -103,14 +117,14 @@ impl Bench<'_> {
                 break;
             }
         }
-        let pass = Pass {
-            index,
-            started_ns: begun_ns,
-            duration_ns: self.elapsed_ns() - begun_ns,
-            near: near.host,
-            far: far.host,
-            overlapped_by,
-        };
+        pass.duration_ns = self.elapsed_ns().saturating_sub(pass.started_ns);
+        // What a plan knows of the hosts was known before the pass.
+        let [before_near, before_far] = [std::mem::take(&mut pass.near), std::mem::take(&mut pass.far)];
+        let (conditions, settings) = (before_near.conditions, before_near.settings);
+        pass.near = EndPass { conditions, settings, ..near.host };
+        let (conditions, settings) = (before_far.conditions, before_far.settings);
+        pass.far = EndPass { conditions, settings, ..far.host };
+        pass.overlapped_by = overlapped_by;
         Ok(self.sink.event(&Event::Pass(pass))?)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use model::{Change, EndPass, EndTally, Interval, Inventory, Role, Setting, Spec, Stop};
+use model::{Change, EndPass, EndTally, HostReading, Interval, Inventory, Role, Setting, Spec, Stop};
 use serde::{Deserialize, Serialize};
 
 /// What a coordinator says to an agent.
@@ -39,6 +39,8 @@ pub enum ToAgent {
     Keep,
     /// Puts back all settings that this session changed; answered by `Tuned` or `Untuned`.
     Untune,
+    /// Asks what the host is like now; answered by `Conditions`.
+    Look,
     /// Gives the machine back.
     Release,
     /// Still there.
@@ -96,6 +98,8 @@ pub enum FromAgent {
     },
     /// The settings stay until they are put back.
     Kept,
+    /// What the host is like now.
+    Conditions(HostReading),
     /// No setting was changed (those that had been are as they were before the message).
     Untuned {
         /// Why, and what to do.

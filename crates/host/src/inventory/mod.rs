@@ -1,6 +1,6 @@
 //! The facts about a host that shape a measurement.
 
-mod machine;
+pub(crate) mod machine;
 mod network;
 mod settings;
 mod virtualisation;

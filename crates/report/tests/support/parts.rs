@@ -122,7 +122,7 @@ pub(crate) fn estimate(statistic: &str, unit: &str, values: &[f64]) -> Estimate 
 
 /// Gives a run the plan and the passes that its outcomes came from.
 pub(crate) fn plan(run: &mut Run) {
-    run.header.cells = run.outcomes.iter().map(|o| Cell { id: o.cell, spec: o.spec.clone() }).collect();
+    run.header.cells = run.outcomes.iter().map(|o| Cell::new(o.cell, o.spec.clone())).collect();
     let passes = run.outcomes.iter().map(|outcome| outcome.trials.len()).max().unwrap_or(0);
     run.passes = (0..passes as u32)
         .map(|index| Pass {
@@ -132,6 +132,7 @@ pub(crate) fn plan(run: &mut Run) {
             near: EndPass { setup_ns: 1_400_000, ..EndPass::default() },
             far: EndPass { setup_ns: 1_300_000, ..EndPass::default() },
             overlapped_by: 0,
+            ..Pass::default()
         })
         .collect();
 }
@@ -155,7 +156,7 @@ pub(crate) fn empty_run(id: &str, kind: &str) -> Run {
         cells: Vec::new(),
         near: host("alpha", "6.1.0-18-amd64", "4096 16384 4194304"),
         far: host("beta", "6.1.0-20-amd64", "4096 16384 16777216"),
-        settings: None,
+        ..RunHeader::default()
     };
     let ending = Some(Ending { how: "finished".into(), error: None, duration_ns: 41_700_000_000 });
     Run { schema: Run::SCHEMA.into(), header, ending, passes: Vec::new(), outcomes: Vec::new(), findings: Vec::new() }

@@ -27,12 +27,12 @@ pub(crate) fn header(id: &str) -> RunHeader {
         cells: vec![cell(0, "tcp")],
         near: Inventory::default(),
         far: Inventory::default(),
-        settings: None,
+        ..RunHeader::default()
     }
 }
 
 pub(crate) fn cell(id: u32, transport: &str) -> Cell {
-    Cell { id, spec: Spec::new(transport, "stream") }
+    Cell::new(id, Spec::new(transport, "stream"))
 }
 
 /// A trial with an interval series, as a stream has; about 1 KiB of JSON.
@@ -215,9 +215,10 @@ fn any_pass() -> impl Strategy<Value = Pass> {
                 index,
                 started_ns,
                 duration_ns,
-                near: EndPass { cpu, setup_ns, observed: None },
+                near: EndPass { cpu, setup_ns, ..EndPass::default() },
                 far: EndPass::default(),
                 overlapped_by: 2,
+                ..Pass::default()
             }
         },
     )
@@ -262,20 +263,7 @@ fn any_header() -> impl Strategy<Value = RunHeader> {
             let tool = Tool { near_clock_ns, ..Tool::default() };
             let stopping = Stopping { seed, ..Stopping::default() };
             let cells = vec![cell(0, "tcp")];
-            RunHeader {
-                id,
-                name,
-                kind,
-                command,
-                started_unix_ns,
-                tool,
-                target,
-                stopping,
-                cells,
-                near,
-                far,
-                settings: None,
-            }
+            RunHeader { id, name, kind, command, started_unix_ns, tool, target, stopping, cells, near, far, ..RunHeader::default() }
         },
     )
 }

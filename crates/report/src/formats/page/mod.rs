@@ -46,6 +46,8 @@ fn kind(kind: FindingKind) -> &'static str {
         FindingKind::Anomaly => "anomaly",
         FindingKind::Connections => "connections",
         FindingKind::Difference => "difference",
+        FindingKind::Effect => "effect",
+        FindingKind::Asymmetry => "asymmetry",
         _ => "note",
     }
 }
@@ -181,6 +183,7 @@ fn stop_rule(stopping: &Stopping) -> String {
 
 fn order(stopping: &Stopping) -> String {
     match stopping.order {
+        Order::AsWritten => "as the plan writes them".to_owned(),
         Order::Ascending => "small blocks first".to_owned(),
         Order::Random => format!("shuffled in each pass, seed {}", stopping.seed),
     }
