@@ -19,5 +19,5 @@ pub mod tune;
 pub use clock::clock_read_cost_ns;
 pub use conditions::conditions;
 pub use inventory::inventory;
-pub use observe::{CpuObserver, Observer, Watch};
-pub use sys::{FakeSys, RealSys, Sys};
+pub use observe::{CpuObserver, Live, Observer, Options as WatchOptions, Watch};
+pub use sys::{FakeSys, ProcessorEvents, Qdisc, RealSys, Sys};

@@ -11,7 +11,7 @@ use model::{Cell, Estimate, Factor, Finding, FindingKind, Outcome, Pass, RunHead
 use super::{KINDS, dimensions, levels, of_kind, part, whole};
 use crate::findings::words::{confidence, plural, value};
 use crate::outcome::Headline;
-use crate::stats::{MeanDifference, Interval, holm, mean, median, sample_sd};
+use crate::stats::{Interval, MeanDifference, holm, mean, median, sample_sd};
 
 /// Fewest blocks that an interval is given for.
 const LEAST_BLOCKS: usize = 3;
@@ -82,7 +82,11 @@ fn over_blocks(sums: &[Vec<(f64, u32)>], logs: &Logs) -> Vec<f64> {
 }
 
 /// Cells with a level of `name`, by the levels of everything else.
-fn by_rest<'a>(cells: &[&'a Cell], rest: &'a [String], of: &[(&str, &str)]) -> BTreeMap<BTreeMap<&'a str, &'a str>, u32> {
+fn by_rest<'a>(
+    cells: &[&'a Cell],
+    rest: &'a [String],
+    of: &[(&str, &str)],
+) -> BTreeMap<BTreeMap<&'a str, &'a str>, u32> {
     let has = |cell: &&&Cell| of.iter().all(|(name, level)| cell.levels.get(*name).map(String::as_str) == Some(level));
     cells.iter().filter(has).map(|cell| (part(cell, rest), cell.id)).collect()
 }
@@ -176,7 +180,8 @@ fn in_words(effects: Vec<Effect>, level: f64) -> Vec<Finding> {
             Some((effect, test, interval))
         })
         .collect();
-    let p: Vec<f64> = tested.iter().map(|(_, test, _)| (2.0 * test.p_above(0.0).min(test.p_below(0.0))).min(1.0)).collect();
+    let p: Vec<f64> =
+        tested.iter().map(|(_, test, _)| (2.0 * test.p_above(0.0).min(test.p_below(0.0))).min(1.0)).collect();
     let corrected = holm(&p);
     let number = tested.len();
     let told = tested.into_iter().zip(corrected).filter_map(|((effect, test, interval), p)| {
@@ -237,15 +242,21 @@ mod tests {
     #[test]
     fn effects_and_interactions_are_found_and_what_is_none_is_not_claimed() {
         let mut random = SplitMix64::new(5);
-        let run = planned(&[("sndbuf", &["64KiB", "128KiB"]), ("block", &["1KiB", "64KiB"])], "stream", 8, |levels, _| {
-            let buffer = if levels["sndbuf"] == "128KiB" { 1.32 } else { 1.0 };
-            1e9 * buffer * (1.0 + 0.005 * random.normal())
-        });
+        let run =
+            planned(&[("sndbuf", &["64KiB", "128KiB"]), ("block", &["1KiB", "64KiB"])], "stream", 8, |levels, _| {
+                let buffer = if levels["sndbuf"] == "128KiB" { 1.32 } else { 1.0 };
+                1e9 * buffer * (1.0 + 0.005 * random.normal())
+            });
         let said = statements(&run);
         assert_eq!(said.len(), 3, "{said:?}");
-        assert!(said[0].starts_with("sndbuf 64KiB → 128KiB: goodput +32") && said[0].contains("sure among 3 effects"), "{said:?}");
+        assert!(
+            said[0].starts_with("sndbuf 64KiB → 128KiB: goodput +32") && said[0].contains("sure among 3 effects"),
+            "{said:?}"
+        );
         assert!(said[1].starts_with("block 1KiB → 64KiB: goodput") && said[1].contains("chance alone"), "{said:?}");
-        assert!(said[2].starts_with("sndbuf 64KiB → 128KiB does more at block 64KiB") && said[2].contains("chance alone"));
+        assert!(
+            said[2].starts_with("sndbuf 64KiB → 128KiB does more at block 64KiB") && said[2].contains("chance alone")
+        );
         let ratio = of_plan(&run.header, &run.outcomes, &run.passes)[0].estimate.clone().unwrap();
         assert!(ratio.low.unwrap() < 1.32 && ratio.high.unwrap() > 1.32, "{ratio:?}");
     }

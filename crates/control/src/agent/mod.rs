@@ -8,6 +8,7 @@ mod limits;
 mod merge;
 mod queue;
 mod session;
+mod watch;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;

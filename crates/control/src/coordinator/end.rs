@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
-use model::{Change, Family, HostReading, Inventory, Setting};
+use model::{Change, Family, HostReading, Inventory, Setting, Watched};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
@@ -11,7 +11,7 @@ use crate::ControlError;
 use crate::agent::{Agent, hello, prepare_control};
 use crate::proto::auth::{self, Token};
 use crate::proto::message::{Cause, FromAgent, Obstacle, ToAgent};
-use crate::proto::{CONTROL_MAGIC, DEFAULT_PORT, OLDEST_PROTOCOL, PROTOCOL};
+use crate::proto::{CONTROL_MAGIC, DEFAULT_PORT, OLDEST_PROTOCOL, PROTOCOL, WATCH};
 use crate::wire::Wire;
 
 /// An agent to be reached.
@@ -198,6 +198,31 @@ impl End {
                     return Err(ControlError::Tune { address: self.name.clone(), reason, obstacle });
                 }
                 _ => {}
+            }
+        }
+    }
+
+    /// Asks how the host does, every `interval`, beside whatever is measured there; [`watched`](Self::watched) has the answers.
+    ///
+    /// # Errors
+    /// When the agent is of a version that cannot tell, or is lost.
+    pub async fn watch(&mut self, interval: Duration) -> Result<(), ControlError> {
+        if !self.capabilities.iter().any(|name| name == WATCH) {
+            let reason = format!("its thru {} cannot be watched: update it there", self.version);
+            return Err(ControlError::Refused { address: self.name.clone(), reason });
+        }
+        let interval_ns = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX);
+        self.send(&ToAgent::Watch { interval_ns }).await
+    }
+
+    /// The next answer to [`watch`](Self::watch). Dropping the future loses nothing.
+    ///
+    /// # Errors
+    /// When the agent is lost.
+    pub async fn watched(&mut self) -> Result<Watched, ControlError> {
+        loop {
+            if let FromAgent::Watched(seen) = self.recv("while watching it").await? {
+                return Ok(*seen);
             }
         }
     }

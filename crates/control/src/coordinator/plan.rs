@@ -78,11 +78,7 @@ impl Bench<'_, Fleet> {
         turns
     }
 
-    async fn blocks(
-        &mut self,
-        schedule: &PlanSchedule,
-        turns: &mut BTreeMap<u32, u32>,
-    ) -> Result<(), ControlError> {
+    async fn blocks(&mut self, schedule: &PlanSchedule, turns: &mut BTreeMap<u32, u32>) -> Result<(), ControlError> {
         let rule = &self.header.stopping;
         let seed = (rule.order == Order::Random).then_some(rule.seed);
         let mut time = 0;
@@ -306,12 +302,12 @@ impl Bench<'_, Fleet> {
         let hosts = |name: &str| cells.len() > 1 && [model::Factor::FROM, model::Factor::TO].contains(&name);
         let said: Vec<String> =
             levels.filter(|(name, _)| !hosts(name)).map(|(name, level)| format!("{name} {level}")).collect();
-        let together = if cells.len() > 1 { format!(", {} pairs of hosts at once", cells.len()) } else { String::new() };
+        let together =
+            if cells.len() > 1 { format!(", {} pairs of hosts at once", cells.len()) } else { String::new() };
         let separator = if said.is_empty() { "" } else { ": " };
         let doing = format!("block {}{separator}{}{together}", block + 1, said.join(", "));
         let open = self.cells.open().count().max(1) as u64;
-        let trials: usize =
-            self.cells.open().map(super::cells::CellState::trials).sum::<usize>() + self.trials_done();
+        let trials: usize = self.cells.open().map(super::cells::CellState::trials).sum::<usize>() + self.trials_done();
         let each = self.elapsed_ns().checked_div(trials as u64);
         let left = match schedule.plan.schedule {
             Some(every) => Some((self.header.started_unix_ns + every.for_ns).saturating_sub(unix_ns())),

@@ -146,12 +146,14 @@ pub fn recover(journal: &Journal, ground: &dyn Ground) -> Result<Vec<Reverted>, 
 /// # Errors
 /// The journal cannot be read, or has no such session.
 pub fn revert(journal: &Journal, ground: &dyn Ground, which: &Which, force: bool) -> Result<Vec<Reverted>, TuneError> {
-    let here = Namespace::current().map_err(|source| TuneError::host("read", "the network namespace", false, source))?;
+    let here =
+        Namespace::current().map_err(|source| TuneError::host("read", "the network namespace", false, source))?;
     let wanted = |seen: &Seen| match which {
         Which::All => true,
         Which::One(id) => seen.story.owner.id == *id,
         Which::Here => {
-            seen.story.owner.namespace.is(&here) || seen.story.entries.iter().any(|entry| entry.host_wide && !entry.back)
+            seen.story.owner.namespace.is(&here)
+                || seen.story.entries.iter().any(|entry| entry.host_wide && !entry.back)
         }
     };
     let mut found = false;
@@ -166,7 +168,11 @@ pub fn revert(journal: &Journal, ground: &dyn Ground, which: &Which, force: bool
     }
 }
 
-fn settle(journal: &Journal, ground: &dyn Ground, wanted: impl FnMut(&Seen) -> bool) -> Result<Vec<Reverted>, TuneError> {
+fn settle(
+    journal: &Journal,
+    ground: &dyn Ground,
+    wanted: impl FnMut(&Seen) -> bool,
+) -> Result<Vec<Reverted>, TuneError> {
     settle_with(journal, ground, false, wanted)
 }
 
@@ -186,7 +192,8 @@ fn settle_with(
         }
         let (id, command) = (seen.story.owner.id.clone(), seen.story.owner.command.clone());
         let Some(mut book) = seen.orphan else {
-            let note = Some(format!("its owner, process {}, still runs: it puts them back itself", seen.story.owner.pid));
+            let note =
+                Some(format!("its owner, process {}, still runs: it puts them back itself", seen.story.owner.pid));
             reverted.push(Reverted { id, command, changes: Vec::new(), note });
             continue;
         };
@@ -204,7 +211,8 @@ fn settle_with(
 /// # Errors
 /// The journal cannot be read.
 pub fn entries(journal: &Journal) -> Result<Vec<JournalEntry>, TuneError> {
-    let here = Namespace::current().map_err(|source| TuneError::host("read", "the network namespace", false, source))?;
+    let here =
+        Namespace::current().map_err(|source| TuneError::host("read", "the network namespace", false, source))?;
     let guard = journal.lock()?;
     let entry = |seen: Seen| {
         let (owner, alive) = (seen.story.owner, seen.orphan.is_none());

@@ -293,7 +293,10 @@ fn undo(ground: &dyn Ground, entry: &Entry, force: bool) -> Undone {
     }
     // An owner that ended between the change and the reading back did not see its own value: that one is taken for its own.
     if let Some(set) = entry.now.as_ref().filter(|set| !force && !knob.control.same(set, &now)) {
-        let note = format!("somebody has changed it from {set} to {now} meanwhile, so it was left: --force makes it {}", entry.before);
+        let note = format!(
+            "somebody has changed it from {set} to {now} meanwhile, so it was left: --force makes it {}",
+            entry.before
+        );
         return undone(Some(now), Fate::Left, Some(note));
     }
     if let Err(error) = knob.write(ground, &entry.before, "put back") {
