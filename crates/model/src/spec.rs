@@ -178,6 +178,9 @@ pub struct EndOptions {
     /// SO_BUSY_POLL in microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub busy_poll_us: Option<u32>,
+    /// The most that this end's program reads of a stream, bit/s over all flows that it receives; null for as fast as it can.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drain_bps: Option<u64>,
     /// Cores that the measuring threads are pinned to, thread `i` to entry `i` modulo the length; empty for none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pin: Vec<u32>,
@@ -379,6 +382,9 @@ impl Spec {
         }
         if self.rate_bps == Some(0) {
             return refuse("--rate 0 would send nothing".into(), "leave --rate out for no limit");
+        }
+        if [&self.near, &self.far].iter().any(|end| end.drain_bps == Some(0)) {
+            return refuse("--drain 0 would read nothing".into(), "leave --drain out for no limit");
         }
         if self.no_loss && (self.rate_bps.is_some() || !matches!(self.stop, Stop::TimeNs(_))) {
             return refuse("a search for a rate with a rate or a count".into(), "use --find-no-loss with --time alone");

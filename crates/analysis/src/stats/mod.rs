@@ -1,6 +1,7 @@
 //! Statistics for measurements that were repeated few times, are stopped when they look sure, and may be correlated.
 
 pub mod batch;
+pub mod changepoint;
 pub mod interval;
 pub mod paired;
 pub mod passes;
