@@ -196,7 +196,12 @@ pub(crate) mod testing {
             verdicts: Vec::new(),
         };
         let trials = values.iter().map(trial).collect();
-        outcome(&Cell { id: cell, spec }, trials, &Stopping::default(), Context { curve: true, ..Context::default() })
+        outcome(
+            &Cell { id: cell, spec, levels: Default::default() },
+            trials,
+            &Stopping::default(),
+            Context { curve: true, ..Context::default() },
+        )
     }
 }
 

@@ -44,6 +44,8 @@ pub enum FindingKind {
     Connections,
     /// How much two cells differ, and whether it matters.
     Difference,
+    /// Which settings help, by how much, and which do not.
+    Advice,
     /// Something about how the run was taken.
     Note,
 }

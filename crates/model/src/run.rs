@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Cell, Finding, Inventory, Outcome, Pass, RunSettings, Stopping};
+use crate::{Advice, Cell, Finding, Inventory, Outcome, Pass, RunSettings, Stopping};
 
 /// Everything about one command's measurement: the JSON document, and what the store keeps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -20,6 +20,9 @@ pub struct Run {
     pub outcomes: Vec<Outcome>,
     /// What they mean.
     pub findings: Vec<Finding>,
+    /// What a search through settings found (`advise`); absent in other runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advice: Option<Advice>,
 }
 
 impl Run {
@@ -34,7 +37,7 @@ pub struct RunHeader {
     pub id: String,
     /// The name given with `--name`, or null.
     pub name: Option<String>,
-    /// The subcommand: `curve`, `stream`, `rr`, `transfer`, `ab`.
+    /// The subcommand: `curve`, `stream`, `rr`, `transfer`, `ab`, `advise`.
     pub kind: String,
     /// The command line, as typed.
     pub command: Vec<String>,

@@ -1,5 +1,7 @@
 //! One repetition of a cell, and the pass over fresh connections that it was part of.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +14,9 @@ pub struct Cell {
     pub id: u32,
     /// Its measurement.
     pub spec: Spec,
+    /// What tells it from the other cells, by factor or dimension; empty where the run has none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub levels: BTreeMap<String, String>,
 }
 
 /// One repetition of a cell as both ends counted it.

@@ -370,7 +370,7 @@ fn header(job: &Job<'_>, specs: Vec<Spec>, pair: &Pair) -> Result<RunHeader, Fai
         },
         target: job.peer.host.clone().filter(|_| pair.far.is_some()),
         stopping: job.rule.clone(),
-        cells: specs.into_iter().zip(0..).map(|(spec, id)| Cell { id, spec }).collect(),
+        cells: specs.into_iter().zip(0..).map(|(spec, id)| Cell { id, spec, levels: Default::default() }).collect(),
         near: pair.near.inventory.clone(),
         far: far.inventory.clone(),
         settings: None,

@@ -204,7 +204,7 @@ impl Bench<'_> {
         let outcomes = self.cells.preview();
         let mut cells = Vec::new();
         for (id, block) in (self.cells.next_id()..).zip(analysis::refine(&outcomes, ADDED_SIZES)) {
-            let cell = Cell { id, spec: Spec { block, ..first.clone() } };
+            let cell = Cell { id, spec: Spec { block, ..first.clone() }, levels: Default::default() };
             self.cells.add(cell.clone());
             cells.push(cell);
         }
@@ -227,7 +227,7 @@ impl Bench<'_> {
         let next = self.cells.next_id();
         let cells: Vec<Cell> = (next..)
             .zip(&blocks)
-            .map(|(id, block)| Cell { id, spec: Spec { block: *block, ..spec.clone() } })
+            .map(|(id, block)| Cell { id, spec: Spec { block: *block, ..spec.clone() }, levels: Default::default() })
             .collect();
         self.sink.event(&Event::Cells { cells: cells.clone() })?;
         let far = self.pair.far.take();

@@ -122,7 +122,8 @@ pub(crate) fn estimate(statistic: &str, unit: &str, values: &[f64]) -> Estimate 
 
 /// Gives a run the plan and the passes that its outcomes came from.
 pub(crate) fn plan(run: &mut Run) {
-    run.header.cells = run.outcomes.iter().map(|o| Cell { id: o.cell, spec: o.spec.clone() }).collect();
+    run.header.cells =
+        run.outcomes.iter().map(|o| Cell { id: o.cell, spec: o.spec.clone(), levels: Default::default() }).collect();
     let passes = run.outcomes.iter().map(|outcome| outcome.trials.len()).max().unwrap_or(0);
     run.passes = (0..passes as u32)
         .map(|index| Pass {
@@ -158,7 +159,15 @@ pub(crate) fn empty_run(id: &str, kind: &str) -> Run {
         settings: None,
     };
     let ending = Some(Ending { how: "finished".into(), error: None, duration_ns: 41_700_000_000 });
-    Run { schema: Run::SCHEMA.into(), header, ending, passes: Vec::new(), outcomes: Vec::new(), findings: Vec::new() }
+    Run {
+        schema: Run::SCHEMA.into(),
+        header,
+        ending,
+        passes: Vec::new(),
+        outcomes: Vec::new(),
+        findings: Vec::new(),
+        advice: None,
+    }
 }
 
 pub(crate) fn host(name: &str, kernel: &str, wmem: &str) -> Inventory {
