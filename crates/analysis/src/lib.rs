@@ -5,6 +5,7 @@
 //! after each ([`stats::Sequential`]), makes an outcome of a cell's trials ([`outcome()`]), sets it against what its path could carry ([`bound`]), says what held it back ([`why()`]) and findings of a run's outcomes
 //! ([`findings`]), and sets two cells or several runs against each other ([`compare`]). Values carry the unit of the statistic: bit/s, 1/s or ns.
 
+pub mod advice;
 pub mod ceiling;
 pub mod compare;
 mod curve;

@@ -49,6 +49,8 @@ pub enum FindingKind {
     Effect,
     /// A pair of hosts whose two directions differ.
     Asymmetry,
+    /// Which settings help, by how much, and which do not.
+    Advice,
     /// Something about how the run was taken.
     Note,
 }

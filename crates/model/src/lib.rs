@@ -6,6 +6,7 @@
 //! bits per second (`_bps`); a key without a unit is a count or a name. `near` is the end that the command runs on (or the
 //! `--from` host), `far` is the HOST it names.
 
+pub mod advice;
 pub mod claim;
 pub mod comparison;
 pub mod engine;
@@ -32,6 +33,7 @@ pub mod trial;
 pub mod units;
 pub mod why;
 
+pub use advice::{Advice, AdviceLasting, AdviceSame, AdviceSpent, AdviceStep, AdviceUntried, Goal};
 pub use claim::{Bound, BoundKind, Ceiling, Cost, EndCost, Spent};
 pub use comparison::{Answer, CellComparison, Comparison, Difference, RunComparison, RunName};
 pub use engine::{Engine, ReceiveBy, SendBy};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Cell, Factor, Finding, Inventory, Outcome, Pass, Plan, RunSettings, Stopping};
+use crate::{Advice, Cell, Factor, Finding, Inventory, Outcome, Pass, Plan, RunSettings, Stopping};
 
 /// Everything about one command's measurement: the JSON document, and what the store keeps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -22,6 +22,9 @@ pub struct Run {
     pub outcomes: Vec<Outcome>,
     /// What they mean.
     pub findings: Vec<Finding>,
+    /// What a search through settings found (`advise`); absent in other runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advice: Option<Advice>,
 }
 
 impl Run {
@@ -36,7 +39,7 @@ pub struct RunHeader {
     pub id: String,
     /// The name given with `--name`, or null.
     pub name: Option<String>,
-    /// The subcommand: `curve`, `stream`, `rr`, `transfer`, `ab`, `run`.
+    /// The subcommand: `curve`, `stream`, `rr`, `transfer`, `ab`, `run`, `advise`.
     pub kind: String,
     /// The command line, as typed.
     pub command: Vec<String>,

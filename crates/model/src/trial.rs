@@ -14,13 +14,13 @@ pub struct Cell {
     pub id: u32,
     /// Its measurement.
     pub spec: Spec,
-    /// In a plan: the level of each factor, as the plan writes it.
+    /// What tells it from the other cells, by factor (in a plan as written there) or dimension; empty where the run has none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub levels: BTreeMap<String, String>,
 }
 
 impl Cell {
-    /// A cell of no plan.
+    /// A cell without levels.
     #[must_use]
     pub fn new(id: u32, spec: Spec) -> Self {
         Self { id, spec, levels: BTreeMap::new() }

@@ -50,6 +50,7 @@ impl Recorder {
             Event::Pass(pass) => self.append("pass", None, pass),
             Event::Outcome(outcome) => self.outcome(outcome),
             Event::Finding(finding) => self.append("finding", None, finding),
+            Event::Advice(advice) => self.append("advice", None, advice),
             Event::End(ending) => self.end(ending),
             Event::Interval { .. } | Event::Phase(_) => Ok(()),
         }?;

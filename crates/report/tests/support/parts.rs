@@ -159,7 +159,15 @@ pub(crate) fn empty_run(id: &str, kind: &str) -> Run {
         ..RunHeader::default()
     };
     let ending = Some(Ending { how: "finished".into(), error: None, duration_ns: 41_700_000_000 });
-    Run { schema: Run::SCHEMA.into(), header, ending, passes: Vec::new(), outcomes: Vec::new(), findings: Vec::new() }
+    Run {
+        schema: Run::SCHEMA.into(),
+        header,
+        ending,
+        passes: Vec::new(),
+        outcomes: Vec::new(),
+        findings: Vec::new(),
+        advice: None,
+    }
 }
 
 pub(crate) fn host(name: &str, kernel: &str, wmem: &str) -> Inventory {

@@ -89,6 +89,7 @@ pub(crate) fn expected(events: &[Event]) -> Loaded {
         passes: Vec::new(),
         outcomes: Vec::new(),
         findings: Vec::new(),
+        advice: None,
     };
     let mut orphans: Vec<Trial> = Vec::new();
     for event in events {
@@ -96,6 +97,7 @@ pub(crate) fn expected(events: &[Event]) -> Loaded {
             Event::Cells { cells } => run.header.cells.extend(cells.iter().cloned()),
             Event::Trial(trial) => orphans.push(trial.clone()),
             Event::Pass(pass) => run.passes.push(pass.clone()),
+            Event::Advice(advice) => run.advice = Some(advice.clone()),
             Event::Outcome(outcome) => {
                 orphans.retain(|trial| trial.cell != outcome.cell);
                 run.outcomes.push(outcome.clone());

@@ -18,6 +18,7 @@ impl EventSink for Collect {
             Event::Pass(pass) => run.passes.push(pass.clone()),
             Event::Outcome(outcome) => run.outcomes.push(outcome.clone()),
             Event::Finding(finding) => run.findings.push(finding.clone()),
+            Event::Advice(advice) => run.advice = Some(advice.clone()),
             Event::End(ending) => {
                 run.ending = Some(ending.clone());
                 run.outcomes.sort_by_key(|outcome| outcome.cell);
@@ -36,5 +37,6 @@ fn empty(header: RunHeader) -> Run {
         passes: Vec::new(),
         outcomes: Vec::new(),
         findings: Vec::new(),
+        advice: None,
     }
 }
