@@ -53,4 +53,6 @@ pub use tally::{DatagramTally, Encryption, EndTally, FlowTally, Interval, Pacing
 pub use tcp::TcpSample;
 pub use trial::{Cell, EndPass, Ledger, Pass, Trial};
 pub use units::{BitRate, ByteSize, Nanos, Ratio};
-pub use why::{BestRegion, Evidence, LimiterKind, LossPlace, Losses, PlacedLoss, TimePart, Why};
+pub use why::{
+    BestRegion, CellWhy, Evidence, LimiterKind, LossPlace, Losses, PlacedLoss, RunWhy, TimePart, Why, WhyDocument,
+};

@@ -27,6 +27,7 @@ mod run_list;
 mod selftest;
 mod sides;
 mod view;
+mod why;
 mod words;
 
 #[cfg(test)]
@@ -42,3 +43,4 @@ pub use outcome_line::{estimate_words, outcome_line};
 pub use run_list::{RunRow, headline, run_list};
 pub use selftest::{check_line, selftest_summary};
 pub use view::{Piece, View};
+pub use why::{held_back, why_report};

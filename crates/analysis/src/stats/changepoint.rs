@@ -61,7 +61,7 @@ pub fn pieces(points: &[Noisy], slopes: &RangeInclusive<f64>) -> Vec<Piece> {
     let (mut best, mut cut) = (vec![f64::INFINITY; n + 1], vec![0; n + 1]);
     best[0] = -penalty;
     for to in LEAST_POINTS.min(n)..=n {
-        for from in (0..=to.saturating_sub(LEAST_POINTS)).filter(|from| best[*from].is_finite()) {
+        for from in 0..=to.saturating_sub(LEAST_POINTS) {
             let whole = best[from] + cost(from, to) + penalty;
             if whole < best[to] {
                 (best[to], cut[to]) = (whole, from);

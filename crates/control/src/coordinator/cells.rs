@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use analysis::Context;
 use analysis::stats::{Decision, Sequential, passes_needed};
 use model::{
-    Cell, EndTally, Finding, Histogram, Inventory, Name, Outcome, RttTally, RunHeader, Spec, Stopping, Trial, Verdict,
+    Cell, EndTally, Finding, Histogram, Inventory, Name, Outcome, Pass, RttTally, RunHeader, Spec, Stopping, Trial,
+    Verdict,
 };
 
 use super::Schedule;
@@ -22,6 +23,8 @@ pub(super) struct Cells {
     hosts: [Inventory; 2],
     /// Round trips of the probe before the first trial.
     pub(super) idle: Option<RttTally>,
+    /// What the hosts did around each pass, for what held a cell back; none of curves.
+    passes: Vec<Pass>,
     open: BTreeMap<u32, CellState>,
     done: Vec<Outcome>,
     /// Of a curve's open cells: their values without the effects of their passes, as of the last pass.
@@ -49,6 +52,7 @@ impl Cells {
             one_host: header.near.boot_id.is_some() && header.near.boot_id == header.far.boot_id,
             hosts: [header.near.clone(), header.far.clone()],
             idle: None,
+            passes: Vec::new(),
             open: BTreeMap::new(),
             done: Vec::new(),
             own: BTreeMap::new(),
@@ -129,6 +133,13 @@ impl Cells {
         self.own = ids.zip(analysis::outcome::own_values(&trials)).collect();
     }
 
+    /// Takes what the hosts did around a pass, after its trials. A point of a curve shares its pass with all others.
+    pub(super) fn pass(&mut self, pass: &Pass) {
+        if !self.curve {
+            self.passes.push(pass.clone());
+        }
+    }
+
     /// The values that a cell is judged by.
     fn values(&self, state: &CellState) -> Vec<f64> {
         self.own.get(&state.cell.id).cloned().unwrap_or_else(|| analysis::outcome::sample(&state.trials))
@@ -160,6 +171,9 @@ impl Cells {
         let mut outcome = analysis::outcome(&state.cell, state.trials, &self.rule, context);
         let [near, far] = &self.hosts;
         analysis::bound(&mut outcome, near, far);
+        if !self.curve {
+            outcome.summary.why = analysis::why(&outcome, &self.passes, near, far);
+        }
         for remark in state.remark.into_iter().chain(self.one_host.then_some(Verdict::OneHost)) {
             analysis::outcome::add_verdict(&mut outcome, remark);
         }

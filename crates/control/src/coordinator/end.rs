@@ -39,6 +39,8 @@ pub struct End {
     pub clock_ns: f64,
     /// Version of its program.
     pub version: String,
+    /// What its program can do beyond the protocol.
+    pub(crate) capabilities: Vec<String>,
     /// Tells this agent from others.
     pub instance: String,
     /// Where the control connection goes; `None` within this process.
@@ -130,6 +132,7 @@ impl End {
                         inventory: *inventory,
                         clock_ns,
                         version: theirs.version,
+                        capabilities: theirs.capabilities,
                         instance: theirs.instance,
                         address,
                         wire,

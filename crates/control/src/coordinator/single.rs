@@ -111,6 +111,7 @@ impl Bench<'_> {
             far: far.host,
             overlapped_by,
         };
+        self.cells.pass(&pass);
         Ok(self.sink.event(&Event::Pass(pass))?)
     }
 }

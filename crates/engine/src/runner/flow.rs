@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use model::{ReceiveBy, Role, SendBy, SocketFacts, Strategy};
 
-use super::{Counters, PageBuffer, RttRecorder, Signals, Snapshot, pace};
+use super::{Counters, PageBuffer, RttRecorder, Signals, Snapshot, drain, pace};
 use crate::pattern::{Env, LegHeader, Machine, Part, Turn, machine, open_leg, receive_leg, send_leg};
 use crate::plan::{LegStop, LinkPlan, initiates, is_stream};
 use crate::transport::{Breaker, Channel, GRO_PIECES, GSO_SEGMENTS, Kind, MMSG, Mark, Orders, SIGNAL_BYTES};
@@ -174,6 +174,7 @@ impl<C: Channel> FlowOf<C> {
             leg: header.leg,
             last: header.leg as usize + 1 == self.setup.plan.legs.len(),
             pace: spec.rate_bps.map(|bps| pace(spec, bps)),
+            drain: spec.end(self.setup.plan.role).drain_bps.map(|bps| drain(spec, bps)),
             to_receiver: spec.paced_to_receiver,
             shares: self.setup.strategy == Strategy::Epoll,
         }
