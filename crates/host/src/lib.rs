@@ -1,7 +1,7 @@
 //! What a host is and what it does meanwhile.
 //!
 //! [`inventory()`] states the facts about a host that shape a measurement; [`observe`] watches its counters while one runs;
-//! [`clock`] says what a clock read costs. All of them see the host through [`sys::Sys`], so that tests can show them a
+//! [`clock`] says what a clock read costs, [`capture`] keeps the packets of a measurement. All of them see the host through [`sys::Sys`], so that tests can show them a
 //! recorded host instead. Nothing in here changes the host.
 //!
 //! ```
@@ -9,11 +9,13 @@
 //! assert!(facts.cores.is_some_and(|cores| cores > 0));
 //! ```
 
+pub mod capture;
 pub mod clock;
 pub mod inventory;
 pub mod observe;
 pub mod sys;
 
+pub use capture::Capturing;
 pub use clock::clock_read_cost_ns;
 pub use inventory::inventory;
 pub use observe::{CpuObserver, Observer, Watch};

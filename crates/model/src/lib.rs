@@ -6,6 +6,7 @@
 //! bits per second (`_bps`); a key without a unit is a count or a name. `near` is the end that the command runs on (or the
 //! `--from` host), `far` is the HOST it names.
 
+pub mod capture;
 pub mod claim;
 pub mod comparison;
 pub mod engine;
@@ -31,7 +32,8 @@ pub mod trial;
 pub mod units;
 pub mod why;
 
-pub use claim::{Bound, BoundKind, Ceiling, Cost, EndCost, Spent};
+pub use capture::{Capture, CaptureSpec, TimeSequence};
+pub use claim::{Bound, BoundKind, Ceiling, Cost, EndCost, Spent, ThreadTime};
 pub use comparison::{Answer, CellComparison, Comparison, Difference, RunComparison, RunName};
 pub use engine::{Engine, ReceiveBy, SendBy};
 pub use error::ModelError;

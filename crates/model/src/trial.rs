@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{CpuUse, EndTally, Observed, Spec, Verdict};
+use crate::{Capture, CpuUse, EndTally, Observed, Spec, Verdict};
 
 /// One combination of levels to be measured: in a curve, one block size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -79,4 +79,7 @@ pub struct EndPass {
     /// What the observers saw; null where nobody observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Observed>,
+    /// The packets that were captured; null where nobody asked for a capture.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capture: Option<Capture>,
 }

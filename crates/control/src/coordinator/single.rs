@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::{Cell, Event, Pass, Phase, RttTally, Spec, Stop};
+use model::{Capture, CaptureSpec, Cell, EndPass, Event, Pass, Phase, RttTally, Spec, Stop};
 
 use super::Bench;
 use crate::ControlError;
@@ -103,15 +103,30 @@ impl Bench<'_> {
                 break;
             }
         }
+        let wanted = cells.iter().find_map(|(cell, _)| self.header.cells.get((*cell)? as usize)?.spec.capture.as_ref());
+        let mut ends = [near.host, far.host];
+        if let Some(wanted) = wanted {
+            ends.iter_mut().take(if single_ended { 1 } else { 2 }).for_each(|end| say_missing(end, wanted));
+        }
+        let [near, far] = ends;
         let pass = Pass {
             index,
             started_ns: begun_ns,
             duration_ns: self.elapsed_ns() - begun_ns,
-            near: near.host,
-            far: far.host,
+            near,
+            far,
             overlapped_by,
         };
         self.cells.pass(&pass);
         Ok(self.sink.event(&Event::Pass(pass))?)
     }
+}
+
+/// An agent that says nothing of a capture that was asked for is of a version that has none.
+fn say_missing(end: &mut EndPass, wanted: &CaptureSpec) {
+    end.capture.get_or_insert_with(|| Capture {
+        snaplen: wanted.snaplen,
+        missing: Some("this end's agent cannot capture packets: its version is older".into()),
+        ..Capture::default()
+    });
 }

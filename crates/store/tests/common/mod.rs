@@ -214,7 +214,7 @@ fn any_pass() -> impl Strategy<Value = Pass> {
                 index,
                 started_ns,
                 duration_ns,
-                near: EndPass { cpu, setup_ns, observed: None },
+                near: EndPass { cpu, setup_ns, ..EndPass::default() },
                 far: EndPass::default(),
                 overlapped_by: 2,
             }

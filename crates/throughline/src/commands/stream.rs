@@ -5,7 +5,7 @@ use control::coordinator::Schedule;
 use model::{BitRate, ByteSize, Direction, Nanos, Spec, Stop};
 
 use crate::failure::Failure;
-use crate::flags::{self, Enough, Load, Output, Peer, Sockets};
+use crate::flags::{self, Enough, Load, Observing, Output, Peer, Sockets};
 use crate::measure::{Job, measure};
 use crate::values::EngineFlag;
 
@@ -90,6 +90,8 @@ pub struct StreamArgs {
     #[command(flatten)]
     sockets: Sockets,
     #[command(flatten)]
+    observing: Observing,
+    #[command(flatten)]
     enough: Enough,
     #[command(flatten)]
     output: Output,
@@ -116,6 +118,7 @@ impl StreamArgs {
         spec.no_loss = self.find_no_loss;
         spec.probe = self.probe;
         spec.engine = self.engine.0;
+        spec.capture = self.observing.capture();
         spec.paced_to_receiver = !self.find_no_loss && flags::to_receiver(&spec, self.unpaced);
         spec
     }
