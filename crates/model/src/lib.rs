@@ -7,6 +7,7 @@
 //! `--from` host), `far` is the HOST it names.
 
 pub mod advice;
+pub mod capture;
 pub mod claim;
 pub mod comparison;
 pub mod engine;
@@ -34,7 +35,8 @@ pub mod units;
 pub mod why;
 
 pub use advice::{Advice, AdviceLasting, AdviceSame, AdviceSpent, AdviceStep, AdviceUntried, Goal};
-pub use claim::{Bound, BoundKind, Ceiling, Cost, EndCost, Spent};
+pub use capture::{Capture, CaptureSpec, TimeSequence};
+pub use claim::{Bound, BoundKind, Ceiling, Cost, EndCost, Spent, ThreadTime};
 pub use comparison::{Answer, CellComparison, Comparison, Difference, RunComparison, RunName};
 pub use engine::{Engine, ReceiveBy, SendBy};
 pub use error::ModelError;
@@ -57,4 +59,6 @@ pub use tally::{DatagramTally, Encryption, EndTally, FlowTally, Interval, Pacing
 pub use tcp::TcpSample;
 pub use trial::{Cell, EndPass, Ledger, Pass, Trial};
 pub use units::{BitRate, ByteSize, Nanos, Ratio};
-pub use why::{BestRegion, Evidence, LimiterKind, LossPlace, Losses, PlacedLoss, TimePart, Why};
+pub use why::{
+    BestRegion, CellWhy, Evidence, LimiterKind, LossPlace, Losses, PlacedLoss, RunWhy, TimePart, Why, WhyDocument,
+};

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Engine, HostSettings, ModelError, Observe};
+use crate::{CaptureSpec, Engine, HostSettings, ModelError, Observe};
 
 /// The name of an entry in one of the engine's registries (a transport or a pattern), such as `tcp` or `pingpong`.
 ///
@@ -280,6 +280,9 @@ pub struct Spec {
     pub observe_interval_ns: u64,
     /// Nanoseconds without any progress after which a trial is ended and marked `stalled`.
     pub stall_ns: u64,
+    /// Packets are captured at the ends that allow it; null for no capture.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capture: Option<CaptureSpec>,
 }
 
 impl Spec {
@@ -313,6 +316,7 @@ impl Spec {
             observe: Observe::default(),
             observe_interval_ns: OBSERVE_INTERVAL_NS,
             stall_ns: 3_000_000_000,
+            capture: None,
         }
     }
 
@@ -352,6 +356,7 @@ impl Spec {
             paced_to_receiver: false,
             engine: Engine::default(),
             strategy: Strategy::Blocking,
+            capture: None,
             ..self.clone()
         })
     }
@@ -407,6 +412,10 @@ impl Spec {
         if let Some(dscp) = [self.near.dscp, self.far.dscp].into_iter().flatten().find(|dscp| *dscp > 63) {
             return refuse(format!("DSCP {dscp}"), "use 0 to 63");
         }
+        let snaplens = CaptureSpec::SNAPLEN_MIN..=CaptureSpec::SNAPLEN_MAX;
+        if let Some(capture) = self.capture.as_ref().filter(|capture| !snaplens.contains(&capture.snaplen)) {
+            return refuse(format!("--snaplen {}", capture.snaplen), "use 80 to 65535 bytes");
+        }
         match self.stop {
             Stop::TimeNs(ns) | Stop::AboutNs(ns) if ns < 1_000_000 => {
                 refuse(format!("a trial of {ns} ns"), "use --time 1ms or more")
@@ -448,6 +457,7 @@ mod tests {
             Spec { flows: 2, processes: 3, ..good.clone() },
             Spec { stop: Stop::Blocks(0), ..good.clone() },
             Spec { warmup_ns: 1_000_000_000, ..good.clone() },
+            Spec { capture: Some(CaptureSpec { snaplen: 20, folder: None }), ..good.clone() },
         ];
         for spec in bad {
             let message = spec.check().expect_err("must be refused").to_string();

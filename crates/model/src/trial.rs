@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Change, Conditions, CpuUse, EndTally, Observed, Spec, Verdict};
+use crate::{Capture, Change, Conditions, CpuUse, EndTally, Observed, Spec, Verdict};
 
 /// One combination of levels to be measured: in a curve, one block size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -104,4 +104,7 @@ pub struct EndPass {
     /// In a plan: the settings in force, as they were changed and read back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub settings: Vec<Change>,
+    /// The packets that were captured; null where nobody asked for a capture.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capture: Option<Capture>,
 }

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Finding;
+
 /// What held an outcome back, and the evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Why {
@@ -199,4 +201,49 @@ pub struct BestRegion {
     pub high: Option<f64>,
     /// In one sentence.
     pub statement: String,
+}
+
+/// What `thru why --json` writes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WhyDocument {
+    /// Version of this document's shape: `throughline-why/1`. Fields may be added within a version.
+    pub schema: String,
+    /// Each run that was asked for.
+    pub runs: Vec<RunWhy>,
+    /// With several curves: which of them is best for which blocks. Labels are the runs' names, or their ids.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub regions: Vec<BestRegion>,
+    /// With several runs: what they say of each other.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+impl WhyDocument {
+    /// Version of the document's shape.
+    pub const SCHEMA: &'static str = "throughline-why/1";
+}
+
+/// What held one run's outcomes back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunWhy {
+    /// The run.
+    pub id: String,
+    /// Its name, or null.
+    pub name: Option<String>,
+    /// Its outcomes; none of a curve.
+    pub cells: Vec<CellWhy>,
+    /// Of a curve: where it breaks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Finding>,
+}
+
+/// What held one outcome back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CellWhy {
+    /// The cell.
+    pub cell: u32,
+    /// What was measured and what came out, in one line.
+    pub outcome: String,
+    /// What held it back; null where nothing that was recorded speaks for anything.
+    pub why: Option<Why>,
 }

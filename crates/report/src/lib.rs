@@ -29,6 +29,7 @@ mod selftest;
 mod sides;
 mod view;
 mod watch;
+mod why;
 mod words;
 
 #[cfg(test)]
@@ -45,3 +46,4 @@ pub use run_list::{RunRow, headline, run_list};
 pub use selftest::{check_line, selftest_summary};
 pub use view::{Piece, View};
 pub use watch::{watch_columns, watch_head, watch_lines};
+pub use why::{held_back, why_report};

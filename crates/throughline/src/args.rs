@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     ab, compare, curve, demo, export, generate, host, launched, report, rr, runs, selftest, serve, show, stream,
-    transfer, watch,
+    transfer, watch, why,
 };
 
 /// Measures what a network path really carries, from one byte to line rate.
@@ -47,6 +47,8 @@ pub enum Command {
     Ab(ab::AbArgs),
     /// Set stored runs against each other.
     Compare(compare::CompareArgs),
+    /// Say what held a run back, with the evidence.
+    Why(why::WhyArgs),
     /// List the runs that were kept.
     Runs(runs::RunsArgs),
     /// Show a run again.

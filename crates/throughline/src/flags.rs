@@ -4,7 +4,9 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use model::{BitRate, ByteSize, Direction, EndOptions, Family, Io, Nanos, Observe, Ratio, Spec, Stopping, Strategy};
+use model::{
+    BitRate, ByteSize, CaptureSpec, Direction, EndOptions, Family, Io, Nanos, Observe, Ratio, Spec, Stopping, Strategy,
+};
 
 use crate::failure::Failure;
 use crate::values::{Cores, PerEnd, Switch};
@@ -183,6 +185,28 @@ pub struct Enough {
     /// End a trial in which nothing has moved for this long, and mark it stalled.
     #[arg(long, value_name = "TIME", default_value = "3s")]
     pub stall: Nanos,
+}
+
+/// What is watched beside a measurement.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Observing")]
+pub struct Observing {
+    /// Capture the packets of each trial: at this end into pcapng files in DIR [default: the current folder], at the far end
+    /// where its agent was started with --allow-capture.
+    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".", require_equals = true)]
+    pub capture: Option<PathBuf>,
+
+    /// Bytes that a capture keeps of each packet.
+    #[arg(long, value_name = "N", default_value_t = CaptureSpec::SNAPLEN, requires = "capture")]
+    pub snaplen: u32,
+}
+
+impl Observing {
+    /// The capture that was asked for.
+    pub fn capture(&self) -> Option<CaptureSpec> {
+        let folder = self.capture.as_ref()?.display().to_string();
+        Some(CaptureSpec { snaplen: self.snaplen, folder: Some(folder) })
+    }
 }
 
 /// Where results go.

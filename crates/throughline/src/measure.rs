@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use control::ControlError;
-use control::agent::{Agent, AgentOptions, Limits, Workers};
+use control::agent::{Agent, AgentOptions, Captures, Limits, Workers};
 use control::coordinator::{self, Cancel, End, Order, Pair, Schedule, Target};
 use control::proto::auth::Token;
 use engine::transport::Launcher;
@@ -101,6 +101,7 @@ async fn conduct(job: &Job<'_>) -> Result<(Run, Option<Failure>), Failure> {
     let (mut here, mut there) = (local_options(directory.path())?, local_options(directory.path())?);
     for options in [&mut here, &mut there] {
         options.selftest = citation::from_store(job.output.store.clone());
+        options.captures = Captures::AsAsked;
     }
     let offer = match engine::transport::transport(job.specs[0].transport.as_str())?.launcher() {
         Some(Launcher::Mpirun) => {
@@ -250,6 +251,7 @@ pub fn local_options(directory: &Path) -> Result<AgentOptions, Failure> {
         limits: Limits { hold_ns: u64::MAX / 2, ..Limits::default() },
         directory: directory.to_owned(),
         once: false,
+        captures: Captures::Refused,
         vanished_after: Duration::from_secs(2),
         selftest: citation::from_store(None),
         news: Box::new(|_| {}),

@@ -102,7 +102,8 @@ pub fn check_writable(path: &Path) -> Result<(), Failure> {
     }
 }
 
-fn columns() -> u16 {
+/// Columns of the terminal, as COLUMNS says.
+pub fn columns() -> u16 {
     std::env::var("COLUMNS")
         .ok()
         .and_then(|columns| columns.parse().ok())

@@ -133,7 +133,7 @@ mod tests {
     fn the_best_of_each_region_is_named_with_its_interval() {
         // Small frames start sooner, large ones carry more.
         let small = curve(&sizes(), hockney(9_000.0, 1.0), 0.01, 1);
-        let large = curve(&sizes(), hockney(10_000.0, 0.8), 0.01, 2);
+        let large = curve(&sizes(), hockney(10_000.0, 1.25), 0.01, 2);
         let found = regions(&[("mtu 1500".into(), &small), ("mtu 9000".into(), &large)]);
         let bests: Vec<Option<&str>> = found.iter().map(|region| region.best.as_deref()).collect();
         assert_eq!((bests.first(), bests.last()), (Some(&Some("mtu 1500")), Some(&Some("mtu 9000"))), "{found:#?}");

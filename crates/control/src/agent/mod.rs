@@ -6,6 +6,7 @@ mod crew;
 mod door;
 mod limits;
 mod merge;
+mod packets;
 mod queue;
 mod session;
 mod watch;
@@ -29,6 +30,7 @@ pub use crew::Workers;
 use door::Door;
 use engine::transport::{FlowHello, HELLO_BYTES};
 pub use limits::Limits;
+pub use packets::Captures;
 use queue::Queue;
 use session::Session;
 pub(crate) use session::hello;
@@ -49,6 +51,8 @@ pub struct AgentOptions {
     pub once: bool,
     /// How long a coordinator may be unreachable before its place is given to the next.
     pub vanished_after: Duration,
+    /// Where packets are kept that coordinators want captured.
+    pub captures: Captures,
     /// Finds the last self-test of this host, which the inventory cites.
     pub selftest: CitesSelfTest,
     /// Hears what happens, a line at a time.

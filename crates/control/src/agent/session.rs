@@ -14,6 +14,7 @@ use super::Shared;
 use super::crew::Crew;
 use super::door::{Expectation, Expected};
 use super::merge::merge;
+use super::packets::{self, Captured, Connections};
 use super::watch;
 use crate::ControlError;
 use crate::proto::auth;
@@ -44,6 +45,7 @@ struct Trial {
     prepared: Instant,
     setup: Duration,
     watch: Option<Watch>,
+    capture: Option<Captured>,
     overlapped: usize,
     _expectation: Option<Expectation>,
 }
@@ -263,6 +265,16 @@ impl Session {
                 .await
                 .map_err(|reason| ControlError::Setup { address: "this host".into(), reason })?;
         }
+        let capture = match prepare.role {
+            Role::Active => {
+                let places = || prepare.meet.iter().filter_map(|place| place.address);
+                let (to, ports) = (places().next().map(|to| to.ip()), places().map(|to| to.port()).collect());
+                self.capture(&prepare, ports, to)
+            }
+            Role::Passive if through_door => self.capture(&prepare, self.shared.port.into_iter().collect(), None),
+            // Begins when its workers have said where they listen.
+            Role::Passive => None,
+        };
         let expectation = through_door.then(|| self.shared.door.expect(cookie, expected));
         if through_door {
             let place = Meeting {
@@ -284,6 +296,7 @@ impl Session {
             prepared: Instant::now(),
             setup: Duration::ZERO,
             watch: None,
+            capture,
             overlapped: 0,
             _expectation: expectation,
         })
@@ -306,6 +319,8 @@ impl Session {
             FromWorker::Listening(place) => {
                 current.places[index] = Some(place);
                 if let Some(places) = current.places.iter().cloned().collect::<Option<Vec<_>>>() {
+                    let ports = places.iter().filter_map(|place| place.port).collect();
+                    current.capture = self.capture(&current.prepare, ports, None);
                     self.wire.send(&FromAgent::Listening { places }).await?;
                 }
             }
@@ -327,17 +342,35 @@ impl Session {
                 if current.done.len() == current.places.len()
                     && let Some(ended) = trial.take()
                 {
-                    self.wire.send(&FromAgent::Done(Box::new(self.finish(ended)))).await?;
+                    let done = self.finish(ended).await;
+                    self.wire.send(&FromAgent::Done(Box::new(done))).await?;
                 }
             }
         }
         Ok(())
     }
 
-    fn finish(&self, trial: Trial) -> Done {
+    /// Begins the capture that a trial asks for, if it does, on the connections to `to` and these ports.
+    fn capture(&self, prepare: &Prepare, ports: Vec<u16>, to: Option<IpAddr>) -> Option<Captured> {
+        let connections = Connections {
+            role: prepare.role,
+            trial: prepare.trial,
+            ports,
+            to,
+            here: prepare.spec.far.data_addr.or(self.here),
+            coordinator: &self.peer,
+        };
+        packets::begin(&self.shared.options.captures, &prepare.spec, connections)
+    }
+
+    async fn finish(&self, trial: Trial) -> Done {
         let mut host = EndPass { setup_ns: trial.setup.as_nanos() as u64, ..EndPass::default() };
         if let Some(watch) = trial.watch {
             watch.finish(&mut host);
+        }
+        // After what the host did was read: the end of a capture is no part of the trial.
+        if let Some(capture) = trial.capture {
+            host.capture = Some(packets::end(capture).await);
         }
         let overlapped = trial.overlapped.max(self.shared.queue.running().saturating_sub(1));
         let (mut tallies, failure, elapsed_ns) = merge(trial.done, trial.prepare.spec.interval_ns);

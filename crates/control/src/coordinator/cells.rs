@@ -19,6 +19,8 @@ pub(super) struct Cells {
     header: RunHeader,
     /// Round trips of the probe before the first trial.
     pub(super) idle: Option<RttTally>,
+    /// What the hosts did around each pass, for what held a cell back; none of curves.
+    passes: Vec<Pass>,
     open: BTreeMap<u32, CellState>,
     done: Vec<Outcome>,
     /// Of a curve's open cells: their values without the effects of their passes, as of the last pass.
@@ -44,6 +46,7 @@ impl Cells {
             taking,
             header: header.clone(),
             idle: None,
+            passes: Vec::new(),
             open: BTreeMap::new(),
             done: Vec::new(),
             own: BTreeMap::new(),
@@ -124,6 +127,13 @@ impl Cells {
         self.own = ids.zip(analysis::outcome::own_values(&trials)).collect();
     }
 
+    /// Takes what the hosts did around a pass, after its trials. A point of a curve shares its pass with all others.
+    pub(super) fn pass(&mut self, pass: &Pass) {
+        if self.taking != Taking::Curve {
+            self.passes.push(pass.clone());
+        }
+    }
+
     /// The values that a cell is judged by.
     fn values(&self, state: &CellState) -> Vec<f64> {
         self.own.get(&state.cell.id).cloned().unwrap_or_else(|| analysis::outcome::sample(&state.trials))
@@ -156,6 +166,9 @@ impl Cells {
         let [near, far] = self.header.hosts_of(&state.cell);
         analysis::bound(&mut outcome, near, far);
         let one_host = near.boot_id.is_some() && near.boot_id == far.boot_id;
+        if self.taking != Taking::Curve {
+            outcome.summary.why = analysis::why(&outcome, &self.passes, near, far);
+        }
         for remark in state.remark.into_iter().chain(one_host.then_some(Verdict::OneHost)) {
             analysis::outcome::add_verdict(&mut outcome, remark);
         }

@@ -63,6 +63,7 @@ impl Pair {
         legs: &[WireLeg],
         cancel: &mut Cancel,
     ) -> Result<(), ControlError> {
+        self.can_do(spec)?;
         let prepare = |role, meet| {
             ToAgent::Prepare(Box::new(Prepare { trial, role, spec: spec.clone(), legs: legs.to_vec(), meet }))
         };
@@ -107,6 +108,19 @@ impl Pair {
             })),
             () = cancelled(cancel) => Err(ControlError::Interrupted),
         }
+    }
+
+    /// Whether both programs know what the spec asks of them: an older one would leave it out without a word.
+    fn can_do(&self, spec: &Spec) -> Result<(), ControlError> {
+        let ends = [(Some(&self.near), &spec.near), (self.far.as_ref(), &spec.far)];
+        for (end, options) in ends.into_iter().filter_map(|(end, options)| Some((end?, options))) {
+            if options.drain_bps.is_some() && !end.capabilities.iter().any(|name| name == "drain") {
+                let reason =
+                    format!("thru {} there does not know --drain: update it, or leave --drain out", end.version);
+                return Err(ControlError::Refused { address: end.name.clone(), reason });
+            }
+        }
+        Ok(())
     }
 
     /// Waits for both ends' results. Once one has ended (or the user has had enough) the other gets a limited time.

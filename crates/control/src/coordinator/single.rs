@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::{Cell, EndPass, Event, Pass, Phase, RttTally, Spec, Stop};
+use model::{Capture, CaptureSpec, Cell, EndPass, Event, Pass, Phase, RttTally, Spec, Stop};
 
 use super::Bench;
 use crate::ControlError;
@@ -125,6 +125,23 @@ impl<E> Bench<'_, E> {
         let (conditions, settings) = (before_far.conditions, before_far.settings);
         pass.far = EndPass { conditions, settings, ..far.host };
         pass.overlapped_by = overlapped_by;
+        let wanted = cells.iter().find_map(|(cell, _)| self.header.cells.get((*cell)? as usize)?.spec.capture.as_ref());
+        if let Some(wanted) = wanted {
+            [&mut pass.near, &mut pass.far]
+                .into_iter()
+                .take(if single_ended { 1 } else { 2 })
+                .for_each(|end| say_missing(end, wanted));
+        }
+        self.cells.pass(&pass);
         Ok(self.sink.event(&Event::Pass(pass))?)
     }
+}
+
+/// An agent that says nothing of a capture that was asked for is of a version that has none.
+fn say_missing(end: &mut EndPass, wanted: &CaptureSpec) {
+    end.capture.get_or_insert_with(|| Capture {
+        snaplen: wanted.snaplen,
+        missing: Some("this end's agent cannot capture packets: its version is older".into()),
+        ..Capture::default()
+    });
 }

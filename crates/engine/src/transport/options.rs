@@ -9,6 +9,7 @@ use rustix::thread::CpuSet;
 use socket2::{SockRef, TcpKeepalive};
 
 use super::sys::sockopt;
+use super::tcp_info::TcpInfo;
 use crate::EngineError;
 use crate::plan::is_stream;
 
@@ -142,18 +143,7 @@ fn check_cores(cores: &[u32]) -> Result<(), EngineError> {
 
 /// What the kernel's TCP saw of the path of one socket, read with one call.
 pub(crate) fn brief_facts(socket: BorrowedFd<'_>) -> SocketFacts {
-    sockopt::tcp_info(socket).map_or_else(SocketFacts::default, |info| brief(&info))
-}
-
-fn brief(info: &sockopt::TcpInfo) -> SocketFacts {
-    SocketFacts {
-        retransmits: Some(u64::from(info.total_retrans)),
-        min_rtt_ns: info.min_rtt_us.map(|us| u64::from(us) * 1_000),
-        srtt_ns: Some(u64::from(info.srtt_us) * 1_000),
-        cwnd: Some(info.cwnd),
-        peer_window_bytes: info.peer_window,
-        ..SocketFacts::default()
-    }
+    TcpInfo::of(socket).map_or_else(SocketFacts::default, |info| info.brief())
 }
 
 /// What the kernel says of a socket.
@@ -165,25 +155,19 @@ pub(crate) fn facts(socket: BorrowedFd<'_>) -> SocketFacts {
         let ip = address.as_socket().map(|address| address.to_string());
         ip.or_else(|| address.as_vsock_address().map(|(cid, port)| format!("vsock:{cid}:{port}")))
     };
-    let info = sockopt::tcp_info(borrowed);
+    let info = TcpInfo::of(borrowed);
     let mut facts = SocketFacts {
         local: address(socket.local_addr()),
         peer: address(socket.peer_addr()),
         sndbuf: socket.send_buffer_size().ok().map(|bytes| bytes as u64),
         rcvbuf: socket.recv_buffer_size().ok().map(|bytes| bytes as u64),
-        ..info.as_ref().map_or_else(SocketFacts::default, brief)
+        ..info.as_ref().map_or_else(SocketFacts::default, TcpInfo::brief)
     };
     if let Some(info) = info {
         facts.nodelay = socket.tcp_nodelay().ok();
         facts.cc =
             socket.tcp_congestion().ok().map(|name| String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned());
-        facts.mss = Some(info.send_mss);
-        facts.pmtu = Some(info.pmtu);
-        facts.wscale = (info.options & 4 != 0).then_some((info.send_wscale, info.receive_wscale));
-        // TCPI_OPT_* of linux/tcp.h.
-        let names = [(1, "timestamps"), (2, "sack"), (4, "wscale"), (8, "ecn")];
-        facts.negotiated =
-            names.iter().filter(|(bit, _)| info.options & bit != 0).map(|(_, name)| (*name).to_owned()).collect();
+        info.negotiated(&mut facts);
     }
     facts.busy_poll_us = sockopt::busy_poll_us(borrowed).filter(|us| *us > 0);
     facts.mptcp_subflows = sockopt::mptcp_subflows(borrowed);

@@ -17,8 +17,8 @@ use super::handshake::FlowHello;
 use super::ktls::{self, KernelTls};
 use super::stream::HELLO_LIMIT;
 use super::{
-    Breaker, Capabilities, Channel, Cookie, Kind, Link, Listener, Place, Rendezvous, Transport, introduction, options,
-    sys, tcp,
+    Breaker, Capabilities, Channel, Cookie, Kind, Link, Listener, Place, Rendezvous, TcpInfo, Transport, introduction,
+    options, sys, tcp,
 };
 use crate::pattern::{Interest, Turn};
 use crate::runner::{Flow, FlowOf, FlowSetup};
@@ -311,6 +311,10 @@ impl Channel for TlsChannel {
 
     fn facts(&self) -> SocketFacts {
         SocketFacts { encryption: self.encryption(), ..options::facts(self.socket.as_fd()) }
+    }
+
+    fn tcp(&self) -> Option<TcpInfo> {
+        TcpInfo::of(self.socket.as_fd())
     }
 
     fn unsent(&self) -> u64 {

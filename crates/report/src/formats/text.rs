@@ -6,7 +6,8 @@ use model::{Run, units};
 use super::braille;
 use super::table::OutcomeTable;
 use crate::view::stem;
-use crate::{Piece, ReportError, View, claims, meanwhile, words};
+use crate::why::wrapped;
+use crate::{Piece, ReportError, View, claims, meanwhile, sides, words};
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     view.some_run("text")?;
@@ -37,7 +38,19 @@ fn report(run: &Run, view: &View<'_>) -> String {
         verdicts.iter().map(|one| format!("{}: {}", words::verdict(*one), words::meaning(*one))).collect();
     text.push_str(&section("Verdicts", &meanings, view.columns));
     text.push_str(&section("Self-test", &claims::selftests(run), view.columns));
+    text.push_str(&held_back(run, view.columns));
     text
+}
+
+/// What held each outcome back; the sides of a comparison by their letter.
+fn held_back(run: &Run, columns: u16) -> String {
+    let mut text = String::new();
+    for outcome in &run.outcomes {
+        let Some(line) = crate::held_back(outcome) else { continue };
+        let side = sides::side(run, outcome).map_or(String::new(), |side| format!("{side}, "));
+        wrapped("", &format!("{side}{line}"), usize::from(columns), &mut text);
+    }
+    if text.is_empty() { text } else { format!("\n{text}") }
 }
 
 /// What was measured, between whom and when; then how it ended, if not well.
@@ -91,16 +104,7 @@ fn section(title: &str, entries: &[String], columns: u16) -> String {
     }
     let mut text = format!("\n{title}\n");
     for entry in entries {
-        let mut line = String::from("-");
-        for word in entry.split_whitespace() {
-            if line.chars().count() + 1 + word.chars().count() > usize::from(columns) && line.trim() != "-" {
-                text.push_str(&format!("{line}\n"));
-                line = String::from(" ");
-            }
-            line.push(' ');
-            line.push_str(word);
-        }
-        text.push_str(&format!("{line}\n"));
+        wrapped("- ", entry, usize::from(columns), &mut text);
     }
     text
 }

@@ -260,6 +260,7 @@ pub(crate) fn busy_host() -> EndPass {
                 line("stat.ctxt", "1/s", some([9e3, 9e3, 9e3])),
             ],
         ),
+        ..EndPass::default()
     }
 }
 
@@ -267,5 +268,10 @@ pub(crate) fn busy_host() -> EndPass {
 pub(crate) fn calm_host() -> EndPass {
     let core = CoreUse { core: 0, system_ns: 300_000_000, idle_ns: 700_000_000, ..CoreUse::default() };
     let busy = line("cpu.0.busy", "ratio", [Some(0.3), Some(0.3), Some(0.3)]);
-    EndPass { setup_ns: 1_300_000, cpu: processors(vec![core]), observed: seen(&[("stat.ctxt", 4_000)], vec![busy]) }
+    EndPass {
+        setup_ns: 1_300_000,
+        cpu: processors(vec![core]),
+        observed: seen(&[("stat.ctxt", 4_000)], vec![busy]),
+        ..EndPass::default()
+    }
 }

@@ -17,6 +17,7 @@ pub mod show;
 pub mod stream;
 pub mod transfer;
 pub mod watch;
+pub mod why;
 
 use crate::args::{Args, Command};
 use crate::failure::Failure;
@@ -31,6 +32,7 @@ pub fn run(args: Args) -> Result<u8, Failure> {
         Command::Transfer(args) => transfer::run(&args),
         Command::Ab(args) => ab::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Why(args) => why::run(&args),
         Command::Runs(args) => runs::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Report(args) => report::run(&args),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use control::agent::{Agent, Limits, loopback};
+use control::agent::{Agent, Captures, Limits, loopback};
 use control::proto::DEFAULT_PORT;
 use model::{BitRate, Nanos};
 
@@ -62,6 +62,10 @@ pub struct ServeArgs {
     #[arg(long, value_name = "TIME", default_value = "2s")]
     client_timeout: Nanos,
 
+    /// Let coordinators capture the packets of their measurements, into pcapng files in this folder [default: the current one].
+    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".", require_equals = true)]
+    allow_capture: Option<PathBuf>,
+
     /// Say nothing.
     #[arg(long, short)]
     quiet: bool,
@@ -90,6 +94,7 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
             ..Limits::default()
         },
         once: args.once,
+        captures: args.allow_capture.clone().map_or(Captures::Refused, Captures::In),
         vanished_after: Duration::from_nanos(args.client_timeout.0),
         news: Box::new(move |text| {
             if !quiet {

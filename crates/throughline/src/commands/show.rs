@@ -53,6 +53,9 @@ pub fn load(reference: &str, path: Option<&Path>) -> Result<Run, Failure> {
         let context = analysis::Context { cut_short: true, curve, paired, own, ..analysis::Context::default() };
         let mut outcome = analysis::outcome(cell, trials, &run.header.stopping, context);
         analysis::bound(&mut outcome, &run.header.near, &run.header.far);
+        if !curve {
+            outcome.summary.why = analysis::why(&outcome, &run.passes, &run.header.near, &run.header.far);
+        }
         run.outcomes.push(outcome);
     }
     run.outcomes.sort_by_key(|outcome| outcome.cell);

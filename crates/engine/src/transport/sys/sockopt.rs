@@ -82,39 +82,22 @@ pub(crate) fn shutdown_raw(fd: RawFd) {
     }
 }
 
-/// The parts of TCP_INFO that Throughline records, by the layout of linux/tcp.h.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct TcpInfo {
-    pub(crate) options: u8,
-    pub(crate) send_wscale: u8,
-    pub(crate) receive_wscale: u8,
-    pub(crate) send_mss: u32,
-    pub(crate) pmtu: u32,
-    pub(crate) srtt_us: u32,
-    pub(crate) cwnd: u32,
-    pub(crate) total_retrans: u32,
-    pub(crate) min_rtt_us: Option<u32>,
-    pub(crate) peer_window: Option<u32>,
+/// Room for struct tcp_info of linux/tcp.h: of 6.18 it has some 300 bytes, and it grows.
+pub(crate) const TCP_INFO_ROOM: usize = 512;
+
+/// Reads TCP_INFO, as long as this kernel has it; `None` where the socket is no TCP socket. Of an MPTCP socket it is that of the
+/// first subflow.
+pub(crate) fn tcp_info(fd: BorrowedFd<'_>, into: &mut [u8; TCP_INFO_ROOM]) -> Option<usize> {
+    read_option(fd, libc::IPPROTO_TCP, libc::TCP_INFO, into).ok()
 }
 
-/// Reads TCP_INFO; `None` where the socket is no TCP socket.
-pub(crate) fn tcp_info(fd: impl AsFd) -> Option<TcpInfo> {
-    let mut bytes = [0u8; 256];
-    let length = read_option(fd.as_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes).ok()?;
-    (length >= 104).then(|| TcpInfo {
-        options: bytes[5],
-        send_wscale: bytes[6] & 0xf,
-        receive_wscale: bytes[6] >> 4,
-        send_mss: u32_at(&bytes, 16),
-        pmtu: u32_at(&bytes, 60),
-        srtt_us: u32_at(&bytes, 68),
-        cwnd: u32_at(&bytes, 80),
-        total_retrans: u32_at(&bytes, 100),
-        // Absent before Linux 4.6; all ones until the first sample.
-        min_rtt_us: (length >= 152).then(|| u32_at(&bytes, 148)).filter(|us| *us != u32::MAX),
-        // tcpi_snd_wnd, since Linux 5.4; a connection that never heard of a window has none.
-        peer_window: (length >= 232).then(|| u32_at(&bytes, 228)).filter(|window| *window > 0),
-    })
+/// [`tcp_info`] by number; `None` for a number that is no TCP socket (any more).
+pub(crate) fn tcp_info_raw(fd: RawFd, into: &mut [u8; TCP_INFO_ROOM]) -> Option<usize> {
+    let mut length = TCP_INFO_ROOM as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes into the live buffer and updates `length`; a wrong number is an error.
+    let result =
+        unsafe { libc::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_INFO, into.as_mut_ptr().cast(), &raw mut length) };
+    (result == 0).then_some(length as usize)
 }
 
 /// Level and name of MPTCP_INFO, and the flag of a connection that fell back to TCP (linux/mptcp.h).

@@ -101,14 +101,16 @@ fn outcome_table(table: &OutcomeTable) -> Markup {
     }
 }
 
-/// Ceiling and cost, and the bounds above the ceiling.
+/// Ceiling and cost, what held the outcomes back, and the bounds above the ceiling.
 fn claims_of(run: &Run) -> Markup {
     let lines = claims::of_run(run);
     let others: Vec<String> = run.outcomes.first().map(claims::other_bounds).unwrap_or_default();
+    let why: Vec<String> = run.outcomes.iter().filter_map(crate::held_back).collect();
     html! {
-        @if !lines.is_empty() {
+        @if !lines.is_empty() || !why.is_empty() {
             ul.findings {
                 @for line in lines { li { (line) } }
+                @for line in why { li { (line) } }
                 @if !others.is_empty() { li { "higher bounds: " (others.join("; ")) } }
             }
         }
