@@ -121,11 +121,12 @@ pub(super) struct Wrapping {
 }
 
 impl Wrapping {
-    /// What it has grown by since it was first seen, given what it says now. It starts again from 0 after `most`.
+    /// What it has grown by since it was first seen, given what it says now. It starts again from 0 after `most`; one that steps
+    /// back by less than half of that was set to 0, as that of a discipline that was put anew.
     pub(super) fn follow(&mut self, now: u64, most: u64) -> u64 {
         if let Some(last) = self.last {
-            let grown = if now >= last { now - last } else { now + most.saturating_sub(last) + 1 };
-            self.total += grown;
+            let forward = if now >= last { now - last } else { now + most.saturating_sub(last) + 1 };
+            self.total += if now < last && forward > most / 2 { now } else { forward };
         }
         self.last = Some(now);
         self.total
@@ -149,6 +150,13 @@ mod tests {
         assert_eq!(counter.follow(3, most), 5);
         assert_eq!(counter.follow(3, most), 5);
         assert_eq!(counter.follow(10, most), 12);
+    }
+
+    #[test]
+    fn a_counter_that_was_set_to_nought_did_not_go_all_the_way_round() {
+        let mut counter = Wrapping::default();
+        let most = u64::from(u32::MAX);
+        assert_eq!([100, 250, 7, 9].map(|now| counter.follow(now, most)), [0, 150, 157, 159]);
     }
 
     #[test]

@@ -133,9 +133,11 @@ fn differ(first: &Reading, last: &Reading, seen: &mut Observed) {
                 }
             }
             (Kind::Counter, None) => unknown.push(format!("{}: not there at the start", device(name))),
-            (Kind::Counter, Some(before)) if number < before => unknown.push(format!("{name}: stepped back")),
+            (Kind::Counter | Kind::Tally, Some(before)) if number < before => {
+                unknown.push(format!("{name}: stepped back"))
+            }
             (Kind::Counter | Kind::Tally, before) => {
-                let grown = number.saturating_sub(before.unwrap_or(0));
+                let grown = number - before.unwrap_or(0);
                 if grown > 0 {
                     seen.counters.insert(name.clone(), i64::try_from(grown).unwrap_or(i64::MAX));
                 }
