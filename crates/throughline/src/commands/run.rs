@@ -107,6 +107,9 @@ fn resumed(reference: &str, args: &RunArgs, read: &mut Read) -> Result<Resumed, 
     if run.ending.as_ref().is_some_and(|ending| ending.how == "finished") {
         return Err(Failure::usage(format!("run {id} is finished: `thru show {id}` shows it")));
     }
+    if run.header.cells.len() != read.cells.len() {
+        return Err(Failure::usage(format!("run {id} has other cells than this version makes of its plan: start anew")));
+    }
     read.rule = run.header.stopping.clone();
     let mut trials: Vec<_> = run.outcomes.into_iter().flat_map(|outcome| outcome.trials).chain(loaded.orphans).collect();
     trials.sort_by_key(|trial| (trial.pass, trial.place));
