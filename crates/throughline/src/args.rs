@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    ab, compare, curve, demo, export, generate, host, launched, report, rr, runs, selftest, serve, show, stream,
+    ab, compare, curve, demo, export, generate, host, launched, report, rr, run, runs, selftest, serve, show, stream,
     transfer, watch, why,
 };
 
@@ -43,6 +43,8 @@ pub enum Command {
     Rr(rr::RrArgs),
     /// Exactly so many blocks, in so many flows or processes.
     Transfer(transfer::TransferArgs),
+    /// A whole experiment from a file: factors and their levels, hosts, settings, blocks, a schedule.
+    Run(run::RunArgs),
     /// Is B worse than A? Two measurements in turns, with a sure answer.
     Ab(ab::AbArgs),
     /// Set stored runs against each other.

@@ -97,9 +97,12 @@ pub struct Load {
     pub observe_interval: Nanos,
 }
 
+/// The heading of the flags that each end may have a value of its own for; a plan tells by it which ones these are.
+pub const PER_END: &str = "Sockets (V for both ends, or LOCAL,REMOTE)";
+
 /// Options of sockets and threads. Each takes V for both ends or LOCAL,REMOTE.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Sockets (V for both ends, or LOCAL,REMOTE)")]
+#[command(next_help_heading = PER_END)]
 pub struct Sockets {
     /// Send buffer (SO_SNDBUF).
     #[arg(long, value_name = "SIZE")]

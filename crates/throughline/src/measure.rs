@@ -59,7 +59,7 @@ pub fn measure(job: &Job<'_>) -> Result<u8, Failure> {
         .build()
         .map_err(|error| Failure::other(format!("cannot start: {error}")))?;
     let (run, failed) = runtime.block_on(conduct(job))?;
-    let code = show(job, &run)?;
+    let code = show(job.output, job.np, &run)?;
     match failed {
         Some(failure) => Err(failure),
         None => Ok(code),
@@ -67,19 +67,19 @@ pub fn measure(job: &Job<'_>) -> Result<u8, Failure> {
 }
 
 /// Prints and writes a finished run; the exit code says whether to trust it.
-fn show(job: &Job<'_>, run: &Run) -> Result<u8, Failure> {
+pub fn show(output: &Output, np: Option<&Path>, run: &Run) -> Result<u8, Failure> {
     let runs = std::slice::from_ref(run);
-    let to_stdout = job.output.json.as_deref() == Some(Path::new("-"));
-    if let Some(path) = &job.output.json {
-        output::write_pieces("json", runs, Some(path), None)?;
+    let to_stdout = output.json.as_deref() == Some(Path::new("-"));
+    if let Some(path) = &output.json {
+        crate::output::write_pieces("json", runs, Some(path), None)?;
     }
-    if let Some(path) = job.np {
-        output::write_pieces("np", runs, Some(path), None)?;
+    if let Some(path) = np {
+        crate::output::write_pieces("np", runs, Some(path), None)?;
     }
-    if !job.output.quiet && !job.output.live && !to_stdout {
+    if !output.quiet && !output.live && !to_stdout {
         // Who asks for NetPIPE's file has scripts that read its screen as well.
-        let form = if job.np.is_some() { "np-screen" } else { "text" };
-        output::write_pieces(form, runs, None, None)?;
+        let form = if np.is_some() { "np-screen" } else { "text" };
+        crate::output::write_pieces(form, runs, None, None)?;
     }
     let interrupted = run.ending.as_ref().is_some_and(|ending| ending.how == "interrupted");
     let untrusted = run.outcomes.iter().any(|outcome| outcome.summary.trust == Trust::None);
@@ -121,8 +121,7 @@ async fn conduct(job: &Job<'_>) -> Result<(Run, Option<Failure>), Failure> {
     let specs = with_engines(&job.specs, &mut pair, progress.as_mut(), &cancel).await?;
     let order = Order { header: header(job, specs, &pair)?, schedule: schedule(&job.schedule) };
     let mut collect = Collect::default();
-    let mut sinks =
-        Sinks { collect: &mut collect, progress, live: job.output.live.then_some(Live), recorder, held: None };
+    let mut sinks = Sinks::new(&mut collect, progress, job.output.live.then_some(Live), recorder);
     let (_, failed) = coordinator::run(&mut pair, &order, &mut sinks, cancel).await;
     drop(sinks);
     engine::transport::pvm::leave();
@@ -145,7 +144,7 @@ fn schedule(schedule: &Schedule) -> Schedule {
 }
 
 /// Every sink of a run. A store that fails ends the run; the others have heard the event by then.
-struct Sinks<'a> {
+pub struct Sinks<'a> {
     collect: &'a mut Collect,
     progress: Option<Progress>,
     live: Option<Live>,
@@ -163,6 +162,18 @@ impl EventSink for Sinks<'_> {
         let kept = self.keep(event);
         let shown = self.live.as_mut().map_or(Ok(()), |live| live.event(event));
         kept.and(shown)
+    }
+}
+
+impl<'a> Sinks<'a> {
+    /// The sinks that there are.
+    pub fn new(
+        collect: &'a mut Collect,
+        progress: Option<Progress>,
+        live: Option<Live>,
+        recorder: Option<store::Recorder>,
+    ) -> Self {
+        Self { collect, progress, live, recorder, held: None }
     }
 }
 
@@ -186,7 +197,8 @@ impl Sinks<'_> {
     }
 }
 
-fn recorder(output: &Output) -> Result<Option<store::Recorder>, Failure> {
+/// What keeps the run, unless nothing is to.
+pub fn recorder(output: &Output) -> Result<Option<store::Recorder>, Failure> {
     if output.no_store {
         return Ok(None);
     }
@@ -203,7 +215,7 @@ pub fn open_store(path: Option<&Path>) -> Result<Store, Failure> {
 }
 
 /// Becomes true at the first Ctrl-C or SIGTERM; the second one ends the process at once.
-fn watch_for_interrupts() -> watch::Receiver<bool> {
+pub fn watch_for_interrupts() -> watch::Receiver<bool> {
     let (wanted, cancel) = watch::channel(false);
     tokio::spawn(async move {
         let mut count = 0;

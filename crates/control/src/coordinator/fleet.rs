@@ -95,7 +95,7 @@ impl Fleet {
     /// Sets two hosts as a cell wants them; what a host has already it keeps.
     pub(super) async fn tune(&mut self, [near, far]: [usize; 2], wanted: &HostSettings) -> Result<(), ControlError> {
         for (host, settings) in [(near, &wanted.near), (far, &wanted.far)] {
-            let host = &mut self.hosts[host];
+            let Some(host) = self.hosts.get_mut(host) else { continue };
             let Some(end) = &mut host.end else { continue };
             if host.settings == *settings {
                 continue;
@@ -144,7 +144,7 @@ impl Fleet {
     async fn readings(&mut self, hosts: &[usize]) -> Result<Vec<Option<HostReading>>, ControlError> {
         let mut readings = Vec::with_capacity(hosts.len());
         for host in hosts {
-            readings.push(match &mut self.hosts[*host].end {
+            readings.push(match self.hosts.get_mut(*host).and_then(|host| host.end.as_mut()) {
                 Some(end) => end.look().await?,
                 None => None,
             });

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use analysis::plan::Place;
 use model::{
-    Cell, Conditions, EndPass, Event, EventSink, Every, Order, Otherwise, Pass, Phase, Plan, SinkError, Spec, Stop,
+    Cell, Conditions, EndPass, Event, EventSink, Every, Finding, FindingKind, Order, Otherwise, Pass, Phase, Plan, SinkError, Spec, Stop,
     Trial, Verdict, units,
 };
 use tokio::sync::mpsc;
@@ -61,11 +61,9 @@ impl Bench<'_, Fleet> {
     /// Takes over what an earlier part of the run measured; the turns that each cell has had.
     fn adopt(&mut self, schedule: &PlanSchedule) -> BTreeMap<u32, u32> {
         let mut turns: BTreeMap<u32, u32> = self.header.cells.iter().map(|cell| (cell.id, 0)).collect();
-        for trial in &schedule.trials {
-            // One that an interrupt cut off is taken again.
-            if !trial.verdicts.contains(&Verdict::CutShort) {
-                *turns.entry(trial.cell).or_default() += 1;
-            }
+        // One that an interrupt cut off is taken again.
+        for trial in schedule.trials.iter().filter(|trial| !trial.verdicts.contains(&Verdict::CutShort)) {
+            *turns.entry(trial.cell).or_default() += 1;
             self.cells.adopt(trial.clone());
         }
         let by_trial = schedule.trials.iter().map(|trial| trial.pass + 1).max();
@@ -173,7 +171,7 @@ impl Bench<'_, Fleet> {
         for test in &tests {
             self.pair.tune(test.hosts, &test.cell.spec.settings).await?;
         }
-        self.meet_conditions(&schedule.plan, &mut tests).await?;
+        self.meet_conditions(&schedule.plan, &mut tests, block).await?;
         if let Some(ns) = schedule.plan.warmup_ns {
             self.at_once(&tests, Some(ns), block).await?;
         }
@@ -200,7 +198,12 @@ impl Bench<'_, Fleet> {
     }
 
     /// Waits for what the plan requires; a test for which it does not come to hold is taken out, or ends the run.
-    async fn meet_conditions(&mut self, plan: &Plan, tests: &mut Vec<Test>) -> Result<(), ControlError> {
+    async fn meet_conditions(
+        &mut self,
+        plan: &Plan,
+        tests: &mut Vec<Test>,
+        block: u32,
+    ) -> Result<(), ControlError> {
         let Some(require) = &plan.require else { return Ok(()) };
         let limit = Instant::now() + Duration::from_nanos(require.wait_ns);
         let hosts: Vec<usize> = tests.iter().flat_map(|test| test.hosts).collect();
@@ -221,12 +224,13 @@ impl Bench<'_, Fleet> {
                 }
                 let mut at = 0;
                 tests.retain(|test| {
-                    let held = unmet.iter().all(|(unmet, _)| *unmet != at);
-                    if !held {
+                    let why = unmet.iter().find(|(unmet, _)| *unmet == at).map(|(_, what)| what);
+                    if let Some(what) = why {
                         self.cells.remark_on(test.cell.id, Verdict::Unmet);
+                        self.notes.push(left_out(&test.cell, block, what));
                     }
                     at += 1;
-                    held
+                    why.is_none()
                 });
                 return Ok(());
             }
@@ -324,6 +328,20 @@ impl Bench<'_, Fleet> {
         let cells = self.header.cells.len() as u32;
         let cells_done = self.cells.done().len() as u32;
         Ok(self.sink.event(&Event::Phase(Phase { doing, cells_done, cells, left_ns }))?)
+    }
+}
+
+/// Says that a cell has no trial in a block, and why.
+fn left_out(cell: &Cell, block: u32, what: &str) -> Finding {
+    let levels: Vec<String> = cell.levels.iter().map(|(name, level)| format!("{name} {level}")).collect();
+    let of = if levels.is_empty() { String::new() } else { format!(" ({})", levels.join(", ")) };
+    Finding {
+        kind: FindingKind::Note,
+        statement: format!("Cell {}{of} was left out of block {}: {what}.", cell.id, block + 1),
+        estimate: None,
+        block: None,
+        cells: vec![cell.id],
+        comparison: None,
     }
 }
 

@@ -8,6 +8,7 @@ mod hosts;
 mod latency;
 mod line;
 mod marks;
+mod plan;
 
 use model::{Figure, Point, Run};
 
@@ -21,7 +22,8 @@ pub(crate) use line::{Line, curve_lines, direction};
 /// Block-size curves give `throughput` (bit/s over bytes), `saturation` (ns over bytes) and `signature` (bit/s over ns);
 /// where some runs are round trips and others streams, the streams' pictures have ids that end in `-stream`. Streams and
 /// transfers give `goodput` (bit/s over ns since the trial's start), request/response gives `latency` (ns over
-/// [`TAIL_UNIT`]). Outcomes without a value are left out, and so are pictures without a point.
+/// [`TAIL_UNIT`]). Plans give values, processor use and interrupts over their factors, and over the day where they have times; not
+/// a picture of every cell. Outcomes without a value are left out, and so are pictures without a point.
 #[must_use]
 pub fn figures(runs: &[Run]) -> Vec<Figure> {
     drawn(runs).into_iter().map(|drawn| drawn.figure).collect()
@@ -37,6 +39,7 @@ pub(crate) fn drawn(runs: &[Run]) -> Vec<Drawn> {
     let mut all = curve::figures(runs);
     all.extend(goodput::figure(runs));
     all.extend(latency::figure(runs));
+    all.extend(plan::figures(runs));
     all
 }
 

@@ -17,6 +17,7 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
 
 fn report(run: &Run, view: &View<'_>) -> String {
     let mut text = header(run);
+    text.push_str(&crate::plan::in_text(run, view.columns));
     if !run.outcomes.is_empty() {
         text.push_str(&format!("\n{}\n", table(run, view.columns)));
     }

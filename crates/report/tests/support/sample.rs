@@ -32,6 +32,7 @@ pub(crate) fn gallery() -> Vec<(&'static str, Vec<Run>)> {
         ("streams", vec![stream(), named(stream_at(4.1e9, 7), "with the old driver")]),
         ("pair", vec![pair()]),
         ("observed", vec![observed()]),
+        ("planned", vec![planned()]),
         ("rr", vec![rr()]),
         ("rr-two", vec![rr(), named(rr_at(31_000.0, 9), "spinning")]),
         ("all-kinds", vec![curve(), stream(), rr()]),
@@ -174,6 +175,41 @@ pub(crate) fn stream_at(bps: f64, seed: u64) -> Run {
     let trials = (0..).zip(&values).map(|(pass, bps)| stream_trial(0, pass, &spec, *bps, 1.03, &mut noise)).collect();
     run.outcomes.push(goodput_outcome(0, spec, trials, &values));
     plan(&mut run);
+    run
+}
+
+/// A plan of two factors with two levels each.
+pub(crate) fn planned() -> Run {
+    let mut run = stream();
+    run.header.id = "20261121-211500-9a17".into();
+    run.header.kind = "run".into();
+    let factor = |name: &str, levels: [&str; 2]| model::Factor {
+        name: name.into(),
+        key: name.into(),
+        levels: levels.map(str::to_owned).to_vec(),
+        ..model::Factor::default()
+    };
+    let factors = vec![factor("block", ["8KiB", "128KiB"]), factor("sndbuf", ["64KiB", "256KiB"])];
+    run.outcomes.clear();
+    let mut cells = Vec::new();
+    for (id, (block, sndbuf)) in (0..).zip([(0, 0), (0, 1), (1, 0), (1, 1)]) {
+        let mut outcome = stream_at(6e9 + 1e9 * f64::from(id), u64::from(id) + 20).outcomes.remove(0);
+        outcome.cell = id;
+        outcome.spec.block = [8 << 10, 128 << 10][block];
+        for trial in &mut outcome.trials {
+            trial.cell = id;
+        }
+        let levels = [("block", &factors[0].levels[block]), ("sndbuf", &factors[1].levels[sndbuf])];
+        let levels = levels.map(|(name, level)| (name.to_owned(), level.clone())).into();
+        cells.push(Cell { levels, ..Cell::new(id, outcome.spec.clone()) });
+        run.outcomes.push(outcome);
+    }
+    run.header.cells = cells;
+    for pass in &mut run.passes {
+        pass.block = Some(pass.index);
+    }
+    let question = Some("How large must the buffers be?".to_owned());
+    run.header.plan = Some(Box::new(model::Plan { question, factors, ..model::Plan::default() }));
     run
 }
 

@@ -2,15 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::parser::ValueSource;
-use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{Args, ValueEnum};
 use control::coordinator::{PairedPlan, Schedule};
 use model::{Family, Nanos, Ratio, Spec, Stopping};
 
-use super::{rr, stream, transfer};
 use crate::failure::Failure;
 use crate::flags::{Output, Peer, clock_seed};
 use crate::measure::{Job, measure};
+use crate::words::{self, Wrong};
 
 /// Time for a whole comparison unless told otherwise.
 const BUDGET: Nanos = Nanos(120_000_000_000);
@@ -90,43 +89,6 @@ enum Pattern {
     Transfer,
 }
 
-/// What stands in `--a` and `--b`.
-#[derive(Debug, Parser)]
-#[command(no_binary_name = true, disable_help_flag = true, disable_help_subcommand = true)]
-struct Side {
-    #[command(subcommand)]
-    command: SideCommand,
-}
-
-/// The command of one side.
-#[derive(Debug, Subcommand)]
-#[allow(clippy::large_enum_variant, reason = "parsed twice")]
-enum SideCommand {
-    /// Goodput.
-    Stream(stream::StreamArgs),
-    /// Transactions.
-    Rr(rr::RrArgs),
-    /// A fixed amount.
-    Transfer(transfer::TransferArgs),
-}
-
-/// Flags of those commands that belong to the comparison as a whole.
-const OF_THE_WHOLE: [&str; 13] = [
-    "host",
-    "from",
-    "token_file",
-    "target",
-    "budget",
-    "trials",
-    "seed",
-    "json",
-    "live",
-    "quiet",
-    "name",
-    "store",
-    "no_store",
-];
-
 /// Runs it.
 pub fn run(args: &AbArgs) -> Result<u8, Failure> {
     compare(args).map_err(Failure::of_comparison)
@@ -187,28 +149,16 @@ fn of_words(name: &str, words: &str, pattern: Pattern) -> Result<Spec, Failure> 
     if words.first().is_none_or(|word| word.starts_with('-')) {
         words.insert(0, &default);
     }
-    let wrong = |error: clap::Error| {
-        let text = error.to_string();
-        let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-        Failure::usage(format!("--{name} \"{}\": {first}; see `thru {} --help`", words.join(" "), words[0]))
-    };
-    let matches = Side::command().try_get_matches_from(&words).map_err(wrong)?;
-    if let Some(flag) = matches.subcommand().and_then(|(_, matches)| of_the_whole(matches)) {
-        return Err(Failure::usage(format!(
+    let words: Vec<String> = words.into_iter().map(str::to_owned).collect();
+    words::spec(&words).map_err(|wrong| match wrong {
+        Wrong::Words(what) => {
+            Failure::usage(format!("--{name} \"{}\": {what}; see `thru {} --help`", words.join(" "), words[0]))
+        }
+        Wrong::OfTheWhole(flag) => Failure::usage(format!(
             "--{name}: {flag} belongs to the comparison as a whole: write it outside of the quotes, or leave it out"
-        )));
-    }
-    match Side::from_arg_matches(&matches).map_err(wrong)?.command {
-        SideCommand::Stream(args) => Ok(args.spec()),
-        SideCommand::Rr(args) => args.spec(),
-        SideCommand::Transfer(args) => Ok(args.spec()),
-    }
-}
-
-fn of_the_whole(matches: &ArgMatches) -> Option<String> {
-    let typed = |id: &&&str| matches.value_source(id) == Some(ValueSource::CommandLine);
-    let id = OF_THE_WHOLE.iter().find(typed)?;
-    Some(if *id == "host" { "HOST".to_owned() } else { format!("--{}", id.replace('_', "-")) })
+        )),
+        Wrong::Together(failure) => failure,
+    })
 }
 
 fn of_file(path: &Path) -> Result<Spec, Failure> {

@@ -10,6 +10,7 @@ pub mod host;
 pub mod launched;
 pub mod report;
 pub mod rr;
+pub mod run;
 pub mod runs;
 pub mod selftest;
 pub mod serve;
@@ -30,6 +31,7 @@ pub fn run(args: Args) -> Result<u8, Failure> {
         Command::Stream(args) => stream::run(&args),
         Command::Rr(args) => rr::run(&args),
         Command::Transfer(args) => transfer::run(&args),
+        Command::Run(args) => run::run(&args),
         Command::Ab(args) => ab::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Why(args) => why::run(&args),

@@ -9,6 +9,10 @@ pub struct Collect(pub Option<Run>);
 impl EventSink for Collect {
     fn event(&mut self, event: &Event) -> Result<(), SinkError> {
         if let Event::Run(header) = event {
+            // A run that is gone on with has its passes already.
+            if self.0.as_ref().is_some_and(|run| run.header.id == header.id) {
+                return Ok(());
+            }
             self.0 = Some(empty(header.clone()));
             return Ok(());
         }

@@ -65,6 +65,34 @@ pub(super) fn figures(figures: &[Figure]) -> Markup {
     }
 }
 
+/// The tables of plans.
+pub(super) fn plans(runs: &[Run]) -> Markup {
+    html! {
+        @for run in runs.iter().filter(|run| run.header.plan.is_some()) {
+            section {
+                h2 { "Tables" }
+                @if runs.len() > 1 { (heading(run)) }
+                @if let Some(plan) = &run.header.plan {
+                    @for line in [&plan.title, &plan.question].into_iter().flatten() { p { (line) } }
+                }
+                @for table in crate::plan::text_tables(run) {
+                    h3 { (table.title) }
+                    div.wide { table {
+                        thead { tr { @for title in &table.head { th { (title) } } } }
+                        tbody {
+                            @for row in &table.rows {
+                                tr { @for (column, cell) in row.iter().enumerate() {
+                                    td class=(if column == 0 { "words" } else { "number" }) { (cell) }
+                                } }
+                            }
+                        }
+                    } }
+                }
+            }
+        }
+    }
+}
+
 pub(super) fn outcomes(runs: &[Run]) -> Markup {
     html! {
         section {
