@@ -18,5 +18,5 @@ pub mod sys;
 pub use capture::Capturing;
 pub use clock::clock_read_cost_ns;
 pub use inventory::inventory;
-pub use observe::{CpuObserver, Observer, Watch};
-pub use sys::{FakeSys, RealSys, Sys};
+pub use observe::{CpuObserver, Live, Observer, Options as WatchOptions, Watch};
+pub use sys::{FakeSys, ProcessorEvents, Qdisc, RealSys, Sys};

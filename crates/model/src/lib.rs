@@ -42,7 +42,7 @@ pub use figure::{Axis, Figure, Mark, Point, Scale, Series};
 pub use finding::{Finding, FindingKind};
 pub use histogram::Histogram;
 pub use host::{CoreUse, CpuUse, Interface, Inventory};
-pub use observed::{HostSeries, Observed, SeriesLine};
+pub use observed::{HostSeries, Observe, Observed, SeriesLine, Watched, WatchedInterface};
 pub use outcome::{Estimate, Outcome, Shares, Summary, Trust, Verdict};
 pub use probe::Responsiveness;
 pub use run::{Ending, Run, RunHeader, Tool};

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{CaptureSpec, Engine, ModelError};
+use crate::{CaptureSpec, Engine, ModelError, Observe};
 
 /// The name of an entry in one of the engine's registries (a transport or a pattern), such as `tcp` or `pingpong`.
 ///
@@ -200,6 +200,18 @@ impl EndOptions {
     }
 }
 
+/// Ten readings a second.
+const OBSERVE_INTERVAL_NS: u64 = 100_000_000;
+
+fn observe_interval() -> u64 {
+    OBSERVE_INTERVAL_NS
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_observe_interval(ns: &u64) -> bool {
+    *ns == OBSERVE_INTERVAL_NS
+}
+
 /// All that defines one measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spec {
@@ -257,6 +269,12 @@ pub struct Spec {
     pub far: EndOptions,
     /// Nanoseconds between the entries of the interval series.
     pub interval_ns: u64,
+    /// What the observers of both hosts do.
+    #[serde(default, skip_serializing_if = "Observe::is_series")]
+    pub observe: Observe,
+    /// Nanoseconds between the observers' readings over time.
+    #[serde(default = "observe_interval", skip_serializing_if = "is_observe_interval")]
+    pub observe_interval_ns: u64,
     /// Nanoseconds without any progress after which a trial is ended and marked `stalled`.
     pub stall_ns: u64,
     /// Packets are captured at the ends that allow it; null for no capture.
@@ -291,6 +309,8 @@ impl Spec {
             near: EndOptions::default(),
             far: EndOptions::default(),
             interval_ns: 100_000_000,
+            observe: Observe::default(),
+            observe_interval_ns: OBSERVE_INTERVAL_NS,
             stall_ns: 3_000_000_000,
             capture: None,
         }
@@ -379,6 +399,12 @@ impl Spec {
         if self.probe.is_some_and(|rate| rate == 0 || rate > Self::MAX_PROBES) {
             return refuse(format!("--probe={}", self.probe.unwrap_or(0)), "use 1 to 10000 round trips a second");
         }
+        if self.observe_interval_ns < Self::LEAST_OBSERVE_INTERVAL_NS {
+            return refuse(
+                format!("--observe-interval of {} ns", self.observe_interval_ns),
+                "use 10ms or more, for reading takes its time, or --observe counters for none in between",
+            );
+        }
         if let Some(dscp) = [self.near.dscp, self.far.dscp].into_iter().flatten().find(|dscp| *dscp > 63) {
             return refuse(format!("DSCP {dscp}"), "use 0 to 63");
         }
@@ -406,6 +432,8 @@ impl Spec {
     pub const MAX_BLOCK: u64 = 1 << 30;
     /// The most probes a second.
     pub const MAX_PROBES: u32 = 10_000;
+    /// Shortest distance of the observers' readings, ns.
+    pub const LEAST_OBSERVE_INTERVAL_NS: u64 = 10_000_000;
     /// The most flows of one measurement.
     pub const MAX_FLOWS: u32 = 16_384;
 }

@@ -4,7 +4,9 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use model::{BitRate, ByteSize, CaptureSpec, Direction, EndOptions, Family, Io, Nanos, Ratio, Spec, Stopping, Strategy};
+use model::{
+    BitRate, ByteSize, CaptureSpec, Direction, EndOptions, Family, Io, Nanos, Observe, Ratio, Spec, Stopping, Strategy,
+};
 
 use crate::failure::Failure;
 use crate::values::{Cores, PerEnd, Switch};
@@ -84,6 +86,15 @@ pub struct Load {
     /// System calls that move stream bytes.
     #[arg(long, value_enum, default_value_t = Calls::SendRecv, help_heading = "Sockets")]
     pub io: Calls,
+
+    /// What is read of both hosts meanwhile: counters before and after each pass, and a series of the cheap ones in between
+    /// [default: series; in a curve counters].
+    #[arg(long, value_enum, help_heading = "Hosts meanwhile")]
+    pub observe: Option<Watching>,
+
+    /// Distance of the readings of the series.
+    #[arg(long, value_name = "TIME", default_value = "100ms", help_heading = "Hosts meanwhile")]
+    pub observe_interval: Nanos,
 }
 
 /// Options of sockets and threads. Each takes V for both ends or LOCAL,REMOTE.
@@ -240,6 +251,17 @@ pub enum Wait {
     Uring,
 }
 
+/// What observers do, as a flag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Watching {
+    /// Nothing but CPU time per core.
+    Off,
+    /// Counters at the start and at the end of each pass.
+    Counters,
+    /// The same, and readings over time.
+    Series,
+}
+
 /// System calls, as a flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Calls {
@@ -311,6 +333,12 @@ pub fn spec(pattern: &str, peer: &Peer, load: &Load, sockets: &Sockets, enough: 
     };
     spec.family = peer.family();
     spec.stall_ns = enough.stall.0;
+    spec.observe = match load.observe {
+        Some(Watching::Off) => Observe::Off,
+        Some(Watching::Counters) => Observe::Counters,
+        Some(Watching::Series) | None => Observe::Series,
+    };
+    spec.observe_interval_ns = load.observe_interval.0;
     sockets.apply(&mut spec.near, &mut spec.far);
     spec.near.data_addr = peer.data_from;
     spec.far.data_addr = peer.data;

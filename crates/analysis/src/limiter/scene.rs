@@ -122,6 +122,12 @@ impl<'a> Course<'a> {
         }
     }
 
+    /// Of those, the ones that the other end said it had already; `None` where the kernel does not tell.
+    pub(super) fn spurious(&self) -> Option<u64> {
+        let (first, last) = (self.flow.tcp.first()?, self.flow.tcp.last()?);
+        Some(last.spurious?.saturating_sub(first.spurious?))
+    }
+
     /// Sending MSS, bytes.
     pub(super) fn mss(&self) -> Option<f64> {
         let last = self.flow.tcp.last().map(|one| one.mss).or(self.flow.socket.mss);

@@ -9,6 +9,7 @@ mod merge;
 mod packets;
 mod queue;
 mod session;
+mod watch;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;

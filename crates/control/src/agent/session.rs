@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use engine::transport::{Cookie, Door as Port, transport};
-use host::{RealSys, Watch};
+use host::{RealSys, Watch, WatchOptions};
 use model::{EndPass, Role, Spec};
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -15,6 +15,7 @@ use super::crew::Crew;
 use super::door::{Expectation, Expected};
 use super::merge::merge;
 use super::packets::{self, Captured, Connections};
+use super::watch;
 use crate::ControlError;
 use crate::proto::auth;
 use crate::proto::message::{
@@ -118,6 +119,11 @@ impl Session {
                         return over;
                     }
                 }
+                Ok(ToAgent::Watch { interval_ns }) => {
+                    if let Err(over) = watch::serve(&mut self.wire, interval_ns).await {
+                        return over;
+                    }
+                }
                 Ok(_) => return self.refuse("acquire the machine first").await,
                 Err(over) => return over,
             }
@@ -176,7 +182,7 @@ impl Session {
                     },
                     ToAgent::Start => {
                         if let (Some(crew), Some(trial)) = (&crew, &mut trial) {
-                            trial.watch = Some(Watch::start(&RealSys));
+                            trial.watch = Some(Watch::start(Arc::new(RealSys), &watched(trial, crew)));
                             trial.overlapped = self.shared.queue.running().saturating_sub(1);
                             crew.order_all(&ToWorker::Start).await?;
                         }
@@ -353,7 +359,7 @@ impl Session {
     async fn finish(&self, trial: Trial) -> Done {
         let mut host = EndPass { setup_ns: trial.setup.as_nanos() as u64, ..EndPass::default() };
         if let Some(watch) = trial.watch {
-            watch.finish(&RealSys, &mut host);
+            watch.finish(&mut host);
         }
         // After what the host did was read: the end of a capture is no part of the trial.
         if let Some(capture) = trial.capture {
@@ -368,6 +374,18 @@ impl Session {
         }
         debug_assert!(tallies.len() <= trial.prepare.legs.len(), "a worker counts the legs it was given");
         Done { tallies, failure, elapsed_ns, host, overlapped_by: u32::try_from(overlapped).unwrap_or(u32::MAX) }
+    }
+}
+
+/// What is watched around a trial: this agent and its workers are the tool's own processes.
+fn watched(trial: &Trial, crew: &Crew) -> WatchOptions {
+    let Prepare { role, spec, .. } = &trial.prepare;
+    let workers = crew.processes().into_iter().map(|pid| ("worker", pid));
+    WatchOptions {
+        observe: spec.observe,
+        interval_ns: spec.observe_interval_ns,
+        processes: std::iter::once(("agent", std::process::id())).chain(workers).collect(),
+        avoid: spec.end(*role).pin.clone(),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
-use model::{Family, Inventory};
+use model::{Family, Inventory, Watched};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
@@ -11,7 +11,7 @@ use crate::ControlError;
 use crate::agent::{Agent, hello, prepare_control};
 use crate::proto::auth::{self, Token};
 use crate::proto::message::{Cause, FromAgent, ToAgent};
-use crate::proto::{CONTROL_MAGIC, DEFAULT_PORT, OLDEST_PROTOCOL, PROTOCOL};
+use crate::proto::{CONTROL_MAGIC, DEFAULT_PORT, OLDEST_PROTOCOL, PROTOCOL, WATCH};
 use crate::wire::Wire;
 
 /// An agent to be reached.
@@ -39,10 +39,10 @@ pub struct End {
     pub clock_ns: f64,
     /// Version of its program.
     pub version: String,
-    /// What its program can do beyond the protocol.
-    pub(crate) capabilities: Vec<String>,
     /// Tells this agent from others.
     pub instance: String,
+    /// What it can do beyond the protocol.
+    pub capabilities: Vec<String>,
     /// Where the control connection goes; `None` within this process.
     pub(crate) address: Option<SocketAddr>,
     wire: Wire<ToAgent, FromAgent>,
@@ -132,8 +132,8 @@ impl End {
                         inventory: *inventory,
                         clock_ns,
                         version: theirs.version,
-                        capabilities: theirs.capabilities,
                         instance: theirs.instance,
+                        capabilities: theirs.capabilities,
                         address,
                         wire,
                     });
@@ -155,6 +155,31 @@ impl End {
                 FromAgent::Granted => return Ok(()),
                 FromAgent::Queued { ahead } => queued(ahead),
                 _ => {}
+            }
+        }
+    }
+
+    /// Asks how the host does, every `interval`, beside whatever is measured there; [`watched`](Self::watched) has the answers.
+    ///
+    /// # Errors
+    /// When the agent is of a version that cannot tell, or is lost.
+    pub async fn watch(&mut self, interval: Duration) -> Result<(), ControlError> {
+        if !self.capabilities.iter().any(|name| name == WATCH) {
+            let reason = format!("its thru {} cannot be watched: update it there", self.version);
+            return Err(ControlError::Refused { address: self.name.clone(), reason });
+        }
+        let interval_ns = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX);
+        self.send(&ToAgent::Watch { interval_ns }).await
+    }
+
+    /// The next answer to [`watch`](Self::watch). Dropping the future loses nothing.
+    ///
+    /// # Errors
+    /// When the agent is lost.
+    pub async fn watched(&mut self) -> Result<Watched, ControlError> {
+        loop {
+            if let FromAgent::Watched(seen) = self.recv("while watching it").await? {
+                return Ok(*seen);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use model::{EndPass, EndTally, Interval, Inventory, Role, Spec, Stop};
+use model::{EndPass, EndTally, Interval, Inventory, Role, Spec, Stop, Watched};
 use serde::{Deserialize, Serialize};
 
 /// What a coordinator says to an agent.
@@ -27,6 +27,11 @@ pub enum ToAgent {
     Start,
     /// Ends the trial that is running; its result still comes.
     Abort,
+    /// Asks how the host does, again and again until released; needs no place in the queue.
+    Watch {
+        /// Distance of the answers, ns.
+        interval_ns: u64,
+    },
     /// Gives the machine back.
     Release,
     /// Still there.
@@ -66,6 +71,8 @@ pub enum FromAgent {
     Live(Interval),
     /// The trial has ended at this end.
     Done(Box<Done>),
+    /// What the host did since the last word of this kind.
+    Watched(Box<Watched>),
     /// The trial could not be made; the machine is still the coordinator's.
     Failed {
         /// In the engine's words.

@@ -278,7 +278,8 @@ mod tests {
         assert!(refusal(&io::Error::from_raw_os_error(libc::EPERM)).contains("CAP_NET_RAW"));
         assert!(refusal(&io::Error::from_raw_os_error(libc::EAFNOSUPPORT)).contains("CONFIG_PACKET"));
         let folder = tempfile::tempdir().unwrap();
-        let elsewhere = Order { peer: None, here: Some(Ipv4Addr::new(192, 0, 2, 77).into()), ..order(folder.path(), 1) };
+        let elsewhere =
+            Order { peer: None, here: Some(Ipv4Addr::new(192, 0, 2, 77).into()), ..order(folder.path(), 1) };
         let capture = Capturing::start(&elsewhere).finish();
         assert!(capture.missing.unwrap().contains("no interface") && capture.file.is_none());
         let nowhere = Order { file: "/proc/none/a.pcapng".into(), ..order(folder.path(), 1) };

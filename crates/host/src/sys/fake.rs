@@ -4,12 +4,14 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Address, Sys, Uname, sorted_names};
+use super::{Address, ProcessorEvents, Qdisc, Sys, Uname, sorted_names};
 
 /// A host made of recorded files below a directory, which stands for `/`; its clock moves only when told to.
 ///
-/// Beside `proc/`, `sys/` and `etc/` the directory may hold two files of its own: `uname` (four lines: hostname, release,
-/// version, machine) and `addresses` (a line each: interface, address/prefix). What is not there is not on that host.
+/// Beside `proc/`, `sys/` and `etc/` the directory may hold files of its own: `uname` (four lines: hostname, release,
+/// version, machine), `addresses` (a line each: interface, address/prefix), `qdiscs` (a line each: interface, kind, parent,
+/// bytes, packets, drops, overlimits, requeues, backlog, qlen), `ethtool/INTERFACE` and `perf` (a line each: name, number).
+/// What is not there is not on that host.
 #[derive(Debug)]
 pub struct FakeSys {
     root: PathBuf,
@@ -69,6 +71,78 @@ impl Sys for FakeSys {
             .map(|line| address(line).ok_or_else(|| io::Error::other(format!("'{line}' is not an address"))))
             .collect()
     }
+
+    fn thread_ns(&self) -> u64 {
+        self.now_ns()
+    }
+
+    fn page_size(&self) -> u64 {
+        4096
+    }
+
+    fn qdiscs(&self) -> io::Result<Vec<Qdisc>> {
+        let text = self.read("/qdiscs")?;
+        text.lines().map(|line| qdisc(line).ok_or_else(|| wrong(line))).collect()
+    }
+
+    fn driver_statistics(&self, interface: &str) -> io::Result<Vec<(String, u64)>> {
+        match self.read(&format!("/ethtool/{interface}")) {
+            Ok(text) => text.lines().map(|line| named(line).ok_or_else(|| wrong(line))).collect(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn processor_events(&self) -> io::Result<Box<dyn ProcessorEvents>> {
+        let events = Recorded(self.path("/perf"));
+        events.read()?;
+        Ok(Box::new(events))
+    }
+}
+
+/// Processor events as a file has them.
+struct Recorded(PathBuf);
+
+impl ProcessorEvents for Recorded {
+    fn read(&self) -> io::Result<Vec<(&'static str, u64)>> {
+        let text = std::fs::read_to_string(&self.0)?;
+        let event = |line: &str| {
+            let (name, count) = named(line)?;
+            Some((*["cycles", "instructions"].iter().find(|known| **known == name)?, count))
+        };
+        text.lines().map(|line| event(line).ok_or_else(|| wrong(line))).collect()
+    }
+}
+
+fn wrong(line: &str) -> io::Error {
+    io::Error::other(format!("'{line}' is not recorded as it should be"))
+}
+
+fn named(line: &str) -> Option<(String, u64)> {
+    let (name, number) = line.rsplit_once(' ')?;
+    Some((name.to_owned(), number.parse().ok()?))
+}
+
+fn qdisc(line: &str) -> Option<Qdisc> {
+    let fields: Vec<&str> = line.split_whitespace().collect();
+    let &[interface, kind, parent, bytes, packets, drops, overlimits, requeues, backlog, qlen] = fields.as_slice()
+    else {
+        return None;
+    };
+    let [packets, drops, overlimits, requeues, backlog, qlen] =
+        [packets, drops, overlimits, requeues, backlog, qlen].map(str::parse::<u32>);
+    Some(Qdisc {
+        interface: interface.into(),
+        kind: kind.into(),
+        parent: parent.into(),
+        bytes: bytes.parse().ok()?,
+        packets: packets.ok()?,
+        drops: drops.ok()?,
+        overlimits: overlimits.ok()?,
+        requeues: requeues.ok()?,
+        backlog: backlog.ok()?,
+        qlen: qlen.ok()?,
+    })
 }
 
 fn address(line: &str) -> Option<Address> {

@@ -1,6 +1,10 @@
-//! The one door to the operating system: /proc, /sys, uname, addresses and the monotonic clock.
+//! The one door to the operating system: /proc, /sys, uname, addresses, rtnetlink, ethtool, perf events and clocks.
+#![allow(unsafe_code, reason = "each block states why it is sound")]
 
+mod ethtool;
 mod fake;
+mod netlink;
+mod perf;
 mod real;
 
 pub use fake::FakeSys;
@@ -47,6 +51,65 @@ pub trait Sys: Send + Sync {
     /// # Errors
     /// What the kernel says.
     fn addresses(&self) -> io::Result<Vec<Address>>;
+
+    /// CPU time of the calling thread, ns.
+    fn thread_ns(&self) -> u64;
+
+    /// Bytes of a page of memory.
+    fn page_size(&self) -> u64;
+
+    /// The queueing disciplines of the interfaces in this network namespace, those of classes included.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    fn qdiscs(&self) -> io::Result<Vec<Qdisc>>;
+
+    /// What a driver counts for an interface, under its own names (ethtool's ETHTOOL_GSTATS); empty for a driver that counts
+    /// nothing.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    fn driver_statistics(&self, interface: &str) -> io::Result<Vec<(String, u64)>>;
+
+    /// Starts to count processor events of all cores, from 0.
+    ///
+    /// # Errors
+    /// What the kernel says: no such counter in this machine, or no right to it.
+    fn processor_events(&self) -> io::Result<Box<dyn ProcessorEvents>>;
+}
+
+/// Processor events that are being counted on all cores.
+pub trait ProcessorEvents: Send {
+    /// Each event's name and how often it has happened since the start.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    fn read(&self) -> io::Result<Vec<(&'static str, u64)>>;
+}
+
+/// A queueing discipline and what it has counted. The kernel's counters of packets have 32 bits.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Qdisc {
+    /// The interface.
+    pub interface: String,
+    /// Kind, such as `tbf`.
+    pub kind: String,
+    /// Where it hangs: `root`, `ingress`, or the class above it such as `1:10`.
+    pub parent: String,
+    /// Bytes sent.
+    pub bytes: u64,
+    /// Packets sent.
+    pub packets: u32,
+    /// Packets dropped.
+    pub drops: u32,
+    /// Times that a packet was held back by the rate.
+    pub overlimits: u32,
+    /// Packets that the driver gave back.
+    pub requeues: u32,
+    /// Bytes that wait now.
+    pub backlog: u32,
+    /// Packets that wait now.
+    pub qlen: u32,
 }
 
 /// The answer of uname(2).

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::{Address, Sys, Uname, sorted_names};
+use super::{Address, ProcessorEvents, Qdisc, Sys, Uname, ethtool, netlink, perf, sorted_names};
 
 /// The host that this process runs on, in its own namespaces.
 #[derive(Debug, Clone, Copy, Default)]
@@ -25,9 +25,7 @@ impl Sys for RealSys {
     }
 
     fn now_ns(&self) -> u64 {
-        let now = clock_gettime(ClockId::Monotonic);
-        let since_boot = Duration::try_from(now).unwrap_or_default();
-        u64::try_from(since_boot.as_nanos()).unwrap_or(u64::MAX)
+        clock_ns(ClockId::Monotonic)
     }
 
     fn ticks_per_second(&self) -> u64 {
@@ -59,4 +57,30 @@ impl Sys for RealSys {
             })
             .collect())
     }
+
+    fn thread_ns(&self) -> u64 {
+        clock_ns(ClockId::ThreadCPUTime)
+    }
+
+    fn page_size(&self) -> u64 {
+        rustix::param::page_size() as u64
+    }
+
+    fn qdiscs(&self) -> io::Result<Vec<Qdisc>> {
+        netlink::qdiscs()
+    }
+
+    fn driver_statistics(&self, interface: &str) -> io::Result<Vec<(String, u64)>> {
+        ethtool::statistics(interface)
+    }
+
+    fn processor_events(&self) -> io::Result<Box<dyn ProcessorEvents>> {
+        Ok(Box::new(perf::Counting::start(self)?))
+    }
+}
+
+/// A clock's reading, ns.
+fn clock_ns(clock: ClockId) -> u64 {
+    let now = Duration::try_from(clock_gettime(clock)).unwrap_or_default();
+    u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
 }

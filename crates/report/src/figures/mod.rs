@@ -4,6 +4,7 @@
 
 mod curve;
 mod goodput;
+mod hosts;
 mod latency;
 mod line;
 mod marks;
@@ -11,6 +12,7 @@ mod marks;
 use model::{Figure, Point, Run};
 
 pub(crate) use curve::{Measure, curve_points};
+pub use hosts::host_figures;
 pub use latency::TAIL_UNIT;
 pub(crate) use line::{Line, curve_lines, direction};
 

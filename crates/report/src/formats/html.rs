@@ -41,6 +41,7 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
                     (page::findings(view.runs))
                     @if !figures.is_empty() { (page::figures(&figures)) }
                     (page::outcomes(view.runs))
+                    (page::meanwhile(view.runs))
                     (page::hosts(view.runs))
                     (page::method(view.runs))
                 }

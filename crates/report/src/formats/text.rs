@@ -7,7 +7,7 @@ use super::braille;
 use super::table::OutcomeTable;
 use crate::view::stem;
 use crate::why::wrapped;
-use crate::{Piece, ReportError, View, claims, sides, words};
+use crate::{Piece, ReportError, View, claims, meanwhile, sides, words};
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     view.some_run("text")?;
@@ -32,6 +32,7 @@ fn report(run: &Run, view: &View<'_>) -> String {
     let findings: Vec<String> = run.findings.iter().map(|finding| words::plain(&finding.statement)).collect();
     text.push_str(&section("Findings", &findings, view.columns));
     text.push_str(&section("Ceiling and cost", &claims::of_run(run), view.columns));
+    text.push_str(&section("Hosts meanwhile", &meanwhile::notable(run), view.columns));
     let verdicts = words::verdicts_of(&run.outcomes);
     let meanings: Vec<String> =
         verdicts.iter().map(|one| format!("{}: {}", words::verdict(*one), words::meaning(*one))).collect();

@@ -31,6 +31,7 @@ pub(crate) fn gallery() -> Vec<(&'static str, Vec<Run>)> {
         ("both", vec![both()]),
         ("streams", vec![stream(), named(stream_at(4.1e9, 7), "with the old driver")]),
         ("pair", vec![pair()]),
+        ("observed", vec![observed()]),
         ("rr", vec![rr()]),
         ("rr-two", vec![rr(), named(rr_at(31_000.0, 9), "spinning")]),
         ("all-kinds", vec![curve(), stream(), rr()]),
@@ -243,6 +244,16 @@ pub(crate) fn pair() -> Run {
 }
 
 /// Request/response with a tail.
+/// A stream whose hosts were observed: a full core and a queue that drops at the near end.
+pub(crate) fn observed() -> Run {
+    let mut run = stream();
+    run.passes.truncate(2);
+    for pass in &mut run.passes {
+        (pass.near, pass.far) = (busy_host(), calm_host());
+    }
+    run
+}
+
 pub(crate) fn rr() -> Run {
     rr_at(58_000.0, 3)
 }

@@ -1,6 +1,7 @@
 //! The parts of the page.
 
 mod inventory;
+mod meanwhile;
 
 use maud::{Markup, PreEscaped, html};
 use model::{Figure, FindingKind, Order, Run, Stopping, units};
@@ -8,6 +9,7 @@ use model::{Figure, FindingKind, Order, Run, Stopping, units};
 use super::table::OutcomeTable;
 use crate::draw::{Use, draw};
 use crate::{claims, words};
+pub(super) use meanwhile::section as meanwhile;
 
 /// Tables longer than this start folded.
 const LONG: usize = 40;
