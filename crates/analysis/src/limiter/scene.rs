@@ -177,6 +177,13 @@ impl<'a> Course<'a> {
         })
     }
 
+    /// Whether a queue stood on the path, from 0 to 1. What a busy host adds to a round trip by itself stays below a millisecond or
+    /// two, or is a small part of it.
+    pub(super) fn standing(&self) -> Option<f64> {
+        let added = self.queueing_ns()?;
+        Some(ramp(added, 1e6, 4e6) * ramp(added / self.min_rtt_ns()?, 0.25, 1.0))
+    }
+
     /// By how much the RTT stood above the shortest one, ns.
     pub(super) fn queueing_ns(&self) -> Option<f64> {
         Some((self.srtt_ns()? - self.min_rtt_ns()?).max(0.0))

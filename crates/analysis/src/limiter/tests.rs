@@ -219,7 +219,7 @@ fn an_asked_rate_is_the_sender_application_though_something_is_always_under_way(
     story.outcome.spec.rate_bps = Some(50_000_000);
     let why = story.why();
     assert_eq!(why.limiter, LimiterKind::SenderApplication);
-    assert!(why.statement.contains("was asked for 50.0 Mbit/s and sent 50.0 Mbit/s"), "{}", why.statement);
+    assert!(why.statement.contains("was asked for 50.0 Mbit/s and carried 50.0 Mbit/s"), "{}", why.statement);
     story.outcome.spec.rate_bps = Some(100_000_000);
     assert_eq!(story.limiter(), LimiterKind::Unexplained, "a rate that was not reached limits nothing");
 }

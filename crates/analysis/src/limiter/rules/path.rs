@@ -19,8 +19,7 @@ pub(super) const QUEUE: Rule = Rule {
         let Some(added) = each(&courses, Course::queueing_ns) else { return Vec::new() };
         let Some(shortest) = each(&courses, Course::min_rtt_ns) else { return Vec::new() };
         let steady = unsteadiness(way).map_or(0.6, |spread| 1.0 - 0.6 * ramp(spread, 0.1, 0.4));
-        // What a busy host adds to a round trip by itself stays well below a millisecond or two.
-        let weight = 0.9 * ramp(added, 1e6, 4e6) * ramp(added / shortest, 0.25, 1.0) * steady;
+        let weight = 0.9 * each(&courses, Course::standing).unwrap_or(0.0) * steady;
         Seen::of(LimiterKind::Link, weight, || {
             let rate = goodput_bps(way).map_or(String::new(), |bps| format!(" at {}", bits_per_second(bps)));
             format!(
