@@ -75,8 +75,8 @@ fn claims_of_path(way: &Way<'_>) -> Vec<Claim> {
         ),
         claim(
             LossPlace::ReceiverInterface,
-            device(&way.receiver, &["rx_dropped", "rx_errors", "rx_missed_errors"]),
-            "the interface's rx_dropped, rx_errors and rx_missed_errors",
+            device(&way.receiver, &["rx_dropped", "rx_errors"]),
+            "the interface's rx_dropped and rx_errors",
         ),
         claim(LossPlace::Softnet, host(&way.receiver, &["softnet.dropped"]), "softnet_stat's dropped"),
         claim(
@@ -102,10 +102,12 @@ fn claims_of_datagrams(way: &Way<'_>) -> Vec<Claim> {
 }
 
 fn claims_of_segments(way: &Way<'_>) -> Vec<Claim> {
+    let courses = courses(way);
+    let spurious: Option<u64> = courses.iter().map(super::scene::Course::spurious).sum();
     let arrived = Claim {
         place: LossPlace::Nowhere,
-        packets: host(&way.sender, &["netstat.TcpExt.TCPDSACKRecv"]),
-        by: "the receiver said that it had them already (TcpExt's TCPDSACKRecv, RFC 2883)".into(),
+        packets: spurious.unwrap_or_else(|| host(&way.sender, &["netstat.TcpExt.TCPDSACKRecv"])),
+        by: "the receiver said that it had them already (D-SACK, RFC 2883)".into(),
     };
     let socket = Claim {
         place: LossPlace::SocketBuffer,

@@ -122,6 +122,12 @@ impl<'a> Course<'a> {
         }
     }
 
+    /// Of those, the ones that the other end said it had already; `None` where the kernel does not tell.
+    pub(super) fn spurious(&self) -> Option<u64> {
+        let (first, last) = (self.flow.tcp.first()?, self.flow.tcp.last()?);
+        Some(last.spurious?.saturating_sub(first.spurious?))
+    }
+
     /// Sending MSS, bytes.
     pub(super) fn mss(&self) -> Option<f64> {
         let last = self.flow.tcp.last().map(|one| one.mss).or(self.flow.socket.mss);
@@ -169,6 +175,13 @@ impl<'a> Course<'a> {
             let low = one.ssthresh.is_some_and(|threshold| one.cwnd <= threshold.saturating_mul(2));
             one.retransmits > before && (mending || low)
         })
+    }
+
+    /// Whether a queue stood on the path, from 0 to 1. What a busy host adds to a round trip by itself stays below a millisecond or
+    /// two, or is a small part of it.
+    pub(super) fn standing(&self) -> Option<f64> {
+        let added = self.queueing_ns()?;
+        Some(ramp(added, 1e6, 4e6) * ramp(added / self.min_rtt_ns()?, 0.25, 1.0))
     }
 
     /// By how much the RTT stood above the shortest one, ns.

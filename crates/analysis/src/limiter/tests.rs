@@ -219,7 +219,7 @@ fn an_asked_rate_is_the_sender_application_though_something_is_always_under_way(
     story.outcome.spec.rate_bps = Some(50_000_000);
     let why = story.why();
     assert_eq!(why.limiter, LimiterKind::SenderApplication);
-    assert!(why.statement.contains("was asked for 50.0 Mbit/s and sent 50.0 Mbit/s"), "{}", why.statement);
+    assert!(why.statement.contains("was asked for 50.0 Mbit/s and carried 50.0 Mbit/s"), "{}", why.statement);
     story.outcome.spec.rate_bps = Some(100_000_000);
     assert_eq!(story.limiter(), LimiterKind::Unexplained, "a rate that was not reached limits nothing");
 }
@@ -372,7 +372,7 @@ fn foreign_drops_never_place_more_than_is_missing() {
 fn segments_that_had_arrived_are_lost_nowhere() {
     let mut story = Story::tcp(11, 20 * MS);
     story.samples(|i, one| one.retransmits = 3 * i);
-    story.counters(false, &[("netstat.TcpExt.TCPDSACKRecv", 10)]);
+    story.samples(|i, one| one.spurious = Some(i));
     story.counters(true, &[]);
     let losses = story.why().losses.unwrap();
     let places: Vec<(LossPlace, u64)> = losses.places.iter().map(|one| (one.place, one.packets)).collect();
@@ -506,4 +506,26 @@ proptest! {
         prop_assert_eq!(why.limiter, why.parts[0].of);
         prop_assert!(why.evidence.iter().all(|one| (0.0..=1.0).contains(&one.weight) && !one.statement.contains("NaN")), "{:#?}", why.evidence);
     }
+}
+
+#[test]
+fn a_thread_that_waits_for_its_core_shares_a_full_one() {
+    let mut story = Story::tcp(400, MS);
+    let thread = model::ThreadTime {
+        threads: 1,
+        elapsed_ns: SECOND,
+        cpu_ns: 520 * MS,
+        system_ns: 480 * MS,
+        wait_ns: Some(460 * MS),
+        ..model::ThreadTime::default()
+    };
+    story.trials(|trial| trial.near.spent = Some(Spent { busiest: Some(thread), ..Spent::default() }));
+    let why = story.why();
+    assert_eq!(why.limiter, LimiterKind::SenderCpu);
+    let said =
+        "ran 52 % of the time (4 % in user space, 48 % in the kernel) and waited 46 % of it for a core that others had";
+    assert!(why.statement.contains(said), "{}", why.statement);
+    // Who spins is always busy.
+    story.outcome.spec.strategy = model::Strategy::Spin;
+    assert_eq!(story.limiter(), LimiterKind::Unexplained);
 }

@@ -419,8 +419,11 @@ pub(crate) fn pace(spec: &Spec, bps: u64) -> Pace {
 /// One flow's part of the rate that a reader keeps, all flows together.
 pub(crate) fn drain(spec: &Spec, bps: u64) -> Pace {
     let own = bps.max(1) as f64 / f64::from(spec.flows.max(1));
-    Pace { gap_ns: crate::pattern::DRAIN_READ as f64 * 8e9 / own, catch_up_ns: CATCH_UP_NS }
+    Pace { gap_ns: crate::pattern::DRAIN_READ as f64 * 8e9 / own, catch_up_ns: READER_CATCH_UP_NS }
 }
+
+/// What a reader makes up for after a delay: its data waits for it, so that the rate is kept in the mean.
+const READER_CATCH_UP_NS: f64 = 100_000_000.0;
 
 /// What a paced sender makes up for after a delay, where the spec does not say: a thread that was off its core for longer has
 /// missed its rate, and the outcome says so.

@@ -158,6 +158,27 @@ mod tests {
     }
 
     #[test]
+    fn the_last_lines_say_what_held_the_sides_back() {
+        let mut run = sample::pair();
+        for outcome in &mut run.outcomes {
+            outcome.summary.why = Some(model::Why {
+                limiter: model::LimiterKind::Link,
+                statement: "link rate; 9.41 Gbit/s is 99.9 % of what MTU 1500 on 10 Gbit/s leaves".into(),
+                parts: Vec::new(),
+                evidence: Vec::new(),
+                also: Vec::new(),
+                losses: None,
+                notes: Vec::new(),
+                missing: Vec::new(),
+            });
+        }
+        let text = rendered(run, 100);
+        let last = text.trim_end().rsplit("\n\n").next().unwrap();
+        assert!(last.contains("A, held back by: link rate;") && last.contains("B, held back by: link rate;"), "{text}");
+        assert!(!rendered(sample::pair(), 100).contains("held back by"));
+    }
+
+    #[test]
     fn names_cannot_move_the_cursor() {
         let text = rendered(sample::hostile(), 100);
         assert!(!text.contains('\u{1b}') && !text.contains('\u{7}'), "{text:?}");

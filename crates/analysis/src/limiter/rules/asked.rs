@@ -16,11 +16,12 @@ pub(super) const RATE: Rule = Rule {
     see: |scene, way| {
         let Some(asked) = scene.spec.rate_bps else { return Vec::new() };
         let did = match scene.headline {
-            Headline::Goodput => sent_bps(way),
+            // Datagrams that were sent and lost are held back elsewhere.
+            Headline::Goodput => sent_bps(way).zip(goodput_bps(way)).map(|(sent, came)| sent.min(came)),
             // A transaction's rate is that of its requests.
             _ => scene.outcome.summary.transactions_per_s.map(|rate| rate * scene.spec.block as f64 * 8.0),
         };
-        met(did, asked, LimiterKind::SenderApplication, "the sender's program was asked for", "sent")
+        met(did, asked, LimiterKind::SenderApplication, "the sender's program was asked for", "carried")
     },
 };
 

@@ -26,7 +26,7 @@ pub(super) const LOSS: Rule = Rule {
         let held = each(&courses, Course::held_by_loss)
             .or_else(|| each(&courses, |course| Some(1.0 - ramp(course.rate_bps / mathis(course)?, 2.0, 5.0))));
         // Where a queue stands all the time, losses are its overflow: what limits is what empties it.
-        let standing = each(&courses, |course| Some(ramp(course.queueing_ns()?, 1e6, 5e6))).unwrap_or(0.0);
+        let standing = each(&courses, Course::standing).unwrap_or(0.0);
         let weight = 0.9 * held.unwrap_or(0.0) * (1.0 - 0.7 * standing);
         Seen::of(LimiterKind::Loss, weight, || {
             let sent: f64 = courses.iter().filter_map(|course| segments(course, way)).sum();

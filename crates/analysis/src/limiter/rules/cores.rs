@@ -30,13 +30,19 @@ impl Busy {
 /// The busiest measuring thread of an end; `None` where nothing tells, or the thread would be busy with nothing to do.
 pub(in super::super) fn busiest(scene: &Scene<'_>, side: &Side<'_>) -> Option<Busy> {
     let spent = side.tally.spent.as_ref()?;
-    let wall = wall_ns(side);
-    if wall == 0 || scene.spec.strategy == Strategy::Spin {
+    if scene.spec.strategy == Strategy::Spin {
         return None;
     }
-    let part = |ns: u64| ns as f64 / wall as f64;
-    // One thread, so that its process's time is its own.
-    alone(scene.spec).then(|| Busy { ran: part(spent.process_ns).min(1.0), user: None, waited: 0.0 })
+    if let Some(thread) = spent.busiest.filter(|thread| thread.elapsed_ns > 0) {
+        let part = |ns: u64| ns as f64 / thread.elapsed_ns as f64;
+        let ran = part(thread.cpu_ns).min(1.0);
+        let user = Some(part(thread.cpu_ns.saturating_sub(thread.system_ns)).min(ran));
+        return Some(Busy { ran, user, waited: thread.wait_ns.map_or(0.0, part).min(1.0 - ran) });
+    }
+    // Older runs: one thread, so that its process's time is its own.
+    let wall = wall_ns(side);
+    let ran = (spent.process_ns as f64 / wall.max(1) as f64).min(1.0);
+    (wall > 0 && alone(scene.spec)).then_some(Busy { ran, user: None, waited: 0.0 })
 }
 
 /// Whether anything tells what an end's measuring threads did.

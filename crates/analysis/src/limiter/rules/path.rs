@@ -19,8 +19,7 @@ pub(super) const QUEUE: Rule = Rule {
         let Some(added) = each(&courses, Course::queueing_ns) else { return Vec::new() };
         let Some(shortest) = each(&courses, Course::min_rtt_ns) else { return Vec::new() };
         let steady = unsteadiness(way).map_or(0.6, |spread| 1.0 - 0.6 * ramp(spread, 0.1, 0.4));
-        // What a busy host adds to a round trip by itself stays well below a millisecond or two.
-        let weight = 0.9 * ramp(added, 1e6, 4e6) * ramp(added / shortest, 0.25, 1.0) * steady;
+        let weight = 0.9 * each(&courses, Course::standing).unwrap_or(0.0) * steady;
         Seen::of(LimiterKind::Link, weight, || {
             let rate = goodput_bps(way).map_or(String::new(), |bps| format!(" at {}", bits_per_second(bps)));
             format!(
@@ -97,10 +96,8 @@ pub(super) const BACKLOG: Rule = Rule {
         }
         let device = way.sender.interface().map(|interface| interface.name.as_str());
         let lines = series.lines.iter().filter(|line| {
-            let mut parts = line.name.split('.');
-            parts.next() == Some("qdisc")
-                && device.is_none_or(|device| parts.any(|part| part == device))
-                && line.name.contains("backlog")
+            let of = line.name.strip_prefix("qdisc.").and_then(|rest| rest.strip_suffix(".backlog"));
+            of.is_some_and(|of| device.is_none_or(|device| of == device))
         });
         let waited = lines.map(|line| {
             let known: Vec<f64> = line.values.iter().copied().flatten().collect();
@@ -118,15 +115,16 @@ fn qdisc(side: &Side<'_>, counter: &str) -> u64 {
     grew(side, "qdisc", counter)
 }
 
-/// The sum of `SOURCE.DEVICE….COUNTER` over the device that data takes, or over all but loopback where it is not known.
+/// What `SOURCE.DEVICE.COUNTER` of the device that data takes grew by; where that one is not known, of all but loopback. Classes
+/// of a qdisc are in its root's count, and what an ingress one drops comes the other way.
 pub(in super::super) fn grew(side: &Side<'_>, source: &str, counter: &str) -> u64 {
     let Some(observed) = side.pass.and_then(|pass| pass.observed.as_ref()) else { return 0 };
     let device = side.interface().map(|interface| interface.name.as_str());
     let wanted = |name: &str| {
-        let Some(rest) = name.strip_prefix(source).and_then(|rest| rest.strip_prefix('.')) else { return false };
-        let Some((of, last)) = rest.rsplit_once('.') else { return false };
-        let of = of.split('.').next().unwrap_or(of);
-        last == counter && device.map_or(of != "lo", |device| of == device)
+        let of =
+            name.strip_prefix(source).and_then(|rest| rest.strip_prefix('.')?.strip_suffix(counter)?.strip_suffix('.'));
+        let part = |of: &str| of.contains(':') || of.ends_with(".ingress") || of == "lo";
+        of.is_some_and(|of| device.map_or(!part(of), |device| of == device))
     };
     let grown =
         observed.counters.iter().filter(|(name, _)| wanted(name)).map(|(_, by)| u64::try_from(*by).unwrap_or(0));
