@@ -14,9 +14,17 @@ pub struct Cell {
     pub id: u32,
     /// Its measurement.
     pub spec: Spec,
-    /// What tells it from the other cells, by factor or dimension; empty where the run has none.
+    /// In a plan: the level of each factor, as the plan writes it. In a search: what is not as at the start, by dimension.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub levels: BTreeMap<String, String>,
+}
+
+impl Cell {
+    /// A cell of no plan.
+    #[must_use]
+    pub fn new(id: u32, spec: Spec) -> Self {
+        Self { id, spec, levels: BTreeMap::new() }
+    }
 }
 
 /// One repetition of a cell as both ends counted it.

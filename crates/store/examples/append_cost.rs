@@ -59,7 +59,7 @@ fn header() -> RunHeader {
         tool: Tool::default(),
         target: None,
         stopping: Stopping::default(),
-        cells: (0..CELLS).map(|id| Cell { id, spec: spec.clone(), levels: Default::default() }).collect(),
+        cells: (0..CELLS).map(|id| Cell::new(id, spec.clone())).collect(),
         near: Inventory::default(),
         far: Inventory::default(),
         settings: None,

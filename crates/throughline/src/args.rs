@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    ab, compare, curve, demo, export, generate, host, launched, report, rr, runs, selftest, serve, show, stream,
-    transfer,
+    ab, advise, compare, curve, demo, export, generate, host, launched, report, rr, runs, selftest, serve, show,
+    stream, transfer,
 };
 
 /// Measures what a network path really carries, from one byte to line rate.
@@ -45,6 +45,8 @@ pub enum Command {
     Transfer(transfer::TransferArgs),
     /// Is B worse than A? Two measurements in turns, with a sure answer.
     Ab(ab::AbArgs),
+    /// Which settings help on this path, and by how much.
+    Advise(advise::AdviseArgs),
     /// Set stored runs against each other.
     Compare(compare::CompareArgs),
     /// List the runs that were kept.

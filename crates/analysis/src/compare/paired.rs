@@ -132,14 +132,8 @@ mod tests {
             sides[side].push(trial(side as u32, pass, Some(value)));
         }
         let rule = Stopping::default();
-        let make = |id: u32, trials| {
-            outcome(
-                &Cell { id, spec: Spec::new("tcp", pattern), levels: Default::default() },
-                trials,
-                &rule,
-                Context::default(),
-            )
-        };
+        let make =
+            |id: u32, trials| outcome(&Cell::new(id, Spec::new("tcp", pattern)), trials, &rule, Context::default());
         let [a, b] = sides;
         [make(0, a), make(1, b)]
     }

@@ -106,7 +106,7 @@ mod tests {
     }
 
     fn cell(pattern: &str) -> Cell {
-        Cell { id: 4, spec: Spec::new("tcp", pattern), levels: Default::default() }
+        Cell::new(4, Spec::new("tcp", pattern))
     }
 
     #[test]
@@ -184,12 +184,7 @@ mod tests {
                 rtt.histogram = None;
             }
         }
-        let outcome = outcome(
-            &Cell { id: 0, spec, levels: Default::default() },
-            trials,
-            &Stopping::default(),
-            Context::default(),
-        );
+        let outcome = outcome(&Cell::new(0, spec), trials, &Stopping::default(), Context::default());
         assert_eq!(outcome.histogram, None);
         assert_eq!(outcome.summary.rtt_p50_ns, Some(1000.0));
         assert_eq!(outcome.summary.rtt_p99_ns, Some(1000.0));

@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_late_verdict_is_added_once() {
-        let cell = Cell { id: 0, spec: model::Spec::new("tcp", "pingpong"), levels: Default::default() };
+        let cell = Cell::new(0, model::Spec::new("tcp", "pingpong"));
         let mut outcome =
             super::super::outcome(&cell, Vec::new(), &model::Stopping::default(), crate::Context::default());
         add_verdict(&mut outcome, Verdict::Stalled);

@@ -16,6 +16,8 @@ pub(super) struct Cells {
     stop: Sequential,
     curve: bool,
     paired: bool,
+    /// The cells are what a search tried, whose findings are its own.
+    searched: bool,
     /// Both ends are one machine.
     one_host: bool,
     /// What the near and the far host are.
@@ -45,7 +47,8 @@ impl Cells {
             rule: header.stopping.clone(),
             stop: Sequential::new(&header.stopping),
             curve: matches!(schedule, Schedule::Curve(_)),
-            paired: matches!(schedule, Schedule::Paired(_)),
+            paired: matches!(schedule, Schedule::Paired(_) | Schedule::Advise(_)),
+            searched: matches!(schedule, Schedule::Advise(_)),
             one_host: header.near.boot_id.is_some() && header.near.boot_id == header.far.boot_id,
             hosts: [header.near.clone(), header.far.clone()],
             idle: None,
@@ -175,6 +178,9 @@ impl Cells {
 
     /// What the outcomes of the measured transport mean; the memory ceiling of a curve is not part of it.
     pub(super) fn findings(&self) -> Vec<Finding> {
+        if self.searched {
+            return Vec::new();
+        }
         if self.paired {
             let mut outcomes = self.done.clone();
             outcomes.sort_by_key(|outcome| outcome.cell);
@@ -190,6 +196,16 @@ impl Cells {
     /// The trials of an open cell so far; empty for one that is not open.
     pub(super) fn trials_of(&self, id: u32) -> &[Trial] {
         self.open.get(&id).map_or(&[], |state| &state.trials)
+    }
+
+    /// The outcome that an open cell would have now, with its ceiling; `None` without a trial.
+    pub(super) fn look(&self, id: u32) -> Option<Outcome> {
+        let state = self.open.get(&id).filter(|state| !state.trials.is_empty())?;
+        let context = Context { paired: self.paired, ..Context::default() };
+        let mut outcome = analysis::outcome(&state.cell, state.trials.clone(), &self.rule, context);
+        let [near, far] = &self.hosts;
+        analysis::bound(&mut outcome, near, far);
+        Some(outcome)
     }
 
     /// Remarks something on all open cells.

@@ -1,6 +1,7 @@
 //! The coordinator: decides what is measured next, asks between trials whether the answer is sure yet, and tells the sinks
 //! everything that happens.
 
+mod advise;
 mod cells;
 mod choose;
 mod curve;
@@ -13,9 +14,10 @@ mod single;
 
 use std::time::Instant;
 
-use model::{Ending, Event, EventSink, Finding, RunHeader};
+use model::{Advice, Ending, Event, EventSink, Finding, RunHeader};
 
 use crate::ControlError;
+pub use advise::AdvisePlan;
 use cells::Cells;
 pub use choose::choose_engine;
 pub use curve::CurvePlan;
@@ -39,6 +41,8 @@ pub enum Schedule {
     Curve(CurvePlan),
     /// Two cells in turns, A's first in the header, until their ratio is sure enough.
     Paired(PairedPlan),
+    /// One cell and what can be changed about it, in search of what helps.
+    Advise(AdvisePlan),
 }
 
 /// A run under way.
@@ -52,6 +56,8 @@ struct Bench<'a> {
     passes: u32,
     /// What the schedule has to say of how the run was taken.
     notes: Vec<Finding>,
+    /// What a search found.
+    advice: Option<Advice>,
 }
 
 /// Measures what `order` wants. Whatever happens, the sinks get an outcome for each cell that has a trial, and the ending; the
@@ -64,13 +70,15 @@ pub async fn run(
 ) -> (Ending, Option<ControlError>) {
     let started = Instant::now();
     let cells = Cells::new(&order.header, &order.schedule);
-    let mut bench = Bench { pair, header: &order.header, sink, cancel, started, cells, passes: 0, notes: Vec::new() };
+    let mut bench =
+        Bench { pair, header: &order.header, sink, cancel, started, cells, passes: 0, notes: Vec::new(), advice: None };
     let mut result = bench.sink.event(&Event::Run(order.header.clone())).map_err(ControlError::from);
     if result.is_ok() {
         result = match &order.schedule {
             Schedule::Single => bench.single().await,
             Schedule::Curve(plan) => bench.curve(plan).await,
             Schedule::Paired(plan) => bench.paired(plan).await,
+            Schedule::Advise(plan) => bench.advise(plan).await,
         };
     }
     let interrupted = matches!(result, Err(ControlError::Interrupted));
@@ -105,6 +113,9 @@ impl Bench<'_> {
         }
         for finding in self.cells.findings().into_iter().chain(std::mem::take(&mut self.notes)) {
             self.sink.event(&Event::Finding(finding))?;
+        }
+        if let Some(advice) = self.advice.take() {
+            self.sink.event(&Event::Advice(advice))?;
         }
         Ok(())
     }

@@ -122,8 +122,7 @@ pub(crate) fn estimate(statistic: &str, unit: &str, values: &[f64]) -> Estimate 
 
 /// Gives a run the plan and the passes that its outcomes came from.
 pub(crate) fn plan(run: &mut Run) {
-    run.header.cells =
-        run.outcomes.iter().map(|o| Cell { id: o.cell, spec: o.spec.clone(), levels: Default::default() }).collect();
+    run.header.cells = run.outcomes.iter().map(|o| Cell::new(o.cell, o.spec.clone())).collect();
     let passes = run.outcomes.iter().map(|outcome| outcome.trials.len()).max().unwrap_or(0);
     run.passes = (0..passes as u32)
         .map(|index| Pass {

@@ -334,7 +334,7 @@ pub(crate) fn broken() -> Run {
 /// A run that never came to an outcome.
 pub(crate) fn empty() -> Run {
     let mut run = empty_run("20261121-213500-e000", "stream");
-    run.header.cells = vec![Cell { id: 0, spec: Spec::new("tcp", "stream"), levels: Default::default() }];
+    run.header.cells = vec![Cell::new(0, Spec::new("tcp", "stream"))];
     run.ending = Some(Ending {
         how: "failed".into(),
         error: Some("connecting to beta:5210: refused".into()),

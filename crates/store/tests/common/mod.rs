@@ -32,7 +32,7 @@ pub(crate) fn header(id: &str) -> RunHeader {
 }
 
 pub(crate) fn cell(id: u32, transport: &str) -> Cell {
-    Cell { id, spec: Spec::new(transport, "stream"), levels: Default::default() }
+    Cell::new(id, Spec::new(transport, "stream"))
 }
 
 /// A trial with an interval series, as a stream has; about 1 KiB of JSON.

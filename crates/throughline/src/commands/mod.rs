@@ -1,6 +1,7 @@
 //! One file a subcommand.
 
 pub mod ab;
+pub mod advise;
 pub mod compare;
 pub mod curve;
 pub mod demo;
@@ -29,6 +30,7 @@ pub fn run(args: Args) -> Result<u8, Failure> {
         Command::Rr(args) => rr::run(&args),
         Command::Transfer(args) => transfer::run(&args),
         Command::Ab(args) => ab::run(&args),
+        Command::Advise(args) => advise::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Runs(args) => runs::run(&args),
         Command::Show(args) => show::run(&args),

@@ -7,7 +7,7 @@ use model::{Figure, FindingKind, Order, Run, Stopping, units};
 
 use super::table::OutcomeTable;
 use crate::draw::{Use, draw};
-use crate::{claims, words};
+use crate::{advice, claims, sides, words};
 
 /// Tables longer than this start folded.
 const LONG: usize = 40;
@@ -26,6 +26,11 @@ pub(super) fn findings(runs: &[Run]) -> Markup {
                             li { span.kind { (kind(finding.kind)) } " " (finding.statement) }
                         }
                     }
+                }
+                @let lasting = advice::lasting(run);
+                @if !lasting.is_empty() {
+                    h3 { "To make it stay" }
+                    pre.command { (lasting.join("\n")) }
                 }
             }
         }
@@ -46,6 +51,7 @@ fn kind(kind: FindingKind) -> &'static str {
         FindingKind::Anomaly => "anomaly",
         FindingKind::Connections => "connections",
         FindingKind::Difference => "difference",
+        FindingKind::Advice => "advice",
         _ => "note",
     }
 }
@@ -112,7 +118,7 @@ fn claims_of(run: &Run) -> Markup {
 }
 
 fn verdicts(run: &Run) -> Markup {
-    let all = words::verdicts_of(&run.outcomes);
+    let all = words::verdicts_of(sides::shown(run));
     html! {
         @if !all.is_empty() {
             dl.verdicts {
