@@ -16,6 +16,7 @@
 //! # }
 //! ```
 
+mod advice;
 mod claims;
 mod comparison;
 mod draw;
@@ -37,6 +38,7 @@ mod words;
 #[path = "../tests/support/sample.rs"]
 mod sample;
 
+pub use advice::sysctl_files;
 pub use claims::citation;
 pub use comparison::comparison;
 pub use error::ReportError;

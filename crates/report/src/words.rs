@@ -42,8 +42,8 @@ pub(crate) fn meaning(verdict: Verdict) -> &'static str {
 }
 
 /// All verdicts of these outcomes, each once, in their own order.
-pub(crate) fn verdicts_of(outcomes: &[Outcome]) -> Vec<Verdict> {
-    let mut all: Vec<Verdict> = outcomes.iter().flat_map(|outcome| outcome.summary.verdicts.clone()).collect();
+pub(crate) fn verdicts_of<'a>(outcomes: impl IntoIterator<Item = &'a Outcome>) -> Vec<Verdict> {
+    let mut all: Vec<Verdict> = outcomes.into_iter().flat_map(|outcome| outcome.summary.verdicts.clone()).collect();
     all.sort_unstable();
     all.dedup();
     all

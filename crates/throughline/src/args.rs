@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    ab, compare, curve, demo, export, generate, host, launched, report, rr, run, runs, selftest, serve, show, stream,
-    transfer, watch, why,
+    ab, advise, compare, curve, demo, export, generate, host, launched, report, rr, run, runs, selftest, serve, show,
+    stream, transfer, watch, why,
 };
 
 /// Measures what a network path really carries, from one byte to line rate.
@@ -47,6 +47,8 @@ pub enum Command {
     Run(run::RunArgs),
     /// Is B worse than A? Two measurements in turns, with a sure answer.
     Ab(ab::AbArgs),
+    /// Which settings help on this path, and by how much.
+    Advise(advise::AdviseArgs),
     /// Set stored runs against each other.
     Compare(compare::CompareArgs),
     /// Say what held a run back, with the evidence.

@@ -39,6 +39,11 @@ pub struct Job<'a> {
 
 /// Measures and returns the exit code.
 pub fn measure(job: &Job<'_>) -> Result<u8, Failure> {
+    Ok(measured(job)?.1)
+}
+
+/// Measures and returns the run, unless others conducted it (mpirun), and the exit code.
+pub fn measured(job: &Job<'_>) -> Result<(Option<Run>, u8), Failure> {
     for spec in &job.specs {
         engine::pattern::check(spec)?;
     }
@@ -47,7 +52,7 @@ pub fn measure(job: &Job<'_>) -> Result<u8, Failure> {
             return Err(Failure::usage(launch::no_host(launcher, host)));
         }
         if launcher == Launcher::Mpirun && launch::supervised().is_none() {
-            return launch::mpi::run();
+            return Ok((None, launch::mpi::run()?));
         }
     }
     // Found out now, not after ten minutes of measuring.
@@ -62,7 +67,7 @@ pub fn measure(job: &Job<'_>) -> Result<u8, Failure> {
     let code = show(job.output, job.np, &run)?;
     match failed {
         Some(failure) => Err(failure),
-        None => Ok(code),
+        None => Ok((Some(run), code)),
     }
 }
 
@@ -82,7 +87,8 @@ pub fn show(output: &Output, np: Option<&Path>, run: &Run) -> Result<u8, Failure
         crate::output::write_pieces(form, runs, None, None)?;
     }
     let interrupted = run.ending.as_ref().is_some_and(|ending| ending.how == "interrupted");
-    let untrusted = run.outcomes.iter().any(|outcome| outcome.summary.trust == Trust::None);
+    // A search tries what may fail, and says so.
+    let untrusted = run.header.kind != "advise" && run.outcomes.iter().any(|outcome| outcome.summary.trust == Trust::None);
     Ok(match (interrupted, untrusted) {
         (true, _) => failure::INTERRUPTED,
         (_, true) => failure::UNTRUSTED,
@@ -140,6 +146,7 @@ fn schedule(schedule: &Schedule) -> Schedule {
         Schedule::Single => Schedule::Single,
         Schedule::Curve(plan) => Schedule::Curve(plan.clone()),
         Schedule::Paired(plan) => Schedule::Paired(plan.clone()),
+        Schedule::Advise(plan) => Schedule::Advise(plan.clone()),
     }
 }
 

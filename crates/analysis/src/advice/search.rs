@@ -186,8 +186,9 @@ impl Search {
 
     /// Ends the search where it stands: a level that is clearly better by now is adopted all the same.
     pub fn stop(&mut self) {
-        if self.running.is_some() {
-            self.settle(false);
+        match self.running.take_if(|running| running.blocks.is_empty()) {
+            Some(running) => self.queue.push_front(running.dimension),
+            None => self.settle(false),
         }
     }
 
@@ -398,5 +399,9 @@ mod tests {
         search.stop();
         assert_eq!((search.best()[0], search.races()[0].whole), (2, false));
         assert_eq!(search.waiting().collect::<Vec<_>>(), [1]);
+        // A race without a block has not been run.
+        search.next_block();
+        search.stop();
+        assert_eq!((search.races().len(), search.waiting().collect::<Vec<_>>()), (1, vec![1]));
     }
 }

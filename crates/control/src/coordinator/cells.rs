@@ -157,7 +157,7 @@ impl Cells {
             overlapped: state.overlapped,
             cut_short: early,
             curve: self.taking == Taking::Curve,
-            paired: self.taking == Taking::Paired,
+            paired: self.taking.is_paired(),
             histogram: state.histogram,
             idle: self.idle.clone(),
             own: self.own.remove(&id),
@@ -184,6 +184,9 @@ impl Cells {
 
     /// What the outcomes of the measured transport mean; the memory ceiling of a curve is not part of it.
     pub(super) fn findings(&self, blocks: &[Pass]) -> Vec<Finding> {
+        if self.taking == Taking::Search {
+            return Vec::new();
+        }
         if self.taking == Taking::Plan {
             return analysis::of_plan(&self.header, &self.done, blocks);
         }
@@ -202,6 +205,16 @@ impl Cells {
     /// The trials of an open cell so far; empty for one that is not open.
     pub(super) fn trials_of(&self, id: u32) -> &[Trial] {
         self.open.get(&id).map_or(&[], |state| &state.trials)
+    }
+
+    /// The outcome that an open cell would have now, with its ceiling; `None` without a trial.
+    pub(super) fn look(&self, id: u32) -> Option<Outcome> {
+        let state = self.open.get(&id).filter(|state| !state.trials.is_empty())?;
+        let context = Context { paired: self.taking.is_paired(), ..Context::default() };
+        let mut outcome = analysis::outcome(&state.cell, state.trials.clone(), &self.rule, context);
+        let [near, far] = self.header.hosts_of(&state.cell);
+        analysis::bound(&mut outcome, near, far);
+        Some(outcome)
     }
 
     /// Takes the trials of an earlier part of this run.

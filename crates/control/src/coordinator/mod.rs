@@ -1,6 +1,7 @@
 //! The coordinator: decides what is measured next, asks between trials whether the answer is sure yet, and tells the sinks
 //! everything that happens.
 
+mod advise;
 mod cells;
 mod choose;
 mod curve;
@@ -15,9 +16,10 @@ mod single;
 
 use std::time::Instant;
 
-use model::{Ending, Event, EventSink, Finding, Pass, RunHeader};
+use model::{Advice, Ending, Event, EventSink, Finding, Pass, RunHeader};
 
 use crate::ControlError;
+pub use advise::AdvisePlan;
 use cells::Cells;
 pub use choose::choose_engine;
 pub use curve::CurvePlan;
@@ -43,6 +45,8 @@ pub enum Schedule {
     Curve(CurvePlan),
     /// Two cells in turns, A's first in the header, until their ratio is sure enough.
     Paired(PairedPlan),
+    /// One cell and what can be changed about it, in search of what helps.
+    Advise(AdvisePlan),
 }
 
 /// Which of the ways to take cells a run has; what a cell's outcome is depends on it.
@@ -52,6 +56,14 @@ enum Taking {
     Curve,
     Paired,
     Plan,
+    Search,
+}
+
+impl Taking {
+    /// Whether cells are taken in turns, to be told apart: no cell is measured until it is sure by itself.
+    fn is_paired(self) -> bool {
+        matches!(self, Self::Paired | Self::Search)
+    }
 }
 
 /// A run under way; `E` is who it is measured between.
@@ -67,6 +79,8 @@ struct Bench<'a, E = Pair> {
     blocks: Vec<Pass>,
     /// What the schedule has to say of how the run was taken.
     notes: Vec<Finding>,
+    /// What a search found.
+    advice: Option<Advice>,
 }
 
 /// Measures what `order` wants. Whatever happens, the sinks get an outcome for each cell that has a trial, and the ending; the
@@ -81,6 +95,7 @@ pub async fn run(
         Schedule::Single => Taking::Single,
         Schedule::Curve(_) => Taking::Curve,
         Schedule::Paired(_) => Taking::Paired,
+        Schedule::Advise(_) => Taking::Search,
     };
     let mut bench = Bench::new(pair, &order.header, taking, sink, cancel);
     let mut result = bench.begin();
@@ -89,6 +104,7 @@ pub async fn run(
             Schedule::Single => bench.single().await,
             Schedule::Curve(plan) => bench.curve(plan).await,
             Schedule::Paired(plan) => bench.paired(plan).await,
+            Schedule::Advise(plan) => bench.advise(plan).await,
         };
     }
     bench.end(result)
@@ -121,7 +137,7 @@ impl<'a, E> Bench<'a, E> {
     ) -> Self {
         let cells = Cells::new(header, taking);
         let (started, notes, blocks) = (Instant::now(), Vec::new(), Vec::new());
-        Self { pair, header, sink, cancel, started, cells, passes: 0, blocks, notes }
+        Self { pair, header, sink, cancel, started, cells, passes: 0, blocks, notes, advice: None }
     }
 
     fn begin(&mut self) -> Result<(), ControlError> {
@@ -161,6 +177,9 @@ impl<'a, E> Bench<'a, E> {
         }
         for finding in self.cells.findings(&self.blocks).into_iter().chain(std::mem::take(&mut self.notes)) {
             self.sink.event(&Event::Finding(finding))?;
+        }
+        if let Some(advice) = self.advice.take() {
+            self.sink.event(&Event::Advice(advice))?;
         }
         Ok(())
     }

@@ -189,6 +189,33 @@ impl Pair {
         }
     }
 
+    /// After a set-up that failed: makes both ends drop their half of it. An end that was ready would go on waiting, and take the
+    /// connections of the next trial for its own. A spec that no agent accepts has that effect on all versions of it.
+    pub(crate) async fn start_afresh(&mut self, spec: &Spec) -> Result<(), ControlError> {
+        let nothing = Spec { flows: 0, ..spec.clone() };
+        for (role, end) in [(Role::Active, Some(&mut self.near)), (Role::Passive, self.far.as_mut())] {
+            let Some(end) = end else { continue };
+            let address = end.name.clone();
+            let prepare = Prepare { trial: u32::MAX, role, spec: nothing.clone(), legs: Vec::new(), meet: Vec::new() };
+            end.send(&ToAgent::Prepare(Box::new(prepare))).await?;
+            let refused = async {
+                loop {
+                    match end.recv("after a set-up that failed").await {
+                        Err(ControlError::Setup { reason, .. }) if reason.contains("--flows 0") => return Ok(()),
+                        Err(error @ ControlError::Lost { .. }) => return Err(error),
+                        // What the failed set-up still had to say.
+                        _ => {}
+                    }
+                }
+            };
+            tokio::time::timeout(END_LIMIT, refused).await.map_err(|_| ControlError::Trial {
+                address,
+                reason: "it did not drop a set-up that failed".into(),
+            })??;
+        }
+        Ok(())
+    }
+
     async fn abort(&self) -> Result<(), ControlError> {
         self.near.send(&ToAgent::Abort).await?;
         match &self.far {

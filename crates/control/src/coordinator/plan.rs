@@ -9,8 +9,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use analysis::plan::Place;
 use model::{
-    Cell, Conditions, EndPass, Event, EventSink, Every, Finding, FindingKind, Order, Otherwise, Pass, Phase, Plan, SinkError, Spec, Stop,
-    Trial, Verdict, units,
+    Cell, Conditions, EndPass, Event, EventSink, Every, Finding, FindingKind, Order, Otherwise, Pass, Phase, Plan,
+    SinkError, Spec, Stop, Trial, Verdict, units,
 };
 use tokio::sync::mpsc;
 
@@ -198,12 +198,7 @@ impl Bench<'_, Fleet> {
     }
 
     /// Waits for what the plan requires; a test for which it does not come to hold is taken out, or ends the run.
-    async fn meet_conditions(
-        &mut self,
-        plan: &Plan,
-        tests: &mut Vec<Test>,
-        block: u32,
-    ) -> Result<(), ControlError> {
+    async fn meet_conditions(&mut self, plan: &Plan, tests: &mut Vec<Test>, block: u32) -> Result<(), ControlError> {
         let Some(require) = &plan.require else { return Ok(()) };
         let limit = Instant::now() + Duration::from_nanos(require.wait_ns);
         let hosts: Vec<usize> = tests.iter().flat_map(|test| test.hosts).collect();

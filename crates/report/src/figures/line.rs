@@ -38,7 +38,7 @@ pub(crate) fn curve_lines(runs: &[Run]) -> Vec<Line<'_>> {
 pub(crate) fn single_lines(runs: &[Run], wanted: fn(&Outcome) -> bool) -> Vec<Line<'_>> {
     build(runs, |run| {
         let single = run.header.kind != "curve" && run.header.plan.is_none();
-        run.outcomes.iter().filter(|outcome| single && wanted(outcome)).map(|outcome| vec![outcome]).collect()
+        sides::shown(run).into_iter().filter(|outcome| single && wanted(outcome)).map(|outcome| vec![outcome]).collect()
     })
 }
 

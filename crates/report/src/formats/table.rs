@@ -58,7 +58,7 @@ impl OutcomeTable {
     /// The table of `run`'s outcomes. A curve's stand by ascending block, and its memory ceiling is a column rather than rows of
     /// its own.
     pub(super) fn new(run: &Run) -> Self {
-        let mut outcomes: Vec<&Outcome> = run.outcomes.iter().collect();
+        let mut outcomes = sides::shown(run);
         let mut ceiling = Vec::new();
         if run.header.kind == "curve" {
             outcomes.sort_by_key(|outcome| outcome.spec.block);
@@ -70,7 +70,7 @@ impl OutcomeTable {
         let differs = |value: Value| outcomes.windows(2).any(|pair| value(pair[0]) != value(pair[1]));
         let some = |value: Value| outcomes.iter().any(|outcome| value(outcome).is_some());
         // The sides of a comparison may differ in nothing that has a column.
-        let sides = run.header.kind == "ab";
+        let sides = run.header.kind == "ab" || run.advice.is_some();
         // A plan has columns of its own for what tells its cells apart.
         let planned = level_names(run);
         let factors = FACTORS.iter().filter(|(_, _, value)| planned.is_empty() && differs(*value));

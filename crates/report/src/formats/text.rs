@@ -7,7 +7,7 @@ use super::braille;
 use super::table::OutcomeTable;
 use crate::view::stem;
 use crate::why::wrapped;
-use crate::{Piece, ReportError, View, claims, meanwhile, sides, words};
+use crate::{Piece, ReportError, View, advice, claims, meanwhile, sides, words};
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     view.some_run("text")?;
@@ -32,9 +32,10 @@ fn report(run: &Run, view: &View<'_>) -> String {
     }
     let findings: Vec<String> = run.findings.iter().map(|finding| words::plain(&finding.statement)).collect();
     text.push_str(&section("Findings", &findings, view.columns));
+    text.push_str(&lasting(run));
     text.push_str(&section("Ceiling and cost", &claims::of_run(run), view.columns));
     text.push_str(&section("Hosts meanwhile", &meanwhile::notable(run), view.columns));
-    let verdicts = words::verdicts_of(&run.outcomes);
+    let verdicts = words::verdicts_of(sides::shown(run));
     let meanings: Vec<String> =
         verdicts.iter().map(|one| format!("{}: {}", words::verdict(*one), words::meaning(*one))).collect();
     text.push_str(&section("Verdicts", &meanings, view.columns));
@@ -96,6 +97,15 @@ fn table(run: &Run, columns: u16) -> String {
     }
     let text = table.trim_fmt();
     if of.shared.is_empty() { text } else { format!("{text}\nall of them: {}", words::verdicts(&of.shared)) }
+}
+
+/// What makes an advice stay, line by line: commands are to be copied, not broken.
+fn lasting(run: &Run) -> String {
+    let lines = advice::lasting(run);
+    if lines.is_empty() {
+        return String::new();
+    }
+    format!("\nTo make it stay\n{}\n", lines.join("\n"))
 }
 
 /// A title and its entries, broken at `columns`; nothing without entries.

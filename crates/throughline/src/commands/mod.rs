@@ -1,6 +1,7 @@
 //! One file a subcommand.
 
 pub mod ab;
+pub mod advise;
 pub mod compare;
 pub mod curve;
 pub mod demo;
@@ -33,6 +34,7 @@ pub fn run(args: Args) -> Result<u8, Failure> {
         Command::Transfer(args) => transfer::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Ab(args) => ab::run(&args),
+        Command::Advise(args) => advise::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Why(args) => why::run(&args),
         Command::Runs(args) => runs::run(&args),

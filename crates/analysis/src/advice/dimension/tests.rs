@@ -23,7 +23,7 @@ fn look(spec: &Spec) -> Outcome {
         value: Some(8e6),
         verdicts: Vec::new(),
     };
-    let cell = Cell { id: 0, spec: spec.clone(), levels: BTreeMap::default() };
+    let cell = Cell::new(0, spec.clone());
     outcome(&cell, vec![trial], &Stopping::default(), Context::default())
 }
 

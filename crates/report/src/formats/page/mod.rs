@@ -8,7 +8,7 @@ use model::{Figure, FindingKind, Order, Run, Stopping, units};
 
 use super::table::OutcomeTable;
 use crate::draw::{Use, draw};
-use crate::{claims, words};
+use crate::{advice, claims, sides, words};
 pub(super) use meanwhile::section as meanwhile;
 
 /// Tables longer than this start folded.
@@ -28,6 +28,11 @@ pub(super) fn findings(runs: &[Run]) -> Markup {
                             li { span.kind { (kind(finding.kind)) } " " (finding.statement) }
                         }
                     }
+                }
+                @let lasting = advice::lasting(run);
+                @if !lasting.is_empty() {
+                    h3 { "To make it stay" }
+                    pre.command { (lasting.join("\n")) }
                 }
             }
         }
@@ -50,6 +55,7 @@ fn kind(kind: FindingKind) -> &'static str {
         FindingKind::Difference => "difference",
         FindingKind::Effect => "effect",
         FindingKind::Asymmetry => "asymmetry",
+        FindingKind::Advice => "advice",
         _ => "note",
     }
 }
@@ -146,7 +152,7 @@ fn claims_of(run: &Run) -> Markup {
 }
 
 fn verdicts(run: &Run) -> Markup {
-    let all = words::verdicts_of(&run.outcomes);
+    let all = words::verdicts_of(sides::shown(run));
     html! {
         @if !all.is_empty() {
             dl.verdicts {

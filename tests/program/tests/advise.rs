@@ -1,0 +1,142 @@
+//! A search for what helps, over paths whose best is known (root only: they are emulated between namespaces).
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
+
+use std::time::Duration;
+
+use lab::{CrossoverSpec, Lab, LabHost, OneWay, PathSpec};
+use model::{Advice, Outcome};
+use program::process::Signal;
+use program::{Agent, Desk, Doc, Running, binary, skip};
+
+/// Longer than any search here takes on a busy machine.
+const LIMIT: Duration = Duration::from_secs(180);
+/// What the link of the paths carries, bit/s.
+const LINK_BPS: u64 = 100_000_000;
+
+struct Path {
+    lab: Lab,
+    agent: Agent,
+    desk: Desk,
+}
+
+impl Path {
+    /// A link of 100 Mbit/s with `delay` each way.
+    fn new(test: &str, delay: Duration) -> Option<Self> {
+        if !skip::root(test) {
+            return None;
+        }
+        if let Err(error) = lab::available() {
+            skip::skip(test, &error.to_string());
+            return None;
+        }
+        let way = OneWay { delay, rate_bps: Some(LINK_BPS), queue_bytes: 300_000, ..OneWay::default() };
+        let lab = Lab::path(&PathSpec::both_ways(CrossoverSpec::default(), way)).unwrap();
+        let b = lab.host("b").unwrap();
+        let agent = Agent::spawn(b.command(binary::thru()), &["--open", "--listen", &format!("{}:0", b.v4)]);
+        Some(Self { lab, agent, desk: Desk::new() })
+    }
+
+    fn a(&self) -> &LabHost {
+        self.lab.host("a").unwrap()
+    }
+
+    /// Starts a search on `a`.
+    fn start(&self, args: &[&str]) -> Running {
+        let all = [&["advise", self.agent.host()], args].concat();
+        Running::of(self.desk.dress(self.a().command(binary::thru()), &all))
+    }
+
+    fn advise(&self, args: &[&str]) -> Doc {
+        self.start(&[args, &["--json", "-"]].concat()).wait_at_most(LIMIT).ok().doc()
+    }
+}
+
+fn advice(doc: &Doc) -> &Advice {
+    doc.run.advice.as_ref().expect("an advice")
+}
+
+/// The outcome of what the search ended with.
+fn best(doc: &Doc) -> &Outcome {
+    let wanted = &advice(doc).best;
+    let cell = doc.run.header.cells.iter().rfind(|cell| cell.levels == *wanted).expect("a cell of it");
+    doc.run.outcomes.iter().find(|outcome| outcome.cell == cell.id).expect("its outcome")
+}
+
+#[test]
+fn a_window_within_5_percent_of_the_best_is_found() {
+    // 20 ms there and back: 250 kB are under way where the link is full, and 32 KiB carry an eighth of that.
+    let test = "a_window_within_5_percent_of_the_best_is_found";
+    let Some(path) = Path::new(test, Duration::from_millis(10)) else { return };
+    let file = path.desk.path("90-thru.conf");
+    let args = ["--sndbuf", "32KiB", "--rcvbuf", "32KiB", "--budget", "45s", "--seed", "5", "--write-sysctl"];
+    let doc = path.advise(&[args.as_slice(), &[file.to_str().unwrap()]].concat());
+    let advice = advice(&doc);
+    assert!(advice.confirmed, "{:?}", doc.run.findings);
+    assert!(advice.best.contains_key("window"), "{:?}", advice.best);
+    // TCP's payload of an Ethernet frame of 1500 bytes, with time stamps.
+    let known = LINK_BPS as f64 * 1_448.0 / 1_538.0;
+    let goodput = best(&doc).summary.goodput_bps.unwrap();
+    assert!(goodput > 0.95 * known && goodput < 1.01 * known, "{goodput} of {known}: {:?}", advice.best);
+    let total = advice.total.as_ref().and_then(|total| total.estimate.as_ref()).unwrap();
+    assert!(total.low.unwrap() > 2.0 && total.high.is_some(), "{total:?}");
+    // What was advised can be typed, and carries as much.
+    let command = advice.command.as_deref().unwrap();
+    assert!(command.starts_with("thru stream ") && !command.contains("32KiB"), "{command}");
+    let words: Vec<&str> =
+        command.split(' ').skip(1).chain(["--time", "2s", "--warmup", "1s", "--trials", "3"]).collect();
+    let typed =
+        Running::of(path.desk.dress(path.a().command(binary::thru()), &[&words[..], &["--json", "-"]].concat()));
+    let typed = typed.wait_at_most(LIMIT).ok().doc().run.outcomes[0].summary.goodput_bps.unwrap();
+    assert!(typed > 0.9 * known, "{typed} of {known}");
+    let written = std::fs::read_to_string(&file).unwrap();
+    assert!(written.starts_with("# near host of "), "{written}");
+    // It is kept, and can be shown again.
+    let shown = path.desk.run(&["show", "last"]).ok().stdout;
+    assert!(shown.contains("To make it stay") && shown.contains(command), "{shown}");
+}
+
+#[test]
+fn where_nothing_helps_nothing_is_claimed() {
+    // The kernel sizes the buffers, and one flow fills the link.
+    let test = "where_nothing_helps_nothing_is_claimed";
+    let Some(path) = Path::new(test, Duration::from_millis(1)) else { return };
+    let doc = path.advise(&["--budget", "25s", "--least", "2%", "--seed", "6"]);
+    let advice = advice(&doc);
+    assert!(!advice.confirmed && advice.command.is_none(), "{advice:?}");
+    let first = &doc.run.findings[0].statement;
+    assert!(first.starts_with("Nothing that was tried"), "{first}");
+    assert!(!advice.same.is_empty() && advice.same.iter().any(|same| same.estimate.is_some()), "{advice:?}");
+    assert!(advice.untried.iter().any(|one| one.what == "mtu" && one.why.contains("--allow mtu")), "{advice:?}");
+    let trials: u32 = advice.spent.iter().map(|part| part.trials).sum();
+    assert_eq!(trials as usize, doc.run.passes.len(), "every trial's time is accounted for");
+}
+
+#[test]
+fn a_search_that_is_interrupted_says_what_it_knows() {
+    let (agent, desk) = (Agent::start(), Desk::new());
+    let mut client = desk.start(&["advise", agent.host(), "--budget", "10m", "--time", "100ms"]);
+    client.until_said("levels");
+    // Some blocks of the first race.
+    std::thread::sleep(Duration::from_secs(3));
+    client.signal(Signal::INT);
+    client.wait().ended_with(130);
+    let doc = desk.run(&["show", "last", "--json"]).ok().doc();
+    assert_eq!(doc.run.ending.as_ref().map(|ending| ending.how.as_str()), Some("interrupted"));
+    let advice = advice(&doc);
+    assert!(!advice.confirmed && !advice.spent.is_empty() && !advice.untried.is_empty(), "{advice:?}");
+}
+
+#[test]
+fn what_cannot_be_searched_is_refused_with_the_remedy() {
+    let desk = Desk::new();
+    for (args, part) in [
+        (&["advise", "localhost", "--allow", "mtv"][..], "there are sysctl, mtu"),
+        (&["advise", "--transport", "memcpy"], "use tcp"),
+        (&["advise", "localhost", "--goal", "latency", "--both"], "--both"),
+        (&["advise", "localhost", "--least", "100%"], "0% to 99%"),
+    ] {
+        let ended = desk.run(args);
+        assert_eq!(ended.code, Some(2), "{args:?}: {}", ended.stderr);
+        assert!(ended.stderr.contains(part), "{args:?}: {}", ended.stderr);
+    }
+}
