@@ -11,10 +11,13 @@
 
 pub mod clock;
 pub mod inventory;
+pub mod netlink;
 pub mod observe;
+pub mod path;
 pub mod sys;
 
 pub use clock::clock_read_cost_ns;
-pub use inventory::inventory;
+pub use inventory::{TrafficLook, inventory, note_traffic};
 pub use observe::{CpuObserver, Observer, Watch};
+pub use path::look_at;
 pub use sys::{FakeSys, RealSys, Sys};

@@ -44,6 +44,8 @@ pub enum FindingKind {
     Connections,
     /// How much two cells differ, and whether it matters.
     Difference,
+    /// Something about the hosts or the path between them that shapes the figures.
+    Path,
     /// Something about how the run was taken.
     Note,
 }

@@ -8,6 +8,7 @@
 
 pub mod claim;
 pub mod comparison;
+pub mod device;
 pub mod engine;
 mod error;
 pub mod event;
@@ -17,6 +18,7 @@ pub mod histogram;
 pub mod host;
 pub mod observed;
 pub mod outcome;
+pub mod path;
 pub mod probe;
 pub mod run;
 pub mod schema;
@@ -33,15 +35,17 @@ pub mod why;
 
 pub use claim::{Bound, BoundKind, Ceiling, Cost, EndCost, Spent};
 pub use comparison::{Answer, CellComparison, Comparison, Difference, RunComparison, RunName};
+pub use device::{Device, Irq, LinkModes, Module, Neighbour, Pci, Timestamping, Traffic};
 pub use engine::{Engine, ReceiveBy, SendBy};
 pub use error::ModelError;
 pub use event::{Event, EventSink, Phase, SinkError};
 pub use figure::{Axis, Figure, Mark, Point, Scale, Series};
 pub use finding::{Finding, FindingKind};
 pub use histogram::Histogram;
-pub use host::{CoreUse, CpuUse, Interface, Inventory};
+pub use host::{CoreUse, CpuUse, Interface, Inventory, KernelSetup, Processor, ResourceLimits};
 pub use observed::{HostSeries, Observed, SeriesLine};
 pub use outcome::{Estimate, Outcome, Shares, Summary, Trust, Verdict};
+pub use path::{ClockDrift, ClockOffset, Hop, Path, PathMtu, Ping, Route};
 pub use probe::Responsiveness;
 pub use run::{Ending, Run, RunHeader, Tool};
 pub use selftest::{Check, Claim, SelfTest, SelfTestCitation};

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Cell, Finding, Inventory, Outcome, Pass, Stopping};
+use crate::{Cell, ClockDrift, ClockOffset, Finding, Inventory, Outcome, Pass, Path, Stopping};
 
 /// Everything about one command's measurement: the JSON document, and what the store keeps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -52,6 +52,15 @@ pub struct RunHeader {
     pub near: Inventory,
     /// The far host.
     pub far: Inventory,
+    /// The path from near to far before the test; null where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path_out: Option<Path>,
+    /// The path from far to near before the test; null where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path_back: Option<Path>,
+    /// How the hosts' clocks stood to each other before the test.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clocks: Option<ClockOffset>,
 }
 
 /// The program and what it costs.
@@ -68,7 +77,7 @@ pub struct Tool {
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Ending {
     /// `finished`, `interrupted` or `failed`.
     pub how: String,
@@ -76,4 +85,10 @@ pub struct Ending {
     pub error: Option<String>,
     /// Length of the run, ns.
     pub duration_ns: u64,
+    /// How the hosts' clocks stood to each other after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clocks: Option<ClockOffset>,
+    /// How they moved apart over it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drift: Option<ClockDrift>,
 }
