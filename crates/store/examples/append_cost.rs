@@ -62,6 +62,9 @@ fn header() -> RunHeader {
         cells: (0..CELLS).map(|id| Cell { id, spec: spec.clone() }).collect(),
         near: Inventory::default(),
         far: Inventory::default(),
+        path_out: None,
+        path_back: None,
+        clocks: None,
     }
 }
 

@@ -118,7 +118,19 @@ async fn conduct(job: &Job<'_>) -> Result<(Run, Option<Failure>), Failure> {
     };
     let mut pair = reached?;
     let specs = with_engines(&job.specs, &mut pair, progress.as_mut(), &cancel).await?;
-    let order = Order { header: header(job, specs, &pair)?, schedule: schedule(&job.schedule) };
+    let mut header = header(job, specs, &pair)?;
+    if !job.peer.no_path {
+        if let Some(progress) = &mut progress {
+            progress.say("looking at the path");
+        }
+        let spec = header.cells[0].spec.clone();
+        let mut interrupted = cancel.clone();
+        tokio::select! {
+            looked = pair.look(&mut header, &spec) => looked?,
+            _ = interrupted.wait_for(|wanted| *wanted) => return Err(ControlError::Interrupted.into()),
+        }
+    }
+    let order = Order { header, schedule: schedule(&job.schedule) };
     let mut collect = Collect::default();
     let mut sinks =
         Sinks { collect: &mut collect, progress, live: job.output.live.then_some(Live), recorder, held: None };
@@ -373,5 +385,8 @@ fn header(job: &Job<'_>, specs: Vec<Spec>, pair: &Pair) -> Result<RunHeader, Fai
         cells: specs.into_iter().zip(0..).map(|(spec, id)| Cell { id, spec }).collect(),
         near: pair.near.inventory.clone(),
         far: far.inventory.clone(),
+        path_out: None,
+        path_back: None,
+        clocks: None,
     })
 }

@@ -228,6 +228,9 @@ mod tests {
             cells: Vec::new(),
             near: Inventory::default(),
             far: Inventory::default(),
+            path_out: None,
+            path_back: None,
+            clocks: None,
         };
         let schema = Run::SCHEMA.into();
         Run { schema, header, ending: None, passes: Vec::new(), outcomes, findings: Vec::new() }

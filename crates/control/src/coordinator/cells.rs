@@ -187,6 +187,11 @@ impl Cells {
         if self.curve { analysis::of_curve(&outcomes) } else { analysis::of_single(&outcomes) }
     }
 
+    /// The outcomes so far.
+    pub(super) fn done(&self) -> &[Outcome] {
+        &self.done
+    }
+
     /// The trials of an open cell so far; empty for one that is not open.
     pub(super) fn trials_of(&self, id: u32) -> &[Trial] {
         self.open.get(&id).map_or(&[], |state| &state.trials)

@@ -41,6 +41,8 @@ pub struct End {
     pub version: String,
     /// Tells this agent from others.
     pub instance: String,
+    /// What it can do beyond the protocol.
+    pub(crate) capabilities: Vec<String>,
     /// Where the control connection goes; `None` within this process.
     pub(crate) address: Option<SocketAddr>,
     wire: Wire<ToAgent, FromAgent>,
@@ -131,6 +133,7 @@ impl End {
                         clock_ns,
                         version: theirs.version,
                         instance: theirs.instance,
+                        capabilities: theirs.capabilities,
                         address,
                         wire,
                     });

@@ -5,6 +5,7 @@ mod cells;
 mod choose;
 mod curve;
 mod end;
+mod look;
 mod metrics;
 mod noloss;
 mod paired;
@@ -13,7 +14,7 @@ mod single;
 
 use std::time::Instant;
 
-use model::{Ending, Event, EventSink, Finding, RunHeader};
+use model::{ClockDrift, ClockOffset, Ending, Event, EventSink, Finding, RunHeader};
 
 use crate::ControlError;
 use cells::Cells;
@@ -52,6 +53,8 @@ struct Bench<'a> {
     passes: u32,
     /// What the schedule has to say of how the run was taken.
     notes: Vec<Finding>,
+    /// What the hypervisor took from the near and the far host during the passes.
+    stolen: [analysis::Stolen; 2],
 }
 
 /// Measures what `order` wants. Whatever happens, the sinks get an outcome for each cell that has a trial, and the ending; the
@@ -64,7 +67,17 @@ pub async fn run(
 ) -> (Ending, Option<ControlError>) {
     let started = Instant::now();
     let cells = Cells::new(&order.header, &order.schedule);
-    let mut bench = Bench { pair, header: &order.header, sink, cancel, started, cells, passes: 0, notes: Vec::new() };
+    let mut bench = Bench {
+        pair,
+        header: &order.header,
+        sink,
+        cancel,
+        started,
+        cells,
+        passes: 0,
+        notes: Vec::new(),
+        stolen: Default::default(),
+    };
     let mut result = bench.sink.event(&Event::Run(order.header.clone())).map_err(ControlError::from);
     if result.is_ok() {
         result = match &order.schedule {
@@ -81,10 +94,24 @@ pub async fn run(
         Err(_) => "failed",
     };
     let error = result.as_ref().err().filter(|_| !interrupted).map(ToString::to_string);
-    let ending = Ending { how: how.into(), error, duration_ns: started.elapsed().as_nanos() as u64 };
+    let duration_ns = started.elapsed().as_nanos() as u64;
+    let (clocks, drift) = clocks_after(pair, order.header.clocks, result.is_ok()).await;
+    let ending = Ending { how: how.into(), error, duration_ns, clocks, drift };
     let told = sink.event(&Event::End(ending.clone()));
     let failure = result.and(closed).and(told.map_err(ControlError::from)).err();
     (ending, failure)
+}
+
+/// How the clocks stand after a run that went well and began with a reading, and how they moved. Ends that went away say
+/// nothing any more.
+async fn clocks_after(
+    pair: &mut Pair,
+    before: Option<ClockOffset>,
+    well: bool,
+) -> (Option<ClockOffset>, Option<ClockDrift>) {
+    let Some(before) = before.filter(|_| well) else { return (None, None) };
+    let after = pair.clocks().await.ok().flatten();
+    (after, after.and_then(|after| before.drift_to(&after)))
 }
 
 impl Bench<'_> {
@@ -103,7 +130,8 @@ impl Bench<'_> {
         for outcome in self.cells.finish_all(early) {
             self.sink.event(&Event::Outcome(outcome))?;
         }
-        for finding in self.cells.findings().into_iter().chain(std::mem::take(&mut self.notes)) {
+        let path = analysis::of_path(self.header, self.cells.done(), &self.stolen);
+        for finding in self.cells.findings().into_iter().chain(path).chain(std::mem::take(&mut self.notes)) {
             self.sink.event(&Event::Finding(finding))?;
         }
         Ok(())

@@ -103,6 +103,9 @@ impl Bench<'_> {
                 break;
             }
         }
+        for (stolen, host) in self.stolen.iter_mut().zip([&near.host, &far.host]) {
+            stolen.add(host.cpu.as_ref());
+        }
         let pass = Pass {
             index,
             started_ns: begun_ns,
