@@ -129,10 +129,10 @@ fn our_ping_is_that_of_the_ping_program() {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let times = text.lines().find_map(|line| line.strip_prefix("rtt min/avg/max/mdev = ")).expect("a summary");
     let least = times.split('/').next().unwrap().parse::<f64>().unwrap() * 1e6;
-    // The program has the kernel stamp the reply, ours wakes for it: the least of ten is not far above, on a machine that lets
-    // one of ten through unhindered, and never far below.
+    // A reply may be there before the send returns, which ours sees at once and the program's stamps need not show; above,
+    // ours wakes for it, which is tens of microseconds on a machine that lets one of ten through unhindered.
     let min = ours.min_ns.unwrap() as f64;
-    assert!(min > least / 3.0 && min < least * 10.0 + 300_000.0, "{min} ns against {least} ns: {text}");
+    assert!(min > least / 10.0 && min < least * 10.0 + 300_000.0, "{min} ns against {least} ns: {text}");
 }
 
 fn thru(args: &[&str]) -> program::Finished {

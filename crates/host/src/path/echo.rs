@@ -3,12 +3,16 @@
 use std::io::{self, Read};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Instant;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::ready;
 use crate::sys::probe;
+
+/// Sockets opened so far, so that no two of this process have one identifier.
+static OPENED: AtomicU16 = AtomicU16::new(0);
 
 const REQUEST_4: u8 = 8;
 const REPLY_4: u8 = 0;
@@ -38,8 +42,9 @@ impl Echo {
             Ok(socket) => (socket, false),
             Err(_) => (Socket::new(domain, Type::RAW, Some(protocol))?, true),
         };
-        // Others that ping from here have other identifiers; an ICMP socket is given one of its own by the kernel.
-        let identifier = std::process::id() as u16 ^ (std::ptr::from_ref(&socket) as usize >> 4) as u16;
+        // A raw socket hears all replies of the peer, and two of ours may be open at once; an ICMP socket is given an
+        // identifier of its own by the kernel.
+        let identifier = (std::process::id() as u16).wrapping_add(OPENED.fetch_add(1, Ordering::Relaxed));
         socket.connect(&SocketAddr::new(peer, 0).into())?;
         socket.set_nonblocking(true)?;
         Ok(Self { socket, v6, raw, identifier })
