@@ -237,3 +237,58 @@ pub(crate) fn path_facts(path: &Path) -> Vec<(&'static str, String)> {
     add("not found out", Some(path.missing.join("; ")).filter(|text| !text.is_empty()));
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{Hop, PathMtu, Pci, Ping, Route};
+
+    fn value(facts: &[(&'static str, String)], name: &str) -> Option<String> {
+        facts.iter().find(|fact| fact.0 == name).map(|fact| fact.1.clone())
+    }
+
+    #[test]
+    fn a_devices_facts_are_words_and_what_is_not_known_is_left_out() {
+        let offloads =
+            [("rx-gro", "on"), ("rx-lro", "off"), ("tx-lockless", "on [fixed]"), ("esp-hw-offload", "off [fixed]")];
+        let device = Device {
+            offloads: offloads.map(|(name, state)| (name.to_owned(), state.to_owned())).into(),
+            pci: Some(Pci { speed_mts: Some(2_500), width: Some(1), ..Pci::default() }),
+            ..Device::default()
+        };
+        let facts = device_facts(&device);
+        let names: Vec<&str> = facts.iter().map(|fact| fact.0).collect();
+        assert_eq!(names, ["offloads on", "offloads off, could be on", "offloads always on", "PCI"]);
+        assert_eq!(value(&facts, "offloads off, could be on").as_deref(), Some("rx-lro"));
+        assert_eq!(value(&facts, "PCI").as_deref(), Some("1 lanes of 2.5 GT/s"));
+        assert_eq!(device_facts(&Device::default()), []);
+    }
+
+    #[test]
+    fn a_path_is_told_with_its_silent_routers_and_without_times_that_there_are_not() {
+        let hop = |hop, address: Option<&str>| Hop {
+            hop,
+            address: address.map(str::to_owned),
+            rtt_ns: address.map(|_| 2_000_000),
+        };
+        let path = Path {
+            peer: "192.0.2.9".into(),
+            route: Some(Route { interface: Some("eth0".into()), initcwnd: Some(20), ..Route::default() }),
+            mtu: Some(PathMtu {
+                bytes: 1_400,
+                method: "udp".into(),
+                confirmed: false,
+                told_by: Some("192.0.2.1".into()),
+            }),
+            ping: Some(Ping { sent: 10, ..Ping::default() }),
+            hops: Some(vec![hop(1, None), hop(2, Some("192.0.2.9"))]),
+            ..Path::default()
+        };
+        let facts = path_facts(&path);
+        assert_eq!(value(&facts, "route").as_deref(), Some("by eth0, without a gateway, initcwnd 20"));
+        assert_eq!(value(&facts, "path MTU").as_deref(), Some("1400 bytes (udp, not confirmed, told by 192.0.2.1)"));
+        assert_eq!(value(&facts, "ping").as_deref(), Some("0 of 10 answered"));
+        assert_eq!(value(&facts, "hops").as_deref(), Some("1 silent; 2 192.0.2.9 2.00 ms"));
+        assert_eq!(value(&facts, "not found out"), None);
+    }
+}
