@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 
-use crate::proto::frame::{Decoder, MAX_FRAME, MAX_GREETING, encode};
+use crate::proto::frame::{Decoder, MAX_FRAME, MAX_GREETING, MAX_WELCOME, encode};
 
 /// How often a side says that it is still there. With the kernel's user timeout (set by whoever owns the socket) an
 /// unreachable peer is noticed this much plus that time-out later.
@@ -65,6 +65,11 @@ impl<S: Serialize + Send + 'static, R: DeserializeOwned + Send + 'static> Wire<S
         T: AsyncRead + AsyncWrite + Send + 'static,
     {
         Self::over(stream, None, MAX_FRAME)
+    }
+
+    /// Takes a welcome from the peer, which holds an inventory, before it is trusted.
+    pub(crate) fn expect_welcome(&self) {
+        self.limit.store(MAX_WELCOME, Ordering::Relaxed);
     }
 
     /// Takes messages of any reasonable size from now on: the peer has shown who it is.

@@ -14,13 +14,16 @@ pub mod capture;
 pub mod clock;
 pub mod conditions;
 pub mod inventory;
+pub mod netlink;
 pub mod observe;
+pub mod path;
 pub mod sys;
 pub mod tune;
 
 pub use capture::Capturing;
 pub use clock::clock_read_cost_ns;
 pub use conditions::conditions;
-pub use inventory::inventory;
+pub use inventory::{TrafficLook, inventory, note_traffic};
 pub use observe::{CpuObserver, Live, Observer, Options as WatchOptions, Watch};
+pub use path::look_at;
 pub use sys::{FakeSys, ProcessorEvents, Qdisc, RealSys, Sys};

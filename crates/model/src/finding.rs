@@ -51,6 +51,8 @@ pub enum FindingKind {
     Asymmetry,
     /// Which settings help, by how much, and which do not.
     Advice,
+    /// Something about the hosts or the path between them that shapes the figures.
+    Path,
     /// Something about how the run was taken.
     Note,
 }

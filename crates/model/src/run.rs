@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Advice, Cell, Factor, Finding, Inventory, Outcome, Pass, Plan, RunSettings, Stopping};
+use crate::{
+    Advice, Cell, ClockDrift, ClockOffset, Factor, Finding, Inventory, Outcome, Pass, Path, Plan, RunSettings, Stopping,
+};
 
 /// Everything about one command's measurement: the JSON document, and what the store keeps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -67,6 +69,15 @@ pub struct RunHeader {
     /// first cell then.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hosts: BTreeMap<String, Inventory>,
+    /// The path from near to far before the test; null where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path_out: Option<Path>,
+    /// The path from far to near before the test; null where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path_back: Option<Path>,
+    /// How the hosts' clocks stood to each other before the test.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clocks: Option<ClockOffset>,
 }
 
 impl RunHeader {
@@ -92,7 +103,7 @@ pub struct Tool {
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Ending {
     /// `finished`, `interrupted` or `failed`.
     pub how: String,
@@ -100,4 +111,10 @@ pub struct Ending {
     pub error: Option<String>,
     /// Length of the run, ns.
     pub duration_ns: u64,
+    /// How the hosts' clocks stood to each other after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clocks: Option<ClockOffset>,
+    /// How they moved apart over it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drift: Option<ClockDrift>,
 }

@@ -41,6 +41,10 @@ pub struct Peer {
     /// File with the secret that the agent was started with.
     #[arg(long, value_name = "FILE", help_heading = "Path")]
     pub token_file: Option<PathBuf>,
+
+    /// Do not look at the path first: no route, path MTU, ping, hops, foreign traffic or clock offset.
+    #[arg(long, help_heading = "Path")]
+    pub no_path: bool,
 }
 
 /// What is sent and how.

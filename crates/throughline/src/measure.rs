@@ -88,7 +88,8 @@ pub fn show(output: &Output, np: Option<&Path>, run: &Run) -> Result<u8, Failure
     }
     let interrupted = run.ending.as_ref().is_some_and(|ending| ending.how == "interrupted");
     // A search tries what may fail, and says so.
-    let untrusted = run.header.kind != "advise" && run.outcomes.iter().any(|outcome| outcome.summary.trust == Trust::None);
+    let untrusted =
+        run.header.kind != "advise" && run.outcomes.iter().any(|outcome| outcome.summary.trust == Trust::None);
     Ok(match (interrupted, untrusted) {
         (true, _) => failure::INTERRUPTED,
         (_, true) => failure::UNTRUSTED,
@@ -125,7 +126,19 @@ async fn conduct(job: &Job<'_>) -> Result<(Run, Option<Failure>), Failure> {
     };
     let mut pair = reached?;
     let specs = with_engines(&job.specs, &mut pair, progress.as_mut(), &cancel).await?;
-    let order = Order { header: header(job, specs, &pair)?, schedule: schedule(&job.schedule) };
+    let mut header = header(job, specs, &pair)?;
+    if !job.peer.no_path {
+        if let Some(progress) = &mut progress {
+            progress.say("looking at the path");
+        }
+        let spec = header.cells[0].spec.clone();
+        let mut interrupted = cancel.clone();
+        tokio::select! {
+            looked = pair.look(&mut header, &spec) => looked?,
+            _ = interrupted.wait_for(|wanted| *wanted) => return Err(ControlError::Interrupted.into()),
+        }
+    }
+    let order = Order { header, schedule: schedule(&job.schedule) };
     let mut collect = Collect::default();
     let mut sinks = Sinks::new(&mut collect, progress, job.output.live.then_some(Live), recorder);
     let (_, failed) = coordinator::run(&mut pair, &order, &mut sinks, cancel).await;

@@ -13,6 +13,7 @@ use crate::findings::words;
 use crate::outcome::Headline;
 use crate::stats::Interval;
 
+pub use environment::host_differences;
 pub use paired::{log_ratios, of_paired, paired_difference};
 pub use stored::{CompareError, stored_runs};
 

@@ -5,6 +5,7 @@
 mod crew;
 mod door;
 mod limits;
+mod look;
 mod merge;
 mod packets;
 mod queue;
@@ -32,8 +33,8 @@ use engine::transport::{FlowHello, HELLO_BYTES};
 pub use limits::Limits;
 pub use packets::Captures;
 use queue::Queue;
-use session::Session;
 pub(crate) use session::hello;
+use session::{Addresses, Session};
 
 /// How an agent works.
 pub struct AgentOptions {
@@ -96,7 +97,7 @@ impl Agent {
     /// Talks with a coordinator in this process.
     pub(crate) fn converse(&self) -> tokio::io::DuplexStream {
         let (mine, theirs) = tokio::io::duplex(64 << 10);
-        let session = Session::new(self.0.clone(), mine, None, "this process".into());
+        let session = Session::new(self.0.clone(), mine, Addresses::default(), "this process".into());
         tokio::spawn(session.run());
         theirs
     }
@@ -234,7 +235,8 @@ async fn greet(shared: Arc<Shared>, mut stream: TcpStream, peer: SocketAddr) {
         let _client = Client::new(&shared);
         prepare_control(&stream, shared.options.vanished_after);
         let here = stream.local_addr().ok().map(|address| address.ip());
-        return Session::new(shared.clone(), stream, here, peer.to_string()).run().await;
+        let addresses = Addresses { here, peer: Some(peer.ip()) };
+        return Session::new(shared.clone(), stream, addresses, peer.to_string()).run().await;
     }
     if !magic.starts_with(b"THRU") {
         use tokio::io::AsyncWriteExt;

@@ -13,6 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use super::Shared;
 use super::crew::Crew;
 use super::door::{Expectation, Expected};
+use super::look::{self, Look};
 use super::merge::merge;
 use super::packets::{self, Captured, Connections};
 use super::watch;
@@ -28,9 +29,17 @@ use crate::wire::Wire;
 pub(crate) struct Session {
     shared: Arc<Shared>,
     wire: Wire<FromAgent, ToAgent>,
-    /// The address that the coordinator reached us by; `None` within one process.
-    here: Option<IpAddr>,
+    addresses: Addresses,
     peer: String,
+}
+
+/// The two addresses of a control connection; `None` within one process.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Addresses {
+    /// The one that the coordinator reached us by.
+    pub(crate) here: Option<IpAddr>,
+    /// The one that it speaks from.
+    pub(crate) peer: Option<IpAddr>,
 }
 
 /// Why a session ended; the text is for the agent's log.
@@ -51,11 +60,11 @@ struct Trial {
 }
 
 impl Session {
-    pub(crate) fn new<T>(shared: Arc<Shared>, stream: T, here: Option<IpAddr>, peer: String) -> Self
+    pub(crate) fn new<T>(shared: Arc<Shared>, stream: T, addresses: Addresses, peer: String) -> Self
     where
         T: AsyncRead + AsyncWrite + Send + 'static,
     {
-        Self { shared, wire: Wire::start(stream, &FromAgent::Ping), here, peer }
+        Self { shared, wire: Wire::start(stream, &FromAgent::Ping), addresses, peer }
     }
 
     /// Serves the coordinator until one of the two has had enough.
@@ -114,6 +123,11 @@ impl Session {
         loop {
             match self.wire.recv().await {
                 Ok(ToAgent::Ping | ToAgent::Release | ToAgent::Abort) => {}
+                Ok(ToAgent::Clock) => {
+                    if let Err(over) = self.wire.send(&look::clocks()).await {
+                        return over;
+                    }
+                }
                 Ok(ToAgent::Acquire { purpose }) => {
                     if let Err(over) = self.hold(&purpose).await {
                         return over;
@@ -163,7 +177,14 @@ impl Session {
     async fn measure(&mut self) -> Result<(), Over> {
         let mut crew: Option<Crew> = None;
         let mut trial: Option<Trial> = None;
+        let mut look: Option<Look> = None;
         loop {
+            let seen = async {
+                match &mut look {
+                    Some(look) => look.seen().await,
+                    None => std::future::pending().await,
+                }
+            };
             let word = async {
                 match &mut crew {
                     Some(crew) => crew.word().await,
@@ -199,10 +220,19 @@ impl Session {
                     ToAgent::Look => {
                         self.wire.send(&FromAgent::Conditions(host::conditions(&RealSys))).await?;
                     }
+                    ToAgent::Clock => self.wire.send(&look::clocks()).await?,
+                    // One at a time: what is asked meanwhile is not answered twice.
+                    ToAgent::LookAt { peer } if look.is_none() => {
+                        look = Some(Look::start(peer.or(self.addresses.peer)));
+                    }
                     ToAgent::Release => return Ok(()),
                     ToAgent::Ping => {}
                     _ => return Err(self.refuse("that is out of order").await),
                 },
+                looked = seen => {
+                    look = None;
+                    self.wire.send(&FromAgent::Looked(Box::new(looked))).await?;
+                }
                 (index, word) = word => {
                     let running = trial.as_ref().is_some_and(|trial| trial.watch.is_some());
                     let heard = match word {
@@ -248,7 +278,7 @@ impl Session {
                 first_flow,
                 end_flow,
                 through_door,
-                listen_on: spec.far.data_addr.or(self.here),
+                listen_on: spec.far.data_addr.or(self.addresses.here),
                 directory: self.shared.options.directory.clone(),
                 cookie: auth::hex(&cookie),
             };
@@ -357,7 +387,7 @@ impl Session {
             trial: prepare.trial,
             ports,
             to,
-            here: prepare.spec.far.data_addr.or(self.here),
+            here: prepare.spec.far.data_addr.or(self.addresses.here),
             coordinator: &self.peer,
         };
         packets::begin(&self.shared.options.captures, &prepare.spec, connections)

@@ -202,6 +202,11 @@ impl Cells {
         if self.taking == Taking::Curve { analysis::of_curve(&outcomes) } else { analysis::of_single(&outcomes) }
     }
 
+    /// The outcomes so far.
+    pub(super) fn done(&self) -> &[Outcome] {
+        &self.done
+    }
+
     /// The trials of an open cell so far; empty for one that is not open.
     pub(super) fn trials_of(&self, id: u32) -> &[Trial] {
         self.open.get(&id).map_or(&[], |state| &state.trials)
@@ -222,11 +227,6 @@ impl Cells {
         if let Some(state) = self.open.get_mut(&trial.cell) {
             state.trials.push(trial);
         }
-    }
-
-    /// What is done so far.
-    pub(super) fn done(&self) -> &[Outcome] {
-        &self.done
     }
 
     /// Remarks something on one open cell.

@@ -85,6 +85,7 @@ impl End {
             auth::hex(&auth::random::<16>().map_err(|source| ControlError::io("draw a random number", source))?);
         let lost =
             |reason: String| ControlError::Lost { address: name.clone(), during: "while greeting it".into(), reason };
+        wire.expect_welcome();
         wire.send(&ToAgent::Hello(hello(nonce.clone(), String::new(), false))).await.map_err(lost)?;
         let theirs = match tokio::time::timeout(HELLO_LIMIT, wire.recv()).await {
             Ok(Ok(FromAgent::Hello(theirs))) => theirs,

@@ -7,6 +7,7 @@ mod choose;
 mod curve;
 mod end;
 mod fleet;
+mod look;
 mod metrics;
 mod noloss;
 mod paired;
@@ -16,7 +17,7 @@ mod single;
 
 use std::time::Instant;
 
-use model::{Advice, Ending, Event, EventSink, Finding, Pass, RunHeader};
+use model::{Advice, ClockDrift, ClockOffset, Ending, Event, EventSink, Finding, Pass, RunHeader};
 
 use crate::ControlError;
 pub use advise::AdvisePlan;
@@ -81,6 +82,8 @@ struct Bench<'a, E = Pair> {
     notes: Vec<Finding>,
     /// What a search found.
     advice: Option<Advice>,
+    /// What the hypervisor took from the near and the far host during the passes.
+    stolen: [analysis::Stolen; 2],
 }
 
 /// Measures what `order` wants. Whatever happens, the sinks get an outcome for each cell that has a trial, and the ending; the
@@ -107,7 +110,20 @@ pub async fn run(
             Schedule::Advise(plan) => bench.advise(plan).await,
         };
     }
-    bench.end(result)
+    let (clocks, drift) = clocks_after(bench.pair, order.header.clocks, result.is_ok()).await;
+    bench.end(result, clocks, drift)
+}
+
+/// How the clocks stand after a run that went well and began with a reading, and how they moved. Ends that went away say
+/// nothing any more.
+async fn clocks_after(
+    pair: &mut Pair,
+    before: Option<ClockOffset>,
+    well: bool,
+) -> (Option<ClockOffset>, Option<ClockDrift>) {
+    let Some(before) = before.filter(|_| well) else { return (None, None) };
+    let after = pair.clocks().await.ok().flatten();
+    (after, after.and_then(|after| before.drift_to(&after)))
 }
 
 /// The same for a plan, whose cells may lie between any two hosts of a fleet. What is changed on the hosts is as it was when this
@@ -124,7 +140,7 @@ pub async fn run_plan(
     if result.is_ok() {
         result = bench.plan(plan).await;
     }
-    bench.end(result)
+    bench.end(result, None, None)
 }
 
 impl<'a, E> Bench<'a, E> {
@@ -137,7 +153,19 @@ impl<'a, E> Bench<'a, E> {
     ) -> Self {
         let cells = Cells::new(header, taking);
         let (started, notes, blocks) = (Instant::now(), Vec::new(), Vec::new());
-        Self { pair, header, sink, cancel, started, cells, passes: 0, blocks, notes, advice: None }
+        Self {
+            pair,
+            header,
+            sink,
+            cancel,
+            started,
+            cells,
+            passes: 0,
+            blocks,
+            notes,
+            advice: None,
+            stolen: Default::default(),
+        }
     }
 
     fn begin(&mut self) -> Result<(), ControlError> {
@@ -145,7 +173,12 @@ impl<'a, E> Bench<'a, E> {
     }
 
     /// Closes the run after `result`.
-    fn end(mut self, result: Result<(), ControlError>) -> (Ending, Option<ControlError>) {
+    fn end(
+        mut self,
+        result: Result<(), ControlError>,
+        clocks: Option<ClockOffset>,
+        drift: Option<ClockDrift>,
+    ) -> (Ending, Option<ControlError>) {
         let interrupted = matches!(result, Err(ControlError::Interrupted));
         let closed = self.close(result.is_err());
         let how = match &result {
@@ -154,7 +187,7 @@ impl<'a, E> Bench<'a, E> {
             Err(_) => "failed",
         };
         let error = result.as_ref().err().filter(|_| !interrupted).map(ToString::to_string);
-        let ending = Ending { how: how.into(), error, duration_ns: self.elapsed_ns() };
+        let ending = Ending { how: how.into(), error, duration_ns: self.elapsed_ns(), clocks, drift };
         let told = self.sink.event(&Event::End(ending.clone()));
         let failure = result.and(closed).and(told.map_err(ControlError::from)).err();
         (ending, failure)
@@ -175,7 +208,9 @@ impl<'a, E> Bench<'a, E> {
         for outcome in self.cells.finish_all(early) {
             self.sink.event(&Event::Outcome(outcome))?;
         }
-        for finding in self.cells.findings(&self.blocks).into_iter().chain(std::mem::take(&mut self.notes)) {
+        let path = analysis::of_path(self.header, self.cells.done(), &self.stolen);
+        for finding in self.cells.findings(&self.blocks).into_iter().chain(path).chain(std::mem::take(&mut self.notes))
+        {
             self.sink.event(&Event::Finding(finding))?;
         }
         if let Some(advice) = self.advice.take() {

@@ -132,6 +132,9 @@ impl<E> Bench<'_, E> {
                 .take(if single_ended { 1 } else { 2 })
                 .for_each(|end| say_missing(end, wanted));
         }
+        for (stolen, host) in self.stolen.iter_mut().zip([&pass.near, &pass.far]) {
+            stolen.add(host.cpu.as_ref());
+        }
         self.cells.pass(&pass);
         Ok(self.sink.event(&Event::Pass(pass))?)
     }

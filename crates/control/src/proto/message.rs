@@ -1,8 +1,12 @@
 //! The messages. Fields may be added (with a default) within a protocol version; a change of meaning is a new version.
 
+use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
-use model::{Change, EndPass, EndTally, HostReading, Interval, Inventory, Role, Setting, Spec, Stop, Watched};
+use model::{
+    Change, EndPass, EndTally, HostReading, Interval, Inventory, Path, Role, Setting, Spec, Stop, Traffic, Watched,
+};
 use serde::{Deserialize, Serialize};
 
 /// What a coordinator says to an agent.
@@ -45,6 +49,14 @@ pub enum ToAgent {
     Watch {
         /// Distance of the answers, ns.
         interval_ns: u64,
+    },
+    /// Asks for the host's clocks; answered at once.
+    Clock,
+    /// Looks at the interfaces' traffic and at the path to the peer, for about a second at most; the machine must be the
+    /// coordinator's, and idle.
+    LookAt {
+        /// The other end; `None` for the address that the coordinator speaks from.
+        peer: Option<IpAddr>,
     },
     /// Gives the machine back.
     Release,
@@ -115,6 +127,15 @@ pub enum FromAgent {
         #[serde(default)]
         obstacle: Obstacle,
     },
+    /// This host's clocks, read between the question and this answer.
+    Clock {
+        /// CLOCK_REALTIME, ns since the Unix epoch.
+        realtime_ns: u64,
+        /// CLOCK_MONOTONIC, ns.
+        monotonic_ns: u64,
+    },
+    /// What a look saw.
+    Looked(Box<Looked>),
     /// The agent will have nothing more to do with this coordinator.
     Refused {
         /// Why, and what to do.
@@ -122,6 +143,16 @@ pub enum FromAgent {
     },
     /// Still here.
     Ping,
+}
+
+/// What a look saw.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Looked {
+    /// The path to the peer; `None` where its address is not known.
+    pub path: Option<Path>,
+    /// Traffic of each interface before the test.
+    pub traffic: BTreeMap<String, Traffic>,
 }
 
 /// What stood in the way of a trial.

@@ -18,6 +18,8 @@ pub const OLDEST_PROTOCOL: u32 = 1;
 pub const DEFAULT_PORT: u16 = 6280;
 /// What this build's agents can do beyond protocol 1; a peer that lacks one is told before it is asked for it.
 pub const CAPABILITIES: &[&str] =
-    &["processes", "series", "cpu", "tune", "conditions", "observe", WATCH, "capture", "drain"];
+    &["processes", "series", "cpu", "tune", "conditions", "observe", WATCH, "capture", "drain", PATH];
+/// Answers `clock` and `look-at`.
+pub const PATH: &str = "path";
 /// The capability of an agent that tells how its host does without a measurement.
 pub const WATCH: &str = "watch";

@@ -272,6 +272,7 @@ mod tests {
             keepalive_s: Some(1),
             user_timeout_ms: Some(1),
             busy_poll_us: Some(1),
+            drain_bps: Some(1),
             pin: vec![1],
         };
         let document = serde_json::to_value(all).unwrap();

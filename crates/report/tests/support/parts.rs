@@ -159,7 +159,7 @@ pub(crate) fn empty_run(id: &str, kind: &str) -> Run {
         far: host("beta", "6.1.0-20-amd64", "4096 16384 16777216"),
         ..RunHeader::default()
     };
-    let ending = Some(Ending { how: "finished".into(), error: None, duration_ns: 41_700_000_000 });
+    let ending = Some(Ending { how: "finished".into(), error: None, duration_ns: 41_700_000_000, ..Ending::default() });
     Run {
         schema: Run::SCHEMA.into(),
         header,
@@ -209,6 +209,7 @@ pub(crate) fn host(name: &str, kernel: &str, wmem: &str) -> Inventory {
             tx_queues: Some(63),
             numa_node: Some(0),
             pci_slot: Some("0000:31:00.0".into()),
+            ..Interface::default()
         }],
         ..Inventory::default()
     }

@@ -386,6 +386,7 @@ pub(crate) fn empty() -> Run {
         how: "failed".into(),
         error: Some("connecting to beta:5210: refused".into()),
         duration_ns: 12_000_000,
+        ..Ending::default()
     });
     run
 }

@@ -68,7 +68,7 @@ pub(crate) fn outcome(cell: u32, trials: Vec<Trial>) -> Outcome {
 }
 
 pub(crate) fn ending(how: &str) -> Ending {
-    Ending { how: how.into(), error: None, duration_ns: 12_345 }
+    Ending { how: how.into(), error: None, duration_ns: 12_345, ..Ending::default() }
 }
 
 /// Records `events` through the trait, as the coordinator does.
@@ -323,7 +323,7 @@ pub(crate) fn any_run() -> impl Strategy<Value = Vec<Event>> {
                 events.push(Event::Outcome(Outcome { cell, spec, summary, estimate, histogram, trials }));
             }
             events.extend(findings.into_iter().map(Event::Finding));
-            events.push(Event::End(Ending { how, error, duration_ns }));
+            events.push(Event::End(Ending { how, error, duration_ns, ..Ending::default() }));
             events
         },
     )

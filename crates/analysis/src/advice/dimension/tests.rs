@@ -114,7 +114,16 @@ fn a_combination_is_put_together_in_the_order_of_the_registry() {
 fn what_limits_is_tried_first() {
     let spec = Spec::new("tcp", "stream");
     let first = |limiter| {
-        let why = Why { limiter, statement: String::new(), parts: Vec::new(), evidence: Vec::new(), also: Vec::new() };
+        let why = Why {
+            limiter,
+            statement: String::new(),
+            parts: Vec::new(),
+            evidence: Vec::new(),
+            also: Vec::new(),
+            losses: None,
+            missing: Vec::new(),
+            notes: Vec::new(),
+        };
         let (candidates, _) = found(&spec, Goal::Throughput, &[], |look| look.summary.why = Some(why.clone()));
         candidates[0].name
     };

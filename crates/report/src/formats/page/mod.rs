@@ -47,6 +47,7 @@ fn heading(run: &Run) -> Markup {
 fn kind(kind: FindingKind) -> &'static str {
     match kind {
         FindingKind::Latency => "latency",
+        FindingKind::Path => "path",
         FindingKind::Peak => "peak",
         FindingKind::Saturation => "saturation",
         FindingKind::HalfPeak => "half of the peak",
@@ -170,7 +171,7 @@ pub(super) fn hosts(runs: &[Run]) -> Markup {
             h2 { "Hosts" }
             @for run in runs {
                 @if runs.len() > 1 { (heading(run)) }
-                (inventory::side_by_side(&run.header.near, &run.header.far))
+                (inventory::side_by_side(&run.header))
             }
         }
     }
