@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{CoreUse, EndPass, Pass, Run, Verdict, units};
+use model::{CoreUse, EndPass, Inventory, Pass, Run, Verdict, units};
 
 use crate::words;
 
@@ -41,14 +41,23 @@ pub(crate) struct Host<'a> {
     passes: Vec<&'a EndPass>,
 }
 
-/// The ends of which something was observed; one for both where they share a host and so its counters.
+/// Whether both ends read the same counters: on one host, and in one network namespace, as their addresses say.
+fn share_counters(run: &Run) -> bool {
+    let addresses = |host: &Inventory| -> Vec<Vec<String>> {
+        host.interfaces.iter().map(|interface| interface.addresses.clone()).collect()
+    };
+    !run.outcomes.is_empty()
+        && run.outcomes.iter().all(|outcome| outcome.summary.verdicts.contains(&Verdict::OneHost))
+        && addresses(&run.header.near) == addresses(&run.header.far)
+}
+
+/// The ends of which something was observed; one for both where they read the same counters.
 pub(crate) fn hosts(run: &Run) -> Vec<Host<'_>> {
     let of = |name, end: fn(&Pass) -> &EndPass| {
         let passes: Vec<&EndPass> = run.passes.iter().map(end).filter(|pass| pass.observed.is_some()).collect();
         (!passes.is_empty()).then_some(Host { name, passes })
     };
-    let shared = !run.outcomes.is_empty()
-        && run.outcomes.iter().all(|outcome| outcome.summary.verdicts.contains(&Verdict::OneHost));
+    let shared = share_counters(run);
     let near = of(if shared { "both ends" } else { "near" }, |pass| &pass.near);
     let far = of("far", |pass| &pass.far).filter(|_| !shared || near.is_none());
     near.into_iter().chain(far).collect()
@@ -205,6 +214,12 @@ mod tests {
     fn ends_that_share_a_host_are_told_once() {
         let mut run = sample::observed();
         run.outcomes.iter_mut().for_each(|outcome| outcome.summary.verdicts.push(Verdict::OneHost));
+        run.header.near.interfaces =
+            vec![model::Interface { addresses: vec!["10.0.0.1/24".into()], ..Default::default() }];
+        run.header.far.interfaces =
+            vec![model::Interface { addresses: vec!["10.0.0.2/24".into()], ..Default::default() }];
+        assert_eq!(notable(&run).len(), 2, "two network namespaces of one host");
+        run.header.far.interfaces.clone_from(&run.header.near.interfaces);
         let lines = notable(&run);
         assert!(lines.len() == 1 && lines[0].starts_with("both ends: "), "{lines:?}");
     }
