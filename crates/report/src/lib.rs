@@ -16,6 +16,7 @@
 //! # }
 //! ```
 
+mod captures;
 mod claims;
 mod comparison;
 mod draw;

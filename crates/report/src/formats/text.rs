@@ -6,7 +6,7 @@ use model::{Run, units};
 use super::braille;
 use super::table::OutcomeTable;
 use crate::view::stem;
-use crate::{Piece, ReportError, View, claims, words};
+use crate::{Piece, ReportError, View, captures, claims, words};
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     view.some_run("text")?;
@@ -31,6 +31,7 @@ fn report(run: &Run, view: &View<'_>) -> String {
     let findings: Vec<String> = run.findings.iter().map(|finding| words::plain(&finding.statement)).collect();
     text.push_str(&section("Findings", &findings, view.columns));
     text.push_str(&section("Ceiling and cost", &claims::of_run(run), view.columns));
+    text.push_str(&section("Packets", &captures::of_run(run), view.columns));
     let verdicts = words::verdicts_of(&run.outcomes);
     let meanings: Vec<String> =
         verdicts.iter().map(|one| format!("{}: {}", words::verdict(*one), words::meaning(*one))).collect();

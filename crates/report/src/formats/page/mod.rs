@@ -7,7 +7,7 @@ use model::{Figure, FindingKind, Order, Run, Stopping, units};
 
 use super::table::OutcomeTable;
 use crate::draw::{Use, draw};
-use crate::{claims, words};
+use crate::{captures, claims, words};
 
 /// Tables longer than this start folded.
 const LONG: usize = 40;
@@ -99,7 +99,8 @@ fn outcome_table(table: &OutcomeTable) -> Markup {
 
 /// Ceiling and cost, and the bounds above the ceiling.
 fn claims_of(run: &Run) -> Markup {
-    let lines = claims::of_run(run);
+    let mut lines = claims::of_run(run);
+    lines.extend(captures::of_run(run).into_iter().map(|line| format!("captured at the {line}")));
     let others: Vec<String> = run.outcomes.first().map(claims::other_bounds).unwrap_or_default();
     html! {
         @if !lines.is_empty() {
