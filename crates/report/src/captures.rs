@@ -42,7 +42,10 @@ mod tests {
     fn each_end_says_where_its_packets_are_or_why_not() {
         let said = of_run(&sample::captured());
         assert_eq!(said.len(), 2);
-        assert!(said[0].contains("36000 packets in /root/thru-1795293478-0a0b0c-trial1-near.pcapng and 7 before it"), "{said:?}");
+        assert!(
+            said[0].contains("36000 packets in /root/thru-1795293478-0a0b0c-trial1-near.pcapng and 7 before it"),
+            "{said:?}"
+        );
         assert!(said[0].contains(", 0 dropped"), "{said:?}");
         assert!(said[1].starts_with("far end: no packets: this agent captures no packets"), "{said:?}");
         assert_eq!(of_run(&sample::stream()), [""; 0]);

@@ -4,7 +4,9 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use model::{BitRate, ByteSize, CaptureSpec, Direction, EndOptions, Family, Io, Nanos, Ratio, Spec, Stopping, Strategy};
+use model::{
+    BitRate, ByteSize, CaptureSpec, Direction, EndOptions, Family, Io, Nanos, Ratio, Spec, Stopping, Strategy,
+};
 
 use crate::failure::Failure;
 use crate::values::{Cores, PerEnd, Switch};

@@ -109,14 +109,8 @@ impl Bench<'_> {
             ends.iter_mut().take(if single_ended { 1 } else { 2 }).for_each(|end| say_missing(end, wanted));
         }
         let [near, far] = ends;
-        let pass = Pass {
-            index,
-            started_ns: begun_ns,
-            duration_ns: self.elapsed_ns() - begun_ns,
-            near,
-            far,
-            overlapped_by,
-        };
+        let pass =
+            Pass { index, started_ns: begun_ns, duration_ns: self.elapsed_ns() - begun_ns, near, far, overlapped_by };
         Ok(self.sink.event(&Event::Pass(pass))?)
     }
 }

@@ -36,11 +36,7 @@ impl ThreadLegs {
 }
 
 /// One tally for each leg that any thread began, and its first and last send and arrival.
-pub(super) fn merge(
-    plan: &TrialPlan,
-    threads: Vec<ThreadLegs>,
-    mut series: Series,
-) -> (Vec<EndTally>, Vec<[u64; 4]>) {
+pub(super) fn merge(plan: &TrialPlan, threads: Vec<ThreadLegs>, mut series: Series) -> (Vec<EndTally>, Vec<[u64; 4]>) {
     let legs = threads.iter().map(|thread| thread.legs.len()).max().unwrap_or(0);
     let mut threads: Vec<_> = threads.into_iter().map(|thread| thread.legs.into_iter()).collect();
     let keep_flows = plan.legs.len() == 1;
@@ -59,12 +55,7 @@ pub(super) fn merge(
 }
 
 /// One leg; its flows are only described where `series` has theirs.
-fn leg(
-    mut flows: Vec<FlowLeg>,
-    rtt: Histogram,
-    pace: &Histogram,
-    series: Option<&mut Series>,
-) -> (EndTally, [u64; 4]) {
+fn leg(mut flows: Vec<FlowLeg>, rtt: Histogram, pace: &Histogram, series: Option<&mut Series>) -> (EndTally, [u64; 4]) {
     flows.sort_by_key(|flow| flow.flow);
     let sum = flows.iter().map(|flow| flow.counts).fold(Snapshot::default(), |sum, one| sum + one);
     let span = |(first, last): (u64, u64)| last.saturating_sub(first);

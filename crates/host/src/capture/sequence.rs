@@ -43,11 +43,11 @@ impl Connections {
 
     /// The way with the most payload; `None` where there was none.
     pub(super) fn longest(self) -> Option<TimeSequence> {
-        let ways = self.all.into_iter().flat_map(|Connection { ends: [a, b], ways: [there, back], .. }| {
-            [(a, b, there), (b, a, back)]
-        });
-        let (sender, receiver, way) =
-            ways.filter(|(_, _, way)| way.bytes > 0).max_by_key(|(_, _, way)| way.bytes)?;
+        let ways = self
+            .all
+            .into_iter()
+            .flat_map(|Connection { ends: [a, b], ways: [there, back], .. }| [(a, b, there), (b, a, back)]);
+        let (sender, receiver, way) = ways.filter(|(_, _, way)| way.bytes > 0).max_by_key(|(_, _, way)| way.bytes)?;
         Some(TimeSequence {
             sender: sender.to_string(),
             receiver: receiver.to_string(),

@@ -5,7 +5,8 @@ mod parts;
 
 use model::{
     Answer, Bound, BoundKind, Capture, Ceiling, Cell, Comparison, Cost, Direction, EndCost, EndTally, Ending, Estimate,
-    FindingKind, FlowTally, Histogram, NetpipeSizes, Outcome, RttTally, Run, Spec, Stop, Summary, TcpSample, TimeSequence, Trial, Trust, Verdict,
+    FindingKind, FlowTally, Histogram, NetpipeSizes, Outcome, RttTally, Run, Spec, Stop, Summary, TcpSample,
+    TimeSequence, Trial, Trust, Verdict,
 };
 
 use parts::*;
