@@ -183,4 +183,25 @@ mod tests {
         let both = one.together(refused);
         assert_eq!((both.cycles, both.cycles_missing.as_deref()), (None, Some("refused")));
     }
+
+    #[test]
+    fn processes_add_up_their_threads_and_keep_the_busiest() {
+        let thread = |cpu_ns, wait_ns, core| ThreadTime {
+            threads: 1,
+            elapsed_ns: 100,
+            cpu_ns,
+            wait_ns,
+            core: Some(core),
+            ..ThreadTime::default()
+        };
+        let spent = |time| Spent { threads: Some(time), busiest: Some(time), ..Spent::default() };
+        let sum = spent(thread(60, Some(5), 0)).together(spent(thread(90, Some(1), 3)));
+        let threads = sum.threads.unwrap_or_default();
+        assert_eq!((threads.threads, threads.elapsed_ns, threads.cpu_ns, threads.wait_ns), (2, 200, 150, Some(6)));
+        assert_eq!((threads.core, sum.busiest), (None, Some(thread(90, Some(1), 3))));
+        // A part that was not measured leaves none for all.
+        let partly = spent(thread(60, Some(5), 0)).together(spent(thread(90, None, 3)));
+        assert_eq!(partly.threads.and_then(|threads| threads.wait_ns), None);
+        assert_eq!(spent(thread(1, None, 0)).together(Spent::default()).threads, Some(thread(1, None, 0)));
+    }
 }

@@ -17,6 +17,7 @@
 //! ```
 
 mod advice;
+mod captures;
 mod claims;
 mod comparison;
 mod draw;

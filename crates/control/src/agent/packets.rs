@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use host::Capturing;
-use host::capture::{Order, Wanted, is_own, missing_capture};
+use host::capture::{Order, Wanted, is_own};
 use model::{Capture, CaptureSpec, Role, Spec};
 
 use crate::proto::auth;
@@ -20,12 +20,6 @@ pub enum Captures {
     In(PathBuf),
     /// In the folder that the coordinator names, or the current one: for an agent within the coordinator's process.
     AsAsked,
-}
-
-/// A trial's capture, or why there is none.
-pub(super) enum Captured {
-    Running(Capturing),
-    Missing(Box<Capture>),
 }
 
 /// What is known of a trial's connections when its capture begins.
@@ -45,11 +39,11 @@ pub(super) struct Connections<'a> {
 }
 
 /// Begins the capture that `spec` asks for; `None` where it asks for none.
-pub(super) fn begin(captures: &Captures, spec: &Spec, path: Connections<'_>) -> Option<Captured> {
+pub(super) fn begin(captures: &Captures, spec: &Spec, connections: Connections<'_>) -> Option<Capturing> {
     let wanted = spec.capture.as_ref()?;
-    Some(match order(captures, wanted, spec, path) {
-        Ok(order) => Captured::Running(Capturing::start(&order)),
-        Err(why) => Captured::Missing(Box::new(missing_capture(wanted.snaplen, why))),
+    Some(match order(captures, wanted, spec, connections) {
+        Ok(order) => Capturing::start(&order),
+        Err(why) => Capturing::missing(wanted.snaplen, why),
     })
 }
 
@@ -98,15 +92,9 @@ fn file(folder: &Path, role: Role, trial: u32) -> PathBuf {
     folder.join(format!("thru-{seconds}-{mark}-trial{}-{end}.pcapng", trial.saturating_add(1)))
 }
 
-/// Ends a capture.
-pub(super) async fn end(captured: Captured) -> Capture {
-    match captured {
-        Captured::Missing(capture) => *capture,
-        Captured::Running(capturing) => {
-            let ended = tokio::task::spawn_blocking(move || capturing.finish()).await;
-            ended.unwrap_or_else(|error| missing_capture(0, format!("its end went wrong: {error}")))
-        }
-    }
+/// Ends a capture; `None` where that went wrong within this process.
+pub(super) async fn end(capturing: Capturing) -> Option<Capture> {
+    tokio::task::spawn_blocking(move || capturing.finish()).await.ok()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use engine::transport::{Cookie, Door as Port, transport};
-use host::{RealSys, Watch, WatchOptions};
+use host::{Capturing, RealSys, Watch, WatchOptions};
 use model::{EndPass, Role, Spec};
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -15,7 +15,7 @@ use super::crew::Crew;
 use super::door::{Expectation, Expected};
 use super::look::{self, Look};
 use super::merge::merge;
-use super::packets::{self, Captured, Connections};
+use super::packets::{self, Connections};
 use super::watch;
 use crate::ControlError;
 use crate::proto::auth;
@@ -54,7 +54,7 @@ struct Trial {
     prepared: Instant,
     setup: Duration,
     watch: Option<Watch>,
-    capture: Option<Captured>,
+    capture: Option<Capturing>,
     overlapped: usize,
     _expectation: Option<Expectation>,
 }
@@ -381,7 +381,7 @@ impl Session {
     }
 
     /// Begins the capture that a trial asks for, if it does, on the connections to `to` and these ports.
-    fn capture(&self, prepare: &Prepare, ports: Vec<u16>, to: Option<IpAddr>) -> Option<Captured> {
+    fn capture(&self, prepare: &Prepare, ports: Vec<u16>, to: Option<IpAddr>) -> Option<Capturing> {
         let connections = Connections {
             role: prepare.role,
             trial: prepare.trial,
@@ -400,7 +400,7 @@ impl Session {
         }
         // After what the host did was read: the end of a capture is no part of the trial.
         if let Some(capture) = trial.capture {
-            host.capture = Some(packets::end(capture).await);
+            host.capture = packets::end(capture).await;
         }
         let overlapped = trial.overlapped.max(self.shared.queue.running().saturating_sub(1));
         let (mut tallies, failure, elapsed_ns) = merge(trial.done, trial.prepare.spec.interval_ns);

@@ -49,10 +49,10 @@ pub struct Order {
     pub here: Option<IpAddr>,
 }
 
-/// A capture under way. Dropping it ends it; its file stays.
+/// A capture under way, or why there is none. Dropping it ends it; its file stays.
 pub struct Capturing {
     stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Capture>>,
+    thread: Result<JoinHandle<Capture>, String>,
     snaplen: u32,
 }
 
@@ -61,24 +61,27 @@ impl Capturing {
     #[must_use]
     pub fn start(order: &Order) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
-        let started = Job::new(order).and_then(|job| {
+        let thread = Job::new(order).and_then(|job| {
             let stop = stop.clone();
             let thread = std::thread::Builder::new().name("capture".into());
             thread.spawn(move || job.run(&stop)).map_err(|error| format!("cannot start its thread: {error}"))
         });
-        let thread = started.unwrap_or_else(|missing| {
-            let failed = missing_capture(order.snaplen, missing);
-            std::thread::spawn(move || failed)
-        });
-        Self { stop, thread: Some(thread), snaplen: order.snaplen }
+        Self { stop, thread, snaplen: order.snaplen }
     }
 
-    /// Ends it, after the packets that have passed until now are in the file: some [`RETIRE`] times later. Blocks.
+    /// One that cannot begin, and why.
+    #[must_use]
+    pub fn missing(snaplen: u32, why: String) -> Self {
+        Self { stop: Arc::default(), thread: Err(why), snaplen }
+    }
+
+    /// Ends it, after the packets that have passed until now are in the file: some tens of milliseconds later. Blocks.
     #[must_use]
     pub fn finish(mut self) -> Capture {
         self.stop.store(true, Ordering::SeqCst);
-        let ended = self.thread.take().and_then(|thread| thread.join().ok());
-        ended.unwrap_or_else(|| missing_capture(self.snaplen, "the capturing thread panicked".into()))
+        let thread = std::mem::replace(&mut self.thread, Err(String::new()));
+        let ended = thread.and_then(|thread| thread.join().map_err(|_| "the capturing thread panicked".into()));
+        ended.unwrap_or_else(|why| Capture { snaplen: self.snaplen, missing: Some(why), ..Capture::default() })
     }
 }
 
@@ -86,12 +89,6 @@ impl Drop for Capturing {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::SeqCst);
     }
-}
-
-/// A capture that is not there, and why.
-#[must_use]
-pub fn missing_capture(snaplen: u32, why: String) -> Capture {
-    Capture { snaplen, missing: Some(why), ..Capture::default() }
 }
 
 /// What the capturing thread works on.

@@ -3,12 +3,14 @@
 //! Runs of the same kind share a picture, one series each; a run with several kinds of outcomes gives to several pictures.
 
 mod curve;
+mod flow;
 mod goodput;
 mod hosts;
 mod latency;
 mod line;
 mod marks;
 mod plan;
+mod sequence;
 
 use model::{Figure, Point, Run};
 
@@ -23,7 +25,9 @@ pub(crate) use line::{Line, curve_lines, direction};
 /// where some runs are round trips and others streams, the streams' pictures have ids that end in `-stream`. Streams and
 /// transfers give `goodput` (bit/s over ns since the trial's start), request/response gives `latency` (ns over
 /// [`TAIL_UNIT`]). Plans give values, processor use and interrupts over their factors, and over the day where they have times; not
-/// a picture of every cell. Outcomes without a value are left out, and so are pictures without a point.
+/// a picture of every cell.
+/// [`TAIL_UNIT`]). Senders over TCP give `tcp-window` (segments), `tcp-rtt` (ns), `tcp-rate` (bit/s) and, where segments were
+/// sent again, `tcp-retransmits`, all over ns since the trial's start; captures give `time-sequence` (bytes over ns). Outcomes without a value are left out, and so are pictures without a point.
 #[must_use]
 pub fn figures(runs: &[Run]) -> Vec<Figure> {
     drawn(runs).into_iter().map(|drawn| drawn.figure).collect()
@@ -40,6 +44,8 @@ pub(crate) fn drawn(runs: &[Run]) -> Vec<Drawn> {
     all.extend(goodput::figure(runs));
     all.extend(latency::figure(runs));
     all.extend(plan::figures(runs));
+    all.extend(flow::figures(runs));
+    all.extend(sequence::figure(runs));
     all
 }
 

@@ -7,7 +7,7 @@ use super::braille;
 use super::table::OutcomeTable;
 use crate::view::stem;
 use crate::why::wrapped;
-use crate::{Piece, ReportError, View, advice, claims, meanwhile, sides, words};
+use crate::{Piece, ReportError, View, advice, captures, claims, meanwhile, sides, words};
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     view.some_run("text")?;
@@ -35,6 +35,7 @@ fn report(run: &Run, view: &View<'_>) -> String {
     text.push_str(&lasting(run));
     text.push_str(&section("Ceiling and cost", &claims::of_run(run), view.columns));
     text.push_str(&section("Hosts meanwhile", &meanwhile::notable(run), view.columns));
+    text.push_str(&section("Packets", &captures::of_run(run), view.columns));
     let verdicts = words::verdicts_of(sides::shown(run));
     let meanings: Vec<String> =
         verdicts.iter().map(|one| format!("{}: {}", words::verdict(*one), words::meaning(*one))).collect();

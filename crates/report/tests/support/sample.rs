@@ -4,8 +4,9 @@
 mod parts;
 
 use model::{
-    Answer, Bound, BoundKind, Ceiling, Cell, Comparison, Cost, Direction, EndCost, EndTally, Ending, Estimate,
-    FindingKind, Histogram, NetpipeSizes, Outcome, RttTally, Run, Spec, Stop, Summary, Trial, Trust, Verdict,
+    Answer, Bound, BoundKind, Capture, Ceiling, Cell, Comparison, Cost, Direction, EndCost, EndTally, Ending, Estimate,
+    FindingKind, FlowTally, Histogram, NetpipeSizes, Outcome, RttTally, Run, Spec, Stop, Summary, TcpSample,
+    TimeSequence, Trial, Trust, Verdict,
 };
 
 use parts::*;
@@ -33,6 +34,7 @@ pub(crate) fn gallery() -> Vec<(&'static str, Vec<Run>)> {
         ("pair", vec![pair()]),
         ("observed", vec![observed()]),
         ("planned", vec![planned()]),
+        ("captured", vec![captured()]),
         ("rr", vec![rr()]),
         ("rr-two", vec![rr(), named(rr_at(31_000.0, 9), "spinning")]),
         ("all-kinds", vec![curve(), stream(), rr()]),
@@ -374,6 +376,42 @@ pub(crate) fn broken() -> Run {
         if let Some(estimate) = &mut finding.estimate {
             estimate.value = f64::NAN;
         }
+    }
+    run
+}
+
+/// A stream with its sender's TCP over time and its packets.
+pub(crate) fn captured() -> Run {
+    let mut run = stream();
+    run.header.id = "20261121-214500-cab1".into();
+    let reading = |at: u64| TcpSample {
+        at_ns: at * 100_000_000,
+        cwnd: 10 + (at * 7 % 40) as u32,
+        ssthresh: (at > 3).then_some(20),
+        rtt_ns: 2_000_000 + at * 10_000,
+        min_rtt_ns: Some(1_900_000),
+        delivery_bps: Some(9_400_000_000),
+        pacing_bps: Some(1 << 45),
+        retransmits: at / 4,
+        ..TcpSample::default()
+    };
+    for trial in &mut run.outcomes[0].trials {
+        let tcp = (0..=10).map(reading).collect();
+        trial.near.flows = vec![FlowTally { bytes_sent: 1 << 30, tcp, ..FlowTally::default() }];
+    }
+    let sequence = TimeSequence {
+        data: (0..3_000).map(|n| (n * 1_000, n * 1_448)).collect(),
+        acks: (0..1_500).map(|n| (n * 2_000 + 500, n * 2_896)).collect(),
+        again: (0..130).map(|n| (n * 9_000, n * 1_448)).collect(),
+        retransmitted: 260,
+        ..TimeSequence::default()
+    };
+    for pass in &mut run.passes {
+        let file = Some("/root/thru-1795293478-0a0b0c-trial1-near.pcapng".to_owned());
+        let packets = Capture { file, snaplen: 96, packets: 4_500, drops: Some(0), ..Capture::default() };
+        pass.near.capture = Some(Capture { sequence: Some(sequence.clone()), ..packets });
+        let missing = Some("this agent captures no packets: start it with `thru serve --allow-capture`".to_owned());
+        pass.far.capture = Some(Capture { snaplen: 96, missing, ..Capture::default() });
     }
     run
 }
