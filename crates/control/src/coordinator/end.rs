@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
-use model::{Family, Inventory, Setting};
+use model::{Change, Family, Inventory, Setting};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
@@ -47,6 +47,8 @@ pub struct End {
     pub(super) namespace: Option<u64>,
     /// What [`apply`](Self::apply) has set there.
     pub(super) applied: Vec<Setting>,
+    /// What that changed.
+    pub(super) changed: Vec<Change>,
     /// Where the control connection goes; `None` within this process.
     pub(crate) address: Option<SocketAddr>,
     wire: Wire<ToAgent, FromAgent>,
@@ -140,6 +142,7 @@ impl End {
                         capabilities: theirs.capabilities,
                         namespace,
                         applied: Vec::new(),
+                        changed: Vec::new(),
                         address,
                         wire,
                     });

@@ -30,24 +30,26 @@ impl End {
     /// As [`tune`](Self::tune).
     pub async fn untune(&mut self) -> Result<Vec<Change>, ControlError> {
         self.applied.clear();
+        self.changed.clear();
         self.tuned(&ToAgent::Untune).await
     }
 
-    /// Makes `wanted` what this connection has set there: puts back what it had set before, if that was something else. What was
-    /// changed; `None` where that was so already.
+    /// Makes `wanted` what this connection has set there: puts back what it had set before, if that was something else.
     ///
     /// # Errors
     /// As [`tune`](Self::tune).
-    pub async fn apply(&mut self, wanted: &[Setting]) -> Result<Option<Vec<Change>>, ControlError> {
+    pub async fn apply(&mut self, wanted: &[Setting]) -> Result<(), ControlError> {
         if self.applied == wanted {
-            return Ok(None);
+            return Ok(());
         }
         if !self.applied.is_empty() {
             self.untune().await?;
         }
-        let changes = if wanted.is_empty() { Vec::new() } else { self.tune(wanted).await? };
+        if !wanted.is_empty() {
+            self.changed = self.tune(wanted).await?;
+        }
         self.applied = wanted.to_vec();
-        Ok(Some(changes))
+        Ok(())
     }
 
     /// Settings of its host: those that keys and patterns name, or the usual ones.
@@ -135,44 +137,34 @@ impl End {
 }
 
 impl Pair {
-    /// Makes `settings` what is set at both ends. `None` where that was so already.
+    /// Makes `settings` what is set at both ends.
     ///
     /// # Errors
     /// As [`End::tune`]; settings that contradict each other where both ends share them, or settings of a far end that is not there.
-    pub async fn apply(&mut self, settings: &HostSettings) -> Result<Option<(Vec<Change>, Vec<Change>)>, ControlError> {
-        let wrong = |address: &str, reason: &str| ControlError::Tune {
-            address: address.into(),
-            reason: reason.into(),
-            obstacle: Obstacle::Wrong,
-        };
+    pub async fn apply(&mut self, settings: &HostSettings) -> Result<(), ControlError> {
+        let wrong =
+            |address: &str, reason| ControlError::Tune { address: address.into(), reason, obstacle: Obstacle::Wrong };
+        let shared = self.far.as_ref().is_none_or(|far| self.near.shares_settings(far));
         let mut for_far = settings.far.clone();
-        match &self.far {
-            None if !settings.far.is_empty() => {
-                return Err(wrong("far end", "this transport has one end only: write near:KEY=VALUE"));
-            }
+        if shared {
             // What both ends share is set once.
-            Some(far) if self.near.shares_settings(far) => {
-                for near in &settings.near {
-                    if for_far.iter().any(|far| far.key == near.key && far.value != near.value) {
-                        let reason =
-                            format!("{} is to be two things at once: both ends are in one network namespace", near.key);
-                        return Err(wrong("this host", &reason));
-                    }
-                }
-                for_far.retain(|far| !settings.near.iter().any(|near| near.key == far.key));
+            let contradicted =
+                |far: &&Setting| settings.near.iter().any(|near| near.key == far.key && near.value != far.value);
+            if let Some(setting) = for_far.iter().find(contradicted) {
+                let reason = format!("{} is to be two things at once: both ends share it", setting.key);
+                return Err(wrong("this host", reason));
             }
-            _ => {}
+            for_far.retain(|far| !settings.near.contains(far));
         }
-        let near = self.near.apply(&settings.near).await?;
-        let far = match &mut self.far {
-            Some(far) => far.apply(&for_far).await?,
-            None => None,
-        };
-        Ok(if near.is_none() && far.is_none() {
-            None
-        } else {
-            Some((near.unwrap_or_default(), far.unwrap_or_default()))
-        })
+        if self.far.is_none() && !for_far.is_empty() {
+            let reason = "this transport has one end only: write near:KEY=VALUE".into();
+            return Err(wrong("far end", reason));
+        }
+        self.near.apply(&settings.near).await?;
+        match &mut self.far {
+            Some(far) => far.apply(&for_far).await,
+            None => Ok(()),
+        }
     }
 
     /// Applies the settings of all specs one after the other and leaves the first's: a mistake in the last is found before the first
@@ -183,16 +175,24 @@ impl Pair {
     pub async fn apply_all(&mut self, specs: &[Spec]) -> Result<Option<RunSettings>, ControlError> {
         let Some(first) = specs.first() else { return Ok(None) };
         if specs.iter().all(|spec| spec.settings == first.settings) {
-            let changes = self.apply(&first.settings).await?;
-            return Ok(changes.map(|(near, far)| RunSettings { near, far, cells: Vec::new() }));
+            self.apply(&first.settings).await?;
+            let CellSettings { near, far, .. } = self.changed(0);
+            let any = !first.settings.is_empty();
+            return Ok(any.then_some(RunSettings { near, far, cells: Vec::new() }));
         }
         let mut cells = Vec::new();
         for (spec, cell) in specs.iter().zip(0..) {
-            let (near, far) = self.apply(&spec.settings).await?.unwrap_or_default();
-            cells.push(CellSettings { cell, near, far });
+            self.apply(&spec.settings).await?;
+            cells.push(self.changed(cell));
         }
         self.apply(&first.settings).await?;
         Ok(Some(RunSettings { cells, ..RunSettings::default() }))
+    }
+
+    /// What is changed at both ends now.
+    fn changed(&self, cell: u32) -> CellSettings {
+        let far = self.far.as_ref().map_or_else(Vec::new, |far| far.changed.clone());
+        CellSettings { cell, near: self.near.changed.clone(), far }
     }
 
     /// Puts back what was set at both ends. What was not put back, each with the end's name.
