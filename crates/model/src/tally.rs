@@ -236,6 +236,10 @@ pub struct SocketFacts {
     /// SO_RCVBUF as obtained, bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rcvbuf: Option<u64>,
+    /// Whether one of them was taken beyond the host's bound (net.core.wmem_max, rmem_max) by right of CAP_NET_ADMIN
+    /// (SO_SNDBUFFORCE, SO_RCVBUFFORCE): others do not get it without raising the bound.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub forced: bool,
     /// TCP_NODELAY.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodelay: Option<bool>,

@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     ab, advise, compare, curve, demo, export, generate, host, launched, report, rr, run, runs, selftest, serve, show,
-    stream, transfer, watch, why,
+    stream, transfer, tune, watch, why,
 };
 
 /// Measures what a network path really carries, from one byte to line rate.
@@ -63,6 +63,8 @@ pub enum Command {
     Export(export::ExportArgs),
     /// Say what this host is.
     Host(host::HostArgs),
+    /// Show and change settings of a host, and put them back.
+    Tune(tune::TuneArgs),
     /// Show how a host does, live and without a measurement: vmstat and netstat in one.
     Watch(watch::WatchArgs),
     /// Measure known truths and say how far off this program is on this host.

@@ -10,6 +10,7 @@ mod merge;
 mod packets;
 mod queue;
 mod session;
+mod tuning;
 mod watch;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -35,6 +36,7 @@ pub use packets::Captures;
 use queue::Queue;
 pub(crate) use session::hello;
 use session::{Addresses, Session};
+pub use tuning::{Tuning, recover, told};
 
 /// How an agent works.
 pub struct AgentOptions {
@@ -46,6 +48,8 @@ pub struct AgentOptions {
     pub concurrent: usize,
     /// What coordinators may do.
     pub limits: Limits,
+    /// What coordinators may do to the host's settings.
+    pub tuning: Tuning,
     /// Folder for sockets between processes of this machine.
     pub directory: PathBuf,
     /// Ends after the first coordinator that measured.

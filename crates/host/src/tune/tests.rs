@@ -273,6 +273,8 @@ fn patterns_stand_for_any_text() {
     assert!(
         is_key("dev.*") && is_key("sysctl.x") && !is_key("10.0.0.1") && !is_key("host.example") && !is_key("route")
     );
+    assert!(resembles_key("sysctll.net.x") && !resembles_key("host.example") && !resembles_key("10.0.0.1"));
+    assert!(is_entry("t18a2f0c9b3d4e5f6") && !is_entry("tango") && !is_entry("t1"));
 }
 
 fn rewrite(folder: &Path, change: impl Fn(String) -> String) {

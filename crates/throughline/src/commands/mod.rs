@@ -18,6 +18,7 @@ pub mod serve;
 pub mod show;
 pub mod stream;
 pub mod transfer;
+pub mod tune;
 pub mod watch;
 pub mod why;
 
@@ -42,6 +43,7 @@ pub fn run(args: Args) -> Result<u8, Failure> {
         Command::Report(args) => report::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Host(args) => host::run(&args),
+        Command::Tune(args) => tune::run(&args),
         Command::Watch(args) => watch::run(&args),
         Command::Selftest(args) => selftest::run(&args),
         Command::Demo(args) => demo::run(&args),

@@ -23,6 +23,47 @@ pub(crate) fn set_max_pacing_rate(fd: impl AsFd, bytes_per_second: u64) -> io::R
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// A buffer of a socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Buffer {
+    /// What waits to be sent.
+    Send,
+    /// What waits to be read.
+    Receive,
+}
+
+/// Sets SO_SNDBUFFORCE or SO_RCVBUFFORCE: a size beyond the host's bound, for those who have CAP_NET_ADMIN (socket(7)).
+pub(crate) fn force_buffer(fd: impl AsFd, buffer: Buffer, bytes: i32) -> io::Result<()> {
+    let option = match buffer {
+        Buffer::Send => libc::SO_SNDBUFFORCE,
+        Buffer::Receive => libc::SO_RCVBUFFORCE,
+    };
+    // SAFETY: the pointer and length describe a live integer for the length of the call.
+    let result = unsafe {
+        libc::setsockopt(
+            fd.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            option,
+            std::ptr::from_ref(&bytes).cast(),
+            size_of::<i32>() as libc::socklen_t,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Whether a buffer's size was set, and is not the kernel's to tune (SO_BUF_LOCK, Linux 5.14).
+pub(crate) fn is_set(fd: impl AsFd, buffer: Buffer) -> bool {
+    /// Of asm-generic/socket.h and linux/sock.h.
+    const SO_BUF_LOCK: libc::c_int = 72;
+    let bit = match buffer {
+        Buffer::Send => 1,
+        Buffer::Receive => 2,
+    };
+    let mut bytes = [0u8; 4];
+    let length = read_option(fd.as_fd(), libc::SOL_SOCKET, SO_BUF_LOCK, &mut bytes).unwrap_or(0);
+    length == 4 && u32_at(&bytes, 0) & bit != 0
+}
+
 /// Reads an option of unknown length as raw bytes.
 fn read_option(fd: BorrowedFd<'_>, level: libc::c_int, option: libc::c_int, into: &mut [u8]) -> io::Result<usize> {
     let mut length = size_of_val(into) as libc::socklen_t;
