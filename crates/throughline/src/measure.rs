@@ -39,11 +39,11 @@ pub struct Job<'a> {
 
 /// Measures and returns the exit code.
 pub fn measure(job: &Job<'_>) -> Result<u8, Failure> {
-    Ok(measured(job)?.1)
+    Ok(measure_run(job)?.1)
 }
 
 /// Measures and returns the run, unless others conducted it (mpirun), and the exit code.
-pub fn measured(job: &Job<'_>) -> Result<(Option<Run>, u8), Failure> {
+pub fn measure_run(job: &Job<'_>) -> Result<(Option<Run>, u8), Failure> {
     for spec in &job.specs {
         engine::pattern::check(spec)?;
     }

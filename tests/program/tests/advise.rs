@@ -68,7 +68,7 @@ fn a_window_within_5_percent_of_the_best_is_found() {
     let test = "a_window_within_5_percent_of_the_best_is_found";
     let Some(path) = Path::new(test, Duration::from_millis(10)) else { return };
     let file = path.desk.path("90-thru.conf");
-    let args = ["--sndbuf", "32KiB", "--rcvbuf", "32KiB", "--budget", "45s", "--seed", "5", "--write-sysctl"];
+    let args = ["--sndbuf", "32KiB", "--rcvbuf", "32KiB", "--budget", "60s", "--seed", "5", "--write-sysctl"];
     let doc = path.advise(&[args.as_slice(), &[file.to_str().unwrap()]].concat());
     let advice = advice(&doc);
     assert!(advice.confirmed, "{:?}", doc.run.findings);

@@ -99,11 +99,13 @@ impl Bench<'_> {
         let Some(look) = self.cells.look(first.id) else { return Ok(()) };
         let ends = look.trials.iter().flat_map(|trial| [&trial.near, &trial.far]);
         let rtt = ends.flat_map(|end| &end.flows).filter_map(|flow| flow.socket.min_rtt_ns).min();
-        if !plan.fixed_time {
-            let time = rtt.map_or(TRIAL_NS.0, |ns| (ns * ROUND_TRIPS).clamp(TRIAL_NS.0, TRIAL_NS.1));
-            quest.start.stop = Stop::TimeNs(time);
-            quest.start.warmup_ns = (time as f64 * WARMUP) as u64;
-        }
+        let suits = || rtt.map_or(TRIAL_NS.0, |ns| (ns * ROUND_TRIPS).clamp(TRIAL_NS.0, TRIAL_NS.1));
+        let time = match first.spec.stop {
+            Stop::TimeNs(asked) if plan.fixed_time => asked,
+            _ => suits(),
+        };
+        quest.start.stop = Stop::TimeNs(time);
+        quest.start.warmup_ns = (time as f64 * WARMUP) as u64;
         if quest.start == first.spec {
             quest.cells.insert(Default::default(), first.id);
         }
