@@ -11,6 +11,7 @@ mod noloss;
 mod paired;
 mod pass;
 mod single;
+mod tuning;
 
 use std::time::Instant;
 

@@ -2,7 +2,6 @@
 //! budget. What to try and what to make of it is the analysis's ([`analysis::advice`]); here the trials are taken.
 
 mod quest;
-mod settings;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -49,8 +48,7 @@ impl Bench<'_> {
         let metrics = Metrics::of(self.header, self.pair);
         let mut quest = Quest::new(plan.goal, first.spec.clone(), metrics);
         let result = self.search(plan, &first, &mut quest).await;
-        // Whatever happened, the hosts are to be as they were, and what is known is to be said.
-        let put_back = quest.settings.put_back(self.pair).await;
+        // Whatever happened, what is known is to be said. The hosts' settings are put back when the run is over.
         let (advice, findings) = quest.told(self.header);
         self.advice = advice;
         self.notes.extend(findings);
@@ -61,7 +59,7 @@ impl Bench<'_> {
             let (kind, cells) = (FindingKind::Note, Vec::new());
             self.notes.push(Finding { kind, statement, estimate: None, block: None, cells, comparison: None });
         }
-        result.and(put_back)
+        result
     }
 
     async fn search(&mut self, plan: &AdvisePlan, first: &Cell, quest: &mut Quest) -> Result<(), ControlError> {
@@ -87,7 +85,6 @@ impl Bench<'_> {
 
     /// The start, measured a few times: its round trip sets the length of trials, its goodput and its ceiling what is tried.
     async fn first_look(&mut self, plan: &AdvisePlan, first: &Cell, quest: &mut Quest) -> Result<(), ControlError> {
-        quest.settings.put(self.pair, &first.spec.settings).await?;
         for look in 0..LOOKS {
             let begun = self.elapsed_ns();
             self.waiting("first look".into(), look as usize, LOOKS as usize)?;
@@ -193,14 +190,9 @@ impl Bench<'_> {
             }
         };
         let pass = self.passes;
-        let tried = match quest.settings.put(self.pair, &spec.settings).await {
-            Ok(()) => {
-                tokio::time::sleep(GAP).await;
-                quest.metrics.flush().await;
-                self.one_trial(&Cell::new(id, spec.clone())).await
-            }
-            Err(error) => Err(error),
-        };
+        tokio::time::sleep(GAP).await;
+        quest.metrics.flush().await;
+        let tried = self.one_trial(&Cell::new(id, spec.clone())).await;
         quest.spend(on, self.elapsed_ns() - begun);
         let why = match tried {
             Ok(()) => {
