@@ -157,7 +157,9 @@ fn host_settings_are_put_back_whatever_ends_the_search() {
     let search = ["--goal", "latency", "--allow", "offloads", "--time", "60ms", "--budget", "10m"];
     for signal in [Signal::INT, Signal::KILL] {
         let client = path.start(&search);
-        eventually("a trial has other settings at both ends", || path.tso().iter().zip(&before).all(|(now, was)| now != was));
+        eventually("a trial has other settings at both ends", || {
+            path.tso().iter().zip(&before).all(|(now, was)| now != was)
+        });
         client.signal(signal);
         let ended = client.wait_at_most(LIMIT);
         if signal == Signal::KILL {

@@ -67,19 +67,29 @@ impl Bench<'_> {
         let rule = rule(plan.goal, plan.least_effect, self.header.stopping.seed);
         let counts: Vec<usize> = quest.candidates.iter().map(|candidate| candidate.levels.len()).collect();
         quest.search = Some(Search::new(&counts, rule));
-        while let Some(block) = self.next_race(quest) {
-            let readings = self.race(&block, quest).await;
-            // An interrupt leaves what was counted until then.
-            let readings = readings.inspect_err(|_| quest.stop())?;
-            quest.search.as_mut().into_iter().for_each(|search| search.record(&readings));
+        self.races(quest, true).await?;
+        if !quest.has_changes() {
+            // There is nothing to confirm by now, and what is left of the time tells more of what does not matter.
+            self.races(quest, false).await?;
         }
-        quest.stop();
         let trials = (self.left_ns() as f64 * PLANNED / quest.each_ns().max(1.0)) as u32;
         quest.fresh = quest.search.as_ref().and_then(|search| Confirmation::new(search, trials));
         while let Some(block) = self.next_pairs(quest) {
             let readings = self.pairs(&block, quest).await?;
             quest.fresh.as_mut().into_iter().for_each(|fresh| fresh.record(readings));
         }
+        Ok(())
+    }
+
+    /// Races until the search is over, or until what is left of the time is for its confirmation, where some is kept for that.
+    async fn races(&mut self, quest: &mut Quest, keeps: bool) -> Result<(), ControlError> {
+        while let Some(block) = self.next_race(quest, keeps) {
+            let readings = self.race(&block, quest).await;
+            // An interrupt leaves what was counted until then.
+            let readings = readings.inspect_err(|_| quest.stop())?;
+            quest.search.as_mut().into_iter().for_each(|search| search.record(&readings));
+        }
+        quest.stop();
         Ok(())
     }
 
@@ -122,13 +132,14 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// The next block of the search; `None` when it is over, or what is left is for the confirmation.
-    fn next_race(&self, quest: &mut Quest) -> Option<RaceBlock> {
+    /// The next block of the search; `None` when it is over, or the time is.
+    fn next_race(&self, quest: &mut Quest, keeps: bool) -> Option<RaceBlock> {
         let each = quest.each_ns();
         let search = quest.search.as_mut()?;
         let changes = search.best().iter().filter(|level| **level != 0).count();
         let block = search.next_block()?;
-        let needed = block.trials.len() as f64 + f64::from(Confirmation::least_trials(changes)) / PLANNED;
+        let kept = if keeps { f64::from(Confirmation::least_trials(changes)) / PLANNED } else { 0.0 };
+        let needed = block.trials.len() as f64 + kept;
         (needed * each <= self.left_ns() as f64).then_some(block)
     }
 

@@ -45,6 +45,11 @@ impl Quest {
         self.search.as_mut().into_iter().for_each(Search::stop);
     }
 
+    /// Whether anything was adopted.
+    pub(super) fn has_changes(&self) -> bool {
+        self.search.as_ref().is_some_and(|search| search.best().iter().any(|level| *level != 0))
+    }
+
     /// Notes a trial's time.
     pub(super) fn spend(&mut self, on: &str, ns: u64) {
         match self.spent.iter_mut().find(|spent| spent.on == on) {
