@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lab::{CrossoverSpec, Lab, LabHost, OneWay, PathSpec};
 use model::{Advice, Outcome};
-use program::process::Signal;
+use program::process::{Signal, eventually};
 use program::{Agent, Desk, Doc, Running, binary, skip};
 
 /// Longer than any search here takes on a busy machine.
@@ -31,9 +31,33 @@ impl Path {
         }
         let way = OneWay { delay, rate_bps: Some(LINK_BPS), queue_bytes: 300_000, ..OneWay::default() };
         let lab = Lab::path(&PathSpec::both_ways(CrossoverSpec::default(), way)).unwrap();
-        let b = lab.host("b").unwrap();
-        let agent = Agent::spawn(b.command(binary::thru()), &["--open", "--listen", &format!("{}:0", b.v4)]);
-        Some(Self { lab, agent, desk: Desk::new() })
+        Some(Self::between(lab, &[]))
+    }
+
+    /// A veth pair, with an agent that has more flags.
+    fn wire(test: &str, flags: &[&str]) -> Option<Self> {
+        Some(Self::between(skip::lab(test, &CrossoverSpec::default())?, flags))
+    }
+
+    fn between(lab: Lab, flags: &[&str]) -> Self {
+        let (b, desk) = (lab.host("b").unwrap(), Desk::new());
+        let mut command = b.command(binary::thru());
+        command.env("THRU_JOURNAL", desk.path("journal"));
+        let listen = format!("{}:0", b.v4);
+        let agent = Agent::spawn(command, &[&["--open", "--listen", &listen], flags].concat());
+        Self { lab, agent, desk }
+    }
+
+    /// `thru` on a host, with the journal of this test.
+    fn on(&self, host: &str, args: &[&str]) -> Running {
+        let mut command = self.desk.dress(self.lab.host(host).unwrap().command(binary::thru()), args);
+        command.env("THRU_JOURNAL", self.desk.path("journal"));
+        Running::of(command)
+    }
+
+    /// TCP's segmentation by the device at both hosts, as `thru tune` shows it.
+    fn tso(&self) -> [String; 2] {
+        ["a", "b"].map(|host| self.on(host, &["tune", "show", "dev.eth0.offload.tso"]).wait().ok().stdout)
     }
 
     fn a(&self) -> &LabHost {
@@ -42,8 +66,7 @@ impl Path {
 
     /// Starts a search on `a`.
     fn start(&self, args: &[&str]) -> Running {
-        let all = [&["advise", self.agent.host()], args].concat();
-        Running::of(self.desk.dress(self.a().command(binary::thru()), &all))
+        self.on("a", &[&["advise", self.agent.host()], args].concat())
     }
 
     fn advise(&self, args: &[&str]) -> Doc {
@@ -68,7 +91,7 @@ fn a_window_within_5_percent_of_the_best_is_found() {
     let test = "a_window_within_5_percent_of_the_best_is_found";
     let Some(path) = Path::new(test, Duration::from_millis(10)) else { return };
     let file = path.desk.path("90-thru.conf");
-    let args = ["--sndbuf", "32KiB", "--rcvbuf", "32KiB", "--budget", "45s", "--seed", "5", "--write-sysctl"];
+    let args = ["--sndbuf", "32KiB", "--rcvbuf", "32KiB", "--budget", "60s", "--seed", "5", "--write-sysctl"];
     let doc = path.advise(&[args.as_slice(), &[file.to_str().unwrap()]].concat());
     let advice = advice(&doc);
     assert!(advice.confirmed, "{:?}", doc.run.findings);
@@ -124,6 +147,43 @@ fn a_search_that_is_interrupted_says_what_it_knows() {
     assert_eq!(doc.run.ending.as_ref().map(|ending| ending.how.as_str()), Some("interrupted"));
     let advice = advice(&doc);
     assert!(!advice.confirmed && !advice.spent.is_empty() && !advice.untried.is_empty(), "{advice:?}");
+}
+
+#[test]
+fn host_settings_are_put_back_whatever_ends_the_search() {
+    let test = "host_settings_are_put_back_whatever_ends_the_search";
+    let Some(path) = Path::wire(test, &["--allow-tuning", "--grace", "1s"]) else { return };
+    let before = path.tso();
+    let search = ["--goal", "latency", "--allow", "offloads", "--time", "60ms", "--budget", "10m"];
+    for signal in [Signal::INT, Signal::KILL] {
+        let client = path.start(&search);
+        eventually("a trial has other settings at both ends", || {
+            path.tso().iter().zip(&before).all(|(now, was)| now != was)
+        });
+        client.signal(signal);
+        let ended = client.wait_at_most(LIMIT);
+        if signal == Signal::KILL {
+            assert_eq!(ended.code, None);
+            path.on("a", &["tune", "revert"]).wait().ok();
+        } else {
+            assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+        }
+        eventually("both hosts are as they were", || path.tso() == before);
+    }
+}
+
+#[test]
+fn an_agent_that_was_not_told_to_allow_it_changes_nothing() {
+    let test = "an_agent_that_was_not_told_to_allow_it_changes_nothing";
+    let Some(path) = Path::wire(test, &[]) else { return };
+    let before = path.tso();
+    let doc = path.advise(&["--goal", "latency", "--allow", "offloads", "--time", "50ms", "--budget", "40s"]);
+    let why = |what: &str| {
+        let found = advice(&doc).untried.iter().find(|one| one.what.starts_with(what));
+        found.map(|one| one.why.clone()).unwrap_or_default()
+    };
+    assert!(why("tso").contains("--allow-tuning"), "{:?}", advice(&doc).untried);
+    assert_eq!(path.tso(), before);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use model::{
 };
 
 use super::confirm::CONFIDENCE;
+use super::dimension::ALLOW;
 use super::{Candidate, Confirmed, Race, Search, lasting, noun, spec_of};
 use crate::compare::{change, ratio};
 use crate::findings::words;
@@ -173,7 +174,9 @@ impl Told<'_> {
         let Some(total) = &advice.total else {
             if changes.is_empty() {
                 let tried = words::plural(advice.same.len(), "dimension");
-                return format!("Nothing that was tried in {tried} improves the {noun} by more than {least}.");
+                return format!(
+                    "Nothing that was tried in {tried} was found to improve the {noun} by more than {least}."
+                );
             }
             return format!(
                 "{changes} looked better in the search, but nothing was confirmed: give it a larger --budget."
@@ -239,16 +242,23 @@ fn p_value(p: Option<f64>) -> String {
     }
 }
 
-/// What was not tried, those with the same reason together.
+/// What was not tried, those with the same reason together; what is to be allowed stands in one list, as the flag takes it.
 fn untried(list: &[AdviceUntried]) -> impl Iterator<Item = String> + '_ {
-    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut reasons: Vec<(&str, Vec<&str>, Vec<&str>)> = Vec::new();
     for one in list {
-        match reasons.iter_mut().find(|(why, _)| *why == one.why) {
-            Some((_, what)) => what.push(&one.what),
-            None => reasons.push((&one.why, vec![&one.what])),
+        let (why, class) =
+            one.why.split_once(ALLOW).map_or((one.why.as_str(), None), |(why, class)| (why, Some(class)));
+        let at = reasons.iter().position(|(known, ..)| *known == why).unwrap_or(reasons.len());
+        if at == reasons.len() {
+            reasons.push((why, Vec::new(), Vec::new()));
         }
+        reasons[at].1.push(&one.what);
+        reasons[at].2.extend(class.filter(|class| !reasons[at].2.contains(class)));
     }
-    reasons.into_iter().map(|(why, what)| format!("Not tried: {} ({why}).", what.join(", ")))
+    reasons.into_iter().map(|(why, what, classes)| {
+        let allow = if classes.is_empty() { String::new() } else { format!("{ALLOW}{}", classes.join(",")) };
+        format!("Not tried: {} ({why}{allow}).", what.join(", "))
+    })
 }
 
 fn spent(list: &[AdviceSpent]) -> Option<String> {

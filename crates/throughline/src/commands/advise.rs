@@ -10,7 +10,7 @@ use model::{ByteSize, Goal, Nanos, Ratio, Spec, Stop, Stopping};
 use super::stream::default_block;
 use crate::failure::Failure;
 use crate::flags::{self, Enough, Load, Output, Peer, Sockets, clock_seed};
-use crate::measure::{Job, measured};
+use crate::measure::{Job, measure_run};
 use crate::output;
 
 /// Time for a whole search unless told otherwise.
@@ -118,7 +118,7 @@ pub fn run(args: &AdviseArgs) -> Result<u8, Failure> {
     for path in args.sysctl_files() {
         output::check_writable(&path)?;
     }
-    let (run, code) = measured(&Job {
+    let (run, code) = measure_run(&Job {
         kind: "advise",
         specs: vec![spec],
         rule: args.rule()?,

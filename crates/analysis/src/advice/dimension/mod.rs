@@ -47,6 +47,9 @@ const DIMENSIONS: &[Dimension] = &[
 pub const CLASSES: &[&str] =
     &["sysctl", "mtu", "gso", "offloads", "coalescing", "rings", "qdisc", "txqueuelen", "governor"];
 
+/// Between what was not allowed and the flag that allows it.
+pub(super) const ALLOW: &str = ": --allow ";
+
 /// Something that can be changed.
 struct Dimension {
     name: &'static str,
@@ -130,7 +133,7 @@ pub fn candidates(path: &Path<'_>) -> (Vec<Candidate>, Vec<AdviceUntried>) {
     for (order, dimension) in DIMENSIONS.iter().enumerate().filter(|(_, one)| one.goals.contains(&path.goal)) {
         let mut cannot = |why: String| untried.push(AdviceUntried { what: dimension.name.into(), why });
         if let Some(class) = dimension.class.filter(|class| !path.allow.contains(*class)) {
-            cannot(format!("a host setting that was not allowed: --allow {class}"));
+            cannot(format!("a host setting that was not allowed{ALLOW}{class}"));
             continue;
         }
         match (dimension.levels)(path) {

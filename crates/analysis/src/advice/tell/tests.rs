@@ -23,7 +23,8 @@ fn gone(goal: Goal, score: impl Fn(&[usize]) -> f64) -> (Advice, Vec<Finding>) {
         confirmed = fresh.judged();
     }
     let (start, host) = (Spec::new("tcp", "stream"), Inventory::default());
-    let untried = ["mtu", "rings"].map(|what| AdviceUntried { what: what.into(), why: "not allowed".into() });
+    let untried =
+        ["mtu", "rings"].map(|what| AdviceUntried { what: what.into(), why: format!("not allowed: --allow {what}") });
     let spent = [AdviceSpent { on: "window".into(), trials: 8, ns: 4_000_000_000 }];
     let told_of = Told {
         goal,
@@ -53,7 +54,11 @@ fn what_helps_and_what_does_not_is_said_with_its_interval() {
     let text = said(&findings);
     assert!(text.contains("With window kernel the goodput changes by +64.87 % (95 % interval"), "{text}");
     assert!(text.contains("cc stays cubic: bbr does worse, -9.52 %"), "{text}");
-    assert!(text.contains("Not tried: mtu, rings (not allowed).") && text.contains("window 8 trials in 4"), "{text}");
+    assert!(
+        text.contains("Not tried: mtu, rings (not allowed: --allow mtu,rings).")
+            && text.contains("window 8 trials in 4"),
+        "{text}"
+    );
     assert_eq!((findings[0].kind, findings[0].cells.as_slice()), (FindingKind::Advice, &[0, 1][..]));
 }
 
@@ -78,7 +83,9 @@ fn nothing_that_helps_is_said_and_nothing_is_advised() {
     assert!(!advice.confirmed && advice.best.is_empty() && advice.command.is_none() && advice.total.is_none());
     let text = said(&findings);
     assert!(
-        text.starts_with("Nothing that was tried in 2 dimensions improves the goodput by more than 1.00 %."),
+        text.starts_with(
+            "Nothing that was tried in 2 dimensions was found to improve the goodput by more than 1.00 %."
+        ),
         "{text}"
     );
     assert!(text.contains("does not matter"), "{text}");

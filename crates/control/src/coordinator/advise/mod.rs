@@ -2,7 +2,6 @@
 //! budget. What to try and what to make of it is the analysis's ([`analysis::advice`]); here the trials are taken.
 
 mod quest;
-mod settings;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -49,8 +48,7 @@ impl Bench<'_> {
         let metrics = Metrics::of(self.header, self.pair);
         let mut quest = Quest::new(plan.goal, first.spec.clone(), metrics);
         let result = self.search(plan, &first, &mut quest).await;
-        // Whatever happened, the hosts are to be as they were, and what is known is to be said.
-        let put_back = quest.settings.put_back(self.pair).await;
+        // Whatever happened, what is known is to be said. The hosts' settings are put back when the run is over.
         let (advice, findings) = quest.told(self.header);
         self.advice = advice;
         self.notes.extend(findings);
@@ -61,7 +59,7 @@ impl Bench<'_> {
             let (kind, cells) = (FindingKind::Note, Vec::new());
             self.notes.push(Finding { kind, statement, estimate: None, block: None, cells, comparison: None });
         }
-        result.and(put_back)
+        result
     }
 
     async fn search(&mut self, plan: &AdvisePlan, first: &Cell, quest: &mut Quest) -> Result<(), ControlError> {
@@ -69,13 +67,11 @@ impl Bench<'_> {
         let rule = rule(plan.goal, plan.least_effect, self.header.stopping.seed);
         let counts: Vec<usize> = quest.candidates.iter().map(|candidate| candidate.levels.len()).collect();
         quest.search = Some(Search::new(&counts, rule));
-        while let Some(block) = self.next_race(quest) {
-            let readings = self.race(&block, quest).await;
-            // An interrupt leaves what was counted until then.
-            let readings = readings.inspect_err(|_| quest.stop())?;
-            quest.search.as_mut().into_iter().for_each(|search| search.record(&readings));
+        self.races(quest, true).await?;
+        if !quest.has_changes() {
+            // There is nothing to confirm by now, and what is left of the time tells more of what does not matter.
+            self.races(quest, false).await?;
         }
-        quest.stop();
         let trials = (self.left_ns() as f64 * PLANNED / quest.each_ns().max(1.0)) as u32;
         quest.fresh = quest.search.as_ref().and_then(|search| Confirmation::new(search, trials));
         while let Some(block) = self.next_pairs(quest) {
@@ -85,9 +81,20 @@ impl Bench<'_> {
         Ok(())
     }
 
+    /// Races until the search is over, or until what is left of the time is for its confirmation, where some is kept for that.
+    async fn races(&mut self, quest: &mut Quest, keeps: bool) -> Result<(), ControlError> {
+        while let Some(block) = self.next_race(quest, keeps) {
+            let readings = self.race(&block, quest).await;
+            // An interrupt leaves what was counted until then.
+            let readings = readings.inspect_err(|_| quest.stop())?;
+            quest.search.as_mut().into_iter().for_each(|search| search.record(&readings));
+        }
+        quest.stop();
+        Ok(())
+    }
+
     /// The start, measured a few times: its round trip sets the length of trials, its goodput and its ceiling what is tried.
     async fn first_look(&mut self, plan: &AdvisePlan, first: &Cell, quest: &mut Quest) -> Result<(), ControlError> {
-        quest.settings.put(self.pair, &first.spec.settings).await?;
         for look in 0..LOOKS {
             let begun = self.elapsed_ns();
             self.waiting("first look".into(), look as usize, LOOKS as usize)?;
@@ -99,11 +106,13 @@ impl Bench<'_> {
         let Some(look) = self.cells.look(first.id) else { return Ok(()) };
         let ends = look.trials.iter().flat_map(|trial| [&trial.near, &trial.far]);
         let rtt = ends.flat_map(|end| &end.flows).filter_map(|flow| flow.socket.min_rtt_ns).min();
-        if !plan.fixed_time {
-            let time = rtt.map_or(TRIAL_NS.0, |ns| (ns * ROUND_TRIPS).clamp(TRIAL_NS.0, TRIAL_NS.1));
-            quest.start.stop = Stop::TimeNs(time);
-            quest.start.warmup_ns = (time as f64 * WARMUP) as u64;
-        }
+        let suits = || rtt.map_or(TRIAL_NS.0, |ns| (ns * ROUND_TRIPS).clamp(TRIAL_NS.0, TRIAL_NS.1));
+        let time = match first.spec.stop {
+            Stop::TimeNs(asked) if plan.fixed_time => asked,
+            _ => suits(),
+        };
+        quest.start.stop = Stop::TimeNs(time);
+        quest.start.warmup_ns = (time as f64 * WARMUP) as u64;
         if quest.start == first.spec {
             quest.cells.insert(Default::default(), first.id);
         }
@@ -123,13 +132,14 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// The next block of the search; `None` when it is over, or what is left is for the confirmation.
-    fn next_race(&self, quest: &mut Quest) -> Option<RaceBlock> {
+    /// The next block of the search; `None` when it is over, or the time is.
+    fn next_race(&self, quest: &mut Quest, keeps: bool) -> Option<RaceBlock> {
         let each = quest.each_ns();
         let search = quest.search.as_mut()?;
         let changes = search.best().iter().filter(|level| **level != 0).count();
         let block = search.next_block()?;
-        let needed = block.trials.len() as f64 + f64::from(Confirmation::least_trials(changes)) / PLANNED;
+        let kept = if keeps { f64::from(Confirmation::least_trials(changes)) / PLANNED } else { 0.0 };
+        let needed = block.trials.len() as f64 + kept;
         (needed * each <= self.left_ns() as f64).then_some(block)
     }
 
@@ -191,14 +201,9 @@ impl Bench<'_> {
             }
         };
         let pass = self.passes;
-        let tried = match quest.settings.put(self.pair, &spec.settings).await {
-            Ok(()) => {
-                tokio::time::sleep(GAP).await;
-                quest.metrics.flush().await;
-                self.one_trial(&Cell::new(id, spec.clone())).await
-            }
-            Err(error) => Err(error),
-        };
+        tokio::time::sleep(GAP).await;
+        quest.metrics.flush().await;
+        let tried = self.one_trial(&Cell::new(id, spec.clone())).await;
         quest.spend(on, self.elapsed_ns() - begun);
         let why = match tried {
             Ok(()) => {

@@ -6,7 +6,6 @@ use analysis::advice::{Candidate, Confirmation, Search, Told, told};
 use model::{Advice, AdviceSpent, AdviceUntried, Finding, Goal, RunHeader, Spec};
 
 use super::super::metrics::Metrics;
-use super::settings::InForce;
 
 /// A search under way.
 pub(super) struct Quest {
@@ -20,7 +19,6 @@ pub(super) struct Quest {
     spent: Vec<AdviceSpent>,
     /// The cells by what they change.
     pub(super) cells: BTreeMap<BTreeMap<String, String>, u32>,
-    pub(super) settings: InForce,
     pub(super) metrics: Metrics,
     /// Trials that gave a reading.
     pub(super) readings: u32,
@@ -37,7 +35,6 @@ impl Quest {
             untried: Vec::new(),
             spent: Vec::new(),
             cells: BTreeMap::new(),
-            settings: InForce::default(),
             metrics,
             readings: 0,
         }
@@ -46,6 +43,11 @@ impl Quest {
     /// Ends the search where it stands.
     pub(super) fn stop(&mut self) {
         self.search.as_mut().into_iter().for_each(Search::stop);
+    }
+
+    /// Whether anything was adopted.
+    pub(super) fn has_changes(&self) -> bool {
+        self.search.as_ref().is_some_and(|search| search.best().iter().any(|level| *level != 0))
     }
 
     /// Notes a trial's time.
