@@ -78,7 +78,7 @@ fn of_cell(why: &Why, columns: usize, text: &mut String) {
             .iter()
             .map(|one| {
                 let part = Ratio(one.packets as f64 / losses.packets.max(1) as f64);
-                format!("{}: {} ({part}), by {}", one.place.words(), one.packets, one.by)
+                format!("{}: {} ({part}); {}", one.place.words(), one.packets, one.by)
             })
             .collect();
         let verb = if losses.of == "segments" { "sent again" } else { "missing" };
@@ -165,7 +165,7 @@ mod tests {
         assert!(bar.ends_with(" 87.0 %  receive window"), "{bar}");
         assert!(text.contains("held back by: receive window, 87 %") && text.contains("RFC 7323"), "{text}");
         assert!(
-            text.contains("Where the 12 segments sent again went\n- the path between the hosts: 12 (100 %)"),
+            text.contains("Where the 12 segments sent again went\n- the path between the hosts: 12 (100 %); nobody"),
             "{text}"
         );
         assert!(text.contains("Not recorded\n- the counters") && !text.contains('\u{1b}'), "{text}");

@@ -103,7 +103,7 @@ fn times(centre: f64, low: f64, high: f64) -> String {
 fn own_queue(scene: &Scene<'_>) -> Option<String> {
     let courses: Vec<Course<'_>> = scene.ways.iter().flat_map(courses).collect();
     let (added, shortest) = (each(&courses, Course::queueing_ns)?, each(&courses, Course::min_rtt_ns)?);
-    if added < 1e6 || added < shortest {
+    if each(&courses, Course::standing)? < 0.5 {
         return None;
     }
     // Of one trial: the sum over its connections.
@@ -141,6 +141,9 @@ fn too_small(scene: &Scene<'_>) -> Option<String> {
     })
 }
 
+/// The sources of counters that rules and places look at.
+const USED: [&str; 6] = ["snmp", "snmp6", "netstat", "softnet", "dev", "qdisc"];
+
 /// What was not recorded.
 pub(super) fn missing(scene: &Scene<'_>) -> Vec<String> {
     let over_tcp = ["tcp", "mptcp", "tls"].iter().any(|name| scene.spec.transport == **name);
@@ -160,9 +163,9 @@ pub(super) fn missing(scene: &Scene<'_>) -> Vec<String> {
         if !ends.iter().any(observed) {
             missing.push(format!("the counters of the {name}'s host"));
         }
-        let unread =
-            ends.iter().find_map(|end| Some(&end.pass?.observed.as_ref()?.missing)).filter(|list| !list.is_empty());
-        missing.extend(unread.map(|list| format!("of the {name}'s host: {}", list.join("; "))));
+        let unread = ends.iter().find_map(|end| Some(&end.pass?.observed.as_ref()?.missing));
+        let used = |gap: &&String| gap.split(['.', ':']).next().is_some_and(|source| USED.contains(&source));
+        missing.extend(unread.into_iter().flatten().filter(used).map(|gap| format!("of the {name}'s host: {gap}")));
         if !ends.iter().any(rules::threads_measured) {
             missing.push(format!("CPU time of the {name}'s measuring threads"));
         }

@@ -525,6 +525,17 @@ fn a_thread_that_waits_for_its_core_shares_a_full_one() {
     let said =
         "ran 52 % of the time (4 % in user space, 48 % in the kernel) and waited 46 % of it for a core that others had";
     assert!(why.statement.contains(said), "{}", why.statement);
+    // So does one that sleeps as well, but waits for its core each time.
+    let half = model::ThreadTime { cpu_ns: 200 * MS, wait_ns: Some(450 * MS), ..thread };
+    story.trials(|trial| trial.near.spent = Some(Spent { busiest: Some(half), ..Spent::default() }));
+    assert_eq!(story.limiter(), LimiterKind::SenderCpu);
+    // A full core is not the receiver's while its thread has time.
+    let idle = model::ThreadTime { cpu_ns: 200 * MS, wait_ns: Some(0), ..thread };
+    let cpu = CpuUse { window_ns: SECOND, resolution_ns: MS, cores: vec![core(1, 990, 0, 10)] };
+    story.outcome.spec.near.pin = vec![1];
+    story.passes.iter_mut().for_each(|pass| pass.near = EndPass { cpu: Some(cpu.clone()), ..EndPass::default() });
+    story.trials(|trial| trial.near.spent = Some(Spent { busiest: Some(idle), ..Spent::default() }));
+    assert_eq!(story.limiter(), LimiterKind::Unexplained);
     // Who spins is always busy.
     story.outcome.spec.strategy = model::Strategy::Spin;
     assert_eq!(story.limiter(), LimiterKind::Unexplained);

@@ -66,7 +66,8 @@ pub(super) const THREAD: Rule = Rule {
             .into_iter()
             .flat_map(|(kind, name, side)| {
                 let Some(busy) = busiest(scene, side) else { return Vec::new() };
-                let weight = 0.95 * ramp(busy.share(), 0.8, FULL);
+                // Full, or kept from its core for a good part of the time.
+                let weight = 0.95 * ramp(busy.share(), 0.8, FULL).max(ramp(busy.waited, 0.1, 0.5));
                 Seen::of(kind, weight, || {
                     let doing = busy.user.map_or(String::new(), |user| {
                         format!(
@@ -97,7 +98,7 @@ pub(super) const CORE: Rule = Rule {
             .into_iter()
             .flat_map(|(kind, name, side)| {
                 let Some(cpu) = side.pass.and_then(|pass| pass.cpu.as_ref()) else { return Vec::new() };
-                let Some(core) = cpu.cores.iter().max_by(|a, b| busy(a).total_cmp(&busy(b))) else { return Vec::new() };
+                let Some(core) = cpu.cores.iter().max_by(|a, b| rank(side, a).total_cmp(&rank(side, b))) else { return Vec::new() };
                 let (share, softirq) = (busy(core), part(core, core.softirq_ns));
                 let pinned = side.options.pin.contains(&core.core);
                 // Somebody else's core, as far as this source can tell, unless a measuring thread was pinned to it; and on one
@@ -109,7 +110,10 @@ pub(super) const CORE: Rule = Rule {
                     () if scene.one_host => (kind, 0.2),
                     () => (kind, 0.5),
                 };
-                let weight = most * ramp(share, 0.85, FULL);
+                // Where the threads' own time is known, a core that is full although they are not is somebody else's.
+                let own = if kind == LimiterKind::Softirq { None } else { busiest(scene, side) };
+                let own = own.map_or(1.0, |thread| ramp(thread.share(), 0.4, 0.8));
+                let weight = most * own * ramp(share, 0.85, FULL);
                 Seen::of(kind, weight, || {
                     let steal = part(core, core.steal_ns);
                     let steal = if steal > 0.01 { format!(", taken by the hypervisor {:.0} %", 100.0 * steal) } else { String::new() };
@@ -159,6 +163,11 @@ fn ends<'s, 'a>(way: &'s Way<'a>) -> [(LimiterKind, &'static str, &'s Side<'a>);
 fn part(core: &CoreUse, ns: u64) -> f64 {
     let all = core.user_ns + core.system_ns + core.irq_ns + core.softirq_ns + core.steal_ns + core.idle_ns;
     ns as f64 / all.max(1) as f64
+}
+
+/// Of cores that are equally busy the one that a measuring thread was pinned to.
+fn rank(side: &Side<'_>, core: &CoreUse) -> f64 {
+    busy(core) + if side.options.pin.contains(&core.core) { 0.05 } else { 0.0 }
 }
 
 fn busy(core: &CoreUse) -> f64 {
