@@ -47,7 +47,7 @@ pub use plan::{Conditions, Design, Every, Factor, FactorKind, HostReading, Other
 pub use probe::Responsiveness;
 pub use run::{Ending, Run, RunHeader, Tool};
 pub use selftest::{Check, Claim, SelfTest, SelfTestCitation};
-pub use setting::{CellSettings, Change, HostSettings, JournalEntry, RunSettings, Setting, SettingNow};
+pub use setting::{CellSettings, Change, HostSettings, JournalEntry, Reverted, RunSettings, Setting, SettingNow};
 pub use sizes::NetpipeSizes;
 pub use spec::{Direction, EndOptions, Family, Io, Name, Role, Spec, Stop, Strategy};
 pub use stopping::{Order, Stopping};

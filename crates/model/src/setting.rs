@@ -109,6 +109,24 @@ pub struct JournalEntry {
     pub changes: Vec<Change>,
 }
 
+/// What was put back of one entry of the journal, or not.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Reverted {
+    /// Its name.
+    pub id: String,
+    /// What its owner did.
+    pub command: String,
+    /// Each setting, the last changed first: `before` is what it had been set to, `asked` what it was to become again. A note says
+    /// why one was not put back.
+    pub changes: Vec<Change>,
+    /// Why nothing was done, where that is so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// Whether nothing is left to put back.
+    #[serde(default)]
+    pub done: bool,
+}
+
 /// What a measurement sets on both hosts before it starts; it is put back after it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct HostSettings {

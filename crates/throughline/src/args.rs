@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     ab, compare, curve, demo, export, generate, host, launched, report, rr, run, runs, selftest, serve, show, stream,
-    transfer,
+    transfer, tune,
 };
 
 /// Measures what a network path really carries, from one byte to line rate.
@@ -59,6 +59,8 @@ pub enum Command {
     Export(export::ExportArgs),
     /// Say what this host is.
     Host(host::HostArgs),
+    /// Show and change settings of a host, and put them back.
+    Tune(tune::TuneArgs),
     /// Measure known truths and say how far off this program is on this host.
     Selftest(selftest::SelftestArgs),
     /// Build two hosts in network namespaces (as root), measure between them and write a report.

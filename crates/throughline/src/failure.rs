@@ -4,6 +4,7 @@ use std::fmt;
 
 use control::ControlError;
 use control::proto::message::Obstacle;
+use host::tune::Fault;
 use model::Answer;
 
 /// A failure with its exit code.
@@ -102,6 +103,17 @@ impl From<ControlError> for Failure {
 impl From<engine::EngineError> for Failure {
     fn from(error: engine::EngineError) -> Self {
         ControlError::from(error).into()
+    }
+}
+
+impl From<host::tune::TuneError> for Failure {
+    fn from(error: host::tune::TuneError) -> Self {
+        let code = match error.fault() {
+            Fault::Wrong => 2,
+            Fault::Busy => 4,
+            Fault::Host => 7,
+        };
+        Self { code, text: error.to_string() }
     }
 }
 

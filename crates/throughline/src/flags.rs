@@ -4,10 +4,12 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use model::{BitRate, ByteSize, Direction, EndOptions, Family, Io, Nanos, Ratio, Spec, Stopping, Strategy};
+use model::{
+    BitRate, ByteSize, Direction, EndOptions, Family, HostSettings, Io, Nanos, Ratio, Spec, Stopping, Strategy,
+};
 
 use crate::failure::Failure;
-use crate::values::{Cores, PerEnd, Switch};
+use crate::values::{Cores, PerEnd, SetFlag, Switch};
 
 /// Where the far end is.
 #[derive(Debug, Clone, Args)]
@@ -148,6 +150,11 @@ pub struct Sockets {
     /// Busy polling in the kernel (SO_BUSY_POLL).
     #[arg(long, value_name = "TIME")]
     pub busy_poll: Option<PerEnd<Nanos>>,
+
+    /// Set KEY on both hosts, or near:KEY or far:KEY on one, before the first trial, and put it back after the last; may be
+    /// repeated (`thru tune --help` has the keys). Far hosts need `thru serve --allow-tuning`.
+    #[arg(long, value_name = "[near:|far:]KEY=VALUE", help_heading = "Settings of the hosts")]
+    pub set: Vec<SetFlag>,
 
     /// Cores for the measuring threads: 2, 0+2 or 0-3.
     #[arg(long, value_name = "CORES")]
@@ -293,9 +300,30 @@ pub fn spec(pattern: &str, peer: &Peer, load: &Load, sockets: &Sockets, enough: 
     spec.family = peer.family();
     spec.stall_ns = enough.stall.0;
     sockets.apply(&mut spec.near, &mut spec.far);
+    spec.settings = settings(&sockets.set);
     spec.near.data_addr = peer.data_from;
     spec.far.data_addr = peer.data;
     spec
+}
+
+/// What flags set at each end.
+pub fn settings(flags: &[SetFlag]) -> HostSettings {
+    let mut settings = HostSettings::default();
+    for flag in flags {
+        let SetFlag { near, far, setting } = flag.clone();
+        if near {
+            settings.near.push(setting.clone());
+        }
+        if far {
+            settings.far.push(setting);
+        }
+    }
+    settings
+}
+
+/// Where the journal of settings is, when it is not at its usual place.
+pub fn journal() -> Option<PathBuf> {
+    std::env::var_os("THRU_JOURNAL").map(PathBuf::from)
 }
 
 /// Whether a stream's sender keeps to what the receiver has room for: where a slow receiver would lose, unless a rate or

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use control::ControlError;
-use control::agent::{Agent, AgentOptions, Limits, Workers};
+use control::agent::{Agent, AgentOptions, Limits, Tuning, Workers};
 use control::coordinator::{self, Cancel, End, Order, Pair, Schedule, Target};
 use control::proto::auth::Token;
 use engine::transport::Launcher;
@@ -14,7 +14,7 @@ use tokio::sync::watch;
 
 use crate::citation;
 use crate::failure::{self, Failure};
-use crate::flags::{Output, Peer};
+use crate::flags::{self, Output, Peer};
 use crate::launch::{self, Offer};
 use crate::output;
 use crate::sinks::{Collect, Live, Progress};
@@ -117,12 +117,14 @@ async fn conduct(job: &Job<'_>) -> Result<(Run, Option<Failure>), Failure> {
         _ = interrupted.wait_for(|wanted| *wanted) => Err(ControlError::Interrupted.into()),
     };
     let mut pair = reached?;
-    let specs = with_engines(&job.specs, &mut pair, progress.as_mut(), &cancel).await?;
-    let order = Order { header: header(job, specs, &pair)?, schedule: schedule(&job.schedule) };
     let mut collect = Collect::default();
-    let mut sinks = Sinks::new(&mut collect, progress, job.output.live.then_some(Live), recorder);
-    let (_, failed) = coordinator::run(&mut pair, &order, &mut sinks, cancel).await;
-    drop(sinks);
+    let sinks = Sinks::new(&mut collect, progress, job.output.live.then_some(Live), recorder);
+    let measured = measured(job, &mut pair, sinks, cancel).await;
+    // However it went: what was set for the run is put back while the ends are still there.
+    for line in pair.put_back().await {
+        eprintln!("thru: {line}");
+    }
+    let failed = measured?;
     engine::transport::pvm::leave();
     pair.near.release().await;
     if let Some(far) = pair.far {
@@ -131,6 +133,20 @@ async fn conduct(job: &Job<'_>) -> Result<(Run, Option<Failure>), Failure> {
     let run = collect.0.ok_or_else(|| Failure::other("the run did not start"))?;
     let failed = failed.filter(|error| !matches!(error, ControlError::Interrupted)).map(Failure::from);
     Ok((run, failed))
+}
+
+/// Sets what the specs want set, and measures; the error of a run that was begun comes back as a value.
+async fn measured(
+    job: &Job<'_>,
+    pair: &mut Pair,
+    mut sinks: Sinks<'_>,
+    cancel: Cancel,
+) -> Result<Option<ControlError>, Failure> {
+    let settings = pair.apply_all(&job.specs).await?;
+    let specs = with_engines(&job.specs, pair, sinks.progress.as_mut(), &cancel).await?;
+    let header = RunHeader { settings, ..header(job, specs, pair)? };
+    let order = Order { header, schedule: schedule(&job.schedule) };
+    Ok(coordinator::run(pair, &order, &mut sinks, cancel).await.1)
 }
 
 /// A schedule for the coordinator; it is borrowed from the job otherwise.
@@ -260,6 +276,7 @@ pub fn local_options(directory: &Path) -> Result<AgentOptions, Failure> {
         token: None,
         concurrent: 1,
         limits: Limits { hold_ns: u64::MAX / 2, ..Limits::default() },
+        tuning: Tuning { allowed: true, journal: flags::journal(), grace: Duration::ZERO },
         directory: directory.to_owned(),
         once: false,
         vanished_after: Duration::from_secs(2),

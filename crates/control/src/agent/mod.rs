@@ -8,6 +8,7 @@ mod limits;
 mod merge;
 mod queue;
 mod session;
+mod tuning;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -31,6 +32,7 @@ pub use limits::Limits;
 use queue::Queue;
 use session::Session;
 pub(crate) use session::hello;
+pub use tuning::{Tuning, recover, told};
 
 /// How an agent works.
 pub struct AgentOptions {
@@ -42,6 +44,8 @@ pub struct AgentOptions {
     pub concurrent: usize,
     /// What coordinators may do.
     pub limits: Limits,
+    /// What coordinators may do to the host's settings.
+    pub tuning: Tuning,
     /// Folder for sockets between processes of this machine.
     pub directory: PathBuf,
     /// Ends after the first coordinator that measured.

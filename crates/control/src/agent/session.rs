@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use engine::transport::{Cookie, Door as Port, transport};
+use host::tune::{Namespace, Tuner};
 use host::{RealSys, Watch};
 use model::{EndPass, Role, Spec};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -17,22 +18,26 @@ use super::merge::merge;
 use crate::ControlError;
 use crate::proto::auth;
 use crate::proto::message::{
-    Assignment, Cause, Done, FromAgent, FromWorker, Hello, Meeting, Obstacle, Prepare, ToAgent, ToWorker, WorkerDone,
+    Assignment, Cause, Done, FromAgent, FromWorker, Hello, Meeting, Prepare, ToAgent, ToWorker, WorkerDone,
 };
 use crate::proto::{CAPABILITIES, OLDEST_PROTOCOL, PROTOCOL};
 use crate::wire::Wire;
 
 /// A coordinator's session with this agent.
 pub(crate) struct Session {
-    shared: Arc<Shared>,
-    wire: Wire<FromAgent, ToAgent>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) wire: Wire<FromAgent, ToAgent>,
     /// The address that the coordinator reached us by; `None` within one process.
-    here: Option<IpAddr>,
-    peer: String,
+    pub(super) here: Option<IpAddr>,
+    pub(super) peer: String,
+    /// What the machine is held for.
+    pub(super) purpose: String,
+    /// What this session has changed of the host's settings; dropping it puts them back.
+    pub(super) tuner: Option<Tuner>,
 }
 
 /// Why a session ended; the text is for the agent's log.
-type Over = String;
+pub(super) type Over = String;
 
 /// The trial that is prepared or running.
 struct Trial {
@@ -52,7 +57,8 @@ impl Session {
     where
         T: AsyncRead + AsyncWrite + Send + 'static,
     {
-        Self { shared, wire: Wire::start(stream, &FromAgent::Ping), here, peer }
+        let wire = Wire::start(stream, &FromAgent::Ping);
+        Self { shared, wire, here, peer, purpose: String::new(), tuner: None }
     }
 
     /// Serves the coordinator until one of the two has had enough.
@@ -98,7 +104,9 @@ impl Session {
         }
         self.wire.trust();
         let inventory = Box::new(self.shared.inventory());
-        self.wire.send(&FromAgent::Welcome { mac, inventory, clock_ns: host::clock_read_cost_ns() }).await?;
+        let namespace = Namespace::current().ok().map(|namespace| namespace.inode);
+        let clock_ns = host::clock_read_cost_ns();
+        self.wire.send(&FromAgent::Welcome { mac, inventory, clock_ns, namespace }).await?;
         Ok(())
     }
 
@@ -139,11 +147,18 @@ impl Session {
         }
         self.wire.send(&FromAgent::Granted).await?;
         self.shared.news(&format!("{}: measures {purpose}", self.peer));
+        purpose.clone_into(&mut self.purpose);
         let limit = Duration::from_nanos(self.shared.options.limits.hold_ns);
         let result = match tokio::time::timeout(limit, self.measure()).await {
-            Ok(result) => result,
+            Ok(Err(over)) => {
+                // The next coordinator must not find what this one has left.
+                self.put_back_after_grace().await;
+                Err(over)
+            }
+            Ok(Ok(())) => Ok(()),
             Err(_) => Err(self.refuse("the time limit of this agent has passed; raise `thru serve --max-time`").await),
         };
+        self.put_back().await;
         drop(place);
         if self.shared.options.once {
             self.shared.served.notify_one();
@@ -184,13 +199,15 @@ impl Session {
                             crew.order_all(&ToWorker::Abort).await?;
                         }
                     }
-                    ToAgent::Tune { .. } | ToAgent::Untune => {
-                        let reason = "this agent changes no settings: start it with `thru serve --allow-tuning`".into();
-                        self.wire.send(&FromAgent::Untuned { reason, obstacle: Obstacle::Refused }).await?;
-                    }
                     ToAgent::Look => {
                         self.wire.send(&FromAgent::Conditions(host::conditions(&RealSys))).await?;
                     }
+                    message @ (ToAgent::Tune { .. }
+                    | ToAgent::Keep
+                    | ToAgent::Untune
+                    | ToAgent::Show { .. }
+                    | ToAgent::Journal
+                    | ToAgent::Revert { .. }) => self.settings(message).await?,
                     ToAgent::Release => return Ok(()),
                     ToAgent::Ping => {}
                     _ => return Err(self.refuse("that is out of order").await),

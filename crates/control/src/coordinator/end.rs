@@ -3,14 +3,14 @@
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
-use model::{Change, Family, HostReading, Inventory, Setting};
+use model::{Family, HostReading, Inventory, Setting};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
 use crate::ControlError;
 use crate::agent::{Agent, hello, prepare_control};
 use crate::proto::auth::{self, Token};
-use crate::proto::message::{Cause, FromAgent, Obstacle, ToAgent};
+use crate::proto::message::{Cause, FromAgent, ToAgent};
 use crate::proto::{CONTROL_MAGIC, DEFAULT_PORT, OLDEST_PROTOCOL, PROTOCOL};
 use crate::wire::Wire;
 
@@ -43,6 +43,10 @@ pub struct End {
     pub instance: String,
     /// What it can do beyond the protocol.
     pub capabilities: Vec<String>,
+    /// Number of its network namespace, where it says so.
+    pub(super) namespace: Option<u64>,
+    /// What [`apply`](Self::apply) has set there.
+    pub(super) applied: Vec<Setting>,
     /// Where the control connection goes; `None` within this process.
     pub(crate) address: Option<SocketAddr>,
     wire: Wire<ToAgent, FromAgent>,
@@ -115,7 +119,7 @@ impl End {
         loop {
             match wire.recv().await.map_err(lost)? {
                 FromAgent::Ping => {}
-                FromAgent::Welcome { mac, inventory, clock_ns } => {
+                FromAgent::Welcome { mac, inventory, clock_ns, namespace } => {
                     let proven = match (theirs.wants_token, token, mac) {
                         (true, Some(token), Some(mac)) => token.check(&mac, "agent", &nonce, &theirs.nonce),
                         (true, ..) => false,
@@ -134,6 +138,8 @@ impl End {
                         version: theirs.version,
                         instance: theirs.instance,
                         capabilities: theirs.capabilities,
+                        namespace,
+                        applied: Vec::new(),
                         address,
                         wire,
                     });
@@ -154,49 +160,6 @@ impl End {
             match self.recv("in its queue").await? {
                 FromAgent::Granted => return Ok(()),
                 FromAgent::Queued { ahead } => queued(ahead),
-                _ => {}
-            }
-        }
-    }
-
-    /// Changes settings of its host, in the given order, until [`untune`](Self::untune) or the end of this connection; the machine
-    /// must have been acquired. All of them are changed, or none.
-    ///
-    /// # Errors
-    /// [`ControlError::Tune`] says what stood in the way; a change that cut the connection is put back by the agent.
-    pub async fn tune(&mut self, settings: &[Setting]) -> Result<Vec<Change>, ControlError> {
-        self.tuned(&ToAgent::Tune { settings: settings.to_vec(), keep: false }).await
-    }
-
-    /// Puts back what this connection has changed; a value that somebody else has changed since is left, with a note.
-    ///
-    /// # Errors
-    /// As [`tune`](Self::tune).
-    pub async fn untune(&mut self) -> Result<Vec<Change>, ControlError> {
-        self.tuned(&ToAgent::Untune).await
-    }
-
-    async fn tuned(&mut self, order: &ToAgent) -> Result<Vec<Change>, ControlError> {
-        if !self.capabilities.iter().any(|name| name == "tune") {
-            return Err(ControlError::Tune {
-                address: self.name.clone(),
-                reason: format!("thru {} cannot change settings: update it there", self.version),
-                obstacle: Obstacle::Refused,
-            });
-        }
-        self.send(order).await?;
-        let mut done = Vec::new();
-        loop {
-            match self.recv("while it changed settings").await? {
-                FromAgent::Tuned { changes, confirm: true } => {
-                    done = changes;
-                    self.send(&ToAgent::Keep).await?;
-                }
-                FromAgent::Tuned { changes, confirm: false } => return Ok(changes),
-                FromAgent::Kept => return Ok(done),
-                FromAgent::Untuned { reason, obstacle } => {
-                    return Err(ControlError::Tune { address: self.name.clone(), reason, obstacle });
-                }
                 _ => {}
             }
         }

@@ -12,6 +12,7 @@ mod paired;
 mod pass;
 mod plan;
 mod single;
+mod tuning;
 
 use std::time::Instant;
 

@@ -47,6 +47,7 @@ impl Bench<'_> {
     /// One trial of `cell` over fresh connections.
     pub(super) async fn one_trial(&mut self, cell: &Cell) -> Result<(), ControlError> {
         let spec = &cell.spec;
+        self.pair.apply(&spec.settings).await?;
         let leg = WireLeg { block: spec.block, reply: spec.reply_bytes(), stop: spec.stop, expected_ns: 0 };
         let begun = self.elapsed_ns();
         let result = if spec.no_loss {

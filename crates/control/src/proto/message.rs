@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use model::{Change, EndPass, EndTally, HostReading, Interval, Inventory, Role, Setting, Spec, Stop};
+use model::{
+    Change, EndPass, EndTally, HostReading, Interval, Inventory, JournalEntry, Reverted, Role, Setting, SettingNow,
+    Spec, Stop,
+};
 use serde::{Deserialize, Serialize};
 
 /// What a coordinator says to an agent.
@@ -39,6 +42,25 @@ pub enum ToAgent {
     Keep,
     /// Puts back all settings that this session changed; answered by `Tuned` or `Untuned`.
     Untune,
+    /// Asks for settings; answered by `Shown` or `Untuned`.
+    Show {
+        /// Keys and patterns; none for the usual ones.
+        keys: Vec<String>,
+    },
+    /// Asks what was changed and is not back; answered by `Journal` or `Untuned`.
+    Journal,
+    /// Puts back settings that others have left, or kept on purpose; answered by `Reverted` or `Untuned`.
+    Revert {
+        /// One session of the journal.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<String>,
+        /// Those of all network namespaces.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        all: bool,
+        /// Also what somebody else has changed meanwhile.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        force: bool,
+    },
     /// Asks what the host is like now; answered by `Conditions`.
     Look,
     /// Gives the machine back.
@@ -61,6 +83,9 @@ pub enum FromAgent {
         inventory: Box<Inventory>,
         /// Cost of a clock read here, ns.
         clock_ns: f64,
+        /// Number of the agent's network namespace, to tell whether two ends share their settings.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        namespace: Option<u64>,
     },
     /// Others are first.
     Queued {
@@ -107,6 +132,21 @@ pub enum FromAgent {
         /// What stood in the way.
         #[serde(default)]
         obstacle: Obstacle,
+    },
+    /// Settings as they are.
+    Shown {
+        /// Each of them.
+        settings: Vec<SettingNow>,
+    },
+    /// What was changed and is not back.
+    Journal {
+        /// The newest first.
+        entries: Vec<JournalEntry>,
+    },
+    /// What was put back, or not.
+    Reverted {
+        /// Each session that was meant.
+        sessions: Vec<Reverted>,
     },
     /// The agent will have nothing more to do with this coordinator.
     Refused {

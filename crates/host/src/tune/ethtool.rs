@@ -162,7 +162,10 @@ pub(crate) fn read(device: &str, group: Group) -> io::Result<BTreeMap<String, Va
     let answer = Ethtool::open(device)?.ask(group.get(), &[])?;
     let value = |(name, kind, most): &Count| {
         let now = attribute(&answer, *kind).and_then(number)?;
-        Some(((*name).to_owned(), Value { now, most: attribute(&answer, *most).filter(|_| *most > 0).and_then(number) }))
+        Some((
+            (*name).to_owned(),
+            Value { now, most: attribute(&answer, *most).filter(|_| *most > 0).and_then(number) },
+        ))
     };
     Ok(group.counts().iter().filter_map(value).collect())
 }

@@ -191,7 +191,9 @@ impl Guard<'_> {
                 Err(TryLockError::Error(source)) => return Err(failure("lock", &path, source)),
             };
             let mut text = String::new();
-            file.rewind().and_then(|()| file.read_to_string(&mut text)).map_err(|source| failure("read", &path, source))?;
+            file.rewind()
+                .and_then(|()| file.read_to_string(&mut text))
+                .map_err(|source| failure("read", &path, source))?;
             match Story::of(&text) {
                 Some(story) => {
                     let orphan = free.then(|| Book { path, file, story: story.clone() });

@@ -20,7 +20,7 @@ mod sys;
 mod tests;
 mod tuner;
 
-use model::{Change, JournalEntry, SettingNow};
+use model::{Change, JournalEntry, Reverted, SettingNow};
 
 pub use error::{Fault, TuneError};
 pub use ethtool::{Feature, Group, Value};
@@ -57,6 +57,21 @@ pub fn forms() -> Vec<(&'static str, &'static str)> {
 pub fn is_key(word: &str) -> bool {
     let first = word.split('.').next().unwrap_or_default();
     word.contains('*') || (word.contains('.') && forms().iter().any(|(form, _)| form.split('.').next() == Some(first)))
+}
+
+/// Whether a word is no key, but was most likely meant as one: its first part is a letter or two off.
+#[must_use]
+pub fn resembles_key(word: &str) -> bool {
+    let Some((first, _)) = word.split_once('.') else { return false };
+    let kinds = forms();
+    let mut kinds = kinds.iter().filter_map(|(form, _)| form.split('.').next());
+    !is_key(word) && first.len() > 2 && kinds.any(|kind| strsim::damerau_levenshtein(kind, first) <= 1 + kind.len() / 5)
+}
+
+/// Whether a word has the form of an entry's name in the journal.
+#[must_use]
+pub fn is_entry(word: &str) -> bool {
+    word.strip_prefix('t').is_some_and(|rest| rest.len() > 12 && rest.chars().all(|letter| letter.is_ascii_hexdigit()))
 }
 
 /// The settings that keys and patterns (with `*`) name; without any, the usual ones. Settings of a pattern that cannot be read
@@ -103,19 +118,6 @@ fn fits(pattern: &str, key: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// What was put back of one session, or not.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reverted {
-    /// Name of the session in the journal.
-    pub id: String,
-    /// What its owner did.
-    pub command: String,
-    /// Each setting, the last changed first; a note says why one was not put back.
-    pub changes: Vec<Change>,
-    /// Why nothing was done, where that is so.
-    pub note: Option<String>,
-}
-
 /// Which sessions are meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Which {
@@ -146,12 +148,14 @@ pub fn recover(journal: &Journal, ground: &dyn Ground) -> Result<Vec<Reverted>, 
 /// # Errors
 /// The journal cannot be read, or has no such session.
 pub fn revert(journal: &Journal, ground: &dyn Ground, which: &Which, force: bool) -> Result<Vec<Reverted>, TuneError> {
-    let here = Namespace::current().map_err(|source| TuneError::host("read", "the network namespace", false, source))?;
+    let here =
+        Namespace::current().map_err(|source| TuneError::host("read", "the network namespace", false, source))?;
     let wanted = |seen: &Seen| match which {
         Which::All => true,
         Which::One(id) => seen.story.owner.id == *id,
         Which::Here => {
-            seen.story.owner.namespace.is(&here) || seen.story.entries.iter().any(|entry| entry.host_wide && !entry.back)
+            seen.story.owner.namespace.is(&here)
+                || seen.story.entries.iter().any(|entry| entry.host_wide && !entry.back)
         }
     };
     let mut found = false;
@@ -166,7 +170,11 @@ pub fn revert(journal: &Journal, ground: &dyn Ground, which: &Which, force: bool
     }
 }
 
-fn settle(journal: &Journal, ground: &dyn Ground, wanted: impl FnMut(&Seen) -> bool) -> Result<Vec<Reverted>, TuneError> {
+fn settle(
+    journal: &Journal,
+    ground: &dyn Ground,
+    wanted: impl FnMut(&Seen) -> bool,
+) -> Result<Vec<Reverted>, TuneError> {
     settle_with(journal, ground, false, wanted)
 }
 
@@ -186,15 +194,17 @@ fn settle_with(
         }
         let (id, command) = (seen.story.owner.id.clone(), seen.story.owner.command.clone());
         let Some(mut book) = seen.orphan else {
-            let note = Some(format!("its owner, process {}, still runs: it puts them back itself", seen.story.owner.pid));
-            reverted.push(Reverted { id, command, changes: Vec::new(), note });
+            let note =
+                Some(format!("its owner, process {}, still runs: it puts them back itself", seen.story.owner.pid));
+            reverted.push(Reverted { id, command, changes: Vec::new(), note, done: false });
             continue;
         };
         let changes = put_back(ground, &mut book, 0, force);
-        if book.is_done() {
+        let done = book.is_done();
+        if done {
             book.close()?;
         }
-        reverted.push(Reverted { id, command, changes, note: None });
+        reverted.push(Reverted { id, command, changes, note: None, done });
     }
     Ok(reverted)
 }
@@ -204,7 +214,8 @@ fn settle_with(
 /// # Errors
 /// The journal cannot be read.
 pub fn entries(journal: &Journal) -> Result<Vec<JournalEntry>, TuneError> {
-    let here = Namespace::current().map_err(|source| TuneError::host("read", "the network namespace", false, source))?;
+    let here =
+        Namespace::current().map_err(|source| TuneError::host("read", "the network namespace", false, source))?;
     let guard = journal.lock()?;
     let entry = |seen: Seen| {
         let (owner, alive) = (seen.story.owner, seen.orphan.is_none());

@@ -74,7 +74,8 @@ impl Namespace {
             let number: u32 = entry.file_name().to_str()?.parse().ok()?;
             Some(PathBuf::from(format!("/proc/{number}/ns/net")))
         });
-        let found = named.chain(processes).find(|path| std::fs::metadata(path).is_ok_and(|facts| facts.ino() == self.inode));
+        let found =
+            named.chain(processes).find(|path| std::fs::metadata(path).is_ok_and(|facts| facts.ino() == self.inode));
         File::open(found?).ok()
     }
 }

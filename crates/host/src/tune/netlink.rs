@@ -27,12 +27,7 @@ pub(crate) struct Netlink {
 impl Netlink {
     /// Opens one of `protocol`; `None` is NETLINK_ROUTE, whose number is 0.
     pub(crate) fn open(protocol: Option<Protocol>) -> io::Result<Self> {
-        let socket = rustix::net::socket_with(
-            AddressFamily::NETLINK,
-            SocketType::RAW,
-            SocketFlags::CLOEXEC,
-            protocol,
-        )?;
+        let socket = rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, protocol)?;
         set_socket_timeout(&socket, Timeout::Recv, Some(LIMIT))?;
         Ok(Self { socket, sequence: 0 })
     }

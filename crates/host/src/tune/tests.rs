@@ -12,11 +12,8 @@ use super::*;
 /// its kernel shows itself.
 fn host() -> Arc<FakeGround> {
     let file = |path: &str, text: &str| (path.to_owned(), text.to_owned());
-    let count = |group, name: &str, now, most| {
-        (("eth0".to_owned(), group, name.to_owned()), Value { now, most })
-    };
-    let feature =
-        |name: &str, active, changeable| Feature { name: name.into(), active, wanted: active, changeable };
+    let count = |group, name: &str, now, most| (("eth0".to_owned(), group, name.to_owned()), Value { now, most });
+    let feature = |name: &str, active, changeable| Feature { name: name.into(), active, wanted: active, changeable };
     Arc::new(FakeGround::new(Tables {
         files: BTreeMap::from([
             file("/proc/sys/net/ipv4/tcp_rmem", "4096\t131072\t6291456"),
@@ -130,7 +127,11 @@ fn all_or_none() -> Result<(), TuneError> {
     let failed = tuner.tune(&settings(&["sysctl.net.ipv4.tcp_rmem=1 2 3", "dev.eth0.ring.rx=9000"]));
     assert!(failed.is_err_and(|error| error.to_string().contains("8192 at most")));
     assert_eq!(desk.host.read("/proc/sys/net/ipv4/tcp_rmem").ok().as_deref(), Some("4096 131072 6291456"));
-    assert_eq!(desk.host.link("eth0").ok().and_then(|link| link.get("mtu").copied()), Some(1400), "an earlier one stays");
+    assert_eq!(
+        desk.host.link("eth0").ok().and_then(|link| link.get("mtu").copied()),
+        Some(1400),
+        "an earlier one stays"
+    );
     drop(tuner);
     assert_eq!(desk.host.link("eth0").ok().and_then(|link| link.get("mtu").copied()), Some(1500));
     Ok(())
@@ -254,7 +255,8 @@ fn a_namespace_that_is_gone_is_dropped_with_a_note() -> Result<(), TuneError> {
     rewrite(desk.folder.path(), |text| {
         let inode = Namespace::current().unwrap_or_else(|error| panic!("{error}"));
         let cookie = inode.cookie.map_or_else(|| "null".into(), |cookie| cookie.to_string());
-        text.replace(&format!("\"inode\":{}", inode.inode), "\"inode\":1").replace(&format!("\"cookie\":{cookie}"), "\"cookie\":1")
+        text.replace(&format!("\"inode\":{}", inode.inode), "\"inode\":1")
+            .replace(&format!("\"cookie\":{cookie}"), "\"cookie\":1")
     });
     let found = recover(&desk.journal(), desk.host.as_ref())?;
     assert!(found[0].changes[0].note.as_ref().is_some_and(|note| note.contains("is gone")), "{found:?}");
@@ -268,7 +270,11 @@ fn patterns_stand_for_any_text() {
     assert!(fits("*", "anything"));
     assert!(fits("cc.*.*", "cc.cubic.beta") && !fits("cc.*.*", "cc.default"));
     assert!(!fits("dev.*.mtu", "dev.eth0.mtux") && fits("a", "a") && !fits("a", "ab"));
-    assert!(is_key("dev.*") && is_key("sysctl.x") && !is_key("10.0.0.1") && !is_key("host.example") && !is_key("route"));
+    assert!(
+        is_key("dev.*") && is_key("sysctl.x") && !is_key("10.0.0.1") && !is_key("host.example") && !is_key("route")
+    );
+    assert!(resembles_key("sysctll.net.x") && !resembles_key("host.example") && !resembles_key("10.0.0.1"));
+    assert!(is_entry("t18a2f0c9b3d4e5f6") && !is_entry("tango") && !is_entry("t1"));
 }
 
 fn rewrite(folder: &Path, change: impl Fn(String) -> String) {

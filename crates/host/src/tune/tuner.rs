@@ -63,7 +63,7 @@ impl Tuner {
         for (knob, _) in &planned {
             knob.read(ground.as_ref())?;
         }
-        let first = self.book.as_ref().map_or(0, |book| book.story.entries.len());
+        let first = self.mark();
         let mut changes = Vec::new();
         for (knob, setting) in &planned {
             match self.one(ground.as_ref(), knob, &setting.value) {
@@ -80,6 +80,17 @@ impl Tuner {
     /// Puts everything back, the last change first.
     pub fn revert(&mut self) -> Vec<Change> {
         self.back_to(0)
+    }
+
+    /// How many changes it has made and not put back; for [`revert_to`](Self::revert_to).
+    #[must_use]
+    pub fn mark(&self) -> usize {
+        self.book.as_ref().map_or(0, |book| book.story.entries.len())
+    }
+
+    /// Puts back what was changed since [`mark`](Self::mark) was asked.
+    pub fn revert_to(&mut self, mark: usize) -> Vec<Change> {
+        self.back_to(mark)
     }
 
     /// Leaves everything as it is; `thru tune revert` puts it back. The name that the journal has for it, if anything was changed.
@@ -293,7 +304,10 @@ fn undo(ground: &dyn Ground, entry: &Entry, force: bool) -> Undone {
     }
     // An owner that ended between the change and the reading back did not see its own value: that one is taken for its own.
     if let Some(set) = entry.now.as_ref().filter(|set| !force && !knob.control.same(set, &now)) {
-        let note = format!("somebody has changed it from {set} to {now} meanwhile, so it was left: --force makes it {}", entry.before);
+        let note = format!(
+            "somebody has changed it from {set} to {now} meanwhile, so it was left: --force makes it {}",
+            entry.before
+        );
         return undone(Some(now), Fate::Left, Some(note));
     }
     if let Err(error) = knob.write(ground, &entry.before, "put back") {

@@ -7,8 +7,9 @@ use control::coordinator::{PairedPlan, Schedule};
 use model::{Family, Nanos, Ratio, Spec, Stopping};
 
 use crate::failure::Failure;
-use crate::flags::{Output, Peer, clock_seed};
+use crate::flags::{self, Output, Peer, clock_seed};
 use crate::measure::{Job, measure};
+use crate::values::{self, SetFlag};
 use crate::words::{self, Wrong};
 
 /// Time for a whole comparison unless told otherwise.
@@ -74,6 +75,11 @@ pub struct AbArgs {
     #[arg(long, help_heading = "How sure, how long")]
     seed: Option<u64>,
 
+    /// Set KEY on both hosts (near:KEY or far:KEY on one) for A and B alike, and put it back after the last trial. A side's own
+    /// --set stands in its FLAGS, and is set before each of its trials.
+    #[arg(long, value_name = "[near:|far:]KEY=VALUE", help_heading = "Settings of the hosts")]
+    set: Vec<SetFlag>,
+
     #[command(flatten)]
     output: Output,
 }
@@ -106,6 +112,9 @@ fn compare(args: &AbArgs) -> Result<u8, Failure> {
         spec.family = if args.peer.family() == Family::Any { spec.family } else { args.peer.family() };
         spec.near.data_addr = args.peer.data_from.or(spec.near.data_addr);
         spec.far.data_addr = args.peer.data.or(spec.far.data_addr);
+        let common = flags::settings(&args.set);
+        spec.settings.near.splice(0..0, common.near);
+        spec.settings.far.splice(0..0, common.far);
     }
     comparable(&specs[0], &specs[1])?;
     measure(&Job {
@@ -144,7 +153,8 @@ impl AbArgs {
 
 /// The spec that words describe, as the command line of a measuring command would.
 fn of_words(name: &str, words: &str, pattern: Pattern) -> Result<Spec, Failure> {
-    let mut words: Vec<&str> = words.split_whitespace().collect();
+    let split = values::words(words);
+    let mut words: Vec<&str> = split.iter().map(String::as_str).collect();
     let default = pattern.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
     if words.first().is_none_or(|word| word.starts_with('-')) {
         words.insert(0, &default);

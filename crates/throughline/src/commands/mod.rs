@@ -17,6 +17,7 @@ pub mod serve;
 pub mod show;
 pub mod stream;
 pub mod transfer;
+pub mod tune;
 
 use crate::args::{Args, Command};
 use crate::failure::Failure;
@@ -37,6 +38,7 @@ pub fn run(args: Args) -> Result<u8, Failure> {
         Command::Report(args) => report::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Host(args) => host::run(&args),
+        Command::Tune(args) => tune::run(&args),
         Command::Selftest(args) => selftest::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Generate(args) => generate::run(&args),

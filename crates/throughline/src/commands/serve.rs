@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use control::agent::{Agent, Limits, loopback};
+use control::agent::{self, Agent, Limits, Tuning, loopback};
 use control::proto::DEFAULT_PORT;
+use host::tune::Journal;
 use model::{BitRate, Nanos};
 
 use crate::failure::Failure;
@@ -62,6 +63,18 @@ pub struct ServeArgs {
     #[arg(long, value_name = "TIME", default_value = "2s")]
     client_timeout: Nanos,
 
+    /// Let coordinators change settings of this host (`thru tune`, --set); they are put back when the session ends.
+    #[arg(long)]
+    allow_tuning: bool,
+
+    /// How long after a coordinator was lost its settings are put back.
+    #[arg(long, value_name = "TIME", default_value = "5s")]
+    grace: Nanos,
+
+    /// Directory of the journal of settings [default: /run/throughline/tune, or below $XDG_RUNTIME_DIR].
+    #[arg(long, value_name = "DIR", env = "THRU_JOURNAL")]
+    journal: Option<PathBuf>,
+
     /// Say nothing.
     #[arg(long, short)]
     quiet: bool,
@@ -79,6 +92,12 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
     }
     let directory = measure::socket_directory()?;
     let quiet = args.quiet;
+    // What a killed owner left is put back even where this agent changes nothing itself.
+    match Journal::open(args.journal.as_deref()).and_then(|journal| agent::recover(&journal)) {
+        Ok(lines) if !quiet => lines.iter().for_each(|line| eprintln!("thru serve: {line}")),
+        Err(error) if args.allow_tuning => return Err(Failure::host(error)),
+        _ => {}
+    }
     let options = control::agent::AgentOptions {
         token,
         concurrent: args.concurrent,
@@ -88,6 +107,11 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
             flows: args.max_flows,
             rate_bps: args.max_rate.map(|rate| rate.0),
             ..Limits::default()
+        },
+        tuning: Tuning {
+            allowed: args.allow_tuning,
+            journal: args.journal.clone(),
+            grace: Duration::from_nanos(args.grace.0),
         },
         once: args.once,
         vanished_after: Duration::from_nanos(args.client_timeout.0),

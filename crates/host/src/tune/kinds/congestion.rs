@@ -29,7 +29,8 @@ impl Kind for Congestion {
             return sysctl::Sysctl.setting("sysctl.net.ipv4.tcp_congestion_control");
         }
         let (name, parameter) = key.strip_prefix("cc.")?.split_once('.')?;
-        let plain = |text: &str| !text.is_empty() && text.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+        let plain =
+            |text: &str| !text.is_empty() && text.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
         if !plain(name) || !plain(parameter) {
             return None;
         }

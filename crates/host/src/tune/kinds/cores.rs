@@ -45,7 +45,8 @@ impl Kind for Cores {
         keys.extend(numbers.map(|number| format!("irq.{number}.affinity")));
         for device in ground.devices().unwrap_or_default() {
             let queues = ground.list(&format!("/sys/class/net/{device}/queues")).unwrap_or_default();
-            let receiving = queues.iter().filter_map(|name| name.strip_suffix('/')).filter(|name| name.starts_with("rx-"));
+            let receiving =
+                queues.iter().filter_map(|name| name.strip_suffix('/')).filter(|name| name.starts_with("rx-"));
             keys.extend(receiving.map(|queue| format!("dev.{device}.rps.{queue}")));
         }
         keys
@@ -83,7 +84,8 @@ impl Control for Governor {
 
     fn write(&self, ground: &dyn Ground, value: &str) -> io::Result<()> {
         let cores: Vec<(String, String)> = if value.contains(':') {
-            let split = |part: &str| part.split_once(':').map(|(core, governor)| (core.to_owned(), governor.to_owned()));
+            let split =
+                |part: &str| part.split_once(':').map(|(core, governor)| (core.to_owned(), governor.to_owned()));
             value.split_whitespace().filter_map(split).collect()
         } else {
             governors(ground)?.into_iter().map(|(core, _)| (core, value.to_owned())).collect()

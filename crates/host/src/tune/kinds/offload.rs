@@ -25,7 +25,10 @@ const SHORT: [(&str, &[&str]); 9] = [
             "tx-tcp-accecn-segmentation",
         ],
     ),
-    ("tx", &["tx-checksum-ipv4", "tx-checksum-ip-generic", "tx-checksum-ipv6", "tx-checksum-fcoe-crc", "tx-checksum-sctp"]),
+    (
+        "tx",
+        &["tx-checksum-ipv4", "tx-checksum-ip-generic", "tx-checksum-ipv6", "tx-checksum-fcoe-crc", "tx-checksum-sctp"],
+    ),
     ("rxvlan", &["rx-vlan-hw-parse"]),
     ("txvlan", &["tx-vlan-hw-insert"]),
 ];
@@ -44,7 +47,8 @@ impl Kind for Offload {
     fn setting(&self, key: &str) -> Option<Knob> {
         let (device, name) = of_device(key, "offload")?;
         let short = SHORT.iter().find(|(short, _)| *short == name).map(|(_, names)| *names);
-        let names = short.map_or_else(|| vec![name.to_owned()], |names| names.iter().map(|name| (*name).into()).collect());
+        let names =
+            short.map_or_else(|| vec![name.to_owned()], |names| names.iter().map(|name| (*name).into()).collect());
         Knob::new(key, Feature { device: device.into(), names })
     }
 

@@ -18,7 +18,10 @@ struct Root {
 
 impl Kind for Qdisc {
     fn forms(&self) -> &'static [(&'static str, &'static str)] {
-        &[("qdisc.eth0", "the root queueing discipline: words of tc, such as `tbf rate 1gbit burst 64k latency 20ms`, or default")]
+        &[(
+            "qdisc.eth0",
+            "the root queueing discipline: words of tc, such as `tbf rate 1gbit burst 64k latency 20ms`, or default",
+        )]
     }
 
     fn setting(&self, key: &str) -> Option<Knob> {
@@ -71,7 +74,9 @@ impl Control for Root {
                 ground.run("tc", &["qdisc", "del", "dev", device, "root"]).map(|_| ())
             };
         }
-        let classful = |words: &str| ["htb", "hfsc", "prio", "drr", "ets", "qfq", "cbq"].iter().any(|kind| words.starts_with(kind));
+        let classful = |words: &str| {
+            ["htb", "hfsc", "prio", "drr", "ets", "qfq", "cbq"].iter().any(|kind| words.starts_with(kind))
+        };
         if now != DEFAULT && classful(&now) && self.holds_classes(ground)? {
             return Err(io::Error::other(format!(
                 "{device} has a root with classes ({now}) that could not be put back: remove it first"
