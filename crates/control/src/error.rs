@@ -91,7 +91,9 @@ pub enum ControlError {
         obstacle: crate::proto::message::Obstacle,
     },
     /// What a plan requires of the hosts did not come to hold.
-    #[error("{what} before a cell of the plan, within the {waited} it waits: try later, relax [require], or let it skip such cells (otherwise = \"skip\")")]
+    #[error(
+        "{what} before a cell of the plan, within the {waited} it waits: try later, relax [require], or let it skip such cells (otherwise = \"skip\")"
+    )]
     Unmet {
         /// What does not hold, and where.
         what: String,

@@ -271,7 +271,10 @@ mod tests {
         let bad = Conditions { free_memory_bytes: Some(1 << 30), load: Some(2.5), foreign_bps: Some(5e6) };
         let said = require.unmet(&bad);
         assert_eq!(said.len(), 3, "{said:?}");
-        assert!(said[0].contains("1024 MiB") && said[1].contains("2.50") && said[2].contains("5.00 Mbit/s"), "{said:?}");
+        assert!(
+            said[0].contains("1024 MiB") && said[1].contains("2.50") && said[2].contains("5.00 Mbit/s"),
+            "{said:?}"
+        );
         let good = Conditions { free_memory_bytes: Some(2 << 30), load: Some(1.0), foreign_bps: Some(1e6) };
         assert!(require.unmet(&good).is_empty());
     }

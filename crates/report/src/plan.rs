@@ -18,7 +18,11 @@ pub(crate) struct TextTable {
 
 /// The tables of a run; none without a plan.
 pub(crate) fn text_tables(run: &Run) -> Vec<TextTable> {
-    tables(&run.header, &run.outcomes).iter().filter(|table| table.cells.iter().flatten().any(Option::is_some)).map(text).collect()
+    tables(&run.header, &run.outcomes)
+        .iter()
+        .filter(|table| table.cells.iter().flatten().any(Option::is_some))
+        .map(text)
+        .collect()
 }
 
 fn text(table: &PlanTable) -> TextTable {
@@ -114,11 +118,8 @@ pub fn plan_preview(preview: &PlanPreview<'_>) -> String {
         table.add_row(std::iter::once(id.to_string()).chain(levels));
     }
     text += &format!("\n{}\n", table.trim_fmt());
-    let steps: Vec<String> = preview
-        .steps
-        .iter()
-        .map(|step| step.iter().map(ToString::to_string).collect::<Vec<_>>().join("+"))
-        .collect();
+    let steps: Vec<String> =
+        preview.steps.iter().map(|step| step.iter().map(ToString::to_string).collect::<Vec<_>>().join("+")).collect();
     let drawn = match rule.order {
         Order::Random => format!(", drawn from seed {}", rule.seed),
         _ => String::new(),
@@ -136,17 +137,17 @@ fn changes(plan: &Plan) -> String {
     let mut text = String::new();
     let HostSettings { near, far } = &plan.settings;
     for (end, settings) in [("near", near), ("far", far)] {
-        let varied = plan.factors.iter().filter(|factor| {
-            factor.kind == FactorKind::Setting && factor.end.ends()[usize::from(end == "far")]
-        });
+        let varied = plan
+            .factors
+            .iter()
+            .filter(|factor| factor.kind == FactorKind::Setting && factor.end.ends()[usize::from(end == "far")]);
         let fixed = settings.iter().map(|setting| words::plain(&setting.to_string()));
         let all: Vec<String> = fixed.chain(varied.map(|factor| format!("{} by {}", factor.key, factor.name))).collect();
         if !all.is_empty() {
             text += &format!("Settings of the {end} host, put back at the end: {}\n", all.join("; "));
         }
     }
-    let dear: Vec<&str> =
-        plan.factors.iter().filter(|factor| factor.dear).map(|factor| factor.name.as_str()).collect();
+    let dear: Vec<&str> = plan.factors.iter().filter(|factor| factor.dear).map(|factor| factor.name.as_str()).collect();
     if !dear.is_empty() {
         text += &format!("Dear to change, so varied in the outer loop: {}\n", dear.join(", "));
     }
@@ -207,7 +208,10 @@ mod tests {
         });
         assert!(text.contains("seed 1: 1 0 2+3") && text.contains("at the same time"), "{text}");
         assert!(text.contains("about 12.0 s to 128 s (6 to 64 blocks, as sure as ±2 % is)"), "{text}");
-        let times = Plan { schedule: Some(model::Every { every_ns: 900_000_000_000, for_ns: 3_600_000_000_000 }), ..(**plan).clone() };
+        let times = Plan {
+            schedule: Some(model::Every { every_ns: 900_000_000_000, for_ns: 3_600_000_000_000 }),
+            ..(**plan).clone()
+        };
         let text = plan_preview(&PlanPreview {
             plan: &times,
             rule: &run.header.stopping,

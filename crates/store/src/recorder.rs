@@ -70,14 +70,13 @@ impl Recorder {
         let path = self.path.clone();
         let failed = |source| StoreError::sqlite(&path, "go on with a run", source);
         let change = self.connection.transaction().map_err(failed)?;
-        let number: Option<i64> =
-            change.query_row("SELECT number FROM run WHERE id = ?1", [id], |row| row.get(0)).optional().map_err(failed)?;
+        let number: Option<i64> = change
+            .query_row("SELECT number FROM run WHERE id = ?1", [id], |row| row.get(0))
+            .optional()
+            .map_err(failed)?;
         let Some(number) = number else { return Err(StoreError::Gone { id: id.to_owned(), path: path.clone() }) };
         change
-            .execute(
-                "DELETE FROM entry WHERE run = ?1 AND kind IN ('outcome', 'whole-outcome', 'finding')",
-                [number],
-            )
+            .execute("DELETE FROM entry WHERE run = ?1 AND kind IN ('outcome', 'whole-outcome', 'finding')", [number])
             .and_then(|_| {
                 let clear = "UPDATE run SET how = NULL, ending = NULL, headline = NULL, trust = NULL WHERE number = ?1";
                 change.execute(clear, [number])

@@ -145,7 +145,9 @@ fn an_interrupted_plan_goes_on_where_it_was() {
 fn what_a_plan_requires_is_recorded_and_what_does_not_hold_leaves_cells_out_or_ends_the_run() {
     let (agent, desk) = (Agent::start(), Desk::new());
     let plan = |require: &str| {
-        format!("to = [\"${{host}}\"]\n[base]\ntime = \"100ms\"\n[repeat]\nmin = 3\nmax = 3\n[require]\nwait = \"1ms\"\n{require}\n")
+        format!(
+            "to = [\"${{host}}\"]\n[base]\ntime = \"100ms\"\n[repeat]\nmin = 3\nmax = 3\n[require]\nwait = \"1ms\"\n{require}\n"
+        )
     };
     let host = var(&agent);
     write(&desk, "holds.toml", &plan("free_memory = \"1MiB\""));
@@ -283,7 +285,10 @@ fn three_hosts_on_a_bridge_make_matrices_both_ways_in_rounds() {
     spans.sort_unstable();
     assert!(spans.windows(2).all(|pair| pair[0].1 <= pair[1].0), "no host is in two tests at once: {spans:?}");
     let shown = desk.run(&["show", "last"]).ok().stdout;
-    assert!(shown.contains("Median round trip") && shown.contains("Goodput") && shown.contains("from \\ to"), "{shown}");
+    assert!(
+        shown.contains("Median round trip") && shown.contains("Goodput") && shown.contains("from \\ to"),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -295,7 +300,8 @@ fn two_pairs_of_hosts_measure_at_the_same_time() {
         "plan.toml",
         "from = \"${from}\"\nto = \"${to}\"\n[base]\ntime = \"300ms\"\n[repeat]\nmin = 2\nmax = 2\n",
     );
-    let list = |name: &str, of: &[Agent]| format!("{name}={}", of.iter().map(Agent::host).collect::<Vec<_>>().join(","));
+    let list =
+        |name: &str, of: &[Agent]| format!("{name}={}", of.iter().map(Agent::host).collect::<Vec<_>>().join(","));
     let (from, to) = (list("from", &agents[..2]), list("to", &agents[2..]));
     let run = desk.measure(&["run", "plan.toml", "--var", &from, "--var", &to]).run;
     assert_eq!(run.header.cells.len(), 4);
@@ -326,18 +332,26 @@ fn settings_are_in_force_in_their_cells_and_put_back() {
     let text = text.replace("[1500, 4000, 9000]", "[1500, 9000]").replace("\"500ms\"", "\"100ms\"");
     // However busy this machine is.
     let text = text.replace("load = 4.0", "load = 4000.0");
-    let text = text.replace("min = 6", "min = 2").replace("max = 12", "max = 2").replace("to = [", "from = [\"${near}\"]\nto = [");
+    let text = text
+        .replace("min = 6", "min = 2")
+        .replace("max = 12", "max = 2")
+        .replace("to = [", "from = [\"${near}\"]\nto = [");
     write(&desk, "mtu.toml", &text);
-    let vars = [format!("near={}", agents[0].host()), format!("host={}", agents[1].host()), format!("device={}", a.interface)];
+    let vars =
+        [format!("near={}", agents[0].host()), format!("host={}", agents[1].host()), format!("device={}", a.interface)];
     let args: Vec<&str> = vars.iter().flat_map(|var| ["--var", var.as_str()]).collect();
-    let command = |more: &[&str]| desk.dress(a.command(binary::thru()), &[&["run", "mtu.toml"], &args[..], more].concat());
+    let command =
+        |more: &[&str]| desk.dress(a.command(binary::thru()), &[&["run", "mtu.toml"], &args[..], more].concat());
     let run = program::Running::of(command(&["--json", "-"])).wait().ok().doc().run;
     for outcome in &run.outcomes {
         let wanted = &run.header.cells[outcome.cell as usize].levels["mtu"];
         let socket = &outcome.trials[0].near.flows[0].socket;
         assert_eq!(socket.pmtu.map(|mtu| mtu.to_string()).as_ref(), Some(wanted), "{socket:?}");
         let pass = run.passes.iter().find(|pass| pass.index == outcome.trials[0].pass).unwrap();
-        assert!(pass.far.settings.iter().any(|change| change.key.ends_with(".mtu") && change.now == *wanted), "{pass:?}");
+        assert!(
+            pass.far.settings.iter().any(|change| change.key.ends_with(".mtu") && change.now == *wanted),
+            "{pass:?}"
+        );
     }
     assert_eq!([mtu(a), mtu(b)], ["1500", "1500"]);
     // Ctrl-C in the middle of a cell puts back too.

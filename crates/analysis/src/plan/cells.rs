@@ -245,7 +245,10 @@ mod tests {
         let settings = HostSettings { near: vec![setting("1400")], far: vec![setting("1400")] };
         let plan = Plan { factors: vec![mtu, factor("block", &["1", "2"])], settings, ..Plan::default() };
         let cells = expand(&plan).unwrap();
-        assert_eq!((&cells[3].settings.near[..], &cells[3].settings.far[..]), (&[setting("1400")][..], &[setting("9000")][..]));
+        assert_eq!(
+            (&cells[3].settings.near[..], &cells[3].settings.far[..]),
+            (&[setting("1400")][..], &[setting("9000")][..])
+        );
         assert_eq!(cells.iter().map(|cell| cell.plot).collect::<Vec<_>>(), [0, 0, 1, 1]);
     }
 

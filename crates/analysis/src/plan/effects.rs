@@ -11,10 +11,13 @@ use model::{Cell, Estimate, Factor, Finding, FindingKind, Outcome, Pass, RunHead
 use super::{KINDS, dimensions, levels, of_kind, part, whole};
 use crate::findings::words::{confidence, plural, value};
 use crate::outcome::Headline;
-use crate::stats::{MeanDifference, Interval, holm, mean, median, sample_sd};
+use crate::stats::{Interval, MeanDifference, holm, mean, median, sample_sd};
 
 /// Fewest blocks that an interval is given for.
 const LEAST_BLOCKS: usize = 3;
+
+/// Percent from which an interval is too wide for one number.
+const WIDE: f64 = 10.0;
 
 /// The logarithm of a trial's value, by cell and block.
 type Logs = BTreeMap<u32, BTreeMap<u32, f64>>;
@@ -82,7 +85,11 @@ fn over_blocks(sums: &[Vec<(f64, u32)>], logs: &Logs) -> Vec<f64> {
 }
 
 /// Cells with a level of `name`, by the levels of everything else.
-fn by_rest<'a>(cells: &[&'a Cell], rest: &'a [String], of: &[(&str, &str)]) -> BTreeMap<BTreeMap<&'a str, &'a str>, u32> {
+fn by_rest<'a>(
+    cells: &[&'a Cell],
+    rest: &'a [String],
+    of: &[(&str, &str)],
+) -> BTreeMap<BTreeMap<&'a str, &'a str>, u32> {
     let has = |cell: &&&Cell| of.iter().all(|(name, level)| cell.levels.get(*name).map(String::as_str) == Some(level));
     cells.iter().filter(has).map(|cell| (part(cell, rest), cell.id)).collect()
 }
@@ -176,7 +183,8 @@ fn in_words(effects: Vec<Effect>, level: f64) -> Vec<Finding> {
             Some((effect, test, interval))
         })
         .collect();
-    let p: Vec<f64> = tested.iter().map(|(_, test, _)| (2.0 * test.p_above(0.0).min(test.p_below(0.0))).min(1.0)).collect();
+    let p: Vec<f64> =
+        tested.iter().map(|(_, test, _)| (2.0 * test.p_above(0.0).min(test.p_below(0.0))).min(1.0)).collect();
     let corrected = holm(&p);
     let number = tested.len();
     let told = tested.into_iter().zip(corrected).filter_map(|((effect, test, interval), p)| {
@@ -216,10 +224,13 @@ fn in_words(effects: Vec<Effect>, level: f64) -> Vec<Finding> {
     told.collect()
 }
 
-/// `+32 % ± 2 %`, from logarithms of ratios.
+/// `+32 % ± 2 %`, from logarithms of ratios; both ends of a wide interval, which on this scale lie unevenly.
 fn change(ln: f64, interval: Interval) -> String {
     let percent = |ln: f64| 100.0 * ln.exp_m1();
     let half = f64::midpoint(percent(interval.high), -percent(interval.low));
+    if half >= WIDE {
+        return format!("{:+.0} %, {:+.0} to {:+.0} %", percent(ln), percent(interval.low), percent(interval.high));
+    }
     let digits = usize::from(half < 0.95);
     format!("{:+.digits$} % ± {half:.digits$} %", percent(ln))
 }
@@ -237,15 +248,21 @@ mod tests {
     #[test]
     fn effects_and_interactions_are_found_and_what_is_none_is_not_claimed() {
         let mut random = SplitMix64::new(5);
-        let run = planned(&[("sndbuf", &["64KiB", "128KiB"]), ("block", &["1KiB", "64KiB"])], "stream", 8, |levels, _| {
-            let buffer = if levels["sndbuf"] == "128KiB" { 1.32 } else { 1.0 };
-            1e9 * buffer * (1.0 + 0.005 * random.normal())
-        });
+        let run =
+            planned(&[("sndbuf", &["64KiB", "128KiB"]), ("block", &["1KiB", "64KiB"])], "stream", 8, |levels, _| {
+                let buffer = if levels["sndbuf"] == "128KiB" { 1.32 } else { 1.0 };
+                1e9 * buffer * (1.0 + 0.005 * random.normal())
+            });
         let said = statements(&run);
         assert_eq!(said.len(), 3, "{said:?}");
-        assert!(said[0].starts_with("sndbuf 64KiB → 128KiB: goodput +32") && said[0].contains("sure among 3 effects"), "{said:?}");
+        assert!(
+            said[0].starts_with("sndbuf 64KiB → 128KiB: goodput +32") && said[0].contains("sure among 3 effects"),
+            "{said:?}"
+        );
         assert!(said[1].starts_with("block 1KiB → 64KiB: goodput") && said[1].contains("chance alone"), "{said:?}");
-        assert!(said[2].starts_with("sndbuf 64KiB → 128KiB does more at block 64KiB") && said[2].contains("chance alone"));
+        assert!(
+            said[2].starts_with("sndbuf 64KiB → 128KiB does more at block 64KiB") && said[2].contains("chance alone")
+        );
         let ratio = of_plan(&run.header, &run.outcomes, &run.passes)[0].estimate.clone().unwrap();
         assert!(ratio.low.unwrap() < 1.32 && ratio.high.unwrap() > 1.32, "{ratio:?}");
     }
@@ -285,6 +302,14 @@ mod tests {
         assert!(said[0].starts_with("a → b has ") && said[0].contains(", b → a has "), "{said:?}");
         let ratio = of_plan(&run.header, &run.outcomes, &run.passes)[0].estimate.clone().unwrap();
         assert!((ratio.value / 2.0 - 1.0).abs() < 0.01, "{ratio:?}");
+    }
+
+    #[test]
+    fn a_wide_interval_shows_both_its_ends() {
+        let interval = |low: f64, high: f64| Interval { low: low.ln(), high: high.ln() };
+        assert_eq!(change(1.32f64.ln(), interval(1.30, 1.34)), "+32 % ± 2 %");
+        assert_eq!(change(1.004f64.ln(), interval(1.001, 1.007)), "+0.4 % ± 0.3 %");
+        assert_eq!(change(3.7f64.ln(), interval(1.5, 9.4)), "+270 %, +50 to +840 %");
     }
 
     #[test]

@@ -95,8 +95,12 @@ mod tests {
             let core = CoreUse { system_ns: busy, ..CoreUse::default() };
             pass.far.cpu = Some(CpuUse { window_ns: 1_000_000_000, resolution_ns: 1, cores: vec![core] });
             let counters = [(INTERRUPTS.to_owned(), 3_000)].into();
-            pass.far.observed =
-                Some(Observed { window_ns: 2_000_000_000, sources: vec!["stat".into()], counters, ..Observed::default() });
+            pass.far.observed = Some(Observed {
+                window_ns: 2_000_000_000,
+                sources: vec!["stat".into()],
+                counters,
+                ..Observed::default()
+            });
         }
         let lines = factor_lines(&run.header, &run.outcomes, &run.passes);
         let flows: Vec<_> = lines.iter().filter(|line| line.factor == "flows" && line.unit == "cores").collect();

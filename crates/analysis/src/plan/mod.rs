@@ -38,7 +38,12 @@ pub(crate) fn levels(plan: &Plan, name: &str, cells: &[&Cell]) -> Vec<String> {
     let written = match name {
         Factor::FROM => plan.from.clone(),
         Factor::TO => plan.to.clone(),
-        _ => plan.factors.iter().find(|factor| factor.name == name).map(|factor| factor.levels.clone()).unwrap_or_default(),
+        _ => plan
+            .factors
+            .iter()
+            .find(|factor| factor.name == name)
+            .map(|factor| factor.levels.clone())
+            .unwrap_or_default(),
     };
     written.into_iter().filter(|level| cells.iter().any(|cell| cell.levels.get(name) == Some(level))).collect()
 }

@@ -89,7 +89,10 @@ mod tests {
 
     #[test]
     fn without_a_seed_all_stand_as_written() {
-        assert_eq!(block(&places(2, 2, 2), None, 5), [[0], [1], [2], [3], [4], [5], [6], [7]].map(|cell| cell.to_vec()));
+        assert_eq!(
+            block(&places(2, 2, 2), None, 5),
+            [[0], [1], [2], [3], [4], [5], [6], [7]].map(|cell| cell.to_vec())
+        );
     }
 
     #[test]

@@ -111,8 +111,7 @@ fn of_measure(plan: &Plan, cells: &[&Cell], middles: &BTreeMap<u32, Middle>) -> 
     }
     let table = |(held, group): (BTreeMap<&str, &str>, Vec<&Cell>)| {
         let rows = levels(plan, &row_factor, &group);
-        let columns =
-            if column_factor.is_empty() { vec![String::new()] } else { levels(plan, &column_factor, &group) };
+        let columns = if column_factor.is_empty() { vec![String::new()] } else { levels(plan, &column_factor, &group) };
         let at = |row: &String, column: &String| {
             let fits = |cell: &&&Cell| {
                 cell.levels.get(&row_factor) == Some(row)
@@ -183,7 +182,8 @@ pub(crate) mod testing {
                 });
             }
         }
-        let made = |(cell, trials): (&Cell, Vec<Trial>)| outcome(cell, trials, &Stopping::default(), Context::default());
+        let made =
+            |(cell, trials): (&Cell, Vec<Trial>)| outcome(cell, trials, &Stopping::default(), Context::default());
         let outcomes = cells.iter().zip(trials).map(made).collect();
         let header = RunHeader { plan: Some(Box::new(plan)), cells, kind: "run".into(), ..RunHeader::default() };
         Made { header, outcomes, passes }

@@ -225,10 +225,8 @@ impl Bench<'_> {
             self.header.cells.iter().map(|cell| cell.spec.block).filter(|block| block.is_power_of_two()).collect();
         blocks.sort_unstable();
         let next = self.cells.next_id();
-        let cells: Vec<Cell> = (next..)
-            .zip(&blocks)
-            .map(|(id, block)| Cell::new(id, Spec { block: *block, ..spec.clone() }))
-            .collect();
+        let cells: Vec<Cell> =
+            (next..).zip(&blocks).map(|(id, block)| Cell::new(id, Spec { block: *block, ..spec.clone() })).collect();
         self.sink.event(&Event::Cells { cells: cells.clone() })?;
         let far = self.pair.far.take();
         let result = self.ceiling_passes(&spec, &cells).await;

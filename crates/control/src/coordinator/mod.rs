@@ -23,8 +23,8 @@ use cells::Cells;
 pub use choose::choose_engine;
 pub use curve::CurvePlan;
 pub use end::{End, Target, leads_to_ipv6};
-pub use paired::PairedPlan;
 pub use fleet::Fleet;
+pub use paired::PairedPlan;
 pub use pass::{Cancel, Pair};
 pub use plan::PlanSchedule;
 

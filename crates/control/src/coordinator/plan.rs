@@ -9,8 +9,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use analysis::plan::Place;
 use model::{
-    Cell, Conditions, EndPass, Event, EventSink, Every, Finding, FindingKind, Order, Otherwise, Pass, Phase, Plan, SinkError, Spec, Stop,
-    Trial, Verdict, units,
+    Cell, Conditions, EndPass, Event, EventSink, Every, Finding, FindingKind, Order, Otherwise, Pass, Phase, Plan,
+    SinkError, Spec, Stop, Trial, Verdict, units,
 };
 use tokio::sync::mpsc;
 
@@ -76,11 +76,7 @@ impl Bench<'_, Fleet> {
         turns
     }
 
-    async fn blocks(
-        &mut self,
-        schedule: &PlanSchedule,
-        turns: &mut BTreeMap<u32, u32>,
-    ) -> Result<(), ControlError> {
+    async fn blocks(&mut self, schedule: &PlanSchedule, turns: &mut BTreeMap<u32, u32>) -> Result<(), ControlError> {
         let rule = &self.header.stopping;
         let seed = (rule.order == Order::Random).then_some(rule.seed);
         let mut time = 0;
@@ -202,12 +198,7 @@ impl Bench<'_, Fleet> {
     }
 
     /// Waits for what the plan requires; a test for which it does not come to hold is taken out, or ends the run.
-    async fn meet_conditions(
-        &mut self,
-        plan: &Plan,
-        tests: &mut Vec<Test>,
-        block: u32,
-    ) -> Result<(), ControlError> {
+    async fn meet_conditions(&mut self, plan: &Plan, tests: &mut Vec<Test>, block: u32) -> Result<(), ControlError> {
         let Some(require) = &plan.require else { return Ok(()) };
         let limit = Instant::now() + Duration::from_nanos(require.wait_ns);
         let hosts: Vec<usize> = tests.iter().flat_map(|test| test.hosts).collect();
@@ -310,12 +301,12 @@ impl Bench<'_, Fleet> {
         let hosts = |name: &str| cells.len() > 1 && [model::Factor::FROM, model::Factor::TO].contains(&name);
         let said: Vec<String> =
             levels.filter(|(name, _)| !hosts(name)).map(|(name, level)| format!("{name} {level}")).collect();
-        let together = if cells.len() > 1 { format!(", {} pairs of hosts at once", cells.len()) } else { String::new() };
+        let together =
+            if cells.len() > 1 { format!(", {} pairs of hosts at once", cells.len()) } else { String::new() };
         let separator = if said.is_empty() { "" } else { ": " };
         let doing = format!("block {}{separator}{}{together}", block + 1, said.join(", "));
         let open = self.cells.open().count().max(1) as u64;
-        let trials: usize =
-            self.cells.open().map(super::cells::CellState::trials).sum::<usize>() + self.trials_done();
+        let trials: usize = self.cells.open().map(super::cells::CellState::trials).sum::<usize>() + self.trials_done();
         let each = self.elapsed_ns().checked_div(trials as u64);
         let left = match schedule.plan.schedule {
             Some(every) => Some((self.header.started_unix_ns + every.for_ns).saturating_sub(unix_ns())),

@@ -38,7 +38,8 @@ struct Levels {
 impl Levels {
     /// Sizes and numbers by their value; names by their place in the plan.
     fn new(factor: &str, levels: &[String]) -> Self {
-        let sizes: Option<Vec<f64>> = levels.iter().map(|level| Some(level.parse::<ByteSize>().ok()?.0 as f64)).collect();
+        let sizes: Option<Vec<f64>> =
+            levels.iter().map(|level| Some(level.parse::<ByteSize>().ok()?.0 as f64)).collect();
         let bytes = levels.iter().any(|level| level.ends_with('B'));
         match sizes.filter(|sizes| sizes.iter().all(|size| *size > 0.0)) {
             Some(sizes) => Self {
@@ -136,8 +137,11 @@ fn lines_drawn(run: &Run) -> Vec<Figure> {
             lines.iter().filter(|other| (&other.factor, other.unit) == (&line.factor, line.unit)).collect();
         let levels = run.header.plan.iter().flat_map(|plan| &plan.factors).find(|factor| factor.name == line.factor);
         let places = Levels::new(&line.factor, levels.map(|factor| factor.levels.as_slice()).unwrap_or_default());
-        let (id, what, label) =
-            if line.unit == "cores" { ("cpu", "Processors", "busy cores") } else { ("interrupts", "Interrupts", "interrupts") };
+        let (id, what, label) = if line.unit == "cores" {
+            ("cpu", "Processors", "busy cores")
+        } else {
+            ("interrupts", "Interrupts", "interrupts")
+        };
         let series = own.iter().map(|line| {
             let held: Vec<String> = line.held.iter().map(|(name, level)| format!("{name} {level}")).collect();
             let name = std::iter::once(format!("{} host", line.end)).chain(held).collect::<Vec<_>>().join(", ");
@@ -191,11 +195,7 @@ fn over_the_day(run: &Run) -> Vec<Figure> {
         id: format!("plan-day-{}", unit.replace('/', "-per-")),
         title: "Over the day".to_owned(),
         subtitle: subtitle(run, "every trial"),
-        x: Axis {
-            label: format!("hours since {}", words::when(midnight)),
-            unit: "h".to_owned(),
-            scale: Scale::Linear,
-        },
+        x: Axis { label: format!("hours since {}", words::when(midnight)), unit: "h".to_owned(), scale: Scale::Linear },
         y: Axis {
             label: match unit {
                 "bit/s" => "goodput",

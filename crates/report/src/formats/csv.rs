@@ -15,7 +15,12 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
             levels.push(name);
         }
     }
-    let head: Vec<String> = COLUMNS.iter().map(|(name, _)| (*name).to_owned()).chain(end_columns()).chain(levels.iter().map(|name| format!("level_{name}"))).collect();
+    let head: Vec<String> = COLUMNS
+        .iter()
+        .map(|(name, _)| (*name).to_owned())
+        .chain(end_columns())
+        .chain(levels.iter().map(|name| format!("level_{name}")))
+        .collect();
     push_row(&mut text, head.iter().map(String::as_str));
     for run in view.runs {
         for outcome in &run.outcomes {

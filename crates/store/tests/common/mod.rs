@@ -263,7 +263,20 @@ fn any_header() -> impl Strategy<Value = RunHeader> {
             let tool = Tool { near_clock_ns, ..Tool::default() };
             let stopping = Stopping { seed, ..Stopping::default() };
             let cells = vec![cell(0, "tcp")];
-            RunHeader { id, name, kind, command, started_unix_ns, tool, target, stopping, cells, near, far, ..RunHeader::default() }
+            RunHeader {
+                id,
+                name,
+                kind,
+                command,
+                started_unix_ns,
+                tool,
+                target,
+                stopping,
+                cells,
+                near,
+                far,
+                ..RunHeader::default()
+            }
         },
     )
 }

@@ -75,8 +75,7 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::other(format!("cannot start: {error}")))?;
-    let (run, failed) =
-        runtime.block_on(plan::conduct(&read, &args.output, args.token_file.as_deref(), resumed))?;
+    let (run, failed) = runtime.block_on(plan::conduct(&read, &args.output, args.token_file.as_deref(), resumed))?;
     let code = show(&args.output, None, &run)?;
     match failed {
         Some(failure) => Err(failure),
@@ -108,10 +107,13 @@ fn resumed(reference: &str, args: &RunArgs, read: &mut Read) -> Result<Resumed, 
         return Err(Failure::usage(format!("run {id} is finished: `thru show {id}` shows it")));
     }
     if run.header.cells.len() != read.cells.len() {
-        return Err(Failure::usage(format!("run {id} has other cells than this version makes of its plan: start anew")));
+        return Err(Failure::usage(format!(
+            "run {id} has other cells than this version makes of its plan: start anew"
+        )));
     }
     read.rule = run.header.stopping.clone();
-    let mut trials: Vec<_> = run.outcomes.into_iter().flat_map(|outcome| outcome.trials).chain(loaded.orphans).collect();
+    let mut trials: Vec<_> =
+        run.outcomes.into_iter().flat_map(|outcome| outcome.trials).chain(loaded.orphans).collect();
     trials.sort_by_key(|trial| (trial.pass, trial.place));
     Ok(Resumed { header: run.header, trials, passes: run.passes })
 }

@@ -167,13 +167,7 @@ async fn reach(
     Ok(fleet)
 }
 
-fn header(
-    read: &Read,
-    output: &Output,
-    places: &[Place],
-    hosts: &[Host],
-    fleet: &Fleet,
-) -> Result<RunHeader, Failure> {
+fn header(read: &Read, output: &Output, places: &[Place], hosts: &[Host], fleet: &Fleet) -> Result<RunHeader, Failure> {
     let started_unix_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
     let entropy = u16::from_be_bytes(control::proto::auth::random().map_err(Failure::other)?);
     let first = places.first().ok_or_else(|| Failure::other("the plan has no cell"))?;

@@ -94,7 +94,8 @@ impl Flags {
                 (None, None, None) => continue,
                 (Some(both), None, None) => both.clone(),
                 (both, near, far) => {
-                    let (for_near, for_far) = both.map_or(("", ""), |both| both.split_once(',').unwrap_or((both, both)));
+                    let (for_near, for_far) =
+                        both.map_or(("", ""), |both| both.split_once(',').unwrap_or((both, both)));
                     format!("{},{}", near.map_or(for_near, String::as_str), far.map_or(for_far, String::as_str))
                 }
             };
@@ -151,7 +152,8 @@ mod tests {
     use super::*;
 
     fn flags(patterns: &[&str]) -> Flags {
-        Flags::new(&patterns.iter().map(|pattern| (*pattern).to_owned()).collect()).unwrap_or_else(|error| panic!("{error}"))
+        Flags::new(&patterns.iter().map(|pattern| (*pattern).to_owned()).collect())
+            .unwrap_or_else(|error| panic!("{error}"))
     }
 
     fn fields(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {

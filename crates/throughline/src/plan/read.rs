@@ -68,7 +68,10 @@ pub fn read(name: &str, text: String, vars: &BTreeMap<String, String>) -> Result
         base: base.iter().map(|(key, at)| (key.clone(), at.value.clone())).collect(),
         factors: factors.into_iter().map(|(factor, _)| factor).collect(),
         design,
-        list: list.iter().map(|cell| cell.iter().map(|(name, at)| (name.clone(), at.value.clone())).collect()).collect(),
+        list: list
+            .iter()
+            .map(|cell| cell.iter().map(|(name, at)| (name.clone(), at.value.clone())).collect())
+            .collect(),
         from: hosts(&top, "from")?,
         to: hosts(&top, "to")?,
         settings: settings(&top)?,
@@ -112,14 +115,17 @@ fn factors(top: &Table<'_>) -> Result<Vec<(Factor, At<String>)>, Failure> {
     let mut factors: Vec<(Factor, At<String>)> = Vec::new();
     for table in top.tables("factor")? {
         table.known(&["name", "field", "setting", "observed", "end", "levels", "dear"])?;
-        let kinds = [("field", FactorKind::Field), ("setting", FactorKind::Setting), ("observed", FactorKind::Observed)];
+        let kinds =
+            [("field", FactorKind::Field), ("setting", FactorKind::Setting), ("observed", FactorKind::Observed)];
         let mut named = Vec::new();
         for (key, kind) in kinds {
             named.extend(table.text(key)?.map(|at| (kind, at)));
         }
         let (kind, key) = match (named.pop(), named.pop()) {
             (Some(one), None) => one,
-            (None, _) => return Err(table.wrong("a factor is a `field`, a `setting` or something `observed`: none is named")),
+            (None, _) => {
+                return Err(table.wrong("a factor is a `field`, a `setting` or something `observed`: none is named"));
+            }
             (Some((_, at)), Some(_)) => {
                 return Err(table.wrong_at(&at, "a factor is one of `field`, `setting` and `observed`, not two"));
             }
@@ -202,7 +208,8 @@ fn list(top: &Table<'_>, design: Design, factors: &[(Factor, At<String>)]) -> Re
         (Design::List, _) => {}
         (_, Some(cell)) => return Err(cell.wrong("cells are listed with design = \"list\" only")),
         (_, None) => {
-            let none = factors.iter().find(|(factor, _)| factor.levels.is_empty() && factor.kind != FactorKind::Observed);
+            let none =
+                factors.iter().find(|(factor, _)| factor.levels.is_empty() && factor.kind != FactorKind::Observed);
             if let Some((factor, at)) = none {
                 return Err(top.wrong_at(at, format!("'{}' has no `levels`", factor.name)));
             }
@@ -338,7 +345,12 @@ fn require(top: &Table<'_>) -> Result<Option<Require>, Failure> {
 fn schedule(top: &Table<'_>) -> Result<Option<Every>, Failure> {
     let Some(table) = top.table("schedule")? else { return Ok(None) };
     table.known(&["every", "for"])?;
-    let of = |key| table.quantity::<Nanos>(key)?.filter(|time| time.0 > 0).ok_or_else(|| table.wrong(format!("`{key}` is missing: a time such as 15m")));
+    let of = |key| {
+        table
+            .quantity::<Nanos>(key)?
+            .filter(|time| time.0 > 0)
+            .ok_or_else(|| table.wrong(format!("`{key}` is missing: a time such as 15m")))
+    };
     Ok(Some(Every { every_ns: of("every")?.0, for_ns: of("for")?.0 }))
 }
 
@@ -357,7 +369,9 @@ fn rule(top: &Table<'_>, scheduled: bool) -> Result<Stopping, Failure> {
             rule.min_trials = min;
         }
         match repeat.quantity::<u32>("max")? {
-            Some(max) if max < rule.min_trials => return Err(repeat.wrong("`max` is below `min` (6 unless it is given)")),
+            Some(max) if max < rule.min_trials => {
+                return Err(repeat.wrong("`max` is below `min` (6 unless it is given)"));
+            }
             Some(max) => rule.max_trials = max,
             None => rule.max_trials = rule.max_trials.max(rule.min_trials),
         }
@@ -369,7 +383,9 @@ fn rule(top: &Table<'_>, scheduled: bool) -> Result<Stopping, Failure> {
             return Err(repeat.wrong("`min` is 1 or more, and `until` a percentage above 0 such as 2%"));
         }
         if scheduled && (repeat.has("until") || repeat.has("max")) {
-            return Err(repeat.wrong("with [schedule] every time takes `min` trials of each cell: leave `until` and `max` out"));
+            return Err(
+                repeat.wrong("with [schedule] every time takes `min` trials of each cell: leave `until` and `max` out")
+            );
         }
     }
     if scheduled {
@@ -395,7 +411,9 @@ fn specs(source: &Source, flags: &Flags, cells: &[analysis::plan::PlannedCell]) 
             return Err(wrong(&format!("{} is started by its own launcher, which a plan cannot", spec.transport)));
         }
         if spec.engine.auto {
-            return Err(wrong("engine = \"auto\" would settle every cell by itself: name the ways, as a factor if need be"));
+            return Err(wrong(
+                "engine = \"auto\" would settle every cell by itself: name the ways, as a factor if need be",
+            ));
         }
         let capabilities = transport.capabilities();
         if cell.to.is_none() && !capabilities.single_ended && !capabilities.one_machine {

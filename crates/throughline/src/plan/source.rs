@@ -250,5 +250,9 @@ pub fn unknown(name: &str, known: &[&str], of: &str) -> String {
 
 fn closest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let distance = |other: &&str| strsim::damerau_levenshtein(name, other);
-    known.iter().copied().min_by_key(distance).filter(|near| distance(near) <= NEAR.min(name.chars().count() / 2).max(1))
+    known
+        .iter()
+        .copied()
+        .min_by_key(distance)
+        .filter(|near| distance(near) <= NEAR.min(name.chars().count() / 2).max(1))
 }

@@ -76,22 +76,43 @@ fn errors_point_at_line_column_and_key() {
     for (text, said) in [
         ("to = [\"a\"]\nrepeats = 3\n", "plan.toml:2:1: repeats: a plan has no 'repeats'; did you mean 'repeat'?"),
         ("to = \"a\n", "plan.toml:1:8: "),
-        ("to = \"a\"\n[base]\nsndbufs = 1\n", "plan.toml:3:1: base.sndbufs: thru stream has no 'sndbufs'; did you mean 'sndbuf'?"),
+        (
+            "to = \"a\"\n[base]\nsndbufs = 1\n",
+            "plan.toml:3:1: base.sndbufs: thru stream has no 'sndbufs'; did you mean 'sndbuf'?",
+        ),
         ("to = \"a\"\n[base]\nsndbuf = \"x\"\n", "plan.toml:3:1: base.sndbuf: invalid value 'x'"),
-        ("to = \"${hots}\"\n[vars]\nhost = \"a\"\n", "plan.toml:1:6: to: ${hots} has no value: add --var hots=VALUE, or hots = \"...\" to [vars]; there is ${host}"),
+        (
+            "to = \"${hots}\"\n[vars]\nhost = \"a\"\n",
+            "plan.toml:1:6: to: ${hots} has no value: add --var hots=VALUE, or hots = \"...\" to [vars]; there is ${host}",
+        ),
         ("to = \"a\"\n[[factor]]\nfield = \"block\"\n", "plan.toml:3:9: factor[1].field: 'block' has no `levels`"),
         ("to = \"a\"\n[[factor]]\nlevels = [1]\n", "plan.toml:2:1: factor[1]: a factor is a `field`"),
         ("to = \"a\"\n[[factor]]\nfield = \"block\"\nlevels = [1, 2, 1]\n", "the level '1' is there twice"),
-        ("to = \"a\"\n[[factor]]\nfield = \"block\"\nend = \"left\"\nlevels = [1]\n", "plan.toml:4:7: factor[1].end: 'left' is none of near, far, both"),
-        ("to = \"a\"\n[[factor]]\nobserved = \"kernels\"\n", "factor[1].observed: the inventory has no 'kernels'; did you mean 'kernel'?"),
+        (
+            "to = \"a\"\n[[factor]]\nfield = \"block\"\nend = \"left\"\nlevels = [1]\n",
+            "plan.toml:4:7: factor[1].end: 'left' is none of near, far, both",
+        ),
+        (
+            "to = \"a\"\n[[factor]]\nobserved = \"kernels\"\n",
+            "factor[1].observed: the inventory has no 'kernels'; did you mean 'kernel'?",
+        ),
         ("to = \"a\"\ndesign = \"lists\"\n", "plan.toml:2:10: design: 'lists' is none of factorial, list, zip"),
         ("to = \"a\"\n[[cell]]\nblock = 1\n", "cells are listed with design = \"list\" only"),
-        ("to = \"a\"\ndesign = \"list\"\n[[cell]]\nblock = 1\n[[cell]]\nflows = 1\n", "plan.toml:5:1: cell[2]: every cell names the same: block"),
+        (
+            "to = \"a\"\ndesign = \"list\"\n[[cell]]\nblock = 1\n[[cell]]\nflows = 1\n",
+            "plan.toml:5:1: cell[2]: every cell names the same: block",
+        ),
         ("to = \"a\"\n[repeat]\nmin = 7\nmax = 6\n", "plan.toml:2:1: repeat: `max` is below `min`"),
         ("to = \"a\"\n[schedule]\nevery = \"15m\"\n", "schedule: `for` is missing"),
-        ("to = \"a\"\n[schedule]\nevery = 1\nfor = 2\n[repeat]\nuntil = \"2%\"\n", "with [schedule] every time takes `min` trials"),
+        (
+            "to = \"a\"\n[schedule]\nevery = 1\nfor = 2\n[repeat]\nuntil = \"2%\"\n",
+            "with [schedule] every time takes `min` trials",
+        ),
         ("to = \"a\"\n[require]\nload = \"much\"\n", "plan.toml:3:8: require.load: invalid float"),
-        ("to = \"a\"\n[base]\npattern = \"curve\"\n", "base.pattern: no pattern of a plan is called 'curve'; there are stream, rr, transfer"),
+        (
+            "to = \"a\"\n[base]\npattern = \"curve\"\n",
+            "base.pattern: no pattern of a plan is called 'curve'; there are stream, rr, transfer",
+        ),
         ("[base]\nblock = 1\n", "plan.toml:1:1: cell 1: tcp needs a far host: add to = [\"HOST\"] at the top"),
         ("from = [\"a\"]\nto = [\"a\"]\n", "no host of `from` has another one in `to`"),
         ("to = \"a\"\n[base]\nengine = \"auto\"\n", "name the ways"),
@@ -120,7 +141,10 @@ fn a_list_makes_its_fields_factors() {
     let read = plan(
         "to = \"a\"\ndesign = \"list\"\n[[cell]]\nblock = 1000\nnear.sndbuf = \"64KiB\"\n[[cell]]\nblock = 2000\nnear.sndbuf = \"128KiB\"\n",
     );
-    assert_eq!(read.plan.factors.iter().map(|factor| factor.name.as_str()).collect::<Vec<_>>(), ["block", "near.sndbuf"]);
+    assert_eq!(
+        read.plan.factors.iter().map(|factor| factor.name.as_str()).collect::<Vec<_>>(),
+        ["block", "near.sndbuf"]
+    );
     assert_eq!((read.specs[1].block, read.specs[1].near.sndbuf), (2_000, Some(128 << 10)));
 }
 
