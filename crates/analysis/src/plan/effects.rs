@@ -16,6 +16,9 @@ use crate::stats::{Interval, MeanDifference, holm, mean, median, sample_sd};
 /// Fewest blocks that an interval is given for.
 const LEAST_BLOCKS: usize = 3;
 
+/// Percent from which an interval is too wide for one number.
+const WIDE: f64 = 10.0;
+
 /// The logarithm of a trial's value, by cell and block.
 type Logs = BTreeMap<u32, BTreeMap<u32, f64>>;
 
@@ -221,10 +224,13 @@ fn in_words(effects: Vec<Effect>, level: f64) -> Vec<Finding> {
     told.collect()
 }
 
-/// `+32 % ± 2 %`, from logarithms of ratios.
+/// `+32 % ± 2 %`, from logarithms of ratios; both ends of a wide interval, which on this scale lie unevenly.
 fn change(ln: f64, interval: Interval) -> String {
     let percent = |ln: f64| 100.0 * ln.exp_m1();
     let half = f64::midpoint(percent(interval.high), -percent(interval.low));
+    if half >= WIDE {
+        return format!("{:+.0} %, {:+.0} to {:+.0} %", percent(ln), percent(interval.low), percent(interval.high));
+    }
     let digits = usize::from(half < 0.95);
     format!("{:+.digits$} % ± {half:.digits$} %", percent(ln))
 }
@@ -296,6 +302,14 @@ mod tests {
         assert!(said[0].starts_with("a → b has ") && said[0].contains(", b → a has "), "{said:?}");
         let ratio = of_plan(&run.header, &run.outcomes, &run.passes)[0].estimate.clone().unwrap();
         assert!((ratio.value / 2.0 - 1.0).abs() < 0.01, "{ratio:?}");
+    }
+
+    #[test]
+    fn a_wide_interval_shows_both_its_ends() {
+        let interval = |low: f64, high: f64| Interval { low: low.ln(), high: high.ln() };
+        assert_eq!(change(1.32f64.ln(), interval(1.30, 1.34)), "+32 % ± 2 %");
+        assert_eq!(change(1.004f64.ln(), interval(1.001, 1.007)), "+0.4 % ± 0.3 %");
+        assert_eq!(change(3.7f64.ln(), interval(1.5, 9.4)), "+270 %, +50 to +840 %");
     }
 
     #[test]

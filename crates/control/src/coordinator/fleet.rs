@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use model::{Change, Conditions, HostReading, HostSettings, Setting};
+use model::{Change, Conditions, HostReading, HostSettings};
 
 use super::{End, Pair};
 use crate::ControlError;
@@ -22,8 +22,7 @@ pub struct Fleet {
 struct Host {
     /// `None` while a pair has it.
     end: Option<End>,
-    /// What it was told to set, and what it said of it.
-    settings: Vec<Setting>,
+    /// What its settings were changed to.
     changes: Vec<Change>,
 }
 
@@ -31,7 +30,7 @@ impl Fleet {
     /// Hosts that are reached, for a purpose that others in their queues may read.
     #[must_use]
     pub fn new(ends: Vec<End>, purpose: &str) -> Self {
-        let host = |end| Host { end: Some(end), settings: Vec::new(), changes: Vec::new() };
+        let host = |end| Host { end: Some(end), changes: Vec::new() };
         Self { hosts: ends.into_iter().map(host).collect(), purpose: purpose.to_owned(), held_since: None }
     }
 
@@ -92,22 +91,21 @@ impl Fleet {
         self.hosts.iter_mut().filter_map(|host| host.end.as_mut()).try_for_each(End::catch_up)
     }
 
-    /// Sets two hosts as a cell wants them; what a host has already it keeps.
-    pub(super) async fn tune(&mut self, [near, far]: [usize; 2], wanted: &HostSettings) -> Result<(), ControlError> {
-        for (host, settings) in [(near, &wanted.near), (far, &wanted.far)] {
-            let Some(host) = self.hosts.get_mut(host) else { continue };
-            let Some(end) = &mut host.end else { continue };
-            if host.settings == *settings {
-                continue;
-            }
-            // From the host's own state, so that no cell inherits what another one left.
-            if !host.settings.is_empty() {
-                end.untune().await?;
-                (host.settings, host.changes) = (Vec::new(), Vec::new());
-            }
-            if !settings.is_empty() {
-                host.changes = end.tune(settings).await?;
-                host.settings.clone_from(settings);
+    /// Sets two hosts as a cell wants them, from their own state; what a host has already it keeps.
+    pub(super) async fn tune(
+        &mut self,
+        hosts: [usize; 2],
+        single_ended: bool,
+        wanted: &HostSettings,
+    ) -> Result<(), ControlError> {
+        let Some(mut pair) = self.lend(hosts, single_ended) else { return Ok(()) };
+        let applied = pair.apply(wanted).await;
+        self.take_back(hosts, pair);
+        if let Some((near, far)) = applied? {
+            for (host, changes) in hosts.into_iter().zip([near, far]) {
+                if let Some(host) = self.hosts.get_mut(host) {
+                    host.changes = changes;
+                }
             }
         }
         Ok(())
@@ -122,9 +120,9 @@ impl Fleet {
     pub(super) async fn untune(&mut self) -> Result<(), ControlError> {
         let mut result = Ok(());
         for host in &mut self.hosts {
-            if let Some(end) = host.end.as_mut().filter(|_| !host.settings.is_empty()) {
+            if let Some(end) = host.end.as_mut().filter(|end| !end.applied.is_empty()) {
                 result = result.and(end.untune().await.map(drop));
-                (host.settings, host.changes) = (Vec::new(), Vec::new());
+                host.changes = Vec::new();
             }
         }
         result

@@ -169,7 +169,7 @@ impl Bench<'_, Fleet> {
         self.pair.hold(waits).await?;
         let mut tests = self.tests(schedule, cells)?;
         for test in &tests {
-            self.pair.tune(test.hosts, &test.cell.spec.settings).await?;
+            self.pair.tune(test.hosts, test.single_ended, &test.cell.spec.settings).await?;
         }
         self.meet_conditions(&schedule.plan, &mut tests, block).await?;
         if let Some(ns) = schedule.plan.warmup_ns {

@@ -33,7 +33,9 @@ fn report(run: &Run, view: &View<'_>) -> String {
     let findings: Vec<String> = run.findings.iter().map(|finding| words::plain(&finding.statement)).collect();
     text.push_str(&section("Findings", &findings, view.columns));
     text.push_str(&lasting(run));
-    text.push_str(&section("Ceiling and cost", &claims::of_run(run), view.columns));
+    // Of the many cells of a plan they stand on the page and in the document.
+    let claimed = if run.header.plan.is_none() { claims::of_run(run) } else { Vec::new() };
+    text.push_str(&section("Ceiling and cost", &claimed, view.columns));
     text.push_str(&section("Hosts meanwhile", &meanwhile::notable(run), view.columns));
     text.push_str(&section("Packets", &captures::of_run(run), view.columns));
     let verdicts = words::verdicts_of(sides::shown(run));

@@ -12,7 +12,7 @@ use crate::words::{self, OF_THE_WHOLE, PATTERNS, Wrong};
 /// The field that is no flag but the command itself.
 pub const PATTERN: &str = "pattern";
 /// Flags that a plan says in places of their own, beside those of the whole, with the place.
-const ELSEWHERE: [(&str, &str); 11] = [
+const ELSEWHERE: [(&str, &str); 10] = [
     ("target", "write it as `until` in [repeat]"),
     ("trials", "write `min` and `max` in [repeat]"),
     ("budget", "write it in [repeat]"),
@@ -22,7 +22,6 @@ const ELSEWHERE: [(&str, &str); 11] = [
     ("name", "write it at the top"),
     ("token-file", "give it to thru run"),
     ("set", "write it in [settings], or as a factor with `setting`"),
-    ("set-near", "write it in [settings]"),
     ("find-no-loss", "a plan has no searches within a cell: make `rate` a factor"),
 ];
 
