@@ -201,6 +201,7 @@ pub(crate) fn host(name: &str, kernel: &str, wmem: &str) -> Inventory {
             tx_queues: Some(63),
             numa_node: Some(0),
             pci_slot: Some("0000:31:00.0".into()),
+            device: None,
         }],
         ..Inventory::default()
     }

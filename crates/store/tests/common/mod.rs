@@ -264,7 +264,22 @@ fn any_header() -> impl Strategy<Value = RunHeader> {
             let tool = Tool { near_clock_ns, ..Tool::default() };
             let stopping = Stopping { seed, ..Stopping::default() };
             let cells = vec![cell(0, "tcp")];
-            RunHeader { id, name, kind, command, started_unix_ns, tool, target, stopping, cells, near, far }
+            RunHeader {
+                id,
+                name,
+                kind,
+                command,
+                started_unix_ns,
+                tool,
+                target,
+                stopping,
+                cells,
+                near,
+                far,
+                path_out: None,
+                path_back: None,
+                clocks: None,
+            }
         },
     )
 }
