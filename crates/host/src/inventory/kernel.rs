@@ -69,8 +69,7 @@ fn preemption(source: &mut Source<'_>, version: Option<&str>) -> Option<String> 
     if let Some(chosen) = source.hint(PREEMPT).and_then(|text| bracketed(&text, '(', ')')) {
         return Some(chosen);
     }
-    let words = version?.split_ascii_whitespace();
-    let built = words.filter(|word| word.starts_with("PREEMPT")).next_back();
+    let built = version?.split_ascii_whitespace().rfind(|word| word.starts_with("PREEMPT"));
     if built == Some("PREEMPT_DYNAMIC") {
         source.missing.push(format!("preemption in force: {PREEMPT} cannot be read (root, with debugfs mounted)"));
     }

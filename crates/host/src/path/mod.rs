@@ -68,7 +68,7 @@ fn ready(socket: impl AsFd, until: Instant) -> bool {
         return false;
     }
     let mut watched = [PollFd::new(&socket, PollFlags::IN)];
-    let left = Timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos() as _ };
+    let Ok(left) = Timespec::try_from(left) else { return false };
     // Complaints come as POLLERR, which needs no asking.
     poll(&mut watched, Some(&left)).is_ok_and(|count| count > 0)
 }
