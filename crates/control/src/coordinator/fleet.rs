@@ -100,15 +100,14 @@ impl Fleet {
     ) -> Result<(), ControlError> {
         let Some(mut pair) = self.lend(hosts, single_ended) else { return Ok(()) };
         let applied = pair.apply(wanted).await;
-        self.take_back(hosts, pair);
-        if let Some((near, far)) = applied? {
-            for (host, changes) in hosts.into_iter().zip([near, far]) {
-                if let Some(host) = self.hosts.get_mut(host) {
-                    host.changes = changes;
-                }
+        let far = pair.far.as_ref().map_or_else(Vec::new, |far| far.changed.clone());
+        for (host, changes) in hosts.into_iter().zip([pair.near.changed.clone(), far]) {
+            if let Some(host) = self.hosts.get_mut(host) {
+                host.changes = changes;
             }
         }
-        Ok(())
+        self.take_back(hosts, pair);
+        applied
     }
 
     /// What a host's settings were changed to.
