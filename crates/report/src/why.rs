@@ -115,7 +115,9 @@ pub(crate) fn wrapped(start: &str, entry: &str, columns: usize, text: &mut Strin
             text.push_str(&format!("{line}\n"));
             line = String::from(" ");
         }
-        line.push(' ');
+        if !line.is_empty() {
+            line.push(' ');
+        }
         line.push_str(word);
     }
     text.push_str(&format!("{line}\n"));

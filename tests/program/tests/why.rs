@@ -124,12 +124,13 @@ fn programs_that_read_or_write_slowly_are_the_applications() {
 fn a_link_on_the_path_is_the_link_and_its_queue_is_seen() {
     let way = OneWay {
         rate_bps: Some(20_000_000),
-        queue_bytes: 128 << 10,
+        queue_bytes: 256 << 10,
         delay: Duration::from_millis(3),
         ..OneWay::default()
     };
     let Some(scene) = Scene::path("a_link_on_the_path_is_the_link_and_its_queue_is_seen", way) else { return };
-    let why = scene.why(&["--time", "2s"]);
+    // The same congestion control everywhere, and one that fills queues.
+    let why = scene.why(&["--time", "2s", "--cc", "reno"]);
     assert_eq!(why.limiter, LimiterKind::Link, "{why:#?}");
     assert!(why.notes.iter().any(|note| note.contains("bufferbloat")), "{why:#?}");
 }
@@ -153,7 +154,7 @@ fn a_shaper_at_the_sender_is_the_qdisc_and_its_drops_are_placed() {
 fn losses_on_the_path_are_the_congestion_window_and_placed_there() {
     let way = OneWay { loss: 0.02, ..long() };
     let Some(scene) = Scene::path("losses_on_the_path_are_the_congestion_window_and_placed_there", way) else { return };
-    let why = scene.why(&["--time", "2s"]);
+    let why = scene.why(&["--time", "2s", "--cc", "reno"]);
     assert_eq!(why.limiter, LimiterKind::Loss, "{why:#?}");
     let losses = why.losses.expect("segments sent again");
     let path = losses.places.iter().find(|one| one.place == LossPlace::Path).map_or(0, |one| one.packets);

@@ -187,7 +187,10 @@ mod tests {
         }
         let text = rendered(run, 100);
         let last = text.trim_end().rsplit("\n\n").next().unwrap();
-        assert!(last.contains("A, held back by: link rate;") && last.contains("B, held back by: link rate;"), "{text}");
+        assert!(
+            last.starts_with("A, held back by: link rate;") && last.contains("\nB, held back by: link rate;"),
+            "{text}"
+        );
         assert!(!rendered(sample::pair(), 100).contains("held back by"));
     }
 
