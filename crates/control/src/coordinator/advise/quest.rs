@@ -17,6 +17,8 @@ pub(super) struct Quest {
     pub(super) fresh: Option<Confirmation>,
     pub(super) untried: Vec<AdviceUntried>,
     spent: Vec<AdviceSpent>,
+    /// What the last trial took, ns.
+    last_ns: u64,
     /// The cells by what they change.
     pub(super) cells: BTreeMap<BTreeMap<String, String>, u32>,
     pub(super) metrics: Metrics,
@@ -34,6 +36,7 @@ impl Quest {
             fresh: None,
             untried: Vec::new(),
             spent: Vec::new(),
+            last_ns: 0,
             cells: BTreeMap::new(),
             metrics,
             readings: 0,
@@ -52,6 +55,7 @@ impl Quest {
 
     /// Notes a trial's time.
     pub(super) fn spend(&mut self, on: &str, ns: u64) {
+        self.last_ns = ns;
         match self.spent.iter_mut().find(|spent| spent.on == on) {
             Some(spent) => (spent.trials, spent.ns) = (spent.trials + 1, spent.ns + ns),
             None => self.spent.push(AdviceSpent { on: on.into(), trials: 1, ns }),
@@ -67,11 +71,11 @@ impl Quest {
 
     /// What a trial takes with everything around it, ns.
     pub(super) fn each_ns(&self) -> f64 {
-        // The first look's trials have another length.
+        // The first look's trials have another length, and the first of them starts the measuring processes.
         let own = |spent: &&AdviceSpent| spent.on != "first look";
         let sum = |of: fn(&AdviceSpent) -> u64| self.spent.iter().filter(own).map(of).sum::<u64>();
         match sum(|spent| u64::from(spent.trials)) {
-            0 => self.spent.first().map_or(0.0, |look| look.ns as f64 / f64::from(look.trials.max(1))),
+            0 => self.last_ns as f64,
             trials => sum(|spent| spent.ns) as f64 / trials as f64,
         }
     }
