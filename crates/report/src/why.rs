@@ -43,6 +43,9 @@ fn of_run(run: &RunWhy, several: bool, columns: usize, text: &mut String) {
     }
     let changes = run.changes.iter().map(|finding| finding.statement.as_str());
     section("Breaks in the curve", changes, columns, text);
+    if !run.changes.is_empty() {
+        text.push('\n');
+    }
     if run.cells.is_empty() && run.changes.is_empty() {
         text.push_str("The curve has no break beyond its bends.\n\n");
     }

@@ -54,6 +54,9 @@ pub(super) fn percent(ln_change: f64) -> String {
 
 /// The change of a rate by `ln` (below 0): as a loss of the higher one where it falls, as a gain on the lower one where it rises.
 pub(crate) fn percent_of(ln: f64, falls: bool) -> String {
+    if !falls && -ln > f64::ln(3.0) {
+        return format!("{} times", model::units::three_digits((-ln).exp()));
+    }
     let change = if falls { 1.0 - ln.exp() } else { (-ln).exp() - 1.0 };
     format!("{:.0} %", 100.0 * change)
 }

@@ -79,7 +79,7 @@ fn dips(points: &[CurvePoint], first: Jump, second: Jump) -> bool {
 fn dip(points: &[CurvePoint], first: Jump, second: Jump) -> Finding {
     let (from, to) = (&points[first.at], &points[second.at - 1]);
     let by = words::percent_of(-f64::midpoint(first.by.abs(), second.by.abs()), first.by < 0.0);
-    let side = if first.by < 0.0 { "below" } else { "above" };
+    let side = if first.by < 0.0 { "below" } else { "over" };
     finding(
         points,
         first.at..second.at,
