@@ -252,8 +252,11 @@ fn untried(list: &[AdviceUntried]) -> impl Iterator<Item = String> + '_ {
         if at == reasons.len() {
             reasons.push((why, Vec::new(), Vec::new()));
         }
-        reasons[at].1.push(&one.what);
-        reasons[at].2.extend(class.filter(|class| !reasons[at].2.contains(class)));
+        let (_, what, classes) = &mut reasons[at];
+        what.push(&one.what);
+        if let Some(class) = class.filter(|class| !classes.contains(class)) {
+            classes.push(class);
+        }
     }
     reasons.into_iter().map(|(why, what, classes)| {
         let allow = if classes.is_empty() { String::new() } else { format!("{ALLOW}{}", classes.join(",")) };
