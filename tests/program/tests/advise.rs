@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use lab::{CrossoverSpec, Lab, LabHost, OneWay, PathSpec};
+use lab::{CrossoverSpec, Lab, OneWay, PathSpec};
 use model::{Advice, Outcome};
 use program::process::{Signal, eventually};
 use program::{Agent, Desk, Doc, Running, binary, skip};
@@ -58,10 +58,6 @@ impl Path {
     /// TCP's segmentation by the device at both hosts, as `thru tune` shows it.
     fn tso(&self) -> [String; 2] {
         ["a", "b"].map(|host| self.on(host, &["tune", "show", "dev.eth0.offload.tso"]).wait().ok().stdout)
-    }
-
-    fn a(&self) -> &LabHost {
-        self.lab.host("a").unwrap()
     }
 
     /// Starts a search on `a`.

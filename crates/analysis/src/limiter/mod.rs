@@ -43,7 +43,7 @@ pub fn why(outcome: &Outcome, passes: &[Pass], near: &Inventory, far: &Inventory
     }
     let clocks = clocks::clocks(&scene).filter(|_| scene.bulk());
     let mut evidence = rules::weigh(&scene);
-    evidence.extend(clocks.iter().flat_map(|clocks| rules::of_clocks(clocks)));
+    evidence.extend(clocks.iter().flat_map(rules::of_clocks));
     evidence.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     let parts = clocks.map(|clocks| parts(&clocks, &evidence)).unwrap_or_default();
     let losses = placed::losses(&scene);

@@ -113,8 +113,11 @@ fn combinations(plan: &Plan) -> Result<Vec<Levels>, String> {
     Ok(made)
 }
 
+/// The near and the far host by name, where the plan names any.
+type Ends = (Option<String>, Option<String>);
+
 /// Every ordered pair of hosts; a host is not paired with itself.
-fn pairs(plan: &Plan) -> Result<Vec<(Option<String>, Option<String>)>, String> {
+fn pairs(plan: &Plan) -> Result<Vec<Ends>, String> {
     let or_none = |list: &[String]| -> Vec<Option<String>> {
         if list.is_empty() { vec![None] } else { list.iter().cloned().map(Some).collect() }
     };

@@ -268,7 +268,7 @@ impl Bench<'_, Fleet> {
                         ..Pass::default()
                     };
                     let recorded = match ended {
-                        Ok(ended) if warmup.is_none() => self.record_test(test, started, ended),
+                        Ok(ended) if warmup.is_none() => self.record_test(test, &started, ended),
                         Ok(_) => Ok(()),
                         Err(error) => Err(error),
                     };
@@ -279,13 +279,13 @@ impl Bench<'_, Fleet> {
         result
     }
 
-    fn record_test(&mut self, test: &Test, started: Pass, ended: PassResult) -> Result<(), ControlError> {
+    fn record_test(&mut self, test: &Test, started: &Pass, ended: PassResult) -> Result<(), ControlError> {
         let before = |end: usize| EndPass {
             conditions: test.conditions[end],
             settings: self.pair.changes(test.hosts[end]),
             ..EndPass::default()
         };
-        let pass = Pass { near: before(0), far: before(1), ..started };
+        let pass = Pass { near: before(0), far: before(1), ..started.clone() };
         self.blocks.push(Pass { index: pass.index, block: pass.block, ..Pass::default() });
         let failure = ended.failure;
         self.record(pass, ended.near, ended.far, &[(Some(test.cell.id), 0)], test.single_ended)?;

@@ -134,7 +134,7 @@ fn differ(first: &Reading, last: &Reading, seen: &mut Observed) {
             }
             (Kind::Counter, None) => unknown.push(format!("{}: not there at the start", device(name))),
             (Kind::Counter | Kind::Tally, Some(before)) if number < before => {
-                unknown.push(format!("{name}: stepped back"))
+                unknown.push(format!("{name}: stepped back"));
             }
             (Kind::Counter | Kind::Tally, before) => {
                 let grown = number - before.unwrap_or(0);

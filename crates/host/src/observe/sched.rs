@@ -83,8 +83,8 @@ impl Sched {
             let process = thread.name.split('.').next().unwrap_or_default();
             for name in [thread.name.as_str(), process] {
                 let sum = sums.entry(name).or_default();
-                for at in 0..3 {
-                    sum[at] += thread.last[at].saturating_sub(thread.first[at]);
+                for (sum, (last, first)) in sum.iter_mut().zip(thread.last.iter().zip(thread.first)) {
+                    *sum += last.saturating_sub(first);
                 }
             }
         }

@@ -51,7 +51,7 @@ pub fn read(name: &str, text: String, vars: &BTreeMap<String, String>) -> Result
     let parsed = source.parse()?;
     let top = Table::whole(&source, &parsed);
     top.known(&TOP)?;
-    for given in vars.keys().filter(|given| !source.text().contains(&format!("${{{given}}}"))) {
+    if let Some(given) = vars.keys().find(|given| !source.text().contains(&format!("${{{given}}}"))) {
         return Err(Failure::usage(format!("--var {given}: {name} has no ${{{given}}}")));
     }
     let own = |key| Ok::<_, Failure>(top.text(key)?.map(|at| at.value));
