@@ -10,7 +10,7 @@ use program::{Agent, Desk, Doc, Finished, Running, binary, check, skip};
 
 fn serve(host: &LabHost, flags: &[&str]) -> Agent {
     let place = format!("{}:0", host.v4);
-    Agent::spawn(host.command(binary::thru()), &[&["--open", "--listen", &place], flags].concat())
+    Agent::spawn(host.command(binary::thru()), &[&["--open", "--listen", &place][..], flags].concat())
 }
 
 /// Measures from `a` and checks what holds of every measurement.
