@@ -43,7 +43,7 @@ mod tests {
         let said = of_run(&sample::captured());
         assert_eq!(said.len(), 2);
         assert!(
-            said[0].contains("36000 packets in /root/thru-1795293478-0a0b0c-trial1-near.pcapng and 7 before it"),
+            said[0].contains("36000 packets in /tmp/thru-1795293478-0a0b0c-trial1-near.pcapng and 7 before it"),
             "{said:?}"
         );
         assert!(said[0].contains(", 0 dropped"), "{said:?}");

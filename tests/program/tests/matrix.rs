@@ -98,7 +98,7 @@ impl Bench {
         if way.agent() {
             args.push(if way.v6 == Some(true) { self.agent.host_v6() } else { self.agent.host() });
         }
-        args.extend(["--json", "-", "--quiet"]);
+        args.extend(["--no-path", "--json", "-", "--quiet"]);
         args
     }
 

@@ -134,6 +134,7 @@ const END_KEYS: &[&str] = &[
     "keepalive_s",
     "user_timeout_ms",
     "busy_poll_us",
+    "drain_bps",
     "pin",
 ];
 

@@ -407,7 +407,7 @@ pub(crate) fn captured() -> Run {
         ..TimeSequence::default()
     };
     for pass in &mut run.passes {
-        let file = Some("/root/thru-1795293478-0a0b0c-trial1-near.pcapng".to_owned());
+        let file = Some("/tmp/thru-1795293478-0a0b0c-trial1-near.pcapng".to_owned());
         let packets = Capture { file, snaplen: 96, packets: 4_500, drops: Some(0), ..Capture::default() };
         pass.near.capture = Some(Capture { sequence: Some(sequence.clone()), ..packets });
         let missing = Some("this agent captures no packets: start it with `thru serve --allow-capture`".to_owned());
