@@ -84,7 +84,7 @@ fn retransmits_over_time_end_at_the_kernels_count() {
         }
     }
     let html = desk.path("page.html");
-    desk.run(&["report", "-o", html.to_str().unwrap()]).ok();
+    desk.run(&["report", "last", "-o", html.to_str().unwrap()]).ok();
     let page = std::fs::read_to_string(html).unwrap();
     for title in ["Congestion window over time", "round-trip time over time", "delivery rate", "Segments sent again"] {
         assert!(page.contains(title), "{title}");
@@ -169,7 +169,7 @@ fn every_packet_that_is_counted_is_in_the_file_at_both_ends() {
         assert!(sequence.data.len() + sequence.acks.len() + sequence.again.len() <= 4_000);
         assert!(capture.bytes > sent, "headers came along");
     }
-    desk.run(&["report", "--figure", "time-sequence", "-o", "sequence.svg"]).ok();
+    desk.run(&["report", "last", "--figure", "time-sequence", "-o", "sequence.svg"]).ok();
     assert!(std::fs::read_to_string(desk.path("sequence.svg")).unwrap().contains("acknowledged"));
     // UDP goes by the same port.
     let args = ["stream", "--udp", "--time", "200ms", "--rate", "20Mbit", "--trials", "1", "--capture", agent.host()];
