@@ -27,13 +27,8 @@ pub(super) const RECEIVE: Rule = Rule {
             each(&courses, |course| Some(f64::from(u8::from(course.window_bytes()? <= course.cwnd_bytes()?))));
         let weight = 0.9 * ramp(part, 0.5, 0.9) * smaller.unwrap_or(1.0);
         Seen::of(LimiterKind::ReceiveWindow, weight, || {
-            let [window, rtt] = [total(&courses, Course::window_bytes), mean_rtt(&courses)];
-            format!(
-                "{} window over {} carries at most {}",
-                words::rounded_size(window),
-                seconds(rtt),
-                bits_per_second(window * 8e9 / rtt)
-            )
+            let window = total(&courses, Course::window_bytes);
+            format!("{} window over {}", words::rounded_size(window), at_most(&courses, window))
         })
     },
 };
@@ -87,13 +82,8 @@ pub(super) const SEND: Rule = Rule {
         // The kernel counts its own overhead into the buffer: about half of it is payload (tcp(7), tcp_adv_win_scale).
         let weight = 0.9 * ramp(part, 0.15, 0.4) * smaller.unwrap_or(1.0);
         Seen::of(LimiterKind::SendBuffer, weight, || {
-            let [bytes, rtt] = [total(&courses, Course::sndbuf), mean_rtt(&courses)];
-            format!(
-                "{} send buffer over {} carries at most {}",
-                words::rounded_size(bytes),
-                seconds(rtt),
-                bits_per_second((bytes + ONE_BUFFER) * 8e9 / rtt)
-            )
+            let bytes = total(&courses, Course::sndbuf);
+            format!("{} send buffer over {}", words::rounded_size(bytes), at_most(&courses, bytes + ONE_BUFFER))
         })
     },
 };
@@ -111,6 +101,15 @@ fn total<'a>(courses: &[Course<'a>], of: impl Fn(&Course<'a>) -> Option<f64>) ->
     courses.iter().filter_map(of).sum()
 }
 
-fn mean_rtt(courses: &[Course<'_>]) -> f64 {
-    each(courses, Course::srtt_ns).unwrap_or(f64::NAN)
+/// What `bytes` carry in a round trip: in the smoothed one, or in the shortest where the rate itself shows that most were shorter
+/// than the smoothed one, which counts the acknowledgements that waited for a core.
+fn at_most(courses: &[Course<'_>], bytes: f64) -> String {
+    let [smoothed, shortest] = [mean(courses, Course::srtt_ns), mean(courses, Course::min_rtt_ns)];
+    let rate = total(courses, |course| Some(course.rate_bps));
+    let rtt = if rate > bytes * 8e9 / smoothed && shortest < smoothed { shortest } else { smoothed };
+    format!("{} carries at most {}", seconds(rtt), bits_per_second(bytes * 8e9 / rtt))
+}
+
+fn mean<'a>(courses: &[Course<'a>], of: impl Fn(&Course<'a>) -> Option<f64>) -> f64 {
+    each(courses, of).unwrap_or(f64::NAN)
 }
