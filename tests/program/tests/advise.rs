@@ -121,7 +121,7 @@ fn a_window_within_5_percent_of_the_best_is_found() {
     let written = std::fs::read_to_string(&file).unwrap();
     assert!(written.starts_with("# near host of "), "{written}");
     // It is kept, and can be shown again.
-    let shown = path.desk.run(&["show", "last"]).ok().stdout;
+    let shown = path.desk.run(&["show", "last~1"]).ok().stdout;
     assert!(shown.contains("To make it stay") && shown.contains(command), "{shown}");
 }
 
