@@ -104,7 +104,7 @@ impl Bench {
         if way.agent() {
             args.push(if way.v6 == Some(true) { self.agent.host_v6() } else { self.agent.host() });
         }
-        args.extend(["--no-path", "--json", "-", "--quiet"]);
+        args.extend(["--no-path", "--observe", "off", "--json", "-", "--quiet"]);
         args
     }
 
