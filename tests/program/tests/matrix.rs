@@ -27,10 +27,11 @@ impl Way {
         !self.can.one_machine
     }
 
-    /// One flow and 64 in as many threads. Of 64 flows the IP version changes nothing that one flow does not show in each
-    /// direction: over IPv6 they go one way only.
+    /// One flow and 64 in as many threads. 64 flows show nothing in one direction that both at once do not, and over IPv6 nothing
+    /// that one flow does not show in each direction: there they go one way only.
     fn few_and_many(&self, direction: &[&str]) -> &'static [&'static [&'static str]] {
-        if self.v6 == Some(true) && !direction.is_empty() { &FLOWS[..1] } else { &FLOWS[..2] }
+        let shown_elsewhere = direction == ["--reverse"] || (self.v6 == Some(true) && !direction.is_empty());
+        if shown_elsewhere { &FLOWS[..1] } else { &FLOWS[..2] }
     }
 }
 
