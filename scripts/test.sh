@@ -40,11 +40,11 @@ advisories() {
 tests() {
     local -a limit=()
     # Nobody is there to press Ctrl-C.
-    [ "${CI:-}" != true ] || limit=(timeout --kill-after=10s 25m)
+    [ "${CI:-}" != true ] || limit=(timeout --kill-after=10s 27m)
     say "tests: cargo test --workspace (everything they print goes to $log)"
     "${limit[@]}" cargo test --workspace --locked --no-fail-fast -- --show-output 2>&1 | tee "$log" | without_output
     local status=${PIPESTATUS[0]}
-    [ "$status" != 124 ] || printf 'FAILED: the tests took more than 25 minutes\n'
+    [ "$status" != 124 ] || printf 'FAILED: the tests took more than 27 minutes\n'
     return "$status"
 }
 

@@ -27,11 +27,10 @@ impl Way {
         !self.can.one_machine
     }
 
-    /// One flow and 64 in as many threads. 64 flows show nothing in one direction that both at once do not, and over IPv6 nothing
-    /// that one flow does not show in each direction: there they go one way only.
+    /// One flow and, both ways at once, 64 in as many threads: one direction of many flows shows nothing that both do not, and
+    /// IPv6 nothing that its one flow does not show.
     fn few_and_many(&self, direction: &[&str]) -> &'static [&'static [&'static str]] {
-        let shown_elsewhere = direction == ["--reverse"] || (self.v6 == Some(true) && !direction.is_empty());
-        if shown_elsewhere { &FLOWS[..1] } else { &FLOWS[..2] }
+        if direction == ["--both"] && self.v6 != Some(true) { &FLOWS[..2] } else { &FLOWS[..1] }
     }
 }
 
