@@ -111,6 +111,11 @@ fn a_window_within_5_percent_of_the_best_is_found() {
     // What was advised can be typed. It carries what the best does, which here is known: buffers that grow with the path.
     let command = advice.command.as_deref().unwrap();
     assert!(command.starts_with("thru stream "), "{command}");
+    // The buffers of the direction that was measured; those of the other one, which carries nothing, stay as they were.
+    let spec = &best(&doc).spec;
+    for (end, buffer) in [("sender's", spec.near.sndbuf), ("receiver's", spec.far.rcvbuf)] {
+        assert!(buffer.is_none_or(|bytes| bytes > 32 << 10), "the {end} buffer is {buffer:?}: {command}");
+    }
     let flags: Vec<&str> = command.split(' ').skip(3).collect();
     let side = |flags: &str| format!("{flags} --time 400ms --warmup 150ms");
     let (known, advised) = (side(""), side(&flags.join(" ")));

@@ -277,8 +277,7 @@ fn a_shaped_link_gives_what_its_shaper_lets_through() {
     assert!((0.35..0.56).contains(&share), "{lost} of {sent} lost");
     let values: Vec<f64> = doc.trials().iter().filter_map(|trial| trial.value).collect();
     let best = values.iter().copied().fold(0.0, f64::max) / (100e6 * 1_472.0 / 1_514.0);
-    // A queue of 5 ms runs empty whenever the sender is off its core for longer, and what did not wait there cannot be made up for.
-    assert!((0.90..1.03).contains(&best), "{values:?} bit/s");
+    assert!((0.95..1.03).contains(&best), "{values:?} bit/s");
     for trial in doc.trials() {
         assert_eq!(trial.ledger.lost + trial.ledger.received, trial.ledger.sent);
         assert_eq!(trial.far.datagrams.unwrap().socket_drops, 0);
