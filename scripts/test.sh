@@ -37,6 +37,13 @@ advisories() {
     fi
 }
 
+# What the tests of the whole program run: built once, with them.
+build() {
+    cargo build --workspace --all-targets --locked || return 1
+    THRU_BIN=$(realpath "$target/debug/thru")
+    export THRU_BIN
+}
+
 tests() {
     local -a limit=()
     # Nobody is there to press Ctrl-C.
@@ -53,6 +60,7 @@ step formatting cargo fmt --all --check
 step lints cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 step dependencies cargo deny --locked check --hide-inclusion-graph bans licenses sources
 advisories
+step build build
 tests
 test_status=$?
 

@@ -11,7 +11,7 @@ use crate::proto::message::{Done, WireLeg};
 /// Pause between two trials, so that the second does not meet what the first left behind in queues and timers.
 const GAP: Duration = Duration::from_millis(10);
 
-/// How long the path is probed before it is loaded.
+/// How long the path is probed before it is loaded: as long as it is loaded then, and no longer than this.
 const IDLE_NS: u64 = 1_000_000_000;
 
 impl Bench<'_> {
@@ -37,7 +37,8 @@ impl Bench<'_> {
         let Some(probe) = spec.probing() else { return Ok(None) };
         let doing = "round trips without load".into();
         self.sink.event(&Event::Phase(Phase { doing, cells_done: 0, cells: 1, left_ns: None }))?;
-        let probe = Spec { stop: Stop::TimeNs(IDLE_NS), ..probe };
+        let time = if let Stop::TimeNs(ns) = spec.stop { ns.min(IDLE_NS) } else { IDLE_NS };
+        let probe = Spec { stop: Stop::TimeNs(time), ..probe };
         let leg = WireLeg { block: probe.block, reply: probe.reply_bytes(), stop: probe.stop, expected_ns: 0 };
         let result = self.pair.pass(u32::MAX, &probe, &[leg], self.sink, &mut self.cancel).await?;
         self.interrupted()?;
