@@ -12,7 +12,7 @@ use program::{Agent, Desk, Doc, Finished, Running};
 /// The issue gives an agent two seconds to free itself of a client that vanished; one more for a busy machine.
 const FREED: Duration = Duration::from_secs(3);
 /// Many short trials, as lines of events.
-const MANY: [&str; 7] = ["stream", "--time", "200ms", "--trials", "64", "--live", "--stall=2s"];
+const MANY: [&str; 8] = ["stream", "--time", "200ms", "--trials", "64", "--live", "--stall=2s", "--no-path"];
 /// One trial that does not end by itself.
 const LONG: [&str; 5] = ["stream", "--time", "10m", "--trials", "1"];
 
@@ -25,7 +25,7 @@ fn measurements(agent: &Agent) -> usize {
 }
 
 fn still_serves(agent: &Agent, desk: &Desk) {
-    desk.measure(&to(agent, &["transfer", "--count", "3"]));
+    desk.measure(&to(agent, &["transfer", "--count", "3", "--no-path"]));
 }
 
 /// Waits until a client with `--live` has finished some trials.
