@@ -4,6 +4,7 @@
 
 mod crew;
 mod door;
+mod greeting;
 mod limits;
 mod look;
 mod merge;
@@ -31,10 +32,10 @@ use crate::wire::PING_EVERY;
 pub use crew::Workers;
 use door::Door;
 use engine::transport::{FlowHello, HELLO_BYTES};
+pub(crate) use greeting::hello;
 pub use limits::Limits;
 pub use packets::Captures;
 use queue::Queue;
-pub(crate) use session::hello;
 use session::{Addresses, Session};
 pub use tuning::{Tuning, recover, told};
 

@@ -1,12 +1,11 @@
-//! One coordinator's connection: greeting, queue, trials.
+//! One coordinator's connection: after the greeting its queue and its trials.
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use engine::transport::{Cookie, Door as Port, transport};
-use host::tune::{Namespace, Tuner};
+use host::tune::Tuner;
 use host::{Capturing, RealSys, Watch, WatchOptions};
 use model::{EndPass, Role, Spec};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -21,9 +20,8 @@ use super::watch;
 use crate::ControlError;
 use crate::proto::auth;
 use crate::proto::message::{
-    Assignment, Cause, Done, FromAgent, FromWorker, Hello, Meeting, Prepare, ToAgent, ToWorker, WorkerDone,
+    Assignment, Cause, Done, FromAgent, FromWorker, Meeting, Prepare, ToAgent, ToWorker, WorkerDone,
 };
-use crate::proto::{CAPABILITIES, OLDEST_PROTOCOL, PROTOCOL};
 use crate::wire::Wire;
 
 /// A coordinator's session with this agent.
@@ -83,46 +81,7 @@ impl Session {
         self.wire.close().await;
     }
 
-    async fn greet(&mut self) -> Result<(), Over> {
-        let ToAgent::Hello(theirs) = self.wire.recv().await? else { return Err(self.refuse("say hello first").await) };
-        let token = self.shared.options.token.clone();
-        let nonce = auth::hex(&auth::random::<16>().map_err(|error| error.to_string())?);
-        let ours = hello(nonce.clone(), self.shared.instance.clone(), token.is_some());
-        self.wire.send(&FromAgent::Hello(ours)).await?;
-        // The coordinator sees both hellos too and says plainly who must be updated.
-        if theirs.oldest > PROTOCOL || theirs.protocol < OLDEST_PROTOCOL {
-            return Err(format!(
-                "speaks protocol {} to {}, this agent {OLDEST_PROTOCOL} to {PROTOCOL}",
-                theirs.oldest, theirs.protocol
-            ));
-        }
-        let mut mac = None;
-        if let Some(token) = token {
-            match self.wire.recv().await? {
-                ToAgent::Proof { mac } if token.check(&mac, "coordinator", &theirs.nonce, &nonce) => {}
-                ToAgent::Proof { .. } => {
-                    return Err(self
-                        .refuse("the token is wrong: use the --token-file that the agent was started with")
-                        .await);
-                }
-                _ => return Err(self.refuse("this agent wants a token: use --token-file").await),
-            }
-            mac = Some(token.prove("agent", &theirs.nonce, &nonce));
-        }
-        if self.shared.clients.load(Ordering::SeqCst) > self.shared.options.limits.clients {
-            return Err(self
-                .refuse("too many coordinators are connected: try again later, or raise `thru serve --max-clients`")
-                .await);
-        }
-        self.wire.trust();
-        let inventory = Box::new(self.shared.inventory());
-        let namespace = Namespace::current().ok().map(|namespace| namespace.inode);
-        let clock_ns = host::clock_read_cost_ns();
-        self.wire.send(&FromAgent::Welcome { mac, inventory, clock_ns, namespace }).await?;
-        Ok(())
-    }
-
-    async fn refuse(&self, reason: &str) -> Over {
+    pub(super) async fn refuse(&self, reason: &str) -> Over {
         let _ = self.wire.send(&FromAgent::Refused { reason: reason.into() }).await;
         format!("refused: {reason}")
     }
@@ -440,19 +399,6 @@ fn watched(trial: &Trial, crew: &Crew) -> WatchOptions {
         interval_ns: spec.observe_interval_ns,
         processes: std::iter::once(("agent", std::process::id())).chain(workers).collect(),
         avoid: spec.end(*role).pin.clone(),
-    }
-}
-
-/// This side's hello.
-pub(crate) fn hello(nonce: String, instance: String, wants_token: bool) -> Hello {
-    Hello {
-        protocol: PROTOCOL,
-        oldest: OLDEST_PROTOCOL,
-        version: env!("CARGO_PKG_VERSION").into(),
-        capabilities: CAPABILITIES.iter().map(|name| (*name).to_owned()).collect(),
-        nonce,
-        instance,
-        wants_token,
     }
 }
 

@@ -16,7 +16,7 @@ use crate::netlink::Ask;
 /// each: interface, kind, parent, bytes, packets, drops, overlimits, requeues, backlog, qlen), `ethtool/INTERFACE` and `perf`
 /// (a line each: name, number). What is not there is not on that host.
 #[derive(Debug)]
-pub struct FakeSys {
+pub(crate) struct FakeSys {
     root: PathBuf,
     now_ns: AtomicU64,
 }
@@ -24,12 +24,12 @@ pub struct FakeSys {
 impl FakeSys {
     /// The host recorded below `root`, at 0 ns.
     #[must_use]
-    pub fn new(root: impl Into<PathBuf>) -> Self {
+    pub(crate) fn new(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into(), now_ns: AtomicU64::new(0) }
     }
 
     /// Moves the clock to `now_ns` nanoseconds.
-    pub fn set_now_ns(&self, now_ns: u64) {
+    pub(crate) fn set_now_ns(&self, now_ns: u64) {
         self.now_ns.store(now_ns, Ordering::Relaxed);
     }
 

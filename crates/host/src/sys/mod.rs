@@ -2,16 +2,17 @@
 //! clocks.
 #![allow(unsafe_code, reason = "each block states why it is sound")]
 
-mod ask;
-mod driver;
 mod ethtool;
+#[cfg(test)]
 mod fake;
-mod netlink;
+pub(crate) mod netlink;
 mod perf;
 pub(crate) mod probe;
 mod real;
+pub(crate) mod sockopt;
 
-pub use fake::FakeSys;
+#[cfg(test)]
+pub(crate) use fake::FakeSys;
 pub use real::RealSys;
 
 use std::io;

@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::{
-    Address, DriverInfo, ProcessorEvents, Qdisc, Sys, Uname, ask, driver, ethtool, netlink, perf, sorted_names,
-};
+use super::{Address, DriverInfo, ProcessorEvents, Qdisc, Sys, Uname, ethtool, netlink, perf, sorted_names};
 use crate::netlink::Ask;
 
 /// The host that this process runs on, in its own namespaces.
@@ -88,11 +86,11 @@ impl Sys for RealSys {
     }
 
     fn netlink(&self, ask: &Ask) -> io::Result<Vec<Vec<u8>>> {
-        ask::ask(ask)
+        netlink::ask(ask.family, ask.kind, ask.dump, &ask.body)
     }
 
     fn driver(&self, interface: &str) -> io::Result<DriverInfo> {
-        driver::info(interface)
+        ethtool::driver(interface)
     }
 
     fn kernel_log(&self) -> io::Result<Vec<String>> {

@@ -102,7 +102,7 @@ pub async fn conduct(
             if let Some(recorder) = &mut recorder {
                 recorder.resume(&resumed.header.id)?;
             }
-            collect.0 = Some(Run { passes: resumed.passes.clone(), ..empty(resumed.header.clone()) });
+            collect.0 = Some(Run { passes: resumed.passes.clone(), ..Run::new(resumed.header.clone()) });
             (resumed.header, resumed.trials, resumed.passes)
         }
         None => (header(read, output, &places, &hosts, &fleet)?, Vec::new(), Vec::new()),
@@ -115,18 +115,6 @@ pub async fn conduct(
     let run = collect.0.ok_or_else(|| Failure::other("the run did not start"))?;
     let failed = failed.filter(|error| !matches!(error, ControlError::Interrupted)).map(Failure::from);
     Ok((run, failed))
-}
-
-fn empty(header: RunHeader) -> Run {
-    Run {
-        schema: Run::SCHEMA.into(),
-        header,
-        ending: None,
-        passes: Vec::new(),
-        outcomes: Vec::new(),
-        findings: Vec::new(),
-        advice: None,
-    }
 }
 
 /// Reaches every host and waits for its machine.
