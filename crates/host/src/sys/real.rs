@@ -6,7 +6,7 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::{
-    Address, DriverInfo, ProcessorEvents, Qdisc, Sys, Uname, ask, driver, ethtool, netlink, perf, sorted_names,
+    Address, DriverInfo, ProcessorEvents, Qdisc, Sys, Uname, ask, driver, ethtool, lldpd, netlink, perf, sorted_names,
 };
 use crate::netlink::Ask;
 
@@ -39,6 +39,16 @@ impl Sys for RealSys {
 
     fn ticks_per_second(&self) -> u64 {
         rustix::param::clock_ticks_per_second()
+    }
+
+    fn coarse_clock_ns(&self) -> io::Result<u64> {
+        let resolution = rustix::time::clock_getres(ClockId::MonotonicCoarse);
+        let resolution = Duration::try_from(resolution).map_err(io::Error::other)?;
+        u64::try_from(resolution.as_nanos()).map_err(io::Error::other)
+    }
+
+    fn lldpd(&self) -> io::Result<String> {
+        lldpd::neighbours()
     }
 
     fn uname(&self) -> io::Result<Uname> {
