@@ -132,19 +132,15 @@ fn an_agent_that_can_do_nothing_more_than_protocol_1_is_measured_with_all_the_sa
     let (agents, desk) = ([Agent::start(), Agent::start()], Desk::new());
     let older = agents.each_ref().map(|agent| Older::before(agent.host(), &everything()));
     let [one, other] = older.each_ref().map(Older::host);
-    let commands: [&[&str]; 5] = [
+    let commands: [&[&str]; 4] = [
         &["stream", "--time", "50ms", "--trials", "1", "--capture=here", one],
         &["rr", "--time", "50ms", "--trials", "1", "--from", one, other],
         &["curve", "--to", "8", "--trials", "3", one],
-        &["ab", "--a", "--time 20ms", "--b", "--time 20ms", "--pairs", "12", "--tolerance", "99%", one],
         &["advise", "--budget", "3s", "--time", "30ms", one],
     ];
     for args in commands {
         let args = [args, &["--json", "-"]].concat();
-        let finished = desk.run(&args);
-        // A comparison may say that it cannot tell, which is an exit code of its own.
-        assert!(finished.code == Some(0) || args[0] == "ab", "{args:?}: {}", finished.stderr);
-        check::document(&finished.doc(), &args.join(" "));
+        check::document(&desk.run(&args).ok().doc(), &args.join(" "));
         desk.run(&["why", "last"]).ok();
     }
     // A plan between both: every ordered pair, in rounds.

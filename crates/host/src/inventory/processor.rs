@@ -57,7 +57,7 @@ pub(super) fn describe(source: &mut Source<'_>) -> Option<Processor> {
     topology(source, &entries, &mut facts);
     facts.online = source.hint(&format!("{CPUS}/online"));
     let named = |name: &&str| Some(((*name).to_owned(), field(cpuinfo.as_deref()?, name)?.to_owned()));
-    facts.identity = IDENTITY.iter().filter_map(|name| named(name)).collect();
+    facts.identity = IDENTITY.iter().filter_map(named).collect();
     let words = cpuinfo.as_deref().and_then(|text| field(text, "flags").or_else(|| field(text, "Features")));
     let has: BTreeSet<&str> = words.unwrap_or_default().split_ascii_whitespace().collect();
     facts.flags = FLAGS.iter().filter(|flag| has.contains(*flag)).map(|flag| (*flag).to_owned()).collect();

@@ -53,8 +53,8 @@ const TREES: &[(&str, &[&str])] = &[
     ("netfilter", &["nf_conntrack_"]),
     ("unix", &[""]),
 ];
-/// Secrets.
-const LEFT_OUT: &[&str] = &["key", "secret"];
+/// Secrets, and a level that is no setting.
+const LEFT_OUT: &[&str] = &["key", "secret", "seed", "conntrack_count"];
 
 /// Number of the capability that lets a socket use any congestion control (capabilities(7)).
 const CAP_NET_ADMIN: u32 = 12;
