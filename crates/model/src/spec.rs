@@ -338,7 +338,7 @@ mod tests {
             Spec { flows: 2, processes: 3, ..good.clone() },
             Spec { stop: Stop::Blocks(0), ..good.clone() },
             Spec { warmup_ns: 1_000_000_000, ..good.clone() },
-            Spec { capture: Some(CaptureSpec { snaplen: 20, folder: None }), ..good.clone() },
+            Spec { capture: Some(CaptureSpec { snaplen: 20, folder: None, fetch_bytes: None }), ..good.clone() },
         ];
         for spec in bad {
             let message = spec.check().expect_err("must be refused").to_string();

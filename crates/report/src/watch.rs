@@ -36,7 +36,7 @@ const COLUMNS: &[Column] = &[
 pub fn watch_head(first: &Watched) -> String {
     let mut text = match &first.cpu {
         Some(cpu) => format!(
-            "CPU in % of all cores, top: the busiest core; the kernel counts it in ticks of {}, so that a share of {} is good to {:.1} %\n",
+            "CPU in % of all cores, top: the busiest core; the kernel tells it in steps of {}, so that a share of {} is good to {:.1} %\n",
             seconds(cpu.resolution_ns as f64),
             seconds(first.window_ns as f64),
             100.0 * cpu.resolution_ns as f64 / first.window_ns.max(1) as f64

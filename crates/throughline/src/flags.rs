@@ -183,20 +183,26 @@ pub struct Sockets {
 #[command(next_help_heading = "Observing")]
 pub struct Observing {
     /// Capture the packets of each trial: at this end into pcapng files in DIR [default: the current folder], at the far end
-    /// where its agent was started with --allow-capture.
+    /// where its agent was started with --allow-capture, from where they are fetched.
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".", require_equals = true)]
     pub capture: Option<PathBuf>,
 
     /// Bytes that a capture keeps of each packet.
     #[arg(long, value_name = "N", default_value_t = CaptureSpec::SNAPLEN, requires = "capture")]
     pub snaplen: u32,
+
+    /// Most bytes of another host's capture that are fetched into DIR after each trial; the agent there then keeps none. 0 leaves
+    /// its file where it is.
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", requires = "capture")]
+    pub fetch: ByteSize,
 }
 
 impl Observing {
     /// The capture that was asked for.
     pub fn capture(&self) -> Option<CaptureSpec> {
         let folder = self.capture.as_ref()?.display().to_string();
-        Some(CaptureSpec { snaplen: self.snaplen, folder: Some(folder) })
+        let fetch_bytes = Some(self.fetch.0).filter(|most| *most > 0);
+        Some(CaptureSpec { snaplen: self.snaplen, folder: Some(folder), fetch_bytes })
     }
 }
 

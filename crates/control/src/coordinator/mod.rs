@@ -6,6 +6,7 @@ mod cells;
 mod choose;
 mod curve;
 mod end;
+mod fetch;
 mod fleet;
 mod look;
 mod metrics;

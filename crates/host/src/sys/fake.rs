@@ -14,7 +14,7 @@ use crate::netlink::Ask;
 /// (four lines: driver, version, firmware, bus; `-` for nothing), `netlink/NAME` for a netlink question of that name (bytes
 /// in hexadecimal with comments after `#`, an empty line between two messages, or the line `error NUMBER`), `qdiscs` (a line
 /// each: interface, kind, parent, bytes, packets, drops, overlimits, requeues, backlog, qlen), `ethtool/INTERFACE` and `perf`
-/// (a line each: name, number). What is not there is not on that host.
+/// (a line each: name, number), `coarse_clock` (a number) and `lldpd` (what `lldpcli -f json show neighbors` printed). What is not there is not on that host.
 #[derive(Debug)]
 pub(crate) struct FakeSys {
     root: PathBuf,
@@ -65,6 +65,14 @@ impl Sys for FakeSys {
 
     fn ticks_per_second(&self) -> u64 {
         100
+    }
+
+    fn coarse_clock_ns(&self) -> io::Result<u64> {
+        self.read("/coarse_clock")?.trim().parse().map_err(io::Error::other)
+    }
+
+    fn lldpd(&self) -> io::Result<String> {
+        self.read("/lldpd")
     }
 
     fn uname(&self) -> io::Result<Uname> {
