@@ -126,7 +126,8 @@ fn region(rivals: &impl Rivals, best: Option<usize>, sizes: Range<usize>) -> Bes
     let mean =
         |label: usize| sizes.clone().map(|size| rivals.ln_rate(size, label)).sum::<f64>() / sizes.len().max(1) as f64;
     let Some(best) = best else {
-        let statement = format!("{stretch}: no difference is sure");
+        let none = if labels.len() > 2 { "none is surely the best" } else { "no difference is sure" };
+        let statement = format!("{stretch}: {none}");
         return BestRegion { from, to, best: None, over: None, ratio: None, low: None, high: None, statement };
     };
     let others = (0..labels.len()).filter(|label| *label != best);
