@@ -201,6 +201,12 @@ impl Spec {
         }
     }
 
+    /// Whether it is a point of a curve, which shares its passes with the other sizes.
+    #[must_use]
+    pub fn is_point(&self) -> bool {
+        matches!(self.stop, Stop::AboutNs(_))
+    }
+
     /// The options of the end that plays `role`.
     #[must_use]
     pub fn end(&self, role: Role) -> &EndOptions {
