@@ -158,7 +158,7 @@ mod tests {
     fn the_head_says_how_fine_cpu_time_is_and_what_is_missing() {
         let head = watch_head(&seen());
         assert!(
-            head.contains("ticks of 10.0 ms") && head.contains("good to 1.0 %") && head.contains("snmp6"),
+            head.contains("steps of 10.0 ms") && head.contains("good to 1.0 %") && head.contains("snmp6"),
             "{head}"
         );
         assert!(watch_head(&Watched::default()).starts_with("CPU time cannot be read"));

@@ -199,7 +199,7 @@ mod tests {
             found[0].statement.starts_with("Goodput by mtu, blocks of 1000 B to 4000 B: 1500 is best, +11"),
             "{found:#?}"
         );
-        assert!(found[1].statement.contains("blocks of 16000 B to 256000 B: 9000 is best, +25"), "{found:#?}");
+        assert!(found[1].statement.contains("blocks of 16000 B to 250 KiB: 9000 is best, +25"), "{found:#?}");
         let ratio = found[1].estimate.as_ref().unwrap();
         assert!(ratio.low.unwrap() > 1.23 && ratio.high.unwrap() < 1.27 && ratio.n == 8, "{ratio:?}");
         assert_eq!((found[1].block, found[1].cells.len()), (Some(16_000), 3));
