@@ -122,12 +122,11 @@ mod tests {
         std::thread::spawn(spin).join().unwrap();
         assert_eq!(finish(), None, "it has not been enabled");
         counter.enable().unwrap();
-        let before = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+        let begun = Instant::now();
         std::thread::spawn(spin).join().unwrap();
-        let after = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
         let counted = finish().unwrap();
-        // Other tests of this process run beside it: the thread has had no more than the process has.
-        let process = (after.tv_sec - before.tv_sec) * 1_000_000_000 + (after.tv_nsec - before.tv_nsec);
-        assert!(counted > 0 && counted <= process as u64 + 1_000_000, "{counted} of {process}");
+        let elapsed = begun.elapsed().as_nanos() as u64;
+        // One thread was counted. The counter's clock goes on while a hypervisor has the core, which CPU time does not count.
+        assert!(counted > 0 && counted <= elapsed, "{counted} of {elapsed}");
     }
 }
