@@ -38,7 +38,7 @@ fn simulate<S: FnMut() -> f64>(
         let mut values = Vec::new();
         let interval = loop {
             if values.len() >= budget {
-                break sequential.final_interval(&values).expect("enough values");
+                break sequential.final_estimate(&values).expect("enough values").interval;
             }
             values.push(next());
             match sequential.decide(&values) {

@@ -36,7 +36,7 @@ fn passed(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::FakeSys;
+    use crate::sys::FakeSys;
 
     #[test]
     fn loopback_is_nobodys_traffic() {

@@ -4,9 +4,8 @@
 //! that can be locked is therefore a lab without an owner. Unlike a process number, a lock cannot be mistaken for another
 //! process that came later.
 
-use std::fs::{self, DirBuilder, File, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -52,15 +51,9 @@ impl Journal {
 
     fn at(directory: &Path) -> Result<Self, LabError> {
         let fail = |source| failure("make a directory", directory, source);
-        DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(fail)?;
-        let facts = fs::symlink_metadata(directory).map_err(fail)?;
         // What stands here is deleted with root's power, so nobody else may have written it.
-        let own = facts.is_dir() && facts.uid() == rustix::process::geteuid().as_raw() && facts.mode() & 0o022 == 0;
-        if own {
-            Ok(Self { directory: directory.to_owned() })
-        } else {
-            Err(fail(io::Error::other("others may write here; remove it, then try again")))
-        }
+        host::own_directory(directory).map_err(fail)?;
+        Ok(Self { directory: directory.to_owned() })
     }
 
     /// Writes and locks a record. It appears under its final name only when both are done, so that nobody takes it for one

@@ -11,6 +11,10 @@ pub struct CaptureSpec {
     /// The near end's folder for its files, where that is the command itself; an agent has a folder of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
+    /// The most of an agent's file that is brought to the coordinator's host after the trial, bytes; the agent then keeps nothing.
+    /// Null leaves the file with the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fetch_bytes: Option<u64>,
 }
 
 impl CaptureSpec {
@@ -25,9 +29,15 @@ impl CaptureSpec {
 /// One end's capture of one pass.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Capture {
-    /// The pcapng file, a path of that end's host; null where there is none.
+    /// The pcapng file, a path of that end's host, or of the coordinator's where it was fetched; null where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
+    /// Bytes of the file that were fetched from that end's host; null where it lies where it was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fetched_bytes: Option<u64>,
+    /// Why the file was not fetched, or not all of it. `packets` and `bytes` count what was captured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_fetched: Option<String>,
     /// The interface that was listened on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interface: Option<String>,

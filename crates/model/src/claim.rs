@@ -58,7 +58,7 @@ pub struct Spent {
     pub cycles_missing: Option<String>,
     /// Busy time of all cores of the host around the trial, ns: user, kernel, hard and soft interrupts, whoever's it was.
     pub host_ns: Option<u64>,
-    /// Smallest difference that `host_ns` can show on a core, ns (the kernel's tick).
+    /// Smallest difference that `host_ns` can show on a core, ns (USER_HZ).
     pub host_resolution_ns: Option<u64>,
     /// What the measuring threads had of their cores, all of them added up; a probe's thread is not among them.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -14,6 +14,15 @@ pub struct Device {
     /// What kind of virtual device it is (`veth`, `bond`, `vlan`, `bridge`, `tun`, `vxlan`...); null for hardware.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
+    /// Hardware address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mac: Option<String>,
+    /// Flags that are set, by the names of linux/if.h: `up`, `broadcast`, `promisc`...
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub flags: Vec<String>,
+    /// What it has counted since it was made, under the kernel's names (`netstat -i`): `rx_packets`, `tx_errors`, `collisions`...
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub totals: BTreeMap<String, u64>,
     /// The bond or bridge that it is a port of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub master: Option<String>,

@@ -49,6 +49,8 @@ pub enum FindingKind {
     Effect,
     /// A pair of hosts whose two directions differ.
     Asymmetry,
+    /// Which level of a factor is best over a stretch of block sizes.
+    Best,
     /// Which settings help, by how much, and which do not.
     Advice,
     /// Something about the hosts or the path between them that shapes the figures.

@@ -108,6 +108,12 @@ pub struct Interface {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Processor {
+    /// Who made it and which it is, under the names of /proc/cpuinfo: `vendor_id`, `cpu family`, `model`, `stepping`, `microcode`...
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub identity: BTreeMap<String, String>,
+    /// Cores online, as the kernel lists them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub online: Option<String>,
     /// Sockets.
     pub sockets: Option<u32>,
     /// Physical cores in each socket.
@@ -140,10 +146,37 @@ pub struct KernelSetup {
     pub parameters: Vec<String>,
     /// Preemption model in force: `none`, `voluntary`, `full`, `lazy`; where the kernel keeps that to itself, its build's.
     pub preemption: Option<String>,
-    /// Ticks per second of the kernel (CONFIG_HZ), from its configuration.
+    /// Ticks per second of the kernel (CONFIG_HZ).
     pub hz: Option<u32>,
+    /// Where that is from: the file with the kernel's configuration, or `deduced from the coarse clock`, which moves at each tick.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hz_source: Option<String>,
+    /// How the kernel accounts CPU time; null where its configuration cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_accounting: Option<CpuAccounting>,
     /// Clock sources that the kernel could use.
     pub clock_sources: Vec<String>,
+}
+
+/// How a kernel accounts the time of its cores: what figures of CPU time are made of.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct CpuAccounting {
+    /// The build's choice: `TICK_CPU_ACCOUNTING`, `VIRT_CPU_ACCOUNTING_GEN` or `VIRT_CPU_ACCOUNTING_NATIVE`.
+    pub option: String,
+    /// Cores whose time is taken at each change between user and kernel, as the kernel lists them, or `all`; null where each tick is
+    /// charged whole to what it meets. VIRT_CPU_ACCOUNTING_GEN does so on cores of nohz_full alone.
+    pub exact_cores: Option<String>,
+    /// Whether interrupts are timed by themselves (IRQ_TIME_ACCOUNTING), and not by the ticks that meet them.
+    pub interrupts_timed: bool,
+}
+
+impl KernelSetup {
+    /// Distance of two ticks, ns; `None` where it is not known.
+    #[must_use]
+    pub fn tick_ns(&self) -> Option<u64> {
+        1_000_000_000_u64.checked_div(self.hz?.into())
+    }
 }
 
 /// What a process may use of its host, over all control groups above it. Null for what is not limited.
@@ -165,7 +198,7 @@ pub struct ResourceLimits {
 pub struct CpuUse {
     /// Length of the stretch, ns.
     pub window_ns: u64,
-    /// Smallest difference that the source can show, ns (the kernel's tick).
+    /// Smallest difference that the source can show, ns (USER_HZ; the kernel's tick may be shorter).
     pub resolution_ns: u64,
     /// Each core's share.
     pub cores: Vec<CoreUse>,

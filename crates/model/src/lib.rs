@@ -47,7 +47,7 @@ pub use event::{Event, EventSink, Phase, SinkError};
 pub use figure::{Axis, Figure, Mark, Point, Scale, Series};
 pub use finding::{Finding, FindingKind};
 pub use histogram::Histogram;
-pub use host::{CoreUse, CpuUse, Interface, Inventory, KernelSetup, Processor, ResourceLimits};
+pub use host::{CoreUse, CpuAccounting, CpuUse, Interface, Inventory, KernelSetup, Processor, ResourceLimits};
 pub use observed::{HostSeries, Observe, Observed, SeriesLine, Watched, WatchedInterface};
 pub use outcome::{Estimate, Outcome, Shares, Summary, Trust, Verdict};
 pub use path::{ClockDrift, ClockOffset, Hop, Path, PathMtu, Ping, Route};

@@ -78,6 +78,8 @@ impl Factor {
     pub const FROM: &str = "from";
     /// The factor whose levels are the far ends.
     pub const TO: &str = "to";
+    /// The factor whose levels are the block sizes of curves.
+    pub const SIZES: &str = "block";
 }
 
 /// What a factor's key names.
@@ -91,6 +93,17 @@ pub enum FactorKind {
     Setting,
     /// A fact of the host that only labels.
     Observed,
+    /// The block sizes of curves: those of one curve are measured one after the other over the same connections, so they are no
+    /// combinations of levels.
+    Sizes,
+}
+
+impl FactorKind {
+    /// Whether its levels are combined to cells.
+    #[must_use]
+    pub fn makes_cells(self) -> bool {
+        matches!(self, Self::Field | Self::Setting)
+    }
 }
 
 /// Which end something of a plan is of.

@@ -32,6 +32,20 @@ pub struct Run {
 impl Run {
     /// Version of the document's shape.
     pub const SCHEMA: &'static str = "throughline-run/1";
+
+    /// A run that has just started.
+    #[must_use]
+    pub fn new(header: RunHeader) -> Self {
+        Self {
+            schema: Self::SCHEMA.into(),
+            header,
+            ending: None,
+            passes: Vec::new(),
+            outcomes: Vec::new(),
+            findings: Vec::new(),
+            advice: None,
+        }
+    }
 }
 
 /// What is known of a run when it starts.

@@ -1,6 +1,6 @@
 //! What became of the captures of a run, in words.
 
-use model::{Capture, Run, units};
+use model::{ByteSize, Capture, Run, units};
 
 use crate::words;
 
@@ -13,6 +13,7 @@ pub(crate) fn of_run(run: &Run) -> Vec<String> {
 
 fn of_end(end: &str, captures: &[&Capture]) -> Option<String> {
     let missing = captures.iter().find_map(|capture| capture.missing.as_deref()).map(words::plain);
+    let not_fetched = captures.iter().find_map(|capture| capture.not_fetched.as_deref()).map(words::plain);
     let files: Vec<&str> = captures.iter().filter_map(|capture| capture.file.as_deref()).collect();
     let Some(last) = files.last() else { return missing.map(|why| format!("{end} end: no packets: {why}")) };
     let packets: u64 = captures.iter().map(|capture| capture.packets).sum();
@@ -25,9 +26,13 @@ fn of_end(end: &str, captures: &[&Capture]) -> Option<String> {
         0 => String::new(),
         others => format!(" and {others} before it"),
     };
-    let why = missing.map(|why| format!("; {why}")).unwrap_or_default();
+    let fetched = match captures.iter().filter_map(|capture| capture.fetched_bytes).reduce(|a, b| a + b) {
+        Some(bytes) => format!(" ({} fetched)", ByteSize(bytes)),
+        None => String::new(),
+    };
+    let why: String = [missing, not_fetched].into_iter().flatten().map(|why| format!("; {why}")).collect();
     Some(format!(
-        "{end} end: {packets} packets in {}{others}, {drops}, {} of CPU time{why}",
+        "{end} end: {packets} packets in {}{others}{fetched}, {drops}, {} of CPU time{why}",
         words::plain(last),
         units::seconds(cost as f64)
     ))
@@ -49,5 +54,17 @@ mod tests {
         assert!(said[0].contains(", 0 dropped"), "{said:?}");
         assert!(said[1].starts_with("far end: no packets: this agent captures no packets"), "{said:?}");
         assert_eq!(of_run(&sample::stream()), [""; 0]);
+    }
+
+    #[test]
+    fn a_file_that_was_fetched_says_how_much_of_it() {
+        let mut capture = Capture { file: Some("/here/a-far.pcapng".into()), packets: 9, ..Capture::default() };
+        capture.fetched_bytes = Some(3 << 20);
+        let said = of_end("far", &[&capture]).unwrap();
+        assert!(said.contains("9 packets in /here/a-far.pcapng (3 MiB fetched), "), "{said}");
+        capture.fetched_bytes = None;
+        capture.not_fetched = Some("thru 0.0.9 on b cannot send it; it stays there".into());
+        let said = of_end("far", &[&capture]).unwrap();
+        assert!(said.ends_with("; thru 0.0.9 on b cannot send it; it stays there"), "{said}");
     }
 }

@@ -3,7 +3,7 @@
 use model::units::{bits_per_second, count, seconds};
 use model::{EndCost, Inventory, Outcome, Ratio, Run, SelfTestCitation, Verdict};
 
-use crate::{sides, words};
+use crate::{facts, sides, words};
 
 /// From this many times the goodput on a ceiling is so far off that three digits will do.
 const FAR: f64 = 5.0;
@@ -18,7 +18,7 @@ pub(crate) fn of_run(run: &Run) -> Vec<String> {
     for outcome in sides::shown(run) {
         let side = sides::side(run, outcome).map_or(String::new(), |side| format!("{side}, "));
         lines.extend(at_most(outcome).map(|text| format!("{side}goodput {text}")));
-        lines.extend(cost(outcome).into_iter().map(|text| format!("{side}{text}")));
+        lines.extend(cost(run, outcome).into_iter().map(|text| format!("{side}{text}")));
     }
     let missing: Vec<String> = missing_cycles(run);
     lines.extend(missing);
@@ -57,14 +57,16 @@ pub(crate) fn other_bounds(outcome: &Outcome) -> Vec<String> {
 }
 
 /// A sentence for each end.
-fn cost(outcome: &Outcome) -> Vec<String> {
+fn cost(run: &Run, outcome: &Outcome) -> Vec<String> {
     let Some(cost) = &outcome.summary.cost else { return Vec::new() };
     let one_host = outcome.summary.verdicts.contains(&Verdict::OneHost);
-    let ends = [("near", Some(&cost.near)), ("far", cost.far.as_ref())];
-    ends.into_iter().filter_map(|(name, end)| Some(format!("{name} end: {}", figures(end?, one_host)?))).collect()
+    let ends = [("near", Some(&cost.near), &run.header.near), ("far", cost.far.as_ref(), &run.header.far)];
+    ends.into_iter()
+        .filter_map(|(name, end, host)| Some(format!("{name} end: {}", figures(end?, one_host, host)?)))
+        .collect()
 }
 
-fn figures(end: &EndCost, one_host: bool) -> Option<String> {
+fn figures(end: &EndCost, one_host: bool, inventory: &Inventory) -> Option<String> {
     let process = match (end.process_s_per_gb, end.process_ns_per_transaction) {
         (Some(seconds), _) => format!("{} CPU s/GB", count(seconds)),
         (None, Some(ns)) => format!("{} of CPU a transaction", seconds(ns)),
@@ -74,7 +76,7 @@ fn figures(end: &EndCost, one_host: bool) -> Option<String> {
     let host = end.host_s_per_gb.map(count).or(end.host_ns_per_transaction.map(seconds));
     if let Some(host) = host {
         let whole = if one_host { "the whole host, both ends" } else { "the whole host" };
-        let ticks = end.host_resolution_ns.map_or(String::new(), |ns| format!(", in ticks of {}", seconds(ns as f64)));
+        let ticks = end.host_resolution_ns.map_or(String::new(), |ns| format!(", {}", facts::fineness(ns, inventory)));
         parts.push(format!("{host} on {whole} (interrupts included{ticks})"));
     }
     parts.extend(end.cycles_per_byte.map(|cycles| format!("{} cycles/byte", count(cycles))));
@@ -162,7 +164,7 @@ mod tests {
         assert_eq!(
             of("B, near end"),
             [
-                "B, near end: 0.210 CPU s/GB in the measuring processes, 0.294 on the whole host (interrupts included, in ticks of \
+                "B, near end: 0.210 CPU s/GB in the measuring processes, 0.294 on the whole host (interrupts included, in steps of \
               10.0 ms), 0.620 cycles/byte"
             ]
         );
@@ -178,12 +180,12 @@ mod tests {
             host_ns_per_transaction: Some(9_000.0),
             ..EndCost::default()
         };
-        let said = figures(&end, true).unwrap();
+        let said = figures(&end, true, &Inventory::default()).unwrap();
         assert_eq!(
             said,
             "5.00 us of CPU a transaction in the measuring processes, 9.00 us on the whole host, both ends (interrupts included)"
         );
-        assert_eq!(figures(&EndCost::default(), false), None);
+        assert_eq!(figures(&EndCost::default(), false, &Inventory::default()), None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{ByteSize, Device, Interface, Inventory, Path, units};
+use model::{ByteSize, CpuAccounting, Device, Interface, Inventory, Path, units};
 
 /// One fact in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +36,8 @@ pub(crate) fn host_facts(host: &Inventory) -> Vec<HostFact> {
     add("processor", "processors online", false, number(host.cores));
     add("processor", "NUMA nodes", false, number(host.numa_nodes));
     let processor = host.processor.clone().unwrap_or_default();
+    add("processor", "model and microcode", false, Some(pairs(&processor.identity, " ")));
+    add("processor", "cores online", false, processor.online);
     let layout = processor.sockets.zip(processor.cores_per_socket).zip(processor.threads_per_core);
     let layout = layout.map(|((sockets, cores), threads)| format!("{sockets} x {cores} x {threads}"));
     add("processor", "sockets x cores x threads", false, layout);
@@ -54,7 +56,9 @@ pub(crate) fn host_facts(host: &Inventory) -> Vec<HostFact> {
     let kernel = host.kernel_setup.clone().unwrap_or_default();
     add("kernel", "boot parameters", false, Some(kernel.parameters.join(" ")));
     add("kernel", "preemption", false, kernel.preemption);
-    add("kernel", "ticks per second", false, number(kernel.hz));
+    let from = kernel.hz_source.as_ref().map_or(String::new(), |source| format!(" ({source})"));
+    add("kernel", "ticks per second", false, kernel.hz.map(|hz| format!("{hz}{from}")));
+    add("kernel", "CPU time", false, kernel.cpu_accounting.as_ref().map(accounting));
     add("kernel", "clock source", false, host.clock_source.clone());
     add("kernel", "clock sources there", false, Some(kernel.clock_sources.join(" ")));
     add("kernel", "irqbalance", false, host.irqbalance.map(|runs| if runs { "runs" } else { "does not run" }.into()));
@@ -67,6 +71,28 @@ pub(crate) fn host_facts(host: &Inventory) -> Vec<HostFact> {
     add("memory and limits", "huge pages", false, Some(pairs(&host.hugepages, " ")));
     add("memory and limits", "control groups", false, host.limits.as_ref().map(limits));
     all
+}
+
+/// How CPU time comes about.
+fn accounting(of: &CpuAccounting) -> String {
+    let cores = match of.exact_cores.as_deref() {
+        None => "each tick is charged whole to what it meets".to_owned(),
+        Some("all") => "exact on all cores".to_owned(),
+        Some(cores) => format!("exact on cores {cores}, each tick charged whole to what it meets on others"),
+    };
+    let interrupts = if of.interrupts_timed { ", interrupts timed by themselves" } else { "" };
+    format!("{cores}{interrupts} ({})", of.option)
+}
+
+/// How fine a share of CPU time is: how often the kernel looks, where that is known, and in what steps it tells.
+pub(crate) fn fineness(resolution_ns: u64, host: &Inventory) -> String {
+    let step = units::seconds(resolution_ns as f64);
+    let kernel = host.kernel_setup.as_ref();
+    let exact = kernel.and_then(|kernel| kernel.cpu_accounting.as_ref()).is_some_and(|of| of.exact_cores.is_some());
+    match kernel.and_then(model::KernelSetup::tick_ns).filter(|_| !exact) {
+        Some(tick) => format!("sampled every {}, in steps of {step}", units::seconds(tick as f64)),
+        None => format!("in steps of {step}"),
+    }
 }
 
 /// One governor for all cores, or one by policy.
@@ -118,6 +144,8 @@ pub(crate) fn device_facts(device: &Device) -> Vec<(&'static str, String)> {
     let mut all = Vec::new();
     let mut add =
         |name, value: Option<String>| all.extend(value.filter(|text| !text.is_empty()).map(|text| (name, text)));
+    add("hardware address", device.mac.clone());
+    add("flags", Some(device.flags.join(" ")));
     add("part of", device.master.clone());
     add("lies on", Some(device.lower.join(" ")));
     add("VLAN", device.vlan.map(|vlan| vlan.to_string()));
@@ -176,6 +204,9 @@ pub(crate) fn device_facts(device: &Device) -> Vec<(&'static str, String)> {
         add("neighbour (LLDP)", Some(parts.into_iter().flatten().cloned().collect::<Vec<_>>().join(", ")));
     }
     add("kernel says", device.kernel_message.clone());
+    let counted: BTreeMap<String, u64> =
+        device.totals.iter().filter(|(_, count)| **count > 0).map(|(name, count)| (name.clone(), *count)).collect();
+    add("counted so far", Some(pairs(&counted, " ")));
     let rate =
         |packets: f64, bits: f64| format!("{} packets/s, {}", units::count(packets), units::bits_per_second(bits));
     add(
@@ -262,6 +293,39 @@ mod tests {
         assert_eq!(value(&facts, "offloads off, could be on").as_deref(), Some("rx-lro"));
         assert_eq!(value(&facts, "PCI").as_deref(), Some("1 lanes of 2.5 GT/s"));
         assert_eq!(device_facts(&Device::default()), []);
+    }
+
+    #[test]
+    fn cpu_time_says_how_it_comes_about() {
+        let mut host = Inventory::default();
+        assert_eq!(fineness(10_000_000, &host), "in steps of 10.0 ms");
+        let tick = CpuAccounting { option: "TICK_CPU_ACCOUNTING".into(), ..CpuAccounting::default() };
+        host.kernel_setup = Some(model::KernelSetup {
+            hz: Some(250),
+            hz_source: Some("/proc/config.gz".into()),
+            cpu_accounting: Some(tick),
+            ..model::KernelSetup::default()
+        });
+        assert_eq!(fineness(10_000_000, &host), "sampled every 4.00 ms, in steps of 10.0 ms");
+        let said = |host: &Inventory, name: &str| {
+            let facts = host_facts(host);
+            facts.into_iter().find(|fact| fact.name == name).and_then(|fact| fact.value).unwrap()
+        };
+        assert_eq!(said(&host, "ticks per second"), "250 (/proc/config.gz)");
+        assert_eq!(said(&host, "CPU time"), "each tick is charged whole to what it meets (TICK_CPU_ACCOUNTING)");
+        let exact = host.kernel_setup.as_mut().unwrap().cpu_accounting.as_mut().unwrap();
+        *exact = CpuAccounting {
+            option: "VIRT_CPU_ACCOUNTING_GEN".into(),
+            exact_cores: Some("1-7".into()),
+            interrupts_timed: true,
+        };
+        // The tick does not matter where none is sampled.
+        assert_eq!(fineness(10_000_000, &host), "in steps of 10.0 ms");
+        let words = said(&host, "CPU time");
+        assert!(
+            words.starts_with("exact on cores 1-7, ") && words.contains("interrupts timed by themselves"),
+            "{words}"
+        );
     }
 
     #[test]

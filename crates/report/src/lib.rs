@@ -45,7 +45,7 @@ pub use advice::sysctl_files;
 pub use claims::citation;
 pub use comparison::comparison;
 pub use error::ReportError;
-pub use figures::{TAIL_UNIT, figures, host_figures};
+pub use figures::{figures, host_figures};
 pub use formats::{FORMATS, Format, format};
 pub use host::{host, host_differences};
 pub use outcome_line::{estimate_words, outcome_line};

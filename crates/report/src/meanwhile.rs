@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{CoreUse, EndPass, Inventory, Pass, Run, Verdict, units};
+use model::{CoreUse, EndPass, Inventory, Pass, Run, Verdict};
 
-use crate::words;
+use crate::{facts, words};
 
 /// From this share of a core's time on soft interrupts are worth a word, and from the other on what the hypervisor took.
 const SOFTIRQ: f64 = 0.1;
@@ -38,6 +38,7 @@ const DEVICE_LOSSES: [(&str, &str); 5] = [
 pub(crate) struct Host<'a> {
     /// `near`, `far`, or `both ends`.
     pub(crate) name: &'static str,
+    host: &'a Inventory,
     passes: Vec<&'a EndPass>,
 }
 
@@ -53,13 +54,13 @@ fn share_counters(run: &Run) -> bool {
 
 /// The ends of which something was observed; one for both where they read the same counters.
 pub(crate) fn hosts(run: &Run) -> Vec<Host<'_>> {
-    let of = |name, end: fn(&Pass) -> &EndPass| {
+    let of = |name, host, end: fn(&Pass) -> &EndPass| {
         let passes: Vec<&EndPass> = run.passes.iter().map(end).filter(|pass| pass.observed.is_some()).collect();
-        (!passes.is_empty()).then_some(Host { name, passes })
+        (!passes.is_empty()).then_some(Host { name, host, passes })
     };
     let shared = share_counters(run);
-    let near = of(if shared { "both ends" } else { "near" }, |pass| &pass.near);
-    let far = of("far", |pass| &pass.far).filter(|_| !shared || near.is_none());
+    let near = of(if shared { "both ends" } else { "near" }, &run.header.near, |pass| &pass.near);
+    let far = of("far", &run.header.far, |pass| &pass.far).filter(|_| !shared || near.is_none());
     near.into_iter().chain(far).collect()
 }
 
@@ -162,8 +163,8 @@ impl Host<'_> {
             } else {
                 String::new()
             };
-            let tick = units::seconds(resolution_ns as f64);
-            notes.push(format!("core {number} was busiest, {:.0} %{of} (in ticks of {tick})", 100.0 * busy(top)));
+            let fineness = facts::fineness(resolution_ns, self.host);
+            notes.push(format!("core {number} was busiest, {:.0} %{of} ({fineness})", 100.0 * busy(top)));
         }
         let (window, stolen) =
             cores.values().fold((0, 0), |sum, (window, core)| (sum.0 + window, sum.1 + core.steal_ns));
@@ -185,7 +186,7 @@ mod tests {
         let lines = notable(&sample::observed());
         assert_eq!(lines.len(), 2, "{lines:?}");
         assert!(
-            lines[0].starts_with("near: core 1 was busiest, 95 %, 45 % in soft interrupts (in ticks of 10.0 ms)"),
+            lines[0].starts_with("near: core 1 was busiest, 95 %, 45 % in soft interrupts (in steps of 10.0 ms)"),
             "{lines:?}"
         );
         // Two passes with 20 of 1,020 each.

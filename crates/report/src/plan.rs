@@ -91,12 +91,14 @@ pub struct PlanPreview<'a> {
     pub plan: &'a Plan,
     /// When it is enough.
     pub rule: &'a Stopping,
-    /// The levels of each cell, by its number.
-    pub levels: &'a [&'a BTreeMap<String, String>],
+    /// Each cell by its number, or a curve by those of its sizes, with its levels.
+    pub cells: &'a [(String, BTreeMap<String, String>)],
     /// The steps of the first block: cells that run at the same time.
     pub steps: &'a [Vec<u32>],
     /// How long a block takes about, ns.
     pub block_ns: u64,
+    /// Cells whose engine is found before the first block.
+    pub tried: usize,
 }
 
 /// The cells of a plan, the order of its first block and how long it takes, for people.
@@ -109,13 +111,13 @@ pub fn plan_preview(preview: &PlanPreview<'_>) -> String {
     }
     let mut names: Vec<String> = plan.factors.iter().map(|factor| factor.name.clone()).collect();
     names.extend(["from", "to"].map(str::to_owned));
-    names.retain(|name| preview.levels.iter().any(|levels| levels.contains_key(name)));
+    names.retain(|name| preview.cells.iter().any(|(_, levels)| levels.contains_key(name)));
     let mut table = Table::new();
     table.load_style(words::TABLE);
     table.set_header(std::iter::once("cell".to_owned()).chain(names.iter().map(|name| words::plain(name))));
-    for (id, levels) in preview.levels.iter().enumerate() {
+    for (id, levels) in preview.cells {
         let levels = names.iter().map(|name| words::plain(levels.get(name).map_or("", String::as_str)));
-        table.add_row(std::iter::once(id.to_string()).chain(levels));
+        table.add_row(std::iter::once(id.clone()).chain(levels));
     }
     text += &format!("\n{}\n", table.trim_fmt());
     let steps: Vec<String> =
@@ -127,6 +129,13 @@ pub fn plan_preview(preview: &PlanPreview<'_>) -> String {
     text += &format!("\nOrder of the first block{drawn}: {}\n", steps.join(" "));
     if preview.steps.iter().any(|step| step.len() > 1) {
         text += "Cells joined by + run at the same time, between different hosts.\n";
+    }
+    if preview.cells.iter().any(|(id, _)| id.contains(' ')) {
+        text += "A curve stands by its first cell.\n";
+    }
+    if preview.tried > 0 {
+        let plural = if preview.tried == 1 { "" } else { "s" };
+        text += &format!("Before it the ways to send are tried for {} cell{plural}, about 3 s each.\n", preview.tried);
     }
     text += &changes(plan);
     text += &duration(preview);
@@ -197,14 +206,15 @@ mod tests {
     fn a_preview_has_cells_order_and_duration() {
         let run = sample::planned();
         let plan = run.header.plan.as_ref().unwrap();
-        let levels: Vec<_> = run.header.cells.iter().map(|cell| &cell.levels).collect();
+        let cells: Vec<_> = run.header.cells.iter().map(|cell| (cell.id.to_string(), cell.levels.clone())).collect();
         let steps = [vec![1], vec![0], vec![2, 3]];
         let text = plan_preview(&PlanPreview {
             plan,
             rule: &run.header.stopping,
-            levels: &levels,
+            cells: &cells,
             steps: &steps,
             block_ns: 2_000_000_000,
+            tried: 0,
         });
         assert!(text.contains("seed 1: 1 0 2+3") && text.contains("at the same time"), "{text}");
         assert!(text.contains("about 12.0 s to 128 s (6 to 64 blocks, as sure as ±2 % is)"), "{text}");
@@ -215,9 +225,10 @@ mod tests {
         let text = plan_preview(&PlanPreview {
             plan: &times,
             rule: &run.header.stopping,
-            levels: &levels,
+            cells: &cells,
             steps: &steps,
             block_ns: 2_000_000_000,
+            tried: 0,
         });
         assert!(text.contains("5 times, every 900 s for 3600 s"), "{text}");
     }

@@ -36,7 +36,7 @@ const COLUMNS: &[Column] = &[
 pub fn watch_head(first: &Watched) -> String {
     let mut text = match &first.cpu {
         Some(cpu) => format!(
-            "CPU in % of all cores, top: the busiest core; the kernel counts it in ticks of {}, so that a share of {} is good to {:.1} %\n",
+            "CPU in % of all cores, top: the busiest core; the kernel tells it in steps of {}, so that a share of {} is good to {:.1} %\n",
             seconds(cpu.resolution_ns as f64),
             seconds(first.window_ns as f64),
             100.0 * cpu.resolution_ns as f64 / first.window_ns.max(1) as f64
@@ -158,7 +158,7 @@ mod tests {
     fn the_head_says_how_fine_cpu_time_is_and_what_is_missing() {
         let head = watch_head(&seen());
         assert!(
-            head.contains("ticks of 10.0 ms") && head.contains("good to 1.0 %") && head.contains("snmp6"),
+            head.contains("steps of 10.0 ms") && head.contains("good to 1.0 %") && head.contains("snmp6"),
             "{head}"
         );
         assert!(watch_head(&Watched::default()).starts_with("CPU time cannot be read"));

@@ -59,16 +59,7 @@ struct Assembly {
 
 impl Assembly {
     fn new(header: RunHeader) -> Self {
-        let run = Run {
-            schema: Run::SCHEMA.into(),
-            header,
-            ending: None,
-            passes: Vec::new(),
-            outcomes: Vec::new(),
-            findings: Vec::new(),
-            advice: None,
-        };
-        Self { run, trials: Vec::new(), held: Vec::new(), damaged: Vec::new() }
+        Self { run: Run::new(header), trials: Vec::new(), held: Vec::new(), damaged: Vec::new() }
     }
 
     fn add(&mut self, kind: &str, body: &str) {

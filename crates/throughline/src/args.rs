@@ -18,6 +18,12 @@ use crate::commands::{
   thru curve HOST --token-file ~/.thru-token                NetPIPE's curve, 1 B to 8 MiB
   thru stream HOST --reverse --flows 4                      goodput towards this host
   thru rr HOST --block 1                                    round trips
+  thru why                                                  what held the last run back, with the evidence
+  thru run plans/socket-sizes.toml --var host=HOST          a whole experiment, resumable
+  thru advise HOST                                          which settings would help, and by how much
+  thru host HOST --diff                                     in what HOST differs from this host
+  thru watch HOST                                           vmstat and netstat in one, live and at HOST
+  thru tune set dev.eth0.mtu=9000 HOST --for 10m            a setting, put back by itself
   thru report last -o curve.html                            a page to look at and send on
 
 Exit codes: 0 measured, 1 failed, 2 wrong usage, 3 host not reached, 4 refused, 5 lost in mid-test,

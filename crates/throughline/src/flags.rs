@@ -1,15 +1,18 @@
 //! The flags that all measuring subcommands share, and the spec they make.
 
+mod enough;
+mod output;
+
 use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use model::{
-    BitRate, ByteSize, CaptureSpec, Direction, EndOptions, Family, HostSettings, Io, Nanos, Observe, Ratio, Spec,
-    Stopping, Strategy,
+    BitRate, ByteSize, CaptureSpec, Direction, EndOptions, Family, HostSettings, Io, Nanos, Observe, Spec, Strategy,
 };
 
-use crate::failure::Failure;
+pub use self::enough::{Enough, clock_seed};
+pub use self::output::Output;
 use crate::values::{Cores, PerEnd, SetFlag, Switch};
 
 /// Where the far end is.
@@ -175,80 +178,32 @@ pub struct Sockets {
     pub pin: Option<PerEnd<Cores>>,
 }
 
-/// When it is enough.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "How sure, how long")]
-pub struct Enough {
-    /// Stop when the interval's half width is this part of the value.
-    #[arg(long, value_name = "PERCENT", default_value = "2%")]
-    pub target: Ratio,
-
-    /// Time for the whole command; --time is one trial.
-    #[arg(long, value_name = "TIME")]
-    pub budget: Option<Nanos>,
-
-    /// Exactly this many trials (a curve: passes).
-    #[arg(long, value_name = "N")]
-    pub trials: Option<u32>,
-
-    /// Seed of everything that is drawn at random [default: from the clock, recorded].
-    #[arg(long)]
-    pub seed: Option<u64>,
-
-    /// End a trial in which nothing has moved for this long, and mark it stalled.
-    #[arg(long, value_name = "TIME", default_value = "3s")]
-    pub stall: Nanos,
-}
-
 /// What is watched beside a measurement.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Observing")]
 pub struct Observing {
     /// Capture the packets of each trial: at this end into pcapng files in DIR [default: the current folder], at the far end
-    /// where its agent was started with --allow-capture.
+    /// where its agent was started with --allow-capture, from where they are fetched.
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".", require_equals = true)]
     pub capture: Option<PathBuf>,
 
     /// Bytes that a capture keeps of each packet.
     #[arg(long, value_name = "N", default_value_t = CaptureSpec::SNAPLEN, requires = "capture")]
     pub snaplen: u32,
+
+    /// Most bytes of another host's capture that are fetched into DIR after each trial; the agent there then keeps none. 0 leaves
+    /// its file where it is.
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", requires = "capture")]
+    pub fetch: ByteSize,
 }
 
 impl Observing {
     /// The capture that was asked for.
     pub fn capture(&self) -> Option<CaptureSpec> {
         let folder = self.capture.as_ref()?.display().to_string();
-        Some(CaptureSpec { snaplen: self.snaplen, folder: Some(folder) })
+        let fetch_bytes = Some(self.fetch.0).filter(|most| *most > 0);
+        Some(CaptureSpec { snaplen: self.snaplen, folder: Some(folder), fetch_bytes })
     }
-}
-
-/// Where results go.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Output")]
-pub struct Output {
-    /// Write the JSON document to a file, or to standard output with `-`.
-    #[arg(long, value_name = "FILE|-")]
-    pub json: Option<PathBuf>,
-
-    /// Print each event as a line of JSON while it happens.
-    #[arg(long, conflicts_with = "quiet")]
-    pub live: bool,
-
-    /// Print nothing but errors (and what --json - asks for).
-    #[arg(long, short)]
-    pub quiet: bool,
-
-    /// A name to find the run by.
-    #[arg(long)]
-    pub name: Option<String>,
-
-    /// The file that keeps runs [default: in the XDG data folder].
-    #[arg(long, value_name = "FILE", env = "THRU_STORE")]
-    pub store: Option<PathBuf>,
-
-    /// Keep nothing, whatever --store and THRU_STORE say.
-    #[arg(long)]
-    pub no_store: bool,
 }
 
 /// How threads wait, as a flag.
@@ -428,34 +383,4 @@ impl Sockets {
 
 fn to_u32(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
-}
-
-/// A seed for those who name none.
-pub fn clock_seed() -> u64 {
-    let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    u64::from(clock.subsec_nanos())
-}
-
-impl Enough {
-    /// The stop rule; `budget` is the subcommand's default.
-    pub fn rule(&self, budget: Option<Nanos>) -> Result<Stopping, Failure> {
-        if self.trials == Some(0) {
-            return Err(Failure::usage("--trials 0 would measure nothing: use 1 or more (3 or more for an interval)"));
-        }
-        if self.target.0 <= 0.0 {
-            return Err(Failure::usage("--target 0 can never be met: use a percentage such as 2%"));
-        }
-        let mut rule = Stopping {
-            target: self.target.0,
-            budget_ns: self.budget.or(budget).map(|time| time.0),
-            seed: self.seed.unwrap_or_else(clock_seed),
-            ..Stopping::default()
-        };
-        if let Some(trials) = self.trials {
-            (rule.min_trials, rule.max_trials) = (trials, trials);
-            // A fixed number is what was asked for: the clock only cuts it where a budget was asked for too.
-            rule.budget_ns = self.budget.map(|time| time.0);
-        }
-        Ok(rule)
-    }
 }

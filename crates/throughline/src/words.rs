@@ -1,14 +1,16 @@
-//! The one reader of specs that stand in words: flags as one would type them after `thru stream` (rr, transfer).
+//! The one reader of specs that stand in words: flags as one would type them after `thru stream` (rr, transfer, curve).
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
-use model::Spec;
+use model::{Spec, Stop};
 
-use crate::commands::{rr, stream, transfer};
+use crate::commands::{curve, rr, stream, transfer};
 use crate::failure::Failure;
 
 /// The commands that words can begin with.
-pub const PATTERNS: [&str; 3] = ["stream", "rr", "transfer"];
+pub const PATTERNS: [&str; 4] = ["stream", "rr", "transfer", CURVE];
+/// The one of them that is many measurements.
+pub const CURVE: &str = "curve";
 
 /// Flags of those commands that belong to the command as a whole, not to one of its specs.
 pub const OF_THE_WHOLE: [&str; 13] = [
@@ -45,6 +47,8 @@ enum Wanted {
     Rr(rr::RrArgs),
     /// A fixed amount.
     Transfer(transfer::TransferArgs),
+    /// All block sizes.
+    Curve(curve::CurveArgs),
 }
 
 /// Why words make no spec.
@@ -58,19 +62,36 @@ pub enum Wrong {
     Together(Failure),
 }
 
-/// The spec that `words` describe; the first one is one of [`PATTERNS`].
+/// The one spec that `words` describe; the first one is one of [`PATTERNS`].
+///
+/// # Errors
+/// [`Wrong`] for words that no measuring command would take, or that belong to the whole; a curve, which is many specs.
+pub fn spec(words: &[String]) -> Result<Spec, Wrong> {
+    let mut specs = specs(words)?.into_iter();
+    match (specs.next(), words.first().is_some_and(|word| word == CURVE)) {
+        (Some(spec), false) => Ok(spec),
+        _ => Err(Wrong::Words(format!("'{CURVE}' is many measurements: name one of its sizes with rr or stream"))),
+    }
+}
+
+/// The specs that `words` describe: one, or one for each size of a curve, whose trials are as long as `--time` says.
 ///
 /// # Errors
 /// [`Wrong`] for words that no measuring command would take, or that belong to the whole.
-pub fn spec(words: &[String]) -> Result<Spec, Wrong> {
+pub fn specs(words: &[String]) -> Result<Vec<Spec>, Wrong> {
     let matches = Words::command().try_get_matches_from(words).map_err(|error| wrong(&error))?;
     if let Some(flag) = matches.subcommand().and_then(|(_, matches)| of_the_whole(matches)) {
         return Err(Wrong::OfTheWhole(flag));
     }
     match Words::from_arg_matches(&matches).map_err(|error| wrong(&error))?.command {
-        Wanted::Stream(args) => Ok(args.spec()),
-        Wanted::Rr(args) => args.spec().map_err(Wrong::Together),
-        Wanted::Transfer(args) => Ok(args.spec()),
+        Wanted::Stream(args) => Ok(vec![args.spec()]),
+        Wanted::Rr(args) => args.spec().map(|spec| vec![spec]).map_err(Wrong::Together),
+        Wanted::Transfer(args) => Ok(vec![args.spec()]),
+        Wanted::Curve(args) => {
+            let stop = args.leg().map(|time| Stop::AboutNs(time.0));
+            let timed = |spec: Spec| Spec { stop: stop.unwrap_or(spec.stop), ..spec };
+            args.specs().map(|specs| specs.into_iter().map(timed).collect()).map_err(Wrong::Together)
+        }
     }
 }
 

@@ -10,8 +10,9 @@ const TABLE: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("analysis", &["model"]),
     // Layer 1: measuring, hosts, wire formats.
-    ("engine", &["model"]),
-    ("host", &["model"]),
+    ("perf", &[]),
+    ("engine", &["model", "perf"]),
+    ("host", &["model", "perf"]),
     ("lab", &["model", "host"]),
     ("stacks", &["model"]),
     ("interop", &["model"]),

@@ -38,7 +38,7 @@ pub fn document(doc: &Doc, what: &str) {
     let written = doc.json["outcomes"].as_array().expect("a list");
     for (outcome, json) in doc.run.outcomes.iter().zip(written) {
         let what = format!("{what}, {} blocks of {} B", outcome.spec.transport, outcome.spec.block);
-        summary(outcome, json, doc.run.header.kind == "curve", &what);
+        summary(outcome, json, outcome.spec.is_point(), &what);
         for trial in &outcome.trials {
             counts(outcome, trial, &what);
         }

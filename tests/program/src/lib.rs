@@ -15,6 +15,7 @@ pub mod check;
 pub mod client;
 pub mod doc;
 pub mod launcher;
+pub mod older;
 pub mod process;
 pub mod skip;
 pub mod wire;

@@ -31,9 +31,20 @@ impl Wire {
     /// # Panics
     /// When the other side is gone.
     pub fn say(&mut self, message: &Value) {
+        self.try_say(message).expect("it takes the message");
+    }
+
+    /// Sends one message.
+    ///
+    /// # Errors
+    /// When the other side is gone.
+    ///
+    /// # Panics
+    /// When it is longer than any frame.
+    pub fn try_say(&mut self, message: &Value) -> std::io::Result<()> {
         let bytes = message.to_string().into_bytes();
         let length = u32::try_from(bytes.len()).expect("short");
-        self.0.write_all(&[&length.to_be_bytes(), bytes.as_slice()].concat()).expect("it takes the message");
+        self.0.write_all(&[&length.to_be_bytes(), bytes.as_slice()].concat())
     }
 
     /// The next message that is no ping; `None` when the other side has closed.
@@ -42,15 +53,23 @@ impl Wire {
     /// When it is no JSON.
     pub fn hear(&mut self) -> Option<Value> {
         loop {
-            let mut length = [0; 4];
-            self.0.read_exact(&mut length).ok()?;
-            let mut bytes = vec![0; u32::from_be_bytes(length) as usize];
-            self.0.read_exact(&mut bytes).ok()?;
-            let message: Value = serde_json::from_slice(&bytes).expect("JSON");
+            let message = self.next_message()?;
             if message["say"] != "ping" {
                 return Some(message);
             }
         }
+    }
+
+    /// The next message; `None` when the other side has closed.
+    ///
+    /// # Panics
+    /// When it is no JSON.
+    pub fn next_message(&mut self) -> Option<Value> {
+        let mut length = [0; 4];
+        self.0.read_exact(&mut length).ok()?;
+        let mut bytes = vec![0; u32::from_be_bytes(length) as usize];
+        self.0.read_exact(&mut bytes).ok()?;
+        Some(serde_json::from_slice(&bytes).expect("JSON"))
     }
 
     /// Greets an agent that wants no token and waits to be let in.

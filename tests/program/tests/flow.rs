@@ -152,9 +152,16 @@ fn every_packet_that_is_counted_is_in_the_file_at_both_ends() {
     let doc = measure(&desk, a, &args);
     let (near, far) = captures(&doc);
     let far = far.unwrap();
-    for (capture, folder) in [(near, desk.path("here")), (far, there)] {
+    // Both lie beside each other here, under one name, and the agent has none left.
+    let name = |capture: &Capture, end: &str| capture.file.as_ref().unwrap().strip_suffix(end).unwrap().to_owned();
+    assert_eq!(name(near, "-near.pcapng"), name(far, "-far.pcapng"));
+    let left = |there: &Path| std::fs::read_dir(there).unwrap().count();
+    assert_eq!((near.fetched_bytes, left(&there)), (None, 0));
+    for (capture, folder) in [(near, desk.path("here")), (far, desk.path("here"))] {
         let file = Path::new(capture.file.as_ref().unwrap());
         assert!(file.starts_with(folder) && capture.missing.is_none(), "{capture:?}");
+        assert!(capture.fetched_bytes.is_none_or(|bytes| bytes == file.metadata().unwrap().len()), "{capture:?}");
+        assert_eq!((capture.fetched_bytes.is_some(), &capture.not_fetched), (std::ptr::eq(capture, far), &None));
         assert_eq!((capture.drops, capture.snaplen), (Some(0), 96));
         assert_eq!(capture.interface.as_ref(), Some(&a.interface), "both have the same name");
         assert_eq!(packets_in(file), capture.packets, "{}", file.display());
@@ -172,12 +179,26 @@ fn every_packet_that_is_counted_is_in_the_file_at_both_ends() {
     desk.run(&["report", "last", "--figure", "time-sequence", "-o", "sequence.svg"]).ok();
     assert!(std::fs::read_to_string(desk.path("sequence.svg")).unwrap().contains("acknowledged"));
     // UDP goes by the same port.
-    let args = ["stream", "--udp", "--time", "200ms", "--rate", "20Mbit", "--trials", "1", "--capture", agent.host()];
-    let doc = measure(&desk, a, &args);
-    let near = captures(&doc).0;
+    let short = ["stream", "--udp", "--time", "200ms", "--rate", "20Mbit", "--trials", "1", "--capture", agent.host()];
+    let doc = measure(&desk, a, &[&short[..], &["--fetch", "0"]].concat());
+    let (near, far) = captures(&doc);
+    let far = far.unwrap();
+    assert!(Path::new(far.file.as_ref().unwrap()).starts_with(&there) && left(&there) == 1, "left there: {far:?}");
+    assert_eq!((far.fetched_bytes, far.not_fetched.as_ref()), (None, None));
     let sent = doc.trials()[0].near.datagrams.unwrap().sent;
     assert!(near.packets >= sent && near.sequence.is_none(), "{} packets of {sent} datagrams", near.packets);
     assert_eq!(packets_in(Path::new(near.file.as_ref().unwrap())), near.packets);
+    // What is over the bound is cut off, at the end of a packet, and that is said.
+    let doc = measure(&desk, a, &[&short[..], &["--fetch", "2KiB"]].concat());
+    let far = captures(&doc).1.unwrap();
+    let (file, why) = (Path::new(far.file.as_ref().unwrap()), far.not_fetched.as_ref().unwrap());
+    let bytes = far.fetched_bytes.unwrap();
+    assert!(bytes <= 2_048 && bytes == file.metadata().unwrap().len(), "{far:?}");
+    assert!(why.contains("the rest is gone: --fetch ") && why.contains("brings all"), "{why}");
+    let packets = packets_in(file);
+    assert!(packets > 5 && packets < far.packets && left(&there) == 1, "{packets} of {}", far.packets);
+    let text = Running::of(desk.dress(a.command(binary::thru()), &["show"])).wait().ok().stdout;
+    assert!(text.contains("far end: ") && text.contains("fetched"), "{text}");
 }
 
 #[test]

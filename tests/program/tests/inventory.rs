@@ -87,6 +87,15 @@ fn a_path_through_a_router_is_described_from_both_ends() {
         assert_eq!(hops, [Some(gateway), Some(path.peer.as_str())]);
         assert_eq!(path.missing, [""; 0]);
     }
+    // What the hosts are stands in the run as `thru host` tells it.
+    for host in [&header.near, &header.far] {
+        let kernel = host.kernel_setup.as_ref().unwrap();
+        assert!(kernel.tick_ns().is_some() && kernel.hz_source.is_some(), "{kernel:?}");
+        assert!(!host.processor.as_ref().unwrap().identity.is_empty());
+        let up = host.interfaces.iter().find(|interface| interface.name == "up0").unwrap().device.as_ref().unwrap();
+        assert!(up.mac.is_some() && up.flags.iter().any(|flag| flag == "up"), "{up:?}");
+        assert!(up.totals["tx_packets"] > 0, "{:?}", up.totals);
+    }
     // Only the wider end meets the router's word.
     assert_eq!(out.mtu.as_ref().unwrap().told_by.as_deref(), Some(ROUTER_A));
     assert_eq!(back.mtu.as_ref().unwrap().told_by, None);
@@ -108,6 +117,14 @@ fn a_path_through_a_router_is_described_from_both_ends() {
     assert!(before.monotonic_offset_ns.unsigned_abs() <= before.error_ns, "{before:?}");
     let drift = doc.run.ending.as_ref().unwrap().drift.unwrap();
     assert!(drift.drift_ppb.unsigned_abs() <= drift.error_ppb, "{drift:?}");
+    // An agent that is the near end looks at another host only because an agent there vouches for it.
+    let near = Agent::spawn(routed.host("a").command(binary::thru()), &["--open", "--listen", &format!("{A}:0")]);
+    let between = routed.measure(&["transfer", "--count", "3", "--from", near.host(), agent.host()]);
+    let (out, back) = (between.run.header.path_out.as_ref().unwrap(), between.run.header.path_back.as_ref().unwrap());
+    assert_eq!((out.peer.as_str(), back.peer.as_str()), (B, A));
+    for path in [out, back] {
+        assert_eq!((path.missing.len(), path.hops.as_ref().map(Vec::len)), (0, Some(2)), "{path:?}");
+    }
     // Nobody looks where nobody is asked to.
     let plain = routed.measure(&["transfer", "--count", "3", "--no-path", agent.host()]);
     let header = &plain.run.header;

@@ -155,7 +155,7 @@ fn this_host_is_watched_without_an_agent() {
     }
     assert!(seen.windows(2).all(|pair| pair[0].at_unix_ns < pair[1].at_unix_ns));
     let table = desk.run(&["watch", "--interval", "100ms", "--count", "2"]).ok().stdout;
-    assert!(table.starts_with("CPU in % of all cores") && table.contains("in ticks of"), "{table}");
+    assert!(table.starts_with("CPU in % of all cores") && table.contains("in steps of"), "{table}");
     assert_eq!(table.matches("rexmt/s").count(), 1, "{table}");
 }
 

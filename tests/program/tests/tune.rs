@@ -1,5 +1,10 @@
 //! Settings of hosts, between namespaces of a lab (root only): set, read back, put back whatever happens.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a test stops at the first surprise, and says what it saw"
+)]
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -12,6 +17,10 @@ use serde_json::Value;
 
 /// A user without rights.
 const NOBODY: u32 = 65_534;
+
+/// Settings of a namespace that no link goes down for.
+const SACK: &str = "sysctl.net.ipv4.tcp_sack";
+const RMEM: &str = "sysctl.net.ipv4.tcp_rmem";
 
 /// Two hosts, a journal of their own, and a folder.
 struct Bench {
@@ -165,12 +174,76 @@ fn a_hundred_killed_owners_leave_nothing_that_is_not_put_back() {
     assert!(cut >= 60, "{cut} of 100 kills left something to put back");
 }
 
+/// How often a measurement and its agent are killed: a few times, or as `THRU_KILLS` says.
+fn kills() -> usize {
+    std::env::var("THRU_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(10)
+}
+
+#[test]
+fn killed_measurements_plans_and_their_agents_leave_nothing_that_is_not_put_back() {
+    let test = "killed_measurements_plans_and_their_agents_leave_nothing_that_is_not_put_back";
+    let Some(bench) = Bench::new(test) else { return };
+    let mtu = ["a", "b"].map(|host| format!("dev.{}.mtu", bench.host(host).interface));
+    let show = |host: &str, mtu: &str| bench.json(host, &["tune", "show", mtu, SACK, RMEM])["settings"].clone();
+    let state = || [show("a", &mtu[0]), show("b", &mtu[1])];
+    let before = state();
+    // Neither ends by itself; the plan changes the MTU from cell to cell.
+    let plan = format!(
+        "to = \"${{host}}\"\n[base]\ntime = \"20ms\"\nobserve = \"off\"\n[settings]\nboth = {{ \"{SACK}\" = 0 }}\n\
+         [[factor]]\nname = \"near mtu\"\nsetting = \"{}\"\nend = \"near\"\nlevels = [1300, 1400]\n\
+         [[factor]]\nname = \"far mtu\"\nsetting = \"{}\"\nend = \"far\"\nlevels = [1300, 1400]\n\
+         [repeat]\nmin = 9999\nmax = 9999\n",
+        mtu[0], mtu[1]
+    );
+    std::fs::write(bench.desk.path("plan.toml"), plan).unwrap();
+    let set = [
+        format!("near:{}=1400", mtu[0]),
+        format!("near:{RMEM}=4096 200000 8000000"),
+        format!("far:{}=1400", mtu[1]),
+        format!("far:{SACK}=0"),
+    ];
+    let mut cut = 0;
+    for kill in 0..kills() {
+        // The next start of an agent puts back what the last one left.
+        let agent = bench.agent("b", &["--allow-tuning"]);
+        let to = format!("host={}", agent.host());
+        let mut client = if kill % 2 == 0 {
+            let flags: Vec<&str> = set.iter().flat_map(|set| ["--set", set.as_str()]).collect();
+            let long = ["--time", "10m", "--trials", "1", "--no-path", "--no-store", agent.host()];
+            bench.start("a", &[&["stream"], flags.as_slice(), &long].concat())
+        } else {
+            bench.start("a", &["run", "plan.toml", "--var", &to, "--no-store"])
+        };
+        // While it sets, and while it measures: at a line of the journals, and up to 60 ms later.
+        let step = 1 + kill * 3 % 8;
+        while lines(&bench.desk.path("journal")) < step && client.runs() {}
+        std::thread::sleep(Duration::from_micros(kill as u64 * 7_919 % 60_000));
+        if kill % 4 < 2 {
+            client.signal(Signal::KILL);
+            agent.signal(Signal::KILL);
+        } else {
+            agent.signal(Signal::KILL);
+            client.signal(Signal::KILL);
+        }
+        drop(agent);
+        let _ = client.wait();
+        cut += usize::from(state() != before);
+        bench.run("a", &["tune", "revert"]).ok();
+        drop(bench.agent("b", &["--allow-tuning"]));
+        assert_eq!(state(), before, "kill {kill}");
+        assert_eq!(bench.open(), 0, "kill {kill}");
+    }
+    assert!(2 * cut > kills(), "{cut} of {} kills left something to put back", kills());
+    println!("{} kills, {cut} of them left something that was put back", kills());
+}
+
 #[test]
 fn settings_of_a_run_are_in_its_header_and_gone_after_it() {
     let Some(bench) = Bench::new("settings_of_a_run_are_in_its_header_and_gone_after_it") else { return };
     let agent = bench.agent("b", &["--allow-tuning"]);
     let near = bench.host("a").interface.clone();
     let before = (bench.value("a", &format!("dev.{near}.mtu")), bench.value("b", "sysctl.net.ipv4.tcp_sack"));
+    let rmem = bench.value("b", RMEM);
     let (mtu, sack) = (format!("near:dev.{near}.mtu=1400"), "far:sysctl.net.ipv4.tcp_sack=0");
     let flags = ["--trials", "1", "--time", "50ms", "--json", "-", "--no-store"];
     let run =
@@ -195,6 +268,27 @@ fn settings_of_a_run_are_in_its_header_and_gone_after_it() {
     assert_eq!(cells[0]["near"][0]["now"], "4096 100000 200000");
     assert_eq!(cells[1]["near"].as_array().map(Vec::len), Some(0));
     assert_eq!(bench.open(), 0);
+    // The same from files, with settings at both ends.
+    let write = |name: &str, value: &str| {
+        let text = format!(
+            "[base]\ntime = \"10ms\"\n[settings]\nnear = {{ \"{RMEM}\" = \"{value}\" }}\nfar = {{ \"{RMEM}\" = \"{value}\" }}\n"
+        );
+        std::fs::write(bench.desk.path(name), text).unwrap();
+    };
+    write("a.toml", "4096 100000 200000");
+    write("b.toml", "4096 200000 400000");
+    let files = ["--a-file", "a.toml", "--b-file", "b.toml"];
+    let ab = bench.run("a", &[&["ab", agent.host()], files.as_slice(), set.as_slice()].concat());
+    assert!(matches!(ab.code, Some(0 | 3 | 4 | 8)), "{:?}: {}", ab.code, ab.stderr);
+    let ab: Value = serde_json::from_str(&ab.stdout).unwrap();
+    for (cell, value) in ["4096 100000 200000", "4096 200000 400000"].into_iter().enumerate() {
+        let of = &ab["header"]["settings"]["cells"][cell];
+        // At the far end after the one that both sides share.
+        assert_eq!((&of["near"][0]["now"], &of["far"][1]["now"]), (&value.into(), &value.into()), "{of}");
+        assert_eq!(ab["outcomes"][cell]["spec"]["settings"]["near"][0]["value"], value);
+    }
+    assert_eq!(bench.open(), 0);
+    assert_eq!(bench.value("b", RMEM), rmem);
 }
 
 #[test]

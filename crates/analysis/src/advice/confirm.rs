@@ -147,12 +147,6 @@ impl Confirmation {
         4 * (self.rounds_left * self.compared.len() as u32 + self.queue.len() as u32)
     }
 
-    /// Whether the changes are told apart, and not only the whole is confirmed.
-    #[must_use]
-    pub fn takes_apart(&self) -> bool {
-        self.compared.len() > 1
-    }
-
     /// What has come of it so far, the whole first.
     #[must_use]
     pub fn judged(&self) -> Vec<Confirmed> {
@@ -220,7 +214,7 @@ mod tests {
     fn too_few_trials_confirm_the_whole_only() {
         let search = searched();
         let fresh = Confirmation::new(&search, 60).unwrap();
-        assert_eq!((fresh.takes_apart(), fresh.trials_left()), (false, 60));
+        assert_eq!((fresh.compared.len(), fresh.trials_left()), (1, 60));
         assert_eq!((Confirmation::least_trials(1), Confirmation::least_trials(2)), (32, 96));
         // The fewest blocks can just reject.
         for comparisons in 1..9 {

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 /// Facts about a host that differ from one minute to the next and say nothing of the path.
 const PASSING: [&str; 4] = ["memory_available_bytes", "load_average", "missing", "selftest"];
-/// The same, wherever they stand: below each interface, or below a path.
-const PASSING_BELOW: [&str; 2] = ["traffic", "kernel_message"];
+/// The same, wherever they stand: below each interface, or below a path. A hardware address is a name, as a host's is.
+const PASSING_BELOW: [&str; 5] = ["traffic", "kernel_message", "totals", "mac", "hz_source"];
 
 /// In what two hosts differ, beside what differs from one minute to the next. `of` of each is `host`.
 #[must_use]

@@ -25,6 +25,7 @@ use scene::Scene;
 pub use changes::changes;
 pub use notes::between_runs;
 pub use regions::regions;
+pub(crate) use regions::{CONFIDENCE, Rivals, cut};
 pub use rules::{RULES, Rule, rule};
 
 /// Least part of the time that is named beside the largest.

@@ -1,72 +1,57 @@
 //! Which of several curves is best for which block sizes: the MTU or the buffer to choose.
 
+use std::ops::Range;
+
 use model::{BestRegion, Outcome};
 
 use crate::curve::{CurvePoint, points};
 use crate::findings::words;
-use crate::stats::t_quantile;
+use crate::stats::{MeanDifference, mean, t_quantile};
 
 /// Confidence that the best of a size is the best, over its rivals together.
-const CONFIDENCE: f64 = 0.95;
+pub(crate) const CONFIDENCE: f64 = 0.95;
 /// Sizes without a sure best that do not part a region.
 const GAP: usize = 3;
 
-/// The curves of each label over the blocks that all of them have, cut into regions of one best. At a size a label is best where it
-/// surely is (Welch's t on the logarithm of the rate, corrected for its rivals by Bonferroni). A region's ratio is the mean over
+/// Labels that were measured over the same block sizes, to be set against each other.
+pub(crate) trait Rivals {
+    /// What is compared.
+    fn labels(&self) -> &[String];
+    /// The sizes, ascending, bytes.
+    fn sizes(&self) -> &[u64];
+    /// Natural logarithm of the rate of a label at a size, both by their place; only its differences count.
+    fn ln_rate(&self, size: usize, label: usize) -> f64;
+    /// How far the logarithm of one label's rate is ahead of another's, as a mean over sizes; `None` where nothing tells how sure
+    /// that is.
+    fn ahead(&self, sizes: Range<usize>, one: usize, other: usize) -> Option<MeanDifference>;
+}
+
+/// The curves of each label over the blocks that all of them have, cut into regions of one best. A region's ratio is the mean over
 /// its sizes; the passes of a curve move neighbouring sizes together, so that more sizes make its interval no narrower. Empty for
 /// fewer than two labels or no block in common.
 #[must_use]
 pub fn regions(curves: &[(String, &[Outcome])]) -> Vec<BestRegion> {
-    let curves: Vec<(&str, Vec<CurvePoint>)> =
-        curves.iter().map(|(label, outcomes)| (label.as_str(), points(outcomes))).collect();
-    let Some(((_, first), others)) = curves.split_first().filter(|(_, others)| !others.is_empty()) else {
+    if curves.len() < 2 {
         return Vec::new();
-    };
-    let sizes: Vec<Size<'_>> = first
-        .iter()
-        .filter_map(|point| {
-            let of = |curve: &'_ [CurvePoint]| curve.iter().position(|other| other.block == point.block);
-            let rest: Option<Vec<&CurvePoint>> =
-                others.iter().map(|(_, curve)| of(curve).map(|at| &curve[at])).collect();
-            Some(Size { block: point.block, of: std::iter::once(point).chain(rest?).collect() })
-        })
-        .collect();
-    let labels: Vec<&str> = curves.iter().map(|(label, _)| *label).collect();
-    runs(&sizes).into_iter().map(|(best, sizes)| region(&labels, best, sizes)).collect()
+    }
+    let points: Vec<Vec<CurvePoint>> = curves.iter().map(|(_, outcomes)| points(outcomes)).collect();
+    let at = |block: u64, curve: &'_ [CurvePoint]| curve.iter().position(|point| point.block == block);
+    let (mut sizes, mut of) = (Vec::new(), Vec::new());
+    for block in points[0].iter().map(|point| point.block) {
+        let all: Option<Vec<&CurvePoint>> = points.iter().map(|curve| Some(&curve[at(block, curve)?])).collect();
+        if let Some(all) = all {
+            sizes.push(block);
+            of.push(all);
+        }
+    }
+    let labels = curves.iter().map(|(label, _)| label.clone()).collect();
+    cut(&Curves { labels, sizes, points: of }).into_iter().map(|(region, _)| region).collect()
 }
 
-/// One block with its point on each curve.
-struct Size<'a> {
-    block: u64,
-    of: Vec<&'a CurvePoint>,
-}
-
-impl Size<'_> {
-    fn ln_rate(&self, label: usize) -> f64 {
-        self.of[label].ln_block() - self.of[label].ln_time
-    }
-
-    /// Standard error and degrees of freedom of a difference of two labels.
-    fn error(&self, a: usize, b: usize) -> Option<(f64, f64)> {
-        let (a, b) = (self.of[a], self.of[b]);
-        Some((a.se?.hypot(b.se?), a.df.min(b.df)))
-    }
-
-    fn best(&self) -> Option<usize> {
-        let best = (0..self.of.len()).max_by(|a, b| self.ln_rate(*a).total_cmp(&self.ln_rate(*b)))?;
-        let rivals = self.of.len() as f64 - 1.0;
-        let surely = |rival: usize| {
-            let (se, df) = self.error(best, rival)?;
-            let critical = t_quantile(1.0 - (1.0 - CONFIDENCE) / (2.0 * rivals), df)?;
-            Some(self.ln_rate(best) - self.ln_rate(rival) > critical * se)
-        };
-        (0..self.of.len()).filter(|rival| *rival != best).all(|rival| surely(rival) == Some(true)).then_some(best)
-    }
-}
-
-/// Neighbouring sizes with one best; a short stretch without a sure one joins a region that goes on behind it.
-fn runs<'s, 'a>(sizes: &'s [Size<'a>]) -> Vec<(Option<usize>, &'s [Size<'a>])> {
-    let mut bests: Vec<Option<usize>> = sizes.iter().map(Size::best).collect();
+/// Regions of one best with the places of their sizes. At a size a label is best where it surely is (by Student's t on the logarithm
+/// of the rate, corrected for its rivals by Bonferroni); a short stretch without a sure best joins a region that goes on behind it.
+pub(crate) fn cut(rivals: &impl Rivals) -> Vec<(BestRegion, Range<usize>)> {
+    let mut bests: Vec<Option<usize>> = (0..rivals.sizes().len()).map(|size| best(rivals, size)).collect();
     let mut at = 0;
     while at < bests.len() {
         let end = bests[at..].iter().position(Option::is_some).map_or(bests.len(), |ahead| at + ahead);
@@ -76,33 +61,81 @@ fn runs<'s, 'a>(sizes: &'s [Size<'a>]) -> Vec<(Option<usize>, &'s [Size<'a>])> {
         }
         at = end + 1;
     }
-    let mut runs = Vec::new();
+    let mut regions = Vec::new();
     let mut from = 0;
-    for to in 1..=sizes.len() {
-        if to == sizes.len() || bests[to] != bests[from] {
-            runs.push((bests[from], &sizes[from..to]));
+    for to in 1..=bests.len() {
+        if to == bests.len() || bests[to] != bests[from] {
+            regions.push((region(rivals, bests[from], from..to), from..to));
             from = to;
         }
     }
-    runs
+    regions
 }
 
-fn region(labels: &[&str], best: Option<usize>, sizes: &[Size<'_>]) -> BestRegion {
-    let (from, to) = (sizes.first().map_or(0, |size| size.block), sizes.last().map_or(0, |size| size.block));
+/// Curves of runs of their own, whose sizes have one estimate each.
+struct Curves<'a> {
+    labels: Vec<String>,
+    sizes: Vec<u64>,
+    /// The points of each size, one for each label.
+    points: Vec<Vec<&'a CurvePoint>>,
+}
+
+impl Rivals for Curves<'_> {
+    fn labels(&self) -> &[String] {
+        &self.labels
+    }
+
+    fn sizes(&self) -> &[u64] {
+        &self.sizes
+    }
+
+    fn ln_rate(&self, size: usize, label: usize) -> f64 {
+        self.points[size][label].ln_block() - self.points[size][label].ln_time
+    }
+
+    fn ahead(&self, sizes: Range<usize>, one: usize, other: usize) -> Option<MeanDifference> {
+        let difference = |size| self.ln_rate(size, one) - self.ln_rate(size, other);
+        let differences: Vec<f64> = sizes.clone().map(difference).collect();
+        let error = |points: &Vec<&CurvePoint>| {
+            let (one, other) = (points[one], points[other]);
+            Some((one.se?.hypot(other.se?), one.df.min(other.df)))
+        };
+        let errors: Vec<(f64, f64)> = self.points[sizes].iter().filter_map(error).collect();
+        let standard_error = mean(&errors.iter().map(|(error, _)| *error).collect::<Vec<_>>())?;
+        let df = errors.iter().map(|(_, df)| *df).fold(f64::INFINITY, f64::min);
+        Some(MeanDifference { value: mean(&differences)?, standard_error, df })
+    }
+}
+
+fn best(rivals: &impl Rivals, size: usize) -> Option<usize> {
+    let labels = 0..rivals.labels().len();
+    let best = labels.clone().max_by(|a, b| rivals.ln_rate(size, *a).total_cmp(&rivals.ln_rate(size, *b)))?;
+    let others = labels.len() as f64 - 1.0;
+    let surely = |rival: usize| {
+        let ahead = rivals.ahead(size..size + 1, best, rival)?;
+        let critical = t_quantile(1.0 - (1.0 - CONFIDENCE) / (2.0 * others), ahead.df)?;
+        Some(ahead.value > critical * ahead.standard_error)
+    };
+    labels.filter(|rival| *rival != best).all(|rival| surely(rival) == Some(true)).then_some(best)
+}
+
+fn region(rivals: &impl Rivals, best: Option<usize>, sizes: Range<usize>) -> BestRegion {
+    let (labels, blocks) = (rivals.labels(), &rivals.sizes()[sizes.clone()]);
+    let (from, to) = (blocks.first().copied().unwrap_or(0), blocks.last().copied().unwrap_or(0));
     let stretch = if from == to { words::size(from) } else { format!("{} to {}", words::size(from), words::size(to)) };
-    let mean = |label: usize| sizes.iter().map(|size| size.ln_rate(label)).sum::<f64>() / sizes.len() as f64;
+    let mean =
+        |label: usize| sizes.clone().map(|size| rivals.ln_rate(size, label)).sum::<f64>() / sizes.len().max(1) as f64;
     let Some(best) = best else {
-        let statement = format!("{stretch}: no difference is sure");
+        let none = if labels.len() > 2 { "none is surely the best" } else { "no difference is sure" };
+        let statement = format!("{stretch}: {none}");
         return BestRegion { from, to, best: None, over: None, ratio: None, low: None, high: None, statement };
     };
-    let rivals = (0..labels.len()).filter(|label| *label != best);
-    let next = rivals.max_by(|a, b| mean(*a).total_cmp(&mean(*b))).unwrap_or(best);
-    let ahead = mean(best) - mean(next);
-    let errors: Vec<(f64, f64)> = sizes.iter().filter_map(|size| size.error(best, next)).collect();
-    let se = errors.iter().map(|(se, _)| se).sum::<f64>() / errors.len().max(1) as f64;
-    let df = errors.iter().map(|(_, df)| *df).fold(f64::INFINITY, f64::min);
-    let arm = t_quantile(1.0 - (1.0 - CONFIDENCE) / 2.0, df).map(|critical| critical * se);
-    let [low, high] = [-1.0, 1.0].map(|sign| arm.map(|arm| (ahead + sign * arm).exp()));
+    let others = (0..labels.len()).filter(|label| *label != best);
+    let next = others.max_by(|a, b| mean(*a).total_cmp(&mean(*b))).unwrap_or(best);
+    let told = rivals.ahead(sizes.clone(), best, next);
+    let ahead = told.map_or_else(|| mean(best) - mean(next), |told| told.value);
+    let interval = told.and_then(|told| told.interval(CONFIDENCE));
+    let (low, high) = (interval.map(|interval| interval.low.exp()), interval.map(|interval| interval.high.exp()));
     let interval = match (low, high) {
         (Some(low), Some(high)) => {
             format!(" ({} interval {} to {})", words::confidence(CONFIDENCE), gain(low), gain(high))
@@ -113,7 +146,7 @@ fn region(labels: &[&str], best: Option<usize>, sizes: &[Size<'_>]) -> BestRegio
         format!("{stretch}: {} is best, {} over {}{interval}", labels[best], gain(ahead.exp()), labels[next]);
     let doubt = if low.is_some_and(|low| low > 1.0) { "" } else { ", surely so at single sizes only" };
     let statement = statement + doubt;
-    let (best, over) = (Some(labels[best].to_owned()), Some(labels[next].to_owned()));
+    let (best, over) = (Some(labels[best].clone()), Some(labels[next].clone()));
     BestRegion { from, to, best, over, ratio: Some(ahead.exp()), low, high, statement }
 }
 

@@ -16,6 +16,7 @@ use model::{Cell, Histogram, Outcome, RttTally, Stopping, Trial, Trust, Verdict}
 use crate::stats::{PassValue, without_pass_effects};
 
 pub use ledger::ledger;
+pub(crate) use summary::packets_per_s;
 pub(crate) use trial::asker;
 pub use trial::{Headline, trial_value, trial_verdicts};
 pub use verdicts::{add_verdict, explain, trust};

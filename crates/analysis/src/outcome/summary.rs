@@ -83,7 +83,7 @@ fn datagrams(trials: &[Trial], count: impl Fn(DatagramTally) -> u64) -> Option<u
 }
 
 /// Distinct datagrams received per second, directions added up.
-fn packets_per_s(spec: &Spec, trial: &Trial) -> Option<f64> {
+pub(crate) fn packets_per_s(spec: &Spec, trial: &Trial) -> Option<f64> {
     let ends = match Headline::of(spec) {
         Headline::Goodput => receivers(spec, &trial.near, &trial.far),
         _ => vec![&trial.near, &trial.far],

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::{Design, Factor, FactorKind, HostSettings, Plan, Setting};
 
 /// Most cells of a plan: more would take days.
-const MOST: usize = 10_000;
+pub const MOST_CELLS: usize = 10_000;
 
 /// One cell, before its spec is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,8 +33,9 @@ pub struct PlannedCell {
 pub fn expand(plan: &Plan) -> Result<Vec<PlannedCell>, String> {
     let pairs = pairs(plan)?;
     let combinations = combinations(plan)?;
-    if combinations.len().saturating_mul(pairs.len()) > MOST {
-        return Err(format!("{} cells are too many: a plan has at most {MOST}", combinations.len() * pairs.len()));
+    let total = combinations.len().saturating_mul(pairs.len());
+    if total > MOST_CELLS {
+        return Err(format!("{total} cells are too many: a plan has at most {MOST_CELLS}"));
     }
     let mut plots: Vec<Vec<&str>> = Vec::new();
     let mut cells = Vec::new();
@@ -74,7 +75,7 @@ pub fn expand(plan: &Plan) -> Result<Vec<PlannedCell>, String> {
 type Levels = BTreeMap<String, String>;
 
 fn combinations(plan: &Plan) -> Result<Vec<Levels>, String> {
-    let factors: Vec<&Factor> = plan.factors.iter().filter(|factor| factor.kind != FactorKind::Observed).collect();
+    let factors: Vec<&Factor> = plan.factors.iter().filter(|factor| factor.kind.makes_cells()).collect();
     let made = match plan.design {
         Design::List => plan.list.clone(),
         Design::Zip => {
@@ -89,8 +90,10 @@ fn combinations(plan: &Plan) -> Result<Vec<Levels>, String> {
         }
         Design::Factorial => {
             let total = factors.iter().fold(1usize, |total, factor| total.saturating_mul(factor.levels.len().max(1)));
-            if total > MOST {
-                return Err(format!("{total} combinations of levels are too many: a plan has at most {MOST} cells"));
+            if total > MOST_CELLS {
+                return Err(format!(
+                    "{total} combinations of levels are too many: a plan has at most {MOST_CELLS} cells"
+                ));
             }
             factors.iter().fold(vec![Levels::new()], |combinations, factor| {
                 let with = |levels: &Levels| {
@@ -150,7 +153,7 @@ fn apply(plan: &Plan, levels: &Levels) -> (Levels, HostSettings) {
                     list.push(Setting { key: factor.key.clone(), value: level.clone() });
                 }
             }
-            FactorKind::Observed => {}
+            FactorKind::Observed | FactorKind::Sizes => {}
         }
     }
     (fields, settings)

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 
 use model::{Cell, Estimate, Factor, Finding, FindingKind, Outcome, Pass, RunHeader};
 
-use super::{KINDS, dimensions, levels, of_kind, part, whole};
+use super::best::best;
+use super::{KINDS, dimensions, levels, of_kind, part, sizes_of_curves, whole};
 use crate::findings::words::{confidence, plural, value};
 use crate::outcome::Headline;
 use crate::stats::{Interval, MeanDifference, holm, mean, median, sample_sd};
@@ -20,7 +21,7 @@ const LEAST_BLOCKS: usize = 3;
 const WIDE: f64 = 10.0;
 
 /// The logarithm of a trial's value, by cell and block.
-type Logs = BTreeMap<u32, BTreeMap<u32, f64>>;
+pub(super) type Logs = BTreeMap<u32, BTreeMap<u32, f64>>;
 
 /// Something that was tested.
 struct Effect {
@@ -33,7 +34,7 @@ struct Effect {
 }
 
 /// What the outcomes of a plan say of its factors: main effects between neighbouring levels, interactions between the outermost
-/// ones, and pairs of hosts whose two directions differ surely. `passes` tell which block a trial was part of.
+/// ones, pairs of hosts whose two directions differ surely, and the best level for each stretch of block sizes. `passes` tell which block a trial was part of.
 #[must_use]
 pub fn of_plan(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass]) -> Vec<Finding> {
     let Some(plan) = &header.plan else { return Vec::new() };
@@ -47,7 +48,9 @@ pub fn of_plan(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass]) -> Vec
             .filter(|name| ![Factor::FROM, Factor::TO].contains(&name.as_str()))
             .map(|name| (name, levels(plan, name, &cells)))
             .collect();
-        for (name, levels) in &factors {
+        // A curve's sizes are told apart by its shape, not by the step from each to the next.
+        let stepped = factors.iter().filter(|(name, _)| !sizes_of_curves(plan, name));
+        for (name, levels) in stepped {
             for pair in levels.windows(2) {
                 effects.extend(main_effect(&cells, &names, name, pair, kind, &logs));
             }
@@ -59,7 +62,9 @@ pub fn of_plan(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass]) -> Vec
         }
         effects.extend(asymmetries(&cells, &names, kind, outcomes, &logs));
     }
-    in_words(effects, header.stopping.confidence)
+    let mut found = in_words(effects, header.stopping.confidence);
+    found.extend(best(header, plan, &logs));
+    found
 }
 
 fn logs(outcomes: &[Outcome], passes: &[Pass]) -> Logs {
@@ -163,7 +168,13 @@ fn asymmetries(cells: &[&Cell], names: &[String], kind: Headline, outcomes: &[Ou
     effects
 }
 
-fn noun(kind: Headline) -> &'static str {
+pub(super) fn capitalised(word: &str) -> String {
+    let mut chars = word.chars();
+    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// What a kind of measurement gives, in words.
+pub(super) fn noun(kind: Headline) -> &'static str {
     match kind {
         Headline::Goodput => "goodput",
         Headline::Transactions => "transactions per second",

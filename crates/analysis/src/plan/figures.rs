@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{Cell, EndPass, Factor, Outcome, Pass, RunHeader};
 
-use super::{dimensions, levels, part};
+use super::{dimensions, levels, part, sizes_of_curves};
 use crate::stats::median;
 
 /// Counter of all interrupts since the boot, as the observer of /proc/stat calls it.
@@ -42,7 +42,9 @@ pub fn factor_lines(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass]) -
     };
     let by_index: BTreeMap<u32, &Pass> = passes.iter().map(|pass| (pass.index, pass)).collect();
     let cells: Vec<&Cell> = header.cells.iter().collect();
-    let names = dimensions(plan, &cells);
+    // All sizes of a curve share its passes: the first one speaks for them.
+    let mut names = dimensions(plan, &cells);
+    names.retain(|name| !sizes_of_curves(plan, name));
     let mut lines = Vec::new();
     for factor in names.iter().filter(|name| ![Factor::FROM, Factor::TO].contains(&name.as_str())) {
         let rest: Vec<String> = names.iter().filter(|name| *name != factor).cloned().collect();

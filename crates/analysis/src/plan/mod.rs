@@ -1,6 +1,7 @@
 //! Plans: their cells ([`expand()`]), the order of a block ([`block()`]), rounds of hosts ([`rounds()`]), and what their outcomes
 //! say of the factors ([`of_plan`], [`tables`]).
 
+mod best;
 mod cells;
 mod effects;
 mod figures;
@@ -8,10 +9,10 @@ mod order;
 mod rounds;
 mod table;
 
-pub use cells::{PlannedCell, expand};
+pub use cells::{MOST_CELLS, PlannedCell, expand};
 pub use effects::of_plan;
 pub use figures::{FactorLine, factor_lines};
-pub use order::{Place, block};
+pub use order::{Place, block, sizes};
 pub use rounds::rounds;
 pub use table::{Middle, PlanTable, tables};
 
@@ -46,6 +47,11 @@ pub(crate) fn levels(plan: &Plan, name: &str, cells: &[&Cell]) -> Vec<String> {
             .unwrap_or_default(),
     };
     written.into_iter().filter(|level| cells.iter().any(|cell| cell.levels.get(name) == Some(level))).collect()
+}
+
+/// Whether a factor's levels are the sizes of curves.
+pub(crate) fn sizes_of_curves(plan: &Plan, name: &str) -> bool {
+    plan.factors.iter().any(|factor| factor.name == name && factor.kind == FactorKind::Sizes)
 }
 
 /// A cell's levels of `names` alone.

@@ -1,5 +1,7 @@
 //! The order of a block: every cell once, in steps of cells that run at the same time.
 
+use std::ops::Range;
+
 use crate::stats::SplitMix64;
 
 use super::rounds;
@@ -7,8 +9,10 @@ use super::rounds;
 /// Where a cell stands in its plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// The cell.
+    /// The cell; of a curve the first one.
     pub cell: u32,
+    /// The cells that are measured over the same connections: a curve's sizes, whose numbers follow each other; 1 elsewhere.
+    pub sizes: u32,
     /// Its combination of the levels that are dear to change.
     pub plot: usize,
     /// Its combination of all levels but the hosts.
@@ -17,6 +21,14 @@ pub struct Place {
     pub near: usize,
     /// Its far host.
     pub far: usize,
+}
+
+impl Place {
+    /// All of its cells.
+    #[must_use]
+    pub fn cells(&self) -> Range<u32> {
+        self.cell..self.cell + self.sizes
+    }
 }
 
 /// Spreads the numbers of blocks over the seeds (the odd constant is 2^64 over the golden ratio, as SplitMix64 steps).
@@ -30,8 +42,7 @@ const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 /// number: a resumed run goes on in it.
 #[must_use]
 pub fn block(places: &[Place], seed: Option<u64>, block: u32) -> Vec<Vec<u32>> {
-    let mut random =
-        seed.map(|seed| SplitMix64::new(SplitMix64::new(seed ^ SPREAD.wrapping_mul(u64::from(block) + 1)).next_u64()));
+    let mut random = seed.map(|seed| random_of(seed, block));
     let mut mix = |list: &mut Vec<usize>| {
         if let Some(random) = &mut random {
             random.shuffle(list);
@@ -54,6 +65,21 @@ pub fn block(places: &[Place], seed: Option<u64>, block: u32) -> Vec<Vec<u32>> {
         }
     }
     steps
+}
+
+/// The order of a curve's sizes in block number `block`. The first one goes up, for of large blocks nothing is known before the small
+/// ones; with a seed the later ones are shuffled, each pass anew.
+#[must_use]
+pub fn sizes(place: &Place, seed: Option<u64>, block: u32) -> Vec<u32> {
+    let mut order: Vec<u32> = place.cells().collect();
+    if let Some(seed) = seed.filter(|_| block > 0) {
+        random_of(seed.wrapping_add(u64::from(place.cell)), block).shuffle(&mut order);
+    }
+    order
+}
+
+fn random_of(seed: u64, block: u32) -> SplitMix64 {
+    SplitMix64::new(SplitMix64::new(seed ^ SPREAD.wrapping_mul(u64::from(block) + 1)).next_u64())
 }
 
 fn distinct(values: impl Iterator<Item = usize>) -> Vec<usize> {
@@ -79,7 +105,14 @@ mod tests {
                 for (near, far) in (0..hosts).flat_map(|near| (0..hosts).map(move |far| (near, far))) {
                     if near != far {
                         let cell = places.len() as u32;
-                        places.push(Place { cell, plot, combination: plot * combinations + combination, near, far });
+                        places.push(Place {
+                            cell,
+                            sizes: 1,
+                            plot,
+                            combination: plot * combinations + combination,
+                            near,
+                            far,
+                        });
                     }
                 }
             }
@@ -111,6 +144,18 @@ mod tests {
             first[block(&places, Some(3), number)[0][0] as usize] += 1;
         }
         assert!(first.iter().all(|count| (400..600).contains(count)), "{first:?}");
+    }
+
+    #[test]
+    fn a_curve_goes_up_first_and_is_shuffled_anew_in_each_later_block() {
+        let place = Place { cell: 7, sizes: 9, plot: 0, combination: 0, near: 0, far: 1 };
+        let up: Vec<u32> = (7..16).collect();
+        assert_eq!((sizes(&place, Some(1), 0), sizes(&place, None, 5)), (up.clone(), up.clone()));
+        let (second, third) = (sizes(&place, Some(1), 1), sizes(&place, Some(1), 2));
+        assert!(second != third && second != up && second == sizes(&place, Some(1), 1));
+        let mut sorted = third;
+        sorted.sort_unstable();
+        assert_eq!(sorted, up);
     }
 
     proptest! {

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use model::{Cell, Factor, Outcome, Plan, RunHeader, Trial};
+use model::{Cell, Factor, Outcome, Plan, RunHeader, Spec, Trial};
 
 use super::{KINDS, dimensions, levels, of_kind, part, whole};
-use crate::outcome::{Headline, asker};
+use crate::outcome::{Headline, asker, packets_per_s};
 use crate::stats::{median, median_order_interval};
 
 /// The median of a cell's trials.
@@ -47,22 +47,28 @@ pub struct PlanTable {
 }
 
 /// What a table shows of a trial.
-type Value = fn(&Trial) -> Option<f64>;
+type Value = fn(&Spec, &Trial) -> Option<f64>;
 
 /// The tables of a plan's run; empty without a plan. Round trips come before rates. Rows and columns are the first two factors as
 /// the plan has them, or the hosts where both ends vary.
 #[must_use]
 pub fn tables(header: &RunHeader, outcomes: &[Outcome]) -> Vec<PlanTable> {
     let Some(plan) = &header.plan else { return Vec::new() };
-    let rtt: Value = |trial| asker(&trial.near, &trial.far).rtt.as_ref().map(|rtt| rtt.p50_ns as f64);
+    let rtt: Value = |_, trial| asker(&trial.near, &trial.far).rtt.as_ref().map(|rtt| rtt.p50_ns as f64);
     let mut tables = Vec::new();
     for kind in KINDS {
         let cells = of_kind(&header.cells, kind);
         let shown: &[(&'static str, &'static str, Value)] = match kind {
-            Headline::Goodput => &[("goodput", "bit/s", |trial| trial.value)],
-            Headline::RoundTrip => &[("median round trip", "ns", |trial| trial.value)],
+            Headline::Goodput if cells.iter().any(|cell| cell.spec.no_loss) => &[
+                ("goodput", "bit/s", |_, trial| trial.value),
+                ("packets per second without loss", "1/s", |spec, trial| {
+                    packets_per_s(spec, trial).filter(|_| spec.no_loss && trial.ledger.lost == 0)
+                }),
+            ],
+            Headline::Goodput => &[("goodput", "bit/s", |_, trial| trial.value)],
+            Headline::RoundTrip => &[("median round trip", "ns", |_, trial| trial.value)],
             Headline::Transactions => {
-                &[("median round trip", "ns", rtt), ("transactions per second", "1/s", |trial| trial.value)]
+                &[("median round trip", "ns", rtt), ("transactions per second", "1/s", |_, trial| trial.value)]
             }
         };
         for (measure, unit, value) in shown {
@@ -82,7 +88,7 @@ fn middles(cells: &[&Cell], outcomes: &[Outcome], value: Value, confidence: f64)
     let mut middles = BTreeMap::new();
     for cell in cells {
         let own = outcomes.iter().filter(|outcome| outcome.cell == cell.id).flat_map(|outcome| &outcome.trials);
-        let values: Vec<f64> = own.filter(|trial| whole(trial)).filter_map(value).collect();
+        let values: Vec<f64> = own.filter(|trial| whole(trial)).filter_map(|trial| value(&cell.spec, trial)).collect();
         if let Some(middle) = median(&values) {
             let interval = median_order_interval(&values, confidence);
             let (low, high) = (interval.map(|interval| interval.low), interval.map(|interval| interval.high));
@@ -133,7 +139,7 @@ pub(crate) mod testing {
     use super::*;
     use crate::plan::expand;
     use crate::{Context, outcome};
-    use model::{EndTally, Ledger, Pass, Spec, Stopping};
+    use model::{EndTally, Ledger, Pass, Stopping};
 
     /// A run of a plan as it could have been.
     pub(crate) struct Made {
@@ -223,6 +229,24 @@ mod tests {
         assert_eq!((table.row_factor.as_str(), table.column_factor.as_str()), ("from", "to"));
         assert!((0..3).all(|at| table.cells[at][at].is_none()));
         assert_eq!(table.cells[0][1].map(|middle| (middle.value, middle.low)), Some((10.0, None)), "3 trials");
+    }
+
+    #[test]
+    fn a_search_without_loss_has_its_packet_rate_where_it_found_one() {
+        let mut run = planned(&[("flows", &["1", "2"])], "stream", 6, |_, _| 8e6);
+        for (cell, outcome) in run.header.cells.iter_mut().zip(&mut run.outcomes) {
+            cell.spec.no_loss = true;
+            for trial in &mut outcome.trials {
+                trial.far.receiving_ns = 500_000_000;
+                trial.far.datagrams = Some(model::DatagramTally { received: 400, ..Default::default() });
+                // Every rate of the second cell lost something.
+                trial.ledger.lost = u64::from(cell.id);
+            }
+        }
+        let tables = tables(&run.header, &run.outcomes);
+        assert_eq!(tables.iter().map(|table| table.unit).collect::<Vec<_>>(), ["bit/s", "1/s"]);
+        let rates: Vec<Option<f64>> = tables[1].cells.iter().map(|row| row[0].map(|middle| middle.value)).collect();
+        assert_eq!(rates, [Some(800.0), None]);
     }
 
     #[test]

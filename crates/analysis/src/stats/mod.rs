@@ -3,6 +3,7 @@
 pub mod batch;
 pub mod changepoint;
 pub mod interval;
+mod looks;
 pub mod paired;
 pub mod passes;
 pub mod planning;
@@ -21,6 +22,6 @@ pub use planning::passes_needed;
 pub use random::SplitMix64;
 pub use randomisation::SubsetMeans;
 pub use sequential::{Decision, Sequential};
-pub use summary::{mad, mean, median, quantile, sample_sd};
+pub use summary::{mean, median, quantile, sample_sd};
 pub use two_sample::{MeanDifference, holm};
 pub use variance::{VarianceSplit, variance_split};

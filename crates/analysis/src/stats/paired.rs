@@ -9,14 +9,13 @@
 use model::Stopping;
 
 use super::interval::Interval;
+use super::looks::ladder;
 use super::randomisation::SubsetMeans;
 
 /// Fewest blocks that an interval at 95 % can be made of.
 pub const LEAST_BLOCKS: usize = 6;
 /// Each look comes at so many times the blocks of the one before.
 const LADDER: f64 = 1.8;
-/// A look this close (as a factor) below the last one is left out.
-const CLOSE_TO_LAST: f64 = 1.25;
 /// Share of the error that each look on the way rejects at. The first of the default ladder, at 8 blocks, can then just
 /// reject: at 2 of its 256 arrangements.
 const EARLY: f64 = 0.16;
@@ -54,13 +53,7 @@ impl Paired {
     pub fn new(rule: &Stopping) -> Self {
         let last = (rule.max_trials as usize / 2).max(1);
         let first = (rule.min_trials as usize / 2).max(LEAST_BLOCKS);
-        let mut looks = Vec::new();
-        let mut place = first as f64;
-        while place.round() * CLOSE_TO_LAST < last as f64 {
-            looks.push(place.round() as usize);
-            place *= LADDER;
-        }
-        looks.push(last);
+        let looks = ladder(first, last, LADDER);
         Self { tolerance: rule.target, error: 1.0 - rule.confidence, looks, seed: rule.seed ^ SUBSETS }
     }
 

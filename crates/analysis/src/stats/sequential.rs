@@ -11,6 +11,7 @@ use model::Stopping;
 
 use super::batch::{SeriesEstimate, series_interval};
 use super::interval::Interval;
+use super::looks::ladder;
 
 /// First look at the earliest, in trials.
 pub const FIRST_LOOK: usize = 6;
@@ -18,8 +19,6 @@ pub const FIRST_LOOK: usize = 6;
 pub const LEAST_TRIALS: usize = 3;
 /// Each look comes at about so many times the trials of the one before.
 const LADDER: f64 = 1.6;
-/// A look this close (as a factor) below the last one is left out.
-const CLOSE_TO_LAST: f64 = 1.25;
 /// Part of the error that a look at [`FIRST_LOOK`] trials holds back; it shrinks with the cube root of the trials.
 const HELD_BACK: f64 = 0.2;
 
@@ -50,13 +49,7 @@ impl Sequential {
     pub fn new(rule: &Stopping) -> Self {
         let last = (rule.max_trials as usize).max(1);
         let first = (rule.min_trials as usize).max(FIRST_LOOK);
-        let mut looks = Vec::new();
-        let mut place = first as f64;
-        while place.round() * CLOSE_TO_LAST < last as f64 {
-            looks.push(place.round() as usize);
-            place *= LADDER;
-        }
-        looks.push(last);
+        let looks = ladder(first, last, LADDER);
         Self { target: rule.target, confidence: rule.confidence, looks }
     }
 
@@ -87,14 +80,8 @@ impl Sequential {
         }
     }
 
-    /// The interval to report for a measurement that ended with these values, for whatever reason: the look's own where it
+    /// The interval to report, and what it rests on, for a measurement that ended with these values, for whatever reason: the look's own where it
     /// ended because a look found it narrow enough, else one at the whole confidence. `None` for fewer than three values.
-    #[must_use]
-    pub fn final_interval(&self, values: &[f64]) -> Option<Interval> {
-        self.final_estimate(values).map(|estimate| estimate.interval)
-    }
-
-    /// As [`final_interval`](Self::final_interval), with what the interval rests on.
     #[must_use]
     pub fn final_estimate(&self, values: &[f64]) -> Option<SeriesEstimate> {
         if self.is_look(values.len()) {
@@ -184,11 +171,11 @@ mod tests {
     fn two_trials_get_no_interval() {
         let sequential = Sequential::new(&rule(6, 2));
         assert_eq!(sequential.decide(&[1.0, 1.0]), Decision::Exhausted(None));
-        assert_eq!(sequential.final_interval(&[1.0, 1.0]), None);
+        assert_eq!(sequential.final_estimate(&[1.0, 1.0]), None);
         // Three that were asked for in advance get Student's, at the whole confidence.
         let three = Sequential::new(&rule(6, 3));
         let student = t_interval(&[1.0, 2.0, 4.0], 0.95).unwrap();
-        let given = three.final_interval(&[1.0, 2.0, 4.0]).unwrap();
+        let given = three.final_estimate(&[1.0, 2.0, 4.0]).unwrap().interval;
         assert!((given.low - student.low).abs() < 1e-9 && (given.high - student.high).abs() < 1e-9);
     }
 
@@ -196,9 +183,10 @@ mod tests {
         #[test]
         fn what_is_reported_is_what_was_decided(values in prop::collection::vec(50.0f64..51.0, 6..65), min in 1u32..20, max in 1u32..80) {
             let sequential = Sequential::new(&rule(min, max));
+            let reported = sequential.final_estimate(&values).map(|estimate| estimate.interval);
             match sequential.decide(&values) {
-                Decision::Sure(interval) => prop_assert_eq!(sequential.final_interval(&values), Some(interval)),
-                Decision::Exhausted(interval) => prop_assert_eq!(sequential.final_interval(&values), interval),
+                Decision::Sure(interval) => prop_assert_eq!(reported, Some(interval)),
+                Decision::Exhausted(interval) => prop_assert_eq!(reported, interval),
                 Decision::Continue => prop_assert!(values.len() < max as usize),
             }
         }

@@ -44,15 +44,6 @@ pub(crate) fn quantile_of_sorted(sorted: &[f64], q: f64) -> Option<f64> {
     Some(low + (high - low) * (place - below))
 }
 
-/// Median absolute deviation from the median, times 1.4826 so that it estimates the standard deviation of normal values
-/// (Rousseeuw and Croux, 1993). `None` for an empty list.
-#[must_use]
-pub fn mad(values: &[f64]) -> Option<f64> {
-    let centre = median(values)?;
-    let distances: Vec<f64> = values.iter().map(|value| (value - centre).abs()).collect();
-    median(&distances).map(|distance| 1.4826 * distance)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,12 +57,11 @@ mod tests {
         assert_eq!(median(&values), Some(4.5));
         assert_eq!(quantile(&[1.0, 2.0, 3.0, 4.0, 5.0], 0.25), Some(2.0));
         assert_eq!(quantile(&[10.0, 20.0], 0.9), Some(19.0));
-        assert!((mad(&[1.0, 1.0, 2.0, 2.0, 4.0, 6.0, 9.0]).unwrap() - 1.4826).abs() < 1e-12);
     }
 
     #[test]
     fn too_few_values_give_nothing() {
-        assert_eq!((mean(&[]), median(&[]), mad(&[]), sample_sd(&[1.0])), (None, None, None, None));
+        assert_eq!((mean(&[]), median(&[]), sample_sd(&[1.0])), (None, None, None));
         assert_eq!(quantile(&[1.0], 1.5), None);
     }
 

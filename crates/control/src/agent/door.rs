@@ -48,8 +48,18 @@ impl Door {
         local::send_fd(&worker.worker, socket.as_fd(), &hello.encode())
     }
 
+    /// From now on, who shows `cookie` is told that this agent knows it, and nothing else.
+    pub(crate) fn vouch(self: &Arc<Self>, cookie: Cookie) -> Expectation {
+        self.expect(cookie, Vec::new())
+    }
+
+    /// Whether `cookie` is one that this agent vouches by.
+    pub(crate) fn vouches(&self, cookie: &Cookie) -> bool {
+        self.lock().get(cookie).is_some_and(Vec::is_empty)
+    }
+
     fn knows(&self, cookie: &Cookie) -> bool {
-        self.lock().contains_key(cookie)
+        self.lock().get(cookie).is_some_and(|workers| !workers.is_empty())
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Cookie, Vec<Expected>>> {

@@ -4,10 +4,12 @@
 
 mod crew;
 mod door;
+mod greeting;
+mod kept;
 mod limits;
 mod look;
 mod merge;
-mod packets;
+pub(crate) mod packets;
 mod queue;
 mod session;
 mod tuning;
@@ -20,7 +22,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use model::{Inventory, SelfTestCitation};
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
@@ -31,10 +33,10 @@ use crate::wire::PING_EVERY;
 pub use crew::Workers;
 use door::Door;
 use engine::transport::{FlowHello, HELLO_BYTES};
+pub(crate) use greeting::hello;
 pub use limits::Limits;
 pub use packets::Captures;
 use queue::Queue;
-pub(crate) use session::hello;
 use session::{Addresses, Session};
 pub use tuning::{Tuning, recover, told};
 
@@ -224,6 +226,8 @@ async fn accept(shared: Arc<Shared>, listener: TcpListener) {
     }
 }
 
+/// The answer to a voucher that this agent knows.
+const VOUCHED: &[u8; 1] = b"K";
 /// How long a stranger may take to say what it is.
 const GREETING_LIMIT: Duration = Duration::from_secs(5);
 
@@ -243,7 +247,6 @@ async fn greet(shared: Arc<Shared>, mut stream: TcpStream, peer: SocketAddr) {
         return Session::new(shared.clone(), stream, addresses, peer.to_string()).run().await;
     }
     if !magic.starts_with(b"THRU") {
-        use tokio::io::AsyncWriteExt;
         let text = format!(
             "This is thru {}, a network measurement agent speaking protocol {PROTOCOL}.\n",
             env!("CARGO_PKG_VERSION")
@@ -255,9 +258,12 @@ async fn greet(shared: Arc<Shared>, mut stream: TcpStream, peer: SocketAddr) {
     hello[..8].copy_from_slice(&magic);
     if let Ok(Ok(_)) = tokio::time::timeout(GREETING_LIMIT, stream.read_exact(&mut hello[8..])).await
         && let Some(hello) = FlowHello::decode(&hello)
-        && let Ok(stream) = stream.into_std()
     {
-        let _ = shared.door.hand_in(&hello, &stream);
+        if shared.door.vouches(&hello.cookie) {
+            let _ = stream.write_all(VOUCHED).await;
+        } else if let Ok(stream) = stream.into_std() {
+            let _ = shared.door.hand_in(&hello, &stream);
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use host::Capturing;
 use host::capture::{Order, Wanted, is_own};
 use model::{Capture, CaptureSpec, Role, Spec};
 
+use super::kept::Kept;
 use crate::proto::auth;
 
 /// Where an agent keeps the packets that coordinators want captured.
@@ -38,10 +39,19 @@ pub(super) struct Connections<'a> {
     pub(super) coordinator: &'a str,
 }
 
-/// Begins the capture that `spec` asks for; `None` where it asks for none.
-pub(super) fn begin(captures: &Captures, spec: &Spec, connections: Connections<'_>) -> Option<Capturing> {
+/// Begins the capture that `spec` asks for; `None` where it asks for none. A file that is to be fetched goes into `kept`.
+pub(super) fn begin(
+    captures: &Captures,
+    kept: &mut Kept,
+    spec: &Spec,
+    connections: Connections<'_>,
+) -> Option<Capturing> {
     let wanted = spec.capture.as_ref()?;
-    Some(match order(captures, wanted, spec, connections) {
+    // What an agent within the coordinator's process captures is where it is wanted.
+    let fetched = wanted.fetch_bytes.is_some() && *captures != Captures::AsAsked;
+    let ready = order(captures, wanted, spec, connections)
+        .and_then(|order| if fetched { kept.add(&order.file).map(|()| order) } else { Ok(order) });
+    Some(match ready {
         Ok(order) => Capturing::start(&order),
         Err(why) => Capturing::missing(wanted.snaplen, why),
     })
@@ -82,7 +92,7 @@ fn order(captures: &Captures, wanted: &CaptureSpec, spec: &Spec, path: Connectio
 }
 
 /// A name of its own for each capture: when, which trial, which end.
-fn file(folder: &Path, role: Role, trial: u32) -> PathBuf {
+pub(crate) fn file(folder: &Path, role: Role, trial: u32) -> PathBuf {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let mark = auth::random::<3>().map(|bytes| auth::hex(&bytes)).unwrap_or_default();
     let end = match role {
@@ -116,7 +126,7 @@ mod tests {
     fn an_agent_captures_only_where_it_was_allowed_to() {
         let folder = tempfile::tempdir().unwrap();
         let allowed = Captures::In(folder.path().join("deep/er"));
-        let wanted = CaptureSpec { snaplen: 96, folder: Some("/elsewhere".into()) };
+        let wanted = CaptureSpec { snaplen: 96, folder: Some("/elsewhere".into()), fetch_bytes: Some(1) };
         let spec = |transport| Spec { capture: Some(wanted.clone()), ..Spec::new(transport, "stream") };
         let tcp = spec("tcp");
         let refused = order(&Captures::Refused, &wanted, &tcp, path(Role::Passive)).unwrap_err();
@@ -131,6 +141,7 @@ mod tests {
         assert_eq!((near.wanted.protocol, near.wanted.address), (17, near.peer));
         assert_eq!(order(&allowed, &wanted, &spec("mptcp"), path(Role::Active)).unwrap().wanted.address, None);
         assert!(order(&allowed, &wanted, &spec("shm"), path(Role::Active)).is_err());
-        assert!(begin(&allowed, &Spec::new("tcp", "stream"), path(Role::Active)).is_none());
+        let mut kept = Kept::default();
+        assert!(begin(&allowed, &mut kept, &Spec::new("tcp", "stream"), path(Role::Active)).is_none());
     }
 }

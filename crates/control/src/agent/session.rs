@@ -1,12 +1,11 @@
-//! One coordinator's connection: greeting, queue, trials.
+//! One coordinator's connection: after the greeting its queue and its trials.
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use engine::transport::{Cookie, Door as Port, transport};
-use host::tune::{Namespace, Tuner};
+use host::tune::Tuner;
 use host::{Capturing, RealSys, Watch, WatchOptions};
 use model::{EndPass, Role, Spec};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -14,6 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use super::Shared;
 use super::crew::Crew;
 use super::door::{Expectation, Expected};
+use super::kept::Kept;
 use super::look::{self, Look};
 use super::merge::merge;
 use super::packets::{self, Connections};
@@ -21,9 +21,8 @@ use super::watch;
 use crate::ControlError;
 use crate::proto::auth;
 use crate::proto::message::{
-    Assignment, Cause, Done, FromAgent, FromWorker, Hello, Meeting, Prepare, ToAgent, ToWorker, WorkerDone,
+    Assignment, Cause, Done, FromAgent, FromWorker, Meeting, Prepare, ToAgent, ToWorker, WorkerDone,
 };
-use crate::proto::{CAPABILITIES, OLDEST_PROTOCOL, PROTOCOL};
 use crate::wire::Wire;
 
 /// A coordinator's session with this agent.
@@ -36,6 +35,8 @@ pub(crate) struct Session {
     pub(super) purpose: String,
     /// What this session has changed of the host's settings; dropping it puts them back.
     pub(super) tuner: Option<Tuner>,
+    /// Its captures that are to be fetched; dropping it removes them.
+    kept: Kept,
 }
 
 /// The two addresses of a control connection; `None` within one process.
@@ -70,7 +71,7 @@ impl Session {
         T: AsyncRead + AsyncWrite + Send + 'static,
     {
         let wire = Wire::start(stream, &FromAgent::Ping);
-        Self { shared, wire, addresses, peer, purpose: String::new(), tuner: None }
+        Self { shared, wire, addresses, peer, purpose: String::new(), tuner: None, kept: Kept::default() }
     }
 
     /// Serves the coordinator until one of the two has had enough.
@@ -83,46 +84,7 @@ impl Session {
         self.wire.close().await;
     }
 
-    async fn greet(&mut self) -> Result<(), Over> {
-        let ToAgent::Hello(theirs) = self.wire.recv().await? else { return Err(self.refuse("say hello first").await) };
-        let token = self.shared.options.token.clone();
-        let nonce = auth::hex(&auth::random::<16>().map_err(|error| error.to_string())?);
-        let ours = hello(nonce.clone(), self.shared.instance.clone(), token.is_some());
-        self.wire.send(&FromAgent::Hello(ours)).await?;
-        // The coordinator sees both hellos too and says plainly who must be updated.
-        if theirs.oldest > PROTOCOL || theirs.protocol < OLDEST_PROTOCOL {
-            return Err(format!(
-                "speaks protocol {} to {}, this agent {OLDEST_PROTOCOL} to {PROTOCOL}",
-                theirs.oldest, theirs.protocol
-            ));
-        }
-        let mut mac = None;
-        if let Some(token) = token {
-            match self.wire.recv().await? {
-                ToAgent::Proof { mac } if token.check(&mac, "coordinator", &theirs.nonce, &nonce) => {}
-                ToAgent::Proof { .. } => {
-                    return Err(self
-                        .refuse("the token is wrong: use the --token-file that the agent was started with")
-                        .await);
-                }
-                _ => return Err(self.refuse("this agent wants a token: use --token-file").await),
-            }
-            mac = Some(token.prove("agent", &theirs.nonce, &nonce));
-        }
-        if self.shared.clients.load(Ordering::SeqCst) > self.shared.options.limits.clients {
-            return Err(self
-                .refuse("too many coordinators are connected: try again later, or raise `thru serve --max-clients`")
-                .await);
-        }
-        self.wire.trust();
-        let inventory = Box::new(self.shared.inventory());
-        let namespace = Namespace::current().ok().map(|namespace| namespace.inode);
-        let clock_ns = host::clock_read_cost_ns();
-        self.wire.send(&FromAgent::Welcome { mac, inventory, clock_ns, namespace }).await?;
-        Ok(())
-    }
-
-    async fn refuse(&self, reason: &str) -> Over {
+    pub(super) async fn refuse(&self, reason: &str) -> Over {
         let _ = self.wire.send(&FromAgent::Refused { reason: reason.into() }).await;
         format!("refused: {reason}")
     }
@@ -171,7 +133,9 @@ impl Session {
         self.shared.news(&format!("{}: measures {purpose}", self.peer));
         purpose.clone_into(&mut self.purpose);
         let limit = Duration::from_nanos(self.shared.options.limits.hold_ns);
-        let result = match tokio::time::timeout(limit, self.measure()).await {
+        let measured = tokio::time::timeout(limit, self.measure()).await;
+        self.kept.clear();
+        let result = match measured {
             Ok(Err(over)) => {
                 // The next coordinator must not find what this one has left.
                 self.put_back_after_grace().await;
@@ -193,6 +157,7 @@ impl Session {
         let mut crew: Option<Crew> = None;
         let mut trial: Option<Trial> = None;
         let mut look: Option<Look> = None;
+        let mut _vouching: Option<Expectation> = None;
         loop {
             let seen = async {
                 match &mut look {
@@ -233,9 +198,19 @@ impl Session {
                     }
                     ToAgent::Clock => self.wire.send(&look::clocks()).await?,
                     // One at a time: what is asked meanwhile is not answered twice.
-                    ToAgent::LookAt { peer } if look.is_none() => {
-                        look = Some(Look::start(peer.or(self.addresses.peer)));
+                    ToAgent::LookAt { peer, voucher } if look.is_none() => {
+                        look = Some(Look::start(peer, self.addresses.peer, voucher));
                     }
+                    ToAgent::Vouch => {
+                        let (voucher, expectation) = look::vouch(&self.shared)?;
+                        _vouching = Some(expectation);
+                        self.wire.send(&FromAgent::Vouched(voucher)).await?;
+                    }
+                    ToAgent::Fetch { file, from } => {
+                        let piece = self.kept.piece(file, from).await;
+                        self.wire.send(&FromAgent::Piece(piece)).await?;
+                    }
+                    ToAgent::Forget { file, keep } => self.kept.forget(&file, keep),
                     message @ (ToAgent::Tune { .. }
                     | ToAgent::Keep
                     | ToAgent::Untune
@@ -269,14 +244,14 @@ impl Session {
     }
 
     /// Gets the workers ready for a trial.
-    async fn prepare(&self, prepare: Prepare, crew: &mut Option<Crew>) -> Result<Trial, (Cause, String)> {
+    async fn prepare(&mut self, prepare: Prepare, crew: &mut Option<Crew>) -> Result<Trial, (Cause, String)> {
         if let Some(reason) = self.shared.options.limits.refuse(&prepare.spec) {
             return Err((Cause::Limits, reason));
         }
         self.set_up(prepare, crew).await.map_err(|error| (Cause::Setup, error.to_string()))
     }
 
-    async fn set_up(&self, prepare: Prepare, crew: &mut Option<Crew>) -> Result<Trial, ControlError> {
+    async fn set_up(&mut self, prepare: Prepare, crew: &mut Option<Crew>) -> Result<Trial, ControlError> {
         let spec = &prepare.spec;
         engine::pattern::check(spec)?;
         engine::transport::check_options(prepare.role, spec)?;
@@ -360,7 +335,7 @@ impl Session {
     }
 
     /// Takes a worker's word; an error ends the trial.
-    async fn heard(&self, index: usize, word: FromWorker, trial: &mut Option<Trial>) -> Result<(), String> {
+    async fn heard(&mut self, index: usize, word: FromWorker, trial: &mut Option<Trial>) -> Result<(), String> {
         let Some(current) = trial else { return Ok(()) };
         match word {
             FromWorker::Listening(place) => {
@@ -398,7 +373,7 @@ impl Session {
     }
 
     /// Begins the capture that a trial asks for, if it does, on the connections to `to` and these ports.
-    fn capture(&self, prepare: &Prepare, ports: Vec<u16>, to: Option<IpAddr>) -> Option<Capturing> {
+    fn capture(&mut self, prepare: &Prepare, ports: Vec<u16>, to: Option<IpAddr>) -> Option<Capturing> {
         let connections = Connections {
             role: prepare.role,
             trial: prepare.trial,
@@ -407,7 +382,7 @@ impl Session {
             here: prepare.spec.far.data_addr.or(self.addresses.here),
             coordinator: &self.peer,
         };
-        packets::begin(&self.shared.options.captures, &prepare.spec, connections)
+        packets::begin(&self.shared.options.captures, &mut self.kept, &prepare.spec, connections)
     }
 
     async fn finish(&self, trial: Trial) -> Done {
@@ -440,19 +415,6 @@ fn watched(trial: &Trial, crew: &Crew) -> WatchOptions {
         interval_ns: spec.observe_interval_ns,
         processes: std::iter::once(("agent", std::process::id())).chain(workers).collect(),
         avoid: spec.end(*role).pin.clone(),
-    }
-}
-
-/// This side's hello.
-pub(crate) fn hello(nonce: String, instance: String, wants_token: bool) -> Hello {
-    Hello {
-        protocol: PROTOCOL,
-        oldest: OLDEST_PROTOCOL,
-        version: env!("CARGO_PKG_VERSION").into(),
-        capabilities: CAPABILITIES.iter().map(|name| (*name).to_owned()).collect(),
-        nonce,
-        instance,
-        wants_token,
     }
 }
 

@@ -17,8 +17,6 @@ pub(super) struct Cells {
     taking: Taking,
     /// Whose hosts the cells are measured between.
     header: RunHeader,
-    /// Round trips of the probe before the first trial.
-    pub(super) idle: Option<RttTally>,
     /// What the hosts did around each pass, for what held a cell back; none of curves.
     passes: Vec<Pass>,
     open: BTreeMap<u32, CellState>,
@@ -36,6 +34,10 @@ pub(super) struct CellState {
     overlapped: bool,
     /// A verdict that the schedule adds.
     remark: Option<Verdict>,
+    /// Round trips of the probe before the first trial.
+    pub(super) idle: Option<RttTally>,
+    /// Some of its trials are of an earlier part of the run, which left no histograms of a curve's.
+    adopted: bool,
 }
 
 impl Cells {
@@ -45,7 +47,6 @@ impl Cells {
             stop: Sequential::new(&header.stopping),
             taking,
             header: header.clone(),
-            idle: None,
             passes: Vec::new(),
             open: BTreeMap::new(),
             done: Vec::new(),
@@ -56,7 +57,15 @@ impl Cells {
     }
 
     pub(super) fn add(&mut self, cell: Cell) {
-        let state = CellState { trials: Vec::new(), histogram: None, overlapped: false, remark: None, cell };
+        let state = CellState {
+            trials: Vec::new(),
+            histogram: None,
+            overlapped: false,
+            remark: None,
+            idle: None,
+            adopted: false,
+            cell,
+        };
         self.open.insert(state.cell.id, state);
     }
 
@@ -90,7 +99,7 @@ impl Cells {
         let ledger = analysis::ledger(spec, &near, &far);
         let value = analysis::trial_value(spec, &near, &far);
         let verdicts = analysis::trial_verdicts(spec, &near, &far, &ledger);
-        if self.taking == Taking::Curve {
+        if spec.is_point() {
             // A pass that has one size left would give some trials a cost and others none.
             (near.spent, far.spent) = (None, None);
             for rtt in [&mut near.rtt, &mut far.rtt].into_iter().flatten() {
@@ -153,20 +162,22 @@ impl Cells {
         if state.trials.is_empty() {
             return None;
         }
+        let point = state.cell.spec.is_point();
         let context = Context {
             overlapped: state.overlapped,
             cut_short: early,
-            curve: self.taking == Taking::Curve,
+            curve: point,
             paired: self.taking.is_paired(),
-            histogram: state.histogram,
-            idle: self.idle.clone(),
+            // Half of the round trips are no distribution of all.
+            histogram: state.histogram.filter(|_| !state.adopted),
+            idle: state.idle,
             own: self.own.remove(&id),
         };
         let mut outcome = analysis::outcome(&state.cell, state.trials, &self.rule, context);
         let [near, far] = self.header.hosts_of(&state.cell);
         analysis::bound(&mut outcome, near, far);
         let one_host = near.boot_id.is_some() && near.boot_id == far.boot_id;
-        if self.taking != Taking::Curve {
+        if !point {
             outcome.summary.why = analysis::why(&outcome, &self.passes, near, far);
         }
         for remark in state.remark.into_iter().chain(one_host.then_some(Verdict::OneHost)) {
@@ -226,6 +237,14 @@ impl Cells {
     pub(super) fn adopt(&mut self, trial: Trial) {
         if let Some(state) = self.open.get_mut(&trial.cell) {
             state.trials.push(trial);
+            state.adopted = true;
+        }
+    }
+
+    /// Takes the round trips of an open cell's path without load.
+    pub(super) fn idle(&mut self, id: u32, idle: Option<RttTally>) {
+        if let Some(state) = self.open.get_mut(&id) {
+            state.idle = idle;
         }
     }
 

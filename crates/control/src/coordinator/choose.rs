@@ -1,8 +1,9 @@
 //! Which way of moving blocks carries most between these two hosts: each is tried for a moment before the first trial.
 
+use analysis::plan::Place;
 use model::{Engine, Event, EventSink, Observe, ReceiveBy, SendBy, SinkError, Spec, Stop};
 
-use super::{Cancel, Pair};
+use super::{Cancel, Fleet, Pair};
 use crate::ControlError;
 use crate::proto::message::{Done, WireLeg};
 
@@ -46,6 +47,52 @@ pub async fn choose_engine(pair: &mut Pair, spec: &Spec, cancel: &mut Cancel) ->
         (None, Some(error)) => Err(error),
         (best, _) => Ok(Engine { auto: true, ..best.map(|(engine, _)| engine).unwrap_or_default() }),
     }
+}
+
+/// Settles `--engine auto` in the specs of a plan's cells, each between its own hosts with its own settings; `tell` hears for which
+/// cell. Everything is put back when this returns.
+///
+/// # Errors
+/// As [`choose_engine`], and of settings that cannot be made.
+pub async fn choose_engines(
+    fleet: &mut Fleet,
+    places: &[Place],
+    specs: &mut [Spec],
+    cancel: &mut Cancel,
+    mut tell: impl FnMut(&str),
+) -> Result<(), ControlError> {
+    let mut due: Vec<&Place> = places.iter().filter(|place| auto(specs, place)).collect();
+    // What is dear to change is changed once.
+    due.sort_by_key(|place| place.plot);
+    let mut result = Ok(());
+    for (at, place) in due.iter().enumerate() {
+        tell(&format!("trying the ways to send, cell {} of {}", at + 1, due.len()));
+        let Some(spec) = specs.get_mut(place.cell as usize) else { continue };
+        match chosen(fleet, place, spec, cancel).await {
+            Ok(engine) => spec.engine = engine,
+            Err(error) => {
+                result = Err(error);
+                break;
+            }
+        }
+    }
+    let put_back = fleet.untune().await;
+    result.and(put_back)
+}
+
+fn auto(specs: &[Spec], place: &Place) -> bool {
+    specs.get(place.cell as usize).is_some_and(|spec| spec.engine.auto)
+}
+
+async fn chosen(fleet: &mut Fleet, place: &Place, spec: &Spec, cancel: &mut Cancel) -> Result<Engine, ControlError> {
+    let hosts = [place.near, place.far];
+    let single_ended = engine::transport::transport(spec.transport.as_str())?.capabilities().single_ended;
+    fleet.hold(|_, _| {}).await?;
+    fleet.tune(hosts, single_ended, &spec.settings).await?;
+    let Some(mut pair) = fleet.lend(hosts, single_ended) else { return Ok(spec.engine) };
+    let engine = choose_engine(&mut pair, spec, cancel).await;
+    fleet.take_back(hosts, pair);
+    engine
 }
 
 /// The goodput of one short trial in bit/s.

@@ -39,7 +39,7 @@ const FIRST_STEP: u64 = 8;
 const CEILING: (u32, u64) = (6, 1_000_000);
 
 /// A leg of a pass and the cell that it is a trial of.
-type Planned = (Option<u32>, WireLeg);
+pub(super) type Planned = (Option<u32>, WireLeg);
 
 impl Bench<'_> {
     pub(super) async fn curve(&mut self, plan: &CurvePlan) -> Result<(), ControlError> {
@@ -165,12 +165,7 @@ impl Bench<'_> {
     async fn curve_pass(&mut self, first: &Spec, planned: &[Planned]) -> Result<(), ControlError> {
         let begun = self.elapsed_ns();
         let legs: Vec<WireLeg> = planned.iter().map(|(_, leg)| *leg).collect();
-        let spec = Spec {
-            block: legs.iter().map(|leg| leg.block).max().unwrap_or(1),
-            reply: None,
-            interval_ns: 0,
-            ..first.clone()
-        };
+        let spec = spec_of(first, &legs);
         let result = self.pair.pass(self.passes, &spec, &legs, self.sink, &mut self.cancel).await?;
         let failure = result.failure;
         let places: Vec<(Option<u32>, u32)> =
@@ -273,11 +268,19 @@ impl Bench<'_> {
     }
 }
 
-fn leg(block: u64, leg_ns: u64, expected_ns: u64) -> WireLeg {
+/// What the ends are told of a pass over several sizes: its largest block is what they make room for.
+pub(super) fn spec_of(first: &Spec, legs: &[WireLeg]) -> Spec {
+    let block = legs.iter().map(|leg| leg.block).max().unwrap_or(1);
+    Spec { block, reply: None, interval_ns: 0, ..first.clone() }
+}
+
+/// A leg of about `leg_ns`, or of three exchanges where one takes longer.
+pub(super) fn leg(block: u64, leg_ns: u64, expected_ns: u64) -> WireLeg {
     WireLeg { block, reply: block, stop: Stop::AboutNs(leg_ns), expected_ns }
 }
 
-fn warm_up(first: &Spec) -> Planned {
+/// What goes before the first timed leg.
+pub(super) fn warm_up(first: &Spec) -> Planned {
     let block = if first.pattern == "pingpong" { 1 } else { 8 };
     let exchanges = WARM_UP * u64::from(first.flows);
     (None, WireLeg { block, reply: block, stop: Stop::Transactions(exchanges), expected_ns: 0 })

@@ -157,6 +157,11 @@ impl End {
         }
     }
 
+    /// Whether its agent can do something beyond the protocol.
+    pub(super) fn can(&self, capability: &str) -> bool {
+        self.capabilities.iter().any(|name| name == capability)
+    }
+
     /// Waits until the machine is ours; `queued` hears how many are first.
     pub async fn acquire(&mut self, purpose: &str, mut queued: impl FnMut(u32)) -> Result<(), ControlError> {
         self.send(&ToAgent::Acquire { purpose: purpose.into() }).await?;
@@ -174,7 +179,7 @@ impl End {
     /// # Errors
     /// When the agent is of a version that cannot tell, or is lost.
     pub async fn watch(&mut self, interval: Duration) -> Result<(), ControlError> {
-        if !self.capabilities.iter().any(|name| name == WATCH) {
+        if !self.can(WATCH) {
             let reason = format!("its thru {} cannot be watched: update it there", self.version);
             return Err(ControlError::Refused { address: self.name.clone(), reason });
         }
@@ -196,7 +201,7 @@ impl End {
 
     /// What its host is like now; `None` from an agent that cannot say. The machine must have been acquired.
     pub(crate) async fn look(&mut self) -> Result<Option<HostReading>, ControlError> {
-        if !self.capabilities.iter().any(|name| name == "conditions") {
+        if !self.can("conditions") {
             return Ok(None);
         }
         self.send(&ToAgent::Look).await?;

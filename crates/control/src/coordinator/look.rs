@@ -9,8 +9,8 @@ use tokio::time::timeout;
 
 use super::{End, Pair};
 use crate::ControlError;
-use crate::proto::PATH;
-use crate::proto::message::{FromAgent, Looked, ToAgent};
+use crate::proto::message::{FromAgent, Looked, ToAgent, Voucher};
+use crate::proto::{PATH, VOUCH};
 
 /// Exchanges with each end; the shortest counts.
 const EXCHANGES: u32 = 16;
@@ -54,7 +54,14 @@ impl Pair {
         };
         // The far end reaches the near one where this connection comes from, unless the near end is elsewhere.
         let near_address = spec.near.data_addr.or(self.near.address.map(|address| address.ip()));
-        let (out, back) = tokio::join!(self.near.look_at(Some(far_address)), far.look_at(near_address));
+        // Agents elsewhere look at each other only where the other one vouches for itself. One within this process needs no proof.
+        let (mut for_near, mut for_far) = (None, None);
+        if self.near.address.is_some() {
+            for_near = far.vouch().await?;
+            for_far = self.near.vouch().await?;
+        }
+        let (out, back) =
+            tokio::join!(self.near.look_at(Some(far_address), for_near), far.look_at(near_address, for_far));
         for (looked, inventory, path) in [
             (out?, &mut header.near, &mut header.path_out as &mut Option<Path>),
             (back?, &mut header.far, &mut header.path_back),
@@ -71,7 +78,7 @@ impl Pair {
 impl End {
     /// Whether the agent answers `clock` and `look-at`.
     fn looks(&self) -> bool {
-        self.capabilities.iter().any(|name| name == PATH)
+        self.can(PATH)
     }
 
     /// The reading of the shortest of some exchanges.
@@ -103,12 +110,29 @@ impl End {
         Ok(best.map(|best| Reading { exchanges, ..best }))
     }
 
+    /// What makes other agents look at this end's; `None` from one that cannot say.
+    async fn vouch(&mut self) -> Result<Option<Voucher>, ControlError> {
+        if !self.can(VOUCH) {
+            return Ok(None);
+        }
+        self.send(&ToAgent::Vouch).await?;
+        loop {
+            if let FromAgent::Vouched(voucher) = self.recv("while it vouched for itself").await? {
+                return Ok(Some(voucher));
+            }
+        }
+    }
+
     /// What the end sees; `None` from one that cannot look, or does not answer in time.
-    async fn look_at(&mut self, peer: Option<IpAddr>) -> Result<Option<Looked>, ControlError> {
+    async fn look_at(
+        &mut self,
+        peer: Option<IpAddr>,
+        voucher: Option<Voucher>,
+    ) -> Result<Option<Looked>, ControlError> {
         if !self.looks() {
             return Ok(None);
         }
-        self.send(&ToAgent::LookAt { peer }).await?;
+        self.send(&ToAgent::LookAt { peer, voucher }).await?;
         let answer = async {
             loop {
                 if let FromAgent::Looked(looked) = self.recv("while it looked at the path").await? {

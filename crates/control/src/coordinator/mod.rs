@@ -6,6 +6,7 @@ mod cells;
 mod choose;
 mod curve;
 mod end;
+mod fetch;
 mod fleet;
 mod look;
 mod metrics;
@@ -23,7 +24,7 @@ use model::{Advice, ClockDrift, ClockOffset, Ending, Event, EventSink, Finding, 
 use crate::ControlError;
 pub use advise::AdvisePlan;
 use cells::Cells;
-pub use choose::choose_engine;
+pub use choose::{choose_engine, choose_engines};
 pub use curve::CurvePlan;
 pub use end::{End, Target, leads_to_ipv6};
 pub use fleet::Fleet;

@@ -1,9 +1,9 @@
 //! The highest rate at which no datagram is lost: the search of RFC 2544, section 26.1, on plain sockets.
 
-use model::{Event, Ledger, Phase, Spec};
+use model::{Event, EventSink, Ledger, Phase, Spec};
 
-use super::Bench;
 use super::pass::PassResult;
+use super::{Cancel, Pair};
 use crate::ControlError;
 use crate::proto::message::WireLeg;
 
@@ -12,25 +12,39 @@ const STEPS: u32 = 7;
 /// Passes of one search have numbers of their own, this many at most.
 const PASSES: u32 = 1 << 8;
 
-impl Bench<'_> {
-    /// One search: the pass at the highest rate that lost nothing. Where every rate lost something, the pass at the lowest,
-    /// whose losses then say so.
-    pub(super) async fn search_no_loss(&mut self, spec: &Spec) -> Result<PassResult, ControlError> {
-        let full = self.try_rate(spec, None, 0).await?;
+/// A search between two hosts.
+pub(super) struct Search<'a> {
+    pub(super) pair: &'a mut Pair,
+    pub(super) spec: &'a Spec,
+    /// Its number among the run's passes.
+    pub(super) number: u32,
+    /// What is left of the run's time, ns.
+    pub(super) left_ns: Option<u64>,
+    pub(super) sink: &'a mut dyn EventSink,
+    pub(super) cancel: &'a mut Cancel,
+}
+
+impl Search<'_> {
+    /// The pass at the highest rate that lost nothing. Where every rate lost something, the pass at the lowest, whose losses then
+    /// say so.
+    pub(super) async fn run(mut self) -> Result<PassResult, ControlError> {
+        let full = self.try_rate(None, 0).await?;
         let sent_bps = full.near.tallies.first().zip(full.far.tallies.first()).and_then(|(near, far)| {
             let sender = if near.bytes_sent > 0 { near } else { far };
             (sender.sending_ns > 0).then(|| sender.bytes_sent as f64 * 8e9 / sender.sending_ns as f64)
         });
-        let Some(mut high) = sent_bps.filter(|_| full.failure.is_none() && loses(spec, &full)) else { return Ok(full) };
+        let Some(mut high) = sent_bps.filter(|_| full.failure.is_none() && loses(self.spec, &full)) else {
+            return Ok(full);
+        };
         let mut low = 0.0;
         let mut best = full;
         for step in 1..=STEPS {
             let rate = f64::midpoint(low, high);
-            let pass = self.try_rate(spec, Some(rate as u64), step).await?;
+            let pass = self.try_rate(Some(rate as u64), step).await?;
             if pass.failure.is_some() {
                 return Ok(pass);
             }
-            if loses(spec, &pass) {
+            if loses(self.spec, &pass) {
                 high = rate;
                 if low == 0.0 {
                     best = pass;
@@ -43,15 +57,16 @@ impl Bench<'_> {
         Ok(best)
     }
 
-    async fn try_rate(&mut self, spec: &Spec, rate_bps: Option<u64>, step: u32) -> Result<PassResult, ControlError> {
-        self.interrupted()?;
+    async fn try_rate(&mut self, rate_bps: Option<u64>, step: u32) -> Result<PassResult, ControlError> {
+        if *self.cancel.borrow() {
+            return Err(ControlError::Interrupted);
+        }
         let rate = rate_bps.map_or("full rate".into(), |bps| model::units::bits_per_second(bps as f64));
-        let doing = format!("search {}, {rate}", self.passes + 1);
-        let left_ns = Some(self.left_ns()).filter(|left| *left < u64::MAX);
-        self.sink.event(&Event::Phase(Phase { doing, cells_done: 0, cells: 1, left_ns }))?;
-        let spec = Spec { rate_bps, no_loss: false, ..spec.clone() };
+        let doing = format!("search {}, {rate}", self.number + 1);
+        self.sink.event(&Event::Phase(Phase { doing, cells_done: 0, cells: 1, left_ns: self.left_ns }))?;
+        let spec = Spec { rate_bps, no_loss: false, ..self.spec.clone() };
         let leg = WireLeg { block: spec.block, reply: spec.reply_bytes(), stop: spec.stop, expected_ns: 0 };
-        self.pair.pass(self.passes * PASSES + step, &spec, &[leg], self.sink, &mut self.cancel).await
+        self.pair.pass(self.number * PASSES + step, &spec, &[leg], self.sink, self.cancel).await
     }
 }
 

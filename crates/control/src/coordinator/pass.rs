@@ -53,7 +53,9 @@ impl Pair {
             far.send(&ToAgent::Start).await?;
         }
         self.near.send(&ToAgent::Start).await?;
-        self.collect(trial, spec, sink, cancel).await
+        let mut result = self.collect(trial, spec, sink, cancel).await?;
+        self.fetch(trial, spec, [&mut result.near, &mut result.far], sink, cancel).await;
+        Ok(result)
     }
 
     async fn arm(
@@ -114,7 +116,7 @@ impl Pair {
     fn can_do(&self, spec: &Spec) -> Result<(), ControlError> {
         let ends = [(Some(&self.near), &spec.near), (self.far.as_ref(), &spec.far)];
         for (end, options) in ends.into_iter().filter_map(|(end, options)| Some((end?, options))) {
-            if options.drain_bps.is_some() && !end.capabilities.iter().any(|name| name == "drain") {
+            if options.drain_bps.is_some() && !end.can("drain") {
                 let reason =
                     format!("thru {} there does not know --drain: update it, or leave --drain out", end.version);
                 return Err(ControlError::Refused { address: end.name.clone(), reason });

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use model::{Capture, CaptureSpec, Cell, EndPass, Event, Pass, Phase, RttTally, Spec, Stop};
+use model::{Capture, CaptureSpec, Cell, EndPass, Event, EventSink, Pass, Phase, RttTally, Spec, Stop};
 
-use super::Bench;
+use super::noloss::Search;
+use super::{Bench, Cancel, Pair};
 use crate::ControlError;
 use crate::proto::message::{Done, WireLeg};
 
@@ -14,11 +15,32 @@ const GAP: Duration = Duration::from_millis(10);
 /// How long the path is probed before it is loaded: as long as it is loaded then, and no longer than this.
 const IDLE_NS: u64 = 1_000_000_000;
 
+/// Where a probe runs beside the stream: its round trips with nothing else on the path.
+pub(super) async fn idle(
+    pair: &mut Pair,
+    spec: &Spec,
+    sink: &mut dyn EventSink,
+    cancel: &mut Cancel,
+) -> Result<Option<RttTally>, ControlError> {
+    let Some(probe) = spec.probing() else { return Ok(None) };
+    let time = if let Stop::TimeNs(ns) = spec.stop { ns.min(IDLE_NS) } else { IDLE_NS };
+    let probe = Spec { stop: Stop::TimeNs(time), ..probe };
+    let leg = WireLeg { block: probe.block, reply: probe.reply_bytes(), stop: probe.stop, expected_ns: 0 };
+    let result = pair.pass(u32::MAX, &probe, &[leg], sink, cancel).await?;
+    Ok(result.near.tallies.into_iter().next().and_then(|tally| tally.rtt))
+}
+
 impl Bench<'_> {
     pub(super) async fn single(&mut self) -> Result<(), ControlError> {
         let Some(cell) = self.header.cells.first().cloned() else { return Ok(()) };
         let rule = self.header.stopping.clone();
-        self.cells.idle = self.idle(&cell.spec).await?;
+        if cell.spec.probe.is_some() {
+            let doing = "round trips without load".into();
+            self.sink.event(&Event::Phase(Phase { doing, cells_done: 0, cells: 1, left_ns: None }))?;
+        }
+        let idle = idle(self.pair, &cell.spec, self.sink, &mut self.cancel).await?;
+        self.interrupted()?;
+        self.cells.idle(cell.id, idle);
         loop {
             let begun = self.elapsed_ns();
             self.phase(begun)?;
@@ -32,19 +54,6 @@ impl Bench<'_> {
         }
     }
 
-    /// Where a probe runs beside the stream: its round trips with nothing else on the path.
-    async fn idle(&mut self, spec: &Spec) -> Result<Option<RttTally>, ControlError> {
-        let Some(probe) = spec.probing() else { return Ok(None) };
-        let doing = "round trips without load".into();
-        self.sink.event(&Event::Phase(Phase { doing, cells_done: 0, cells: 1, left_ns: None }))?;
-        let time = if let Stop::TimeNs(ns) = spec.stop { ns.min(IDLE_NS) } else { IDLE_NS };
-        let probe = Spec { stop: Stop::TimeNs(time), ..probe };
-        let leg = WireLeg { block: probe.block, reply: probe.reply_bytes(), stop: probe.stop, expected_ns: 0 };
-        let result = self.pair.pass(u32::MAX, &probe, &[leg], self.sink, &mut self.cancel).await?;
-        self.interrupted()?;
-        Ok(result.near.tallies.into_iter().next().and_then(|tally| tally.rtt))
-    }
-
     /// One trial of `cell` over fresh connections.
     pub(super) async fn one_trial(&mut self, cell: &Cell) -> Result<(), ControlError> {
         let spec = &cell.spec;
@@ -52,7 +61,9 @@ impl Bench<'_> {
         let leg = WireLeg { block: spec.block, reply: spec.reply_bytes(), stop: spec.stop, expected_ns: 0 };
         let begun = self.elapsed_ns();
         let result = if spec.no_loss {
-            self.search_no_loss(spec).await?
+            let left_ns = Some(self.left_ns()).filter(|left| *left < u64::MAX);
+            let (pair, sink, cancel) = (&mut *self.pair, &mut *self.sink, &mut self.cancel);
+            Search { pair, spec, number: self.passes, left_ns, sink, cancel }.run().await?
         } else {
             self.pair.pass(self.passes, spec, &[leg], self.sink, &mut self.cancel).await?
         };

@@ -108,7 +108,7 @@ impl End {
 
     /// The answer to a message about settings.
     async fn answer(&mut self, message: &ToAgent) -> Result<FromAgent, ControlError> {
-        if !self.capabilities.iter().any(|name| name == "tune") {
+        if !self.can("tune") {
             let reason = format!("thru {} knows no settings: update it there", self.version);
             return Err(self.untuned(reason, Obstacle::Refused));
         }

@@ -10,9 +10,6 @@ use sha2::Sha256;
 #[derive(Clone)]
 pub struct Token(Vec<u8>);
 
-/// A random number, used once.
-pub type Nonce = [u8; 16];
-
 impl Token {
     /// Takes the text of a token file; surrounding white space is not part of it. `None` when nothing is left.
     #[must_use]

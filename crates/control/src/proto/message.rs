@@ -58,6 +58,26 @@ pub enum ToAgent {
     LookAt {
         /// The other end; `None` for the address that the coordinator speaks from.
         peer: Option<IpAddr>,
+        /// Shows that an agent there wants to be looked at; needed for any host but the coordinator's and this one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        voucher: Option<Voucher>,
+    },
+    /// Asks for what makes another agent look at this one, until the machine is released; answered by `Vouched`.
+    Vouch,
+    /// Asks for a piece of a capture of this session; answered by `Piece`.
+    Fetch {
+        /// As its [`Capture`](model::Capture) names it.
+        file: String,
+        /// Where the piece begins, bytes.
+        from: u64,
+    },
+    /// The coordinator has what it wants of a capture of this session, whose file goes.
+    Forget {
+        /// As its [`Capture`](model::Capture) names it.
+        file: String,
+        /// Leaves the file where it is.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        keep: bool,
     },
     /// Asks for settings; answered by `Shown` or `Untuned`.
     Show {
@@ -159,6 +179,10 @@ pub enum FromAgent {
     },
     /// What a look saw.
     Looked(Box<Looked>),
+    /// What makes another agent look at this one.
+    Vouched(Voucher),
+    /// A piece of a capture.
+    Piece(Piece),
     /// Settings as they are.
     Shown {
         /// Each of them.
@@ -191,6 +215,32 @@ pub struct Looked {
     pub path: Option<Path>,
     /// Traffic of each interface before the test.
     pub traffic: BTreeMap<String, Traffic>,
+}
+
+/// What an agent answers to who shows it at its port: whoever has it speaks for a coordinator that this agent let in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Voucher {
+    /// The agent's port; null for an agent without one.
+    pub port: Option<u16>,
+    /// What to show there, in hex.
+    pub cookie: String,
+}
+
+/// A piece of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Piece {
+    /// The file, as it was asked for.
+    pub file: String,
+    /// Where the piece begins, bytes.
+    pub from: u64,
+    /// Bytes of the whole file.
+    pub size: u64,
+    /// The bytes, in Base64 (RFC 4648); fewer than [`PIECE`](super::PIECE) at the end of the file.
+    pub data: String,
+    /// Why there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missing: Option<String>,
 }
 
 /// What stood in the way of a trial.

@@ -18,8 +18,14 @@ pub const OLDEST_PROTOCOL: u32 = 1;
 pub const DEFAULT_PORT: u16 = 6280;
 /// What this build's agents can do beyond protocol 1; a peer that lacks one is told before it is asked for it.
 pub const CAPABILITIES: &[&str] =
-    &["processes", "series", "cpu", "tune", "conditions", "observe", WATCH, "capture", "drain", PATH];
+    &["processes", "series", "cpu", "tune", "conditions", "observe", WATCH, "capture", "drain", PATH, FETCH, VOUCH];
 /// Answers `clock` and `look-at`.
 pub const PATH: &str = "path";
 /// The capability of an agent that tells how its host does without a measurement.
 pub const WATCH: &str = "watch";
+/// Answers `fetch` and takes `forget`.
+pub const FETCH: &str = "fetch";
+/// Answers `vouch`, and looks only where it may.
+pub const VOUCH: &str = "vouch";
+/// The most bytes of a file that one `piece` holds.
+pub const PIECE: u64 = 256 << 10;

@@ -3,11 +3,11 @@
 use std::io;
 
 use super::credit::{Credit, Grant, Grants};
-use super::farewell::Farewell;
+use super::farewell::{Farewell, answer_signal};
 use super::pacer::Pacer;
 use super::sequence::{Arrival, Sequence};
 use super::stream::UNCLOCKED_READS;
-use super::{Env, Interest, Machine, Part, QUANTUM, Turn, not_now, rr};
+use super::{Env, Interest, Machine, Part, QUANTUM, Turn, not_now};
 use crate::now_ns;
 use crate::plan::LegStop;
 use crate::runner::{Counters, add};
@@ -88,7 +88,7 @@ impl DatagramSender {
                         credit.hear(leg, Grant { passed, room, received, drops, waited_ns }, now);
                     }
                     Some(signal) => {
-                        if let Some(turn) = rr::answer_signal(channel, signal, self.leg) {
+                        if let Some(turn) = answer_signal(channel, signal, self.leg) {
                             return Ok(Err(turn));
                         }
                     }
@@ -228,7 +228,7 @@ impl DatagramReceiver {
                 }
                 None
             }
-            other => rr::answer_signal(channel, other, self.leg),
+            other => answer_signal(channel, other, self.leg),
         }
     }
 
@@ -242,7 +242,7 @@ impl<C: Channel> Machine<C> for DatagramReceiver {
     fn advance(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
         for _ in 0..QUANTUM {
             if self.settled() {
-                return Ok(rr::answer_signal(channel, Signal::Finish(0), self.leg).unwrap_or(Turn::Done));
+                return Ok(answer_signal(channel, Signal::Finish(0), self.leg).unwrap_or(Turn::Done));
             }
             if std::mem::take(&mut self.unasked) {
                 self.grants = Grants::new(channel, self.leg, self.block);

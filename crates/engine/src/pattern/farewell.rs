@@ -1,8 +1,9 @@
-//! How a datagram end says that it has sent its last, until the other end has heard it.
+//! How a datagram end says that it has sent its last, until the other end has heard it; and what it does with signals between the
+//! payload.
 
 use std::io;
 
-use super::{Env, Interest, Turn, not_now, rr};
+use super::{Env, Interest, Turn, not_now};
 use crate::now_ns;
 use crate::transport::{Channel, Signal};
 
@@ -40,7 +41,7 @@ impl Farewell {
         }
         // Listening comes before the next attempt: on a Unix socket a send to an end that has gone throws away what it said.
         match channel.recv(env.rx) {
-            Ok(count) => return Ok(rr::hear_at_the_end(channel, &env.rx[..count], leg)),
+            Ok(count) => return Ok(hear_at_the_end(channel, &env.rx[..count], leg)),
             Err(error) if not_now(&error) => {}
             Err(error) => return Err(error),
         }
@@ -55,5 +56,38 @@ impl Farewell {
         self.tries += 1;
         self.retry_ns = now_ns() + RETRY_NS;
         channel.send(&Signal::Finish(sent).encode()).is_err_and(|error| error.kind() == io::ErrorKind::NotConnected)
+    }
+}
+
+/// What an end that has said Finish makes of `bytes`.
+fn hear_at_the_end<C: Channel>(channel: &mut C, bytes: &[u8], leg: u32) -> Turn {
+    match Signal::decode(bytes) {
+        Some(Signal::Finished) => Turn::Done,
+        Some(signal @ Signal::Leg(_)) => answer_signal(channel, signal, leg).unwrap_or(Turn::Again),
+        _ => Turn::Again,
+    }
+}
+
+/// What a datagram end does with a signal between the payload of leg number `leg`; `Some` ends the leg.
+pub(super) fn answer_signal<C: Channel>(channel: &mut C, signal: Signal, leg: u32) -> Option<Turn> {
+    match signal {
+        Signal::Finish(_) => {
+            // Three copies, for nobody is left to repeat it once this end has gone.
+            for _ in 0..3 {
+                let _ = channel.send(&Signal::Finished.encode());
+            }
+            Some(Turn::Done)
+        }
+        Signal::Leg(header) if header.leg > leg => Some(Turn::Next(header)),
+        // The other end repeats itself: it has not heard that this leg is open.
+        Signal::Leg(header) if header.leg == leg => {
+            let _ = channel.send(&Signal::LegOpen(leg).encode());
+            None
+        }
+        Signal::Proof(..) => {
+            let _ = channel.send(&Signal::Ready.encode());
+            None
+        }
+        _ => None,
     }
 }

@@ -226,6 +226,19 @@ pub(crate) fn not_now(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
 }
 
+/// Waits for the other end of a stream to close, which it does once it has seen everything; what comes before that is counted.
+pub(crate) fn await_close<C: Channel>(channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
+    match channel.recv(env.rx) {
+        Ok(0) => Ok(Turn::Done),
+        Ok(count) => {
+            env.counters.received(count);
+            Ok(Turn::Again)
+        }
+        Err(error) if not_now(&error) => Ok(Turn::Wait(Interest::Read, u64::MAX)),
+        Err(error) => Err(error),
+    }
+}
+
 pub(crate) fn needs_streams(spec: &Spec, capabilities: &Capabilities, what: &str) -> Result<(), EngineError> {
     if capabilities.datagram {
         return Err(EngineError::unsupported(format!("{what} on {}", spec.transport), "use tcp, unix or shm"));

@@ -5,7 +5,8 @@ use std::io;
 use model::{Direction, Spec};
 
 use super::{
-    Env, Interest, Machine, Part, Pattern, QUANTUM, Turn, needs_streams, not_now, refuse_direction, refuse_rate, rr,
+    Env, Interest, Machine, Part, Pattern, QUANTUM, Turn, await_close, needs_streams, not_now, refuse_direction,
+    refuse_rate, rr,
 };
 use crate::now_ns;
 use crate::plan::LegStop;
@@ -74,15 +75,7 @@ impl Crossing {
             self.closing = true;
             channel.finish_sending()?;
         }
-        match channel.recv(env.rx) {
-            Ok(0) => Ok(Turn::Done),
-            Ok(count) => {
-                env.counters.received(count);
-                Ok(Turn::Again)
-            }
-            Err(error) if not_now(&error) => Ok(Turn::Wait(Interest::Read, u64::MAX)),
-            Err(error) => Err(error),
-        }
+        await_close(channel, env)
     }
 }
 

@@ -3,14 +3,14 @@
 use std::io;
 
 use model::{Spec, Spent};
+use perf::{Counter, Event};
 use rustix::time::{ClockId, clock_gettime};
 
-use super::sys::{Event, Perf};
 use crate::plan::is_stream;
 
 /// Counts for one trial, from the release of its threads to the end of the last one.
 pub(super) struct Meter {
-    cycles: Result<Perf, String>,
+    cycles: Result<Counter, String>,
     released_ns: u64,
 }
 
@@ -21,7 +21,7 @@ impl Meter {
     /// each answer would feel.
     pub(super) fn new(spec: &Spec) -> Self {
         let cycles = if is_stream(spec) {
-            Perf::open(Event::Cycles).map_err(|error| refusal(&error))
+            Counter::of_thread(Event::Cycles).map_err(|error| refusal(&error))
         } else {
             Err(format!("not counted for {}: the counter would slow its round trips", spec.pattern))
         };
@@ -30,7 +30,7 @@ impl Meter {
 
     /// Starts counting.
     pub(super) fn release(&mut self) {
-        let failed = self.cycles.as_ref().ok().and_then(|perf| perf.enable().err());
+        let failed = self.cycles.as_ref().ok().and_then(|counter| counter.enable().err());
         if let Some(error) = failed {
             self.cycles = Err(refusal(&error));
         }
@@ -40,7 +40,8 @@ impl Meter {
     /// What has been spent since the release.
     pub(super) fn finish(self) -> Spent {
         let process_ns = process_ns().saturating_sub(self.released_ns);
-        let counted = self.cycles.and_then(|perf| perf.finish().map_err(|error| refusal(&error)));
+        let finish = |counter: Counter| counter.disable().and_then(|()| counter.read());
+        let counted = self.cycles.and_then(|counter| finish(counter).map_err(|error| refusal(&error)));
         let (cycles, cycles_missing) = match counted {
             Ok(Some(cycles)) => (Some(cycles), None),
             Ok(None) => (None, Some("others had the processor's cycle counter all the time".to_owned())),

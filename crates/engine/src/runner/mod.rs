@@ -8,14 +8,15 @@ mod flow;
 mod merge;
 mod meter;
 mod readiness;
+mod rounds;
 mod rtt;
 mod stopwatch;
+mod strategy;
 mod sys;
 mod tcp;
 mod thread;
 mod timers;
 
-use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, Mutex, OnceLock};
 use std::time::Duration;
@@ -25,7 +26,7 @@ use model::{EndTally, Interval, Spec, Stop, Strategy, TcpSample, ThreadTime};
 
 use crate::pattern::Pace;
 use crate::plan::{LinkPlan, is_stream};
-use crate::transport::{Breaker, Link, Transport, uring};
+use crate::transport::{Breaker, Link, Transport};
 use crate::{EngineError, TrialPlan, now_ns};
 
 pub(crate) use buffer::PageBuffer;
@@ -34,9 +35,9 @@ pub(crate) use flow::{Flow, FlowLeg, FlowOf, FlowSetup, Scratch};
 use merge::ThreadLegs;
 use meter::Meter;
 pub(crate) use rtt::RttRecorder;
+use strategy::MAX_THREADS;
+pub(crate) use strategy::strategy;
 
-/// Threads at an end where the spec names none: one to a flow up to here, then several flows to a thread.
-const MAX_THREADS: usize = 64;
 /// How long flows may go on after the stop before they are looked at as stalled.
 const WATCH_STEP: Duration = Duration::from_millis(100);
 
@@ -150,53 +151,6 @@ pub fn run(
         outcome.legs.iter_mut().zip(&mut outcome.spans).for_each(|(tally, span)| merge::mirror(tally, span));
     }
     Ok(outcome)
-}
-
-/// How threads wait, where the spec leaves it open or asks for what the flows cannot do.
-pub(crate) fn strategy(spec: &Spec, transport: &dyn Transport, links: usize) -> Result<Strategy, EngineError> {
-    let pollable = transport.capabilities().pollable;
-    let crossing = spec.pattern == "pingpong" && spec.direction == model::Direction::Both;
-    let threads = spec.threads.map_or(MAX_THREADS, |threads| threads as usize);
-    let shared = links > threads || crossing;
-    match spec.strategy {
-        Strategy::Spin => Ok(Strategy::Spin),
-        Strategy::Epoll if !pollable => Err(EngineError::unsupported(
-            format!("epoll on {}", spec.transport),
-            "it has nothing to wait on: use --spin",
-        )),
-        Strategy::Epoll => Ok(Strategy::Epoll),
-        Strategy::Uring if !transport.completes() => Err(EngineError::unsupported(
-            format!("--wait uring on {}", spec.transport),
-            "it is for tcp, mptcp and unix: use --wait epoll",
-        )),
-        Strategy::Uring if crossing => Err(EngineError::unsupported(
-            "--wait uring with blocks that cross",
-            "use --wait epoll, or leave --wait out",
-        )),
-        Strategy::Uring if !spec.engine.is_plain() || spec.io != model::Io::SendRecv => Err(EngineError::unsupported(
-            "--wait uring with --engine or --io",
-            "its calls are the ring's own: leave them out",
-        )),
-        Strategy::Uring => Ok(Strategy::Uring),
-        Strategy::Blocking if shared => Err(EngineError::unsupported(
-            "blocking calls with several flows to a thread",
-            "use --threads as many as --flows",
-        )),
-        Strategy::Auto if shared && pollable && rings(spec, transport, links) => Ok(Strategy::Uring),
-        Strategy::Auto if shared && pollable => Ok(Strategy::Epoll),
-        Strategy::Auto if shared => Ok(Strategy::Spin),
-        Strategy::Blocking | Strategy::Auto => Ok(Strategy::Blocking),
-    }
-}
-
-/// Flows of which completions carry more round trips than readiness does, as measured at 1,000 (docs/manual/engine.md).
-const RING_FLOWS: RangeInclusive<usize> = 300..=3_000;
-
-/// Whether a thread's flows are better served by completion, where this host has that.
-fn rings(spec: &Spec, transport: &dyn Transport, links: usize) -> bool {
-    // A stream's large blocks cost more by completion: each is a round of its own, where a ready socket takes several.
-    let fits = spec.pattern == "rr" && spec.io == model::Io::SendRecv && transport.completes();
-    fits && RING_FLOWS.contains(&links) && uring::check().is_ok()
 }
 
 /// The flows of one thread, and how it serves them.
@@ -428,30 +382,3 @@ const READER_CATCH_UP_NS: f64 = 100_000_000.0;
 /// What a paced sender makes up for after a delay, where the spec does not say: a thread that was off its core for longer has
 /// missed its rate, and the outcome says so.
 const CATCH_UP_NS: f64 = 1_000_000.0;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::transport::transport;
-
-    #[test]
-    fn many_flows_to_a_thread_are_served_by_what_carries_most() {
-        let tcp = transport("tcp").unwrap();
-        let auto = |pattern, flows, change: fn(&mut Spec)| {
-            let mut spec = Spec { flows, threads: Some(2), ..Spec::new("tcp", pattern) };
-            change(&mut spec);
-            strategy(&spec, tcp, flows as usize).unwrap()
-        };
-        let completions = if uring::check().is_ok() { Strategy::Uring } else { Strategy::Epoll };
-        assert_eq!(auto("rr", 2, |_| {}), Strategy::Blocking);
-        assert_eq!(auto("rr", 100, |_| {}), Strategy::Epoll);
-        assert_eq!(auto("rr", 1_000, |_| {}), completions);
-        assert_eq!(auto("stream", 1_000, |_| {}), Strategy::Epoll);
-        assert_eq!(auto("rr", 10_000, |_| {}), Strategy::Epoll);
-        assert_eq!(auto("rr", 1_000, |spec| spec.io = model::Io::ReadWrite), Strategy::Epoll);
-        assert_eq!(auto("rr", 1_000, |spec| spec.strategy = Strategy::Epoll), Strategy::Epoll);
-        let udp = transport("udp").unwrap();
-        let spec = Spec { flows: 1_000, threads: Some(2), ..Spec::new("udp", "rr") };
-        assert_eq!(strategy(&spec, udp, 1_000).unwrap(), Strategy::Epoll);
-    }
-}

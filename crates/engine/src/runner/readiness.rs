@@ -6,11 +6,10 @@ use std::os::fd::OwnedFd;
 use rustix::event::epoll;
 use rustix::time::Timespec;
 
-use super::thread::{AWAKE_NS, LOOK_NS};
-use super::timers::Timers;
-use super::{Flow, Scratch, Signals};
+use super::Flow;
+use super::rounds::{Rounds, Waits};
 use crate::now_ns;
-use crate::pattern::{Interest, Turn};
+use crate::pattern::Interest;
 
 /// Events that one call brings at most: enough that the call is nothing beside the work that they mean.
 const EVENTS: usize = 512;
@@ -20,13 +19,10 @@ pub(super) struct Readiness {
     set: OwnedFd,
     /// What each flow is registered for, if it is.
     registered: Vec<Option<Interest>>,
-    timers: Timers,
     /// Flows that wait for their channel; an event of another one is ignored.
     waits: Vec<bool>,
     events: Vec<epoll::Event>,
-    /// Flows that can go on, and those that can in the next round; memory that is kept from leg to leg.
-    ready: Vec<usize>,
-    again: Vec<usize>,
+    rounds: Rounds,
 }
 
 impl Readiness {
@@ -34,51 +30,23 @@ impl Readiness {
         Ok(Self {
             set: epoll::create(epoll::CreateFlags::CLOEXEC)?,
             registered: vec![None; flows],
-            timers: Timers::new(flows),
             waits: vec![false; flows],
             events: Vec::with_capacity(EVENTS),
-            ready: Vec::with_capacity(flows),
-            again: Vec::with_capacity(flows),
+            rounds: Rounds::new(flows),
         })
     }
+}
 
-    /// Takes all flows through one leg.
-    pub(super) fn serve(
-        &mut self,
-        flows: &mut [Box<dyn Flow>],
-        scratch: &mut Scratch,
-        signals: &Signals,
-    ) -> io::Result<()> {
-        let mut open = flows.len();
-        self.again.clear();
-        self.ready.clear();
-        self.ready.extend(0..flows.len());
-        while open > 0 {
-            let mut ready = std::mem::take(&mut self.ready);
-            for index in ready.drain(..) {
-                match flows[index].advance(scratch, signals)? {
-                    Turn::Done | Turn::Next(_) => {
-                        self.forget(&*flows[index], index)?;
-                        open -= 1;
-                    }
-                    Turn::Again => self.again.push(index),
-                    Turn::Wait(interest, until) => self.watch(&*flows[index], index, interest, until)?,
-                    Turn::Sleep(until) => self.timers.set(index, until),
-                }
-            }
-            self.ready = ready;
-            if signals.aborting() {
-                return Err(io::ErrorKind::ConnectionAborted.into());
-            }
-            std::mem::swap(&mut self.ready, &mut self.again);
-            if open > 0 {
-                self.wait()?;
-            }
-        }
-        Ok(())
+impl Waits for Readiness {
+    fn rounds(&mut self) -> &mut Rounds {
+        &mut self.rounds
     }
 
-    fn watch(&mut self, flow: &dyn Flow, index: usize, interest: Interest, until: u64) -> io::Result<()> {
+    fn begin(&mut self, flows: usize) {
+        self.rounds.ready.extend(0..flows);
+    }
+
+    fn watch(&mut self, flow: &mut dyn Flow, index: usize, interest: Interest, until: u64) -> io::Result<()> {
         if self.registered[index] != Some(interest) {
             let Some(fd) = flow.poll_fd() else { return Err(io::ErrorKind::Unsupported.into()) };
             let flags = match interest {
@@ -95,25 +63,26 @@ impl Readiness {
         }
         self.waits[index] = true;
         if until != u64::MAX {
-            self.timers.set(index, until);
+            self.rounds.timers.set(index, until);
         }
         Ok(())
     }
 
-    fn forget(&mut self, flow: &dyn Flow, index: usize) -> io::Result<()> {
+    fn forget(&mut self, flow: &mut dyn Flow, index: usize) -> io::Result<()> {
         if self.registered[index].take().is_some()
             && let Some(fd) = flow.poll_fd()
         {
             epoll::delete(&self.set, fd)?;
         }
         self.waits[index] = false;
-        self.timers.clear(index);
+        self.rounds.timers.clear(index);
         Ok(())
     }
 
-    /// Adds the flows that can go on to those that are ready; sleeps for them where none is.
-    fn wait(&mut self) -> io::Result<()> {
-        let pause = pause(&self.timers, !self.ready.is_empty());
+    fn wait(&mut self, _: &mut [Box<dyn Flow>]) -> io::Result<()> {
+        let Rounds { ready, again, .. } = &mut self.rounds;
+        std::mem::swap(ready, again);
+        let pause = self.rounds.pause(!self.rounds.ready.is_empty());
         let limit = Timespec { tv_sec: 0, tv_nsec: pause as i64 };
         self.events.clear();
         match epoll::wait(&self.set, rustix::buffer::spare_capacity(&mut self.events), Some(&limit)) {
@@ -123,27 +92,17 @@ impl Readiness {
         for event in &self.events {
             let index = event.data.u64() as usize;
             if std::mem::take(&mut self.waits[index]) {
-                self.ready.push(index);
-                self.timers.clear(index);
+                self.rounds.ready.push(index);
+                self.rounds.timers.clear(index);
             }
         }
-        if self.timers.first().is_some() {
+        if self.rounds.timers.first().is_some() {
             let now = now_ns();
-            while let Some(index) = self.timers.due(now) {
+            while let Some(index) = self.rounds.timers.due(now) {
                 self.waits[index] = false;
-                self.ready.push(index);
+                self.rounds.ready.push(index);
             }
         }
         Ok(())
-    }
-}
-
-/// How long a thread may sleep, ns: not at all while it is `busy`, else until shortly before the first deadline, and never so
-/// long that it does not see the stop flag.
-pub(super) fn pause(timers: &Timers, busy: bool) -> u64 {
-    match timers.first() {
-        _ if busy => 0,
-        None => LOOK_NS,
-        Some((_, until)) => until.saturating_sub(now_ns() + AWAKE_NS).min(LOOK_NS),
     }
 }

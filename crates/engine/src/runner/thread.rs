@@ -10,6 +10,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use super::completions::Completions;
 use super::merge::ThreadLegs;
 use super::readiness::Readiness;
+use super::rounds::serve;
 use super::stopwatch::Stopwatch;
 use super::{Flow, FlowLeg, Scratch, Signals};
 use crate::pattern::Turn;
@@ -99,8 +100,8 @@ impl Job<'_> {
         waiting: &mut io::Result<Waiting>,
     ) -> Result<(), EngineError> {
         let outcome = match waiting {
-            Ok(Waiting::Readiness(waiting)) => waiting.serve(flows, scratch, self.signals),
-            Ok(Waiting::Completions(waiting)) => waiting.serve(flows, scratch, self.signals),
+            Ok(Waiting::Readiness(way)) => serve(way.as_mut(), flows, scratch, self.signals),
+            Ok(Waiting::Completions(way)) => serve(way.as_mut(), flows, scratch, self.signals),
             Ok(Waiting::Alone) if self.strategy == Strategy::Spin => self.spin(flows, scratch),
             Ok(Waiting::Alone) => flows.iter_mut().try_for_each(|flow| self.block(flow.as_mut(), scratch)),
             Err(error) => Err(io::Error::new(error.kind(), format!("nothing to wait with: {error}"))),

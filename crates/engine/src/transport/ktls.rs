@@ -13,7 +13,7 @@ use rustls::Connection;
 use socket2::{Domain, Socket, Type};
 
 use self::crypto_info::crypto_info;
-use super::tls::{SEND_LIMIT, Slot};
+use super::tls::{SEND_LIMIT, Slot, over_tcp};
 use super::{Breaker, Channel, Kind, TcpInfo, options, sys};
 use crate::EngineError;
 use crate::pattern::{Interest, Turn, not_now};
@@ -181,31 +181,11 @@ impl Channel for KernelTls {
         Ok(0)
     }
 
-    fn set_nonblocking(&mut self, on: bool) -> io::Result<()> {
-        self.blocking = !on;
-        self.socket.set_nonblocking(on)
-    }
-
-    fn limit_sends(&mut self) -> io::Result<()> {
-        self.socket.set_write_timeout(Some(SEND_LIMIT))
-    }
-
-    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.socket.as_fd())
-    }
-
     fn waiting(&mut self, turn: Turn) -> io::Result<Turn> {
         Ok(match turn {
             Turn::Wait(_, until) if self.closing => Turn::Wait(Interest::Both, until),
             turn => turn,
         })
-    }
-
-    fn settled(&mut self) -> io::Result<bool> {
-        match self.flush() {
-            Err(error) if !not_now(&error) => Err(error),
-            result => Ok(result.is_ok()),
-        }
     }
 
     fn finish_sending(&mut self) -> io::Result<()> {
@@ -217,17 +197,7 @@ impl Channel for KernelTls {
         SocketFacts { encryption: Some(self.encryption.clone()), ..options::facts(self.socket.as_fd()) }
     }
 
-    fn tcp(&self) -> Option<TcpInfo> {
-        TcpInfo::of(self.socket.as_fd())
-    }
-
-    fn unsent(&self) -> u64 {
-        sys::sockopt::unsent(&self.socket)
-    }
-
-    fn breaker(&self) -> Breaker {
-        self.slot.breaker()
-    }
+    over_tcp!();
 }
 
 #[cfg(test)]

@@ -22,16 +22,7 @@ impl Transport for Memcpy {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            datagram: false,
-            pollable: false,
-            single_ended: true,
-            one_machine: true,
-            door: None,
-            max_block: Spec::MAX_BLOCK,
-            min_stream_block: 1,
-            reconnects: false,
-        }
+        Capabilities { pollable: false, single_ended: true, one_machine: true, ..Capabilities::STREAM }
     }
 
     fn listen(&self, _: &Spec, _: &Place) -> Result<Box<dyn Listener>, EngineError> {

@@ -4,6 +4,7 @@
 //! compiled for each kind of channel and called once for a batch of work, never through a table for each message.
 
 mod certificate;
+mod channel;
 mod completion;
 mod datagram;
 mod handshake;
@@ -30,17 +31,16 @@ pub mod udp;
 mod unix;
 mod vsock;
 
-use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
-use model::{Engine, ReceiveBy, Role, SendBy, SocketFacts, Spec};
+use model::{ReceiveBy, Role, SendBy, Spec};
 
 use crate::EngineError;
-use crate::pattern::Turn;
-use crate::runner::{Flow, FlowOf, FlowSetup};
+use crate::runner::{Flow, FlowSetup};
 
+pub(crate) use channel::{Breaker, Channel, Kind};
 pub(crate) use completion::Orders;
 pub use handshake::{Admission, DatagramDoor, FlowHello, HELLO_BYTES};
 pub(crate) use handshake::{SIGNAL_BYTES, Signal};
@@ -171,6 +171,20 @@ pub struct Capabilities {
     pub reconnects: bool,
 }
 
+impl Capabilities {
+    /// What a stream socket between two hosts can do; the transports say what they have beyond it or lack.
+    pub(crate) const STREAM: Self = Self {
+        datagram: false,
+        pollable: true,
+        single_ended: false,
+        one_machine: false,
+        door: None,
+        max_block: Spec::MAX_BLOCK,
+        min_stream_block: 1,
+        reconnects: false,
+    };
+}
+
 /// What starts the processes of both ends of a transport, so that there is no HOST to name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Launcher {
@@ -248,202 +262,5 @@ impl Link {
 
     pub(crate) fn into_flow(self, setup: FlowSetup) -> Result<Box<dyn Flow>, EngineError> {
         self.0.into_flow(setup)
-    }
-}
-
-/// The kinds of channel that patterns tell apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// Bytes without borders, in order, none lost.
-    Stream,
-    /// Messages with borders that may be lost, doubled or reordered.
-    Datagram,
-    /// No other end.
-    Alone,
-}
-
-/// The system calls of one open connection. Errors of kind `WouldBlock` mean "not now", also from a blocking call that timed
-/// out.
-pub(crate) trait Channel: Send + 'static {
-    /// What kind it is, known when a pattern is compiled for it.
-    const KIND: Kind;
-
-    /// Whether all that has arrived shows in its descriptor: after a read that was not filled nothing is left, and what comes
-    /// later wakes a thread that waits there. Not so where this process keeps received bytes of its own.
-    const SHOWS_ALL: bool = false;
-
-    /// A flow over it.
-    fn into_flow(self, setup: FlowSetup) -> Result<Box<dyn Flow>, EngineError>
-    where
-        Self: Sized,
-    {
-        FlowOf::boxed(self, setup)
-    }
-
-    /// Hands bytes to the transport; may take fewer than given (a datagram channel takes all or none).
-    fn send(&mut self, bytes: &[u8]) -> io::Result<usize>;
-
-    /// Takes bytes from the transport; 0 means that the other end has finished (for datagrams: an empty message).
-    fn recv(&mut self, into: &mut [u8]) -> io::Result<usize>;
-
-    /// Makes ready the ways that the spec asks for, with blocks of `block` bytes. Transports that have only the plain ones
-    /// leave this alone; the spec was checked against [`Transport::sends`] and [`Transport::receives`].
-    fn equip(&mut self, engine: &Engine, sends: bool, block: usize) -> io::Result<()> {
-        let _ = (engine, sends, block);
-        Ok(())
-    }
-
-    /// Hands `part` of a block of payload to the transport. The bytes that arrive are as many, but may be others than those
-    /// of the block: no receiver of a stream looks at them.
-    #[inline]
-    fn send_part(&mut self, block: &[u8], part: std::ops::Range<usize>) -> io::Result<usize> {
-        self.send(&block[part])
-    }
-
-    /// Takes payload that nobody will look at.
-    #[inline]
-    fn recv_payload(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        self.recv(into)
-    }
-
-    /// How many datagrams of `size` bytes one call may send.
-    fn datagrams_per_call(&self, size: usize) -> usize {
-        let _ = size;
-        1
-    }
-
-    /// Sends `bytes` as datagrams of `size` bytes, the last maybe shorter, at most
-    /// [`datagrams_per_call`](Self::datagrams_per_call); how many were taken.
-    #[inline]
-    fn send_datagrams(&mut self, bytes: &[u8], size: usize) -> io::Result<usize> {
-        let _ = size;
-        self.send(bytes).map(|_| 1)
-    }
-
-    /// Receives one datagram or several, and notes where in `into` they lie.
-    #[inline]
-    fn recv_datagrams(&mut self, into: &mut [u8], marks: &mut Vec<Mark>) -> io::Result<()> {
-        let len = self.recv(into)? as u32;
-        marks.push(Mark { at: 0, len });
-        Ok(())
-    }
-
-    /// Switches between blocking and non-blocking calls.
-    fn set_nonblocking(&mut self, on: bool) -> io::Result<()>;
-
-    /// Makes blocking sends return what they got rid of after a tenth of a second, so that a sender on a slow path sees the
-    /// stop flag in time.
-    fn limit_sends(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-
-    /// Whether a send was asked for that may have gone out but was not counted yet: its machine asks once more before it
-    /// does anything else.
-    #[inline]
-    fn owes(&self) -> bool {
-        false
-    }
-
-    /// What is ordered from the kernel, where calls are orders.
-    fn orders(&mut self) -> Option<&mut Orders> {
-        None
-    }
-
-    /// What to wait on, for pollable transports.
-    fn poll_fd(&self) -> Option<BorrowedFd<'_>>;
-
-    /// What a thread should do where a machine wants to wait. A channel whose protocol runs in this process adds its own
-    /// wishes: a time by which it must be called, or another readiness than the one that the machine means.
-    fn waiting(&mut self, turn: Turn) -> io::Result<Turn> {
-        Ok(turn)
-    }
-
-    /// Whether the flow may be left alone while its thread waits for another one: nothing that it sent still needs this
-    /// process, and where its protocol runs in this process the other end's next word is here. The kernel sees to its own
-    /// transports.
-    fn settled(&mut self) -> io::Result<bool> {
-        Ok(true)
-    }
-
-    /// Says that this end will send no more.
-    fn finish_sending(&mut self) -> io::Result<()>;
-
-    /// Closes this connection and opens the next one of the same kind; `WouldBlock` while that is on its way.
-    fn renew(&mut self) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
-    /// Closes this connection in both directions; [`renew`](Self::renew) opens the next one.
-    fn hang_up(&mut self) -> io::Result<()> {
-        self.finish_sending()
-    }
-
-    /// What the kernel says of it.
-    fn facts(&self) -> SocketFacts;
-
-    /// Of that, what differs between the flows of a trial, for those of a crowd.
-    fn brief_facts(&self) -> SocketFacts {
-        self.facts()
-    }
-
-    /// What the kernel's TCP says of it now, where it is carried by TCP.
-    fn tcp(&self) -> Option<TcpInfo> {
-        None
-    }
-
-    /// Bytes that the other end has not taken yet, as far as the kernel knows.
-    fn unsent(&self) -> u64 {
-        0
-    }
-
-    /// How many datagrams of `size` bytes this end's socket surely holds; `None` where a full one holds the sender back.
-    fn receive_room(&self, size: usize) -> Option<u64> {
-        let _ = size;
-        None
-    }
-
-    /// How long the message that was received last had been in this end's socket, ns; 0 where nobody knows. The first call may
-    /// do no more than ask the kernel to note arrivals.
-    fn waited_ns(&self) -> u64 {
-        0
-    }
-
-    /// Datagrams dropped at this end's socket.
-    fn socket_drops(&self) -> u64 {
-        0
-    }
-
-    /// Frees a thread that is blocked in a call on this channel.
-    fn breaker(&self) -> Breaker;
-}
-
-/// Breaks a connection from another thread, so that a blocked call on it returns.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Breaker(Option<std::sync::Arc<std::sync::atomic::AtomicI32>>);
-
-impl Breaker {
-    pub(crate) fn of(slot: &std::sync::Arc<std::sync::atomic::AtomicI32>) -> Self {
-        Self(Some(slot.clone()))
-    }
-
-    /// Shuts the connection down in both directions. Does nothing for channels whose calls time out by themselves.
-    pub(crate) fn break_now(&self) {
-        if let Some(slot) = &self.0 {
-            let fd = slot.load(std::sync::atomic::Ordering::SeqCst);
-            if fd >= 0 {
-                sys::sockopt::shutdown_raw(fd);
-            }
-        }
-    }
-
-    /// Bytes that the other end has not acknowledged, 0 where nobody knows: a drain that shrinks them is progress.
-    #[must_use]
-    pub(crate) fn unsent(&self) -> u64 {
-        self.0.as_ref().map_or(0, |slot| sys::sockopt::unsent_raw(slot.load(std::sync::atomic::Ordering::SeqCst)))
-    }
-
-    /// What the kernel's TCP says of it; `None` where it is not carried by TCP, or closed.
-    pub(crate) fn tcp(&self) -> Option<TcpInfo> {
-        TcpInfo::of_number(self.0.as_ref()?.load(std::sync::atomic::Ordering::SeqCst))
     }
 }

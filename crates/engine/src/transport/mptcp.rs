@@ -25,7 +25,7 @@ impl Transport for Mptcp {
 
     /// As TCP, but the agent's port takes no MPTCP.
     fn capabilities(&self) -> Capabilities {
-        Capabilities { door: None, ..Tcp.capabilities() }
+        Capabilities { reconnects: true, ..Capabilities::STREAM }
     }
 
     fn check_host(&self) -> Result<(), EngineError> {

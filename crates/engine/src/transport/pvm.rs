@@ -149,16 +149,7 @@ impl Transport for VirtualMachine {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            datagram: false,
-            pollable: false,
-            single_ended: false,
-            one_machine: false,
-            door: None,
-            max_block: Spec::MAX_BLOCK,
-            min_stream_block: 1,
-            reconnects: false,
-        }
+        Capabilities { pollable: false, ..Capabilities::STREAM }
     }
 
     fn launcher(&self) -> Option<Launcher> {

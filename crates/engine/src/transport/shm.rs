@@ -35,16 +35,7 @@ impl Transport for SharedMemory {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            datagram: false,
-            pollable: false,
-            single_ended: false,
-            one_machine: true,
-            door: None,
-            max_block: Spec::MAX_BLOCK,
-            min_stream_block: 1,
-            reconnects: false,
-        }
+        Capabilities { pollable: false, one_machine: true, ..Capabilities::STREAM }
     }
 
     fn listen(&self, spec: &Spec, place: &Place) -> Result<Box<dyn Listener>, EngineError> {

@@ -38,16 +38,7 @@ impl Transport for Tcp {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            datagram: false,
-            pollable: true,
-            single_ended: false,
-            one_machine: false,
-            door: Some(Door::Tcp),
-            max_block: Spec::MAX_BLOCK,
-            min_stream_block: 1,
-            reconnects: true,
-        }
+        Capabilities { door: Some(Door::Tcp), reconnects: true, ..Capabilities::STREAM }
     }
 
     fn sends(&self) -> &'static [SendBy] {

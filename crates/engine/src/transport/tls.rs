@@ -20,7 +20,7 @@ use super::{
     Breaker, Capabilities, Channel, Cookie, Kind, Link, Listener, Place, Rendezvous, TcpInfo, Transport, introduction,
     options, sys, tcp,
 };
-use crate::pattern::{Interest, Turn};
+use crate::pattern::{Interest, Turn, not_now};
 use crate::runner::{Flow, FlowOf, FlowSetup};
 use crate::{EngineError, now_ns};
 
@@ -48,7 +48,7 @@ impl Transport for Tls {
 
     /// As TCP; the certificate is made by the worker, so it listens itself.
     fn capabilities(&self) -> Capabilities {
-        Capabilities { door: None, reconnects: false, ..tcp::Tcp.capabilities() }
+        Capabilities::STREAM
     }
 
     fn sends(&self) -> &'static [SendBy] {
@@ -144,6 +144,44 @@ impl TlsListener {
         Ok(Some((hello, channel)))
     }
 }
+
+/// The calls of a [`Channel`] that go to its TCP connection as they are, for one with `slot`, `socket`, `blocking` and `flush`.
+macro_rules! over_tcp {
+    () => {
+        fn set_nonblocking(&mut self, on: bool) -> io::Result<()> {
+            self.blocking = !on;
+            self.socket.set_nonblocking(on)
+        }
+
+        fn limit_sends(&mut self) -> io::Result<()> {
+            self.socket.set_write_timeout(Some(SEND_LIMIT))
+        }
+
+        fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
+            Some(self.socket.as_fd())
+        }
+
+        fn settled(&mut self) -> io::Result<bool> {
+            match self.flush() {
+                Err(error) if !not_now(&error) => Err(error),
+                result => Ok(result.is_ok()),
+            }
+        }
+
+        fn tcp(&self) -> Option<TcpInfo> {
+            TcpInfo::of(self.socket.as_fd())
+        }
+
+        fn unsent(&self) -> u64 {
+            sys::sockopt::unsent(&self.socket)
+        }
+
+        fn breaker(&self) -> Breaker {
+            self.slot.breaker()
+        }
+    };
+}
+pub(super) use over_tcp;
 
 /// A TCP connection with a TLS session over it.
 struct TlsChannel {
@@ -268,7 +306,7 @@ impl Channel for TlsChannel {
         self.flush()?;
         let count = self.session.writer().write(bytes)?;
         match self.flush() {
-            Err(error) if !crate::pattern::not_now(&error) => Err(error),
+            Err(error) if !not_now(&error) => Err(error),
             _ => Ok(count),
         }
     }
@@ -276,7 +314,7 @@ impl Channel for TlsChannel {
     fn recv(&mut self, into: &mut [u8]) -> io::Result<usize> {
         match self.flush() {
             // A read might block for ever while the other end waits for the rest of what this one says.
-            Err(error) if self.blocking || !crate::pattern::not_now(&error) => return Err(error),
+            Err(error) if self.blocking || !not_now(&error) => return Err(error),
             _ => {}
         }
         loop {
@@ -287,31 +325,11 @@ impl Channel for TlsChannel {
         }
     }
 
-    fn set_nonblocking(&mut self, on: bool) -> io::Result<()> {
-        self.blocking = !on;
-        self.socket.set_nonblocking(on)
-    }
-
-    fn limit_sends(&mut self) -> io::Result<()> {
-        self.socket.set_write_timeout(Some(SEND_LIMIT))
-    }
-
-    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.socket.as_fd())
-    }
-
     fn waiting(&mut self, turn: Turn) -> io::Result<Turn> {
         Ok(match turn {
             Turn::Wait(_, until) if self.session.wants_write() => Turn::Wait(Interest::Both, until),
             turn => turn,
         })
-    }
-
-    fn settled(&mut self) -> io::Result<bool> {
-        match self.flush() {
-            Err(error) if !crate::pattern::not_now(&error) => Err(error),
-            result => Ok(result.is_ok()),
-        }
     }
 
     fn finish_sending(&mut self) -> io::Result<()> {
@@ -324,17 +342,7 @@ impl Channel for TlsChannel {
         SocketFacts { encryption: self.encryption(), ..options::facts(self.socket.as_fd()) }
     }
 
-    fn tcp(&self) -> Option<TcpInfo> {
-        TcpInfo::of(self.socket.as_fd())
-    }
-
-    fn unsent(&self) -> u64 {
-        sys::sockopt::unsent(&self.socket)
-    }
-
-    fn breaker(&self) -> Breaker {
-        self.slot.breaker()
-    }
+    over_tcp!();
 }
 
 /// The only version that either end speaks.

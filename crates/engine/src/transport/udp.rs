@@ -35,13 +35,10 @@ impl Transport for Udp {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             datagram: true,
-            pollable: true,
-            single_ended: false,
-            one_machine: false,
             door: Some(Door::Udp),
             max_block: MAX_DATAGRAM,
             min_stream_block: 8,
-            reconnects: false,
+            ..Capabilities::STREAM
         }
     }
 

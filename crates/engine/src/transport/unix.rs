@@ -19,16 +19,7 @@ pub(crate) struct UnixDatagram;
 /// Largest datagram that a socket with Linux's default buffers (net.core.wmem_default of 212,992 bytes) takes.
 const MAX_DATAGRAM: u64 = 128 << 10;
 
-const STREAM: Capabilities = Capabilities {
-    datagram: false,
-    pollable: true,
-    single_ended: false,
-    one_machine: true,
-    door: None,
-    max_block: Spec::MAX_BLOCK,
-    min_stream_block: 1,
-    reconnects: false,
-};
+const STREAM: Capabilities = Capabilities { one_machine: true, ..Capabilities::STREAM };
 
 impl Transport for UnixStream {
     fn name(&self) -> &'static str {

@@ -38,16 +38,7 @@ impl Transport for Vsock {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            datagram: false,
-            pollable: true,
-            single_ended: false,
-            one_machine: false,
-            door: None,
-            max_block: Spec::MAX_BLOCK,
-            min_stream_block: 1,
-            reconnects: false,
-        }
+        Capabilities::STREAM
     }
 
     fn check_host(&self) -> Result<(), EngineError> {

@@ -145,6 +145,7 @@ impl Job {
             cost_ns: thread_ns(),
             missing,
             sequence: connections.longest(),
+            ..Capture::default()
         }
     }
 }

@@ -13,6 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::filter::Instruction;
+use crate::sys::sockopt::{get, set};
 
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 /// TPACKET_V3 of enum tpacket_versions.
@@ -158,19 +159,8 @@ impl Ring {
     /// Packets that found the ring full since the last time.
     pub(super) fn drops(&self) -> io::Result<u64> {
         // struct tpacket_stats_v3: packets, drops, and how often the ring was frozen.
-        let mut stats = [0_u32; 3];
-        let mut length = size_of::<[u32; 3]>() as libc::socklen_t;
-        // SAFETY: the kernel writes at most `length` bytes into the live array.
-        let result = unsafe {
-            libc::getsockopt(
-                self.socket.as_raw_fd(),
-                libc::SOL_PACKET,
-                libc::PACKET_STATISTICS,
-                stats.as_mut_ptr().cast(),
-                &raw mut length,
-            )
-        };
-        if result == 0 { Ok(u64::from(stats[1])) } else { Err(io::Error::last_os_error()) }
+        let stats: [u8; 12] = get(&self.socket, libc::SOL_PACKET, libc::PACKET_STATISTICS)?;
+        Ok(word(&stats, 4).into())
     }
 }
 
@@ -208,20 +198,6 @@ fn word(bytes: &[u8], at: usize) -> u32 {
 
 fn half(bytes: &[u8], at: usize) -> u16 {
     u16::from_ne_bytes([bytes[at], bytes[at + 1]])
-}
-
-fn set<T>(socket: &OwnedFd, level: libc::c_int, option: libc::c_int, value: &T) -> io::Result<()> {
-    // SAFETY: the pointer and length describe a live value for the length of the call, and the kernel only reads it.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            level,
-            option,
-            std::ptr::from_ref(value).cast(),
-            size_of::<T>() as libc::socklen_t,
-        )
-    };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Replaces the socket's filter.

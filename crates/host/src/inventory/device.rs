@@ -5,7 +5,11 @@ use std::collections::BTreeMap;
 use model::{Device, Interface};
 
 use super::network::NET;
-use super::{Source, ethtool, interrupts, links, lldp, module, pci};
+use super::{Source, ethtool, interrupts, links, lldp, lldpd, module, pci};
+use crate::observe::interface_totals;
+
+/// What loopback has.
+const NO_ADDRESS: &str = "00:00:00:00:00:00";
 
 /// Fills in `device` of each interface. `folders` are the PCI functions in /sys, by interface.
 pub(super) fn describe(source: &mut Source<'_>, interfaces: &mut [Interface], folders: &BTreeMap<String, String>) {
@@ -16,6 +20,8 @@ pub(super) fn describe(source: &mut Source<'_>, interfaces: &mut [Interface], fo
         interfaces.iter().filter(|one| folders.contains_key(&one.name)).map(|one| one.name.clone()).collect();
     let mut devices = links::devices(source);
     ethtool::describe(source, &mut devices, &hardware);
+    let mut neighbours = lldpd::neighbours(source);
+    let mut totals = source.text("counters of the interfaces", "/proc/net/dev").map(|text| interface_totals(&text));
     let (mut lines, mut log) = (String::new(), Vec::new());
     if !hardware.is_empty() {
         lines = source.text("interrupt lines", "/proc/interrupts").unwrap_or_default();
@@ -28,6 +34,9 @@ pub(super) fn describe(source: &mut Source<'_>, interfaces: &mut [Interface], fo
         let name = interface.name.clone();
         let mut device = devices.remove(&name).unwrap_or_default();
         below(source, &name, &mut device);
+        device.mac = source.hint(&format!("{NET}/{name}/address")).filter(|mac| mac != NO_ADDRESS);
+        device.flags = source.hint(&format!("{NET}/{name}/flags")).map(|flags| named_flags(&flags)).unwrap_or_default();
+        device.totals = totals.as_mut().and_then(|totals| totals.remove(&name)).unwrap_or_default();
         if let Ok(driver) = source.sys.driver(&name) {
             (device.driver_version, device.firmware, device.bus) = (driver.version, driver.firmware, driver.bus);
             interface.driver = interface.driver.take().or(driver.driver.filter(|_| name != "lo"));
@@ -39,10 +48,32 @@ pub(super) fn describe(source: &mut Source<'_>, interfaces: &mut [Interface], fo
             device.kernel_message = last_message(&log, interface);
         }
         device.steering = interrupts::steering(source, &name);
-        device.neighbour =
-            source.hint(&format!("{NET}/{name}/ifindex")).and_then(|index| lldp::neighbour(source, &index));
+        device.neighbour = neighbours.remove(&name).or_else(|| {
+            let index = source.hint(&format!("{NET}/{name}/ifindex"))?;
+            lldp::neighbour(source, &index)
+        });
         interface.device = (device != Device::default()).then_some(device);
     }
+}
+
+/// The names of the bits of linux/if.h, `IFF_` left out, that users and drivers set.
+fn named_flags(hexadecimal: &str) -> Vec<String> {
+    const NAMES: [(u32, &str); 12] = [
+        (1, "up"),
+        (1 << 1, "broadcast"),
+        (1 << 2, "debug"),
+        (1 << 3, "loopback"),
+        (1 << 4, "pointopoint"),
+        (1 << 7, "noarp"),
+        (1 << 8, "promisc"),
+        (1 << 9, "allmulti"),
+        (1 << 10, "master"),
+        (1 << 11, "slave"),
+        (1 << 12, "multicast"),
+        (1 << 15, "dynamic"),
+    ];
+    let bits = u32::from_str_radix(hexadecimal.trim_start_matches("0x"), 16).unwrap_or(0);
+    NAMES.iter().filter(|(bit, _)| bits & bit != 0).map(|(_, name)| (*name).to_owned()).collect()
 }
 
 /// What lies below a device, as /sys links it.

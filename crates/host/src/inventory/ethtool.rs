@@ -1,5 +1,5 @@
 //! Rings, coalescing, queues, offloads, pause frames, link modes, time stamps and modules, by ethtool's netlink family
-//! (Documentation/networking/ethtool-netlink.rst, linux/ethtool_netlink.h; Linux 5.6 and later).
+//! (Linux 5.6 and later).
 //!
 //! One question brings the answers of all interfaces; a driver that cannot answer is left out by the kernel.
 
@@ -8,11 +8,8 @@ use std::collections::BTreeMap;
 use model::{Device, LinkModes, Timestamping};
 
 use super::Source;
-use crate::netlink::{Ask, Attributes, Family, put, put_nested};
-
-/// Of every request and answer.
-pub(super) const HEADER: u16 = 1;
-pub(super) const HEADER_NAME: u16 = 2;
+use crate::netlink::ethtool::{self, COALESCING_COUNTS, Count, QUEUE_COUNTS, RING_COUNTS, bits};
+use crate::netlink::{Ask, Attributes, Family};
 
 /// A question of ethtool's family, and what its answer brings into a device.
 struct Subject {
@@ -25,72 +22,28 @@ struct Subject {
 }
 
 const SUBJECTS: &[Subject] = &[
-    Subject { name: "link modes", file: "linkmodes", command: 4, read: link_modes },
-    Subject { name: "offloads", file: "features", command: 11, read: offloads },
-    Subject { name: "rings", file: "rings", command: 15, read: |answer, to| to.rings = numbers(answer, RINGS) },
+    Subject { name: "link modes", file: "linkmodes", command: ethtool::LINK_MODES, read: link_modes },
+    Subject { name: "offloads", file: "features", command: ethtool::FEATURES, read: offloads },
+    Subject {
+        name: "rings",
+        file: "rings",
+        command: ethtool::RINGS,
+        read: |answer, to| to.rings = numbers(answer, RING_COUNTS),
+    },
     Subject {
         name: "queues",
         file: "channels",
-        command: 17,
-        read: |answer, to| to.channels = numbers(answer, CHANNELS),
+        command: ethtool::QUEUES,
+        read: |answer, to| to.channels = numbers(answer, QUEUE_COUNTS),
     },
     Subject {
         name: "coalescing",
         file: "coalesce",
-        command: 19,
-        read: |answer, to| to.coalescing = numbers(answer, COALESCE),
+        command: ethtool::COALESCING,
+        read: |answer, to| to.coalescing = numbers(answer, COALESCING_COUNTS),
     },
-    Subject { name: "pause frames", file: "pause", command: 21, read: pause },
-    Subject { name: "time stamps", file: "tsinfo", command: 25, read: timestamping },
-];
-
-const RINGS: &[(u16, &str)] = &[
-    (2, "rx-max"),
-    (3, "rx-mini-max"),
-    (4, "rx-jumbo-max"),
-    (5, "tx-max"),
-    (6, "rx"),
-    (7, "rx-mini"),
-    (8, "rx-jumbo"),
-    (9, "tx"),
-    (10, "rx-buf-len"),
-    (12, "cqe-size"),
-];
-const CHANNELS: &[(u16, &str)] = &[
-    (2, "rx-max"),
-    (3, "tx-max"),
-    (4, "other-max"),
-    (5, "combined-max"),
-    (6, "rx"),
-    (7, "tx"),
-    (8, "other"),
-    (9, "combined"),
-];
-const COALESCE: &[(u16, &str)] = &[
-    (2, "rx-usecs"),
-    (3, "rx-frames"),
-    (4, "rx-usecs-irq"),
-    (5, "rx-frames-irq"),
-    (6, "tx-usecs"),
-    (7, "tx-frames"),
-    (8, "tx-usecs-irq"),
-    (9, "tx-frames-irq"),
-    (10, "stats-block-usecs"),
-    (11, "adaptive-rx"),
-    (12, "adaptive-tx"),
-    (13, "pkt-rate-low"),
-    (14, "rx-usecs-low"),
-    (15, "rx-frames-low"),
-    (16, "tx-usecs-low"),
-    (17, "tx-frames-low"),
-    (18, "pkt-rate-high"),
-    (19, "rx-usecs-high"),
-    (20, "rx-frames-high"),
-    (21, "tx-usecs-high"),
-    (22, "tx-frames-high"),
-    (23, "sample-interval"),
-    (24, "cqe-mode-tx"),
-    (25, "cqe-mode-rx"),
+    Subject { name: "pause frames", file: "pause", command: ethtool::PAUSE, read: pause },
+    Subject { name: "time stamps", file: "tsinfo", command: ethtool::TIME_STAMPS, read: timestamping },
 ];
 
 /// Fills in what ethtool says of the devices; `hardware` are the interfaces whose silence is a gap.
@@ -101,7 +54,7 @@ pub(super) fn describe(source: &mut Source<'_>, devices: &mut BTreeMap<String, D
             family: Family::Ethtool,
             kind: subject.command,
             dump: true,
-            body: request(None),
+            body: ethtool::request(None),
         };
         let answers = match source.sys.netlink(&question) {
             Ok(answers) => answers,
@@ -113,7 +66,7 @@ pub(super) fn describe(source: &mut Source<'_>, devices: &mut BTreeMap<String, D
         let mut heard = Vec::new();
         for answer in &answers {
             let answer = Attributes(answer);
-            if let Some(name) = answer.nested(HEADER).and_then(|header| header.text(HEADER_NAME)) {
+            if let Some(name) = ethtool::interface(answer) {
                 (subject.read)(answer, devices.entry(name.clone()).or_default());
                 heard.push(name);
             }
@@ -124,19 +77,11 @@ pub(super) fn describe(source: &mut Source<'_>, devices: &mut BTreeMap<String, D
     }
 }
 
-/// The header of a request, for one interface or for all.
-pub(super) fn request(interface: Option<&str>) -> Vec<u8> {
-    let mut header = Vec::new();
-    if let Some(name) = interface {
-        put(&mut header, HEADER_NAME, format!("{name}\0").as_bytes());
-    }
-    let mut body = Vec::new();
-    put_nested(&mut body, HEADER, &header);
-    body
-}
-
-fn numbers(answer: Attributes<'_>, names: &[(u16, &str)]) -> BTreeMap<String, u64> {
-    names.iter().filter_map(|(kind, name)| Some(((*name).to_owned(), answer.number(*kind)?))).collect()
+/// Each number that the answer has, and with `-max` behind its name the most that the device takes.
+fn numbers(answer: Attributes<'_>, counts: &[Count]) -> BTreeMap<String, u64> {
+    let now = counts.iter().filter_map(|(name, kind, _)| Some(((*name).to_owned(), answer.number(*kind)?)));
+    let most = counts.iter().filter_map(|(name, _, most)| Some((format!("{name}-max"), answer.number((*most)?)?)));
+    now.chain(most).collect()
 }
 
 fn pause(answer: Attributes<'_>, device: &mut Device) {
@@ -169,8 +114,8 @@ fn link_modes(answer: Attributes<'_>, device: &mut Device) {
 /// On or off, and fixed where neither the hardware nor the driver lets it be changed.
 fn offloads(answer: Attributes<'_>, device: &mut Device) {
     let on = |kind| -> Vec<String> { bits(answer, kind).into_iter().filter(|bit| bit.1).map(|bit| bit.0).collect() };
-    let (active, unchanging) = (on(4), on(5));
-    for (name, changeable) in bits(answer, 2) {
+    let (active, unchanging) = (on(ethtool::FEATURES_ACTIVE), on(ethtool::FEATURES_UNCHANGING));
+    for (name, changeable) in bits(answer, ethtool::FEATURES_HARDWARE) {
         let state = if active.contains(&name) { "on" } else { "off" };
         let fixed = if !changeable || unchanging.contains(&name) { " [fixed]" } else { "" };
         device.offloads.insert(name, format!("{state}{fixed}"));
@@ -185,20 +130,4 @@ fn timestamping(answer: Attributes<'_>, device: &mut Device) {
         rx_filters: names(4),
         clock: answer.number32(5),
     });
-}
-
-/// The bits of a set by name, and whether each is set. A set without a mask lists only those that are.
-fn bits(answer: Attributes<'_>, kind: u16) -> Vec<(String, bool)> {
-    const NO_MASK: u16 = 1;
-    const BITS: u16 = 3;
-    const BIT_NAME: u16 = 2;
-    const BIT_VALUE: u16 = 3;
-    let Some(set) = answer.nested(kind) else { return Vec::new() };
-    let all_set = set.get(NO_MASK).is_some();
-    let bits = set.nested(BITS).into_iter().flatten();
-    bits.filter_map(|(_, bit)| {
-        let bit = Attributes(bit);
-        Some((bit.text(BIT_NAME)?, all_set || bit.get(BIT_VALUE).is_some()))
-    })
-    .collect()
 }

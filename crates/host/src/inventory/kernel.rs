@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{Inventory, KernelSetup};
 
-use super::Source;
+use super::{Source, build};
 
 /// Boot parameters that change what a measurement sees (Documentation/admin-guide/kernel-parameters.txt); those that end in
 /// `*` are beginnings.
@@ -44,16 +44,18 @@ const PARAMETERS: &[&str] = &[
 const PREEMPT: &str = "/sys/kernel/debug/sched/preempt";
 const CLOCK_SOURCES: &str = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
 
-/// Boot parameters, preemption, ticks and clock sources.
+/// Boot parameters, preemption, ticks, CPU accounting and clock sources.
 pub(super) fn setup(source: &mut Source<'_>, release: Option<&str>, version: Option<&str>) -> Option<KernelSetup> {
     let line = source.text("boot parameters", "/proc/cmdline")?;
     let clocks = source.hint(CLOCK_SOURCES).unwrap_or_default();
-    Some(KernelSetup {
+    let mut setup = KernelSetup {
         parameters: line.split_ascii_whitespace().filter(|word| matters(word)).map(str::to_owned).collect(),
         preemption: preemption(source, version),
-        hz: ticks(source, release),
         clock_sources: clocks.split_ascii_whitespace().map(str::to_owned).collect(),
-    })
+        ..KernelSetup::default()
+    };
+    build::describe(source, release, &mut setup);
+    Some(setup)
 }
 
 fn matters(parameter: &str) -> bool {
@@ -74,18 +76,6 @@ fn preemption(source: &mut Source<'_>, version: Option<&str>) -> Option<String> 
         source.missing.push(format!("preemption in force: {PREEMPT} cannot be read (root, with debugfs mounted)"));
     }
     Some(built.unwrap_or("none").to_owned())
-}
-
-/// CONFIG_HZ, where the distribution installs the kernel's configuration.
-fn ticks(source: &mut Source<'_>, release: Option<&str>) -> Option<u32> {
-    let release = release?;
-    let places = [format!("/boot/config-{release}"), format!("/lib/modules/{release}/config")];
-    let config = places.iter().find_map(|path| source.hint(path));
-    let hz = config.as_deref().and_then(|text| text.lines().find_map(|line| line.strip_prefix("CONFIG_HZ=")));
-    if hz.is_none() {
-        source.missing.push(format!("kernel ticks per second: {} and {} do not say", places[0], places[1]));
-    }
-    hz?.parse().ok()
 }
 
 /// The word between two brackets, as in `always [madvise] never`.

@@ -1,5 +1,6 @@
 //! The facts about a host that shape a measurement.
 
+mod build;
 mod device;
 mod ethtool;
 mod interrupts;
@@ -7,6 +8,7 @@ mod kernel;
 mod limits;
 mod links;
 mod lldp;
+mod lldpd;
 pub(crate) mod machine;
 mod module;
 mod network;

@@ -32,6 +32,20 @@ const FLAGS: &[&str] = &[
     "vaes",
 ];
 
+/// What names a processor's making, on x86 and on ARM.
+const IDENTITY: &[&str] = &[
+    "vendor_id",
+    "cpu family",
+    "model",
+    "stepping",
+    "microcode",
+    "CPU implementer",
+    "CPU architecture",
+    "CPU variant",
+    "CPU part",
+    "CPU revision",
+];
+
 /// What /sys and /proc/cpuinfo tell; `None` where neither exists.
 pub(super) fn describe(source: &mut Source<'_>) -> Option<Processor> {
     let cpuinfo = source.hint("/proc/cpuinfo");
@@ -41,6 +55,9 @@ pub(super) fn describe(source: &mut Source<'_>) -> Option<Processor> {
     }
     let mut facts = Processor { cache_bytes: caches(source), isolated: isolated(source), ..Processor::default() };
     topology(source, &entries, &mut facts);
+    facts.online = source.hint(&format!("{CPUS}/online"));
+    let named = |name: &&str| Some(((*name).to_owned(), field(cpuinfo.as_deref()?, name)?.to_owned()));
+    facts.identity = IDENTITY.iter().filter_map(named).collect();
     let words = cpuinfo.as_deref().and_then(|text| field(text, "flags").or_else(|| field(text, "Features")));
     let has: BTreeSet<&str> = words.unwrap_or_default().split_ascii_whitespace().collect();
     facts.flags = FLAGS.iter().filter(|flag| has.contains(*flag)).map(|flag| (*flag).to_owned()).collect();

@@ -40,10 +40,21 @@ const ALLOWED: &str = "net.ipv4.tcp_allowed_congestion_control";
 const AVAILABLE: &str = "net.ipv4.tcp_available_congestion_control";
 
 /// Folders of /proc/sys/net that are recorded besides, and the beginnings of the names in them. The whole tree would repeat
-/// some fifty values for each interface.
-const TREES: &[(&str, &[&str])] = &[("core", &[""]), ("ipv4", &["tcp_", "udp_", "ip_"]), ("mptcp", &[""])];
-/// Secrets.
-const LEFT_OUT: &[&str] = &["key", "secret"];
+/// some hundred values for each interface; what holds of all of them is in `conf/all`.
+const TREES: &[(&str, &[&str])] = &[
+    ("core", &[""]),
+    ("ipv4", &["tcp_", "udp_", "ip_", "ipfrag_", "icmp_ratelimit", "icmp_msgs", "fib_", "raw_"]),
+    ("ipv4/conf/all", &[""]),
+    ("ipv4/route", &[""]),
+    ("ipv6", &["ip6frag_", "flowlabel_", "fib_", "auto_flowlabels", "bindv6only", "max_"]),
+    ("ipv6/conf/all", &["mtu", "hop_limit", "disable_ipv6", "forwarding", "accept_ra", "seg6_enabled"]),
+    ("ipv6/route", &[""]),
+    ("mptcp", &[""]),
+    ("netfilter", &["nf_conntrack_"]),
+    ("unix", &[""]),
+];
+/// Secrets, and a level that is no setting.
+const LEFT_OUT: &[&str] = &["key", "secret", "seed", "conntrack_count"];
 
 /// Number of the capability that lets a socket use any congestion control (capabilities(7)).
 const CAP_NET_ADMIN: u32 = 12;
@@ -62,7 +73,7 @@ pub(super) fn describe(source: &mut Source<'_>, facts: &mut Inventory) {
         for file in source.sys.list(&format!("/proc/sys/net/{folder}")).unwrap_or_default() {
             let wanted = beginnings.iter().any(|beginning| file.starts_with(beginning))
                 && !LEFT_OUT.iter().any(|word| file.contains(word));
-            let name = format!("net.{folder}.{file}");
+            let name = format!("net.{}.{file}", folder.replace('/', "."));
             if !wanted || facts.sysctl.contains_key(&name) {
                 continue;
             }

@@ -28,7 +28,7 @@ pub(super) fn read(sys: &dyn Sys, reading: &mut Reading) -> io::Result<()> {
 
 /// Watches what each core spent its time on.
 ///
-/// The kernel counts in ticks of USER_HZ (10 ms on nearly every Linux), so a difference smaller than
+/// The kernel counts in steps of USER_HZ (10 ms on nearly every Linux), so a difference smaller than
 /// [`CpuUse::resolution_ns`] does not show, and a stretch of a few ticks is coarse.
 #[derive(Debug, Clone)]
 pub struct CpuObserver {

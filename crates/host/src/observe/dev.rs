@@ -1,5 +1,6 @@
 //! Counters of the interfaces, from /proc/net/dev: always of this network namespace, whatever /sys shows.
 
+use std::collections::BTreeMap;
 use std::io;
 
 use super::reading::{Kind, Reading};
@@ -46,4 +47,13 @@ pub(super) fn read(sys: &dyn Sys, reading: &mut Reading) -> io::Result<()> {
 /// Each interface with the text of its numbers; two lines of heads have no colon.
 pub(super) fn devices(text: &str) -> impl Iterator<Item = (&str, &str)> {
     text.lines().filter_map(|line| line.trim_start().split_once(':'))
+}
+
+/// What each interface has counted, from the text of /proc/net/dev.
+pub(crate) fn interface_totals(text: &str) -> BTreeMap<String, BTreeMap<String, u64>> {
+    let numbers = |numbers: &str| {
+        let named = COLUMNS.iter().zip(numbers.split_ascii_whitespace());
+        named.filter_map(|(column, number)| Some(((*column).to_owned(), number.parse().ok()?))).collect()
+    };
+    devices(text).map(|(device, counted)| (device.to_owned(), numbers(counted))).collect()
 }

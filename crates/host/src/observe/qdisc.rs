@@ -8,6 +8,7 @@ use std::io;
 
 use super::Observer;
 use super::reading::{Kind, Reading, Wrapping};
+use crate::netlink::qdisc::ROOT;
 use crate::sys::{Qdisc, Sys};
 
 /// The counters of 32 bits that are followed past their ends.
@@ -17,7 +18,7 @@ pub(super) struct Qdiscs(BTreeMap<(String, String, String), [Wrapping; 4]>);
 impl Observer for Qdiscs {
     fn read(&mut self, sys: &dyn Sys, reading: &mut Reading) -> io::Result<()> {
         for found in sys.qdiscs()? {
-            let root = found.parent == "root";
+            let root = found.parent == ROOT;
             let under = if root { found.interface.clone() } else { format!("{}.{}", found.interface, found.parent) };
             let Qdisc { interface, kind, parent, bytes, packets, drops, overlimits, requeues, backlog, qlen } = found;
             // Another discipline in the same place counts from 0 again.

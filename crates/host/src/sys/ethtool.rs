@@ -1,19 +1,44 @@
-//! Drivers' statistics by ethtool's ioctl (linux/ethtool.h). Its netlink has standard groups only, not the drivers' own names.
+//! What only ethtool's ioctl tells (linux/ethtool.h): who a driver is, and its statistics under its own names, for which ethtool's
+//! netlink has standard groups only.
 
 use std::io;
 use std::os::fd::AsRawFd;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
+use super::DriverInfo;
+
 const SIOCETHTOOL: libc::Ioctl = 0x8946;
+const ETHTOOL_GDRVINFO: u32 = 3;
 const ETHTOOL_GSTRINGS: u32 = 0x1b;
 const ETHTOOL_GSTATS: u32 = 0x1d;
 const ETHTOOL_GSSET_INFO: u32 = 0x37;
 const ETH_SS_STATS: u32 = 1;
+/// Bytes of `struct ethtool_drvinfo`: cmd; driver, version, firmware, bus and extension ROM, 32 bytes each; 12 of nothing; five
+/// counts.
+const DRIVER_INFO: usize = 4 + 5 * NAME + 12 + 5 * 4;
 /// Bytes of a name.
 const NAME: usize = 32;
 /// Statistics that a driver may add between two calls: the kernel writes as many as there are then.
 const SLACK: usize = 1_024;
+
+/// What the driver of an interface says of itself.
+pub(super) fn driver(interface: &str) -> io::Result<DriverInfo> {
+    let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+    let mut info = [0; DRIVER_INFO.div_ceil(8)];
+    info[0] = joined(ETHTOOL_GDRVINFO, 0);
+    order(&socket, interface, &mut info)?;
+    Ok(driver_info(&info))
+}
+
+/// What the structure says. A field that the driver leaves empty, or fills with `N/A`, says nothing.
+fn driver_info(info: &[u64]) -> DriverInfo {
+    let bytes: Vec<u8> = info.iter().flat_map(|word| word.to_ne_bytes()).skip(4).collect();
+    let said = |text: String| (!text.is_empty() && text != "N/A").then_some(text);
+    let mut names = bytes.chunks_exact(NAME).map(|bytes| said(name(bytes)));
+    let mut next = || names.next().flatten();
+    DriverInfo { driver: next(), version: next(), firmware: next(), bus: next() }
+}
 
 /// Names and values; empty for a driver without statistics.
 pub(super) fn statistics(interface: &str) -> io::Result<Vec<(String, u64)>> {
@@ -44,10 +69,12 @@ pub(super) fn statistics(interface: &str) -> io::Result<Vec<(String, u64)>> {
     if named != valued {
         return Err(io::Error::other("the driver changed its statistics while they were read"));
     }
-    let name = |bytes: &[u8]| {
-        String::from_utf8_lossy(bytes.split(|byte| *byte == 0).next().unwrap_or_default()).trim().to_owned()
-    };
     Ok(bytes.chunks_exact(NAME).map(name).zip(values[1..].iter().copied()).take(valued).collect())
+}
+
+/// The text in a field.
+fn name(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes.split(|byte| *byte == 0).next().unwrap_or_default()).trim().to_owned()
 }
 
 /// Two 32-bit fields as one word of memory.
@@ -78,7 +105,7 @@ fn order(socket: &impl AsRawFd, interface: &str, data: &mut [u64]) -> io::Result
     }
     request.ifr_ifru.ifru_data = data.as_mut_ptr().cast();
     // SAFETY: the name ends with a zero; the data are alive for the call, begin with the order that says which structure they
-    // are, and have room for all that the driver counts and for SLACK more.
+    // are, and have room for that structure, or for all that the driver counts and for SLACK more.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
@@ -91,6 +118,22 @@ mod tests {
     fn fields_lie_as_the_kernel_has_them() {
         assert_eq!(words(joined(0x1b, 7)), [0x1b, 7]);
         assert_eq!(joined(ETHTOOL_GSTATS, 5).to_ne_bytes()[..4], ETHTOOL_GSTATS.to_ne_bytes());
+    }
+
+    #[test]
+    fn what_a_driver_says_of_itself_is_read_field_by_field() {
+        assert_eq!(DRIVER_INFO, 196, "as linux/ethtool.h has it");
+        let mut bytes = vec![0; DRIVER_INFO.next_multiple_of(8)];
+        for (field, text) in ["virtio_net", "1.0.0", "N/A", "", "erom"].into_iter().enumerate() {
+            let at = 4 + field * NAME;
+            bytes[at..at + text.len()].copy_from_slice(text.as_bytes());
+        }
+        let (all, _) = bytes.as_chunks::<8>();
+        let info: Vec<u64> = all.iter().map(|word| u64::from_ne_bytes(*word)).collect();
+        let expected =
+            DriverInfo { driver: Some("virtio_net".into()), version: Some("1.0.0".into()), ..DriverInfo::default() };
+        assert_eq!(driver_info(&info), expected);
+        assert!(driver("no-such-if").is_err());
     }
 
     #[test]

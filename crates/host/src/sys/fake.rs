@@ -14,9 +14,9 @@ use crate::netlink::Ask;
 /// (four lines: driver, version, firmware, bus; `-` for nothing), `netlink/NAME` for a netlink question of that name (bytes
 /// in hexadecimal with comments after `#`, an empty line between two messages, or the line `error NUMBER`), `qdiscs` (a line
 /// each: interface, kind, parent, bytes, packets, drops, overlimits, requeues, backlog, qlen), `ethtool/INTERFACE` and `perf`
-/// (a line each: name, number). What is not there is not on that host.
+/// (a line each: name, number), `coarse_clock` (a number) and `lldpd` (what `lldpcli -f json show neighbors` printed). What is not there is not on that host.
 #[derive(Debug)]
-pub struct FakeSys {
+pub(crate) struct FakeSys {
     root: PathBuf,
     now_ns: AtomicU64,
 }
@@ -24,12 +24,12 @@ pub struct FakeSys {
 impl FakeSys {
     /// The host recorded below `root`, at 0 ns.
     #[must_use]
-    pub fn new(root: impl Into<PathBuf>) -> Self {
+    pub(crate) fn new(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into(), now_ns: AtomicU64::new(0) }
     }
 
     /// Moves the clock to `now_ns` nanoseconds.
-    pub fn set_now_ns(&self, now_ns: u64) {
+    pub(crate) fn set_now_ns(&self, now_ns: u64) {
         self.now_ns.store(now_ns, Ordering::Relaxed);
     }
 
@@ -65,6 +65,14 @@ impl Sys for FakeSys {
 
     fn ticks_per_second(&self) -> u64 {
         100
+    }
+
+    fn coarse_clock_ns(&self) -> io::Result<u64> {
+        self.read("/coarse_clock")?.trim().parse().map_err(io::Error::other)
+    }
+
+    fn lldpd(&self) -> io::Result<String> {
+        self.read("/lldpd")
     }
 
     fn uname(&self) -> io::Result<Uname> {

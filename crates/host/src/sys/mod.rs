@@ -2,16 +2,18 @@
 //! clocks.
 #![allow(unsafe_code, reason = "each block states why it is sound")]
 
-mod ask;
-mod driver;
 mod ethtool;
+#[cfg(test)]
 mod fake;
-mod netlink;
+mod lldpd;
+pub(crate) mod netlink;
 mod perf;
 pub(crate) mod probe;
 mod real;
+pub(crate) mod sockopt;
 
-pub use fake::FakeSys;
+#[cfg(test)]
+pub(crate) use fake::FakeSys;
 pub use real::RealSys;
 
 use std::io;
@@ -51,6 +53,18 @@ pub trait Sys: Send + Sync {
 
     /// Ticks in a second of the counters in /proc/stat (USER_HZ).
     fn ticks_per_second(&self) -> u64;
+
+    /// Resolution of the coarse clocks, which move at each tick of the kernel, ns (clock_getres(2), CLOCK_MONOTONIC_COARSE).
+    ///
+    /// # Errors
+    /// Only where there is no such record; the real call cannot fail.
+    fn coarse_clock_ns(&self) -> io::Result<u64>;
+
+    /// What lldpd knows of the neighbours, as its own client tells it (`lldpcli -f json show neighbors`).
+    ///
+    /// # Errors
+    /// Where lldpd does not run, runs in another network namespace, may not be asked by this user, or does not answer in time.
+    fn lldpd(&self) -> io::Result<String>;
 
     /// Name and kernel of the host.
     ///

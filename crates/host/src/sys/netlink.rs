@@ -1,94 +1,108 @@
-//! Queueing disciplines by rtnetlink (rtnetlink(7), tc(8)).
+//! A netlink socket: asks the kernel, or orders it to change something, and hears its answer to the end.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
+use std::time::Duration;
 
-use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
-use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage, TcStats2};
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netdevice, recv, send, socket_with};
+use rustix::net::netlink::{GENERIC, SocketAddrNetlink};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{
+    AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, netdevice, recv, sendto, socket_with,
+};
 
 use super::Qdisc;
+use crate::netlink::frame::{Message, Messages, request};
+use crate::netlink::{Attributes, Family, put, qdisc};
 
-/// The kernel puts at most this much into one datagram of a dump to a reader with room for it.
-const ROOM: usize = 32 << 10;
+/// The generic family that knows the others (linux/genetlink.h), its question and two of its attributes.
+const CONTROLLER: u16 = 16;
+const GET_FAMILY: u16 = 3;
+const FAMILY_ID: u16 = 1;
+const FAMILY_NAME: u16 = 2;
+/// Size of `struct genlmsghdr`: command, version, two bytes of nothing.
+const GENERIC_HEADER: usize = 4;
 
-/// The disciplines of all interfaces of this network namespace.
+/// A list's datagrams are mostly 32 KiB at the most; interfaces with hundreds of virtual functions take more.
+const BUFFER: usize = 256 << 10;
+/// The kernel answers at once; a driver may ask its firmware first. An answer that takes longer will not come.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Sends a request and waits until the kernel has carried it out: the bodies of all messages that answer it, each from its
+/// family's own header on. `dump` asks for all there are. It goes to the network namespace of the calling thread.
+///
+/// # Errors
+/// What the kernel says: it does not know the family, the device or the route, there is no right to change it, or the driver has
+/// no answer.
+pub(crate) fn ask(family: Family, kind: u16, dump: bool, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+    match family {
+        Family::Route => Socket::open(None)?.converse(kind, dump, body),
+        Family::Ethtool => {
+            let mut socket = Socket::open(Some(GENERIC))?;
+            let mut name = Vec::new();
+            put(&mut name, FAMILY_NAME, b"ethtool\0");
+            let answers = socket.generic(CONTROLLER, GET_FAMILY, false, &name)?;
+            let id = answers.first().and_then(|answer| Attributes(answer).number32(FAMILY_ID)?.try_into().ok());
+            let id = id.ok_or_else(|| io::Error::other("this kernel has no ethtool netlink (Linux 5.6)"))?;
+            socket.generic(id, kind, dump, body)
+        }
+    }
+}
+
+/// The queueing disciplines of all interfaces of this network namespace.
 pub(super) fn qdiscs() -> io::Result<Vec<Qdisc>> {
-    // No protocol number means NETLINK_ROUTE, which is 0.
-    let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
-    send(&socket, &request(), SendFlags::empty())?;
-    let mut buffer = vec![0; ROOM];
-    let mut found = Vec::new();
-    loop {
-        let (length, _) = recv(&socket, buffer.as_mut_slice(), RecvFlags::empty())?;
-        if length == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        let mut rest = &buffer[..length];
-        while !rest.is_empty() {
-            let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(rest).map_err(io::Error::other)?;
-            match message.payload {
-                NetlinkPayload::Done(_) => return Ok(found),
-                NetlinkPayload::Error(error) => return Err(error.to_io()),
-                NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewQueueDiscipline(entry)) => {
-                    found.extend(qdisc(&entry, &socket));
-                }
-                _ => {}
-            }
-            // Messages begin at multiples of four bytes.
-            let step = (message.header.length as usize).next_multiple_of(4);
-            rest = rest.get(step.max(4)..).unwrap_or_default();
-        }
-    }
+    let question = qdisc::question();
+    let answers = ask(question.family, question.kind, question.dump, &question.body)?;
+    let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+    let name = |index| netdevice::index_to_name(&socket, index).ok();
+    Ok(answers.iter().filter_map(|answer| qdisc::read(answer, name)).collect())
 }
 
-/// RTM_GETQDISC for all interfaces.
-fn request() -> Vec<u8> {
-    let mut header = NetlinkHeader::default();
-    header.flags = NLM_F_REQUEST | NLM_F_DUMP;
-    let ask = RouteNetlinkMessage::GetQueueDiscipline(TcMessage::default());
-    let mut message = NetlinkMessage::new(header, NetlinkPayload::from(ask));
-    message.finalize();
-    let mut bytes = vec![0; message.buffer_len()];
-    message.serialize(&mut bytes);
-    bytes
+struct Socket {
+    socket: OwnedFd,
+    sequence: u32,
 }
 
-/// What an entry of the dump says; `None` for an interface that is gone by now.
-fn qdisc(entry: &TcMessage, socket: &OwnedFd) -> Option<Qdisc> {
-    let index = u32::try_from(entry.header.index).ok()?;
-    let interface = netdevice::index_to_name(socket.as_fd(), index).ok()?;
-    let parent = match entry.header.parent {
-        TcHandle::ROOT => "root".to_owned(),
-        TcHandle::INGRESS => "ingress".to_owned(),
-        TcHandle { major, minor } => format!("{major:x}:{minor:x}"),
-    };
-    let mut found = Qdisc { interface, parent, ..Qdisc::default() };
-    for attribute in &entry.attributes {
-        match attribute {
-            TcAttribute::Kind(kind) => found.kind.clone_from(kind),
-            TcAttribute::Stats2(parts) => {
-                for part in parts {
-                    match part {
-                        TcStats2::Basic(basic) => (found.bytes, found.packets) = (basic.bytes, basic.packets),
-                        TcStats2::Queue(queue) => {
-                            (found.drops, found.overlimits) = (queue.drops, queue.overlimits);
-                            (found.requeues, found.backlog, found.qlen) = (queue.requeues, queue.backlog, queue.qlen);
-                        }
-                        _ => {}
-                    }
+impl Socket {
+    /// Without a protocol: NETLINK_ROUTE, which is number 0.
+    fn open(protocol: Option<Protocol>) -> io::Result<Self> {
+        let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, protocol)?;
+        set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
+        Ok(Self { socket, sequence: 0 })
+    }
+
+    /// A request to a generic family, whose header is put before the body and taken off the answers.
+    fn generic(&mut self, family: u16, command: u16, dump: bool, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+        let command = u8::try_from(command).map_err(io::Error::other)?;
+        let mut answers = self.converse(family, dump, &[&[command, 1, 0, 0], body].concat())?;
+        for answer in &mut answers {
+            answer.drain(..GENERIC_HEADER.min(answer.len()));
+        }
+        Ok(answers)
+    }
+
+    fn converse(&mut self, kind: u16, dump: bool, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+        self.sequence += 1;
+        let request = request(kind, dump, self.sequence, body);
+        sendto(&self.socket, &request, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
+        let mut buffer = vec![0; BUFFER];
+        let mut answers = Vec::new();
+        loop {
+            let (length, _) = recv(&self.socket, buffer.as_mut_slice(), RecvFlags::empty())?;
+            for message in Messages::new(&buffer[..length], self.sequence) {
+                match message {
+                    Message::Part(body) => answers.push(body.to_vec()),
+                    Message::End => return Ok(answers),
+                    Message::Refused(code) => return Err(io::Error::from_raw_os_error(code)),
                 }
             }
-            _ => {}
         }
     }
-    Some(found)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::netlink::link;
 
     #[test]
     fn the_dump_of_this_namespace_can_be_read() {
@@ -96,5 +110,19 @@ mod tests {
         for found in qdiscs().unwrap() {
             assert!(!found.interface.is_empty() && !found.kind.is_empty() && !found.parent.is_empty(), "{found:?}");
         }
+    }
+
+    #[test]
+    fn one_is_answered_as_a_list_is_and_a_refusal_has_the_kernels_number() {
+        let all = ask(Family::Route, link::GET, true, &[0; link::HEADER]).unwrap();
+        let named = |name: &[u8]| {
+            let mut body = vec![0; link::HEADER];
+            put(&mut body, link::NAME, name);
+            ask(Family::Route, link::GET, false, &body)
+        };
+        let one = named(b"lo\0").unwrap();
+        assert_eq!(one.iter().filter_map(|answer| link::name(answer)).collect::<Vec<_>>(), ["lo"]);
+        assert!(all.iter().any(|answer| link::index(answer) == link::index(&one[0])));
+        assert_eq!(named(b"no-such-if\0").unwrap_err().raw_os_error(), Some(libc::ENODEV));
     }
 }

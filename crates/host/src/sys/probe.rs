@@ -6,6 +6,8 @@ use std::mem::{size_of, zeroed};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+use super::sockopt;
+
 /// What came back for a probe that did not get through, or that got through to a port that nobody listens on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Complaint {
@@ -48,28 +50,12 @@ pub(crate) fn set_hop_limit(socket: BorrowedFd<'_>, v6: bool, hops: u8) -> io::R
 /// What the kernel takes for the MTU of a connected socket's path, bytes.
 pub(crate) fn path_mtu(socket: BorrowedFd<'_>, v6: bool) -> io::Result<u32> {
     let (level, name) = if v6 { (libc::SOL_IPV6, libc::IPV6_MTU) } else { (libc::SOL_IP, libc::IP_MTU) };
-    let mut value: libc::c_int = 0;
-    let mut length = size_of::<libc::c_int>() as libc::socklen_t;
-    // SAFETY: value and length are live for the call, and length says how large value is.
-    let result = unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, (&raw mut value).cast(), &raw mut length) };
-    if result < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    u32::try_from(value).map_err(io::Error::other)
+    let bytes = sockopt::get(socket, level, name)?;
+    u32::try_from(libc::c_int::from_ne_bytes(bytes)).map_err(io::Error::other)
 }
 
 fn set(socket: BorrowedFd<'_>, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
-    // SAFETY: the pointer and length describe a live int for the length of the call.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            level,
-            name,
-            std::ptr::from_ref(&value).cast(),
-            size_of::<libc::c_int>() as libc::socklen_t,
-        )
-    };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    sockopt::set(socket, level, name, &value)
 }
 
 /// The next complaint on the error queue; `None` when there is none. Never waits.

@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::{
-    Address, DriverInfo, ProcessorEvents, Qdisc, Sys, Uname, ask, driver, ethtool, netlink, perf, sorted_names,
-};
+use super::{Address, DriverInfo, ProcessorEvents, Qdisc, Sys, Uname, ethtool, lldpd, netlink, perf, sorted_names};
 use crate::netlink::Ask;
 
 /// The host that this process runs on, in its own namespaces.
@@ -39,6 +37,16 @@ impl Sys for RealSys {
 
     fn ticks_per_second(&self) -> u64 {
         rustix::param::clock_ticks_per_second()
+    }
+
+    fn coarse_clock_ns(&self) -> io::Result<u64> {
+        let resolution = rustix::time::clock_getres(ClockId::MonotonicCoarse);
+        let resolution = Duration::try_from(resolution).map_err(io::Error::other)?;
+        u64::try_from(resolution.as_nanos()).map_err(io::Error::other)
+    }
+
+    fn lldpd(&self) -> io::Result<String> {
+        lldpd::neighbours()
     }
 
     fn uname(&self) -> io::Result<Uname> {
@@ -88,11 +96,11 @@ impl Sys for RealSys {
     }
 
     fn netlink(&self, ask: &Ask) -> io::Result<Vec<Vec<u8>>> {
-        ask::ask(ask)
+        netlink::ask(ask.family, ask.kind, ask.dump, &ask.body)
     }
 
     fn driver(&self, interface: &str) -> io::Result<DriverInfo> {
-        driver::info(interface)
+        ethtool::driver(interface)
     }
 
     fn kernel_log(&self) -> io::Result<Vec<String>> {

@@ -4,9 +4,8 @@
 //! lock on it, which the kernel drops when the owner ends, however it ends. Whoever wants to change something holds the lock of
 //! the directory while it looks who has what and writes down its own plan.
 
-use std::fs::{self, DirBuilder, File, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -14,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::TuneError;
 use super::namespace::Namespace;
+use crate::own_directory;
 
 /// Where root keeps it.
 const DIRECTORY: &str = "/run/throughline/tune";
@@ -126,15 +126,9 @@ impl Journal {
 
     fn at(directory: &Path) -> Result<Self, TuneError> {
         let fail = |source| failure("open", directory, source);
-        DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(fail)?;
-        let facts = fs::symlink_metadata(directory).map_err(fail)?;
         // What stands here is written into the kernel with its reader's power, so nobody else may have written it.
-        let own = facts.is_dir() && facts.uid() == rustix::process::geteuid().as_raw() && facts.mode() & 0o022 == 0;
-        if own {
-            Ok(Self { directory: directory.to_owned() })
-        } else {
-            Err(fail(io::Error::other("others may write there, or own it")))
-        }
+        own_directory(directory).map_err(fail)?;
+        Ok(Self { directory: directory.to_owned() })
     }
 
     /// Waits for the directory's lock.

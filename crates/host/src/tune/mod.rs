@@ -14,8 +14,6 @@ mod journal;
 mod kinds;
 mod link;
 mod namespace;
-mod netlink;
-mod sys;
 #[cfg(test)]
 mod tests;
 mod tuner;

@@ -10,7 +10,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde::{Deserialize, Serialize};
 
-use super::sys::netns_cookie;
+use crate::sys::sockopt;
 
 /// A network namespace. Inode numbers are used again; the cookie is not, until the host starts again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ impl Namespace {
         let inode = std::fs::metadata("/proc/thread-self/ns/net")?.ino();
         let flags = SocketFlags::CLOEXEC;
         let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::DGRAM, flags, None);
-        Ok(Self { inode, cookie: socket.ok().and_then(|socket| netns_cookie(&socket).ok()) })
+        Ok(Self { inode, cookie: socket.ok().and_then(|socket| cookie(&socket).ok()) })
     }
 
     /// Whether both are the same one.
@@ -78,6 +78,12 @@ impl Namespace {
             named.chain(processes).find(|path| std::fs::metadata(path).is_ok_and(|facts| facts.ino() == self.inode));
         File::open(found?).ok()
     }
+}
+
+/// The number of the network namespace that a socket belongs to, which no other namespace ever gets until the host starts again
+/// (SO_NETNS_COOKIE, Linux 5.14; socket(7)).
+fn cookie(socket: impl AsFd) -> io::Result<u64> {
+    sockopt::get(socket, libc::SOL_SOCKET, libc::SO_NETNS_COOKIE).map(u64::from_ne_bytes)
 }
 
 #[cfg(test)]

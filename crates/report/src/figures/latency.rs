@@ -8,7 +8,7 @@ use crate::words;
 
 /// Unit of the latency picture's horizontal axis: the value 1/(1-q) for quantile q, on a log scale. 1 is the shortest round
 /// trip, 2 the median, 10 the 90th percentile, 100 the 99th, and so on; renderers label it in percent.
-pub const TAIL_UNIT: &str = "1/(1-q)";
+pub(crate) const TAIL_UNIT: &str = "1/(1-q)";
 
 /// Neighbouring points of a line are at least this factor apart: a few hundred for a million samples.
 const STEP: f64 = 1.04;

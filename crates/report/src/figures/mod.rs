@@ -16,7 +16,7 @@ use model::{Figure, Point, Run};
 
 pub(crate) use curve::{Measure, curve_points};
 pub use hosts::host_figures;
-pub use latency::TAIL_UNIT;
+pub(crate) use latency::TAIL_UNIT;
 pub(crate) use line::{Line, curve_lines, direction};
 
 /// The pictures of `runs`, in the order in which they are worth looking at.

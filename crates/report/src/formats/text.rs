@@ -50,7 +50,7 @@ fn report(run: &Run, view: &View<'_>) -> String {
 /// What held each outcome back; the sides of a comparison by their letter.
 fn held_back(run: &Run, columns: u16) -> String {
     let mut text = String::new();
-    for outcome in &run.outcomes {
+    for outcome in sides::shown(run) {
         let Some(line) = crate::held_back(outcome) else { continue };
         let side = sides::side(run, outcome).map_or(String::new(), |side| format!("{side}, "));
         wrapped("", &format!("{side}{line}"), usize::from(columns), &mut text);

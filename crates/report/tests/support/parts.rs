@@ -160,15 +160,7 @@ pub(crate) fn empty_run(id: &str, kind: &str) -> Run {
         ..RunHeader::default()
     };
     let ending = Some(Ending { how: "finished".into(), error: None, duration_ns: 41_700_000_000, ..Ending::default() });
-    Run {
-        schema: Run::SCHEMA.into(),
-        header,
-        ending,
-        passes: Vec::new(),
-        outcomes: Vec::new(),
-        findings: Vec::new(),
-        advice: None,
-    }
+    Run { ending, ..Run::new(header) }
 }
 
 pub(crate) fn host(name: &str, kernel: &str, wmem: &str) -> Inventory {

@@ -82,15 +82,7 @@ pub(crate) fn record(store: &Store, events: &[Event]) {
 /// What a store must give back for `events`, told without the store's code.
 pub(crate) fn expected(events: &[Event]) -> Loaded {
     let Some(Event::Run(header)) = events.first() else { panic!("a run starts with its header") };
-    let mut run = Run {
-        schema: Run::SCHEMA.into(),
-        header: header.clone(),
-        ending: None,
-        passes: Vec::new(),
-        outcomes: Vec::new(),
-        findings: Vec::new(),
-        advice: None,
-    };
+    let mut run = Run::new(header.clone());
     let mut orphans: Vec<Trial> = Vec::new();
     for event in events {
         match event {

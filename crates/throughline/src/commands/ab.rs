@@ -9,6 +9,7 @@ use model::{Family, Nanos, Ratio, Spec, Stopping};
 use crate::failure::Failure;
 use crate::flags::{self, Output, Peer, clock_seed};
 use crate::measure::{Job, measure};
+use crate::plan;
 use crate::values::{self, SetFlag};
 use crate::words::{self, Wrong};
 
@@ -25,6 +26,7 @@ const LEAST_PAIRS: u32 = 12;
   thru ab --a \"--cc cubic\" --b \"--cc bbr\" HOST            two congestion controls, by goodput
   thru ab --a \"rr --block 1\" --b \"rr --block 1 --spin\" HOST  transactions per second
   thru ab --pattern rr --a \"\" --b \"--busy-poll 50us\" HOST   flags of the pattern that serves both
+  thru ab --a-file a.toml --b-file b.toml HOST             [base] and [settings] of each side, as in a plan
   thru ab --a-file a.json --b-file b.json HOST             the spec of an outcome, as in its document
   thru ab --tolerance 3% --pairs 24 --a ... --b ... HOST   exactly 24 pairs, a small loss does not matter
 
@@ -42,11 +44,11 @@ pub struct AbArgs {
     #[arg(long, value_name = "FLAGS", allow_hyphen_values = true, required_unless_present = "b_file")]
     b: Option<String>,
 
-    /// What A is, as a JSON file: the `spec` of an outcome of a run's document.
+    /// What A is, as a file: TOML with [base] and [settings] as in a plan, or the JSON `spec` of an outcome of a run's document.
     #[arg(long, value_name = "FILE", conflicts_with = "a")]
     a_file: Option<PathBuf>,
 
-    /// What B is, as a JSON file.
+    /// What B is, as a file.
     #[arg(long, value_name = "FILE", conflicts_with = "b")]
     b_file: Option<PathBuf>,
 
@@ -174,11 +176,12 @@ fn of_words(name: &str, words: &str, pattern: Pattern) -> Result<Spec, Failure> 
 fn of_file(path: &Path) -> Result<Spec, Failure> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Failure::usage(format!("cannot read the spec {}: {error}", path.display())))?;
+    let name = path.display().to_string();
+    if !text.trim_start().starts_with('{') {
+        return plan::read_spec(&name, text);
+    }
     serde_json::from_str(&text).map_err(|error| {
-        Failure::usage(format!(
-            "{} is no spec: {error}; `thru show --json | jq .outcomes[0].spec` prints one",
-            path.display()
-        ))
+        Failure::usage(format!("{name} is no spec: {error}; `thru show --json | jq .outcomes[0].spec` prints one"))
     })
 }
 

@@ -101,23 +101,35 @@ enum SizeOrder {
     Ascending,
 }
 
+impl CurveArgs {
+    /// The measurement of each size, ascending. The length of a leg is `--time`, or what the coordinator makes of a budget.
+    pub fn specs(&self) -> Result<Vec<Spec>, Failure> {
+        let pattern = if self.stream { "stream" } else { "pingpong" };
+        if self.stream && self.load.both {
+            return Err(Failure::usage("--stream and --both exclude each other: a both-ways curve crosses blocks"));
+        }
+        let mut base = flags::spec(pattern, &self.peer, &self.load, &self.sockets, &self.enough);
+        // As NetPIPE has it, for streams too: Nagle's algorithm would hold each leg's last part back for an ACK.
+        base.near.nodelay.get_or_insert(true);
+        base.far.nodelay.get_or_insert(true);
+        // Its passes are many and short: a series of each would say little and fill the store.
+        if self.load.observe.is_none() {
+            base.observe = Observe::Counters;
+        }
+        base.rate_bps = self.rate.map(|rate| rate.0);
+        base.paced_to_receiver = self.stream && flags::to_receiver(&base, self.unpaced);
+        cells(self, &base)
+    }
+
+    /// The length of a leg, where it was given.
+    pub fn leg(&self) -> Option<Nanos> {
+        self.time
+    }
+}
+
 /// Runs it.
 pub fn run(args: &CurveArgs) -> Result<u8, Failure> {
-    let pattern = if args.stream { "stream" } else { "pingpong" };
-    if args.stream && args.load.both {
-        return Err(Failure::usage("--stream and --both exclude each other: a both-ways curve crosses blocks"));
-    }
-    let mut base = flags::spec(pattern, &args.peer, &args.load, &args.sockets, &args.enough);
-    // As NetPIPE has it, for streams too: Nagle's algorithm would hold each leg's last part back for an ACK.
-    base.near.nodelay.get_or_insert(true);
-    base.far.nodelay.get_or_insert(true);
-    // Its passes are many and short: a series of each would say little and fill the store.
-    if args.load.observe.is_none() {
-        base.observe = Observe::Counters;
-    }
-    base.rate_bps = args.rate.map(|rate| rate.0);
-    base.paced_to_receiver = args.stream && flags::to_receiver(&base, args.unpaced);
-    let specs = cells(args, &base)?;
+    let specs = args.specs()?;
     let mut rule = args.enough.rule(Some(BUDGET))?;
     rule.order = match args.order {
         SizeOrder::Random => model::Order::Random,

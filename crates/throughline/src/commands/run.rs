@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use analysis::plan::Place;
 use clap::Args;
-use model::{Order, Stop};
+use model::{Factor, Order, Stop};
 
 use crate::failure::Failure;
 use crate::flags::Output;
@@ -48,6 +49,8 @@ pub struct RunArgs {
 const OVERHEAD_NS: u64 = 150_000_000;
 /// Looking at the hosts before a trial, ns.
 const LOOK_NS: u64 = 300_000_000;
+/// Trials of one search for the highest rate without loss.
+const SEARCHED: u64 = 8;
 /// What a trial is taken for that ends by a count, ns.
 const COUNTED_NS: u64 = 1_000_000_000;
 
@@ -123,21 +126,40 @@ fn preview(read: &Read) -> Result<String, Failure> {
     let (places, _) = plan::places(&read.cells, &read.specs)?;
     let seed = (read.rule.order == Order::Random).then_some(read.rule.seed);
     let steps = analysis::plan::block(&places, seed, 0);
-    let more = OVERHEAD_NS
-        + read.plan.warmup_ns.map_or(0, |ns| ns + OVERHEAD_NS)
-        + read.plan.require.as_ref().map_or(0, |_| LOOK_NS);
-    let of = |cell: &u32| match read.specs[*cell as usize].stop {
-        Stop::TimeNs(ns) | Stop::AboutNs(ns) => ns + more,
-        _ => COUNTED_NS + more,
+    let look = read.plan.require.as_ref().map_or(0, |_| LOOK_NS);
+    let warmup = read.plan.warmup_ns.map_or(0, |ns| ns + OVERHEAD_NS);
+    let of = |first: &u32| {
+        let own = places.iter().find(|place| place.cell == *first).map(analysis::plan::Place::cells);
+        let trial = |cell: u32| match read.specs[cell as usize].stop {
+            Stop::TimeNs(ns) if read.specs[cell as usize].no_loss => SEARCHED * (ns + OVERHEAD_NS),
+            Stop::TimeNs(ns) | Stop::AboutNs(ns) => ns,
+            _ => COUNTED_NS,
+        };
+        let warmup = if read.specs[*first as usize].is_point() { 0 } else { warmup };
+        own.into_iter().flatten().map(trial).sum::<u64>() + OVERHEAD_NS + warmup + look
     };
     // The pairs of a step run at the same time.
     let block_ns = steps.iter().map(|step| step.iter().map(of).max().unwrap_or(0)).sum();
-    let levels: Vec<_> = read.cells.iter().map(|cell| &cell.levels).collect();
+    let cells: Vec<_> = places.iter().map(|place| shown(read, place)).collect();
+    let tried = places.iter().filter(|place| read.specs[place.cell as usize].engine.auto).count();
     Ok(report::plan_preview(&report::PlanPreview {
         plan: &read.plan,
         rule: &read.rule,
-        levels: &levels,
+        cells: &cells,
         steps: &steps,
         block_ns,
+        tried,
     }))
+}
+
+/// A cell by its number and its levels, or all sizes of a curve.
+fn shown(read: &Read, place: &Place) -> (String, BTreeMap<String, String>) {
+    let (first, last) = (place.cell as usize, place.cells().end as usize - 1);
+    let mut levels = read.cells[first].levels.clone();
+    if last == first {
+        return (first.to_string(), levels);
+    }
+    let size = |cell: usize| read.cells[cell].levels.get(Factor::SIZES).cloned().unwrap_or_default();
+    levels.insert(Factor::SIZES.to_owned(), format!("{} to {} ({} sizes)", size(first), size(last), place.sizes));
+    (format!("{first} to {last}"), levels)
 }

@@ -50,11 +50,12 @@ pub fn load(reference: &str, path: Option<&Path>) -> Result<Run, Failure> {
     for (id, trials) in trials {
         let Some(cell) = run.header.cells.iter().find(|cell| cell.id == id) else { continue };
         let own = own.remove(&id);
-        let context = analysis::Context { cut_short: true, curve, paired, own, ..analysis::Context::default() };
+        let point = cell.spec.is_point();
+        let context = analysis::Context { cut_short: true, curve: point, paired, own, ..analysis::Context::default() };
         let mut outcome = analysis::outcome(cell, trials, &run.header.stopping, context);
         let [near, far] = run.header.hosts_of(cell);
         analysis::bound(&mut outcome, near, far);
-        if !curve {
+        if !point {
             outcome.summary.why = analysis::why(&outcome, &run.passes, near, far);
         }
         run.outcomes.push(outcome);

@@ -89,7 +89,9 @@ fn explain(run: &Run, cell: Option<u32>) -> RunWhy {
             outcome: report::outcome_line(outcome),
             why: outcome.summary.why.clone().or_else(|| analysis::why(outcome, &run.passes, &header.near, &header.far)),
         };
-        (run.outcomes.iter().filter(wanted).map(of).collect(), Vec::new())
+        // A point of a plan's curve shares its passes with the other sizes.
+        let whole = run.outcomes.iter().filter(|outcome| !outcome.spec.is_point());
+        (whole.filter(wanted).map(of).collect(), Vec::new())
     };
     RunWhy { id: header.id.clone(), name: header.name.clone(), cells, changes }
 }

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use analysis::plan::{Place, PlannedCell};
 use control::ControlError;
-use control::agent::Agent;
+use control::agent::{Agent, Captures};
 use control::coordinator::{self, End, Fleet, PlanSchedule, Target};
 use control::proto::auth::Token;
 use model::{Cell, Factor, FactorKind, Inventory, Pass, PlanEnd, Run, RunHeader, Spec, Tool, Trial};
@@ -39,7 +39,7 @@ pub enum Host {
     Named(String),
 }
 
-/// Where the cells stand, and the hosts by the numbers that they have there.
+/// Where the cells stand, the sizes of a curve in one place, and the hosts by the numbers that they have there.
 pub fn places(cells: &[PlannedCell], specs: &[Spec]) -> Result<(Vec<Place>, Vec<Host>), Failure> {
     let mut hosts: Vec<Host> = Vec::new();
     let mut number = |host: Host| {
@@ -61,15 +61,21 @@ pub fn places(cells: &[PlannedCell], specs: &[Spec]) -> Result<(Vec<Place>, Vec<
         });
     }
     let count = hosts.len();
-    let place = |((cell, (near, far)), id): ((&PlannedCell, (usize, Option<usize>)), u32)| Place {
-        cell: id,
-        plot: cell.plot,
-        combination: cell.combination,
-        near,
+    let mut places: Vec<Place> = Vec::new();
+    for (((cell, spec), (near, far)), id) in cells.iter().zip(specs).zip(ends).zip(0..) {
         // A number that nobody has stands for no host.
-        far: far.unwrap_or(count + near),
-    };
-    Ok((cells.iter().zip(ends).zip(0..).map(place).collect(), hosts))
+        let far = far.unwrap_or(count + near);
+        let of = |cell: &PlannedCell| (cell.combination, cell.from.clone(), cell.to.clone());
+        let one_curve = |place: &&mut Place| spec.is_point() && of(&cells[place.cell as usize]) == of(cell);
+        match places.last_mut().filter(one_curve) {
+            Some(place) => place.sizes += 1,
+            None => {
+                let (plot, combination) = (cell.plot, cell.combination);
+                places.push(Place { cell: id, sizes: 1, plot, combination, near, far });
+            }
+        }
+    }
+    Ok((places, hosts))
 }
 
 /// Measures a plan, or the rest of one.
@@ -87,6 +93,7 @@ pub async fn conduct(
     let (mut here, mut there) = (local_options(directory.path())?, local_options(directory.path())?);
     for options in [&mut here, &mut there] {
         options.selftest = citation::from_store(output.store.clone());
+        options.captures = Captures::AsAsked;
     }
     let agents = [Agent::local(here), Agent::local(there)];
     let (places, hosts) = places(&read.cells, &read.specs)?;
@@ -102,10 +109,19 @@ pub async fn conduct(
             if let Some(recorder) = &mut recorder {
                 recorder.resume(&resumed.header.id)?;
             }
-            collect.0 = Some(Run { passes: resumed.passes.clone(), ..empty(resumed.header.clone()) });
+            collect.0 = Some(Run { passes: resumed.passes.clone(), ..Run::new(resumed.header.clone()) });
             (resumed.header, resumed.trials, resumed.passes)
         }
-        None => (header(read, output, &places, &hosts, &fleet)?, Vec::new(), Vec::new()),
+        None => {
+            let mut specs = read.specs.clone();
+            let tell = |what: &str| {
+                if let Some(progress) = &mut progress {
+                    progress.say(what);
+                }
+            };
+            coordinator::choose_engines(&mut fleet, &places, &mut specs, &mut cancel.clone(), tell).await?;
+            (header(read, specs, output, &places, &hosts, &fleet)?, Vec::new(), Vec::new())
+        }
     };
     let schedule = PlanSchedule { plan: read.plan.clone(), places, trials, passes };
     let mut sinks = Sinks::new(&mut collect, progress, output.live.then_some(Live), recorder);
@@ -115,18 +131,6 @@ pub async fn conduct(
     let run = collect.0.ok_or_else(|| Failure::other("the run did not start"))?;
     let failed = failed.filter(|error| !matches!(error, ControlError::Interrupted)).map(Failure::from);
     Ok((run, failed))
-}
-
-fn empty(header: RunHeader) -> Run {
-    Run {
-        schema: Run::SCHEMA.into(),
-        header,
-        ending: None,
-        passes: Vec::new(),
-        outcomes: Vec::new(),
-        findings: Vec::new(),
-        advice: None,
-    }
 }
 
 /// Reaches every host and waits for its machine.
@@ -168,19 +172,27 @@ async fn reach(
     Ok(fleet)
 }
 
-fn header(read: &Read, output: &Output, places: &[Place], hosts: &[Host], fleet: &Fleet) -> Result<RunHeader, Failure> {
+fn header(
+    read: &Read,
+    specs: Vec<Spec>,
+    output: &Output,
+    places: &[Place],
+    hosts: &[Host],
+    fleet: &Fleet,
+) -> Result<RunHeader, Failure> {
     let started_unix_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
     let entropy = u16::from_be_bytes(control::proto::auth::random().map_err(Failure::other)?);
     let first = places.first().ok_or_else(|| Failure::other("the plan has no cell"))?;
     let near = fleet.end(first.near).ok_or_else(|| Failure::other("the near host is gone"))?;
     let far = fleet.end(first.far).unwrap_or(near);
     let inventory = |host: usize| fleet.end(host).map(|end| &end.inventory);
-    let cells = read.cells.iter().zip(&read.specs).zip(places).map(|((planned, spec), place)| {
+    let cells = read.cells.iter().zip(specs).zip(0..).map(|((planned, spec), id)| {
+        let place = places.iter().find(|place| place.cells().contains(&id)).unwrap_or(first);
         let mut levels = planned.levels.clone();
         for factor in read.plan.factors.iter().filter(|factor| factor.kind == FactorKind::Observed) {
             levels.insert(factor.name.clone(), observed(factor, [inventory(place.near), inventory(place.far)]));
         }
-        Cell { id: place.cell, spec: spec.clone(), levels }
+        Cell { id, spec, levels }
     });
     let several = read.plan.from.len() > 1 || read.plan.to.len() > 1;
     let named = hosts.iter().enumerate().filter_map(|(number, host)| match host {

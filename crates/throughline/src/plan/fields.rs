@@ -12,7 +12,7 @@ use crate::words::{self, OF_THE_WHOLE, PATTERNS, Wrong};
 /// The field that is no flag but the command itself.
 pub const PATTERN: &str = "pattern";
 /// Flags that a plan says in places of their own, beside those of the whole, with the place.
-const ELSEWHERE: [(&str, &str); 10] = [
+const ELSEWHERE: [(&str, &str); 14] = [
     ("target", "write it as `until` in [repeat]"),
     ("trials", "write `min` and `max` in [repeat]"),
     ("budget", "write it in [repeat]"),
@@ -22,7 +22,11 @@ const ELSEWHERE: [(&str, &str); 10] = [
     ("name", "write it at the top"),
     ("token-file", "give it to thru run"),
     ("set", "write it in [settings], or as a factor with `setting`"),
-    ("find-no-loss", "a plan has no searches within a cell: make `rate` a factor"),
+    ("adaptive", "the cells of a plan stand before its first trial: name the sizes with `block`, or `first` and `to`"),
+    ("limit", "the cells of a plan stand before its first trial: leave large sizes out with `to`"),
+    ("order", "write it at the top"),
+    ("no-ceiling", "a plan measures no copies in memory, unless `transport` is a factor with memcpy"),
+    ("np", "give it to thru curve"),
 ];
 
 /// The flags that cells of a few patterns may have.
@@ -68,7 +72,7 @@ impl Flags {
                 return Err(format!("'{name}' is one for both ends: leave the {}. out", end.unwrap_or_default()));
             }
             let Some(word) = word(flag, value)? else { continue };
-            let whole = words::spec(&[(*pattern).to_owned(), word]);
+            let whole = words::specs(&[(*pattern).to_owned(), word]);
             // Only what is wrong with this flag by itself; what it needs beside it is checked with the cell.
             if let Err(Wrong::Words(what)) = whole
                 && what.contains(&format!("--{name}"))
@@ -80,8 +84,8 @@ impl Flags {
         Ok(())
     }
 
-    /// The spec of a cell; a field that the cell's pattern does not have is another pattern's.
-    pub fn spec(&self, fields: &BTreeMap<String, String>) -> Result<Spec, String> {
+    /// The spec of a cell, or of each size of a curve; a field that the cell's pattern does not have is another pattern's.
+    pub fn specs(&self, fields: &BTreeMap<String, String>) -> Result<Vec<Spec>, String> {
         let pattern = fields.get(PATTERN).map_or(PATTERNS[0], String::as_str);
         let Some((_, flags)) = self.of.iter().find(|(name, _)| *name == pattern) else {
             return Err(format!("no pattern of a plan is called '{pattern}'; there are {}", PATTERNS.join(", ")));
@@ -101,7 +105,7 @@ impl Flags {
             };
             line.extend(word(flag, &value)?);
         }
-        words::spec(&line).map_err(|wrong| match wrong {
+        words::specs(&line).map_err(|wrong| match wrong {
             Wrong::Words(what) => what,
             Wrong::OfTheWhole(flag) => format!("{flag} belongs to the plan as a whole"),
             Wrong::Together(failure) => failure.to_string(),
@@ -163,14 +167,30 @@ mod tests {
     #[test]
     fn fields_are_flags() {
         let of = fields(&[("sndbuf", "64KiB"), ("far.sndbuf", "1MiB"), ("reverse", "true"), ("nodelay", "true")]);
-        let spec = flags(&["stream"]).spec(&of).unwrap_or_else(|error| panic!("{error}"));
+        let spec = one(&flags(&["stream"]), &of).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!((spec.near.sndbuf, spec.far.sndbuf), (Some(64 << 10), Some(1 << 20)));
         assert_eq!((spec.direction, spec.near.nodelay), (model::Direction::Reverse, Some(true)));
     }
 
+    fn one(flags: &Flags, fields: &BTreeMap<String, String>) -> Result<Spec, String> {
+        flags.specs(fields).map(|mut specs| specs.remove(0))
+    }
+
+    #[test]
+    fn a_curve_is_a_spec_for_each_of_its_sizes() {
+        let of = fields(&[("pattern", "curve"), ("block", "64KiB,1KiB,8"), ("time", "5ms"), ("far.rcvbuf", "1MiB")]);
+        let specs = flags(&["curve", "stream"]).specs(&of).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(specs.iter().map(|spec| spec.block).collect::<Vec<_>>(), [8, 1 << 10, 64 << 10]);
+        assert!(specs.iter().all(|spec| spec.stop == model::Stop::AboutNs(5_000_000)));
+        assert!(specs.iter().all(|spec| spec.pattern == "pingpong" && spec.far.rcvbuf == Some(1 << 20)));
+        let all = flags(&["curve"]).specs(&fields(&[("pattern", "curve"), ("stream", "true"), ("to", "1KiB")]));
+        let all = all.unwrap_or_else(|error| panic!("{error}"));
+        assert!(all.len() > 30 && all.iter().all(|spec| spec.pattern == "stream" && spec.block <= 1_027), "{all:?}");
+    }
+
     #[test]
     fn an_option_of_one_end_leaves_the_other_alone() {
-        let spec = flags(&["stream"]).spec(&fields(&[("near.cc", "cubic")])).unwrap_or_else(|error| panic!("{error}"));
+        let spec = one(&flags(&["stream"]), &fields(&[("near.cc", "cubic")])).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!((spec.near.cc.as_deref(), spec.far.cc), (Some("cubic"), None));
     }
 
@@ -185,7 +205,8 @@ mod tests {
         assert!(wrong("reverse", "7").contains("neither true nor false"));
         assert!(wrong("trials", "3").contains("[repeat]"));
         assert!(wrong("reply", "3").contains("thru stream has no 'reply'"), "{}", wrong("reply", "3"));
-        assert!(wrong("find-no-loss", "true").contains("factor"));
+        assert!(wrong("order", "random").contains("at the top"));
+        assert!(wrong("adaptive", "true").contains("no field of a cell: the cells of a plan stand"));
     }
 
     #[test]
@@ -193,8 +214,8 @@ mod tests {
         let both = flags(&["stream", "rr"]);
         assert_eq!(both.check("reply", "3"), Ok(()));
         let of = fields(&[("reply", "3"), ("block", "8KiB"), ("pattern", "stream")]);
-        assert_eq!(both.spec(&of).map(|spec| spec.block), Ok(8 << 10));
-        assert_eq!(both.spec(&fields(&[("reply", "3"), ("pattern", "rr")])).map(|spec| spec.reply), Ok(Some(3)));
+        assert_eq!(one(&both, &of).map(|spec| spec.block), Ok(8 << 10));
+        assert_eq!(one(&both, &fields(&[("reply", "3"), ("pattern", "rr")])).map(|spec| spec.reply), Ok(Some(3)));
         assert!(Flags::new(&["curves".to_owned()].into()).is_err_and(|error| error.contains("transfer")));
     }
 }

@@ -17,6 +17,8 @@ const NEAR: usize = 3;
 #[derive(Debug)]
 pub struct Source {
     name: String,
+    /// What kind of file it is: `a plan`.
+    kind: &'static str,
     text: String,
     vars: BTreeMap<String, String>,
 }
@@ -44,8 +46,8 @@ pub struct At<T> {
 
 impl Source {
     /// A file's text.
-    pub fn new(name: &str, text: String, vars: BTreeMap<String, String>) -> Self {
-        Self { name: name.to_owned(), text, vars }
+    pub fn new(name: &str, kind: &'static str, text: String, vars: BTreeMap<String, String>) -> Self {
+        Self { name: name.to_owned(), kind, text, vars }
     }
 
     /// The text.
@@ -132,7 +134,7 @@ impl<'a> Table<'a> {
         for key in self.table.keys() {
             let name = key.get_ref().as_ref();
             if !known.contains(&name) {
-                let what = unknown(name, known, if self.path.is_empty() { "a plan" } else { &self.path });
+                let what = unknown(name, known, if self.path.is_empty() { self.source.kind } else { &self.path });
                 return Err(self.source.wrong(&key.span(), &self.named(name), what));
             }
         }

@@ -110,12 +110,24 @@ fn errors_point_at_line_column_and_key() {
         ),
         ("to = \"a\"\n[require]\nload = \"much\"\n", "plan.toml:3:8: require.load: invalid float"),
         (
-            "to = \"a\"\n[base]\npattern = \"curve\"\n",
-            "base.pattern: no pattern of a plan is called 'curve'; there are stream, rr, transfer",
+            "to = \"a\"\n[base]\npattern = \"curves\"\n",
+            "base.pattern: no pattern of a plan is called 'curves'; there are stream, rr, transfer, curve",
         ),
         ("[base]\nblock = 1\n", "plan.toml:1:1: cell 1: tcp needs a far host: add to = [\"HOST\"] at the top"),
         ("from = [\"a\"]\nto = [\"a\"]\n", "no host of `from` has another one in `to`"),
-        ("to = \"a\"\n[base]\nengine = \"auto\"\n", "name the ways"),
+        (
+            "to = \"a\"\n[base]\npattern = \"curve\"\n[[factor]]\nfield = \"block\"\nlevels = [1, 2]\n",
+            "plan.toml:5:9: factor[1].field: the sizes of a curve are a factor by themselves",
+        ),
+        (
+            "to = \"a\"\n[base]\npattern = \"curve\"\nadaptive = true\n",
+            "plan.toml:4:1: base.adaptive: 'adaptive' is no field of a cell",
+        ),
+        (
+            "to = \"a\"\n[base]\npattern = \"curve\"\nfirst = \"2\"\nto = \"1\"\n",
+            "cell 1: --to is smaller than --first",
+        ),
+        ("to = \"a\"\n[base]\nfind-no-loss = true\n", "cell 1: "),
         ("to = \"a\"\n[base]\ntransport = \"mpi\"\n", "started by its own launcher"),
         ("to = \"a\"\n[base]\nprobe = 5\npattern = \"rr\"\n", "base.probe: thru rr has no 'probe'"),
         ("to = \"a\"\n[settings]\nleft = { \"x\" = 1 }\n", "settings.left: settings has no 'left'"),
@@ -134,6 +146,35 @@ fn settings_of_interfaces_are_dear_and_all_settings_reach_the_specs() {
     assert_eq!(read.specs[0].settings.near.len(), 1);
     let far: Vec<String> = read.specs[2].settings.far.iter().map(ToString::to_string).collect();
     assert_eq!(far, ["sysctl.net.ipv4.tcp_no_metrics_save=1", "dev.eth0.mtu=9000"]);
+}
+
+#[test]
+fn a_curve_is_a_cell_for_each_size_and_the_sizes_are_its_first_factor() {
+    let text = "to = [\"a\", \"b\"]\n[base]\npattern = \"curve\"\nblock = \"1KiB,8,64KiB\"\n\
+                [[factor]]\nname = \"socket\"\nfield = \"sndbuf\"\nlevels = [\"32KiB\", \"1MiB\"]\n";
+    let read = plan(text);
+    let sizes = &read.plan.factors[0];
+    assert_eq!((sizes.name.as_str(), sizes.kind), ("block", model::FactorKind::Sizes));
+    assert_eq!((sizes.levels.as_slice(), read.cells.len()), (&["8B", "1KiB", "64KiB"].map(str::to_owned)[..], 12));
+    let blocks: Vec<u64> = read.specs[..4].iter().map(|spec| spec.block).collect();
+    assert_eq!((blocks, read.cells[1].levels["block"].as_str()), (vec![8, 1 << 10, 64 << 10, 8], "1KiB"));
+    let (places, _) = places(&read.cells, &read.specs).unwrap_or_else(|failure| panic!("{failure}"));
+    assert_eq!(places.iter().map(analysis::plan::Place::cells).collect::<Vec<_>>(), [0..3, 3..6, 6..9, 9..12]);
+    // Beside a curve every cell has its block as a level.
+    let mixed = plan(
+        "to = \"a\"\n[base]\nblock = \"4KiB\"\n[[factor]]\nfield = \"pattern\"\nlevels = [\"curve\", \"stream\"]\n",
+    );
+    assert_eq!((mixed.cells.len(), mixed.cells[1].levels["block"].as_str()), (2, "4KiB"));
+    let (places, _) = super::places(&mixed.cells, &mixed.specs).unwrap_or_else(|failure| panic!("{failure}"));
+    assert_eq!(places.len(), 2);
+}
+
+#[test]
+fn an_engine_to_be_found_and_a_rate_to_be_searched_are_fields() {
+    let read = plan("to = \"a\"\n[base]\nengine = \"auto\"\n");
+    assert!(read.specs[0].engine.auto);
+    let read = plan("to = \"a\"\n[base]\ntransport = \"udp\"\nfind-no-loss = true\n");
+    assert!(read.specs[0].no_loss && read.specs[0].rate_bps.is_none());
 }
 
 #[test]

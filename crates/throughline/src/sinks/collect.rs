@@ -1,6 +1,6 @@
 //! Puts a run's events together to the document.
 
-use model::{Event, EventSink, Run, RunHeader, SinkError};
+use model::{Event, EventSink, Run, SinkError};
 
 /// The run so far; `None` before it starts.
 #[derive(Default)]
@@ -13,7 +13,7 @@ impl EventSink for Collect {
             if self.0.as_ref().is_some_and(|run| run.header.id == header.id) {
                 return Ok(());
             }
-            self.0 = Some(empty(header.clone()));
+            self.0 = Some(Run::new(header.clone()));
             return Ok(());
         }
         let Some(run) = &mut self.0 else { return Ok(()) };
@@ -30,17 +30,5 @@ impl EventSink for Collect {
             _ => {}
         }
         Ok(())
-    }
-}
-
-fn empty(header: RunHeader) -> Run {
-    Run {
-        schema: Run::SCHEMA.into(),
-        header,
-        ending: None,
-        passes: Vec::new(),
-        outcomes: Vec::new(),
-        findings: Vec::new(),
-        advice: None,
     }
 }

@@ -118,7 +118,7 @@ pub(super) const CORE: Rule = Rule {
                     let steal = part(core, core.steal_ns);
                     let steal = if steal > 0.01 { format!(", taken by the hypervisor {:.0} %", 100.0 * steal) } else { String::new() };
                     format!(
-                        "core {} of the {name} was busy for {:.0} % of the pass: user {:.0} %, system {:.0} %, softirq {:.0} %{steal} (in ticks of {})",
+                        "core {} of the {name} was busy for {:.0} % of the pass: user {:.0} %, system {:.0} %, softirq {:.0} %{steal} (in steps of {})",
                         core.core,
                         100.0 * share,
                         100.0 * part(core, core.user_ns),

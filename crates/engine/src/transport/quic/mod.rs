@@ -42,7 +42,7 @@ impl Transport for Quic {
 
     /// A port of its own at the passive end.
     fn capabilities(&self) -> Capabilities {
-        Capabilities { door: None, reconnects: false, ..tcp::Tcp.capabilities() }
+        Capabilities::STREAM
     }
 
     fn listen(&self, spec: &Spec, place: &Place) -> Result<Box<dyn Listener>, EngineError> {

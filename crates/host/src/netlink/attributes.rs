@@ -1,34 +1,4 @@
-//! Netlink's messages without I/O: what is asked, and the attributes of an answer (netlink(7), rtnetlink(7), linux/genetlink.h).
-//!
-//! Numbers in messages are in the host's byte order.
-
-/// Whom a question goes to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Family {
-    /// Links, routes and queueing disciplines.
-    Route,
-    /// The generic family `ethtool` (Documentation/networking/ethtool-netlink.rst).
-    Ethtool,
-}
-
-/// A question to the kernel that changes nothing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ask {
-    /// What a recorded host keeps the answer under.
-    pub name: String,
-    /// Whom it goes to.
-    pub family: Family,
-    /// Type of the message (rtnetlink) or command (generic netlink).
-    pub kind: u16,
-    /// Whether the answer is a list of all there are.
-    pub dump: bool,
-    /// The family's own header and attributes, after the netlink header (and, for generic netlink, after its header too).
-    pub body: Vec<u8>,
-}
-
-/// Size of `struct nlmsghdr` and of `struct genlmsghdr`.
-pub(crate) const HEADER: usize = 16;
-pub(crate) const GENERIC_HEADER: usize = 4;
+//! Attributes: what a message holds after its family's header, and what an attribute may hold itself (netlink(7)).
 
 const NESTED: u16 = 0x8000;
 /// The upper two bits of an attribute's type are flags.
@@ -117,6 +87,10 @@ pub(crate) fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use proptest::sample::Index;
+
     use super::*;
 
     #[test]
@@ -132,6 +106,33 @@ mod tests {
         let nested = attributes.nested(18).unwrap();
         assert_eq!(nested.text(2).as_deref(), Some("eth0"));
         assert_eq!((nested.number(9), attributes.number(1), attributes.number(5)), (Some(7), Some(1), None));
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_bytes_come_the_reading_ends_within_them(bytes in vec(any::<u8>(), 0..256)) {
+            for (_, value) in Attributes(&bytes) {
+                prop_assert!(value.len() + ATTRIBUTE_HEADER <= bytes.len());
+            }
+            let attributes = Attributes(&bytes);
+            let _ = (attributes.number(1), attributes.text(1), attributes.nested(1).map(Iterator::count));
+        }
+
+        #[test]
+        fn a_message_that_was_cut_yields_those_of_the_whole_in_their_order(
+            written in vec((1..TYPE, vec(any::<u8>(), 0..20)), 0..8),
+            cut in any::<Index>(),
+        ) {
+            let mut message = Vec::new();
+            written.iter().for_each(|(kind, value)| put(&mut message, *kind, value));
+            let whole: Vec<_> = Attributes(&message).map(|(kind, value)| (kind, value.to_vec())).collect();
+            prop_assert_eq!(&whole, &written);
+            let kept: Vec<_> = Attributes(&message[..cut.index(message.len() + 1)]).collect();
+            prop_assert!(kept.len() <= whole.len());
+            for ((kind, value), (of, expected)) in kept.into_iter().zip(&whole) {
+                prop_assert_eq!((kind, value), (*of, expected.as_slice()));
+            }
+        }
     }
 
     #[test]

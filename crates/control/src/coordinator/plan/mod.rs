@@ -1,34 +1,38 @@
 //! A plan: blocks of all open cells, each cell over fresh connections between the two hosts that it is about, those of one round
 //! of hosts at the same time.
 
-use std::collections::BTreeMap;
-use std::future::Future;
-use std::pin::Pin;
-use std::task::Poll;
+mod step;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use analysis::plan::Place;
 use model::{
-    Cell, Conditions, EndPass, Event, EventSink, Every, Finding, FindingKind, Order, Otherwise, Pass, Phase, Plan,
-    SinkError, Spec, Stop, Trial, Verdict, units,
+    Cell, Event, Every, Factor, Finding, FindingKind, Order, Otherwise, Pass, Phase, Plan, Trial, Verdict, units,
 };
-use tokio::sync::mpsc;
 
-use super::pass::{PassResult, cancelled};
-use super::{Bench, Cancel, Fleet, Pair};
+use super::pass::cancelled;
+use super::{Bench, Fleet};
 use crate::ControlError;
-use crate::proto::message::WireLeg;
+use step::Test;
 
 /// How a plan's cells are taken.
 pub struct PlanSchedule {
     /// The plan.
     pub plan: Plan,
-    /// Where each cell stands: its combinations of levels, and its hosts' numbers in the fleet.
+    /// Where the cells stand, those of a curve together: their combination of levels, and their hosts' numbers in the fleet.
     pub places: Vec<Place>,
     /// Trials of an earlier part of this run, which count.
     pub trials: Vec<Trial>,
     /// Passes of an earlier part of this run.
     pub passes: Vec<Pass>,
+}
+
+impl PlanSchedule {
+    /// The first cell of those that are measured together with this one.
+    fn first_of(&self, cell: u32) -> u32 {
+        self.places.iter().find(|place| place.cells().contains(&cell)).map_or(cell, |place| place.cell)
+    }
 }
 
 /// Pause between two steps, so that the second does not meet what the first left behind in queues and timers.
@@ -37,17 +41,6 @@ const GAP: Duration = Duration::from_millis(10);
 const AGAIN: Duration = Duration::from_secs(1);
 /// Idle hosts are heard at least this often.
 const HEAR: Duration = Duration::from_secs(5);
-
-/// A test of one step.
-struct Test {
-    cell: Cell,
-    hosts: [usize; 2],
-    single_ended: bool,
-    conditions: [Option<Conditions>; 2],
-}
-
-/// A test that has ended, with the hosts it was lent.
-type Ended = (usize, Pair, Result<PassResult, ControlError>);
 
 impl Bench<'_, Fleet> {
     pub(super) async fn plan(&mut self, schedule: &PlanSchedule) -> Result<(), ControlError> {
@@ -58,14 +51,21 @@ impl Bench<'_, Fleet> {
         result.and(put_back)
     }
 
-    /// Takes over what an earlier part of the run measured; the turns that each cell has had.
+    /// Takes over what an earlier part of the run measured; the turns that each place has had, by its first cell.
     fn adopt(&mut self, schedule: &PlanSchedule) -> BTreeMap<u32, u32> {
-        let mut turns: BTreeMap<u32, u32> = self.header.cells.iter().map(|cell| (cell.id, 0)).collect();
-        // One that an interrupt cut off is taken again.
-        for trial in schedule.trials.iter().filter(|trial| !trial.verdicts.contains(&Verdict::CutShort)) {
-            *turns.entry(trial.cell).or_default() += 1;
+        let cut: BTreeSet<u32> = schedule.trials.iter().filter(|trial| is_cut(trial)).map(|trial| trial.pass).collect();
+        let kept: BTreeSet<u32> = schedule.passes.iter().map(|pass| pass.index).collect();
+        let points: BTreeSet<u32> =
+            schedule.places.iter().filter(|place| place.sizes > 1).flat_map(Place::cells).collect();
+        // What an interrupt or a kill cut off is taken again, of a curve the whole pass.
+        let whole = |trial: &&Trial| {
+            !is_cut(trial)
+                && (!points.contains(&trial.cell) || kept.contains(&trial.pass) && !cut.contains(&trial.pass))
+        };
+        for trial in schedule.trials.iter().filter(whole) {
             self.cells.adopt(trial.clone());
         }
+        let turns = schedule.places.iter().map(|place| (place.cell, self.turns_had(place))).collect();
         let by_trial = schedule.trials.iter().map(|trial| trial.pass + 1).max();
         let by_pass = schedule.passes.iter().map(|pass| pass.index + 1).max();
         self.passes = by_trial.max(by_pass).unwrap_or(0);
@@ -76,6 +76,13 @@ impl Bench<'_, Fleet> {
         turns
     }
 
+    /// The trials of a place; sizes of a curve that are sure have had fewer than the others.
+    fn turns_had(&self, place: &Place) -> u32 {
+        let trials = |cell: u32| self.cells.trials_of(cell).len() as u32;
+        let open = place.cells().filter(|cell| !self.cells.is_sure(*cell)).map(trials).min();
+        open.or(place.cells().map(trials).max()).unwrap_or(0)
+    }
+
     async fn blocks(&mut self, schedule: &PlanSchedule, turns: &mut BTreeMap<u32, u32>) -> Result<(), ControlError> {
         let rule = &self.header.stopping;
         let seed = (rule.order == Order::Random).then_some(rule.seed);
@@ -83,7 +90,8 @@ impl Bench<'_, Fleet> {
         let mut longest = 0;
         loop {
             self.settle(schedule, turns)?;
-            let open: Vec<u32> = self.cells.open().map(|state| state.cell.id).collect();
+            let mut open: Vec<u32> = self.cells.open().map(|state| schedule.first_of(state.cell.id)).collect();
+            open.dedup();
             let Some(block) = open.iter().map(|cell| turns.get(cell).copied().unwrap_or(0)).min() else {
                 return Ok(());
             };
@@ -120,7 +128,7 @@ impl Bench<'_, Fleet> {
             return Ok(());
         }
         let most = self.header.stopping.max_trials;
-        let over = |cell: &u32| turns.get(cell).is_some_and(|turns| *turns >= most);
+        let over = |cell: &u32| turns.get(&schedule.first_of(*cell)).is_some_and(|turns| *turns >= most);
         let ids: Vec<u32> = self.cells.open().map(|state| state.cell.id).collect();
         for id in ids.into_iter().filter(|id| over(id) || self.cells.is_sure(*id)).collect::<Vec<_>>() {
             if let Some(outcome) = self.cells.finish(id, false) {
@@ -156,7 +164,7 @@ impl Bench<'_, Fleet> {
         Ok(Some(next + 1))
     }
 
-    /// One trial of each of `cells`, all at the same time.
+    /// One trial of each of `cells` and of what is measured together with them, all at the same time.
     async fn step(&mut self, schedule: &PlanSchedule, block: u32, cells: &[u32]) -> Result<(), ControlError> {
         self.interrupted()?;
         self.step_phase(schedule, block, cells)?;
@@ -167,34 +175,17 @@ impl Bench<'_, Fleet> {
             let _ = sink.event(&Event::Phase(Phase { doing, ..Phase::default() }));
         };
         self.pair.hold(waits).await?;
-        let mut tests = self.tests(schedule, cells)?;
+        let mut tests = self.tests(schedule, block, cells)?;
         for test in &tests {
             self.pair.tune(test.hosts, test.single_ended, &test.cell.spec.settings).await?;
         }
         self.meet_conditions(&schedule.plan, &mut tests, block).await?;
+        self.idle(&tests).await?;
         if let Some(ns) = schedule.plan.warmup_ns {
             self.at_once(&tests, Some(ns), block).await?;
         }
         self.at_once(&tests, None, block).await?;
         self.interrupted()
-    }
-
-    fn tests(&self, schedule: &PlanSchedule, cells: &[u32]) -> Result<Vec<Test>, ControlError> {
-        let mut tests = Vec::with_capacity(cells.len());
-        for id in cells {
-            let cell = self.header.cells.iter().find(|cell| cell.id == *id);
-            let place = schedule.places.iter().find(|place| place.cell == *id);
-            if let (Some(cell), Some(place)) = (cell, place) {
-                let transport = engine::transport::transport(cell.spec.transport.as_str())?;
-                tests.push(Test {
-                    cell: cell.clone(),
-                    hosts: [place.near, place.far],
-                    single_ended: transport.capabilities().single_ended,
-                    conditions: [None; 2],
-                });
-            }
-        }
-        Ok(tests)
     }
 
     /// Waits for what the plan requires; a test for which it does not come to hold is taken out, or ends the run.
@@ -221,8 +212,9 @@ impl Bench<'_, Fleet> {
                 tests.retain(|test| {
                     let why = unmet.iter().find(|(unmet, _)| *unmet == at).map(|(_, what)| what);
                     if let Some(what) = why {
-                        self.cells.remark_on(test.cell.id, Verdict::Unmet);
-                        self.notes.push(left_out(&test.cell, block, what));
+                        let ids: Vec<u32> = test.legs.iter().filter_map(|(cell, _)| *cell).collect();
+                        ids.iter().for_each(|id| self.cells.remark_on(*id, Verdict::Unmet));
+                        self.notes.push(left_out(&test.cell, ids, block, what));
                     }
                     at += 1;
                     why.is_none()
@@ -237,70 +229,17 @@ impl Bench<'_, Fleet> {
         }
     }
 
-    /// Runs all tests at the same time and records each when it ends; with `warmup` ns they are shorter and nobody's result. The
-    /// first error is told after all have ended.
-    async fn at_once(&mut self, tests: &[Test], warmup: Option<u64>, block: u32) -> Result<(), ControlError> {
-        let (relay, mut live) = mpsc::unbounded_channel();
-        let mut running: Vec<Pin<Box<dyn Future<Output = Ended>>>> = Vec::new();
-        let first = self.passes;
-        let (begun, begun_unix) = (self.elapsed_ns(), unix_ns());
-        for (at, test) in tests.iter().enumerate() {
-            let Some(pair) = self.pair.lend(test.hosts, test.single_ended) else { continue };
-            let spec = warmup.map_or_else(|| test.cell.spec.clone(), |ns| shortened(&test.cell.spec, ns));
-            let heard = warmup.is_none().then(|| relay.clone());
-            running.push(Box::pin(one(at, pair, spec, first + at as u32, Relay(heard), self.cancel.clone())));
-        }
-        if warmup.is_none() {
-            self.passes += tests.len() as u32;
-        }
-        let mut result = Ok(());
-        while !running.is_empty() {
-            tokio::select! {
-                Some(event) = live.recv() => result = result.and(self.sink.event(&event).map_err(ControlError::from)),
-                (at, pair, ended) = next(&mut running) => {
-                    let test = &tests[at];
-                    self.pair.take_back(test.hosts, pair);
-                    let started = Pass {
-                        index: first + at as u32,
-                        started_ns: begun,
-                        started_unix_ns: Some(begun_unix),
-                        block: Some(block),
-                        ..Pass::default()
-                    };
-                    let recorded = match ended {
-                        Ok(ended) if warmup.is_none() => self.record_test(test, &started, ended),
-                        Ok(_) => Ok(()),
-                        Err(error) => Err(error),
-                    };
-                    result = result.and(recorded);
-                }
-            }
-        }
-        result
-    }
-
-    fn record_test(&mut self, test: &Test, started: &Pass, ended: PassResult) -> Result<(), ControlError> {
-        let before = |end: usize| EndPass {
-            conditions: test.conditions[end],
-            settings: self.pair.changes(test.hosts[end]),
-            ..EndPass::default()
-        };
-        let pass = Pass { near: before(0), far: before(1), ..started.clone() };
-        self.blocks.push(Pass { index: pass.index, block: pass.block, ..Pass::default() });
-        let failure = ended.failure;
-        self.record(pass, ended.near, ended.far, &[(Some(test.cell.id), 0)], test.single_ended)?;
-        match failure.filter(|_| !*self.cancel.borrow()) {
-            Some(reason) => Err(ControlError::Trial { address: "the trial was cut short".into(), reason }),
-            None => Ok(()),
-        }
-    }
-
     fn step_phase(&mut self, schedule: &PlanSchedule, block: u32, cells: &[u32]) -> Result<(), ControlError> {
         let of = |id: &u32| self.header.cells.iter().find(|cell| cell.id == *id);
-        let levels = cells.first().and_then(of).map(|cell| &cell.levels).into_iter().flatten();
-        let hosts = |name: &str| cells.len() > 1 && [model::Factor::FROM, model::Factor::TO].contains(&name);
+        let first = cells.first().and_then(of);
+        let levels = first.map(|cell| &cell.levels).into_iter().flatten();
+        let curve = first.is_some_and(|cell| cell.spec.is_point());
+        let several = |name: &str| {
+            let hosts = [Factor::FROM, Factor::TO].contains(&name);
+            (cells.len() > 1 && hosts) || (curve && name == Factor::SIZES)
+        };
         let said: Vec<String> =
-            levels.filter(|(name, _)| !hosts(name)).map(|(name, level)| format!("{name} {level}")).collect();
+            levels.filter(|(name, _)| !several(name)).map(|(name, level)| format!("{name} {level}")).collect();
         let together =
             if cells.len() > 1 { format!(", {} pairs of hosts at once", cells.len()) } else { String::new() };
         let separator = if said.is_empty() { "" } else { ": " };
@@ -326,8 +265,12 @@ impl Bench<'_, Fleet> {
     }
 }
 
-/// Says that a cell has no trial in a block, and why.
-fn left_out(cell: &Cell, block: u32, what: &str) -> Finding {
+fn is_cut(trial: &Trial) -> bool {
+    trial.verdicts.contains(&Verdict::CutShort)
+}
+
+/// Says that a cell, or all sizes of a curve, have no trial in a block, and why.
+fn left_out(cell: &Cell, cells: Vec<u32>, block: u32, what: &str) -> Finding {
     let levels: Vec<String> = cell.levels.iter().map(|(name, level)| format!("{name} {level}")).collect();
     let of = if levels.is_empty() { String::new() } else { format!(" ({})", levels.join(", ")) };
     Finding {
@@ -335,53 +278,12 @@ fn left_out(cell: &Cell, block: u32, what: &str) -> Finding {
         statement: format!("Cell {}{of} was left out of block {}: {what}.", cell.id, block + 1),
         estimate: None,
         block: None,
-        cells: vec![cell.id],
+        cells,
         comparison: None,
     }
 }
 
-/// One test, which hands back what it was lent.
-async fn one(at: usize, mut pair: Pair, spec: Spec, index: u32, mut relay: Relay, mut cancel: Cancel) -> Ended {
-    let leg = WireLeg { block: spec.block, reply: spec.reply_bytes(), stop: spec.stop, expected_ns: 0 };
-    let result = pair.pass(index, &spec, &[leg], &mut relay, &mut cancel).await;
-    (at, pair, result)
-}
-
-/// A trial of another length, where lengths are times.
-fn shortened(spec: &Spec, ns: u64) -> Spec {
-    match spec.stop {
-        Stop::TimeNs(_) => Spec { stop: Stop::TimeNs(ns), warmup_ns: 0, probe: None, ..spec.clone() },
-        _ => spec.clone(),
-    }
-}
-
-/// The next of several that ends.
-async fn next(running: &mut Vec<Pin<Box<dyn Future<Output = Ended>>>>) -> Ended {
-    std::future::poll_fn(|context| {
-        for at in 0..running.len() {
-            if let Poll::Ready(ended) = running[at].as_mut().poll(context) {
-                drop(running.swap_remove(at));
-                return Poll::Ready(ended);
-            }
-        }
-        Poll::Pending
-    })
-    .await
-}
-
-/// Hands live readings of tests that run at the same time to the one sink.
-struct Relay(Option<mpsc::UnboundedSender<Event>>);
-
-impl EventSink for Relay {
-    fn event(&mut self, event: &Event) -> Result<(), SinkError> {
-        if let Some(sink) = &self.0 {
-            // Nobody listens any more once the step is over.
-            let _ = sink.send(event.clone());
-        }
-        Ok(())
-    }
-}
-
+/// Wall-clock time, ns since the Unix epoch.
 fn unix_ns() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64
 }

@@ -1,0 +1,221 @@
+//! The tests of one step, each between two hosts, all at the same time.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::Poll;
+
+use analysis::plan::Place;
+use model::{Cell, Conditions, EndPass, Event, EventSink, Order, Pass, SinkError, Spec, Stop};
+use tokio::sync::mpsc;
+
+use super::{PlanSchedule, unix_ns};
+use crate::ControlError;
+use crate::coordinator::curve::{Planned, leg, spec_of, warm_up};
+use crate::coordinator::noloss::Search;
+use crate::coordinator::pass::PassResult;
+use crate::coordinator::single::idle;
+use crate::coordinator::{Bench, Cancel, Fleet, Pair};
+use crate::proto::message::WireLeg;
+
+/// A test of one step: a cell, or the open sizes of a curve.
+pub(super) struct Test {
+    /// The first of its cells.
+    pub(super) cell: Cell,
+    /// Its legs, each with its cell.
+    pub(super) legs: Vec<Planned>,
+    pub(super) hosts: [usize; 2],
+    pub(super) single_ended: bool,
+    pub(super) conditions: [Option<Conditions>; 2],
+}
+
+/// A test that has ended, with the hosts it was lent.
+type Ended = (usize, Pair, Result<PassResult, ControlError>);
+
+impl Bench<'_, Fleet> {
+    /// The tests of these places.
+    pub(super) fn tests(&self, schedule: &PlanSchedule, block: u32, cells: &[u32]) -> Result<Vec<Test>, ControlError> {
+        let mut tests = Vec::with_capacity(cells.len());
+        for id in cells {
+            let cell = self.header.cells.iter().find(|cell| cell.id == *id);
+            let place = schedule.places.iter().find(|place| place.cell == *id);
+            if let (Some(cell), Some(place)) = (cell, place) {
+                let transport = engine::transport::transport(cell.spec.transport.as_str())?;
+                tests.push(Test {
+                    cell: cell.clone(),
+                    legs: self.legs(cell, place, block),
+                    hosts: [place.near, place.far],
+                    single_ended: transport.capabilities().single_ended,
+                    conditions: [None; 2],
+                });
+            }
+        }
+        Ok(tests)
+    }
+
+    /// What is measured over one set of connections: one leg, or those of a curve's open sizes after one that warms up.
+    fn legs(&self, cell: &Cell, place: &Place, block: u32) -> Vec<Planned> {
+        let spec = &cell.spec;
+        if !spec.is_point() {
+            let (block, reply, stop) = (spec.block, spec.reply_bytes(), spec.stop);
+            return vec![(Some(cell.id), WireLeg { block, reply, stop, expected_ns: 0 })];
+        }
+        let rule = &self.header.stopping;
+        let order = analysis::plan::sizes(place, (rule.order == Order::Random).then_some(rule.seed), block);
+        let of = |id: u32| {
+            let state = self.cells.open().find(|state| state.cell.id == id)?;
+            let Stop::AboutNs(ns) = state.cell.spec.stop else { return None };
+            Some((Some(id), leg(state.cell.spec.block, ns, state.expected_ns())))
+        };
+        std::iter::once(warm_up(spec)).chain(order.into_iter().filter_map(of)).collect()
+    }
+
+    /// Round trips without load of the cells that have a probe and none of them yet, one cell after the other.
+    pub(super) async fn idle(&mut self, tests: &[Test]) -> Result<(), ControlError> {
+        for test in tests.iter().filter(|test| test.cell.spec.probe.is_some()) {
+            let id = test.cell.id;
+            if !self.cells.open().any(|state| state.cell.id == id && state.idle.is_none()) {
+                continue;
+            }
+            let Some(mut pair) = self.pair.lend(test.hosts, test.single_ended) else { continue };
+            let found = idle(&mut pair, &test.cell.spec, &mut Relay(None), &mut self.cancel).await;
+            self.pair.take_back(test.hosts, pair);
+            self.cells.idle(id, found?);
+        }
+        Ok(())
+    }
+
+    /// Runs all tests at the same time and records each when it ends; with `warmup` ns they are shorter and nobody's result. The
+    /// first error is told after all have ended.
+    pub(super) async fn at_once(
+        &mut self,
+        tests: &[Test],
+        warmup: Option<u64>,
+        block: u32,
+    ) -> Result<(), ControlError> {
+        let (relay, mut live) = mpsc::unbounded_channel();
+        let mut running: Vec<Pin<Box<dyn Future<Output = Ended>>>> = Vec::new();
+        let first = self.passes;
+        let (begun, begun_unix) = (self.elapsed_ns(), unix_ns());
+        for (at, test) in tests.iter().enumerate() {
+            // A curve warms its connections up by itself.
+            if warmup.is_some() && test.cell.spec.is_point() {
+                continue;
+            }
+            let Some(pair) = self.pair.lend(test.hosts, test.single_ended) else { continue };
+            let (spec, legs) = ordered(test, warmup);
+            let heard = warmup.is_none().then(|| relay.clone());
+            running.push(Box::pin(one(at, pair, (spec, legs), first + at as u32, Relay(heard), self.cancel.clone())));
+        }
+        if warmup.is_none() {
+            self.passes += tests.len() as u32;
+        }
+        let mut result = Ok(());
+        while !running.is_empty() {
+            tokio::select! {
+                Some(event) = live.recv() => result = result.and(self.sink.event(&event).map_err(ControlError::from)),
+                (at, pair, ended) = next(&mut running) => {
+                    let test = &tests[at];
+                    self.pair.take_back(test.hosts, pair);
+                    let started = Pass {
+                        index: first + at as u32,
+                        started_ns: begun,
+                        started_unix_ns: Some(begun_unix),
+                        block: Some(block),
+                        ..Pass::default()
+                    };
+                    let recorded = match ended {
+                        Ok(ended) if warmup.is_none() => self.record_test(test, &started, ended),
+                        Ok(_) => Ok(()),
+                        Err(error) => Err(error),
+                    };
+                    result = result.and(recorded);
+                }
+            }
+        }
+        result
+    }
+
+    fn record_test(&mut self, test: &Test, started: &Pass, ended: PassResult) -> Result<(), ControlError> {
+        let before = |end: usize| EndPass {
+            conditions: test.conditions[end],
+            settings: self.pair.changes(test.hosts[end]),
+            ..EndPass::default()
+        };
+        let pass = Pass { near: before(0), far: before(1), ..started.clone() };
+        self.blocks.push(Pass { index: pass.index, block: pass.block, ..Pass::default() });
+        let failure = ended.failure;
+        let places: Vec<(Option<u32>, u32)> = test.legs.iter().zip(0..).map(|((cell, _), at)| (*cell, at)).collect();
+        self.record(pass, ended.near, ended.far, &places, test.single_ended)?;
+        match failure.filter(|_| !*self.cancel.borrow()) {
+            Some(reason) => Err(ControlError::Trial { address: "the trial was cut short".into(), reason }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What the two ends are told to do for a test, or for the `warmup` ns before it.
+fn ordered(test: &Test, warmup: Option<u64>) -> (Spec, Vec<WireLeg>) {
+    let legs: Vec<WireLeg> = test.legs.iter().map(|(_, leg)| *leg).collect();
+    let spec = &test.cell.spec;
+    if spec.is_point() {
+        return (spec_of(spec, &legs), legs);
+    }
+    let Some(ns) = warmup else { return (spec.clone(), legs) };
+    let spec = shortened(spec, ns);
+    let legs = legs.into_iter().map(|leg| WireLeg { stop: spec.stop, ..leg }).collect();
+    (spec, legs)
+}
+
+/// One test, which hands back what it was lent.
+async fn one(
+    at: usize,
+    mut pair: Pair,
+    (spec, legs): (Spec, Vec<WireLeg>),
+    index: u32,
+    mut relay: Relay,
+    mut cancel: Cancel,
+) -> Ended {
+    let result = if spec.no_loss {
+        let (pair, sink, cancel) = (&mut pair, &mut relay, &mut cancel);
+        Search { pair, spec: &spec, number: index, left_ns: None, sink, cancel }.run().await
+    } else {
+        pair.pass(index, &spec, &legs, &mut relay, &mut cancel).await
+    };
+    (at, pair, result)
+}
+
+/// A trial of another length, where lengths are times.
+fn shortened(spec: &Spec, ns: u64) -> Spec {
+    match spec.stop {
+        Stop::TimeNs(_) => Spec { stop: Stop::TimeNs(ns), warmup_ns: 0, probe: None, no_loss: false, ..spec.clone() },
+        _ => spec.clone(),
+    }
+}
+
+/// The next of several that ends.
+async fn next(running: &mut Vec<Pin<Box<dyn Future<Output = Ended>>>>) -> Ended {
+    std::future::poll_fn(|context| {
+        for at in 0..running.len() {
+            if let Poll::Ready(ended) = running[at].as_mut().poll(context) {
+                drop(running.swap_remove(at));
+                return Poll::Ready(ended);
+            }
+        }
+        Poll::Pending
+    })
+    .await
+}
+
+/// Hands live readings of tests that run at the same time to the one sink.
+struct Relay(Option<mpsc::UnboundedSender<Event>>);
+
+impl EventSink for Relay {
+    fn event(&mut self, event: &Event) -> Result<(), SinkError> {
+        // What a search tries is part of a trial, not of where the plan stands.
+        if let Some(sink) = self.0.as_ref().filter(|_| !matches!(event, Event::Phase(_))) {
+            // Nobody listens any more once the step is over.
+            let _ = sink.send(event.clone());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,225 @@
+//! Request and response over datagrams, of which some are lost.
+
+use std::io;
+
+use model::Role;
+
+use super::super::farewell::{Farewell, answer_signal};
+use super::super::pacer::Pacer;
+use super::super::{Env, Interest, Machine, Part, QUANTUM, Turn, not_now};
+use crate::now_ns;
+use crate::plan::LegStop;
+use crate::runner::add;
+use crate::transport::{Channel, SIGNAL_BYTES, Signal};
+
+/// Bytes of a datagram's number that fit into `room`.
+#[inline]
+fn put_number(bytes: &mut [u8], number: u64) {
+    let width = bytes.len().min(8);
+    bytes[..width].copy_from_slice(&number.to_le_bytes()[..width]);
+}
+
+/// How long an asker waits for a reply before it counts it as lost: far above any round trip seen, and never under 200 ms.
+const REPLY_FLOOR_NS: u64 = 200_000_000;
+const FIRST_REPLY_NS: u64 = 1_000_000_000;
+/// How long a request waits for a full socket before the stop flag is looked at.
+const FULL_NS: u64 = 20_000_000;
+
+/// Asks over datagrams; a reply that does not come is counted and the next request sent.
+pub(super) struct DatagramAsker {
+    leg: u32,
+    /// The other end learns from the next leg's word that this one is over: the active end says it, and does not for the last.
+    implied: bool,
+    request: usize,
+    reply: usize,
+    stop: LegStop,
+    number: u64,
+    done: u64,
+    asked_ns: u64,
+    /// When the request was due, or went out if nothing said when.
+    due_ns: u64,
+    pacer: Pacer,
+    waiting: bool,
+    /// When the last answer came: without a pace the next request goes out at once, and one look at the clock serves both.
+    answered_ns: Option<u64>,
+    longest_ns: u64,
+    /// Calls in vain between two looks at the clock.
+    patient_calls: u32,
+    vain_calls: u32,
+    farewell: Farewell,
+}
+
+/// Calls in vain of a spinning asker between two looks at the clock: some microseconds, beside a patience of 200 ms at least.
+const SPINS_PER_LOOK: u32 = 32;
+
+impl DatagramAsker {
+    pub(super) fn new(part: &Part) -> Self {
+        Self {
+            leg: part.leg,
+            implied: part.role == Role::Active && !part.last,
+            request: part.block,
+            reply: part.reply,
+            stop: part.stop,
+            number: 0,
+            done: 0,
+            asked_ns: 0,
+            due_ns: 0,
+            pacer: Pacer::open_loop(part.pace),
+            waiting: false,
+            answered_ns: None,
+            longest_ns: 0,
+            patient_calls: if part.spins { SPINS_PER_LOOK } else { 1 },
+            vain_calls: 0,
+            farewell: Farewell::default(),
+        }
+    }
+
+    fn over(&self, env: &Env<'_>) -> bool {
+        match self.stop {
+            // Lost round trips count towards the end, or a dead path would never end.
+            LegStop::Transactions(count) => self.number >= count,
+            LegStop::Clock | LegStop::Bytes(_) => env.signals.stopping(),
+        }
+    }
+
+    fn patience_ns(&self) -> u64 {
+        if self.longest_ns == 0 { FIRST_REPLY_NS } else { (self.longest_ns * 4).max(REPLY_FLOOR_NS) }
+    }
+
+    /// Whether `bytes` answers the request that is out: an older answer that comes late does not.
+    fn answers(&self, bytes: &[u8]) -> bool {
+        let width = self.request.min(self.reply).min(8);
+        bytes.len() == self.reply && bytes[..width] == self.number.to_le_bytes()[..width]
+    }
+
+    fn finish<C: Channel>(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
+        if !self.farewell.begun() {
+            env.counters.stop_sending(now_ns());
+            env.counters.arrived(now_ns());
+        }
+        if self.implied { Ok(Turn::Done) } else { self.farewell.turn(channel, env, self.number, self.leg) }
+    }
+}
+
+impl<C: Channel> Machine<C> for DatagramAsker {
+    fn advance(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
+        for _ in 0..QUANTUM {
+            if !self.waiting {
+                if self.farewell.begun() || self.over(env) {
+                    return self.finish(channel, env);
+                }
+                if let Some(until) = self.pacer.hold(env.pace) {
+                    return Ok(Turn::Sleep(until));
+                }
+                put_number(&mut env.tx[..self.request], self.number);
+                let due = self.pacer.due_ns();
+                self.asked_ns = self.answered_ns.take().filter(|_| due.is_none()).unwrap_or_else(now_ns);
+                self.due_ns = due.unwrap_or(self.asked_ns);
+                if self.number == 0 {
+                    env.counters.start_sending(self.asked_ns);
+                }
+                match channel.send(&env.tx[..self.request]) {
+                    Ok(count) => env.counters.sent(count),
+                    Err(error) if not_now(&error) => {
+                        return Ok(Turn::Wait(Interest::Write, self.asked_ns + FULL_NS));
+                    }
+                    Err(error) => return Err(error),
+                }
+                add(&env.counters.blocks_sent, 1);
+                add(&env.counters.datagrams_sent, 1);
+                self.pacer.sent(1.0);
+                self.waiting = true;
+            }
+            match channel.recv(env.rx) {
+                Ok(count) if self.answers(&env.rx[..count]) => {
+                    let now = now_ns();
+                    let elapsed = now - self.asked_ns;
+                    env.rtt.record(now - self.due_ns);
+                    if self.done == 0 {
+                        env.counters.arrived(now);
+                    }
+                    self.longest_ns = self.longest_ns.max(elapsed);
+                    env.counters.received(count);
+                    add(&env.counters.datagrams_received, 1);
+                    add(&env.counters.transactions, 1);
+                    self.done += 1;
+                    self.number += 1;
+                    self.waiting = false;
+                    self.answered_ns = Some(now);
+                }
+                // A late answer, or the other end repeating that the leg is open or asking for it.
+                Ok(count) => {
+                    if let Some(signal @ Signal::Leg(_)) = Signal::decode(&env.rx[..count])
+                        && let Some(turn) = answer_signal(channel, signal, self.leg)
+                    {
+                        return Ok(turn);
+                    }
+                }
+                Err(error) if not_now(&error) => {
+                    let limit = self.asked_ns + self.patience_ns();
+                    self.vain_calls += 1;
+                    if !self.vain_calls.is_multiple_of(self.patient_calls) || now_ns() < limit {
+                        return Ok(Turn::Wait(Interest::Read, limit));
+                    }
+                    add(&env.counters.replies_lost, 1);
+                    self.number += 1;
+                    self.waiting = false;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Turn::Again)
+    }
+}
+
+/// Answers datagrams until told that it is over.
+pub(super) struct DatagramAnswerer {
+    leg: u32,
+    reply: usize,
+    /// Length of an answer that the socket did not take yet.
+    pending: Option<usize>,
+}
+
+impl DatagramAnswerer {
+    pub(super) fn new(part: &Part) -> Self {
+        Self { leg: part.leg, reply: part.reply, pending: None }
+    }
+}
+
+impl<C: Channel> Machine<C> for DatagramAnswerer {
+    fn advance(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
+        for _ in 0..QUANTUM {
+            if self.pending.is_none() {
+                let count = match channel.recv(env.rx) {
+                    Ok(count) => count,
+                    Err(error) if not_now(&error) => return Ok(Turn::Wait(Interest::Read, u64::MAX)),
+                    Err(error) => return Err(error),
+                };
+                if count == SIGNAL_BYTES
+                    && let Some(signal) = Signal::decode(&env.rx[..count])
+                {
+                    match answer_signal(channel, signal, self.leg) {
+                        Some(turn) => return Ok(turn),
+                        None => continue,
+                    }
+                }
+                env.counters.received(count);
+                add(&env.counters.datagrams_received, 1);
+                let width = count.min(self.reply).min(8);
+                env.tx[..width].copy_from_slice(&env.rx[..width]);
+                self.pending = Some(self.reply);
+            }
+            match channel.send(&env.tx[..self.reply]) {
+                Ok(count) => {
+                    env.counters.sent(count);
+                    add(&env.counters.datagrams_sent, 1);
+                    add(&env.counters.blocks_sent, 1);
+                    self.pending = None;
+                }
+                Err(error) if not_now(&error) => return Ok(Turn::Wait(Interest::Write, u64::MAX)),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Turn::Again)
+    }
+}

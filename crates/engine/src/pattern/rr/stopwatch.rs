@@ -1,0 +1,70 @@
+//! When an asker reads the clock, and which round trips it times together.
+
+use super::super::Env;
+use crate::now_ns;
+use crate::runner::clock_cost_ns;
+
+/// A single round trip shorter than this many clock reads is not timed alone (2 % of it would be the clock's).
+const CLOCK_READS: f64 = 50.0;
+/// Round trips over which an asker judges whether to batch. Each is timed alone.
+const TRIAL_RUN: u64 = 64;
+
+/// When to read the clock, and what to record.
+pub(super) struct Stopwatch {
+    pub(super) batch: u64,
+    in_batch: u64,
+    pub(super) started_ns: u64,
+    /// When the trial run began; `None` once it is over.
+    trial_ns: Option<u64>,
+    begun_ns: u64,
+}
+
+impl Stopwatch {
+    pub(super) fn new() -> Self {
+        Self { batch: 1, in_batch: 0, started_ns: 0, trial_ns: Some(0), begun_ns: 0 }
+    }
+
+    /// Each round trip of a paced asker has a start of its own, so none are timed together.
+    pub(super) fn singly(mut self, singly: bool) -> Self {
+        self.trial_ns = self.trial_ns.filter(|_| !singly);
+        self
+    }
+
+    pub(super) fn start(&mut self, now_ns: u64) {
+        (self.started_ns, self.begun_ns) = (now_ns, now_ns);
+        self.trial_ns = self.trial_ns.map(|_| now_ns);
+    }
+
+    /// The leg is over. One too short for the trial run, whose round trips were all too short to be timed alone, is one batch.
+    pub(super) fn end(&mut self, env: &mut Env<'_>, now_ns: u64, done: u64) {
+        if env.rtt.count() == 0 && done > 0 {
+            let mean = (now_ns - self.begun_ns) as f64 / done as f64;
+            env.rtt.record_n(mean.round() as u64, done);
+            self.batch = done;
+        }
+    }
+
+    /// A round trip ended, the `done`th.
+    #[inline]
+    pub(super) fn lap(&mut self, env: &mut Env<'_>, done: u64) {
+        self.in_batch += 1;
+        if self.in_batch < self.batch {
+            return;
+        }
+        let now = now_ns();
+        let mean = (now - self.started_ns) as f64 / self.in_batch as f64;
+        // A round trip of the trial run that is too short to be timed alone is left out; a batch will tell.
+        if self.trial_ns.is_none() || mean >= CLOCK_READS * clock_cost_ns() {
+            env.rtt.record_n(mean.round() as u64, self.in_batch);
+        }
+        if let Some(begun) = self.trial_ns
+            && done >= TRIAL_RUN
+        {
+            let mean = (now - begun) as f64 / done as f64;
+            self.batch = (CLOCK_READS * clock_cost_ns() / mean.max(0.1)).ceil().clamp(1.0, 1e6) as u64;
+            self.trial_ns = None;
+        }
+        self.started_ns = now;
+        self.in_batch = 0;
+    }
+}

@@ -1,0 +1,92 @@
+//! A thread that serves many flows: in each round those that can go on do, and the others wait for their time or for whatever their
+//! channels are waited for by.
+
+use std::io;
+
+use super::thread::{AWAKE_NS, LOOK_NS};
+use super::timers::Timers;
+use super::{Flow, Scratch, Signals};
+use crate::now_ns;
+use crate::pattern::{Interest, Turn};
+
+/// Which flows can go on, by their places, and when the others must; memory that is kept from leg to leg.
+pub(super) struct Rounds {
+    pub(super) ready: Vec<usize>,
+    /// Those that can in the next round.
+    pub(super) again: Vec<usize>,
+    pub(super) timers: Timers,
+}
+
+impl Rounds {
+    pub(super) fn new(flows: usize) -> Self {
+        Self { ready: Vec::with_capacity(flows), again: Vec::with_capacity(flows), timers: Timers::new(flows) }
+    }
+
+    /// How long a thread may sleep, ns: not at all while it is `busy`, else until shortly before the first deadline, and never so
+    /// long that it does not see the stop flag.
+    pub(super) fn pause(&self, busy: bool) -> u64 {
+        match self.timers.first() {
+            _ if busy => 0,
+            None => LOOK_NS,
+            Some((_, until)) => until.saturating_sub(now_ns() + AWAKE_NS).min(LOOK_NS),
+        }
+    }
+}
+
+/// A way of waiting for channels.
+pub(super) trait Waits {
+    fn rounds(&mut self) -> &mut Rounds;
+
+    /// A leg begins: all of its flows are ready.
+    fn begin(&mut self, flows: usize);
+
+    /// A flow that was ready is about to be called.
+    fn called(&mut self, _: usize) {}
+
+    /// A flow waits for its channel, at most until the given time (ns of the monotonic clock; `u64::MAX` for no limit).
+    fn watch(&mut self, flow: &mut dyn Flow, index: usize, interest: Interest, until: u64) -> io::Result<()>;
+
+    /// A flow is done with the leg.
+    fn forget(&mut self, flow: &mut dyn Flow, index: usize) -> io::Result<()>;
+
+    /// Adds the flows that can go on to those that are ready; sleeps for them where none is.
+    fn wait(&mut self, flows: &mut [Box<dyn Flow>]) -> io::Result<()>;
+}
+
+/// Takes all flows through one leg.
+pub(super) fn serve(
+    way: &mut impl Waits,
+    flows: &mut [Box<dyn Flow>],
+    scratch: &mut Scratch,
+    signals: &Signals,
+) -> io::Result<()> {
+    let mut open = flows.len();
+    let rounds = way.rounds();
+    rounds.again.clear();
+    rounds.ready.clear();
+    way.begin(flows.len());
+    while open > 0 {
+        let mut ready = std::mem::take(&mut way.rounds().ready);
+        for index in ready.drain(..) {
+            way.called(index);
+            let flow = &mut *flows[index];
+            match flow.advance(scratch, signals)? {
+                Turn::Done | Turn::Next(_) => {
+                    way.forget(flow, index)?;
+                    open -= 1;
+                }
+                Turn::Again => way.rounds().again.push(index),
+                Turn::Wait(interest, until) => way.watch(flow, index, interest, until)?,
+                Turn::Sleep(until) => way.rounds().timers.set(index, until),
+            }
+        }
+        way.rounds().ready = ready;
+        if signals.aborting() {
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
+        if open > 0 {
+            way.wait(flows)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,51 @@
+//! lldpd, asked through the client that comes with it: its socket's protocol changes with its version.
+
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// Where distributions let it listen.
+const SOCKETS: [&str; 3] = ["/run/lldpd.socket", "/run/lldpd/lldpd.socket", "/var/run/lldpd.socket"];
+/// How long it may take: an inventory must not wait for a daemon that hangs.
+const LIMIT: Duration = Duration::from_secs(1);
+
+/// What `lldpcli -f json show neighbors` prints.
+pub(super) fn neighbours() -> io::Result<String> {
+    if !SOCKETS.iter().any(|socket| Path::new(socket).exists()) {
+        return Err(io::Error::new(io::ErrorKind::NotFound, "lldpd does not run here"));
+    }
+    if elsewhere() {
+        // Interfaces of the same name are others there.
+        return Err(io::Error::other("lldpd looks at another network namespace"));
+    }
+    let asked = ["-f", "json", "show", "neighbors"];
+    let silent = || Stdio::null();
+    let mut child =
+        Command::new("lldpcli").args(asked).stdin(silent()).stdout(Stdio::piped()).stderr(silent()).spawn()?;
+    let (said, hears) = mpsc::channel();
+    if let Some(mut output) = child.stdout.take() {
+        std::thread::spawn(move || {
+            let mut text = String::new();
+            let read = output.read_to_string(&mut text).map(|_| text);
+            // Nobody hears it once the time is over.
+            let _ = said.send(read);
+        });
+    }
+    let answer = hears.recv_timeout(LIMIT);
+    let _ = child.kill();
+    let status = child.wait()?;
+    match answer {
+        Ok(text) if status.success() => text,
+        Ok(_) => Err(io::Error::other("lldpcli may not ask lldpd (root, or a member of its group)")),
+        Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "lldpd did not answer within a second")),
+    }
+}
+
+/// Whether this process is in another network namespace than the host's services. Who may not know is mostly in theirs.
+fn elsewhere() -> bool {
+    let namespace = |process: &str| std::fs::metadata(format!("/proc/{process}/ns/net")).map(|found| found.ino()).ok();
+    namespace("self").zip(namespace("1")).is_some_and(|(own, first)| own != first)
+}

@@ -1,0 +1,132 @@
+//! Counters of processor events: of the threads of a trial, and of all that a host's cores do meanwhile (perf_event_open(2)).
+//!
+//! Where a counter had to share the processor's with others, its count is scaled up to the whole time.
+
+mod sys;
+
+use std::io;
+
+use sys::{Descriptor, Whose};
+
+/// An event that the kernel can count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// Cycles of the processor.
+    Cycles,
+    /// Instructions that were carried out.
+    Instructions,
+    /// Time on a processor, ns: there on every machine.
+    #[cfg(test)]
+    TaskClock,
+}
+
+impl Event {
+    /// Its type and number in linux/perf_event.h.
+    fn kind_and_number(self) -> (u32, u64) {
+        match self {
+            Self::Cycles => (0, 0),
+            Self::Instructions => (0, 1),
+            #[cfg(test)]
+            Self::TaskClock => (1, 1),
+        }
+    }
+}
+
+/// A counter of one event, in user space and in the kernel.
+#[derive(Debug)]
+pub struct Counter(Descriptor);
+
+impl Counter {
+    /// Opens a counter for the calling thread and the threads that it starts from now on, and theirs. It stands still until it is
+    /// enabled.
+    ///
+    /// # Errors
+    /// What the kernel says: no such counter in this machine, or no right to it.
+    pub fn of_thread(event: Event) -> io::Result<Self> {
+        Descriptor::open(event.kind_and_number(), Whose::ThisThread).map(Self)
+    }
+
+    /// Opens a counter for everything that runs on one core, which counts from now on.
+    ///
+    /// # Errors
+    /// As [`of_thread`](Self::of_thread); all of a core takes more rights.
+    pub fn of_core(event: Event, core: u32) -> io::Result<Self> {
+        Descriptor::open(event.kind_and_number(), Whose::Core(core)).map(Self)
+    }
+
+    /// Lets it count.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn enable(&self) -> io::Result<()> {
+        self.0.enable()
+    }
+
+    /// Stops it.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn disable(&self) -> io::Result<()> {
+        self.0.disable()
+    }
+
+    /// The count so far, threads that have ended included; `None` where it never had the processor's counter.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn read(&self) -> io::Result<Option<u64>> {
+        Ok(scaled(self.0.read()?))
+    }
+}
+
+/// Count, time enabled and time on the processor's counter, as one number.
+fn scaled([count, enabled, running]: [u64; 3]) -> Option<u64> {
+    match running {
+        0 => None,
+        running if running < enabled => Some((count as f64 * (enabled as f64 / running as f64)) as u64),
+        _ => Some(count),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    #[test]
+    fn a_count_of_a_part_of_the_time_is_scaled_up_to_the_whole() {
+        assert_eq!(scaled([1_000, 40, 10]), Some(4_000));
+        assert_eq!(scaled([1_000, 40, 40]), Some(1_000));
+        assert_eq!(scaled([0, 40, 0]), None);
+    }
+
+    #[test]
+    fn threads_started_after_it_was_opened_are_counted_while_it_is_enabled() {
+        let counter = match Counter::of_thread(Event::TaskClock) {
+            Ok(counter) => counter,
+            Err(error) => {
+                println!(
+                    "SKIPPED: threads_started_after_it_was_opened_are_counted_while_it_is_enabled: perf_event_open: {error}"
+                );
+                return;
+            }
+        };
+        let finish = || counter.disable().and_then(|()| counter.read()).unwrap();
+        let spin = || {
+            let start = Instant::now();
+            while start.elapsed() < Duration::from_millis(20) {
+                std::hint::spin_loop();
+            }
+        };
+        std::thread::spawn(spin).join().unwrap();
+        assert_eq!(finish(), None, "it has not been enabled");
+        counter.enable().unwrap();
+        let begun = Instant::now();
+        std::thread::spawn(spin).join().unwrap();
+        let counted = finish().unwrap();
+        let elapsed = begun.elapsed().as_nanos() as u64;
+        // One thread was counted. The counter's clock goes on while a hypervisor has the core, which CPU time does not count.
+        assert!(counted > 0 && counted <= elapsed, "{counted} of {elapsed}");
+    }
+}

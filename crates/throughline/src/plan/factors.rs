@@ -1,0 +1,208 @@
+//! What a plan's cells are made of: the fields that all share, its factors, and the cells of a list.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{Design, Factor, FactorKind, Inventory, Plan, PlanEnd, Setting};
+
+use super::fields::{Flags, PATTERN};
+use super::source::{At, Table, unknown};
+use crate::failure::Failure;
+use crate::words::PATTERNS;
+
+/// Fields by their names.
+pub(super) type Fields = BTreeMap<String, At<String>>;
+
+/// The fields that all cells share.
+pub(super) fn base(top: &Table<'_>) -> Result<Fields, Failure> {
+    let Some(base) = top.table("base")? else { return Ok(Fields::new()) };
+    Ok(base.flat()?.into_iter().collect())
+}
+
+/// The factors, each with where its key stands.
+pub(super) fn factors(top: &Table<'_>) -> Result<Vec<(Factor, At<String>)>, Failure> {
+    let mut factors: Vec<(Factor, At<String>)> = Vec::new();
+    for table in top.tables("factor")? {
+        table.known(&["name", "field", "setting", "observed", "end", "levels", "dear"])?;
+        let kinds =
+            [("field", FactorKind::Field), ("setting", FactorKind::Setting), ("observed", FactorKind::Observed)];
+        let mut named = Vec::new();
+        for (key, kind) in kinds {
+            named.extend(table.text(key)?.map(|at| (kind, at)));
+        }
+        let (kind, key) = match (named.pop(), named.pop()) {
+            (Some(one), None) => one,
+            (None, _) => {
+                return Err(table.wrong("a factor is a `field`, a `setting` or something `observed`: none is named"));
+            }
+            (Some((_, at)), Some(_)) => {
+                return Err(table.wrong_at(&at, "a factor is one of `field`, `setting` and `observed`, not two"));
+            }
+        };
+        let levels: Vec<String> = table.texts("levels")?.into_iter().map(|at| at.value).collect();
+        let (end, key) = ends(&table, kind, key)?;
+        let default = match (kind, end) {
+            (FactorKind::Observed | FactorKind::Field, PlanEnd::Near) => format!("near.{}", key.value),
+            (FactorKind::Observed | FactorKind::Field, PlanEnd::Far) => format!("far.{}", key.value),
+            _ => key.value.clone(),
+        };
+        let name = table.text("name")?.map_or(default, |at| at.value);
+        if factors.iter().any(|(other, _)| other.name == name) || [Factor::FROM, Factor::TO].contains(&name.as_str()) {
+            return Err(table.wrong_at(&key, format!("two factors are called '{name}': give one a `name` of its own")));
+        }
+        check_kind(&table, kind, &key, &levels)?;
+        // Everything that waits for an interface to come up again.
+        let interface = kind == FactorKind::Setting && ["dev.", "qdisc."].iter().any(|of| key.value.starts_with(of));
+        let dear = table.switch("dear")? || interface;
+        factors.push((Factor { name, kind, key: key.value.clone(), end, levels, dear }, key));
+    }
+    Ok(factors)
+}
+
+/// The end of a factor, which a field may also name before its key.
+fn ends(table: &Table<'_>, kind: FactorKind, mut key: At<String>) -> Result<(PlanEnd, At<String>), Failure> {
+    let said = table.choice("end", &PlanEnd::NAMES)?;
+    if kind == FactorKind::Field
+        && let Some((end, rest)) = key.value.clone().split_once('.')
+        && let Some((_, end)) = PlanEnd::NAMES.iter().find(|(name, _)| *name == end)
+    {
+        if said.is_some_and(|said| said != *end) {
+            return Err(table.wrong_at(&key, "`end` names another end than the field"));
+        }
+        rest.clone_into(&mut key.value);
+        return Ok((*end, key));
+    }
+    let default = if kind == FactorKind::Observed { PlanEnd::Far } else { PlanEnd::Both };
+    Ok((said.unwrap_or(default), key))
+}
+
+fn check_kind(table: &Table<'_>, kind: FactorKind, key: &At<String>, levels: &[String]) -> Result<(), Failure> {
+    let mut sorted = levels.to_vec();
+    sorted.sort();
+    if let Some(twice) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(table.wrong_at(key, format!("the level '{}' is there twice", twice[0])));
+    }
+    match kind {
+        FactorKind::Observed if !levels.is_empty() => {
+            Err(table.wrong_at(key, "what is observed has no `levels`: the hosts say them"))
+        }
+        FactorKind::Observed => observable(&key.value).map_err(|what| table.wrong_at(key, what)),
+        FactorKind::Setting => {
+            let setting = levels.iter().map(String::as_str).chain(["0"]).next().unwrap_or_default();
+            let setting: Result<Setting, _> = format!("{}={setting}", key.value).parse();
+            setting.map(drop).map_err(|error| table.wrong_at(key, error))
+        }
+        FactorKind::Field | FactorKind::Sizes => Ok(()),
+    }
+}
+
+/// Whether the inventory has a plain value of that name.
+fn observable(key: &str) -> Result<(), String> {
+    let facts = serde_json::to_value(Inventory::default()).unwrap_or_default();
+    let mut names: Vec<&str> = Vec::new();
+    if let Some(facts) = facts.as_object() {
+        names.extend(facts.iter().filter(|(_, value)| value.is_null()).map(|(name, _)| name.as_str()));
+    }
+    if names.contains(&key) || key.starts_with("sysctl.") {
+        return Ok(());
+    }
+    Err(format!("{}, and sysctl.NAME", unknown(key, &names, "the inventory")))
+}
+
+/// The cells of a list.
+pub(super) fn list(top: &Table<'_>, design: Design, factors: &[(Factor, At<String>)]) -> Result<Vec<Fields>, Failure> {
+    let tables = top.tables("cell")?;
+    match (design, tables.first()) {
+        (Design::List, None) => return Err(top.wrong("design = \"list\" wants its cells: write [[cell]]")),
+        (Design::List, _) => {}
+        (_, Some(cell)) => return Err(cell.wrong("cells are listed with design = \"list\" only")),
+        (_, None) => {
+            let none =
+                factors.iter().find(|(factor, _)| factor.levels.is_empty() && factor.kind != FactorKind::Observed);
+            if let Some((factor, at)) = none {
+                return Err(top.wrong_at(at, format!("'{}' has no `levels`", factor.name)));
+            }
+        }
+    }
+    let mut cells: Vec<Fields> = Vec::new();
+    for table in &tables {
+        let cell: Fields = table.flat()?.into_iter().collect();
+        if let Some(first) = cells.first()
+            && !cell.keys().eq(first.keys())
+        {
+            let keys = first.keys().cloned().collect::<Vec<_>>().join(", ");
+            return Err(table.wrong(format!("every cell names the same: {keys}")));
+        }
+        cells.push(cell);
+    }
+    Ok(cells)
+}
+
+/// Gives the factors of a list their levels; a field that is no factor yet becomes one.
+pub(super) fn levels_of_list(plan: &mut Plan) {
+    let names: Vec<String> = plan.list.first().map(|cell| cell.keys().cloned().collect()).unwrap_or_default();
+    for name in names {
+        let levels = plan.list.iter().filter_map(|cell| cell.get(&name).cloned()).fold(Vec::new(), |mut all, level| {
+            if !all.contains(&level) {
+                all.push(level);
+            }
+            all
+        });
+        if let Some(factor) = plan.factors.iter_mut().find(|factor| factor.name == name) {
+            factor.levels = levels;
+            continue;
+        }
+        let (end, key) = match name.split_once('.') {
+            Some(("near", key)) => (PlanEnd::Near, key.to_owned()),
+            Some(("far", key)) => (PlanEnd::Far, key.to_owned()),
+            _ => (PlanEnd::Both, name.clone()),
+        };
+        plan.factors.push(Factor { name, key, end, levels, ..Factor::default() });
+    }
+}
+
+/// Checks every field and every level by itself, so that an error points at it.
+pub(super) fn check_fields(
+    top: &Table<'_>,
+    base: &Fields,
+    factors: &[(Factor, At<String>)],
+    list: &[Fields],
+) -> Result<Flags, Failure> {
+    let factor = factors.iter().find(|(factor, _)| factor.kind == FactorKind::Field && factor.key == PATTERN);
+    let listed = list.iter().filter_map(|cell| cell.get(PATTERN));
+    let at = factor.map(|(_, at)| at).or(base.get(PATTERN)).or(listed.clone().next()).cloned();
+    let mut patterns: BTreeSet<String> = listed.map(|at| at.value.clone()).collect();
+    patterns.extend(factor.map(|(factor, _)| factor.levels.clone()).unwrap_or_default());
+    if patterns.is_empty() {
+        patterns.extend(base.get(PATTERN).map(|at| at.value.clone()));
+    }
+    if patterns.is_empty() {
+        patterns.insert(PATTERNS[0].to_owned());
+    }
+    let flags = Flags::new(&patterns).map_err(|what| match &at {
+        Some(at) => top.wrong_at(at, what),
+        None => top.wrong(what),
+    })?;
+    for (key, at) in base {
+        flags.check(key, &at.value).map_err(|what| top.wrong_at(at, what))?;
+    }
+    let prefixed = |factor: &Factor| match factor.end {
+        PlanEnd::Near => format!("near.{}", factor.key),
+        PlanEnd::Far => format!("far.{}", factor.key),
+        PlanEnd::Both => factor.key.clone(),
+    };
+    for (factor, at) in factors.iter().filter(|(factor, _)| factor.kind == FactorKind::Field) {
+        for level in &factor.levels {
+            flags.check(&prefixed(factor), level).map_err(|what| top.wrong_at(at, what))?;
+        }
+    }
+    for (name, at) in list.iter().flatten() {
+        let factor = factors.iter().find(|(factor, _)| factor.name == *name).map(|(factor, _)| factor);
+        let key = match factor {
+            Some(factor) if factor.kind != FactorKind::Field => continue,
+            Some(factor) => prefixed(factor),
+            None => name.clone(),
+        };
+        flags.check(&key, &at.value).map_err(|what| top.wrong_at(at, what))?;
+    }
+    Ok(flags)
+}

@@ -1,0 +1,114 @@
+//! Where a plan is measured, what is set there, what must hold, and when it is enough.
+
+use model::{
+    BitRate, ByteSize, Every, HostSettings, Nanos, Order, Otherwise, PlanEnd, Ratio, Require, Setting, Stopping,
+};
+
+use super::source::Table;
+use crate::failure::Failure;
+use crate::flags::clock_seed;
+
+/// Trials of each cell unless the plan says otherwise, and with times.
+const REPEAT: (u32, u32) = (6, 64);
+/// How long a precondition is waited for unless the plan says otherwise.
+const WAIT: Nanos = Nanos(30_000_000_000);
+
+/// The hosts of `from` or `to`.
+pub(super) fn hosts(top: &Table<'_>, key: &str) -> Result<Vec<String>, Failure> {
+    let mut hosts: Vec<String> = Vec::new();
+    for at in top.texts(key)? {
+        // One variable may hold several hosts.
+        for host in at.value.split(',').map(str::trim).filter(|host| !host.is_empty()) {
+            if hosts.iter().any(|other| other == host) {
+                return Err(top.wrong_at(&at, format!("'{host}' is there twice")));
+            }
+            hosts.push(host.to_owned());
+        }
+    }
+    Ok(hosts)
+}
+
+/// The settings of `[settings]`.
+pub(super) fn settings(top: &Table<'_>) -> Result<HostSettings, Failure> {
+    let mut settings = HostSettings::default();
+    let Some(table) = top.table("settings")? else { return Ok(settings) };
+    table.known(&["near", "far", "both"])?;
+    for (name, end) in PlanEnd::NAMES {
+        let Some(of_end) = table.table(name)? else { continue };
+        for (key, at) in of_end.flat()? {
+            let setting = Setting { key, value: at.value };
+            let lists = [&mut settings.near, &mut settings.far];
+            for (list, _) in lists.into_iter().zip(end.ends()).filter(|(_, meant)| *meant) {
+                list.push(setting.clone());
+            }
+        }
+    }
+    Ok(settings)
+}
+
+/// What must hold before a cell.
+pub(super) fn require(top: &Table<'_>) -> Result<Option<Require>, Failure> {
+    let Some(table) = top.table("require")? else { return Ok(None) };
+    table.known(&["free_memory", "load", "foreign", "wait", "otherwise"])?;
+    Ok(Some(Require {
+        free_memory_bytes: table.quantity::<ByteSize>("free_memory")?.map(|size| size.0),
+        load: table.quantity::<f64>("load")?,
+        foreign_bps: table.quantity::<BitRate>("foreign")?.map(|rate| rate.0),
+        wait_ns: table.quantity::<Nanos>("wait")?.unwrap_or(WAIT).0,
+        otherwise: table.choice("otherwise", &Otherwise::NAMES)?.unwrap_or_default(),
+    }))
+}
+
+/// The times of `[schedule]`.
+pub(super) fn schedule(top: &Table<'_>) -> Result<Option<Every>, Failure> {
+    let Some(table) = top.table("schedule")? else { return Ok(None) };
+    table.known(&["every", "for"])?;
+    let of = |key| {
+        table
+            .quantity::<Nanos>(key)?
+            .filter(|time| time.0 > 0)
+            .ok_or_else(|| table.wrong(format!("`{key}` is missing: a time such as 15m")))
+    };
+    Ok(Some(Every { every_ns: of("every")?.0, for_ns: of("for")?.0 }))
+}
+
+/// When it is enough, by `[repeat]`, `order` and `seed`.
+pub(super) fn rule(top: &Table<'_>, scheduled: bool) -> Result<Stopping, Failure> {
+    let orders = [("random", Order::Random), ("as-written", Order::AsWritten)];
+    let mut rule = Stopping {
+        order: top.choice("order", &orders)?.unwrap_or_default(),
+        seed: top.quantity("seed")?.unwrap_or_else(clock_seed),
+        min_trials: if scheduled { 1 } else { REPEAT.0 },
+        max_trials: REPEAT.1,
+        ..Stopping::default()
+    };
+    if let Some(repeat) = top.table("repeat")? {
+        repeat.known(&["min", "until", "max", "budget"])?;
+        if let Some(min) = repeat.quantity::<u32>("min")? {
+            rule.min_trials = min;
+        }
+        match repeat.quantity::<u32>("max")? {
+            Some(max) if max < rule.min_trials => {
+                return Err(repeat.wrong("`max` is below `min` (6 unless it is given)"));
+            }
+            Some(max) => rule.max_trials = max,
+            None => rule.max_trials = rule.max_trials.max(rule.min_trials),
+        }
+        if let Some(until) = repeat.quantity::<Ratio>("until")? {
+            rule.target = until.0;
+        }
+        rule.budget_ns = repeat.quantity::<Nanos>("budget")?.map(|time| time.0);
+        if rule.min_trials == 0 || rule.target <= 0.0 {
+            return Err(repeat.wrong("`min` is 1 or more, and `until` a percentage above 0 such as 2%"));
+        }
+        if scheduled && (repeat.has("until") || repeat.has("max")) {
+            return Err(
+                repeat.wrong("with [schedule] every time takes `min` trials of each cell: leave `until` and `max` out")
+            );
+        }
+    }
+    if scheduled {
+        rule.max_trials = u32::MAX;
+    }
+    Ok(rule)
+}
