@@ -80,6 +80,16 @@ pub enum ControlError {
         /// The engine's words.
         reason: String,
     },
+    /// Settings of one end's host were not changed.
+    #[error("{address}: {reason}")]
+    Tune {
+        /// Host and port, or "this host".
+        address: String,
+        /// Why, and what to do.
+        reason: String,
+        /// What stood in the way.
+        obstacle: crate::proto::message::Obstacle,
+    },
     /// A trial ended badly at one end.
     #[error("{address}: {reason}")]
     Trial {

@@ -45,7 +45,7 @@ pub use outcome::{Estimate, Outcome, Shares, Summary, Trust, Verdict};
 pub use probe::Responsiveness;
 pub use run::{Ending, Run, RunHeader, Tool};
 pub use selftest::{Check, Claim, SelfTest, SelfTestCitation};
-pub use setting::{Change, Setting};
+pub use setting::{CellSettings, Change, HostSettings, RunSettings, Setting};
 pub use sizes::NetpipeSizes;
 pub use spec::{Direction, EndOptions, Family, Io, Name, Role, Spec, Stop, Strategy};
 pub use stopping::{Order, Stopping};

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Cell, Finding, Inventory, Outcome, Pass, Stopping};
+use crate::{Cell, Finding, Inventory, Outcome, Pass, RunSettings, Stopping};
 
 /// Everything about one command's measurement: the JSON document, and what the store keeps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -52,6 +52,9 @@ pub struct RunHeader {
     pub near: Inventory,
     /// The far host.
     pub far: Inventory,
+    /// What was changed on both hosts for this run, and put back after it; absent where nothing was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<RunSettings>,
 }
 
 /// The program and what it costs.

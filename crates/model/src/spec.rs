@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Engine, ModelError};
+use crate::{Engine, HostSettings, ModelError};
 
 /// The name of an entry in one of the engine's registries (a transport or a pattern), such as `tcp` or `pingpong`.
 ///
@@ -252,6 +252,9 @@ pub struct Spec {
     pub near: EndOptions,
     /// The far end's socket and thread options.
     pub far: EndOptions,
+    /// What is set on both hosts before the first trial and put back after the last.
+    #[serde(default, skip_serializing_if = "HostSettings::is_empty")]
+    pub settings: HostSettings,
     /// Nanoseconds between the entries of the interval series.
     pub interval_ns: u64,
     /// Nanoseconds without any progress after which a trial is ended and marked `stalled`.
@@ -284,6 +287,7 @@ impl Spec {
             family: Family::Any,
             near: EndOptions::default(),
             far: EndOptions::default(),
+            settings: HostSettings::default(),
             interval_ns: 100_000_000,
             stall_ns: 3_000_000_000,
         }

@@ -62,6 +62,7 @@ fn header() -> RunHeader {
         cells: (0..CELLS).map(|id| Cell { id, spec: spec.clone() }).collect(),
         near: Inventory::default(),
         far: Inventory::default(),
+        settings: None,
     }
 }
 

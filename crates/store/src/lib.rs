@@ -29,6 +29,7 @@
 //!     cells: Vec::new(),
 //!     near: Inventory::default(),
 //!     far: Inventory::default(),
+//!     settings: None,
 //! }))?;
 //! recorder.event(&Event::End(Ending { how: "finished".into(), error: None, duration_ns: 1_000 }))?;
 //!

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use control::ControlError;
+use control::proto::message::Obstacle;
 use model::Answer;
 
 /// A failure with its exit code.
@@ -83,6 +84,11 @@ impl From<ControlError> for Failure {
             ControlError::Version { .. } | ControlError::Token { .. } | ControlError::Refused { .. } => 4,
             ControlError::Lost { .. } | ControlError::Trial { .. } => 5,
             ControlError::Setup { .. } => 7,
+            ControlError::Tune { obstacle, .. } => match obstacle {
+                Obstacle::Wrong => 2,
+                Obstacle::Refused | Obstacle::Busy => 4,
+                Obstacle::Host => 7,
+            },
             ControlError::Sink(_) => 6,
             ControlError::Engine(engine::EngineError::Unknown { .. } | engine::EngineError::Unsupported { .. }) => 2,
             ControlError::Engine(_) => 7,

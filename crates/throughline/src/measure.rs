@@ -373,5 +373,6 @@ fn header(job: &Job<'_>, specs: Vec<Spec>, pair: &Pair) -> Result<RunHeader, Fai
         cells: specs.into_iter().zip(0..).map(|(spec, id)| Cell { id, spec }).collect(),
         near: pair.near.inventory.clone(),
         far: far.inventory.clone(),
+        settings: None,
     })
 }

@@ -228,6 +228,7 @@ mod tests {
             cells: Vec::new(),
             near: Inventory::default(),
             far: Inventory::default(),
+            settings: None,
         };
         let schema = Run::SCHEMA.into();
         Run { schema, header, ending: None, passes: Vec::new(), outcomes, findings: Vec::new() }

@@ -17,7 +17,7 @@ use super::merge::merge;
 use crate::ControlError;
 use crate::proto::auth;
 use crate::proto::message::{
-    Assignment, Cause, Done, FromAgent, FromWorker, Hello, Meeting, Prepare, ToAgent, ToWorker, WorkerDone,
+    Assignment, Cause, Done, FromAgent, FromWorker, Hello, Meeting, Obstacle, Prepare, ToAgent, ToWorker, WorkerDone,
 };
 use crate::proto::{CAPABILITIES, OLDEST_PROTOCOL, PROTOCOL};
 use crate::wire::Wire;
@@ -183,6 +183,10 @@ impl Session {
                         if let Some(crew) = &crew {
                             crew.order_all(&ToWorker::Abort).await?;
                         }
+                    }
+                    ToAgent::Tune { .. } | ToAgent::Untune => {
+                        let reason = "this agent changes no settings: start it with `thru serve --allow-tuning`".into();
+                        self.wire.send(&FromAgent::Untuned { reason, obstacle: Obstacle::Refused }).await?;
                     }
                     ToAgent::Release => return Ok(()),
                     ToAgent::Ping => {}

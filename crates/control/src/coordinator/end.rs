@@ -3,14 +3,14 @@
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
-use model::{Family, Inventory};
+use model::{Change, Family, Inventory, Setting};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
 use crate::ControlError;
 use crate::agent::{Agent, hello, prepare_control};
 use crate::proto::auth::{self, Token};
-use crate::proto::message::{Cause, FromAgent, ToAgent};
+use crate::proto::message::{Cause, FromAgent, Obstacle, ToAgent};
 use crate::proto::{CONTROL_MAGIC, DEFAULT_PORT, OLDEST_PROTOCOL, PROTOCOL};
 use crate::wire::Wire;
 
@@ -41,6 +41,8 @@ pub struct End {
     pub version: String,
     /// Tells this agent from others.
     pub instance: String,
+    /// What it can do beyond the protocol.
+    pub capabilities: Vec<String>,
     /// Where the control connection goes; `None` within this process.
     pub(crate) address: Option<SocketAddr>,
     wire: Wire<ToAgent, FromAgent>,
@@ -131,6 +133,7 @@ impl End {
                         clock_ns,
                         version: theirs.version,
                         instance: theirs.instance,
+                        capabilities: theirs.capabilities,
                         address,
                         wire,
                     });
@@ -151,6 +154,49 @@ impl End {
             match self.recv("in its queue").await? {
                 FromAgent::Granted => return Ok(()),
                 FromAgent::Queued { ahead } => queued(ahead),
+                _ => {}
+            }
+        }
+    }
+
+    /// Changes settings of its host, in the given order, until [`untune`](Self::untune) or the end of this connection; the machine
+    /// must have been acquired. All of them are changed, or none.
+    ///
+    /// # Errors
+    /// [`ControlError::Tune`] says what stood in the way; a change that cut the connection is put back by the agent.
+    pub async fn tune(&mut self, settings: &[Setting]) -> Result<Vec<Change>, ControlError> {
+        self.tuned(&ToAgent::Tune { settings: settings.to_vec(), keep: false }).await
+    }
+
+    /// Puts back what this connection has changed; a value that somebody else has changed since is left, with a note.
+    ///
+    /// # Errors
+    /// As [`tune`](Self::tune).
+    pub async fn untune(&mut self) -> Result<Vec<Change>, ControlError> {
+        self.tuned(&ToAgent::Untune).await
+    }
+
+    async fn tuned(&mut self, order: &ToAgent) -> Result<Vec<Change>, ControlError> {
+        if !self.capabilities.iter().any(|name| name == "tune") {
+            return Err(ControlError::Tune {
+                address: self.name.clone(),
+                reason: format!("thru {} cannot change settings: update it there", self.version),
+                obstacle: Obstacle::Refused,
+            });
+        }
+        self.send(order).await?;
+        let mut done = Vec::new();
+        loop {
+            match self.recv("while it changed settings").await? {
+                FromAgent::Tuned { changes, confirm: true } => {
+                    done = changes;
+                    self.send(&ToAgent::Keep).await?;
+                }
+                FromAgent::Tuned { changes, confirm: false } => return Ok(changes),
+                FromAgent::Kept => return Ok(done),
+                FromAgent::Untuned { reason, obstacle } => {
+                    return Err(ControlError::Tune { address: self.name.clone(), reason, obstacle });
+                }
                 _ => {}
             }
         }

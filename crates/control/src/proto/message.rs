@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use model::{EndPass, EndTally, Interval, Inventory, Role, Spec, Stop};
+use model::{Change, EndPass, EndTally, Interval, Inventory, Role, Setting, Spec, Stop};
 use serde::{Deserialize, Serialize};
 
 /// What a coordinator says to an agent.
@@ -27,6 +27,18 @@ pub enum ToAgent {
     Start,
     /// Ends the trial that is running; its result still comes.
     Abort,
+    /// Changes settings of the host until [`ToAgent::Untune`] or the end of the session; answered by `Tuned` or `Untuned`.
+    Tune {
+        /// In the order in which they are to be changed.
+        settings: Vec<Setting>,
+        /// Leaves them when the session ends; they are put back by hand.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        keep: bool,
+    },
+    /// Confirms that the control connection outlived a change; answered by `Kept`.
+    Keep,
+    /// Puts back all settings that this session changed; answered by `Tuned` or `Untuned`.
+    Untune,
     /// Gives the machine back.
     Release,
     /// Still there.
@@ -74,6 +86,24 @@ pub enum FromAgent {
         #[serde(default)]
         cause: Cause,
     },
+    /// Settings were changed, or put back.
+    Tuned {
+        /// Each of them.
+        changes: Vec<Change>,
+        /// They are put back in 5 s unless the coordinator says `Keep`: one of them may cut the control connection.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        confirm: bool,
+    },
+    /// The settings stay until they are put back.
+    Kept,
+    /// No setting was changed (those that had been are as they were before the message).
+    Untuned {
+        /// Why, and what to do.
+        reason: String,
+        /// What stood in the way.
+        #[serde(default)]
+        obstacle: Obstacle,
+    },
     /// The agent will have nothing more to do with this coordinator.
     Refused {
         /// Why, and what to do.
@@ -94,6 +124,21 @@ pub enum Cause {
     /// Something in the middle of it.
     #[default]
     Trial,
+}
+
+/// What stood in the way of a change of settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Obstacle {
+    /// The agent was not told to allow it.
+    Refused,
+    /// No such key, or a value that cannot be.
+    Wrong,
+    /// Somebody else holds the setting.
+    Busy,
+    /// The host: a right, a device, a kernel without it.
+    #[default]
+    Host,
 }
 
 /// How the two introduce themselves.

@@ -155,6 +155,7 @@ pub(crate) fn empty_run(id: &str, kind: &str) -> Run {
         cells: Vec::new(),
         near: host("alpha", "6.1.0-18-amd64", "4096 16384 4194304"),
         far: host("beta", "6.1.0-20-amd64", "4096 16384 16777216"),
+        settings: None,
     };
     let ending = Some(Ending { how: "finished".into(), error: None, duration_ns: 41_700_000_000 });
     Run { schema: Run::SCHEMA.into(), header, ending, passes: Vec::new(), outcomes: Vec::new(), findings: Vec::new() }

@@ -27,6 +27,7 @@ pub(crate) fn header(id: &str) -> RunHeader {
         cells: vec![cell(0, "tcp")],
         near: Inventory::default(),
         far: Inventory::default(),
+        settings: None,
     }
 }
 
@@ -261,7 +262,20 @@ fn any_header() -> impl Strategy<Value = RunHeader> {
             let tool = Tool { near_clock_ns, ..Tool::default() };
             let stopping = Stopping { seed, ..Stopping::default() };
             let cells = vec![cell(0, "tcp")];
-            RunHeader { id, name, kind, command, started_unix_ns, tool, target, stopping, cells, near, far }
+            RunHeader {
+                id,
+                name,
+                kind,
+                command,
+                started_unix_ns,
+                tool,
+                target,
+                stopping,
+                cells,
+                near,
+                far,
+                settings: None,
+            }
         },
     )
 }
