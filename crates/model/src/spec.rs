@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Engine, HostSettings, ModelError};
+use crate::{Engine, HostSettings, ModelError, StackRule};
 
 /// The name of an entry in one of the engine's registries (a transport or a pattern), such as `tcp` or `pingpong`.
 ///
@@ -145,9 +145,12 @@ pub struct EndOptions {
     /// TCP_CORK.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cork: Option<bool>,
-    /// TCP_CONGESTION, the name of a congestion control.
+    /// TCP_CONGESTION: the name of a congestion control, or one that the agent loads, with its parameters (`fast:alpha=400`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cc: Option<String>,
+    /// What that congestion control does for some destinations.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cc_rules: Vec<StackRule>,
     /// TCP_MAXSEG in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mss: Option<u32>,
