@@ -305,6 +305,14 @@ impl Spec {
         }
     }
 
+    /// As [`end`](Self::end), to be changed.
+    pub fn end_mut(&mut self, role: Role) -> &mut EndOptions {
+        match role {
+            Role::Active => &mut self.near,
+            Role::Passive => &mut self.far,
+        }
+    }
+
     /// Bytes of a response: `reply`, or `block` where none is set.
     #[must_use]
     pub fn reply_bytes(&self) -> u64 {

@@ -27,6 +27,6 @@ pub use kept::{keep, kept, release};
 pub use kernel::{available, obstacle};
 pub use loader::{BUILT, Loaded, load};
 pub use object::Parameter;
-pub use registry::{STACKS, Stack, stack};
-pub use request::Request;
+pub use registry::{HEADER, STACKS, Stack, stack};
+pub use request::{Request, takes_rules};
 pub use rules::read_rules;

@@ -30,6 +30,9 @@ macro_rules! stack {
     };
 }
 
+/// What every source includes.
+pub const HEADER: &str = include_str!("../bpf/stack.h");
+
 /// All of them. A new one is a C file below `bpf/`, `make stacks`, and a line here.
 pub const STACKS: &[Stack] = &[
     stack!(

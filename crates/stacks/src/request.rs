@@ -119,6 +119,12 @@ impl Request {
     }
 }
 
+/// Whether rules for destinations go with what follows `--cc`.
+#[must_use]
+pub fn takes_rules(cc: &str) -> bool {
+    matches!(Request::parse(cc), Ok(Some(request)) if request.object.takes_rules)
+}
+
 fn split(text: &str) -> (&str, Option<&str>) {
     text.split_once(':').map_or((text, None), |(name, parameters)| (name, Some(parameters)))
 }

@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    ab, compare, curve, demo, export, generate, host, launched, report, rr, runs, selftest, serve, show, stream,
+    ab, compare, curve, demo, export, generate, host, launched, report, rr, runs, selftest, serve, show, stacks, stream,
     transfer,
 };
 
@@ -57,6 +57,8 @@ pub enum Command {
     Export(export::ExportArgs),
     /// Say what this host is.
     Host(host::HostArgs),
+    /// List, explain, load and unload the TCP stacks that come with this program.
+    Stacks(stacks::StacksArgs),
     /// Measure known truths and say how far off this program is on this host.
     Selftest(selftest::SelftestArgs),
     /// Build two hosts in network namespaces (as root), measure between them and write a report.

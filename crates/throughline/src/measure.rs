@@ -248,6 +248,7 @@ pub fn local_options(directory: &Path) -> Result<AgentOptions, Failure> {
         token: None,
         concurrent: 1,
         limits: Limits { hold_ns: u64::MAX / 2, ..Limits::default() },
+        allow_stacks: true,
         directory: directory.to_owned(),
         once: false,
         vanished_after: Duration::from_secs(2),

@@ -37,6 +37,7 @@ fn build() -> PathBuf {
     } else {
         command.args(["--package", "throughline"]);
     }
+    command.args(["--features", "throughline/stacks"]);
     command.arg("--message-format=json-render-diagnostics");
     if !cfg!(debug_assertions) {
         command.arg("--release");

@@ -17,6 +17,7 @@ pub mod doc;
 pub mod launcher;
 pub mod process;
 pub mod skip;
+pub mod stacks;
 pub mod wire;
 
 pub use agent::Agent;

@@ -8,6 +8,7 @@ mod limits;
 mod merge;
 mod queue;
 mod session;
+mod stack;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -42,6 +43,8 @@ pub struct AgentOptions {
     pub concurrent: usize,
     /// What coordinators may do.
     pub limits: Limits,
+    /// Whether coordinators may have it load TCP stacks into the kernel.
+    pub allow_stacks: bool,
     /// Folder for sockets between processes of this machine.
     pub directory: PathBuf,
     /// Ends after the first coordinator that measured.

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
-use model::{Change, Family, Inventory, Setting};
+use model::{Change, Family, Inventory, Role, Setting, Spec};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
@@ -199,6 +199,21 @@ impl End {
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// Refuses a congestion control that an agent of an earlier version would not know how to load.
+    pub(crate) fn can_have(&self, spec: &Spec, role: Role) -> Result<(), ControlError> {
+        let loads = self.capabilities.iter().any(|name| name == "stacks");
+        let has = |name: &str| self.inventory.congestion_controls.iter().any(|known| known == name);
+        match &spec.end(role).cc {
+            Some(cc) if !loads && !has(cc) && matches!(stacks::Request::parse(cc), Ok(Some(_))) => {
+                Err(ControlError::Refused {
+                    address: self.name.clone(),
+                    reason: format!("thru {} cannot load the TCP stack {cc}: update it there", self.version),
+                })
+            }
+            _ => Ok(()),
         }
     }
 

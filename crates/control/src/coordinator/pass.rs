@@ -63,6 +63,10 @@ impl Pair {
         legs: &[WireLeg],
         cancel: &mut Cancel,
     ) -> Result<(), ControlError> {
+        self.near.can_have(spec, Role::Active)?;
+        if let Some(far) = &self.far {
+            far.can_have(spec, Role::Passive)?;
+        }
         let prepare = |role, meet| {
             ToAgent::Prepare(Box::new(Prepare { trial, role, spec: spec.clone(), legs: legs.to_vec(), meet }))
         };

@@ -17,4 +17,4 @@ pub const OLDEST_PROTOCOL: u32 = 1;
 /// The port of `thru serve` unless told otherwise.
 pub const DEFAULT_PORT: u16 = 6280;
 /// What this build's agents can do beyond protocol 1; a peer that lacks one is told before it is asked for it.
-pub const CAPABILITIES: &[&str] = &["processes", "series", "cpu", "tune"];
+pub const CAPABILITIES: &[&str] = &["processes", "series", "cpu", "tune", "stacks"];

@@ -14,6 +14,7 @@ pub mod runs;
 pub mod selftest;
 pub mod serve;
 pub mod show;
+pub mod stacks;
 pub mod stream;
 pub mod transfer;
 
@@ -35,6 +36,7 @@ pub fn run(args: Args) -> Result<u8, Failure> {
         Command::Report(args) => report::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Host(args) => host::run(&args),
+        Command::Stacks(args) => stacks::run(&args),
         Command::Selftest(args) => selftest::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Generate(args) => generate::run(&args),

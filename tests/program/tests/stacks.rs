@@ -1,0 +1,117 @@
+//! TCP stacks that the program loads: there while they are measured with, and gone however that ends. As root.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
+
+use std::path::Path;
+use std::process::Command;
+
+use program::process::{Signal, eventually};
+use program::stacks::{available, turn};
+use program::{Agent, Desk, binary, check};
+
+const SHORT: [&str; 5] = ["stream", "--time", "200ms", "--trials", "1"];
+
+#[test]
+fn a_stack_is_there_while_it_is_measured_with() {
+    let Some(_turn) = turn("a_stack_is_there_while_it_is_measured_with") else { return };
+    let (agent, desk) = (Agent::with(&["--allow-stacks"]), Desk::new());
+    let before = available();
+    for (cc, starts) in [("fast:alpha=77,gamma=0.25", "bpf_fast_"), ("scalable", "bpf_scalable"), ("bpf_htcp", "bpf_htcp")] {
+        let doc = desk.measure(&[SHORT.as_slice(), &["--cc", cc, agent.host()]].concat());
+        check::document(&doc, cc);
+        let trial = &doc.trials()[0];
+        for end in [&trial.near, &trial.far] {
+            let used = end.flows[0].socket.cc.clone().unwrap();
+            assert!(used.starts_with(starts), "{cc}: {used}");
+        }
+        assert_eq!(doc.run.header.cells[0].spec.near.cc.as_deref(), Some(cc), "the spec says what was asked for");
+        eventually("the stack is gone", || available() == before);
+    }
+    // Two sets of parameters in turns.
+    let flags = ["--a", "--cc fast:alpha=50", "--b", "--cc fast:alpha=60,mi=0", "--pairs", "12", "--time", "50ms"];
+    let doc = desk.start(&[["ab"].as_slice(), &flags, &[agent.host(), "--json", "-"]].concat()).wait();
+    assert!(matches!(doc.code, Some(0 | 3 | 4)), "{doc:?}");
+    eventually("the stacks are gone", || available() == before);
+}
+
+#[test]
+fn an_agent_loads_only_what_it_was_allowed_to() {
+    let Some(_turn) = turn("an_agent_loads_only_what_it_was_allowed_to") else { return };
+    let (agent, desk) = (Agent::start(), Desk::new());
+    let refused = desk.run(&[SHORT.as_slice(), &["--cc", ",aimd:a=3", agent.host()]].concat()).ended_with(4);
+    let message = refused.message();
+    assert!(message.contains("thru serve --allow-stacks") && message.contains("aimd:a=3"), "{message}");
+    // The near end is the user's own.
+    desk.measure(&[SHORT.as_slice(), &["--cc", "aimd:a=3,", agent.host()]].concat());
+}
+
+#[test]
+fn mistakes_are_named_before_anything_is_measured() {
+    let desk = Desk::new();
+    let wad = desk.path("wad.toml");
+    std::fs::write(&wad, "[x]\ndst_addr = '10.0.0.0/40'\n").unwrap();
+    for (flags, word) in [
+        (["--cc", "fast:alpha=0", "nowhere.invalid"].as_slice(), "1 to 1000000"),
+        (&["--cc", "cubic:beta=3", "nowhere.invalid"], "no stack is called 'cubic'"),
+        (&["--cc", "highspeed", "--wad", wad.to_str().unwrap(), "nowhere.invalid"], "10.0.0.0/40"),
+    ] {
+        let failed = desk.run(&[["stream"].as_slice(), flags].concat()).ended_with(2);
+        assert!(failed.stderr.contains(word), "{}", failed.stderr);
+    }
+    let failed = desk.run(&["stacks", "info", "vegas"]).ended_with(2);
+    assert!(failed.message().contains("htcp"), "{}", failed.stderr);
+    assert!(desk.run(&["stacks", "info", "fast"]).ok().stdout.contains("alpha        200 (from 1 to 1000000)"));
+}
+
+#[test]
+fn a_stack_goes_with_processes_that_are_killed() {
+    let Some(_turn) = turn("a_stack_goes_with_processes_that_are_killed") else { return };
+    let (mut agent, desk) = (Agent::with(&["--allow-stacks"]), Desk::new());
+    let flags = ["stream", "--time", "60s", "--trials", "1", "--cc", "aimd:a=4.5", agent.host()];
+    let client = desk.start(&flags);
+    let loaded = || available().into_iter().find(|name| name.starts_with("bpf_aimd_"));
+    eventually("the stack is loaded", || loaded().is_some());
+    client.signal(Signal::KILL);
+    agent.signal(Signal::KILL);
+    let _ = agent.wait();
+    eventually("the stack is gone", || loaded().is_none());
+}
+
+#[test]
+fn a_stack_of_one_s_own_is_kept_until_it_is_unloaded() {
+    let Some(_turn) = turn("a_stack_of_one_s_own_is_kept_until_it_is_unloaded") else { return };
+    let mounted = std::fs::read_to_string("/proc/self/mounts").unwrap().contains(" /sys/fs/bpf bpf ");
+    let (agent, desk) = (Agent::start(), Desk::new());
+    // As the manual says: the template's source and the header, compiled by the user; here the object that is kept.
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/stacks/objects/aimd.bpf.o");
+    std::fs::copy(kept, desk.path("mine.bpf.o")).unwrap();
+    let said = desk.run(&["stacks", "load", "./mine.bpf.o:a=8.5"]).ok().stdout;
+    let name = said.split(' ').next().unwrap().to_owned();
+    let guard = Unload(name.clone());
+    assert!(name.starts_with("bpf_aimd_") && available().contains(&name), "{said}");
+    let again = desk.run(&["stacks", "load", "./mine.bpf.o:a=8.5"]).ended_with(7).message();
+    assert!(again.contains(&format!("has a congestion control {name} already")), "{again}");
+    let list = desk.run(&["stacks", "list"]).ok().stdout;
+    assert!(list.contains(&format!("{name} (until unload)")), "{list}");
+    // An agent without the right to load may use what is there.
+    let doc = desk.measure(&[SHORT.as_slice(), &["--cc", &name, agent.host()]].concat());
+    assert_eq!(doc.trials()[0].far.flows[0].socket.cc.as_ref(), Some(&name));
+    desk.run(&["stacks", "unload", &name]).ok();
+    eventually("the stack is gone", || !available().contains(&name));
+    let failed = desk.run(&["stacks", "unload", &name]).ended_with(7).message();
+    assert!(failed.contains("thru stacks list"), "{failed}");
+    drop(guard);
+    if !mounted {
+        let _ = Command::new("umount").arg("/sys/fs/bpf").status();
+    }
+}
+
+/// Unloads a stack also when the test stops in the middle.
+struct Unload(String);
+
+impl Drop for Unload {
+    fn drop(&mut self) {
+        if available().contains(&self.0) {
+            let _ = Command::new(binary::thru()).args(["stacks", "unload", &self.0]).status();
+        }
+    }
+}
