@@ -10,8 +10,8 @@
  * proportion. At a loss it gives up half of the window, as TCP does.
  *
  * The paper leaves open what "no queue" is and how slow start ends. Here there is none while the smallest RTT of a round trip
- * shows less than alpha / 8 segments, and slow start ends when it shows alpha. The smallest one, since a burst of slow start
- * queues behind itself.
+ * shows less than alpha / 8 segments, and slow start ends when a round trip begins with a queue of alpha: a burst of slow start
+ * queues behind itself, so that its end tells nothing.
  */
 #include "stack.h"
 
@@ -26,12 +26,14 @@ PARAMS {
 };
 
 #define NONE 0xffffffffu
+#define ENOUGH 8 /* RTTs that the start of a round trip is judged by */
 
 struct fast {
 	u64 rtt; /* averaged, 1/65536 us */
 	u32 base_us;
 	u32 round_us; /* smallest RTT of this round trip */
 	u32 round_end; /* it ends with the acknowledgement of this sequence number */
+	u32 round_samples; /* RTTs of this round trip */
 };
 
 /* Segments of the window that wait in a queue: w (1 - base / rtt). */
@@ -47,6 +49,7 @@ CALLBACK(void, fast_init, struct sock *, sk)
 	ca->rtt = 0;
 	ca->base_us = VALUE(BASE_US);
 	ca->round_us = NONE;
+	ca->round_samples = 0;
 	ca->round_end = tcp(sk)->snd_nxt;
 }
 
@@ -63,6 +66,7 @@ CALLBACK(void, fast_pkts_acked, struct sock *, sk, const struct ack_sample *, sa
 	if (!VALUE(BASE_US) && (!ca->base_us || rtt_us < ca->base_us))
 		ca->base_us = rtt_us;
 	ca->round_us = smaller(ca->round_us, rtt_us);
+	ca->round_samples++;
 	rtt = (u64)rtt_us << 16;
 	if (!old) {
 		ca->rtt = rtt;
@@ -83,15 +87,16 @@ CALLBACK(void, fast_cong_avoid, struct sock *, sk, u32, ack, u32, acked)
 	struct tcp_sock *tp = tcp(sk);
 	struct fast *ca = own(sk);
 	u32 window = tp->snd_cwnd, base = ca->base_us, rtt = (u32)(ca->rtt >> 16), round = ca->round_us;
-	int over = (s32)(ack - ca->round_end) >= 0;
+	int over = (s32)(ack - ca->round_end) >= 0, judged = ca->round_samples >= ENOUGH || over;
 	u64 wanted, next;
 
 	if (over) {
 		ca->round_end = tp->snd_nxt;
 		ca->round_us = NONE;
+		ca->round_samples = 0;
 	}
 	if (in_slow_start(tp)) {
-		if (!base || !over || round == NONE || queued(window, base, round) < VALUE(ALPHA)) {
+		if (!base || !judged || round == NONE || queued(window, base, round) < VALUE(ALPHA)) {
 			if (limited_by_window(tp))
 				slow_start(tp, acked);
 			return;

@@ -10,6 +10,7 @@
  *   start WINDOW SSTHRESH            a new connection; an ssthresh of 0 stands for none
  *   time US                          goes on by so much
  *   ack SEGMENTS RTT_US              acknowledges segments; an RTT of -1 was not measured
+ *   trip RTT_US                      time goes on by a round trip, and the window is acknowledged, two segments at a time
  *   loss | marked | local | undo     three duplicate ACKs; a congestion mark; a full local queue; the loss was none
  *   used 0|1                         whether it is the window that holds the sender back
  *   release                          the connection closes
@@ -163,7 +164,11 @@ int main(void)
 			now_ns += (u64)a * 1000;
 		else if (sscanf(line, "ack %u %d", &a, &rtt) == 2)
 			acknowledge(sk, a, rtt);
-		else if (!strncmp(line, "loss", 4))
+		else if (sscanf(line, "trip %d", &rtt) == 1) {
+			now_ns += (u64)rtt * 1000;
+			for (a = tp->snd_cwnd; a > 0; a -= smaller(a, 2))
+				acknowledge(sk, smaller(a, 2), rtt);
+		} else if (!strncmp(line, "loss", 4))
 			reduce(sk, 0, 1);
 		else if (!strncmp(line, "marked", 6))
 			reduce(sk, 1, 0);

@@ -64,14 +64,7 @@ impl Flow {
 
     /// A round trip: acknowledgements for the whole window, two segments each as most receivers do.
     fn round_trip(&mut self, rtt_us: u32) -> &mut Self {
-        self.order(&format!("time {rtt_us}"));
-        let mut left = self.window;
-        while left > 0 {
-            let acked = left.min(2);
-            self.order(&format!("ack {acked} {rtt_us}"));
-            left -= acked;
-        }
-        self
+        self.order(&format!("trip {rtt_us}"))
     }
 }
 
@@ -174,7 +167,9 @@ fn highspeed_follows_the_table_which_follows_the_equations() {
         close(&format!("b({window})"), exact_b, *b, 0.0061);
         // In the middle of the row, so that a round trip stays within it.
         let inside = rows.get(index + 1).map_or(window + 500, |next| (window + next.0) / 2);
-        assert_eq!(flow.at(inside).round_trip(1_000).window, inside + a, "the increase at {inside}");
+        let grown = flow.at(inside).round_trip(1_000).round_trip(1_000).round_trip(1_000).window - inside;
+        // A fraction may still wait.
+        assert!((3 * a - 1..=3 * a).contains(&grown), "the increase at {inside}: {grown} in three round trips");
         let left = inside - (f64::from(inside) * b + 1e-9) as u32;
         assert_eq!(flow.at(inside).order("loss").window, left, "what is left of {inside}");
     }
@@ -182,7 +177,7 @@ fn highspeed_follows_the_table_which_follows_the_equations() {
     assert_eq!(flow.at(30).order("loss").window, 15);
     // RFC 3742: from max_ssthresh on at most half of it in a round trip.
     flow.set("max_ssth", 100.0).order("start 60 0");
-    assert_eq!(flow.round_trip(1_000).window, 100 + 20, "doubles, but from 100 on adds half of what is acknowledged");
+    assert_eq!(flow.round_trip(1_000).window, 102 + 9, "doubles, but above 100 adds half of what is acknowledged");
     for _ in 0..20 {
         let before = flow.window;
         let grown = flow.round_trip(1_000).window - before;
@@ -206,7 +201,7 @@ fn highspeed_takes_its_knobs_from_the_rule_of_the_destination() {
     };
     flow.order(&to("c0000207", 5_001)).at(1_000);
     assert_eq!(flow.calls, "1:7=1048576 1:8=65536");
-    assert_eq!(flow.round_trip(1_000).window, 1_006);
+    assert_eq!(flow.round_trip(1_000).round_trip(1_000).window, 1_011, "6 in each, and a fraction waits");
     assert_eq!(flow.at(1_000).order("loss").window, 700);
     // Now two connections are counted open, since none was closed.
     assert_eq!(flow.at(1_000).calls, "1:7=349525 1:8=21845", "three share");
@@ -233,23 +228,15 @@ fn fast(w: f64, base: f64, rtt: f64, alpha: f64, gamma: f64) -> f64 {
 fn fast_moves_by_its_equation_once_in_a_round_trip() {
     let mut flow = Flow::of("fast");
     for (alpha, gamma, window, base, rtt) in
-        [(200, 0.5, 2_000, 100_000, 120_000), (50, 0.3, 5_000, 40_000, 41_000), (500, 1.0, 1_000, 10_000, 30_000)]
+        [(200, 0.5, 2_000, 100_000, 120_000), (50, 0.3, 3_000, 40_000, 60_000), (500, 1.0, 1_000, 10_000, 30_000)]
     {
         flow.set("alpha", f64::from(alpha)).set("gamma", gamma).at(window);
         flow.order(&format!("ack 1 {base}"));
-        // The average is all but there after some round trips; the window is held meanwhile.
-        flow.order("used 0");
-        for _ in 0..40 {
-            let before = flow.window;
-            flow.round_trip(rtt);
-            assert!(flow.window <= before, "it does not grow unused");
-        }
-        flow.order("used 1").at(window).order(&format!("ack 1 {base}"));
         let mut model = f64::from(flow.window);
-        for _ in 0..60 {
+        for _ in 0..100 {
             flow.round_trip(rtt);
         }
-        for _ in 0..60 {
+        for _ in 0..100 {
             model = fast(model, base.into(), rtt.into(), alpha.into(), gamma);
         }
         // In balance w (1 - base / rtt) = alpha.
