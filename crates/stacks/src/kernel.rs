@@ -15,7 +15,8 @@ pub fn available() -> Vec<String> {
 pub fn obstacle() -> Option<String> {
     let Ok(types) = fs::read("/sys/kernel/btf/vmlinux") else {
         return Some(
-            "there is no /sys/kernel/btf/vmlinux: it was built without CONFIG_DEBUG_INFO_BTF, or /sys is hidden here".into(),
+            "there is no /sys/kernel/btf/vmlinux: it was built without CONFIG_DEBUG_INFO_BTF, or /sys is hidden here"
+                .into(),
         );
     };
     // The name stands in the kernel's own type information, where its TCP takes programs (Linux 5.6, CONFIG_BPF_JIT).

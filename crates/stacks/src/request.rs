@@ -147,7 +147,8 @@ mod tests {
         assert_eq!(ours("fast").kernel_name(), "bpf_fast");
         assert_eq!(ours("bpf_fast").kernel_name(), "bpf_fast");
         assert_eq!(ours("fast:alpha=200").kernel_name(), "bpf_fast", "that is its default");
-        let names = ["fast:alpha=201", "fast:alpha=201,gamma=0.3", "highspeed:floyd=0"].map(|text| ours(text).kernel_name());
+        let names =
+            ["fast:alpha=201", "fast:alpha=201,gamma=0.3", "highspeed:floyd=0"].map(|text| ours(text).kernel_name());
         assert!(names.iter().all(|name| name.len() <= 15), "{names:?}");
         assert_ne!(names[0], names[1]);
         assert!(names[2].starts_with("bpf_highs_"));

@@ -149,9 +149,7 @@ fn words(prefix: &str) -> Option<([u8; 16], [u8; 16])> {
 }
 
 fn specificity(rule: &StackRule) -> (u32, u32, bool, bool) {
-    let bits = |prefix: &str| {
-        words(prefix).map_or(0, |(_, mask)| mask.iter().map(|byte| byte.count_ones()).sum())
-    };
+    let bits = |prefix: &str| words(prefix).map_or(0, |(_, mask)| mask.iter().map(|byte| byte.count_ones()).sum());
     (bits(&rule.destination), bits(&rule.source), rule.destination_port > 0, rule.source_port > 0)
 }
 
@@ -237,7 +235,8 @@ mod tests {
 
     #[test]
     fn the_most_specific_rule_comes_first() {
-        let text = "[a]\n[b]\ndst_addr='10.0.0.0/8'\n[c]\ndst_addr='10.1.0.0/16'\n[d]\ndst_addr='10.1.0.0/16'\ndst_port=80";
+        let text =
+            "[a]\n[b]\ndst_addr='10.0.0.0/8'\n[c]\ndst_addr='10.1.0.0/16'\n[d]\ndst_addr='10.1.0.0/16'\ndst_port=80";
         let rules = parse(text).unwrap();
         assert_eq!(rules.iter().map(|rule| rule.name.as_str()).collect::<Vec<_>>(), ["d", "c", "b", "a"]);
     }

@@ -27,7 +27,8 @@ impl Flow {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("bpf");
         // Tests run at the same time; each compiles its own.
         let thread = format!("{:?}", std::thread::current().id()).replace(|c: char| !c.is_ascii_digit(), "");
-        let program = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}-{thread}", std::process::id()));
+        let program =
+            PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}-{thread}", std::process::id()));
         let mut cc = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
         cc.current_dir(folder).args(["-O1", "-w", "-fsanitize=undefined", "-fno-sanitize-recover=undefined"]);
         cc.arg(format!("-DSTACK_FILE=\"{name}.bpf.c\"")).args(["harness.c", "-o"]).arg(&program);
@@ -196,9 +197,7 @@ fn highspeed_takes_its_knobs_from_the_rule_of_the_destination() {
     let rule = format!("rule 0 1 {any} {net} 0 1389 100000 10000 1770 12c 0 0 1 1");
     let mut flow = Flow::of("highspeed");
     flow.order(&rule);
-    let to = |last: &str, port| {
-        format!("ends 2 {}0a000001 40000 {}{last} {port}", "0".repeat(24), "0".repeat(24))
-    };
+    let to = |last: &str, port| format!("ends 2 {}0a000001 40000 {}{last} {port}", "0".repeat(24), "0".repeat(24));
     flow.order(&to("c0000207", 5_001)).at(1_000);
     assert_eq!(flow.calls, "1:7=1048576 1:8=65536");
     assert_eq!(flow.round_trip(1_000).round_trip(1_000).window, 1_011, "6 in each, and a fraction waits");

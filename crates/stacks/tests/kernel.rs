@@ -84,7 +84,8 @@ fn a_rule_gives_connections_to_its_destination_their_buffers() {
     let Some(_turn) = turn("a_rule_gives_connections_to_its_destination_their_buffers") else { return };
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("wad.toml");
-    let text = "[here]\ndst_addr = '127.0.0.0/8'\nsndbuf = 65536\n\n[there]\ndst_addr = '192.0.2.0/24'\nsndbuf = 32768\n";
+    let text =
+        "[here]\ndst_addr = '127.0.0.0/8'\nsndbuf = 65536\n\n[there]\ndst_addr = '192.0.2.0/24'\nsndbuf = 32768\n";
     std::fs::write(&file, text).unwrap();
     let request = request("highspeed").with_rules(&stacks::read_rules(&file).unwrap()).unwrap();
     let loaded = load(&request, false).unwrap_or_else(|error| panic!("{error}"));

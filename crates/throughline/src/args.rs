@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    ab, compare, curve, demo, export, generate, host, launched, report, rr, runs, selftest, serve, show, stacks, stream,
-    transfer,
+    ab, compare, curve, demo, export, generate, host, launched, report, rr, runs, selftest, serve, show, stacks,
+    stream, transfer,
 };
 
 /// Measures what a network path really carries, from one byte to line rate.

@@ -15,7 +15,9 @@ fn a_stack_is_there_while_it_is_measured_with() {
     let Some(_turn) = turn("a_stack_is_there_while_it_is_measured_with") else { return };
     let (agent, desk) = (Agent::with(&["--allow-stacks"]), Desk::new());
     let before = available();
-    for (cc, starts) in [("fast:alpha=77,gamma=0.25", "bpf_fast_"), ("scalable", "bpf_scalable"), ("bpf_htcp", "bpf_htcp")] {
+    for (cc, starts) in
+        [("fast:alpha=77,gamma=0.25", "bpf_fast_"), ("scalable", "bpf_scalable"), ("bpf_htcp", "bpf_htcp")]
+    {
         let doc = desk.measure(&[SHORT.as_slice(), &["--cc", cc, agent.host()]].concat());
         check::document(&doc, cc);
         let trial = &doc.trials()[0];

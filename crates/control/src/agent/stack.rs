@@ -35,7 +35,10 @@ impl Stacks {
             return if rules.is_empty() {
                 Ok(asked.to_owned())
             } else {
-                Err((Cause::Setup, format!("{asked} takes no rules for destinations: --wad goes with --cc bpf_highspeed")))
+                Err((
+                    Cause::Setup,
+                    format!("{asked} takes no rules for destinations: --wad goes with --cc bpf_highspeed"),
+                ))
             };
         };
         let request = request.with_rules(rules).map_err(setup)?;

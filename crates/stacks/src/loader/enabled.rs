@@ -39,7 +39,8 @@ pub fn load(request: &Request, any_user: bool) -> Result<Loaded, StackError> {
 pub(crate) fn load_pinned(request: &Request, any_user: bool, at: &Path) -> Result<(), StackError> {
     let name = request.kernel_name();
     let mut link = register(request, &name, any_user)?;
-    link.pin(at).map_err(|error| StackError::Refused { name, what: format!("cannot pin it at {}: {error}", at.display()) })
+    link.pin(at)
+        .map_err(|error| StackError::Refused { name, what: format!("cannot pin it at {}: {error}", at.display()) })
 }
 
 fn register(request: &Request, name: &str, any_user: bool) -> Result<Link, StackError> {
@@ -53,9 +54,8 @@ fn register(request: &Request, name: &str, any_user: bool) -> Result<Link, Stack
 
 fn attach(request: &Request, name: &str, any_user: bool) -> Result<Link, Error> {
     let mut open = ObjectBuilder::default().open_memory(&request.object.bytes)?;
-    fill(&mut open, request, name, any_user).ok_or_else(|| Error::from(std::io::Error::other(
-        "its tables are not those of stack.h",
-    )))?;
+    fill(&mut open, request, name, any_user)
+        .ok_or_else(|| Error::from(std::io::Error::other("its tables are not those of stack.h")))?;
     let mut object = open.load()?;
     let mut maps = object.maps_mut();
     let mut stack = maps
