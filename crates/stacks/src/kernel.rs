@@ -23,7 +23,7 @@ pub fn obstacle() -> Option<String> {
     let wanted = b"bpf_struct_ops_tcp_congestion_ops\0";
     if !types.windows(wanted.len()).any(|name| name == wanted) {
         return Some(
-            "it has no BPF struct_ops for TCP: that needs Linux 5.6 or newer with CONFIG_BPF_SYSCALL and CONFIG_BPF_JIT".into(),
+            "it has no BPF struct_ops for TCP: that needs Linux 6.4 or newer with CONFIG_BPF_SYSCALL and CONFIG_BPF_JIT".into(),
         );
     }
     None
