@@ -37,14 +37,21 @@ advisories() {
     fi
 }
 
+# What the tests of the whole program run: built once, with them.
+build() {
+    cargo build --workspace --all-targets --locked || return 1
+    THRU_BIN=$(realpath "$target/debug/thru")
+    export THRU_BIN
+}
+
 tests() {
     local -a limit=()
     # Nobody is there to press Ctrl-C.
-    [ "${CI:-}" != true ] || limit=(timeout --kill-after=10s 20m)
+    [ "${CI:-}" != true ] || limit=(timeout --kill-after=10s 27m)
     say "tests: cargo test --workspace (everything they print goes to $log)"
     "${limit[@]}" cargo test --workspace --features throughline/stacks --locked --no-fail-fast -- --show-output 2>&1 | tee "$log" | without_output
     local status=${PIPESTATUS[0]}
-    [ "$status" != 124 ] || printf 'FAILED: the tests took more than 20 minutes\n'
+    [ "$status" != 124 ] || printf 'FAILED: the tests took more than 27 minutes\n'
     return "$status"
 }
 
@@ -53,6 +60,7 @@ step formatting cargo fmt --all --check
 step lints cargo clippy --workspace --all-targets --features throughline/stacks --locked --quiet -- -D warnings
 step dependencies cargo deny --locked check --hide-inclusion-graph bans licenses sources
 advisories
+step build build
 tests
 test_status=$?
 

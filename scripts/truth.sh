@@ -13,12 +13,17 @@ scripts/setup.sh build
 find_rust
 say "building (release)"
 [ -n "${THRU_BIN:-}" ] || cargo build --release --locked --quiet -p throughline
-cargo test --release --locked --quiet -p throughline-analysis --test paired --no-run
+cargo test --release --locked --quiet -p throughline-analysis --test paired --test advice --no-run
 
 deadline=$((SECONDS + 600))
 say "2,000 simulated runs of each scenario"
 printf '| scenario | tolerance | B/A | covered | better | worse | blocks |\n'
 THRU_TRUTH_RUNS=2000 timeout 300 cargo test --release --locked --quiet -p throughline-analysis --test paired -- \
+    --nocapture --test-threads 1 | grep '^\.*|' | sed 's/^\.*//'
+
+say "2,000 simulated searches of thru advise"
+printf '| scenario | noise | found | claimed | false | trials |\n'
+THRU_TRUTH_RUNS=2000 timeout 300 cargo test --release --locked --quiet -p throughline-analysis --test advice -- \
     --nocapture --test-threads 1 | grep '^\.*|' | sed 's/^\.*//'
 
 say "$live comparisons of A with A over loopback"

@@ -25,12 +25,16 @@ use crate::work::{STARTS, Task};
 /// Our own tool, which the others are peers of.
 pub const OURS: &str = thru::NAME;
 
+/// Our own tool without its observers.
+pub const UNOBSERVED: &str = thru::UNOBSERVED;
+
 /// The loops without a tool around them.
 pub const BARE: &str = "bare";
 
 /// All tools, ours first.
 pub static PEERS: &[&dyn Peer] = &[
     &thru::Thru,
+    &thru::Unobserved,
     &bare::Bare,
     &iperf3::PACKAGED,
     &iperf3::NEWEST,
@@ -217,7 +221,8 @@ pub fn installed(thru: &Path, only: &[String]) -> Result<Vec<Tool>> {
         if peer.name() != OURS && !only.is_empty() && !only.iter().any(|name| name == peer.name()) {
             continue;
         }
-        let program = if peer.name() == OURS { Some(thru.to_owned()) } else { peer.find() };
+        let ours = [OURS, UNOBSERVED].contains(&peer.name());
+        let program = if ours { Some(thru.to_owned()) } else { peer.find() };
         match program {
             Some(program) => {
                 let version = peer.version().and_then(|flag| version_of(&program, flag));

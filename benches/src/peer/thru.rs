@@ -8,6 +8,7 @@ use crate::process::{Ended, Ready};
 use crate::work::{Launcher, Over, Task};
 
 pub(super) const NAME: &str = "thru";
+pub(super) const UNOBSERVED: &str = "thru-unobserved";
 
 /// Measured, but with too few trials to claim an interval: it is asked for one trial, as each peer makes one.
 const UNTRUSTED: i32 = 8;
@@ -31,6 +32,9 @@ impl Peer for Thru {
     }
 
     fn job(&self, task: Task, place: &Place) -> Option<Job> {
+        if let Task::Observed { stream } = task {
+            return Some(observed(stream, "series", place));
+        }
         let host = format!("127.0.0.1:{}", place.port);
         let (subcommand, read): (String, Read) = match task {
             Task::Stream { block } => (format!("stream {host} --block {block}"), goodput),
@@ -66,11 +70,50 @@ impl Peer for Thru {
             Task::Launched { by, bytes } => return Some(launched(by, bytes, place)),
             Task::Start => return Some(start_job(place, "--version")),
             Task::Binary => return Some(binary_job(place)),
+            Task::Observed { .. } => return None,
         };
-        let mut server = vec![place.program.clone()];
-        server.extend(words(&format!("serve --listen {host}")));
-        Some(Job { also_code: Some(UNTRUSTED), ..Job::new(place, server, client(task, &subcommand, place), read) })
+        Some(between(task, &host, &subcommand, read, place))
     }
+}
+
+/// The same program with its observers off, as a peer of itself.
+pub struct Unobserved;
+
+impl Peer for Unobserved {
+    fn name(&self) -> &'static str {
+        UNOBSERVED
+    }
+
+    fn programs(&self) -> &'static [&'static str] {
+        &["thru"]
+    }
+
+    fn version(&self) -> Option<&'static str> {
+        Some("--version")
+    }
+
+    fn job(&self, task: Task, place: &Place) -> Option<Job> {
+        let Task::Observed { stream } = task else { return None };
+        Some(observed(stream, "off", place))
+    }
+}
+
+/// A stream or round trips with so many readings of the hosts.
+fn observed(stream: bool, observe: &str, place: &Place) -> Job {
+    let host = format!("127.0.0.1:{}", place.port);
+    let (subcommand, read): (String, Read) = if stream {
+        (format!("stream {host} --block 131072 --observe {observe}"), goodput)
+    } else {
+        (format!("rr {host} --block 1 --observe {observe}"), round_trip)
+    };
+    between(Task::Observed { stream }, &host, &subcommand, read, place)
+}
+
+/// An agent and a client of it.
+fn between(task: Task, host: &str, subcommand: &str, read: Read, place: &Place) -> Job {
+    let mut server = vec![place.program.clone()];
+    server.extend(words(&format!("serve --listen {host}")));
+    Job { also_code: Some(UNTRUSTED), ..Job::new(place, server, client(task, subcommand, place), read) }
 }
 
 /// The client's command line.

@@ -6,6 +6,7 @@ mod curve;
 mod datagram;
 mod goal;
 mod launched;
+mod observed;
 mod paced;
 mod round_trip;
 mod spinning;
@@ -45,6 +46,8 @@ pub static WORKS: &[&Work] = &[
     &crowd::STREAM_10K,
     &launched::MPI,
     &launched::PVM,
+    &observed::STREAM,
+    &observed::ROUND_TRIP,
     &curve::WORK,
     &start::WORK,
     &start::BINARY,
@@ -127,6 +130,11 @@ pub enum Task {
         by: Launcher,
         /// Bytes of a message.
         bytes: u64,
+    },
+    /// As `Stream` of 128 KiB or as `RoundTrip` of a byte, with thru's observers on beside thru with them off.
+    Observed {
+        /// Blocks one way, not round trips.
+        stream: bool,
     },
     /// Round trips at NetPIPE's sizes, from 1 byte: how long the command takes.
     Curve {

@@ -196,7 +196,7 @@ pub(crate) mod testing {
             verdicts: Vec::new(),
         };
         let trials = values.iter().map(trial).collect();
-        outcome(&Cell { id: cell, spec }, trials, &Stopping::default(), Context { curve: true, ..Context::default() })
+        outcome(&Cell::new(cell, spec), trials, &Stopping::default(), Context { curve: true, ..Context::default() })
     }
 }
 

@@ -90,6 +90,16 @@ pub enum ControlError {
         /// What stood in the way.
         obstacle: crate::proto::message::Obstacle,
     },
+    /// What a plan requires of the hosts did not come to hold.
+    #[error(
+        "{what} before a cell of the plan, within the {waited} it waits: try later, relax [require], or let it skip such cells (otherwise = \"skip\")"
+    )]
+    Unmet {
+        /// What does not hold, and where.
+        what: String,
+        /// How long it was waited for.
+        waited: String,
+    },
     /// A trial ended badly at one end.
     #[error("{address}: {reason}")]
     Trial {

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 
-use crate::proto::frame::{Decoder, MAX_FRAME, MAX_GREETING, encode};
+use crate::proto::frame::{Decoder, MAX_FRAME, MAX_GREETING, MAX_WELCOME, encode};
 
 /// How often a side says that it is still there. With the kernel's user timeout (set by whoever owns the socket) an
 /// unreachable peer is noticed this much plus that time-out later.
@@ -67,6 +67,11 @@ impl<S: Serialize + Send + 'static, R: DeserializeOwned + Send + 'static> Wire<S
         Self::over(stream, None, MAX_FRAME)
     }
 
+    /// Takes a welcome from the peer, which holds an inventory, before it is trusted.
+    pub(crate) fn expect_welcome(&self) {
+        self.limit.store(MAX_WELCOME, Ordering::Relaxed);
+    }
+
     /// Takes messages of any reasonable size from now on: the peer has shown who it is.
     pub(crate) fn trust(&self) {
         self.limit.store(MAX_FRAME, Ordering::Relaxed);
@@ -80,6 +85,15 @@ impl<S: Serialize + Send + 'static, R: DeserializeOwned + Send + 'static> Wire<S
     /// The next message; an error says how the connection ended.
     pub(crate) async fn recv(&mut self) -> Result<R, String> {
         self.incoming.recv().await.unwrap_or_else(|| Err("the connection was closed".into()))
+    }
+
+    /// A message that has arrived already, if there is one.
+    pub(crate) fn arrived(&mut self) -> Option<Result<R, String>> {
+        match self.incoming.try_recv() {
+            Ok(message) => Some(message),
+            Err(mpsc::error::TryRecvError::Empty) => None,
+            Err(mpsc::error::TryRecvError::Disconnected) => Some(Err("the connection was closed".into())),
+        }
     }
 
     /// A handle that sends from elsewhere.

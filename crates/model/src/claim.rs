@@ -60,6 +60,68 @@ pub struct Spent {
     pub host_ns: Option<u64>,
     /// Smallest difference that `host_ns` can show on a core, ns (the kernel's tick).
     pub host_resolution_ns: Option<u64>,
+    /// What the measuring threads had of their cores, all of them added up; a probe's thread is not among them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<ThreadTime>,
+    /// The measuring thread with the most CPU time: one whose `cpu_ns` is near its `elapsed_ns` fills a core.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busiest: Option<ThreadTime>,
+}
+
+/// Where the time of measuring threads went, from the release to their ends. What is left of `elapsed_ns` after `cpu_ns` and
+/// `wait_ns` they slept: for the other end, for room in a buffer, for something to arrive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct ThreadTime {
+    /// How many threads.
+    pub threads: u32,
+    /// From the release to their ends, ns, added up.
+    pub elapsed_ns: u64,
+    /// Time on a core, ns, as the scheduler counted it (CLOCK_THREAD_CPUTIME_ID).
+    pub cpu_ns: u64,
+    /// Of that, in the kernel, ns: system calls, and packets that were processed within them (getrusage(2), RUSAGE_THREAD).
+    /// Most kernels sample this part at each tick of 1 to 10 ms.
+    pub system_ns: u64,
+    /// Time ready to run but without a core, ns (/proc/self/task/TID/schedstat): others had it, or the hypervisor.
+    /// Null where the kernel does not tell.
+    pub wait_ns: Option<u64>,
+    /// Times that they went to sleep by themselves (voluntary context switches).
+    pub sleeps: u64,
+    /// Times that they were taken off their core (involuntary context switches).
+    pub preemptions: u64,
+    /// The core that a single thread was on at its end; null for several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub core: Option<u32>,
+}
+
+impl ThreadTime {
+    /// Two threads, or two groups of them, added up.
+    #[must_use]
+    pub fn together(self, other: Self) -> Self {
+        Self {
+            threads: self.threads.saturating_add(other.threads),
+            elapsed_ns: self.elapsed_ns.saturating_add(other.elapsed_ns),
+            cpu_ns: self.cpu_ns.saturating_add(other.cpu_ns),
+            system_ns: self.system_ns.saturating_add(other.system_ns),
+            wait_ns: self.wait_ns.zip(other.wait_ns).map(|(own, other)| own.saturating_add(other)),
+            sleeps: self.sleeps.saturating_add(other.sleeps),
+            preemptions: self.preemptions.saturating_add(other.preemptions),
+            core: None,
+        }
+    }
+
+    /// The one of two threads that had more CPU time.
+    #[must_use]
+    pub fn busier(self, other: Self) -> Self {
+        if other.cpu_ns > self.cpu_ns { other } else { self }
+    }
+}
+
+/// `merge` of what is there; two that are not stay away.
+fn both<T>(own: Option<T>, other: Option<T>, merge: impl Fn(T, T) -> T) -> Option<T> {
+    match (own, other) {
+        (Some(own), Some(other)) => Some(merge(own, other)),
+        (own, other) => own.or(other),
+    }
 }
 
 impl Spent {
@@ -72,6 +134,8 @@ impl Spent {
             cycles_missing: self.cycles_missing.or(other.cycles_missing),
             host_ns: self.host_ns.or(other.host_ns),
             host_resolution_ns: self.host_resolution_ns.or(other.host_resolution_ns),
+            threads: both(self.threads, other.threads, ThreadTime::together),
+            busiest: both(self.busiest, other.busiest, ThreadTime::busier),
         }
     }
 }
@@ -118,5 +182,26 @@ mod tests {
         let refused = Spent { cycles: None, cycles_missing: Some("refused".into()), ..one.clone() };
         let both = one.together(refused);
         assert_eq!((both.cycles, both.cycles_missing.as_deref()), (None, Some("refused")));
+    }
+
+    #[test]
+    fn processes_add_up_their_threads_and_keep_the_busiest() {
+        let thread = |cpu_ns, wait_ns, core| ThreadTime {
+            threads: 1,
+            elapsed_ns: 100,
+            cpu_ns,
+            wait_ns,
+            core: Some(core),
+            ..ThreadTime::default()
+        };
+        let spent = |time| Spent { threads: Some(time), busiest: Some(time), ..Spent::default() };
+        let sum = spent(thread(60, Some(5), 0)).together(spent(thread(90, Some(1), 3)));
+        let threads = sum.threads.unwrap_or_default();
+        assert_eq!((threads.threads, threads.elapsed_ns, threads.cpu_ns, threads.wait_ns), (2, 200, 150, Some(6)));
+        assert_eq!((threads.core, sum.busiest), (None, Some(thread(90, Some(1), 3))));
+        // A part that was not measured leaves none for all.
+        let partly = spent(thread(60, Some(5), 0)).together(spent(thread(90, None, 3)));
+        assert_eq!(partly.threads.and_then(|threads| threads.wait_ns), None);
+        assert_eq!(spent(thread(1, None, 0)).together(Spent::default()).threads, Some(thread(1, None, 0)));
     }
 }

@@ -104,7 +104,7 @@ pub struct CellComparison {
 /// Something that is not the same on both sides.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
-    /// What it belongs to: `near` and `far` (the hosts), `tool` or `spec`.
+    /// What it belongs to: `near` and `far` (the hosts), `path out` and `path back`, `tool` or `spec`; `host` between two hosts.
     pub of: String,
     /// The field, its path joined by dots.
     pub field: String,

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Cell, Ending, Finding, Interval, Outcome, Pass, RunHeader, Trial};
+use crate::{Advice, Cell, Ending, Finding, Interval, Outcome, Pass, RunHeader, Trial};
 
 /// One thing that happened in a run, in order. As NDJSON each is one line with its kind under `event`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -36,6 +36,8 @@ pub enum Event {
     Outcome(Outcome),
     /// Something was concluded.
     Finding(Finding),
+    /// A search through settings came to an end.
+    Advice(Advice),
     /// The run ended.
     End(Ending),
 }

@@ -44,6 +44,15 @@ pub enum FindingKind {
     Connections,
     /// How much two cells differ, and whether it matters.
     Difference,
+    /// What another level of a factor does, over all cells that differ in nothing else; or how much that depends on a second
+    /// factor.
+    Effect,
+    /// A pair of hosts whose two directions differ.
+    Asymmetry,
+    /// Which settings help, by how much, and which do not.
+    Advice,
+    /// Something about the hosts or the path between them that shapes the figures.
+    Path,
     /// Something about how the run was taken.
     Note,
 }

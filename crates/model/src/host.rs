@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::SelfTestCitation;
+use crate::{Device, SelfTestCitation};
 
 /// Facts about a host. A source that cannot be read is null or absent, never zero.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -47,6 +47,24 @@ pub struct Inventory {
     pub sysctl: BTreeMap<String, String>,
     /// Network interfaces in this network namespace.
     pub interfaces: Vec<Interface>,
+    /// The processors as lscpu shows them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processor: Option<Processor>,
+    /// How the kernel was built and started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel_setup: Option<KernelSetup>,
+    /// What this process may use of the host; null where no control group can be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limits: Option<ResourceLimits>,
+    /// Huge pages: `transparent` (the mode in force) and, by page size in KiB, how many there are, such as `2048kB: 64`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub hugepages: BTreeMap<String, String>,
+    /// Whether irqbalance runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub irqbalance: Option<bool>,
+    /// Profile of tuned; null where tuned does not run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tuned_profile: Option<String>,
     /// The last self-test of this host that is kept there; null when there is none.
     pub selftest: Option<SelfTestCitation>,
     /// What could not be read, and why.
@@ -54,7 +72,7 @@ pub struct Inventory {
 }
 
 /// One network interface.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Interface {
     /// Name, such as `eth0`.
@@ -81,6 +99,65 @@ pub struct Interface {
     pub numa_node: Option<i32>,
     /// PCI slot.
     pub pci_slot: Option<String>,
+    /// What the driver, the bus and the kernel say of it beyond that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<Device>,
+}
+
+/// The processors as lscpu shows them.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Processor {
+    /// Sockets.
+    pub sockets: Option<u32>,
+    /// Physical cores in each socket.
+    pub cores_per_socket: Option<u32>,
+    /// Threads of each core.
+    pub threads_per_core: Option<u32>,
+    /// Caches of core 0, such as `L1d: 32K`, `L3: 33792K`, in bytes.
+    pub cache_bytes: BTreeMap<String, u64>,
+    /// Flags that matter to a measurement: the clock's, the ciphers', wide copies, the hypervisor's.
+    pub flags: Vec<String>,
+    /// The kernel's word on each known weakness and its mitigation.
+    pub mitigations: BTreeMap<String, String>,
+    /// Lowest frequency that the hardware can be set to, Hz.
+    pub min_hz: Option<u64>,
+    /// Highest, Hz.
+    pub max_hz: Option<u64>,
+    /// Frequency governors, by the cores of each policy, such as `0-15`.
+    pub governors: BTreeMap<String, String>,
+    /// Cores that the scheduler leaves alone (isolcpus); empty for none.
+    pub isolated: Option<String>,
+    /// Cores of each NUMA node.
+    pub node_cores: BTreeMap<String, String>,
+}
+
+/// How a kernel was built and started.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct KernelSetup {
+    /// Boot parameters that change a measurement: mitigations, idle states, isolated cores, clocks, memory.
+    pub parameters: Vec<String>,
+    /// Preemption model in force: `none`, `voluntary`, `full`, `lazy`; where the kernel keeps that to itself, its build's.
+    pub preemption: Option<String>,
+    /// Ticks per second of the kernel (CONFIG_HZ), from its configuration.
+    pub hz: Option<u32>,
+    /// Clock sources that the kernel could use.
+    pub clock_sources: Vec<String>,
+}
+
+/// What a process may use of its host, over all control groups above it. Null for what is not limited.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ResourceLimits {
+    /// Versions of the control groups that were read: `1`, `2` or `1 and 2`.
+    pub version: String,
+    /// Processor time, in cores.
+    pub cpus: Option<f64>,
+    /// Memory, bytes.
+    pub memory_bytes: Option<u64>,
+    /// Cores that it may run on, as the kernel lists them.
+    pub cores: Option<String>,
 }
 
 /// CPU time of a host over a stretch of time, tick-sampled by the kernel.

@@ -6,8 +6,11 @@
 //! bits per second (`_bps`); a key without a unit is a count or a name. `near` is the end that the command runs on (or the
 //! `--from` host), `far` is the HOST it names.
 
+pub mod advice;
+pub mod capture;
 pub mod claim;
 pub mod comparison;
+pub mod device;
 pub mod engine;
 mod error;
 pub mod event;
@@ -17,6 +20,8 @@ pub mod histogram;
 pub mod host;
 pub mod observed;
 pub mod outcome;
+pub mod path;
+pub mod plan;
 pub mod probe;
 pub mod run;
 pub mod schema;
@@ -32,21 +37,26 @@ pub mod trial;
 pub mod units;
 pub mod why;
 
-pub use claim::{Bound, BoundKind, Ceiling, Cost, EndCost, Spent};
+pub use advice::{Advice, AdviceLasting, AdviceSame, AdviceSpent, AdviceStep, AdviceUntried, Goal};
+pub use capture::{Capture, CaptureSpec, TimeSequence};
+pub use claim::{Bound, BoundKind, Ceiling, Cost, EndCost, Spent, ThreadTime};
 pub use comparison::{Answer, CellComparison, Comparison, Difference, RunComparison, RunName};
+pub use device::{Device, Irq, LinkModes, Module, Neighbour, Pci, Timestamping, Traffic};
 pub use engine::{Engine, ReceiveBy, SendBy};
 pub use error::ModelError;
 pub use event::{Event, EventSink, Phase, SinkError};
 pub use figure::{Axis, Figure, Mark, Point, Scale, Series};
 pub use finding::{Finding, FindingKind};
 pub use histogram::Histogram;
-pub use host::{CoreUse, CpuUse, Interface, Inventory};
-pub use observed::{HostSeries, Observed, SeriesLine};
+pub use host::{CoreUse, CpuUse, Interface, Inventory, KernelSetup, Processor, ResourceLimits};
+pub use observed::{HostSeries, Observe, Observed, SeriesLine, Watched, WatchedInterface};
 pub use outcome::{Estimate, Outcome, Shares, Summary, Trust, Verdict};
+pub use path::{ClockDrift, ClockOffset, Hop, Path, PathMtu, Ping, Route};
+pub use plan::{Conditions, Design, Every, Factor, FactorKind, HostReading, Otherwise, Plan, PlanEnd, Require};
 pub use probe::Responsiveness;
 pub use run::{Ending, Run, RunHeader, Tool};
 pub use selftest::{Check, Claim, SelfTest, SelfTestCitation};
-pub use setting::{CellSettings, Change, HostSettings, RunSettings, Setting};
+pub use setting::{CellSettings, Change, HostSettings, JournalEntry, Reverted, RunSettings, Setting, SettingNow};
 pub use sizes::NetpipeSizes;
 pub use spec::{Direction, EndOptions, Family, Io, Name, Role, Spec, Stop, Strategy};
 pub use stack_rule::StackRule;
@@ -55,4 +65,6 @@ pub use tally::{DatagramTally, Encryption, EndTally, FlowTally, Interval, Pacing
 pub use tcp::TcpSample;
 pub use trial::{Cell, EndPass, Ledger, Pass, Trial};
 pub use units::{BitRate, ByteSize, Nanos, Ratio};
-pub use why::{Evidence, LimiterKind, TimePart, Why};
+pub use why::{
+    BestRegion, CellWhy, Evidence, LimiterKind, LossPlace, Losses, PlacedLoss, RunWhy, TimePart, Why, WhyDocument,
+};

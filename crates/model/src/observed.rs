@@ -5,6 +5,29 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::CpuUse;
+
+/// How much the observers of both ends do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Observe {
+    /// Nothing but CPU time per core.
+    Off,
+    /// Every source at a pass's start and at its end.
+    Counters,
+    /// The same, and the sources that are cheap to read over time.
+    #[default]
+    Series,
+}
+
+impl Observe {
+    /// Whether it is what a spec asks for unless told otherwise.
+    #[must_use]
+    pub fn is_series(&self) -> bool {
+        *self == Self::Series
+    }
+}
+
 /// What the observers of one end saw from the start of a pass to its end.
 ///
 /// Counters are named `SOURCE.NAME` or `SOURCE.DEVICE.NAME`, with the kernel's own names: `snmp.Tcp.RetransSegs`,
@@ -16,14 +39,17 @@ pub struct Observed {
     pub window_ns: u64,
     /// CPU time that reading cost, ns.
     pub cost_ns: u64,
-    /// The sources that were read. A counter of one of them that `counters` does not name did not change.
+    /// The sources that were read. A counter of one of them that neither `counters` nor `missing` names did not change.
     pub sources: Vec<String>,
-    /// Sources that could not be read, with the reason: nothing is known of their counters.
+    /// Sources that could not be read, and devices and counters of which nothing can be told, with the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
     /// What each counter that changed grew by.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, i64>,
+    /// Levels at the first reading and at the last: memory in bytes, sockets and processes as numbers.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub levels: BTreeMap<String, [u64; 2]>,
     /// Readings over time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub series: Option<HostSeries>,
@@ -33,9 +59,20 @@ impl Observed {
     /// What a counter grew by: 0 where its source was read and it did not change, `None` where nothing is known of it.
     #[must_use]
     pub fn grew(&self, counter: &str) -> Option<i64> {
+        if let Some(by) = self.counters.get(counter) {
+            return Some(*by);
+        }
         let source = counter.split('.').next().unwrap_or_default();
-        self.counters.get(counter).copied().or_else(|| self.sources.iter().any(|read| read == source).then_some(0))
+        let read =
+            self.sources.iter().any(|read| read == source) && !self.missing.iter().any(|gap| covers(gap, counter));
+        read.then_some(0)
     }
+}
+
+/// Whether an entry of `missing` (`dev.eth0: reason`) is about a counter.
+fn covers(gap: &str, counter: &str) -> bool {
+    let of = gap.split_once(": ").map_or(gap, |(of, _)| of);
+    counter.strip_prefix(of).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// Readings over time, all taken at the same moments.
@@ -56,4 +93,89 @@ pub struct SeriesLine {
     pub unit: String,
     /// One for each moment; null where the source could not be read then.
     pub values: Vec<Option<f64>>,
+}
+
+/// A host over one interval of `thru watch`. What could not be read is null and named in `missing`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Watched {
+    /// End of the interval by the host's own clock, ns after 1970.
+    pub at_unix_ns: u64,
+    /// Length of the interval, ns.
+    pub window_ns: u64,
+    /// CPU time of each core, with the tick that the kernel counts it in.
+    pub cpu: Option<CpuUse>,
+    /// Threads that run or could run at the end.
+    pub running: Option<u64>,
+    /// Threads that wait for I/O at the end.
+    pub blocked: Option<u64>,
+    /// Free memory, bytes.
+    pub memory_free_bytes: Option<u64>,
+    /// Memory available for new work, bytes.
+    pub memory_available_bytes: Option<u64>,
+    /// Interrupts a second.
+    pub interrupts_per_s: Option<f64>,
+    /// Context switches a second.
+    pub context_switches_per_s: Option<f64>,
+    /// Packets a second that a core's input queue had no room for.
+    pub softnet_dropped_per_s: Option<f64>,
+    /// Times a second that packet processing had to stop with work left.
+    pub softnet_squeezed_per_s: Option<f64>,
+    /// Interfaces that were there at both ends of the interval.
+    pub interfaces: Vec<WatchedInterface>,
+    /// TCP connections at the end.
+    pub tcp_established: Option<u64>,
+    /// TCP segments received a second.
+    pub tcp_in_per_s: Option<f64>,
+    /// TCP segments sent a second, without those sent again.
+    pub tcp_out_per_s: Option<f64>,
+    /// TCP segments sent again a second.
+    pub tcp_retransmits_per_s: Option<f64>,
+    /// UDP datagrams a second that could not be delivered, IPv4 and IPv6.
+    pub udp_errors_per_s: Option<f64>,
+    /// What could not be read, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+}
+
+/// One interface over an interval.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct WatchedInterface {
+    /// Name.
+    pub name: String,
+    /// Received, bit/s as the interface counts them.
+    pub rx_bps: f64,
+    /// Received packets a second.
+    pub rx_packets_per_s: f64,
+    /// Sent, bit/s.
+    pub tx_bps: f64,
+    /// Sent packets a second.
+    pub tx_packets_per_s: f64,
+    /// Packets a second that were dropped in either direction.
+    pub drops_per_s: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_did_not_change_is_nought_and_what_was_not_read_is_unknown() {
+        let seen = Observed {
+            sources: vec!["snmp".into(), "dev".into()],
+            missing: vec![
+                "rapl: no such folder".into(),
+                "dev.eth1: gone at the end".into(),
+                "dev.eth2.rx_bytes: stepped back".into(),
+            ],
+            counters: [("snmp.Tcp.RetransSegs".to_owned(), 7)].into(),
+            ..Observed::default()
+        };
+        assert_eq!(seen.grew("snmp.Tcp.RetransSegs"), Some(7));
+        assert_eq!(seen.grew("snmp.Udp.RcvbufErrors"), Some(0));
+        assert_eq!(seen.grew("rapl.package-0"), None);
+        assert_eq!((seen.grew("dev.eth1.rx_bytes"), seen.grew("dev.eth10.rx_bytes")), (None, Some(0)));
+        assert_eq!((seen.grew("dev.eth2.rx_bytes"), seen.grew("dev.eth2.tx_bytes")), (None, Some(0)));
+    }
 }

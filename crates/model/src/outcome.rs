@@ -178,6 +178,8 @@ pub enum Verdict {
     AboveCeiling,
     /// A flow got nothing in a trial that all flows had the same time for.
     Starved,
+    /// What a plan requires did not hold before at least one of its trials, which was left out.
+    Unmet,
 }
 
 /// How far to trust an outcome, from its verdicts: the worst one decides.

@@ -1,9 +1,13 @@
 //! All outcomes of one command.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Cell, Finding, Inventory, Outcome, Pass, RunSettings, Stopping};
+use crate::{
+    Advice, Cell, ClockDrift, ClockOffset, Factor, Finding, Inventory, Outcome, Pass, Path, Plan, RunSettings, Stopping,
+};
 
 /// Everything about one command's measurement: the JSON document, and what the store keeps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -20,6 +24,9 @@ pub struct Run {
     pub outcomes: Vec<Outcome>,
     /// What they mean.
     pub findings: Vec<Finding>,
+    /// What a search through settings found (`advise`); absent in other runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advice: Option<Advice>,
 }
 
 impl Run {
@@ -28,13 +35,13 @@ impl Run {
 }
 
 /// What is known of a run when it starts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RunHeader {
     /// Identifier, unique in a store: `20261121-203758-4f1a`.
     pub id: String,
     /// The name given with `--name`, or null.
     pub name: Option<String>,
-    /// The subcommand: `curve`, `stream`, `rr`, `transfer`, `ab`.
+    /// The subcommand: `curve`, `stream`, `rr`, `transfer`, `ab`, `run`, `advise`.
     pub kind: String,
     /// The command line, as typed.
     pub command: Vec<String>,
@@ -55,6 +62,31 @@ pub struct RunHeader {
     /// What was changed on both hosts for this run, and put back after it; absent where nothing was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<RunSettings>,
+    /// The plan, of a `thru run`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Box<Plan>>,
+    /// Every host of a plan with several near or far ends, by the name that the plan gives it; `near` and `far` are those of the
+    /// first cell then.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub hosts: BTreeMap<String, Inventory>,
+    /// The path from near to far before the test; null where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path_out: Option<Path>,
+    /// The path from far to near before the test; null where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path_back: Option<Path>,
+    /// How the hosts' clocks stood to each other before the test.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clocks: Option<ClockOffset>,
+}
+
+impl RunHeader {
+    /// The near and the far host of a cell.
+    #[must_use]
+    pub fn hosts_of(&self, cell: &Cell) -> [&Inventory; 2] {
+        let named = |factor: &str| self.hosts.get(cell.levels.get(factor)?);
+        [named(Factor::FROM).unwrap_or(&self.near), named(Factor::TO).unwrap_or(&self.far)]
+    }
 }
 
 /// The program and what it costs.
@@ -71,7 +103,7 @@ pub struct Tool {
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Ending {
     /// `finished`, `interrupted` or `failed`.
     pub how: String,
@@ -79,4 +111,10 @@ pub struct Ending {
     pub error: Option<String>,
     /// Length of the run, ns.
     pub duration_ns: u64,
+    /// How the hosts' clocks stood to each other after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clocks: Option<ClockOffset>,
+    /// How they moved apart over it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drift: Option<ClockDrift>,
 }

@@ -2,7 +2,7 @@
 
 use schemars::{Schema, schema_for};
 
-use crate::{Event, Run, RunComparison, SelfTest};
+use crate::{Event, Run, RunComparison, SelfTest, WhyDocument};
 
 /// JSON Schema of the document that `--json` and `thru export --format json` write.
 #[must_use]
@@ -20,6 +20,12 @@ pub fn comparison() -> Schema {
 #[must_use]
 pub fn event() -> Schema {
     schema_for!(Event)
+}
+
+/// JSON Schema of the document that `thru why --json` writes.
+#[must_use]
+pub fn why() -> Schema {
+    schema_for!(WhyDocument)
 }
 
 /// JSON Schema of what `thru selftest --json` writes.

@@ -74,6 +74,59 @@ pub struct Change {
     pub note: Option<String>,
 }
 
+/// A setting as a host has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SettingNow {
+    /// Its key.
+    pub key: String,
+    /// Its value, as it can be set again.
+    pub value: String,
+    /// Whether it acts on the whole host and not on its network namespace alone.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub host_wide: bool,
+}
+
+/// Settings that somebody changed and that are not back yet, as the journal on a host's disk has them.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct JournalEntry {
+    /// Names it for `thru tune revert`.
+    pub id: String,
+    /// What its owner does, or did.
+    pub command: String,
+    /// The owner's process.
+    pub pid: u32,
+    /// Whether the owner still runs: it puts its settings back itself.
+    pub alive: bool,
+    /// Whether the owner left its settings on purpose (`thru tune set`).
+    pub kept: bool,
+    /// When it began, ns since the Unix epoch.
+    pub unix_ns: u64,
+    /// Number of the network namespace that it acts in.
+    pub namespace: u64,
+    /// Whether that is the one of who asks.
+    pub here: bool,
+    /// What was changed and is not back, in the order in which it was changed.
+    pub changes: Vec<Change>,
+}
+
+/// What was put back of one entry of the journal, or not.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Reverted {
+    /// Its name.
+    pub id: String,
+    /// What its owner did.
+    pub command: String,
+    /// Each setting, the last changed first: `before` is what it had been set to, `asked` what it was to become again. A note says
+    /// why one was not put back.
+    pub changes: Vec<Change>,
+    /// Why nothing was done, where that is so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// Whether nothing is left to put back.
+    #[serde(default)]
+    pub done: bool,
+}
+
 /// What a measurement sets on both hosts before it starts; it is put back after it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct HostSettings {

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Engine, HostSettings, ModelError, StackRule};
+use crate::{CaptureSpec, Engine, HostSettings, ModelError, Observe, StackRule};
 
 /// The name of an entry in one of the engine's registries (a transport or a pattern), such as `tcp` or `pingpong`.
 ///
@@ -181,6 +181,9 @@ pub struct EndOptions {
     /// SO_BUSY_POLL in microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub busy_poll_us: Option<u32>,
+    /// The most that this end's program reads of a stream, bit/s over all flows that it receives; null for as fast as it can.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drain_bps: Option<u64>,
     /// Cores that the measuring threads are pinned to, thread `i` to entry `i` modulo the length; empty for none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pin: Vec<u32>,
@@ -198,6 +201,18 @@ impl EndOptions {
             || self.port.is_some()
             || self.data_addr.is_some()
     }
+}
+
+/// Ten readings a second.
+const OBSERVE_INTERVAL_NS: u64 = 100_000_000;
+
+fn observe_interval() -> u64 {
+    OBSERVE_INTERVAL_NS
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_observe_interval(ns: &u64) -> bool {
+    *ns == OBSERVE_INTERVAL_NS
 }
 
 /// All that defines one measurement.
@@ -260,8 +275,17 @@ pub struct Spec {
     pub settings: HostSettings,
     /// Nanoseconds between the entries of the interval series.
     pub interval_ns: u64,
+    /// What the observers of both hosts do.
+    #[serde(default, skip_serializing_if = "Observe::is_series")]
+    pub observe: Observe,
+    /// Nanoseconds between the observers' readings over time.
+    #[serde(default = "observe_interval", skip_serializing_if = "is_observe_interval")]
+    pub observe_interval_ns: u64,
     /// Nanoseconds without any progress after which a trial is ended and marked `stalled`.
     pub stall_ns: u64,
+    /// Packets are captured at the ends that allow it; null for no capture.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capture: Option<CaptureSpec>,
 }
 
 impl Spec {
@@ -292,7 +316,10 @@ impl Spec {
             far: EndOptions::default(),
             settings: HostSettings::default(),
             interval_ns: 100_000_000,
+            observe: Observe::default(),
+            observe_interval_ns: OBSERVE_INTERVAL_NS,
             stall_ns: 3_000_000_000,
+            capture: None,
         }
     }
 
@@ -340,6 +367,7 @@ impl Spec {
             paced_to_receiver: false,
             engine: Engine::default(),
             strategy: Strategy::Blocking,
+            capture: None,
             ..self.clone()
         })
     }
@@ -371,6 +399,9 @@ impl Spec {
         if self.rate_bps == Some(0) {
             return refuse("--rate 0 would send nothing".into(), "leave --rate out for no limit");
         }
+        if [&self.near, &self.far].iter().any(|end| end.drain_bps == Some(0)) {
+            return refuse("--drain 0 would read nothing".into(), "leave --drain out for no limit");
+        }
         if self.no_loss && (self.rate_bps.is_some() || !matches!(self.stop, Stop::TimeNs(_))) {
             return refuse("a search for a rate with a rate or a count".into(), "use --find-no-loss with --time alone");
         }
@@ -383,8 +414,18 @@ impl Spec {
         if self.probe.is_some_and(|rate| rate == 0 || rate > Self::MAX_PROBES) {
             return refuse(format!("--probe={}", self.probe.unwrap_or(0)), "use 1 to 10000 round trips a second");
         }
+        if self.observe_interval_ns < Self::LEAST_OBSERVE_INTERVAL_NS {
+            return refuse(
+                format!("--observe-interval of {} ns", self.observe_interval_ns),
+                "use 10ms or more, for reading takes its time, or --observe counters for none in between",
+            );
+        }
         if let Some(dscp) = [self.near.dscp, self.far.dscp].into_iter().flatten().find(|dscp| *dscp > 63) {
             return refuse(format!("DSCP {dscp}"), "use 0 to 63");
+        }
+        let snaplens = CaptureSpec::SNAPLEN_MIN..=CaptureSpec::SNAPLEN_MAX;
+        if let Some(capture) = self.capture.as_ref().filter(|capture| !snaplens.contains(&capture.snaplen)) {
+            return refuse(format!("--snaplen {}", capture.snaplen), "use 80 to 65535 bytes");
         }
         match self.stop {
             Stop::TimeNs(ns) | Stop::AboutNs(ns) if ns < 1_000_000 => {
@@ -406,6 +447,8 @@ impl Spec {
     pub const MAX_BLOCK: u64 = 1 << 30;
     /// The most probes a second.
     pub const MAX_PROBES: u32 = 10_000;
+    /// Shortest distance of the observers' readings, ns.
+    pub const LEAST_OBSERVE_INTERVAL_NS: u64 = 10_000_000;
     /// The most flows of one measurement.
     pub const MAX_FLOWS: u32 = 16_384;
 }
@@ -425,6 +468,7 @@ mod tests {
             Spec { flows: 2, processes: 3, ..good.clone() },
             Spec { stop: Stop::Blocks(0), ..good.clone() },
             Spec { warmup_ns: 1_000_000_000, ..good.clone() },
+            Spec { capture: Some(CaptureSpec { snaplen: 20, folder: None }), ..good.clone() },
         ];
         for spec in bad {
             let message = spec.check().expect_err("must be refused").to_string();

@@ -42,6 +42,8 @@ impl Default for Stopping {
 pub enum Order {
     /// Small blocks first, as NetPIPE does.
     Ascending,
+    /// As a plan writes them.
+    AsWritten,
     /// Shuffled anew in each pass from the seed, so that drift does not pass for an effect of the size.
     #[default]
     Random,

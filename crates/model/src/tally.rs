@@ -193,7 +193,9 @@ pub struct FlowTally {
     pub transactions: u64,
     /// The socket as the kernel had it.
     pub socket: SocketFacts,
-    /// TCP_INFO over the trial, from its start to its end; empty for other transports and for the flows of a crowd beyond the first.
+    /// TCP_INFO over the trial, from its start to its end: of the first 64 connections of a process, and not of those that are
+    /// renewed for each transaction. Empty for other transports. Long trials are read at longer distances, so that the series
+    /// stays short.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tcp: Vec<TcpSample>,
 }
@@ -234,6 +236,10 @@ pub struct SocketFacts {
     /// SO_RCVBUF as obtained, bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rcvbuf: Option<u64>,
+    /// Whether one of them was taken beyond the host's bound (net.core.wmem_max, rmem_max) by right of CAP_NET_ADMIN
+    /// (SO_SNDBUFFORCE, SO_RCVBUFFORCE): others do not get it without raising the bound.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub forced: bool,
     /// TCP_NODELAY.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodelay: Option<bool>,
@@ -246,7 +252,9 @@ pub struct SocketFacts {
     /// Path MTU in bytes as this socket knows it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pmtu: Option<u32>,
-    /// Negotiated TCP options: any of `timestamps`, `sack`, `wscale`, `ecn`.
+    /// Negotiated TCP options (TCPI_OPT_* of linux/tcp.h): any of `timestamps`, `usec-timestamps` (timestamps in microseconds),
+    /// `sack`, `wscale`, `ecn`, `fast-open` (the handshake carried data). `ecn-seen`: at least one packet arrived that the
+    /// network may mark; without it, marks cannot be expected although `ecn` was agreed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub negotiated: Vec<String>,
     /// Window scale (sending, receiving), in bits.
@@ -291,6 +299,14 @@ impl SocketFacts {
         self.local = self.local.take().or_else(|| earlier.local.clone());
         self.peer = self.peer.take().or_else(|| earlier.peer.clone());
         self.mptcp_subflows = self.mptcp_subflows.max(earlier.mptcp_subflows);
+    }
+
+    /// Takes over what the last reading of the series said, so that the series ends at the totals.
+    pub fn agree_with(&mut self, last: &TcpSample) {
+        self.retransmits = Some(last.retransmits);
+        self.srtt_ns = Some(last.rtt_ns);
+        self.cwnd = Some(last.cwnd);
+        (self.min_rtt_ns, self.peer_window_bytes) = (last.min_rtt_ns, last.peer_window_bytes);
     }
 }
 

@@ -34,10 +34,11 @@ pub struct TcpSample {
     pub retransmits: u64,
     /// Segments that may arrive out of order before TCP takes one for lost.
     pub reordering: u32,
-    /// Pacing rate, bit/s; null where TCP does not pace.
+    /// The rate that TCP would pace at, bit/s: the rate of its sends where it paces (bbr, `fq`, SO_MAX_PACING_RATE), else only
+    /// what it sizes its bursts by. Null where there is no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pacing_bps: Option<u64>,
-    /// Delivery rate as TCP estimates it, bit/s.
+    /// Delivery rate as TCP estimates it, bit/s; null before the first estimate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delivery_bps: Option<u64>,
     /// Whether that estimate was limited by the application.
@@ -72,4 +73,22 @@ pub struct TcpSample {
     /// Bytes that this end's receive buffer may grow its window to (`tcpi_rcv_ssthresh`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window_bytes: Option<u32>,
+    /// Retransmission timeout in force, ns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rto_ns: Option<u64>,
+    /// Retransmission timeouts that fired (`tcpi_total_rto`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeouts: Option<u64>,
+    /// Segments that the other end said it had twice, so that they were sent again for nothing (D-SACK, RFC 2883).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spurious: Option<u64>,
+    /// Segments with payload sent, those sent again included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub segments_sent: Option<u64>,
+    /// Segments with payload received, whether or not they had been here before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub segments_received: Option<u64>,
+    /// Of those, that came out of order (`tcpi_rcv_ooopack`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub out_of_order: Option<u64>,
 }

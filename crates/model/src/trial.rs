@@ -1,9 +1,11 @@
 //! One repetition of a cell, and the pass over fresh connections that it was part of.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{CpuUse, EndTally, Observed, Spec, Verdict};
+use crate::{Capture, Change, Conditions, CpuUse, EndTally, Observed, Spec, Verdict};
 
 /// One combination of levels to be measured: in a curve, one block size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -12,6 +14,17 @@ pub struct Cell {
     pub id: u32,
     /// Its measurement.
     pub spec: Spec,
+    /// What tells it from the other cells, by factor (in a plan as written there) or dimension; empty where the run has none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub levels: BTreeMap<String, String>,
+}
+
+impl Cell {
+    /// A cell without levels.
+    #[must_use]
+    pub fn new(id: u32, spec: Spec) -> Self {
+        Self { id, spec, levels: BTreeMap::new() }
+    }
 }
 
 /// One repetition of a cell as both ends counted it.
@@ -58,6 +71,12 @@ pub struct Pass {
     pub index: u32,
     /// Nanoseconds from the start of the run to the start of the pass.
     pub started_ns: u64,
+    /// Wall-clock time of the start, ns since the Unix epoch: the time of day, for plans.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_unix_ns: Option<u64>,
+    /// In a plan: the block, a repetition of all open cells, that it is part of, from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block: Option<u32>,
     /// Length of the pass in ns, set-up and drain included.
     pub duration_ns: u64,
     /// The near end's host around it.
@@ -79,4 +98,13 @@ pub struct EndPass {
     /// What the observers saw; null where nobody observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Observed>,
+    /// In a plan that asks: what the host was like before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conditions: Option<Conditions>,
+    /// In a plan: the settings in force, as they were changed and read back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<Change>,
+    /// The packets that were captured; null where nobody asked for a capture.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capture: Option<Capture>,
 }

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Finding;
+
 /// What held an outcome back, and the evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Why {
@@ -17,6 +19,78 @@ pub struct Why {
     /// What else was found to limit it at times, by weight.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<LimiterKind>,
+    /// Where packets that did not arrive went; null where none is missing, or nothing tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub losses: Option<Losses>,
+    /// What else the record tells, each in one sentence: stalls, differences between the directions, windows that do not fit the
+    /// path.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// What was not recorded, so that nothing is said by it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+}
+
+/// Packets that did not arrive, all trials together, by the place that dropped them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Losses {
+    /// How many are to be placed.
+    pub packets: u64,
+    /// What they are: `datagrams` by their sequence numbers, or `segments` that TCP sent again.
+    pub of: String,
+    /// Where they went, in the order of the way; they add up to `packets`.
+    pub places: Vec<PlacedLoss>,
+}
+
+/// What one place dropped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlacedLoss {
+    /// The place.
+    pub place: LossPlace,
+    /// How many of the missing packets are its own.
+    pub packets: u64,
+    /// What says so.
+    pub by: String,
+}
+
+/// Where a packet can be dropped, in the order of the way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum LossPlace {
+    /// A queueing discipline of the sending host.
+    SenderQdisc,
+    /// The sending host's interface.
+    SenderInterface,
+    /// Between the hosts, or where nothing counts.
+    Path,
+    /// The receiving host's interface.
+    ReceiverInterface,
+    /// The receiving host's queue of packets that wait for a soft interrupt.
+    Softnet,
+    /// The receiving host's IP.
+    Ip,
+    /// The receiving socket's buffer.
+    SocketBuffer,
+    /// Nowhere: it arrived, and was sent again all the same.
+    Nowhere,
+}
+
+impl LossPlace {
+    /// Its name in words.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::SenderQdisc => "the sender's qdisc",
+            Self::SenderInterface => "the sender's interface",
+            Self::Path => "the path between the hosts",
+            Self::ReceiverInterface => "the receiver's interface",
+            Self::Softnet => "the receiver's softnet queue",
+            Self::Ip => "the receiver's IP",
+            Self::SocketBuffer => "the receiving socket's buffer",
+            Self::Nowhere => "nowhere (it had arrived)",
+        }
+    }
 }
 
 /// A part of the sender's time.
@@ -78,4 +152,98 @@ pub enum LimiterKind {
     RoundTrip,
     /// What the evidence does not explain.
     Unexplained,
+}
+
+impl LimiterKind {
+    /// Its name in words, such as `receive window`.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::SenderApplication => "sender application",
+            Self::ReceiverApplication => "receiver application",
+            Self::SendBuffer => "send buffer",
+            Self::ReceiveWindow => "receive window",
+            Self::Loss => "congestion window (loss)",
+            Self::CongestionWindow => "congestion window",
+            Self::Pacing => "pacing",
+            Self::SenderCpu => "sender CPU",
+            Self::ReceiverCpu => "receiver CPU",
+            Self::Softirq => "softirq",
+            Self::Link => "link rate",
+            Self::Qdisc => "qdisc",
+            Self::SocketBuffer => "socket buffer",
+            Self::RoundTrip => "round trip",
+            Self::Unexplained => "unexplained",
+        }
+    }
+}
+
+/// A stretch of block sizes and the setting that is best there, of several that were measured over the same sizes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BestRegion {
+    /// Smallest block, bytes.
+    pub from: u64,
+    /// Largest block, bytes.
+    pub to: u64,
+    /// Label of the best; null where no difference is sure.
+    pub best: Option<String>,
+    /// Label of the next best in the region.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over: Option<String>,
+    /// Rate of the best over that of the next best, as a ratio.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<f64>,
+    /// Low end of the ratio's interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    /// High end of the ratio's interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
+    /// In one sentence.
+    pub statement: String,
+}
+
+/// What `thru why --json` writes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WhyDocument {
+    /// Version of this document's shape: `throughline-why/1`. Fields may be added within a version.
+    pub schema: String,
+    /// Each run that was asked for.
+    pub runs: Vec<RunWhy>,
+    /// With several curves: which of them is best for which blocks. Labels are the runs' names, or their ids.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub regions: Vec<BestRegion>,
+    /// With several runs: what they say of each other.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+impl WhyDocument {
+    /// Version of the document's shape.
+    pub const SCHEMA: &'static str = "throughline-why/1";
+}
+
+/// What held one run's outcomes back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunWhy {
+    /// The run.
+    pub id: String,
+    /// Its name, or null.
+    pub name: Option<String>,
+    /// Its outcomes; none of a curve.
+    pub cells: Vec<CellWhy>,
+    /// Of a curve: where it breaks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Finding>,
+}
+
+/// What held one outcome back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CellWhy {
+    /// The cell.
+    pub cell: u32,
+    /// What was measured and what came out, in one line.
+    pub outcome: String,
+    /// What held it back; null where nothing that was recorded speaks for anything.
+    pub why: Option<Why>,
 }

@@ -15,7 +15,7 @@ pub(crate) fn of_run(run: &Run) -> Vec<String> {
         return Vec::new();
     }
     let mut lines: Vec<String> = Vec::new();
-    for outcome in &run.outcomes {
+    for outcome in sides::shown(run) {
         let side = sides::side(run, outcome).map_or(String::new(), |side| format!("{side}, "));
         lines.extend(at_most(outcome).map(|text| format!("{side}goodput {text}")));
         lines.extend(cost(outcome).into_iter().map(|text| format!("{side}{text}")));

@@ -16,29 +16,42 @@
 //! # }
 //! ```
 
+mod advice;
+mod captures;
 mod claims;
 mod comparison;
 mod draw;
 mod error;
+mod facts;
 mod figures;
 mod formats;
+mod host;
+mod meanwhile;
 mod outcome_line;
+mod plan;
 mod run_list;
 mod selftest;
 mod sides;
 mod view;
+mod watch;
+mod why;
 mod words;
 
 #[cfg(test)]
 #[path = "../tests/support/sample.rs"]
 mod sample;
 
+pub use advice::sysctl_files;
 pub use claims::citation;
 pub use comparison::comparison;
 pub use error::ReportError;
-pub use figures::{TAIL_UNIT, figures};
+pub use figures::{TAIL_UNIT, figures, host_figures};
 pub use formats::{FORMATS, Format, format};
+pub use host::{host, host_differences};
 pub use outcome_line::{estimate_words, outcome_line};
+pub use plan::{PlanPreview, plan_preview};
 pub use run_list::{RunRow, headline, run_list};
 pub use selftest::{check_line, selftest_summary};
 pub use view::{Piece, View};
+pub use watch::{watch_columns, watch_head, watch_lines};
+pub use why::{held_back, why_report};

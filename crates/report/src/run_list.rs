@@ -69,6 +69,9 @@ pub(crate) fn result(run: &Run) -> String {
     if run.header.kind == "curve" && !found.is_empty() {
         return found.join(", ");
     }
+    if run.header.plan.is_some() && run.outcomes.len() > 1 {
+        return format!("{} of {} cells", run.outcomes.len(), run.header.cells.len());
+    }
     match run.outcomes.as_slice() {
         [a, b] if run.header.kind == "ab" => {
             let difference = run.findings.iter().find_map(|finding| {

@@ -2,18 +2,31 @@
 
 use model::{Outcome, Run};
 
+use crate::advice;
+
 /// Longest list of flags that a legend shows.
 const ROOM: usize = 60;
 
-/// The side of an outcome: `A`, `B`, or nothing in a run that is no comparison.
+/// The side of an outcome: `A`, `B`; of a search `start` and `best`; nothing in a run that is no comparison.
 pub(crate) fn side(run: &Run, outcome: &Outcome) -> Option<&'static str> {
+    if let Some(advice) = &run.advice {
+        return advice::side(run, advice, outcome);
+    }
     (run.header.kind == "ab").then_some(if outcome.cell == 0 { "A" } else { "B" })
+}
+
+/// The outcomes that are shown to people: all, but of a search only what it began and ended with.
+pub(crate) fn shown(run: &Run) -> Vec<&Outcome> {
+    run.outcomes.iter().filter(|outcome| run.advice.is_none() || side(run, outcome).is_some()).collect()
 }
 
 /// The side with the flags that tell it from the other one, as they were typed: `B --cc bbr`. A side that has none of its own
 /// is its letter alone, and one that was read from a file is called by it.
 pub(crate) fn name(run: &Run, outcome: &Outcome) -> Option<String> {
     let side = side(run, outcome)?;
+    if run.advice.is_some() {
+        return Some(side.to_owned());
+    }
     let [a, b] = ["a", "b"].map(|side| typed(&run.header.command, side));
     let (own, other) = if side == "A" { (a, b) } else { (b, a) };
     let flags: Vec<String> = own.into_iter().filter(|flag| !other.contains(flag)).collect();

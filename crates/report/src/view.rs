@@ -29,11 +29,16 @@ impl<'a> View<'a> {
     /// The figures that `format` is to draw: the one that was named, or all.
     pub(crate) fn figures(&self, format: &'static str) -> Result<Vec<Figure>, ReportError> {
         self.some_run(format)?;
-        let figures = crate::figures(self.runs);
+        let mut figures = crate::figures(self.runs);
+        let Some(wanted) = self.figure else {
+            return if figures.is_empty() { Err(ReportError::NothingToDraw { format }) } else { Ok(figures) };
+        };
+        // Of the hosts there are pictures as well, for who asks; of several runs those of the first that has some.
+        figures
+            .extend(self.runs.iter().map(crate::host_figures).find(|figures| !figures.is_empty()).unwrap_or_default());
         if figures.is_empty() {
             return Err(ReportError::NothingToDraw { format });
         }
-        let Some(wanted) = self.figure else { return Ok(figures) };
         let available = figures.iter().map(|figure| figure.id.as_str()).collect::<Vec<_>>().join(", ");
         figures
             .into_iter()

@@ -35,14 +35,15 @@ pub(crate) fn meaning(verdict: Verdict) -> &'static str {
             "the TCP metrics cache of an end that sends was on: a trial may begin with what an earlier one learnt"
         }
         Verdict::AboveCeiling => "the goodput is above what the path could carry: one of the two figures is wrong",
+        Verdict::Unmet => "what the plan requires did not hold before a trial, which was left out",
         Verdict::Starved => "a flow got nothing in a trial: see the flows' shares in the document",
         _ => "see the manual of the version that measured",
     }
 }
 
 /// All verdicts of these outcomes, each once, in their own order.
-pub(crate) fn verdicts_of(outcomes: &[Outcome]) -> Vec<Verdict> {
-    let mut all: Vec<Verdict> = outcomes.iter().flat_map(|outcome| outcome.summary.verdicts.clone()).collect();
+pub(crate) fn verdicts_of<'a>(outcomes: impl IntoIterator<Item = &'a Outcome>) -> Vec<Verdict> {
+    let mut all: Vec<Verdict> = outcomes.into_iter().flat_map(|outcome| outcome.summary.verdicts.clone()).collect();
     all.sort_unstable();
     all.dedup();
     all

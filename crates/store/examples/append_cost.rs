@@ -59,10 +59,10 @@ fn header() -> RunHeader {
         tool: Tool::default(),
         target: None,
         stopping: Stopping::default(),
-        cells: (0..CELLS).map(|id| Cell { id, spec: spec.clone() }).collect(),
+        cells: (0..CELLS).map(|id| Cell::new(id, spec.clone())).collect(),
         near: Inventory::default(),
         far: Inventory::default(),
-        settings: None,
+        ..RunHeader::default()
     }
 }
 

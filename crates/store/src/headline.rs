@@ -25,7 +25,9 @@ impl Headline {
                 if finding.kind == FindingKind::Peak && self.peak.is_none() {
                     self.peak.clone_from(&finding.estimate);
                 }
-                if self.first.is_none() {
+                // A ratio between some of a plan's cells does not stand for the plan.
+                let of_some = matches!(finding.kind, FindingKind::Effect | FindingKind::Asymmetry);
+                if self.first.is_none() && !of_some {
                     self.first.clone_from(&finding.estimate);
                 }
             }

@@ -29,9 +29,9 @@
 //!     cells: Vec::new(),
 //!     near: Inventory::default(),
 //!     far: Inventory::default(),
-//!     settings: None,
+//!     ..RunHeader::default()
 //! }))?;
-//! recorder.event(&Event::End(Ending { how: "finished".into(), error: None, duration_ns: 1_000 }))?;
+//! recorder.event(&Event::End(Ending { how: "finished".into(), error: None, duration_ns: 1_000, ..Ending::default() }))?;
 //!
 //! assert_eq!(store.load("before")?.run, store.load("last")?.run);
 //! assert_eq!(store.list(10)?[0].id, "20261121-203758-4f1a");

@@ -66,6 +66,7 @@ impl Assembly {
             passes: Vec::new(),
             outcomes: Vec::new(),
             findings: Vec::new(),
+            advice: None,
         };
         Self { run, trials: Vec::new(), held: Vec::new(), damaged: Vec::new() }
     }
@@ -96,6 +97,7 @@ impl Assembly {
                 let finding = self.decode(kind, body);
                 self.run.findings.extend(finding);
             }
+            "advice" => self.run.advice = self.decode(kind, body),
             other => {
                 self.damaged.push(format!("a row of the unknown kind '{other}'; a newer program may have written it"));
             }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use model::{Cell, Ending, Event, EventSink, Outcome, RunHeader, SinkError};
-use rusqlite::{Connection, ErrorCode, params};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 use serde::Serialize;
 
 use crate::StoreError;
@@ -26,6 +26,8 @@ struct Current {
     number: i64,
     id: String,
     headline: Headline,
+    /// It was begun earlier, so that its header is in the file.
+    resumed: bool,
 }
 
 impl Recorder {
@@ -50,6 +52,7 @@ impl Recorder {
             Event::Pass(pass) => self.append("pass", None, pass),
             Event::Outcome(outcome) => self.outcome(outcome),
             Event::Finding(finding) => self.append("finding", None, finding),
+            Event::Advice(advice) => self.append("advice", None, advice),
             Event::End(ending) => self.end(ending),
             Event::Interval { .. } | Event::Phase(_) => Ok(()),
         }?;
@@ -59,7 +62,36 @@ impl Recorder {
         Ok(())
     }
 
+    /// Goes on with a run that ended before it was done, or that was cut off. Its trials and passes stay; outcomes, findings and
+    /// the ending, which the trials to come will change, are taken out, and its [`Event::Run`] passes by.
+    ///
+    /// # Errors
+    /// [`StoreError::Gone`] without such a run, and [`StoreError`] when the file cannot be written.
+    pub fn resume(&mut self, id: &str) -> Result<(), StoreError> {
+        let path = self.path.clone();
+        let failed = |source| StoreError::sqlite(&path, "go on with a run", source);
+        let change = self.connection.transaction().map_err(failed)?;
+        let number: Option<i64> = change
+            .query_row("SELECT number FROM run WHERE id = ?1", [id], |row| row.get(0))
+            .optional()
+            .map_err(failed)?;
+        let Some(number) = number else { return Err(StoreError::Gone { id: id.to_owned(), path: path.clone() }) };
+        change
+            .execute("DELETE FROM entry WHERE run = ?1 AND kind IN ('outcome', 'whole-outcome', 'finding')", [number])
+            .and_then(|_| {
+                let clear = "UPDATE run SET how = NULL, ending = NULL, headline = NULL, trust = NULL WHERE number = ?1";
+                change.execute(clear, [number])
+            })
+            .map_err(failed)?;
+        change.commit().map_err(failed)?;
+        self.run = Some(Current { number, id: id.to_owned(), headline: Headline::default(), resumed: true });
+        Ok(())
+    }
+
     fn begin(&mut self, header: &RunHeader) -> Result<(), StoreError> {
+        if self.run.as_ref().is_some_and(|run| run.resumed && run.id == header.id) {
+            return Ok(());
+        }
         let doing = "append a run";
         let body = encode("run", header)?;
         // The column only sorts and shows; the header holds the exact value.
@@ -72,7 +104,7 @@ impl Recorder {
         match inserted {
             Ok(_) => {
                 let (number, id) = (self.connection.last_insert_rowid(), header.id.clone());
-                self.run = Some(Current { number, id, headline: Headline::default() });
+                self.run = Some(Current { number, id, headline: Headline::default(), resumed: false });
                 Ok(())
             }
             Err(rusqlite::Error::SqliteFailure(failure, _)) if failure.code == ErrorCode::ConstraintViolation => {

@@ -133,6 +133,40 @@ fn one_recorder_takes_one_run_after_another() {
 }
 
 #[test]
+fn a_resumed_run_keeps_its_trials_and_takes_new_outcomes() {
+    let (_dir, store) = new_store();
+    let (first, second) = (trial(0, 0, 1), trial(0, 1, 2));
+    record(
+        &store,
+        &[
+            Event::Run(header("a")),
+            Event::Trial(first.clone()),
+            Event::Pass(pass(0)),
+            Event::Outcome(outcome(0, vec![first.clone()])),
+            Event::End(ending("interrupted")),
+        ],
+    );
+    let mut recorder = store.recorder().unwrap();
+    recorder.resume("a").unwrap();
+    let half = store.load("a").unwrap();
+    assert_eq!((half.run.ending, half.run.outcomes, half.orphans), (None, vec![], vec![first.clone()]));
+    let both = vec![first, second.clone()];
+    let more = [
+        Event::Run(header("a")),
+        Event::Trial(second),
+        Event::Pass(pass(1)),
+        Event::Outcome(outcome(0, both.clone())),
+        Event::End(ending("finished")),
+    ];
+    more.iter().for_each(|event| recorder.event(event).unwrap());
+    let whole = store.load("a").unwrap();
+    assert_eq!((whole.run.outcomes[0].trials.clone(), whole.run.passes.len()), (both, 2));
+    assert_eq!(whole.run.ending, Some(ending("finished")));
+    assert_eq!(store.list(9).unwrap().len(), 1);
+    assert!(matches!(recorder.resume("b"), Err(StoreError::Gone { .. })));
+}
+
+#[test]
 fn a_deleted_run_is_gone_and_its_number_does_not_come_back() {
     let (dir, store) = new_store();
     let mut recorder = store.recorder().unwrap();

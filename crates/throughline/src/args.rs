@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    ab, compare, curve, demo, export, generate, host, launched, report, rr, runs, selftest, serve, show, stacks,
-    stream, transfer,
+    ab, advise, compare, curve, demo, export, generate, host, launched, report, rr, run, runs, selftest, serve, show,
+    stacks, stream, transfer, tune, watch, why,
 };
 
 /// Measures what a network path really carries, from one byte to line rate.
@@ -43,10 +43,16 @@ pub enum Command {
     Rr(rr::RrArgs),
     /// Exactly so many blocks, in so many flows or processes.
     Transfer(transfer::TransferArgs),
+    /// A whole experiment from a file: factors and their levels, hosts, settings, blocks, a schedule.
+    Run(run::RunArgs),
     /// Is B worse than A? Two measurements in turns, with a sure answer.
     Ab(ab::AbArgs),
+    /// Which settings help on this path, and by how much.
+    Advise(advise::AdviseArgs),
     /// Set stored runs against each other.
     Compare(compare::CompareArgs),
+    /// Say what held a run back, with the evidence.
+    Why(why::WhyArgs),
     /// List the runs that were kept.
     Runs(runs::RunsArgs),
     /// Show a run again.
@@ -59,6 +65,10 @@ pub enum Command {
     Host(host::HostArgs),
     /// List, explain, load and unload the TCP stacks that come with this program.
     Stacks(stacks::StacksArgs),
+    /// Show and change settings of a host, and put them back.
+    Tune(tune::TuneArgs),
+    /// Show how a host does, live and without a measurement: vmstat and netstat in one.
+    Watch(watch::WatchArgs),
     /// Measure known truths and say how far off this program is on this host.
     Selftest(selftest::SelftestArgs),
     /// Build two hosts in network namespaces (as root), measure between them and write a report.

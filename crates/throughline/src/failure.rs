@@ -4,6 +4,7 @@ use std::fmt;
 
 use control::ControlError;
 use control::proto::message::Obstacle;
+use host::tune::Fault;
 use model::Answer;
 
 /// A failure with its exit code.
@@ -83,7 +84,7 @@ impl From<ControlError> for Failure {
             ControlError::Resolve { .. } | ControlError::Unreachable { .. } | ControlError::NoAgent { .. } => 3,
             ControlError::Version { .. } | ControlError::Token { .. } | ControlError::Refused { .. } => 4,
             ControlError::Lost { .. } | ControlError::Trial { .. } => 5,
-            ControlError::Setup { .. } => 7,
+            ControlError::Setup { .. } | ControlError::Unmet { .. } => 7,
             ControlError::Tune { obstacle, .. } => match obstacle {
                 Obstacle::Wrong => 2,
                 Obstacle::Refused | Obstacle::Busy => 4,
@@ -108,6 +109,17 @@ impl From<stacks::StackError> for Failure {
 impl From<engine::EngineError> for Failure {
     fn from(error: engine::EngineError) -> Self {
         ControlError::from(error).into()
+    }
+}
+
+impl From<host::tune::TuneError> for Failure {
+    fn from(error: host::tune::TuneError) -> Self {
+        let code = match error.fault() {
+            Fault::Wrong => 2,
+            Fault::Busy => 4,
+            Fault::Host => 7,
+        };
+        Self { code, text: error.to_string() }
     }
 }
 

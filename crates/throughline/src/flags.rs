@@ -4,10 +4,13 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use model::{BitRate, ByteSize, Direction, EndOptions, Family, Io, Nanos, Ratio, Spec, Stopping, Strategy};
+use model::{
+    BitRate, ByteSize, CaptureSpec, Direction, EndOptions, Family, HostSettings, Io, Nanos, Observe, Ratio, Spec,
+    Stopping, Strategy,
+};
 
 use crate::failure::Failure;
-use crate::values::{Congestion, Cores, PerEnd, Rules, Switch};
+use crate::values::{Congestion, Cores, PerEnd, Rules, SetFlag, Switch};
 
 /// Where the far end is.
 #[derive(Debug, Clone, Args)]
@@ -39,6 +42,10 @@ pub struct Peer {
     /// File with the secret that the agent was started with.
     #[arg(long, value_name = "FILE", help_heading = "Path")]
     pub token_file: Option<PathBuf>,
+
+    /// Do not look at the path first: no route, path MTU, ping, hops, foreign traffic or clock offset.
+    #[arg(long, help_heading = "Path")]
+    pub no_path: bool,
 }
 
 /// What is sent and how.
@@ -84,11 +91,23 @@ pub struct Load {
     /// System calls that move stream bytes.
     #[arg(long, value_enum, default_value_t = Calls::SendRecv, help_heading = "Sockets")]
     pub io: Calls,
+
+    /// What is read of both hosts meanwhile: counters before and after each pass, and a series of the cheap ones in between
+    /// [default: series; in a curve counters].
+    #[arg(long, value_enum, help_heading = "Hosts meanwhile")]
+    pub observe: Option<Watching>,
+
+    /// Distance of the readings of the series.
+    #[arg(long, value_name = "TIME", default_value = "100ms", help_heading = "Hosts meanwhile")]
+    pub observe_interval: Nanos,
 }
+
+/// The heading of the flags that each end may have a value of its own for; a plan tells by it which ones these are.
+pub const PER_END: &str = "Sockets (V for both ends, or LOCAL,REMOTE)";
 
 /// Options of sockets and threads. Each takes V for both ends or LOCAL,REMOTE.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Sockets (V for both ends, or LOCAL,REMOTE)")]
+#[command(next_help_heading = PER_END)]
 pub struct Sockets {
     /// Send buffer (SO_SNDBUF).
     #[arg(long, value_name = "SIZE")]
@@ -150,6 +169,11 @@ pub struct Sockets {
     #[arg(long, value_name = "TIME")]
     pub busy_poll: Option<PerEnd<Nanos>>,
 
+    /// Set KEY on both hosts, or near:KEY or far:KEY on one, before the first trial, and put it back after the last; may be
+    /// repeated (`thru tune --help` has the keys). Far hosts need `thru serve --allow-tuning`.
+    #[arg(long, value_name = "[near:|far:]KEY=VALUE", help_heading = "Settings of the hosts")]
+    pub set: Vec<SetFlag>,
+
     /// Cores for the measuring threads: 2, 0+2 or 0-3.
     #[arg(long, value_name = "CORES")]
     pub pin: Option<PerEnd<Cores>>,
@@ -178,6 +202,28 @@ pub struct Enough {
     /// End a trial in which nothing has moved for this long, and mark it stalled.
     #[arg(long, value_name = "TIME", default_value = "3s")]
     pub stall: Nanos,
+}
+
+/// What is watched beside a measurement.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Observing")]
+pub struct Observing {
+    /// Capture the packets of each trial: at this end into pcapng files in DIR [default: the current folder], at the far end
+    /// where its agent was started with --allow-capture.
+    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".", require_equals = true)]
+    pub capture: Option<PathBuf>,
+
+    /// Bytes that a capture keeps of each packet.
+    #[arg(long, value_name = "N", default_value_t = CaptureSpec::SNAPLEN, requires = "capture")]
+    pub snaplen: u32,
+}
+
+impl Observing {
+    /// The capture that was asked for.
+    pub fn capture(&self) -> Option<CaptureSpec> {
+        let folder = self.capture.as_ref()?.display().to_string();
+        Some(CaptureSpec { snaplen: self.snaplen, folder: Some(folder) })
+    }
 }
 
 /// Where results go.
@@ -220,6 +266,17 @@ pub enum Wait {
     Epoll,
     /// One io_uring to a thread: sends and receives of all its flows are handed to the kernel with one call.
     Uring,
+}
+
+/// What observers do, as a flag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Watching {
+    /// Nothing but CPU time per core.
+    Off,
+    /// Counters at the start and at the end of each pass.
+    Counters,
+    /// The same, and readings over time.
+    Series,
 }
 
 /// System calls, as a flag.
@@ -293,10 +350,37 @@ pub fn spec(pattern: &str, peer: &Peer, load: &Load, sockets: &Sockets, enough: 
     };
     spec.family = peer.family();
     spec.stall_ns = enough.stall.0;
+    spec.observe = match load.observe {
+        Some(Watching::Off) => Observe::Off,
+        Some(Watching::Counters) => Observe::Counters,
+        Some(Watching::Series) | None => Observe::Series,
+    };
+    spec.observe_interval_ns = load.observe_interval.0;
     sockets.apply(&mut spec.near, &mut spec.far);
+    spec.settings = settings(&sockets.set);
     spec.near.data_addr = peer.data_from;
     spec.far.data_addr = peer.data;
     spec
+}
+
+/// What flags set at each end.
+pub fn settings(flags: &[SetFlag]) -> HostSettings {
+    let mut settings = HostSettings::default();
+    for flag in flags {
+        let SetFlag { near, far, setting } = flag.clone();
+        if near {
+            settings.near.push(setting.clone());
+        }
+        if far {
+            settings.far.push(setting);
+        }
+    }
+    settings
+}
+
+/// Where the journal of settings is, when it is not at its usual place.
+pub fn journal() -> Option<PathBuf> {
+    std::env::var_os("THRU_JOURNAL").map(PathBuf::from)
 }
 
 /// Whether a stream's sender keeps to what the receiver has room for: where a slow receiver would lose, unless a rate or

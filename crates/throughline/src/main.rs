@@ -10,8 +10,10 @@ mod flags;
 mod launch;
 mod measure;
 mod output;
+mod plan;
 mod sinks;
 mod values;
+mod words;
 
 use std::process::ExitCode;
 

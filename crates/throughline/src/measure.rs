@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use control::ControlError;
-use control::agent::{Agent, AgentOptions, Limits, Workers};
+use control::agent::{Agent, AgentOptions, Captures, Limits, Tuning, Workers};
 use control::coordinator::{self, Cancel, End, Order, Pair, Schedule, Target};
 use control::proto::auth::Token;
 use engine::transport::Launcher;
@@ -14,7 +14,7 @@ use tokio::sync::watch;
 
 use crate::citation;
 use crate::failure::{self, Failure};
-use crate::flags::{Output, Peer};
+use crate::flags::{self, Output, Peer};
 use crate::launch::{self, Offer};
 use crate::output;
 use crate::sinks::{Collect, Live, Progress};
@@ -39,6 +39,11 @@ pub struct Job<'a> {
 
 /// Measures and returns the exit code.
 pub fn measure(job: &Job<'_>) -> Result<u8, Failure> {
+    Ok(measure_run(job)?.1)
+}
+
+/// Measures and returns the run, unless others conducted it (mpirun), and the exit code.
+pub fn measure_run(job: &Job<'_>) -> Result<(Option<Run>, u8), Failure> {
     for spec in &job.specs {
         engine::pattern::check(spec)?;
     }
@@ -47,7 +52,7 @@ pub fn measure(job: &Job<'_>) -> Result<u8, Failure> {
             return Err(Failure::usage(launch::no_host(launcher, host)));
         }
         if launcher == Launcher::Mpirun && launch::supervised().is_none() {
-            return launch::mpi::run();
+            return Ok((None, launch::mpi::run()?));
         }
     }
     // Found out now, not after ten minutes of measuring.
@@ -59,30 +64,32 @@ pub fn measure(job: &Job<'_>) -> Result<u8, Failure> {
         .build()
         .map_err(|error| Failure::other(format!("cannot start: {error}")))?;
     let (run, failed) = runtime.block_on(conduct(job))?;
-    let code = show(job, &run)?;
+    let code = show(job.output, job.np, &run)?;
     match failed {
         Some(failure) => Err(failure),
-        None => Ok(code),
+        None => Ok((Some(run), code)),
     }
 }
 
 /// Prints and writes a finished run; the exit code says whether to trust it.
-fn show(job: &Job<'_>, run: &Run) -> Result<u8, Failure> {
+pub fn show(output: &Output, np: Option<&Path>, run: &Run) -> Result<u8, Failure> {
     let runs = std::slice::from_ref(run);
-    let to_stdout = job.output.json.as_deref() == Some(Path::new("-"));
-    if let Some(path) = &job.output.json {
-        output::write_pieces("json", runs, Some(path), None)?;
+    let to_stdout = output.json.as_deref() == Some(Path::new("-"));
+    if let Some(path) = &output.json {
+        crate::output::write_pieces("json", runs, Some(path), None)?;
     }
-    if let Some(path) = job.np {
-        output::write_pieces("np", runs, Some(path), None)?;
+    if let Some(path) = np {
+        crate::output::write_pieces("np", runs, Some(path), None)?;
     }
-    if !job.output.quiet && !job.output.live && !to_stdout {
+    if !output.quiet && !output.live && !to_stdout {
         // Who asks for NetPIPE's file has scripts that read its screen as well.
-        let form = if job.np.is_some() { "np-screen" } else { "text" };
-        output::write_pieces(form, runs, None, None)?;
+        let form = if np.is_some() { "np-screen" } else { "text" };
+        crate::output::write_pieces(form, runs, None, None)?;
     }
     let interrupted = run.ending.as_ref().is_some_and(|ending| ending.how == "interrupted");
-    let untrusted = run.outcomes.iter().any(|outcome| outcome.summary.trust == Trust::None);
+    // A search tries what may fail, and says so.
+    let untrusted =
+        run.header.kind != "advise" && run.outcomes.iter().any(|outcome| outcome.summary.trust == Trust::None);
     Ok(match (interrupted, untrusted) {
         (true, _) => failure::INTERRUPTED,
         (_, true) => failure::UNTRUSTED,
@@ -101,6 +108,7 @@ async fn conduct(job: &Job<'_>) -> Result<(Run, Option<Failure>), Failure> {
     let (mut here, mut there) = (local_options(directory.path())?, local_options(directory.path())?);
     for options in [&mut here, &mut there] {
         options.selftest = citation::from_store(job.output.store.clone());
+        options.captures = Captures::AsAsked;
     }
     let offer = match engine::transport::transport(job.specs[0].transport.as_str())?.launcher() {
         Some(Launcher::Mpirun) => {
@@ -117,13 +125,14 @@ async fn conduct(job: &Job<'_>) -> Result<(Run, Option<Failure>), Failure> {
         _ = interrupted.wait_for(|wanted| *wanted) => Err(ControlError::Interrupted.into()),
     };
     let mut pair = reached?;
-    let specs = with_engines(&job.specs, &mut pair, progress.as_mut(), &cancel).await?;
-    let order = Order { header: header(job, specs, &pair)?, schedule: schedule(&job.schedule) };
     let mut collect = Collect::default();
-    let mut sinks =
-        Sinks { collect: &mut collect, progress, live: job.output.live.then_some(Live), recorder, held: None };
-    let (_, failed) = coordinator::run(&mut pair, &order, &mut sinks, cancel).await;
-    drop(sinks);
+    let sinks = Sinks::new(&mut collect, progress, job.output.live.then_some(Live), recorder);
+    let measured = measured(job, &mut pair, sinks, cancel).await;
+    // However it went: what was set for the run is put back while the ends are still there.
+    for line in pair.put_back().await {
+        eprintln!("thru: {line}");
+    }
+    let failed = measured?;
     engine::transport::pvm::leave();
     pair.near.release().await;
     if let Some(far) = pair.far {
@@ -134,17 +143,43 @@ async fn conduct(job: &Job<'_>) -> Result<(Run, Option<Failure>), Failure> {
     Ok((run, failed))
 }
 
+/// Sets what the specs want set, and measures; the error of a run that was begun comes back as a value.
+async fn measured(
+    job: &Job<'_>,
+    pair: &mut Pair,
+    mut sinks: Sinks<'_>,
+    cancel: Cancel,
+) -> Result<Option<ControlError>, Failure> {
+    let settings = pair.apply_all(&job.specs).await?;
+    let specs = with_engines(&job.specs, pair, sinks.progress.as_mut(), &cancel).await?;
+    let mut header = RunHeader { settings, ..header(job, specs, pair)? };
+    if !job.peer.no_path {
+        if let Some(progress) = &mut sinks.progress {
+            progress.say("looking at the path");
+        }
+        let spec = header.cells[0].spec.clone();
+        let mut interrupted = cancel.clone();
+        tokio::select! {
+            looked = pair.look(&mut header, &spec) => looked?,
+            _ = interrupted.wait_for(|wanted| *wanted) => return Err(ControlError::Interrupted.into()),
+        }
+    }
+    let order = Order { header, schedule: schedule(&job.schedule) };
+    Ok(coordinator::run(pair, &order, &mut sinks, cancel).await.1)
+}
+
 /// A schedule for the coordinator; it is borrowed from the job otherwise.
 fn schedule(schedule: &Schedule) -> Schedule {
     match schedule {
         Schedule::Single => Schedule::Single,
         Schedule::Curve(plan) => Schedule::Curve(plan.clone()),
         Schedule::Paired(plan) => Schedule::Paired(plan.clone()),
+        Schedule::Advise(plan) => Schedule::Advise(plan.clone()),
     }
 }
 
 /// Every sink of a run. A store that fails ends the run; the others have heard the event by then.
-struct Sinks<'a> {
+pub struct Sinks<'a> {
     collect: &'a mut Collect,
     progress: Option<Progress>,
     live: Option<Live>,
@@ -162,6 +197,18 @@ impl EventSink for Sinks<'_> {
         let kept = self.keep(event);
         let shown = self.live.as_mut().map_or(Ok(()), |live| live.event(event));
         kept.and(shown)
+    }
+}
+
+impl<'a> Sinks<'a> {
+    /// The sinks that there are.
+    pub fn new(
+        collect: &'a mut Collect,
+        progress: Option<Progress>,
+        live: Option<Live>,
+        recorder: Option<store::Recorder>,
+    ) -> Self {
+        Self { collect, progress, live, recorder, held: None }
     }
 }
 
@@ -185,7 +232,8 @@ impl Sinks<'_> {
     }
 }
 
-fn recorder(output: &Output) -> Result<Option<store::Recorder>, Failure> {
+/// What keeps the run, unless nothing is to.
+pub fn recorder(output: &Output) -> Result<Option<store::Recorder>, Failure> {
     if output.no_store {
         return Ok(None);
     }
@@ -202,7 +250,7 @@ pub fn open_store(path: Option<&Path>) -> Result<Store, Failure> {
 }
 
 /// Becomes true at the first Ctrl-C or SIGTERM; the second one ends the process at once.
-fn watch_for_interrupts() -> watch::Receiver<bool> {
+pub fn watch_for_interrupts() -> watch::Receiver<bool> {
     let (wanted, cancel) = watch::channel(false);
     tokio::spawn(async move {
         let mut count = 0;
@@ -249,8 +297,10 @@ pub fn local_options(directory: &Path) -> Result<AgentOptions, Failure> {
         concurrent: 1,
         limits: Limits { hold_ns: u64::MAX / 2, ..Limits::default() },
         allow_stacks: true,
+        tuning: Tuning { allowed: true, journal: flags::journal(), grace: Duration::ZERO },
         directory: directory.to_owned(),
         once: false,
+        captures: Captures::Refused,
         vanished_after: Duration::from_secs(2),
         selftest: citation::from_store(None),
         news: Box::new(|_| {}),
@@ -371,9 +421,9 @@ fn header(job: &Job<'_>, specs: Vec<Spec>, pair: &Pair) -> Result<RunHeader, Fai
         },
         target: job.peer.host.clone().filter(|_| pair.far.is_some()),
         stopping: job.rule.clone(),
-        cells: specs.into_iter().zip(0..).map(|(spec, id)| Cell { id, spec }).collect(),
+        cells: specs.into_iter().zip(0..).map(|(spec, id)| Cell::new(id, spec)).collect(),
         near: pair.near.inventory.clone(),
         far: far.inventory.clone(),
-        settings: None,
+        ..RunHeader::default()
     })
 }

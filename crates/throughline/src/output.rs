@@ -65,7 +65,7 @@ fn to_files(path: &Path, pieces: Vec<report::Piece>) -> Result<Vec<PathBuf>, Fai
 }
 
 /// Writes a file whole or not at all: a full disk leaves the old one in place.
-fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::output(format!("cannot write {}: {error}", path.display()));
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         fs::create_dir_all(parent).map_err(failed)?;
@@ -102,7 +102,8 @@ pub fn check_writable(path: &Path) -> Result<(), Failure> {
     }
 }
 
-fn columns() -> u16 {
+/// Columns of the terminal, as COLUMNS says.
+pub fn columns() -> u16 {
     std::env::var("COLUMNS")
         .ok()
         .and_then(|columns| columns.parse().ok())

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::str::FromStr;
 
-use model::{BitRate, Engine, StackRule};
+use model::{BitRate, Engine, Setting, StackRule};
 
 /// A value for each end: `V` sets both, `LOCAL,REMOTE` each, `LOCAL,` or `,REMOTE` one (netperf's convention).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -184,6 +184,51 @@ impl FromStr for EngineFlag {
     }
 }
 
+/// A setting of one host or of both, as a flag: `KEY=VALUE`, `near:KEY=VALUE`, `far:KEY=VALUE`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetFlag {
+    /// At this end.
+    pub near: bool,
+    /// At the other end.
+    pub far: bool,
+    /// What is set.
+    pub setting: Setting,
+}
+
+impl FromStr for SetFlag {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (near, far, rest) = match (text.strip_prefix("near:"), text.strip_prefix("far:")) {
+            (Some(rest), _) => (true, false, rest),
+            (_, Some(rest)) => (false, true, rest),
+            _ => (true, true, text),
+        };
+        let setting: Setting = rest.parse().map_err(|error: model::ModelError| error.to_string())?;
+        Ok(Self { near, far, setting })
+    }
+}
+
+/// Words as a shell splits them: at white space, but not within quotes of either kind.
+pub fn words(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    for letter in text.chars() {
+        match (quote, letter) {
+            (Some(open), _) if letter == open => quote = None,
+            (None, '\'' | '"') => {
+                quote = Some(letter);
+                word.get_or_insert_default();
+            }
+            (None, _) if letter.is_whitespace() => words.extend(word.take()),
+            _ => word.get_or_insert_default().push(letter),
+        }
+    }
+    words.extend(word);
+    words
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -203,6 +248,22 @@ mod tests {
         assert_eq!(stacks("cubic,fast:alpha=200,mi=0"), named("cubic", "fast:alpha=200,mi=0"));
         assert_eq!(stacks("fast:alpha=1,"), Ok((Some("fast:alpha=1".into()), None)));
         assert!(ends("x").is_err());
+    }
+
+    #[test]
+    fn settings_are_of_one_end_or_of_both() {
+        let flag = |text: &str| text.parse::<SetFlag>().map(|flag| (flag.near, flag.far, flag.setting.to_string()));
+        assert_eq!(flag("near:dev.a.mtu=9"), Ok((true, false, "dev.a.mtu=9".into())));
+        assert_eq!(flag("far:qdisc.a=tbf rate 1"), Ok((false, true, "qdisc.a=tbf rate 1".into())));
+        assert_eq!(flag("route.::1.mtu=1"), Ok((true, true, "route.::1.mtu=1".into())));
+        assert!(flag("near:x").is_err());
+    }
+
+    #[test]
+    fn words_are_split_as_a_shell_does() {
+        assert_eq!(words("a 'b c'=\"d e\"  f"), ["a", "b c=d e", "f"]);
+        assert_eq!(words("--set x=''"), ["--set", "x="]);
+        assert!(words("  ").is_empty());
     }
 
     #[test]

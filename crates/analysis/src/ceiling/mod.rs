@@ -4,36 +4,16 @@ mod frame;
 mod route;
 
 use model::units::{bits_per_second, seconds};
-use model::{Bound, BoundKind, ByteSize, Ceiling, Direction, EndOptions, EndTally, FlowTally, Inventory, Outcome};
+use model::{Bound, BoundKind, ByteSize, Ceiling, Direction, EndOptions, FlowTally, Inventory, Outcome};
 use model::{Spec, Trial, Verdict};
 
 use crate::outcome::{Headline, add_verdict};
+use crate::way::{Side, Way, ways};
 
 /// Transports whose connections are plain TCP sockets. One of mptcp may have several paths.
 const OVER_TCP: [&str; 2] = ["tcp", "tls"];
 /// A sender may have one buffer of the kernel's more than its send buffer allows, bytes.
 const ONE_BUFFER: u64 = 65_536;
-
-/// One direction that carries payload.
-struct Way<'a> {
-    sender: Side<'a>,
-    receiver: Side<'a>,
-}
-
-/// One end of a way, in one trial.
-#[derive(Clone, Copy)]
-struct Side<'a> {
-    tally: &'a EndTally,
-    options: &'a EndOptions,
-    host: &'a Inventory,
-}
-
-impl Side<'_> {
-    /// Its flows that moved something.
-    fn flows(&self) -> impl Iterator<Item = &FlowTally> {
-        self.tally.flows.iter().filter(|flow| flow.bytes_sent + flow.bytes_received > 0)
-    }
-}
 
 /// Gives an outcome its ceiling, from its trials and what both hosts say of themselves, and a verdict where it is above it.
 /// Leaves null where nothing that bounds it is known, and for patterns that are not about goodput.
@@ -68,7 +48,7 @@ fn ceiling(spec: &Spec, trials: &[Trial], near: &Inventory, far: &Inventory) -> 
     if Headline::of(spec) != Headline::Goodput {
         return None;
     }
-    let ways: Vec<Vec<Way<'_>>> = trials.iter().map(|trial| ways(spec, trial, near, far)).collect();
+    let ways: Vec<Vec<Way<'_>>> = trials.iter().map(|trial| ways(spec, trial, None, [near, far])).collect();
     // Of a bound that trials give differently the highest holds for all of them.
     let highest = |bound: &dyn Fn(&[Way<'_>]) -> Option<Bound>| {
         ways.iter().filter_map(|ways| bound(ways)).max_by(|a, b| a.bps.total_cmp(&b.bps))
@@ -87,17 +67,6 @@ fn ceiling(spec: &Spec, trials: &[Trial], near: &Inventory, far: &Inventory) -> 
     let mut bounds = bounds.into_iter();
     let Bound { kind, bps, reason } = bounds.next()?;
     Some(Ceiling { bound_bps: bps, kind, reason, others: bounds.collect() })
-}
-
-fn ways<'a>(spec: &'a Spec, trial: &'a Trial, near: &'a Inventory, far: &'a Inventory) -> Vec<Way<'a>> {
-    let near = Side { tally: &trial.near, options: &spec.near, host: near };
-    let far = Side { tally: &trial.far, options: &spec.far, host: far };
-    let (forth, back) = (Way { sender: near, receiver: far }, Way { sender: far, receiver: near });
-    match spec.direction {
-        Direction::Send => vec![forth],
-        Direction::Reverse => vec![back],
-        Direction::Both => vec![forth, back],
-    }
 }
 
 /// The sum over the ways, `None` where one of them is not known.

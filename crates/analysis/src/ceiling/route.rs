@@ -1,11 +1,9 @@
 //! The interfaces that data took, and what they carry.
 
-use core::net::{IpAddr, SocketAddr};
+use model::{Interface, Spec};
 
-use model::{FlowTally, Interface, Spec};
-
-use super::Side;
 use super::frame::{self, Network};
+use crate::way::{Side, local, owner};
 
 /// Drivers whose speed is a number without a line behind it. Devices without hardware (veth, bridges) have no driver at all.
 const WITHOUT_LINE: [&str; 6] = ["virtio_net", "vmxnet3", "xen_netfront", "vif", "hv_netvsc", "tun"];
@@ -71,23 +69,6 @@ impl Route {
         let small = small.map_or(String::new(), |mss| format!("MSS {mss}, "));
         let ipv6 = if self.network.ipv6 { ", IPv6" } else { "" };
         format!("{small}MTU {}{ipv6}", self.network.mtu)
-    }
-}
-
-/// The address of a flow's own end.
-fn local(flow: &FlowTally) -> Option<IpAddr> {
-    Some(flow.socket.local.as_ref()?.parse::<SocketAddr>().ok()?.ip().to_canonical())
-}
-
-/// The interface that a socket was bound to, else the one that has its address.
-fn owner<'a>(side: &Side<'a>, address: IpAddr, device: Option<&str>) -> Option<&'a Interface> {
-    let has = |interface: &&Interface| {
-        interface.addresses.iter().any(|own| own.split('/').next().and_then(|ip| ip.parse().ok()) == Some(address))
-    };
-    let mut all = side.host.interfaces.iter();
-    match device {
-        Some(name) => all.find(|interface| interface.name == name),
-        None => all.find(has),
     }
 }
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::curve::testing::made;
-use model::{Interface, SocketFacts};
+use model::{EndTally, Interface, SocketFacts};
 
 /// A host with one interface.
 fn host(address: &str, driver: Option<&str>, mbps: Option<u32>, mtu: u32) -> Inventory {

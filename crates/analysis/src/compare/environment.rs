@@ -2,20 +2,32 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Difference, Run, Spec};
-use serde_json::Value;
+use model::{Difference, Inventory, Path, Run, Spec};
+use serde_json::{Value, json};
 
 /// Facts about a host that differ from one minute to the next and say nothing of the path.
 const PASSING: [&str; 4] = ["memory_available_bytes", "load_average", "missing", "selftest"];
+/// The same, wherever they stand: below each interface, or below a path.
+const PASSING_BELOW: [&str; 2] = ["traffic", "kernel_message"];
+
+/// In what two hosts differ, beside what differs from one minute to the next. `of` of each is `host`.
+#[must_use]
+pub fn host_differences(a: &Inventory, b: &Inventory) -> Vec<Difference> {
+    let mut found = Vec::new();
+    compare("host", &[json(a)], &[json(b)], &mut found);
+    found
+}
 
 /// The differences of hosts, programs and specs between two sides. `specs` are the matched cells of both sides; their blocks are
 /// not compared, for they stand beside each figure.
 pub(super) fn differences(a: &[&Run], b: &[&Run], specs: &[(&Spec, &Spec)]) -> Vec<Difference> {
     let mut found = Vec::new();
     type Part = fn(&Run) -> Value;
-    let parts: [(&str, Part); 3] = [
+    let parts: [(&str, Part); 5] = [
         ("near", |run| json(&run.header.near)),
         ("far", |run| json(&run.header.far)),
+        ("path out", |run| lasting(run.header.path_out.as_ref())),
+        ("path back", |run| lasting(run.header.path_back.as_ref())),
         ("tool", |run| {
             Value::from([&run.header.tool.near_version, &run.header.tool.far_version].map(String::as_str).join(" and "))
         }),
@@ -31,6 +43,16 @@ pub(super) fn differences(a: &[&Run], b: &[&Run], specs: &[(&Spec, &Spec)]) -> V
     found
 }
 
+/// What of a path is the same the next time, if nothing changes: no times. Addresses of the ends are the hosts'.
+fn lasting(path: Option<&Path>) -> Value {
+    let Some(path) = path else { return Value::Null };
+    let routers = path.hops.as_ref().map(|hops| {
+        let router = |hop: &model::Hop| hop.address.clone().unwrap_or_else(|| "silent".into());
+        hops.iter().map(router).collect::<Vec<_>>()
+    });
+    json!({ "route": path.route, "mtu_bytes": path.mtu.as_ref().map(|mtu| mtu.bytes), "hops": routers })
+}
+
 fn json(value: &impl serde::Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_default()
 }
@@ -41,7 +63,7 @@ fn compare(of: &str, a: &[Value], b: &[Value], into: &mut Vec<Difference>) {
     for field in names {
         let values = |side: &BTreeMap<String, BTreeSet<String>>| side.get(field).cloned().unwrap_or_default();
         let (a, b) = (values(&a), values(&b));
-        if a != b && !PASSING.iter().any(|name| field == name || field.starts_with(&format!("{name}."))) {
+        if a != b && !passes(field) {
             let words = |side: BTreeSet<String>| {
                 if side.is_empty() { "-".to_owned() } else { side.into_iter().collect::<Vec<_>>().join(" | ") }
             };
@@ -50,7 +72,18 @@ fn compare(of: &str, a: &[Value], b: &[Value], into: &mut Vec<Difference>) {
     }
 }
 
-/// Every value that a field has in any of `values`, by its path. Entries of a list go by their `name` where they have one.
+fn passes(field: &str) -> bool {
+    let first = field.split('.').next().unwrap_or_default();
+    PASSING.contains(&first) || field.split('.').any(|part| PASSING_BELOW.contains(&part))
+}
+
+/// What an entry of a list goes by.
+fn label(entry: &Value) -> Option<&str> {
+    entry["name"].as_str().or_else(|| entry["line"].as_str())
+}
+
+/// Every value that a field has in any of `values`, by its path. Entries of a list go by their
+/// `name` or, of interrupts, their `line`, where they have one.
 fn fields(values: &[Value]) -> BTreeMap<String, BTreeSet<String>> {
     let mut all = BTreeMap::new();
     for value in values {
@@ -64,9 +97,9 @@ fn flatten(path: &str, value: &Value, into: &mut BTreeMap<String, BTreeSet<Strin
     match value {
         Value::Null => {}
         Value::Object(map) => map.iter().for_each(|(key, value)| flatten(&below(key), value, into)),
-        Value::Array(list) if list.iter().any(|entry| entry["name"].is_string()) => {
+        Value::Array(list) if list.iter().any(|entry| label(entry).is_some()) => {
             for entry in list {
-                flatten(&below(entry["name"].as_str().unwrap_or("?")), entry, into);
+                flatten(&below(label(entry).unwrap_or("?")), entry, into);
             }
         }
         Value::Array(list) => {
@@ -108,6 +141,46 @@ mod tests {
                 "sysctl.net.core.rmem_max: 1 9"
             ]
         );
+    }
+
+    #[test]
+    fn devices_differ_by_their_lasting_facts_only() {
+        use model::{Device, Interface, Irq, Traffic};
+        let host = |rx: u64, cores: &str, packets| {
+            let device = Device {
+                rings: [("rx".to_owned(), rx)].into(),
+                irqs: vec![Irq { irq: packets as u32, line: Some("eth0-rx-0".into()), cores: Some(cores.into()) }],
+                traffic: Some(Traffic { rx_packets_per_s: packets, ..Traffic::default() }),
+                ..Device::default()
+            };
+            let interface = Interface { name: "eth0".into(), device: Some(device), ..Interface::default() };
+            Inventory { interfaces: vec![interface], ..Inventory::default() }
+        };
+        let found = host_differences(&host(512, "0", 5.0), &host(4096, "0", 5.0));
+        assert_eq!((found.len(), found[0].field.as_str()), (1, "interfaces.eth0.device.rings.rx"));
+        assert_eq!((found[0].of.as_str(), found[0].a.as_str(), found[0].b.as_str()), ("host", "512", "4096"));
+        let found = host_differences(&host(512, "0", 5.0), &host(512, "3", 5.0));
+        assert_eq!(found[0].field, "interfaces.eth0.device.irqs.eth0-rx-0.cores");
+        assert_eq!(host_differences(&host(512, "0", 5.0), &Inventory { ..host(512, "0", 5.0) }), []);
+        let busier = Traffic { rx_packets_per_s: 9.0, ..Traffic::default() };
+        let mut other = host(512, "0", 5.0);
+        other.interfaces[0].device.as_mut().unwrap().traffic = Some(busier);
+        assert_eq!(host_differences(&host(512, "0", 5.0), &other), []);
+    }
+
+    #[test]
+    fn a_paths_times_are_no_difference_and_its_routers_are() {
+        use model::{Hop, Ping};
+        let path = |router: &str, ns| {
+            let hop = Hop { hop: 1, address: Some(router.into()), rtt_ns: Some(ns) };
+            let ping = Some(Ping { min_ns: Some(ns), ..Ping::default() });
+            lasting(Some(&Path { hops: Some(vec![hop]), ping, ..Path::default() }))
+        };
+        let mut found = Vec::new();
+        compare("path out", &[path("10.0.0.1", 5)], &[path("10.0.0.1", 900)], &mut found);
+        assert_eq!(found, []);
+        compare("path out", &[path("10.0.0.1", 5)], &[path("10.0.0.7", 5)], &mut found);
+        assert_eq!((found.len(), found[0].field.as_str(), found[0].b.as_str()), (1, "hops", "10.0.0.7"));
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::findings::words;
 use crate::outcome::Headline;
 use crate::stats::Interval;
 
+pub use environment::host_differences;
 pub use paired::{log_ratios, of_paired, paired_difference};
 pub use stored::{CompareError, stored_runs};
 
@@ -52,7 +53,7 @@ fn higher_is_better(headline: Headline) -> bool {
 }
 
 /// An estimate of the ratio of B to A from its logarithm.
-fn ratio(
+pub(crate) fn ratio(
     value: f64,
     interval: Option<Interval>,
     statistic: String,
@@ -73,7 +74,7 @@ fn ratio(
 }
 
 /// A ratio as a change with its interval: `+1.2 % (95 % interval -0.3 % to +2.7 %)`.
-fn change(estimate: &Estimate) -> String {
+pub(crate) fn change(estimate: &Estimate) -> String {
     let value = signed(estimate.value);
     match (estimate.low, estimate.high) {
         (Some(low), Some(high)) => {

@@ -133,7 +133,7 @@ mod tests {
         }
         let rule = Stopping::default();
         let make =
-            |id: u32, trials| outcome(&Cell { id, spec: Spec::new("tcp", pattern) }, trials, &rule, Context::default());
+            |id: u32, trials| outcome(&Cell::new(id, Spec::new("tcp", pattern)), trials, &rule, Context::default());
         let [a, b] = sides;
         [make(0, a), make(1, b)]
     }

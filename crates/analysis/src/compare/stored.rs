@@ -228,10 +228,10 @@ mod tests {
             cells: Vec::new(),
             near: Inventory::default(),
             far: Inventory::default(),
-            settings: None,
+            ..RunHeader::default()
         };
         let schema = Run::SCHEMA.into();
-        Run { schema, header, ending: None, passes: Vec::new(), outcomes, findings: Vec::new() }
+        Run { schema, header, ending: None, passes: Vec::new(), outcomes, findings: Vec::new(), advice: None }
     }
 
     fn stream(random: &mut SplitMix64, block: u64, level: f64) -> Outcome {

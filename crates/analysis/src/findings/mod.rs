@@ -3,6 +3,7 @@
 mod anomaly;
 mod connections;
 mod latency;
+mod path;
 mod peak;
 mod saturation;
 mod single;
@@ -10,6 +11,7 @@ pub(crate) mod words;
 
 use model::{Finding, Outcome};
 
+pub use path::{Stolen, of_path};
 pub use single::of_single;
 
 use crate::curve;

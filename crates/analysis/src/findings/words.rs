@@ -4,12 +4,22 @@ use model::units::{bits_per_second, count, seconds};
 use model::{ByteSize, Estimate, Ratio};
 
 /// A block size.
-pub(super) fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     ByteSize(bytes).to_string()
 }
 
+/// A size that nobody has chosen, so that exactness would only make it long: `31.5 MiB`, `1.41 KiB`.
+pub(crate) fn rounded_size(bytes: f64) -> String {
+    let units = [("GiB", 1u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    match units.into_iter().find(|(_, unit)| bytes >= *unit as f64) {
+        Some((_, unit)) if (bytes as u64).is_multiple_of(unit) => ByteSize(bytes as u64).to_string(),
+        Some((name, unit)) => format!("{} {name}", model::units::three_digits(bytes / unit as f64)),
+        None => format!("{bytes:.0} B"),
+    }
+}
+
 /// A value in its unit, three digits.
-pub(super) fn value(value: f64, unit: &str) -> String {
+pub(crate) fn value(value: f64, unit: &str) -> String {
     match unit {
         "bit/s" => bits_per_second(value),
         "ns" => seconds(value),
@@ -40,6 +50,15 @@ pub(crate) fn plural(count: usize, noun: &str) -> String {
 /// A relative change given as a difference of natural logarithms, as a percentage without a sign: `0.18` is `20 %`.
 pub(super) fn percent(ln_change: f64) -> String {
     format!("{:.0} %", 100.0 * (ln_change.abs().exp() - 1.0))
+}
+
+/// The change of a rate by `ln` (below 0): as a loss of the higher one where it falls, as a gain on the lower one where it rises.
+pub(crate) fn percent_of(ln: f64, falls: bool) -> String {
+    if !falls && -ln > f64::ln(3.0) {
+        return format!("{} times", model::units::three_digits((-ln).exp()));
+    }
+    let change = if falls { 1.0 - ln.exp() } else { (-ln).exp() - 1.0 };
+    format!("{:.0} %", 100.0 * change)
 }
 
 #[cfg(test)]

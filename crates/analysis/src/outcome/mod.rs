@@ -16,6 +16,7 @@ use model::{Cell, Histogram, Outcome, RttTally, Stopping, Trial, Trust, Verdict}
 use crate::stats::{PassValue, without_pass_effects};
 
 pub use ledger::ledger;
+pub(crate) use trial::asker;
 pub use trial::{Headline, trial_value, trial_verdicts};
 pub use verdicts::{add_verdict, explain, trust};
 
@@ -105,7 +106,7 @@ mod tests {
     }
 
     fn cell(pattern: &str) -> Cell {
-        Cell { id: 4, spec: Spec::new("tcp", pattern) }
+        Cell::new(4, Spec::new("tcp", pattern))
     }
 
     #[test]
@@ -183,7 +184,7 @@ mod tests {
                 rtt.histogram = None;
             }
         }
-        let outcome = outcome(&Cell { id: 0, spec }, trials, &Stopping::default(), Context::default());
+        let outcome = outcome(&Cell::new(0, spec), trials, &Stopping::default(), Context::default());
         assert_eq!(outcome.histogram, None);
         assert_eq!(outcome.summary.rtt_p50_ns, Some(1000.0));
         assert_eq!(outcome.summary.rtt_p99_ns, Some(1000.0));

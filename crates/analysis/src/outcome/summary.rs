@@ -122,7 +122,7 @@ mod tests {
         let mut trial = stream_trial(&spec, 80);
         trial.near.datagrams = Some(DatagramTally { sent: 10_010, ..DatagramTally::default() });
         trial.far.datagrams = Some(DatagramTally { received: 10_000, ..DatagramTally::default() });
-        let summary = summary(&Cell { id: 0, spec }, &[trial.clone(), trial], None, None, false);
+        let summary = summary(&Cell::new(0, spec), &[trial.clone(), trial], None, None, false);
         assert_eq!((summary.packets_per_s, summary.packets_lost), (Some(10_000.0), Some(20)));
         assert_eq!(summary.calls_received, 2000);
         assert_eq!((summary.packets_sent, summary.packets_reordered), (Some(20_020), Some(0)));
@@ -132,7 +132,7 @@ mod tests {
     fn tcp_has_no_packets() {
         let spec = Spec::new("tcp", "stream");
         let trials = [stream_trial(&spec, 80)];
-        let summary = summary(&Cell { id: 0, spec }, &trials, None, None, false);
+        let summary = summary(&Cell::new(0, spec), &trials, None, None, false);
         assert_eq!((summary.packets_per_s, summary.packets_lost, summary.rtt_p50_ns), (None, None, None));
         assert_eq!((summary.packets_sent, summary.packets_duplicated), (None, None));
         assert!(summary.sender_bps.unwrap() > summary.goodput_bps.unwrap());
@@ -143,7 +143,7 @@ mod tests {
         let spec = Spec::new("tcp", "pingpong");
         let trials = [pingpong_trial(&spec, 1_000, 990), pingpong_trial(&spec, 9_000, 30)];
         let merged = merged_histogram(&trials).unwrap();
-        let summary = summary(&Cell { id: 0, spec }, &trials, None, Some(&merged), true);
+        let summary = summary(&Cell::new(0, spec), &trials, None, Some(&merged), true);
         assert!((summary.rtt_p50_ns.unwrap() - 1_000.0).abs() < 2.0);
         assert!((summary.rtt_p99_ns.unwrap() - 9_000.0).abs() < 10.0);
     }

@@ -78,6 +78,7 @@ pub fn explain(verdict: Verdict) -> &'static str {
             "the TCP metrics cache of an end that sends was on, so that a trial may begin with what an earlier one learnt"
         }
         Verdict::AboveCeiling => "it is above what the path could carry",
+        Verdict::Unmet => "what the plan requires did not hold before a trial, which was left out",
         Verdict::Starved => "a flow got nothing in a trial",
         _ => "see the verdict's name in the document",
     }
@@ -98,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_late_verdict_is_added_once() {
-        let cell = Cell { id: 0, spec: model::Spec::new("tcp", "pingpong") };
+        let cell = Cell::new(0, model::Spec::new("tcp", "pingpong"));
         let mut outcome =
             super::super::outcome(&cell, Vec::new(), &model::Stopping::default(), crate::Context::default());
         add_verdict(&mut outcome, Verdict::Stalled);

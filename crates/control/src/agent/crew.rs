@@ -40,7 +40,7 @@ pub(crate) struct Crew {
 
 struct Worker {
     /// Killed when dropped; `None` for one that was there before.
-    _process: Option<Child>,
+    process: Option<Child>,
     orders: Sender<ToWorker>,
     /// Where data connections are handed in.
     sockets: Option<UnixDatagram>,
@@ -69,6 +69,11 @@ impl Crew {
 
     pub(crate) fn len(&self) -> usize {
         self.workers.len()
+    }
+
+    /// Process numbers of the workers that were started here and still run.
+    pub(crate) fn processes(&self) -> Vec<u32> {
+        self.workers.iter().filter_map(|worker| worker.process.as_ref()?.id()).collect()
     }
 
     /// Says `order` to worker `index`.
@@ -148,7 +153,7 @@ impl Worker {
                 }
             }
         });
-        Ok(Self { _process: process, orders, sockets, listener })
+        Ok(Self { process, orders, sockets, listener })
     }
 }
 

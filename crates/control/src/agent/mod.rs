@@ -5,10 +5,14 @@
 mod crew;
 mod door;
 mod limits;
+mod look;
 mod merge;
+mod packets;
 mod queue;
 mod session;
 mod stack;
+mod tuning;
+mod watch;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -29,9 +33,11 @@ pub use crew::Workers;
 use door::Door;
 use engine::transport::{FlowHello, HELLO_BYTES};
 pub use limits::Limits;
+pub use packets::Captures;
 use queue::Queue;
-use session::Session;
 pub(crate) use session::hello;
+use session::{Addresses, Session};
+pub use tuning::{Tuning, recover, told};
 
 /// How an agent works.
 pub struct AgentOptions {
@@ -45,12 +51,16 @@ pub struct AgentOptions {
     pub limits: Limits,
     /// Whether coordinators may have it load TCP stacks into the kernel.
     pub allow_stacks: bool,
+    /// What coordinators may do to the host's settings.
+    pub tuning: Tuning,
     /// Folder for sockets between processes of this machine.
     pub directory: PathBuf,
     /// Ends after the first coordinator that measured.
     pub once: bool,
     /// How long a coordinator may be unreachable before its place is given to the next.
     pub vanished_after: Duration,
+    /// Where packets are kept that coordinators want captured.
+    pub captures: Captures,
     /// Finds the last self-test of this host, which the inventory cites.
     pub selftest: CitesSelfTest,
     /// Hears what happens, a line at a time.
@@ -94,7 +104,7 @@ impl Agent {
     /// Talks with a coordinator in this process.
     pub(crate) fn converse(&self) -> tokio::io::DuplexStream {
         let (mine, theirs) = tokio::io::duplex(64 << 10);
-        let session = Session::new(self.0.clone(), mine, None, "this process".into());
+        let session = Session::new(self.0.clone(), mine, Addresses::default(), "this process".into());
         tokio::spawn(session.run());
         theirs
     }
@@ -232,7 +242,8 @@ async fn greet(shared: Arc<Shared>, mut stream: TcpStream, peer: SocketAddr) {
         let _client = Client::new(&shared);
         prepare_control(&stream, shared.options.vanished_after);
         let here = stream.local_addr().ok().map(|address| address.ip());
-        return Session::new(shared.clone(), stream, here, peer.to_string()).run().await;
+        let addresses = Addresses { here, peer: Some(peer.ip()) };
+        return Session::new(shared.clone(), stream, addresses, peer.to_string()).run().await;
     }
     if !magic.starts_with(b"THRU") {
         use tokio::io::AsyncWriteExt;

@@ -6,34 +6,50 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use engine::transport::{Cookie, Door as Port, transport};
-use host::{RealSys, Watch};
+use host::tune::{Namespace, Tuner};
+use host::{Capturing, RealSys, Watch, WatchOptions};
 use model::{EndPass, Role, Spec};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::Shared;
 use super::crew::Crew;
 use super::door::{Expectation, Expected};
+use super::look::{self, Look};
 use super::merge::merge;
+use super::packets::{self, Connections};
 use super::stack::Stacks;
+use super::watch;
 use crate::ControlError;
 use crate::proto::auth;
 use crate::proto::message::{
-    Assignment, Cause, Done, FromAgent, FromWorker, Hello, Meeting, Obstacle, Prepare, ToAgent, ToWorker, WorkerDone,
+    Assignment, Cause, Done, FromAgent, FromWorker, Hello, Meeting, Prepare, ToAgent, ToWorker, WorkerDone,
 };
 use crate::proto::{CAPABILITIES, OLDEST_PROTOCOL, PROTOCOL};
 use crate::wire::Wire;
 
 /// A coordinator's session with this agent.
 pub(crate) struct Session {
-    shared: Arc<Shared>,
-    wire: Wire<FromAgent, ToAgent>,
-    /// The address that the coordinator reached us by; `None` within one process.
-    here: Option<IpAddr>,
-    peer: String,
+    pub(super) shared: Arc<Shared>,
+    pub(super) wire: Wire<FromAgent, ToAgent>,
+    pub(super) addresses: Addresses,
+    pub(super) peer: String,
+    /// What the machine is held for.
+    pub(super) purpose: String,
+    /// What this session has changed of the host's settings; dropping it puts them back.
+    pub(super) tuner: Option<Tuner>,
+}
+
+/// The two addresses of a control connection; `None` within one process.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Addresses {
+    /// The one that the coordinator reached us by.
+    pub(crate) here: Option<IpAddr>,
+    /// The one that it speaks from.
+    pub(crate) peer: Option<IpAddr>,
 }
 
 /// Why a session ended; the text is for the agent's log.
-type Over = String;
+pub(super) type Over = String;
 
 /// The trial that is prepared or running.
 struct Trial {
@@ -44,16 +60,18 @@ struct Trial {
     prepared: Instant,
     setup: Duration,
     watch: Option<Watch>,
+    capture: Option<Capturing>,
     overlapped: usize,
     _expectation: Option<Expectation>,
 }
 
 impl Session {
-    pub(crate) fn new<T>(shared: Arc<Shared>, stream: T, here: Option<IpAddr>, peer: String) -> Self
+    pub(crate) fn new<T>(shared: Arc<Shared>, stream: T, addresses: Addresses, peer: String) -> Self
     where
         T: AsyncRead + AsyncWrite + Send + 'static,
     {
-        Self { shared, wire: Wire::start(stream, &FromAgent::Ping), here, peer }
+        let wire = Wire::start(stream, &FromAgent::Ping);
+        Self { shared, wire, addresses, peer, purpose: String::new(), tuner: None }
     }
 
     /// Serves the coordinator until one of the two has had enough.
@@ -99,7 +117,9 @@ impl Session {
         }
         self.wire.trust();
         let inventory = Box::new(self.shared.inventory());
-        self.wire.send(&FromAgent::Welcome { mac, inventory, clock_ns: host::clock_read_cost_ns() }).await?;
+        let namespace = Namespace::current().ok().map(|namespace| namespace.inode);
+        let clock_ns = host::clock_read_cost_ns();
+        self.wire.send(&FromAgent::Welcome { mac, inventory, clock_ns, namespace }).await?;
         Ok(())
     }
 
@@ -112,8 +132,18 @@ impl Session {
         loop {
             match self.wire.recv().await {
                 Ok(ToAgent::Ping | ToAgent::Release | ToAgent::Abort) => {}
+                Ok(ToAgent::Clock) => {
+                    if let Err(over) = self.wire.send(&look::clocks()).await {
+                        return over;
+                    }
+                }
                 Ok(ToAgent::Acquire { purpose }) => {
                     if let Err(over) = self.hold(&purpose).await {
+                        return over;
+                    }
+                }
+                Ok(ToAgent::Watch { interval_ns }) => {
+                    if let Err(over) = watch::serve(&mut self.wire, interval_ns).await {
                         return over;
                     }
                 }
@@ -140,11 +170,18 @@ impl Session {
         }
         self.wire.send(&FromAgent::Granted).await?;
         self.shared.news(&format!("{}: measures {purpose}", self.peer));
+        purpose.clone_into(&mut self.purpose);
         let limit = Duration::from_nanos(self.shared.options.limits.hold_ns);
         let result = match tokio::time::timeout(limit, self.measure()).await {
-            Ok(result) => result,
+            Ok(Err(over)) => {
+                // The next coordinator must not find what this one has left.
+                self.put_back_after_grace().await;
+                Err(over)
+            }
+            Ok(Ok(())) => Ok(()),
             Err(_) => Err(self.refuse("the time limit of this agent has passed; raise `thru serve --max-time`").await),
         };
+        self.put_back().await;
         drop(place);
         if self.shared.options.once {
             self.shared.served.notify_one();
@@ -158,7 +195,14 @@ impl Session {
         let mut stacks = Stacks::default();
         let mut crew: Option<Crew> = None;
         let mut trial: Option<Trial> = None;
+        let mut look: Option<Look> = None;
         loop {
+            let seen = async {
+                match &mut look {
+                    Some(look) => look.seen().await,
+                    None => std::future::pending().await,
+                }
+            };
             let word = async {
                 match &mut crew {
                     Some(crew) => crew.word().await,
@@ -177,7 +221,7 @@ impl Session {
                     },
                     ToAgent::Start => {
                         if let (Some(crew), Some(trial)) = (&crew, &mut trial) {
-                            trial.watch = Some(Watch::start(&RealSys));
+                            trial.watch = Some(Watch::start(Arc::new(RealSys), &watched(trial, crew)));
                             trial.overlapped = self.shared.queue.running().saturating_sub(1);
                             crew.order_all(&ToWorker::Start).await?;
                         }
@@ -187,14 +231,28 @@ impl Session {
                             crew.order_all(&ToWorker::Abort).await?;
                         }
                     }
-                    ToAgent::Tune { .. } | ToAgent::Untune => {
-                        let reason = "this agent changes no settings: start it with `thru serve --allow-tuning`".into();
-                        self.wire.send(&FromAgent::Untuned { reason, obstacle: Obstacle::Refused }).await?;
+                    ToAgent::Look => {
+                        self.wire.send(&FromAgent::Conditions(host::conditions(&RealSys))).await?;
                     }
+                    ToAgent::Clock => self.wire.send(&look::clocks()).await?,
+                    // One at a time: what is asked meanwhile is not answered twice.
+                    ToAgent::LookAt { peer } if look.is_none() => {
+                        look = Some(Look::start(peer.or(self.addresses.peer)));
+                    }
+                    message @ (ToAgent::Tune { .. }
+                    | ToAgent::Keep
+                    | ToAgent::Untune
+                    | ToAgent::Show { .. }
+                    | ToAgent::Journal
+                    | ToAgent::Revert { .. }) => self.settings(message).await?,
                     ToAgent::Release => return Ok(()),
                     ToAgent::Ping => {}
                     _ => return Err(self.refuse("that is out of order").await),
                 },
+                looked = seen => {
+                    look = None;
+                    self.wire.send(&FromAgent::Looked(Box::new(looked))).await?;
+                }
                 (index, word) = word => {
                     let running = trial.as_ref().is_some_and(|trial| trial.watch.is_some());
                     let heard = match word {
@@ -246,7 +304,7 @@ impl Session {
                 first_flow,
                 end_flow,
                 through_door,
-                listen_on: spec.far.data_addr.or(self.here),
+                listen_on: spec.far.data_addr.or(self.addresses.here),
                 directory: self.shared.options.directory.clone(),
                 cookie: auth::hex(&cookie),
             };
@@ -263,6 +321,16 @@ impl Session {
                 .await
                 .map_err(|reason| ControlError::Setup { address: "this host".into(), reason })?;
         }
+        let capture = match prepare.role {
+            Role::Active => {
+                let places = || prepare.meet.iter().filter_map(|place| place.address);
+                let (to, ports) = (places().next().map(|to| to.ip()), places().map(|to| to.port()).collect());
+                self.capture(&prepare, ports, to)
+            }
+            Role::Passive if through_door => self.capture(&prepare, self.shared.port.into_iter().collect(), None),
+            // Begins when its workers have said where they listen.
+            Role::Passive => None,
+        };
         let expectation = through_door.then(|| self.shared.door.expect(cookie, expected));
         if through_door {
             let place = Meeting {
@@ -284,6 +352,7 @@ impl Session {
             prepared: Instant::now(),
             setup: Duration::ZERO,
             watch: None,
+            capture,
             overlapped: 0,
             _expectation: expectation,
         })
@@ -306,6 +375,8 @@ impl Session {
             FromWorker::Listening(place) => {
                 current.places[index] = Some(place);
                 if let Some(places) = current.places.iter().cloned().collect::<Option<Vec<_>>>() {
+                    let ports = places.iter().filter_map(|place| place.port).collect();
+                    current.capture = self.capture(&current.prepare, ports, None);
                     self.wire.send(&FromAgent::Listening { places }).await?;
                 }
             }
@@ -327,17 +398,35 @@ impl Session {
                 if current.done.len() == current.places.len()
                     && let Some(ended) = trial.take()
                 {
-                    self.wire.send(&FromAgent::Done(Box::new(self.finish(ended)))).await?;
+                    let done = self.finish(ended).await;
+                    self.wire.send(&FromAgent::Done(Box::new(done))).await?;
                 }
             }
         }
         Ok(())
     }
 
-    fn finish(&self, trial: Trial) -> Done {
+    /// Begins the capture that a trial asks for, if it does, on the connections to `to` and these ports.
+    fn capture(&self, prepare: &Prepare, ports: Vec<u16>, to: Option<IpAddr>) -> Option<Capturing> {
+        let connections = Connections {
+            role: prepare.role,
+            trial: prepare.trial,
+            ports,
+            to,
+            here: prepare.spec.far.data_addr.or(self.addresses.here),
+            coordinator: &self.peer,
+        };
+        packets::begin(&self.shared.options.captures, &prepare.spec, connections)
+    }
+
+    async fn finish(&self, trial: Trial) -> Done {
         let mut host = EndPass { setup_ns: trial.setup.as_nanos() as u64, ..EndPass::default() };
         if let Some(watch) = trial.watch {
-            watch.finish(&RealSys, &mut host);
+            watch.finish(&mut host);
+        }
+        // After what the host did was read: the end of a capture is no part of the trial.
+        if let Some(capture) = trial.capture {
+            host.capture = packets::end(capture).await;
         }
         let overlapped = trial.overlapped.max(self.shared.queue.running().saturating_sub(1));
         let (mut tallies, failure, elapsed_ns) = merge(trial.done, trial.prepare.spec.interval_ns);
@@ -348,6 +437,18 @@ impl Session {
         }
         debug_assert!(tallies.len() <= trial.prepare.legs.len(), "a worker counts the legs it was given");
         Done { tallies, failure, elapsed_ns, host, overlapped_by: u32::try_from(overlapped).unwrap_or(u32::MAX) }
+    }
+}
+
+/// What is watched around a trial: this agent and its workers are the tool's own processes.
+fn watched(trial: &Trial, crew: &Crew) -> WatchOptions {
+    let Prepare { role, spec, .. } = &trial.prepare;
+    let workers = crew.processes().into_iter().map(|pid| ("worker", pid));
+    WatchOptions {
+        observe: spec.observe,
+        interval_ns: spec.observe_interval_ns,
+        processes: std::iter::once(("agent", std::process::id())).chain(workers).collect(),
+        avoid: spec.end(*role).pin.clone(),
     }
 }
 

@@ -5,23 +5,22 @@ use std::collections::BTreeMap;
 use analysis::Context;
 use analysis::stats::{Decision, Sequential, passes_needed};
 use model::{
-    Cell, EndTally, Finding, Histogram, Inventory, Name, Outcome, RttTally, RunHeader, Spec, Stopping, Trial, Verdict,
+    Cell, EndTally, Finding, Histogram, Name, Outcome, Pass, RttTally, RunHeader, Spec, Stopping, Trial, Verdict,
 };
 
-use super::Schedule;
+use super::Taking;
 
 /// All cells of a run.
 pub(super) struct Cells {
     rule: Stopping,
     stop: Sequential,
-    curve: bool,
-    paired: bool,
-    /// Both ends are one machine.
-    one_host: bool,
-    /// What the near and the far host are.
-    hosts: [Inventory; 2],
+    taking: Taking,
+    /// Whose hosts the cells are measured between.
+    header: RunHeader,
     /// Round trips of the probe before the first trial.
     pub(super) idle: Option<RttTally>,
+    /// What the hosts did around each pass, for what held a cell back; none of curves.
+    passes: Vec<Pass>,
     open: BTreeMap<u32, CellState>,
     done: Vec<Outcome>,
     /// Of a curve's open cells: their values without the effects of their passes, as of the last pass.
@@ -40,15 +39,14 @@ pub(super) struct CellState {
 }
 
 impl Cells {
-    pub(super) fn new(header: &RunHeader, schedule: &Schedule) -> Self {
+    pub(super) fn new(header: &RunHeader, taking: Taking) -> Self {
         let mut cells = Self {
             rule: header.stopping.clone(),
             stop: Sequential::new(&header.stopping),
-            curve: matches!(schedule, Schedule::Curve(_)),
-            paired: matches!(schedule, Schedule::Paired(_)),
-            one_host: header.near.boot_id.is_some() && header.near.boot_id == header.far.boot_id,
-            hosts: [header.near.clone(), header.far.clone()],
+            taking,
+            header: header.clone(),
             idle: None,
+            passes: Vec::new(),
             open: BTreeMap::new(),
             done: Vec::new(),
             own: BTreeMap::new(),
@@ -92,7 +90,7 @@ impl Cells {
         let ledger = analysis::ledger(spec, &near, &far);
         let value = analysis::trial_value(spec, &near, &far);
         let verdicts = analysis::trial_verdicts(spec, &near, &far, &ledger);
-        if self.curve {
+        if self.taking == Taking::Curve {
             // A pass that has one size left would give some trials a cost and others none.
             (near.spent, far.spent) = (None, None);
             for rtt in [&mut near.rtt, &mut far.rtt].into_iter().flatten() {
@@ -129,6 +127,13 @@ impl Cells {
         self.own = ids.zip(analysis::outcome::own_values(&trials)).collect();
     }
 
+    /// Takes what the hosts did around a pass, after its trials. A point of a curve shares its pass with all others.
+    pub(super) fn pass(&mut self, pass: &Pass) {
+        if self.taking != Taking::Curve {
+            self.passes.push(pass.clone());
+        }
+    }
+
     /// The values that a cell is judged by.
     fn values(&self, state: &CellState) -> Vec<f64> {
         self.own.get(&state.cell.id).cloned().unwrap_or_else(|| analysis::outcome::sample(&state.trials))
@@ -151,16 +156,20 @@ impl Cells {
         let context = Context {
             overlapped: state.overlapped,
             cut_short: early,
-            curve: self.curve,
-            paired: self.paired,
+            curve: self.taking == Taking::Curve,
+            paired: self.taking.is_paired(),
             histogram: state.histogram,
             idle: self.idle.clone(),
             own: self.own.remove(&id),
         };
         let mut outcome = analysis::outcome(&state.cell, state.trials, &self.rule, context);
-        let [near, far] = &self.hosts;
+        let [near, far] = self.header.hosts_of(&state.cell);
         analysis::bound(&mut outcome, near, far);
-        for remark in state.remark.into_iter().chain(self.one_host.then_some(Verdict::OneHost)) {
+        let one_host = near.boot_id.is_some() && near.boot_id == far.boot_id;
+        if self.taking != Taking::Curve {
+            outcome.summary.why = analysis::why(&outcome, &self.passes, near, far);
+        }
+        for remark in state.remark.into_iter().chain(one_host.then_some(Verdict::OneHost)) {
             analysis::outcome::add_verdict(&mut outcome, remark);
         }
         self.done.push(outcome.clone());
@@ -174,8 +183,14 @@ impl Cells {
     }
 
     /// What the outcomes of the measured transport mean; the memory ceiling of a curve is not part of it.
-    pub(super) fn findings(&self) -> Vec<Finding> {
-        if self.paired {
+    pub(super) fn findings(&self, blocks: &[Pass]) -> Vec<Finding> {
+        if self.taking == Taking::Search {
+            return Vec::new();
+        }
+        if self.taking == Taking::Plan {
+            return analysis::of_plan(&self.header, &self.done, blocks);
+        }
+        if self.taking == Taking::Paired {
             let mut outcomes = self.done.clone();
             outcomes.sort_by_key(|outcome| outcome.cell);
             return analysis::of_paired(&outcomes, &self.rule);
@@ -184,12 +199,41 @@ impl Cells {
         let mut outcomes: Vec<Outcome> =
             self.done.iter().filter(|outcome| Some(&outcome.spec.transport) == main.as_ref()).cloned().collect();
         outcomes.sort_by_key(|outcome| outcome.spec.block);
-        if self.curve { analysis::of_curve(&outcomes) } else { analysis::of_single(&outcomes) }
+        if self.taking == Taking::Curve { analysis::of_curve(&outcomes) } else { analysis::of_single(&outcomes) }
+    }
+
+    /// The outcomes so far.
+    pub(super) fn done(&self) -> &[Outcome] {
+        &self.done
     }
 
     /// The trials of an open cell so far; empty for one that is not open.
     pub(super) fn trials_of(&self, id: u32) -> &[Trial] {
         self.open.get(&id).map_or(&[], |state| &state.trials)
+    }
+
+    /// The outcome that an open cell would have now, with its ceiling; `None` without a trial.
+    pub(super) fn look(&self, id: u32) -> Option<Outcome> {
+        let state = self.open.get(&id).filter(|state| !state.trials.is_empty())?;
+        let context = Context { paired: self.taking.is_paired(), ..Context::default() };
+        let mut outcome = analysis::outcome(&state.cell, state.trials.clone(), &self.rule, context);
+        let [near, far] = self.header.hosts_of(&state.cell);
+        analysis::bound(&mut outcome, near, far);
+        Some(outcome)
+    }
+
+    /// Takes the trials of an earlier part of this run.
+    pub(super) fn adopt(&mut self, trial: Trial) {
+        if let Some(state) = self.open.get_mut(&trial.cell) {
+            state.trials.push(trial);
+        }
+    }
+
+    /// Remarks something on one open cell.
+    pub(super) fn remark_on(&mut self, id: u32, verdict: Verdict) {
+        if let Some(state) = self.open.get_mut(&id) {
+            state.remark = Some(verdict);
+        }
     }
 
     /// Remarks something on all open cells.
@@ -206,7 +250,7 @@ impl Cells {
                     &state.cell,
                     state.trials.clone(),
                     &self.rule,
-                    Context { curve: self.curve, ..Context::default() },
+                    Context { curve: self.taking == Taking::Curve, ..Context::default() },
                 )
             })
             .chain(self.done.iter().cloned())

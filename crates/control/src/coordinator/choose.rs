@@ -1,6 +1,6 @@
 //! Which way of moving blocks carries most between these two hosts: each is tried for a moment before the first trial.
 
-use model::{Engine, Event, EventSink, ReceiveBy, SendBy, SinkError, Spec, Stop};
+use model::{Engine, Event, EventSink, Observe, ReceiveBy, SendBy, SinkError, Spec, Stop};
 
 use super::{Cancel, Pair};
 use crate::ControlError;
@@ -50,7 +50,14 @@ pub async fn choose_engine(pair: &mut Pair, spec: &Spec, cancel: &mut Cancel) ->
 
 /// The goodput of one short trial in bit/s.
 async fn once(pair: &mut Pair, trial: u32, spec: &Spec, cancel: &mut Cancel) -> Result<f64, ControlError> {
-    let spec = Spec { stop: Stop::TimeNs(TRY_NS), warmup_ns: 0, interval_ns: TRY_NS, ..spec.clone() };
+    let spec = Spec {
+        stop: Stop::TimeNs(TRY_NS),
+        warmup_ns: 0,
+        interval_ns: TRY_NS,
+        observe: Observe::Off,
+        capture: None,
+        ..spec.clone()
+    };
     let leg = WireLeg { block: spec.block, reply: spec.reply_bytes(), stop: spec.stop, expected_ns: 0 };
     let result = pair.pass(trial, &spec, &[leg], &mut Unheard, cancel).await?;
     if let Some(reason) = result.failure {

@@ -204,7 +204,7 @@ impl Bench<'_> {
         let outcomes = self.cells.preview();
         let mut cells = Vec::new();
         for (id, block) in (self.cells.next_id()..).zip(analysis::refine(&outcomes, ADDED_SIZES)) {
-            let cell = Cell { id, spec: Spec { block, ..first.clone() } };
+            let cell = Cell::new(id, Spec { block, ..first.clone() });
             self.cells.add(cell.clone());
             cells.push(cell);
         }
@@ -225,10 +225,8 @@ impl Bench<'_> {
             self.header.cells.iter().map(|cell| cell.spec.block).filter(|block| block.is_power_of_two()).collect();
         blocks.sort_unstable();
         let next = self.cells.next_id();
-        let cells: Vec<Cell> = (next..)
-            .zip(&blocks)
-            .map(|(id, block)| Cell { id, spec: Spec { block: *block, ..spec.clone() } })
-            .collect();
+        let cells: Vec<Cell> =
+            (next..).zip(&blocks).map(|(id, block)| Cell::new(id, Spec { block: *block, ..spec.clone() })).collect();
         self.sink.event(&Event::Cells { cells: cells.clone() })?;
         let far = self.pair.far.take();
         let result = self.ceiling_passes(&spec, &cells).await;

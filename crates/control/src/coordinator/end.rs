@@ -3,15 +3,15 @@
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
-use model::{Change, Family, Inventory, Role, Setting, Spec};
+use model::{Change, EndOptions, Family, HostReading, Inventory, Setting, Watched};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
 use crate::ControlError;
 use crate::agent::{Agent, hello, prepare_control};
 use crate::proto::auth::{self, Token};
-use crate::proto::message::{Cause, FromAgent, Obstacle, ToAgent};
-use crate::proto::{CONTROL_MAGIC, DEFAULT_PORT, OLDEST_PROTOCOL, PROTOCOL};
+use crate::proto::message::{Cause, FromAgent, ToAgent};
+use crate::proto::{CONTROL_MAGIC, DEFAULT_PORT, OLDEST_PROTOCOL, PROTOCOL, WATCH};
 use crate::wire::Wire;
 
 /// An agent to be reached.
@@ -43,6 +43,12 @@ pub struct End {
     pub instance: String,
     /// What it can do beyond the protocol.
     pub capabilities: Vec<String>,
+    /// Number of its network namespace, where it says so.
+    pub(super) namespace: Option<u64>,
+    /// What [`apply`](Self::apply) has set there.
+    pub(super) applied: Vec<Setting>,
+    /// What that changed.
+    pub(super) changed: Vec<Change>,
     /// Where the control connection goes; `None` within this process.
     pub(crate) address: Option<SocketAddr>,
     wire: Wire<ToAgent, FromAgent>,
@@ -85,6 +91,7 @@ impl End {
             auth::hex(&auth::random::<16>().map_err(|source| ControlError::io("draw a random number", source))?);
         let lost =
             |reason: String| ControlError::Lost { address: name.clone(), during: "while greeting it".into(), reason };
+        wire.expect_welcome();
         wire.send(&ToAgent::Hello(hello(nonce.clone(), String::new(), false))).await.map_err(lost)?;
         let theirs = match tokio::time::timeout(HELLO_LIMIT, wire.recv()).await {
             Ok(Ok(FromAgent::Hello(theirs))) => theirs,
@@ -115,7 +122,7 @@ impl End {
         loop {
             match wire.recv().await.map_err(lost)? {
                 FromAgent::Ping => {}
-                FromAgent::Welcome { mac, inventory, clock_ns } => {
+                FromAgent::Welcome { mac, inventory, clock_ns, namespace } => {
                     let proven = match (theirs.wants_token, token, mac) {
                         (true, Some(token), Some(mac)) => token.check(&mac, "agent", &nonce, &theirs.nonce),
                         (true, ..) => false,
@@ -134,6 +141,9 @@ impl End {
                         version: theirs.version,
                         instance: theirs.instance,
                         capabilities: theirs.capabilities,
+                        namespace,
+                        applied: Vec::new(),
+                        changed: Vec::new(),
                         address,
                         wire,
                     });
@@ -159,54 +169,36 @@ impl End {
         }
     }
 
-    /// Changes settings of its host, in the given order, until [`untune`](Self::untune) or the end of this connection; the machine
-    /// must have been acquired. All of them are changed, or none.
+    /// Asks how the host does, every `interval`, beside whatever is measured there; [`watched`](Self::watched) has the answers.
     ///
     /// # Errors
-    /// [`ControlError::Tune`] says what stood in the way; a change that cut the connection is put back by the agent.
-    pub async fn tune(&mut self, settings: &[Setting]) -> Result<Vec<Change>, ControlError> {
-        self.tuned(&ToAgent::Tune { settings: settings.to_vec(), keep: false }).await
-    }
-
-    /// Puts back what this connection has changed; a value that somebody else has changed since is left, with a note.
-    ///
-    /// # Errors
-    /// As [`tune`](Self::tune).
-    pub async fn untune(&mut self) -> Result<Vec<Change>, ControlError> {
-        self.tuned(&ToAgent::Untune).await
-    }
-
-    async fn tuned(&mut self, order: &ToAgent) -> Result<Vec<Change>, ControlError> {
-        if !self.capabilities.iter().any(|name| name == "tune") {
-            return Err(ControlError::Tune {
-                address: self.name.clone(),
-                reason: format!("thru {} cannot change settings: update it there", self.version),
-                obstacle: Obstacle::Refused,
-            });
+    /// When the agent is of a version that cannot tell, or is lost.
+    pub async fn watch(&mut self, interval: Duration) -> Result<(), ControlError> {
+        if !self.capabilities.iter().any(|name| name == WATCH) {
+            let reason = format!("its thru {} cannot be watched: update it there", self.version);
+            return Err(ControlError::Refused { address: self.name.clone(), reason });
         }
-        self.send(order).await?;
-        let mut done = Vec::new();
+        let interval_ns = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX);
+        self.send(&ToAgent::Watch { interval_ns }).await
+    }
+
+    /// The next answer to [`watch`](Self::watch). Dropping the future loses nothing.
+    ///
+    /// # Errors
+    /// When the agent is lost.
+    pub async fn watched(&mut self) -> Result<Watched, ControlError> {
         loop {
-            match self.recv("while it changed settings").await? {
-                FromAgent::Tuned { changes, confirm: true } => {
-                    done = changes;
-                    self.send(&ToAgent::Keep).await?;
-                }
-                FromAgent::Tuned { changes, confirm: false } => return Ok(changes),
-                FromAgent::Kept => return Ok(done),
-                FromAgent::Untuned { reason, obstacle } => {
-                    return Err(ControlError::Tune { address: self.name.clone(), reason, obstacle });
-                }
-                _ => {}
+            if let FromAgent::Watched(seen) = self.recv("while watching it").await? {
+                return Ok(*seen);
             }
         }
     }
 
     /// Refuses a congestion control that an agent of an earlier version would not know how to load.
-    pub(crate) fn can_have(&self, spec: &Spec, role: Role) -> Result<(), ControlError> {
+    pub(crate) fn can_have(&self, options: &EndOptions) -> Result<(), ControlError> {
         let loads = self.capabilities.iter().any(|name| name == "stacks");
         let has = |name: &str| self.inventory.congestion_controls.iter().any(|known| known == name);
-        match &spec.end(role).cc {
+        match &options.cc {
             Some(cc) if !loads && !has(cc) && matches!(stacks::Request::parse(cc), Ok(Some(_))) => {
                 Err(ControlError::Refused {
                     address: self.name.clone(),
@@ -215,6 +207,41 @@ impl End {
             }
             _ => Ok(()),
         }
+    }
+
+    /// What its host is like now; `None` from an agent that cannot say. The machine must have been acquired.
+    pub(crate) async fn look(&mut self) -> Result<Option<HostReading>, ControlError> {
+        if !self.capabilities.iter().any(|name| name == "conditions") {
+            return Ok(None);
+        }
+        self.send(&ToAgent::Look).await?;
+        loop {
+            if let FromAgent::Conditions(reading) = self.recv("while it looked at its host").await? {
+                return Ok(Some(reading));
+            }
+        }
+    }
+
+    /// Takes what has arrived while nothing was asked, so that pings do not pile up over a long wait.
+    ///
+    /// # Errors
+    /// A connection that was lost meanwhile.
+    pub(crate) fn catch_up(&mut self) -> Result<(), ControlError> {
+        while let Some(message) = self.wire.arrived() {
+            match message {
+                Ok(FromAgent::Refused { reason }) => {
+                    return Err(ControlError::Refused { address: self.name.clone(), reason });
+                }
+                Ok(_) => {}
+                Err(reason) => return Err(self.lost("while it waited", reason)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the machine back and stays connected.
+    pub(crate) async fn give_back(&mut self) -> Result<(), ControlError> {
+        self.send(&ToAgent::Release).await
     }
 
     /// Gives the machine back and closes.

@@ -1,27 +1,35 @@
 //! The coordinator: decides what is measured next, asks between trials whether the answer is sure yet, and tells the sinks
 //! everything that happens.
 
+mod advise;
 mod cells;
 mod choose;
 mod curve;
 mod end;
+mod fleet;
+mod look;
 mod metrics;
 mod noloss;
 mod paired;
 mod pass;
+mod plan;
 mod single;
+mod tuning;
 
 use std::time::Instant;
 
-use model::{Ending, Event, EventSink, Finding, RunHeader};
+use model::{Advice, ClockDrift, ClockOffset, Ending, Event, EventSink, Finding, Pass, RunHeader};
 
 use crate::ControlError;
+pub use advise::AdvisePlan;
 use cells::Cells;
 pub use choose::choose_engine;
 pub use curve::CurvePlan;
 pub use end::{End, Target, leads_to_ipv6};
+pub use fleet::Fleet;
 pub use paired::PairedPlan;
 pub use pass::{Cancel, Pair};
+pub use plan::PlanSchedule;
 
 /// What a command wants measured.
 pub struct Order {
@@ -39,19 +47,44 @@ pub enum Schedule {
     Curve(CurvePlan),
     /// Two cells in turns, A's first in the header, until their ratio is sure enough.
     Paired(PairedPlan),
+    /// One cell and what can be changed about it, in search of what helps.
+    Advise(AdvisePlan),
 }
 
-/// A run under way.
-struct Bench<'a> {
-    pair: &'a mut Pair,
+/// Which of the ways to take cells a run has; what a cell's outcome is depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Taking {
+    Single,
+    Curve,
+    Paired,
+    Plan,
+    Search,
+}
+
+impl Taking {
+    /// Whether cells are taken in turns, to be told apart: no cell is measured until it is sure by itself.
+    fn is_paired(self) -> bool {
+        matches!(self, Self::Paired | Self::Search)
+    }
+}
+
+/// A run under way; `E` is who it is measured between.
+struct Bench<'a, E = Pair> {
+    pair: &'a mut E,
     header: &'a RunHeader,
     sink: &'a mut dyn EventSink,
     cancel: Cancel,
     started: Instant,
     cells: Cells,
     passes: u32,
+    /// Of a plan: each pass without what the hosts did, for the block that it was part of.
+    blocks: Vec<Pass>,
     /// What the schedule has to say of how the run was taken.
     notes: Vec<Finding>,
+    /// What a search found.
+    advice: Option<Advice>,
+    /// What the hypervisor took from the near and the far host during the passes.
+    stolen: [analysis::Stolen; 2],
 }
 
 /// Measures what `order` wants. Whatever happens, the sinks get an outcome for each cell that has a trial, and the ending; the
@@ -62,32 +95,105 @@ pub async fn run(
     sink: &mut dyn EventSink,
     cancel: Cancel,
 ) -> (Ending, Option<ControlError>) {
-    let started = Instant::now();
-    let cells = Cells::new(&order.header, &order.schedule);
-    let mut bench = Bench { pair, header: &order.header, sink, cancel, started, cells, passes: 0, notes: Vec::new() };
-    let mut result = bench.sink.event(&Event::Run(order.header.clone())).map_err(ControlError::from);
+    let taking = match &order.schedule {
+        Schedule::Single => Taking::Single,
+        Schedule::Curve(_) => Taking::Curve,
+        Schedule::Paired(_) => Taking::Paired,
+        Schedule::Advise(_) => Taking::Search,
+    };
+    let mut bench = Bench::new(pair, &order.header, taking, sink, cancel);
+    let mut result = bench.begin();
     if result.is_ok() {
         result = match &order.schedule {
             Schedule::Single => bench.single().await,
             Schedule::Curve(plan) => bench.curve(plan).await,
             Schedule::Paired(plan) => bench.paired(plan).await,
+            Schedule::Advise(plan) => bench.advise(plan).await,
         };
     }
-    let interrupted = matches!(result, Err(ControlError::Interrupted));
-    let closed = bench.close(result.is_err());
-    let how = match &result {
-        Ok(()) => "finished",
-        Err(_) if interrupted => "interrupted",
-        Err(_) => "failed",
-    };
-    let error = result.as_ref().err().filter(|_| !interrupted).map(ToString::to_string);
-    let ending = Ending { how: how.into(), error, duration_ns: started.elapsed().as_nanos() as u64 };
-    let told = sink.event(&Event::End(ending.clone()));
-    let failure = result.and(closed).and(told.map_err(ControlError::from)).err();
-    (ending, failure)
+    let (clocks, drift) = clocks_after(bench.pair, order.header.clocks, result.is_ok()).await;
+    bench.end(result, clocks, drift)
 }
 
-impl Bench<'_> {
+/// How the clocks stand after a run that went well and began with a reading, and how they moved. Ends that went away say
+/// nothing any more.
+async fn clocks_after(
+    pair: &mut Pair,
+    before: Option<ClockOffset>,
+    well: bool,
+) -> (Option<ClockOffset>, Option<ClockDrift>) {
+    let Some(before) = before.filter(|_| well) else { return (None, None) };
+    let after = pair.clocks().await.ok().flatten();
+    (after, after.and_then(|after| before.drift_to(&after)))
+}
+
+/// The same for a plan, whose cells may lie between any two hosts of a fleet. What is changed on the hosts is as it was when this
+/// returns.
+pub async fn run_plan(
+    fleet: &mut Fleet,
+    header: &RunHeader,
+    plan: &PlanSchedule,
+    sink: &mut dyn EventSink,
+    cancel: Cancel,
+) -> (Ending, Option<ControlError>) {
+    let mut bench = Bench::new(fleet, header, Taking::Plan, sink, cancel);
+    let mut result = bench.begin();
+    if result.is_ok() {
+        result = bench.plan(plan).await;
+    }
+    bench.end(result, None, None)
+}
+
+impl<'a, E> Bench<'a, E> {
+    fn new(
+        pair: &'a mut E,
+        header: &'a RunHeader,
+        taking: Taking,
+        sink: &'a mut dyn EventSink,
+        cancel: Cancel,
+    ) -> Self {
+        let cells = Cells::new(header, taking);
+        let (started, notes, blocks) = (Instant::now(), Vec::new(), Vec::new());
+        Self {
+            pair,
+            header,
+            sink,
+            cancel,
+            started,
+            cells,
+            passes: 0,
+            blocks,
+            notes,
+            advice: None,
+            stolen: Default::default(),
+        }
+    }
+
+    fn begin(&mut self) -> Result<(), ControlError> {
+        Ok(self.sink.event(&Event::Run(self.header.clone()))?)
+    }
+
+    /// Closes the run after `result`.
+    fn end(
+        mut self,
+        result: Result<(), ControlError>,
+        clocks: Option<ClockOffset>,
+        drift: Option<ClockDrift>,
+    ) -> (Ending, Option<ControlError>) {
+        let interrupted = matches!(result, Err(ControlError::Interrupted));
+        let closed = self.close(result.is_err());
+        let how = match &result {
+            Ok(()) => "finished",
+            Err(_) if interrupted => "interrupted",
+            Err(_) => "failed",
+        };
+        let error = result.as_ref().err().filter(|_| !interrupted).map(ToString::to_string);
+        let ending = Ending { how: how.into(), error, duration_ns: self.elapsed_ns(), clocks, drift };
+        let told = self.sink.event(&Event::End(ending.clone()));
+        let failure = result.and(closed).and(told.map_err(ControlError::from)).err();
+        (ending, failure)
+    }
+
     /// Nanoseconds since the run began.
     fn elapsed_ns(&self) -> u64 {
         self.started.elapsed().as_nanos() as u64
@@ -103,8 +209,13 @@ impl Bench<'_> {
         for outcome in self.cells.finish_all(early) {
             self.sink.event(&Event::Outcome(outcome))?;
         }
-        for finding in self.cells.findings().into_iter().chain(std::mem::take(&mut self.notes)) {
+        let path = analysis::of_path(self.header, self.cells.done(), &self.stolen);
+        for finding in self.cells.findings(&self.blocks).into_iter().chain(path).chain(std::mem::take(&mut self.notes))
+        {
             self.sink.event(&Event::Finding(finding))?;
+        }
+        if let Some(advice) = self.advice.take() {
+            self.sink.event(&Event::Advice(advice))?;
         }
         Ok(())
     }

@@ -63,10 +63,7 @@ impl Pair {
         legs: &[WireLeg],
         cancel: &mut Cancel,
     ) -> Result<(), ControlError> {
-        self.near.can_have(spec, Role::Active)?;
-        if let Some(far) = &self.far {
-            far.can_have(spec, Role::Passive)?;
-        }
+        self.can_do(spec)?;
         let prepare = |role, meet| {
             ToAgent::Prepare(Box::new(Prepare { trial, role, spec: spec.clone(), legs: legs.to_vec(), meet }))
         };
@@ -111,6 +108,20 @@ impl Pair {
             })),
             () = cancelled(cancel) => Err(ControlError::Interrupted),
         }
+    }
+
+    /// Whether both programs know what the spec asks of them: an older one would leave it out without a word.
+    fn can_do(&self, spec: &Spec) -> Result<(), ControlError> {
+        let ends = [(Some(&self.near), &spec.near), (self.far.as_ref(), &spec.far)];
+        for (end, options) in ends.into_iter().filter_map(|(end, options)| Some((end?, options))) {
+            end.can_have(options)?;
+            if options.drain_bps.is_some() && !end.capabilities.iter().any(|name| name == "drain") {
+                let reason =
+                    format!("thru {} there does not know --drain: update it, or leave --drain out", end.version);
+                return Err(ControlError::Refused { address: end.name.clone(), reason });
+            }
+        }
+        Ok(())
     }
 
     /// Waits for both ends' results. Once one has ended (or the user has had enough) the other gets a limited time.
@@ -177,6 +188,33 @@ impl Pair {
                 _ => {}
             }
         }
+    }
+
+    /// After a set-up that failed: makes both ends drop their half of it. An end that was ready would go on waiting, and take the
+    /// connections of the next trial for its own. A spec that no agent accepts has that effect on all versions of it.
+    pub(crate) async fn start_afresh(&mut self, spec: &Spec) -> Result<(), ControlError> {
+        let nothing = Spec { flows: 0, ..spec.clone() };
+        for (role, end) in [(Role::Active, Some(&mut self.near)), (Role::Passive, self.far.as_mut())] {
+            let Some(end) = end else { continue };
+            let address = end.name.clone();
+            let prepare = Prepare { trial: u32::MAX, role, spec: nothing.clone(), legs: Vec::new(), meet: Vec::new() };
+            end.send(&ToAgent::Prepare(Box::new(prepare))).await?;
+            let refused = async {
+                loop {
+                    match end.recv("after a set-up that failed").await {
+                        Err(ControlError::Setup { reason, .. }) if reason.contains("--flows 0") => return Ok(()),
+                        Err(error @ ControlError::Lost { .. }) => return Err(error),
+                        // What the failed set-up still had to say.
+                        _ => {}
+                    }
+                }
+            };
+            tokio::time::timeout(END_LIMIT, refused).await.map_err(|_| ControlError::Trial {
+                address,
+                reason: "it did not drop a set-up that failed".into(),
+            })??;
+        }
+        Ok(())
     }
 
     async fn abort(&self) -> Result<(), ControlError> {

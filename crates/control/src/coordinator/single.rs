@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::{Cell, Event, Pass, Phase, RttTally, Spec, Stop};
+use model::{Capture, CaptureSpec, Cell, EndPass, Event, Pass, Phase, RttTally, Spec, Stop};
 
 use super::Bench;
 use crate::ControlError;
@@ -11,7 +11,7 @@ use crate::proto::message::{Done, WireLeg};
 /// Pause between two trials, so that the second does not meet what the first left behind in queues and timers.
 const GAP: Duration = Duration::from_millis(10);
 
-/// How long the path is probed before it is loaded.
+/// How long the path is probed before it is loaded: as long as it is loaded then, and no longer than this.
 const IDLE_NS: u64 = 1_000_000_000;
 
 impl Bench<'_> {
@@ -37,7 +37,8 @@ impl Bench<'_> {
         let Some(probe) = spec.probing() else { return Ok(None) };
         let doing = "round trips without load".into();
         self.sink.event(&Event::Phase(Phase { doing, cells_done: 0, cells: 1, left_ns: None }))?;
-        let probe = Spec { stop: Stop::TimeNs(IDLE_NS), ..probe };
+        let time = if let Stop::TimeNs(ns) = spec.stop { ns.min(IDLE_NS) } else { IDLE_NS };
+        let probe = Spec { stop: Stop::TimeNs(time), ..probe };
         let leg = WireLeg { block: probe.block, reply: probe.reply_bytes(), stop: probe.stop, expected_ns: 0 };
         let result = self.pair.pass(u32::MAX, &probe, &[leg], self.sink, &mut self.cancel).await?;
         self.interrupted()?;
@@ -47,6 +48,7 @@ impl Bench<'_> {
     /// One trial of `cell` over fresh connections.
     pub(super) async fn one_trial(&mut self, cell: &Cell) -> Result<(), ControlError> {
         let spec = &cell.spec;
+        self.pair.apply(&spec.settings).await?;
         let leg = WireLeg { block: spec.block, reply: spec.reply_bytes(), stop: spec.stop, expected_ns: 0 };
         let begun = self.elapsed_ns();
         let result = if spec.no_loss {
@@ -80,10 +82,24 @@ impl Bench<'_> {
         far: Done,
         cells: &[(Option<u32>, u32)],
     ) -> Result<(), ControlError> {
-        let index = self.passes;
-        self.passes += 1;
-        let overlapped_by = near.overlapped_by.max(far.overlapped_by);
         let single_ended = far.tallies.is_empty() && self.pair.far.is_none();
+        let pass = Pass { index: self.passes, started_ns: begun_ns, ..Pass::default() };
+        self.passes += 1;
+        self.record(pass, near, far, cells, single_ended)
+    }
+}
+
+impl<E> Bench<'_, E> {
+    /// The same of a pass that is known in part; its hosts, its length and what overlapped it are filled in.
+    pub(super) fn record(
+        &mut self,
+        mut pass: Pass,
+        near: Done,
+        far: Done,
+        cells: &[(Option<u32>, u32)],
+        single_ended: bool,
+    ) -> Result<(), ControlError> {
+        let overlapped_by = near.overlapped_by.max(far.overlapped_by);
         let mut far_tallies = far.tallies.into_iter();
         let mut interrupted_leg = false;
         for ((cell, place), near) in cells.iter().zip(near.tallies) {
@@ -95,7 +111,7 @@ impl Bench<'_> {
             };
             interrupted_leg |= near.cut_short || far.cut_short;
             if let Some(cell) = cell
-                && let Some(trial) = self.cells.trial(*cell, index, *place, near, far, overlapped_by > 0)
+                && let Some(trial) = self.cells.trial(*cell, pass.index, *place, near, far, overlapped_by > 0)
             {
                 self.sink.event(&Event::Trial(trial))?;
             }
@@ -103,14 +119,34 @@ impl Bench<'_> {
                 break;
             }
         }
-        let pass = Pass {
-            index,
-            started_ns: begun_ns,
-            duration_ns: self.elapsed_ns() - begun_ns,
-            near: near.host,
-            far: far.host,
-            overlapped_by,
-        };
+        pass.duration_ns = self.elapsed_ns().saturating_sub(pass.started_ns);
+        // What a plan knows of the hosts was known before the pass.
+        let [before_near, before_far] = [std::mem::take(&mut pass.near), std::mem::take(&mut pass.far)];
+        let (conditions, settings) = (before_near.conditions, before_near.settings);
+        pass.near = EndPass { conditions, settings, ..near.host };
+        let (conditions, settings) = (before_far.conditions, before_far.settings);
+        pass.far = EndPass { conditions, settings, ..far.host };
+        pass.overlapped_by = overlapped_by;
+        let wanted = cells.iter().find_map(|(cell, _)| self.header.cells.get((*cell)? as usize)?.spec.capture.as_ref());
+        if let Some(wanted) = wanted {
+            [&mut pass.near, &mut pass.far]
+                .into_iter()
+                .take(if single_ended { 1 } else { 2 })
+                .for_each(|end| say_missing(end, wanted));
+        }
+        for (stolen, host) in self.stolen.iter_mut().zip([&pass.near, &pass.far]) {
+            stolen.add(host.cpu.as_ref());
+        }
+        self.cells.pass(&pass);
         Ok(self.sink.event(&Event::Pass(pass))?)
     }
+}
+
+/// An agent that says nothing of a capture that was asked for is of a version that has none.
+fn say_missing(end: &mut EndPass, wanted: &CaptureSpec) {
+    end.capture.get_or_insert_with(|| Capture {
+        snaplen: wanted.snaplen,
+        missing: Some("this end's agent cannot capture packets: its version is older".into()),
+        ..Capture::default()
+    });
 }

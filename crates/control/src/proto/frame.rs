@@ -8,6 +8,9 @@ use serde::de::DeserializeOwned;
 pub const MAX_FRAME: usize = 64 << 20;
 /// The largest frame before the peer has proved who it is.
 pub const MAX_GREETING: usize = 16 << 10;
+/// The largest frame that a coordinator takes from an agent that it chose to speak to, but whose proof it has not seen: the
+/// inventory of a host with hundreds of interfaces.
+pub const MAX_WELCOME: usize = 2 << 20;
 
 /// Bytes that are no frame, or a frame that is no message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

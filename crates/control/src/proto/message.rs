@@ -1,8 +1,13 @@
 //! The messages. Fields may be added (with a default) within a protocol version; a change of meaning is a new version.
 
+use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
-use model::{Change, EndPass, EndTally, Interval, Inventory, Role, Setting, Spec, Stop};
+use model::{
+    Change, EndPass, EndTally, HostReading, Interval, Inventory, JournalEntry, Path, Reverted, Role, Setting,
+    SettingNow, Spec, Stop, Traffic, Watched,
+};
 use serde::{Deserialize, Serialize};
 
 /// What a coordinator says to an agent.
@@ -39,6 +44,40 @@ pub enum ToAgent {
     Keep,
     /// Puts back all settings that this session changed; answered by `Tuned` or `Untuned`.
     Untune,
+    /// Asks what the host is like now; answered by `Conditions`.
+    Look,
+    /// Asks how the host does, again and again until released; needs no place in the queue.
+    Watch {
+        /// Distance of the answers, ns.
+        interval_ns: u64,
+    },
+    /// Asks for the host's clocks; answered at once.
+    Clock,
+    /// Looks at the interfaces' traffic and at the path to the peer, for about a second at most; the machine must be the
+    /// coordinator's, and idle.
+    LookAt {
+        /// The other end; `None` for the address that the coordinator speaks from.
+        peer: Option<IpAddr>,
+    },
+    /// Asks for settings; answered by `Shown` or `Untuned`.
+    Show {
+        /// Keys and patterns; none for the usual ones.
+        keys: Vec<String>,
+    },
+    /// Asks what was changed and is not back; answered by `Journal` or `Untuned`.
+    Journal,
+    /// Puts back settings that others have left, or kept on purpose; answered by `Reverted` or `Untuned`.
+    Revert {
+        /// One session of the journal.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<String>,
+        /// Those of all network namespaces.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        all: bool,
+        /// Also what somebody else has changed meanwhile.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        force: bool,
+    },
     /// Gives the machine back.
     Release,
     /// Still there.
@@ -59,6 +98,9 @@ pub enum FromAgent {
         inventory: Box<Inventory>,
         /// Cost of a clock read here, ns.
         clock_ns: f64,
+        /// Number of the agent's network namespace, to tell whether two ends share their settings.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        namespace: Option<u64>,
     },
     /// Others are first.
     Queued {
@@ -78,6 +120,8 @@ pub enum FromAgent {
     Live(Interval),
     /// The trial has ended at this end.
     Done(Box<Done>),
+    /// What the host did since the last word of this kind.
+    Watched(Box<Watched>),
     /// The trial could not be made; the machine is still the coordinator's.
     Failed {
         /// In the engine's words.
@@ -96,6 +140,8 @@ pub enum FromAgent {
     },
     /// The settings stay until they are put back.
     Kept,
+    /// What the host is like now.
+    Conditions(HostReading),
     /// No setting was changed (those that had been are as they were before the message).
     Untuned {
         /// Why, and what to do.
@@ -104,6 +150,30 @@ pub enum FromAgent {
         #[serde(default)]
         obstacle: Obstacle,
     },
+    /// This host's clocks, read between the question and this answer.
+    Clock {
+        /// CLOCK_REALTIME, ns since the Unix epoch.
+        realtime_ns: u64,
+        /// CLOCK_MONOTONIC, ns.
+        monotonic_ns: u64,
+    },
+    /// What a look saw.
+    Looked(Box<Looked>),
+    /// Settings as they are.
+    Shown {
+        /// Each of them.
+        settings: Vec<SettingNow>,
+    },
+    /// What was changed and is not back.
+    Journal {
+        /// The newest first.
+        entries: Vec<JournalEntry>,
+    },
+    /// What was put back, or not.
+    Reverted {
+        /// Each session that was meant.
+        sessions: Vec<Reverted>,
+    },
     /// The agent will have nothing more to do with this coordinator.
     Refused {
         /// Why, and what to do.
@@ -111,6 +181,16 @@ pub enum FromAgent {
     },
     /// Still here.
     Ping,
+}
+
+/// What a look saw.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Looked {
+    /// The path to the peer; `None` where its address is not known.
+    pub path: Option<Path>,
+    /// Traffic of each interface before the test.
+    pub traffic: BTreeMap<String, Traffic>,
 }
 
 /// What stood in the way of a trial.

@@ -26,6 +26,7 @@ use crate::transport::{Capabilities, Channel, Mark};
 
 pub(crate) use leg::{LegHeader, open_leg, receive_leg, send_leg};
 pub(crate) use pacer::Pace;
+pub(crate) use stream::DRAIN_READ;
 
 /// What a pattern says of itself.
 pub struct Pattern {
@@ -78,6 +79,13 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
     transport.check(spec)?;
     (pattern(spec.pattern.as_str())?.check)(spec, &capabilities)?;
     check_engine(spec, transport)?;
+    let drains = [&spec.near, &spec.far].iter().any(|end| end.drain_bps.is_some());
+    if drains && (!crate::plan::is_stream(spec) || capabilities.datagram || capabilities.single_ended) {
+        return Err(EngineError::unsupported(
+            format!("--drain for {} on {}", spec.pattern, spec.transport),
+            "a reader has a rate of its own where its sender must wait for it: use it with streams over tcp, tls or unix",
+        ));
+    }
     if spec.paced_to_receiver && !(transport.overruns() && crate::plan::is_stream(spec)) {
         return Err(EngineError::unsupported(
             format!("pacing to the receiver for {} on {}", spec.pattern, spec.transport),
@@ -134,6 +142,8 @@ pub(crate) struct Part {
     pub(crate) last: bool,
     /// The rate to keep, where one is asked for.
     pub(crate) pace: Option<Pace>,
+    /// The rate to read at, where one is asked for; its gap is that of [`DRAIN_READ`] bytes.
+    pub(crate) drain: Option<Pace>,
     /// A sender of datagrams keeps to what the receiver has room for.
     pub(crate) to_receiver: bool,
     /// Its thread has other flows to turn to and is woken up for this one: a call in vain costs more than the wait for an

@@ -38,19 +38,33 @@ impl Pacer {
     #[inline]
     pub(super) fn hold(&mut self, errors: &mut RttRecorder) -> Option<u64> {
         let pace = self.pace?;
+        let first = self.next_ns.is_nan();
+        match self.due(pace) {
+            Err(until) => Some(until),
+            Ok(late) => {
+                if !first {
+                    errors.record((late - self.late_ns).abs() as u64);
+                }
+                self.late_ns = late;
+                None
+            }
+        }
+    }
+
+    /// The same for a reader, whose evenness is the sender's and the path's as much as its own.
+    #[inline]
+    pub(super) fn hold_reads(&mut self) -> Option<u64> {
+        self.due(self.pace?).err()
+    }
+
+    /// By how much the next block is late, ns, or when it is due.
+    #[inline]
+    fn due(&mut self, pace: Pace) -> Result<f64, u64> {
         let now = now_ns() as f64;
-        // The first block goes out at once and starts the clock.
+        // The first block goes at once and starts the clock.
         let first = self.next_ns.is_nan();
         self.next_ns = if first { now } else { self.next_ns.max(now - pace.catch_up_ns) };
-        if self.next_ns > now {
-            return Some(self.next_ns as u64);
-        }
-        let late = now - self.next_ns;
-        if !first {
-            errors.record((late - self.late_ns).abs() as u64);
-        }
-        self.late_ns = late;
-        None
+        if self.next_ns > now { Err(self.next_ns as u64) } else { Ok(now - self.next_ns) }
     }
 
     /// When the block that [`hold`](Self::hold) let pass was due, ns.

@@ -43,12 +43,14 @@ pub(crate) fn machine<C: Channel>(_: &Spec, part: &Part) -> Box<dyn Machine<C>> 
         _ if sends => Box::new(Sender::new(part, part.shares && C::SHOWS_ALL)),
         _ => Box::new(Receiver {
             block: part.block,
-            room: part.block.max(READ),
+            room: if part.drain.is_some() { DRAIN_READ } else { part.block.max(READ) },
             stop: part.stop,
             last: part.last,
             received: 0,
             unclocked: 0,
             shares: part.shares && C::SHOWS_ALL,
+            pacer: Pacer::new(part.drain),
+            drains: part.drain.is_some(),
         }),
     }
 }
@@ -165,6 +167,9 @@ impl<C: Channel> Machine<C> for Sender {
 /// sender back, and no program reads that way.
 const READ: usize = 64 << 10;
 
+/// A reader that keeps to a rate takes at most this much at once, so that it is slow rather than absent for long, bytes.
+pub(crate) const DRAIN_READ: usize = 4 << 10;
+
 /// Receives over a stream.
 struct Receiver {
     block: usize,
@@ -176,6 +181,9 @@ struct Receiver {
     unclocked: u32,
     /// Other flows of its thread want to receive too.
     shares: bool,
+    /// When to read, where a rate is asked for.
+    pacer: Pacer,
+    drains: bool,
 }
 
 /// Reads at least this long are timed one by one; a clock read is then well under a percent of them.
@@ -212,6 +220,11 @@ impl<C: Channel> Machine<C> for Receiver {
                 env.counters.arrived(now_ns());
                 return Ok(Turn::Done);
             }
+            if self.drains
+                && let Some(until) = self.pacer.hold_reads()
+            {
+                return Ok(Turn::Sleep(until));
+            }
             // In the last leg a byte too many must be seen, so the read is not cut to what is left.
             let room = match left {
                 Some(left) if !self.last => self.room.min(usize::try_from(left).unwrap_or(usize::MAX)),
@@ -230,6 +243,7 @@ impl<C: Channel> Machine<C> for Receiver {
                     env.counters.received(count);
                     self.clock(count, env.counters);
                     self.received += count as u64;
+                    self.pacer.sent(count as f64 / DRAIN_READ as f64);
                     moved += count;
                     // A leg that ends with these bytes ends in the next step.
                     if self.shares && self.left() != Some(0) {

@@ -4,9 +4,9 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use model::{ReceiveBy, Role, SendBy, SocketFacts, Strategy};
+use model::{ReceiveBy, Role, SendBy, SocketFacts, Strategy, TcpSample};
 
-use super::{Counters, PageBuffer, RttRecorder, Signals, Snapshot, pace};
+use super::{Counters, PageBuffer, RttRecorder, Signals, Snapshot, drain, pace, tcp};
 use crate::pattern::{Env, LegHeader, Machine, Part, Turn, machine, open_leg, receive_leg, send_leg};
 use crate::plan::{LegStop, LinkPlan, initiates, is_stream};
 use crate::transport::{Breaker, Channel, GRO_PIECES, GSO_SEGMENTS, Kind, MMSG, Mark, Orders, SIGNAL_BYTES};
@@ -90,8 +90,12 @@ pub(crate) trait Flow: Send {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FlowLeg {
     pub(crate) flow: u32,
+    /// Its number among the worker's links.
+    pub(crate) slot: usize,
     pub(crate) counts: Snapshot,
     pub(crate) facts: SocketFacts,
+    /// TCP_INFO at the end, its time by the host's clock, where the flow has a series.
+    pub(crate) last: Option<TcpSample>,
     pub(crate) unsent: u64,
     pub(crate) socket_drops: u64,
     pub(crate) datagram: bool,
@@ -174,6 +178,7 @@ impl<C: Channel> FlowOf<C> {
             leg: header.leg,
             last: header.leg as usize + 1 == self.setup.plan.legs.len(),
             pace: spec.rate_bps.map(|bps| pace(spec, bps)),
+            drain: spec.end(self.setup.plan.role).drain_bps.map(|bps| drain(spec, bps)),
             to_receiver: spec.paced_to_receiver,
             shares: self.setup.strategy == Strategy::Epoll,
             spins: self.setup.strategy == Strategy::Spin,
@@ -273,11 +278,18 @@ impl<C: Channel> Flow for FlowOf<C> {
         if let Some(opened) = &self.opened {
             facts.remember(opened);
         }
+        let last = tcp::has_series(&self.setup.plan, self.setup.slot).then(|| self.channel.tcp()).flatten();
+        let last = last.map(|info| info.sample(now_ns()));
+        if let Some(last) = &last {
+            facts.agree_with(last);
+        }
         let batch = self.machine.take().map_or(1, |machine| machine.batch());
         FlowLeg {
             flow: self.setup.place.flow,
+            slot: self.setup.slot,
             counts,
             facts,
+            last,
             unsent: self.channel.unsent(),
             socket_drops: self.channel.socket_drops(),
             datagram: C::KIND == Kind::Datagram,

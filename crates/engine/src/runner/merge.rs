@@ -1,13 +1,23 @@
 //! Adds up what the threads counted.
 
-use model::{DatagramTally, EndTally, FlowTally, Histogram, PacingTally, RttTally};
+use model::{DatagramTally, EndTally, FlowTally, Histogram, PacingTally, RttTally, TcpSample, ThreadTime};
 
-use super::{FlowLeg, Snapshot};
+use super::{FlowLeg, Snapshot, tcp};
 use crate::TrialPlan;
 
 /// What one thread counted, leg by leg.
 #[derive(Default)]
-pub(super) struct ThreadLegs(Vec<ThreadLeg>);
+pub(super) struct ThreadLegs {
+    legs: Vec<ThreadLeg>,
+    /// What it had of its core, where there is one leg.
+    pub(super) time: Option<ThreadTime>,
+}
+
+/// The series of the flows, by their numbers, and when the trial began.
+pub(super) struct Series {
+    pub(super) tcp: Vec<Vec<TcpSample>>,
+    pub(super) start_ns: u64,
+}
 
 /// One thread's part of a leg: its flows, their round trips, and by how much paced sends missed their distance.
 type ThreadLeg = (Vec<FlowLeg>, Histogram, Histogram);
@@ -16,19 +26,19 @@ impl ThreadLegs {
     /// The round trips of all legs, one flow's.
     pub(super) fn round_trips(self) -> Option<RttTally> {
         let mut all = Histogram::new();
-        self.0.iter().for_each(|(_, rtt, _)| all.merge(rtt));
+        self.legs.iter().for_each(|(_, rtt, _)| all.merge(rtt));
         RttTally::from_histogram(all, 1)
     }
 
     pub(super) fn push(&mut self, flows: Vec<FlowLeg>, rtt: Histogram, pace: Histogram) {
-        self.0.push((flows, rtt, pace));
+        self.legs.push((flows, rtt, pace));
     }
 }
 
 /// One tally for each leg that any thread began, and its first and last send and arrival.
-pub(super) fn merge(plan: &TrialPlan, threads: Vec<ThreadLegs>) -> (Vec<EndTally>, Vec<[u64; 4]>) {
-    let legs = threads.iter().map(|thread| thread.0.len()).max().unwrap_or(0);
-    let mut threads: Vec<_> = threads.into_iter().map(|thread| thread.0.into_iter()).collect();
+pub(super) fn merge(plan: &TrialPlan, threads: Vec<ThreadLegs>, mut series: Series) -> (Vec<EndTally>, Vec<[u64; 4]>) {
+    let legs = threads.iter().map(|thread| thread.legs.len()).max().unwrap_or(0);
+    let mut threads: Vec<_> = threads.into_iter().map(|thread| thread.legs.into_iter()).collect();
     let keep_flows = plan.legs.len() == 1;
     (0..legs)
         .map(|_| {
@@ -39,12 +49,13 @@ pub(super) fn merge(plan: &TrialPlan, threads: Vec<ThreadLegs>) -> (Vec<EndTally
                 rtt.merge(&round_trips);
                 pace.merge(&errors);
             }
-            leg(flows, rtt, &pace, keep_flows)
+            leg(flows, rtt, &pace, keep_flows.then_some(&mut series))
         })
         .unzip()
 }
 
-fn leg(mut flows: Vec<FlowLeg>, rtt: Histogram, pace: &Histogram, keep_flows: bool) -> (EndTally, [u64; 4]) {
+/// One leg; its flows are only described where `series` has theirs.
+fn leg(mut flows: Vec<FlowLeg>, rtt: Histogram, pace: &Histogram, series: Option<&mut Series>) -> (EndTally, [u64; 4]) {
     flows.sort_by_key(|flow| flow.flow);
     let sum = flows.iter().map(|flow| flow.counts).fold(Snapshot::default(), |sum, one| sum + one);
     let span = |(first, last): (u64, u64)| last.saturating_sub(first);
@@ -71,20 +82,21 @@ fn leg(mut flows: Vec<FlowLeg>, rtt: Histogram, pace: &Histogram, keep_flows: bo
         pacing: PacingTally::from_histogram(pace),
         datagrams,
         bytes_unsent: flows.iter().map(|flow| flow.unsent).sum(),
-        flows: if keep_flows { flows.into_iter().map(flow_tally).collect() } else { Vec::new() },
+        flows: series.map_or_else(Vec::new, |series| flows.into_iter().map(|flow| flow_tally(flow, series)).collect()),
         ..EndTally::default()
     };
     (tally, spans)
 }
 
-fn flow_tally(flow: FlowLeg) -> FlowTally {
+fn flow_tally(flow: FlowLeg, series: &mut Series) -> FlowTally {
+    let readings = series.tcp.get_mut(flow.slot).map(std::mem::take).unwrap_or_default();
     FlowTally {
         flow: flow.flow,
         bytes_sent: flow.counts.bytes_sent,
         bytes_received: flow.counts.bytes_received,
         transactions: flow.counts.transactions,
         socket: flow.facts,
-        tcp: Vec::new(),
+        tcp: tcp::end(readings, flow.last, series.start_ns),
     }
 }
 

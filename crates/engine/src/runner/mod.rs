@@ -9,7 +9,9 @@ mod merge;
 mod meter;
 mod readiness;
 mod rtt;
+mod stopwatch;
 mod sys;
+mod tcp;
 mod thread;
 mod timers;
 
@@ -19,7 +21,7 @@ use std::sync::{Arc, Barrier, Mutex, OnceLock};
 use std::time::Duration;
 
 use model::tally::Window;
-use model::{EndTally, Interval, Spec, Stop, Strategy};
+use model::{EndTally, Interval, Spec, Stop, Strategy, TcpSample, ThreadTime};
 
 use crate::pattern::Pace;
 use crate::plan::{LinkPlan, is_stream};
@@ -224,6 +226,8 @@ struct Watched {
     intervals: Vec<Interval>,
     measured: Option<Window>,
     stalled: bool,
+    /// TCP_INFO over time, by the flows' numbers.
+    tcp: Vec<Vec<TcpSample>>,
 }
 
 impl Trial<'_> {
@@ -259,7 +263,7 @@ impl Trial<'_> {
             meter.release();
             barrier.wait();
             let start_ns = now_ns();
-            let watched = self.watch(start_ns, &running, &done, live);
+            let mut watched = self.watch(start_ns, &running, &done, live);
             let mut threads: Vec<ThreadLegs> = Vec::new();
             let mut failure = None;
             for handle in handles.into_iter().flatten() {
@@ -269,9 +273,12 @@ impl Trial<'_> {
                 failure = failure.or(error);
             }
             let elapsed_ns = now_ns() - start_ns;
-            let spent = meter.finish();
+            let mut spent = meter.finish();
             let probe = if probed { threads.pop() } else { None };
-            let (mut legs, spans) = merge::merge(self.plan, threads);
+            let times = || threads.iter().filter_map(|thread| thread.time);
+            (spent.threads, spent.busiest) = (times().reduce(ThreadTime::together), times().reduce(ThreadTime::busier));
+            let series = merge::Series { tcp: std::mem::take(&mut watched.tcp), start_ns };
+            let (mut legs, spans) = merge::merge(self.plan, threads, series);
             if let (Some(leg), Some(probe)) = (legs.last_mut(), probe) {
                 leg.probe = probe.round_trips();
             }
@@ -311,6 +318,7 @@ impl Trial<'_> {
             _ => u64::MAX,
         };
         let mut watched = Watched::default();
+        let mut readings = tcp::Readings::start(self.plan, &self.breakers[..self.shared.len()], start_ns);
         let mut last = Snapshot::default();
         let mut next_entry = if series { start_ns + spec.interval_ns } else { u64::MAX };
         let warm_at = if spec.warmup_ns > 0 { start_ns + spec.warmup_ns } else { u64::MAX };
@@ -321,7 +329,8 @@ impl Trial<'_> {
             let now = now_ns();
             let pending_stop = if self.signals.stopping() { u64::MAX } else { stop_at };
             let pending_warm = if watched.measured.is_some() { u64::MAX } else { warm_at };
-            let wake = next_entry.min(pending_stop).min(pending_warm).min(now + WATCH_STEP.as_nanos() as u64);
+            let wake = next_entry.min(readings.due_ns()).min(pending_stop).min(pending_warm);
+            let wake = wake.min(now + WATCH_STEP.as_nanos() as u64);
             let pause = Duration::from_nanos(wake.saturating_sub(now));
             if !pause.is_zero() {
                 lock = done.wait_timeout(lock, pause).unwrap_or_else(std::sync::PoisonError::into_inner).0;
@@ -344,6 +353,9 @@ impl Trial<'_> {
                     next_entry += spec.interval_ns;
                 }
             }
+            if now >= readings.due_ns() {
+                readings.take();
+            }
             if self.stalled(&mut progress, &sum, now) {
                 watched.stalled |= !self.signals.aborting();
                 self.signals.abort();
@@ -353,6 +365,7 @@ impl Trial<'_> {
             }
         }
         drop(lock);
+        watched.tcp = readings.finish();
         if series {
             let sum = self.sum();
             let end = now_ns() - start_ns;
@@ -402,6 +415,15 @@ pub(crate) fn pace(spec: &Spec, bps: u64) -> Pace {
     let catch_up_ns = spec.burst.map_or(CATCH_UP_NS, |bytes| bytes as f64 * 8e9 / own);
     Pace { gap_ns: spec.block as f64 * 8e9 / own, catch_up_ns }
 }
+
+/// One flow's part of the rate that a reader keeps, all flows together.
+pub(crate) fn drain(spec: &Spec, bps: u64) -> Pace {
+    let own = bps.max(1) as f64 / f64::from(spec.flows.max(1));
+    Pace { gap_ns: crate::pattern::DRAIN_READ as f64 * 8e9 / own, catch_up_ns: READER_CATCH_UP_NS }
+}
+
+/// What a reader makes up for after a delay: its data waits for it, so that the rate is kept in the mean.
+const READER_CATCH_UP_NS: f64 = 100_000_000.0;
 
 /// What a paced sender makes up for after a delay, where the spec does not say: a thread that was off its core for longer has
 /// missed its rate, and the outcome says so.

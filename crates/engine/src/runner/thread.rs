@@ -10,6 +10,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use super::completions::Completions;
 use super::merge::ThreadLegs;
 use super::readiness::Readiness;
+use super::stopwatch::Stopwatch;
 use super::{Flow, FlowLeg, Scratch, Signals};
 use crate::pattern::Turn;
 use crate::{EngineError, TrialPlan, now_ns};
@@ -48,7 +49,11 @@ impl Job<'_> {
             _ => Ok(Waiting::Alone),
         };
         let mut legs = ThreadLegs::default();
+        let mut watch = (self.plan.legs.len() == 1).then(Stopwatch::new);
         barrier.wait();
+        if let Some(watch) = &mut watch {
+            watch.release();
+        }
         let mut failure = prepared.err();
         for leg in 0..self.plan.legs.len() {
             if leg > 0 && failure.is_none() {
@@ -58,6 +63,7 @@ impl Job<'_> {
                 break;
             }
             failure = self.leg(&mut flows, &mut scratch, &mut waiting).err().filter(|_| !self.signals.aborting());
+            legs.time = watch.as_ref().map(Stopwatch::finish);
             let ended: Vec<FlowLeg> = flows.iter_mut().map(|flow| flow.close()).collect();
             legs.push(ended, scratch.rtt.take(), scratch.pace.take());
         }

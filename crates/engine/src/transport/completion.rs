@@ -7,7 +7,7 @@ use model::SocketFacts;
 
 use super::stream::StreamChannel;
 use super::sys::uring::Op;
-use super::{Breaker, Channel, Kind};
+use super::{Breaker, Channel, Kind, TcpInfo};
 
 /// What one flow has ordered: a send and a receive at most.
 #[derive(Debug, Default)]
@@ -133,6 +133,10 @@ impl Channel for CompletionChannel {
 
     fn brief_facts(&self) -> SocketFacts {
         self.socket.brief_facts()
+    }
+
+    fn tcp(&self) -> Option<TcpInfo> {
+        self.socket.tcp()
     }
 
     fn unsent(&self) -> u64 {

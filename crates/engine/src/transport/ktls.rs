@@ -14,7 +14,7 @@ use socket2::{Domain, Socket, Type};
 
 use self::crypto_info::crypto_info;
 use super::tls::{SEND_LIMIT, Slot};
-use super::{Breaker, Channel, Kind, options, sys};
+use super::{Breaker, Channel, Kind, TcpInfo, options, sys};
 use crate::EngineError;
 use crate::pattern::{Interest, Turn, not_now};
 use crate::plan::{initiates, is_stream};
@@ -215,6 +215,10 @@ impl Channel for KernelTls {
 
     fn facts(&self) -> SocketFacts {
         SocketFacts { encryption: Some(self.encryption.clone()), ..options::facts(self.socket.as_fd()) }
+    }
+
+    fn tcp(&self) -> Option<TcpInfo> {
+        TcpInfo::of(self.socket.as_fd())
     }
 
     fn unsent(&self) -> u64 {

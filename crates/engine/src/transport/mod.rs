@@ -24,6 +24,7 @@ mod stream;
 pub(crate) mod sys;
 
 mod tcp;
+mod tcp_info;
 mod tls;
 pub mod udp;
 mod unix;
@@ -46,6 +47,7 @@ pub(crate) use handshake::{SIGNAL_BYTES, Signal};
 pub use options::check_end as check_options;
 pub(crate) use sys::batch::{GRO_PIECES, GSO_SEGMENTS, MMSG, Mark};
 pub(crate) use sys::uring;
+pub(crate) use tcp_info::TcpInfo;
 
 /// Every transport of this build, in the order of the manual.
 pub static TRANSPORTS: &[&dyn Transport] = &[
@@ -384,6 +386,11 @@ pub(crate) trait Channel: Send + 'static {
         self.facts()
     }
 
+    /// What the kernel's TCP says of it now, where it is carried by TCP.
+    fn tcp(&self) -> Option<TcpInfo> {
+        None
+    }
+
     /// Bytes that the other end has not taken yet, as far as the kernel knows.
     fn unsent(&self) -> u64 {
         0
@@ -433,5 +440,10 @@ impl Breaker {
     #[must_use]
     pub(crate) fn unsent(&self) -> u64 {
         self.0.as_ref().map_or(0, |slot| sys::sockopt::unsent_raw(slot.load(std::sync::atomic::Ordering::SeqCst)))
+    }
+
+    /// What the kernel's TCP says of it; `None` where it is not carried by TCP, or closed.
+    pub(crate) fn tcp(&self) -> Option<TcpInfo> {
+        TcpInfo::of_number(self.0.as_ref()?.load(std::sync::atomic::Ordering::SeqCst))
     }
 }

@@ -9,17 +9,25 @@ use rustix::thread::CpuSet;
 use socket2::{SockRef, TcpKeepalive};
 
 use super::sys::sockopt;
+use super::tcp_info::TcpInfo;
 use crate::EngineError;
 use crate::plan::is_stream;
 
 /// Sets the options that must precede `listen` or `connect`.
 pub(crate) fn before_handshake(socket: BorrowedFd<'_>, end: &EndOptions, tcp: bool) -> Result<(), EngineError> {
+    let borrowed = socket;
     let socket = SockRef::from(&socket);
     if let Some(bytes) = end.sndbuf {
         set(format!("a send buffer of {bytes} bytes"), "", socket.set_send_buffer_size(int(bytes)))?;
+        if socket.send_buffer_size().is_ok_and(|got| got < int(bytes).saturating_mul(2)) {
+            force(borrowed, sockopt::Buffer::Send, bytes);
+        }
     }
     if let Some(bytes) = end.rcvbuf {
         set(format!("a receive buffer of {bytes} bytes"), "", socket.set_recv_buffer_size(int(bytes)))?;
+        if socket.recv_buffer_size().is_ok_and(|got| got < int(bytes).saturating_mul(2)) {
+            force(borrowed, sockopt::Buffer::Receive, bytes);
+        }
     }
     if let Some(device) = &end.device {
         let hint = "; binding to a device needs an existing interface, and root before Linux 5.7";
@@ -29,6 +37,12 @@ pub(crate) fn before_handshake(socket: BorrowedFd<'_>, end: &EndOptions, tcp: bo
         set(format!("an MSS of {mss} bytes"), "; the kernel takes 88 to 32767", socket.set_tcp_mss(mss))?;
     }
     Ok(())
+}
+
+/// Takes a buffer beyond net.core.wmem_max or rmem_max. Without the right (CAP_NET_ADMIN) the kernel's bound stays, and the socket's
+/// facts say what it is.
+fn force(socket: BorrowedFd<'_>, buffer: sockopt::Buffer, bytes: u64) {
+    let _ = sockopt::force_buffer(socket, buffer, i32::try_from(bytes).unwrap_or(i32::MAX));
 }
 
 /// Sets the options that act on a connected socket.
@@ -142,18 +156,7 @@ fn check_cores(cores: &[u32]) -> Result<(), EngineError> {
 
 /// What the kernel's TCP saw of the path of one socket, read with one call.
 pub(crate) fn brief_facts(socket: BorrowedFd<'_>) -> SocketFacts {
-    sockopt::tcp_info(socket).map_or_else(SocketFacts::default, |info| brief(&info))
-}
-
-fn brief(info: &sockopt::TcpInfo) -> SocketFacts {
-    SocketFacts {
-        retransmits: Some(u64::from(info.total_retrans)),
-        min_rtt_ns: info.min_rtt_us.map(|us| u64::from(us) * 1_000),
-        srtt_ns: Some(u64::from(info.srtt_us) * 1_000),
-        cwnd: Some(info.cwnd),
-        peer_window_bytes: info.peer_window,
-        ..SocketFacts::default()
-    }
+    TcpInfo::of(socket).map_or_else(SocketFacts::default, |info| info.brief())
 }
 
 /// What the kernel says of a socket.
@@ -165,29 +168,36 @@ pub(crate) fn facts(socket: BorrowedFd<'_>) -> SocketFacts {
         let ip = address.as_socket().map(|address| address.to_string());
         ip.or_else(|| address.as_vsock_address().map(|(cid, port)| format!("vsock:{cid}:{port}")))
     };
-    let info = sockopt::tcp_info(borrowed);
+    let info = TcpInfo::of(borrowed);
     let mut facts = SocketFacts {
         local: address(socket.local_addr()),
         peer: address(socket.peer_addr()),
         sndbuf: socket.send_buffer_size().ok().map(|bytes| bytes as u64),
         rcvbuf: socket.recv_buffer_size().ok().map(|bytes| bytes as u64),
-        ..info.as_ref().map_or_else(SocketFacts::default, brief)
+        ..info.as_ref().map_or_else(SocketFacts::default, TcpInfo::brief)
     };
     if let Some(info) = info {
         facts.nodelay = socket.tcp_nodelay().ok();
         facts.cc =
             socket.tcp_congestion().ok().map(|name| String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned());
-        facts.mss = Some(info.send_mss);
-        facts.pmtu = Some(info.pmtu);
-        facts.wscale = (info.options & 4 != 0).then_some((info.send_wscale, info.receive_wscale));
-        // TCPI_OPT_* of linux/tcp.h.
-        let names = [(1, "timestamps"), (2, "sack"), (4, "wscale"), (8, "ecn")];
-        facts.negotiated =
-            names.iter().filter(|(bit, _)| info.options & bit != 0).map(|(_, name)| (*name).to_owned()).collect();
+        info.negotiated(&mut facts);
     }
+    facts.forced =
+        [(sockopt::Buffer::Send, facts.sndbuf, "wmem_max"), (sockopt::Buffer::Receive, facts.rcvbuf, "rmem_max")]
+            .into_iter()
+            .any(|(buffer, bytes, bound)| {
+                sockopt::is_set(borrowed, buffer) && bytes.is_some_and(|bytes| bytes > bound_of(bound))
+            });
     facts.busy_poll_us = sockopt::busy_poll_us(borrowed).filter(|us| *us > 0);
     facts.mptcp_subflows = sockopt::mptcp_subflows(borrowed);
     facts
+}
+
+/// The largest buffer that a socket gets without force, as the kernel reports it: twice net.core.rmem_max or wmem_max.
+/// Where that cannot be read nothing is called forced.
+fn bound_of(name: &str) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/sys/net/core/{name}")).unwrap_or_default();
+    text.trim().parse().map_or(u64::MAX, |bytes: u64| bytes.saturating_mul(2))
 }
 
 fn int(bytes: u64) -> usize {

@@ -14,7 +14,7 @@ use super::completion::CompletionChannel;
 use super::handshake::WELCOME;
 use super::mapper::Mapper;
 use super::mover::Mover;
-use super::{Breaker, Channel, FlowHello, HELLO_BYTES, Kind, sys};
+use super::{Breaker, Channel, FlowHello, HELLO_BYTES, Kind, TcpInfo, sys};
 use crate::EngineError;
 use crate::runner::{Flow, FlowOf, FlowSetup};
 
@@ -174,6 +174,10 @@ impl Channel for StreamChannel {
 
     fn brief_facts(&self) -> SocketFacts {
         super::options::brief_facts(self.socket.as_fd())
+    }
+
+    fn tcp(&self) -> Option<TcpInfo> {
+        TcpInfo::of(self.socket.as_fd())
     }
 
     fn unsent(&self) -> u64 {

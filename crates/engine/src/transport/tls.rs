@@ -17,8 +17,8 @@ use super::handshake::FlowHello;
 use super::ktls::{self, KernelTls};
 use super::stream::HELLO_LIMIT;
 use super::{
-    Breaker, Capabilities, Channel, Cookie, Kind, Link, Listener, Place, Rendezvous, Transport, introduction, options,
-    sys, tcp,
+    Breaker, Capabilities, Channel, Cookie, Kind, Link, Listener, Place, Rendezvous, TcpInfo, Transport, introduction,
+    options, sys, tcp,
 };
 use crate::pattern::{Interest, Turn};
 use crate::runner::{Flow, FlowOf, FlowSetup};
@@ -92,7 +92,7 @@ impl Transport for Tls {
             ClientConnection::new(config, certificate::server_name()).map_err(|error| failed(other(error)))?;
         let mut channel = TlsChannel::open(socket, session.into()).map_err(failed)?;
         introduction::introduce(&mut channel, hello, &target.to_string())?;
-        channel.socket.set_read_timeout(None).map_err(failed)?;
+        channel.introduced().map_err(failed)?;
         Ok(Link::of(channel))
     }
 }
@@ -140,7 +140,7 @@ impl TlsListener {
         let hello = introduction::read_hello(&mut channel)?.filter(|hello| hello.cookie == self.cookie);
         let Some(hello) = hello else { return Ok(None) };
         introduction::welcome(&mut channel)?;
-        channel.socket.set_read_timeout(None)?;
+        channel.introduced()?;
         Ok(Some((hello, channel)))
     }
 }
@@ -158,6 +158,8 @@ struct TlsChannel {
     blocking: bool,
     /// The session has said that it will send no more; the socket follows when it has sent that.
     closing: bool,
+    /// TCP_NODELAY as the spec asks for it.
+    nodelay: bool,
 }
 
 /// A socket's number, for the breaker; -1 once it is dropped.
@@ -180,9 +182,12 @@ impl Drop for Slot {
 }
 
 impl TlsChannel {
-    /// Makes the handshake, within [`HELLO_LIMIT`]; leaves a limit on reads, for the hello that follows.
+    /// Makes the handshake, within [`HELLO_LIMIT`]; leaves a limit on reads, and Nagle's algorithm off, for the hello that follows:
+    /// that would wait for the acknowledgement of the handshake's last message, which the other end delays by 40 ms.
     fn open(socket: Socket, mut session: Connection) -> io::Result<Self> {
         let socket = TcpStream::from(OwnedFd::from(socket));
+        let nodelay = socket.nodelay()?;
+        socket.set_nodelay(true)?;
         socket.set_read_timeout(Some(HELLO_LIMIT))?;
         session.set_buffer_limit(Some(UNSENT_LIMIT));
         let mut through = &socket;
@@ -191,7 +196,13 @@ impl TlsChannel {
         }
         let slot = Slot::of(&socket);
         let wire = vec![0; READ];
-        Ok(Self { slot, socket, session, wire, taken: 0, filled: 0, blocking: true, closing: false })
+        Ok(Self { slot, socket, session, wire, taken: 0, filled: 0, blocking: true, closing: false, nodelay })
+    }
+
+    /// The two ends know each other: from here on the socket is as the spec asks for it.
+    fn introduced(&self) -> io::Result<()> {
+        self.socket.set_read_timeout(None)?;
+        self.socket.set_nodelay(self.nodelay)
     }
 
     /// Gives the socket what is encrypted; `WouldBlock` when it does not take everything.
@@ -311,6 +322,10 @@ impl Channel for TlsChannel {
 
     fn facts(&self) -> SocketFacts {
         SocketFacts { encryption: self.encryption(), ..options::facts(self.socket.as_fd()) }
+    }
+
+    fn tcp(&self) -> Option<TcpInfo> {
+        TcpInfo::of(self.socket.as_fd())
     }
 
     fn unsent(&self) -> u64 {

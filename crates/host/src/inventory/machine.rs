@@ -72,11 +72,11 @@ fn count_of_list(list: &str) -> Option<u32> {
 }
 
 /// A value of /proc/meminfo in bytes; its `kB` are units of 1024.
-fn bytes(meminfo: &str, key: &str) -> Option<u64> {
+pub(crate) fn bytes(meminfo: &str, key: &str) -> Option<u64> {
     field(meminfo, key)?.strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-fn load_average(text: &str) -> Option<[f64; 3]> {
+pub(crate) fn load_average(text: &str) -> Option<[f64; 3]> {
     let mut numbers = text.split_ascii_whitespace().map(str::parse);
     let mut next = || numbers.next()?.ok();
     Some([next()?, next()?, next()?])

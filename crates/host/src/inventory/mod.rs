@@ -1,9 +1,22 @@
 //! The facts about a host that shape a measurement.
 
-mod machine;
+mod device;
+mod ethtool;
+mod interrupts;
+mod kernel;
+mod limits;
+mod links;
+mod lldp;
+pub(crate) mod machine;
+mod module;
 mod network;
+mod pci;
+mod processor;
 mod settings;
+mod traffic;
 mod virtualisation;
+
+pub use traffic::{LOOK_NS, TrafficLook, note_traffic};
 
 use std::io;
 
@@ -21,6 +34,11 @@ pub fn inventory(sys: &dyn Sys) -> Inventory {
     let mut facts = Inventory::default();
     machine::describe(&mut source, &mut facts);
     facts.virtualisation = virtualisation::detect(&mut source);
+    facts.processor = processor::describe(&mut source);
+    facts.kernel_setup = kernel::setup(&mut source, facts.kernel.as_deref(), facts.kernel_version.as_deref());
+    facts.hugepages = kernel::hugepages(&source);
+    facts.limits = limits::describe(&mut source);
+    kernel::services(&mut source, &mut facts);
     settings::describe(&mut source, &mut facts);
     facts.interfaces = network::interfaces(&mut source);
     facts.missing = source.missing;

@@ -1,12 +1,13 @@
 //! The network interfaces of this network namespace.
 
+use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use model::Interface;
 
-use super::Source;
+use super::{Source, device};
 
-const NET: &str = "/sys/class/net";
+pub(super) const NET: &str = "/sys/class/net";
 
 /// All interfaces, by name.
 pub(super) fn interfaces(source: &mut Source<'_>) -> Vec<Interface> {
@@ -22,12 +23,14 @@ pub(super) fn interfaces(source: &mut Source<'_>) -> Vec<Interface> {
         Vec::new()
     });
     let mut interfaces = Vec::new();
+    let mut folders = BTreeMap::new();
     for name in names {
         // Files such as bonding_masters stand among the interfaces.
         if source.hint(&format!("{NET}/{name}/ifindex")).is_none() {
             continue;
         }
-        let mut interface = describe(source, &name);
+        let (mut interface, folder) = describe(source, &name);
+        folders.extend(folder.map(|folder| (name.clone(), folder)));
         interface.addresses = addresses
             .iter()
             .filter(|address| address.interface == name)
@@ -35,12 +38,13 @@ pub(super) fn interfaces(source: &mut Source<'_>) -> Vec<Interface> {
             .collect();
         interfaces.push(interface);
     }
+    device::describe(source, &mut interfaces, &folders);
     interfaces
 }
 
-/// One interface without its addresses. A device without hardware (loopback, veth) has no driver, slot or node in /sys, and
+/// One interface without its addresses, and its PCI function in /sys. A device without hardware (loopback, veth) has no driver, slot or node in /sys, and
 /// loopback no speed either: that is not a gap.
-fn describe(source: &mut Source<'_>, name: &str) -> Interface {
+fn describe(source: &mut Source<'_>, name: &str) -> (Interface, Option<String>) {
     let mut interface = Interface {
         name: name.to_owned(),
         mtu: number(source, name, "MTU", "mtu"),
@@ -52,11 +56,13 @@ fn describe(source: &mut Source<'_>, name: &str) -> Interface {
     if name != "lo" {
         (interface.speed_mbps, interface.duplex) = link(source, name, interface.state.as_deref());
     }
+    let mut folder = None;
     if let Ok(device) = source.sys.resolve(&format!("{NET}/{name}/device")) {
         interface.driver = driver(source, name, &device);
-        (interface.pci_slot, interface.numa_node) = place(source, &device);
+        (folder, interface.numa_node) = place(source, &device);
+        interface.pci_slot = folder.as_deref().and_then(|folder| folder.rsplit('/').next()).map(str::to_owned);
     }
-    interface
+    (interface, folder)
 }
 
 fn number<T: FromStr>(source: &mut Source<'_>, name: &str, fact: &str, file: &str) -> Option<T> {
@@ -102,18 +108,18 @@ fn driver(source: &mut Source<'_>, name: &str, device: &str) -> Option<String> {
     })
 }
 
-/// PCI slot and NUMA node of a device. A virtio device sits below its PCI function, so the whole path is looked at. A node of
+/// PCI function (its folder in /sys) and NUMA node of a device. A virtio device sits below its PCI function, so the whole path is looked at. A node of
 /// -1 means that the firmware names none.
 fn place(source: &Source<'_>, device: &str) -> (Option<String>, Option<i32>) {
     let ancestors: Vec<&str> =
         std::iter::successors(Some(device), |path| path.rsplit_once('/').map(|(up, _)| up)).collect();
-    let last = |path: &&str| path.rsplit('/').next().unwrap_or_default().to_owned();
-    let slot = ancestors.iter().map(last).find(|part| is_pci_slot(part));
+    let last = |path: &str| path.rsplit('/').next().is_some_and(is_pci_slot);
+    let folder = ancestors.iter().find(|path| last(path)).map(|path| (*path).to_owned());
     let node = ancestors
         .iter()
         .take_while(|path| path.len() > "/sys/devices".len())
         .find_map(|path| source.hint(&format!("{path}/numa_node"))?.parse().ok());
-    (slot, node.filter(|node| *node >= 0))
+    (folder, node.filter(|node| *node >= 0))
 }
 
 /// Whether a name is a PCI address, `domain:bus:device.function` in hexadecimal.

@@ -5,7 +5,7 @@ use model::Inventory;
 use super::Source;
 use super::machine::field;
 
-/// The settings that are recorded, by sysctl name. In a network namespace some exist only for the first one.
+/// The settings whose absence is named. In a network namespace some exist only for the first one.
 const SYSCTLS: &[&str] = &[
     "net.core.busy_poll",
     "net.core.busy_read",
@@ -39,6 +39,12 @@ const SYSCTLS: &[&str] = &[
 const ALLOWED: &str = "net.ipv4.tcp_allowed_congestion_control";
 const AVAILABLE: &str = "net.ipv4.tcp_available_congestion_control";
 
+/// Folders of /proc/sys/net that are recorded besides, and the beginnings of the names in them. The whole tree would repeat
+/// some fifty values for each interface.
+const TREES: &[(&str, &[&str])] = &[("core", &[""]), ("ipv4", &["tcp_", "udp_", "ip_"]), ("mptcp", &[""])];
+/// Secrets.
+const LEFT_OUT: &[&str] = &["key", "secret"];
+
 /// Number of the capability that lets a socket use any congestion control (capabilities(7)).
 const CAP_NET_ADMIN: u32 = 12;
 
@@ -50,6 +56,19 @@ pub(super) fn describe(source: &mut Source<'_>, facts: &mut Inventory) {
             // The kernel separates the parts of a value by tabs.
             let value = value.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
             facts.sysctl.insert((*name).to_owned(), value);
+        }
+    }
+    for (folder, beginnings) in TREES {
+        for file in source.sys.list(&format!("/proc/sys/net/{folder}")).unwrap_or_default() {
+            let wanted = beginnings.iter().any(|beginning| file.starts_with(beginning))
+                && !LEFT_OUT.iter().any(|word| file.contains(word));
+            let name = format!("net.{folder}.{file}");
+            if !wanted || facts.sysctl.contains_key(&name) {
+                continue;
+            }
+            if let Some(value) = source.hint(&format!("/proc/sys/net/{folder}/{file}")) {
+                facts.sysctl.insert(name, value.split_ascii_whitespace().collect::<Vec<_>>().join(" "));
+            }
         }
     }
     let list = if privileged(source) { AVAILABLE } else { ALLOWED };

@@ -3,12 +3,28 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use model::{CoreUse, CpuUse, EndPass};
+use model::{CoreUse, CpuUse};
 
-use super::Observer;
+use super::Reading;
+use super::reading::Kind;
 use crate::sys::Sys;
 
 const STAT: &str = "/proc/stat";
+/// The one source without counters of its own: its differences stand in [`CpuUse`].
+pub(super) const SOURCE: &str = "cpu";
+
+/// Shares of each core's time, for the series.
+pub(super) fn read(sys: &dyn Sys, reading: &mut Reading) -> io::Result<()> {
+    let tick_ns = tick_ns(sys);
+    let text = reading.file(sys, STAT)?;
+    for (core, ticks) in parse(&text)? {
+        let busy = ticks.user + ticks.system + ticks.irq + ticks.softirq;
+        for (of, ticks) in [("busy", busy), ("softirq", ticks.softirq), ("steal", ticks.steal)] {
+            reading.traced(Kind::Share, "ratio", format_args!("{SOURCE}.{core}.{of}"), ticks * tick_ns);
+        }
+    }
+    Ok(())
+}
 
 /// Watches what each core spent its time on.
 ///
@@ -26,7 +42,7 @@ impl CpuObserver {
     /// # Errors
     /// When /proc/stat cannot be read or lists no core.
     pub fn start(sys: &dyn Sys) -> io::Result<Self> {
-        let cores = read(sys)?;
+        let cores = cores(sys)?;
         Ok(Self { started_ns: sys.now_ns(), cores })
     }
 
@@ -35,9 +51,9 @@ impl CpuObserver {
     /// A core that was not online at both readings is left out, for its share of the stretch cannot be told.
     #[must_use]
     pub fn finish(&self, sys: &dyn Sys) -> Option<CpuUse> {
-        let now = read(sys).ok()?;
+        let now = cores(sys).ok()?;
         let window_ns = sys.now_ns().saturating_sub(self.started_ns);
-        let resolution_ns = 1_000_000_000 / sys.ticks_per_second().max(1);
+        let resolution_ns = tick_ns(sys);
         let cores = self
             .cores
             .iter()
@@ -47,10 +63,8 @@ impl CpuObserver {
     }
 }
 
-impl Observer for CpuObserver {
-    fn finish(self: Box<Self>, sys: &dyn Sys, pass: &mut EndPass) {
-        pass.cpu = CpuObserver::finish(&self, sys);
-    }
+fn tick_ns(sys: &dyn Sys) -> u64 {
+    1_000_000_000 / sys.ticks_per_second().max(1)
 }
 
 /// One core's counters since boot, in ticks.
@@ -90,8 +104,11 @@ impl Ticks {
 }
 
 /// The counters of every core that is online, by core number.
-fn read(sys: &dyn Sys) -> io::Result<BTreeMap<u32, Ticks>> {
-    let text = sys.read(STAT).map_err(|error| io::Error::new(error.kind(), format!("{STAT}: {error}")))?;
+fn cores(sys: &dyn Sys) -> io::Result<BTreeMap<u32, Ticks>> {
+    parse(&super::reading::read(sys, STAT)?)
+}
+
+fn parse(text: &str) -> io::Result<BTreeMap<u32, Ticks>> {
     let cores: BTreeMap<u32, Ticks> = text.lines().filter_map(core).collect();
     if cores.is_empty() {
         return Err(io::Error::other(format!("{STAT} lists no core")));

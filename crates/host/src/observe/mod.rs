@@ -1,97 +1,89 @@
 //! What a host's counters did while something ran.
 //!
-//! An observer reads its counters when it starts and again when it finishes, and writes the difference where it belongs in
-//! [`EndPass`]. To add one: a file beside `cpu.rs` and a line in `OBSERVERS`.
+//! An observer reads one source into a [`Reading`]; the [`Recorder`] takes one of all sources when a pass starts and another when
+//! it ends, and of the cheap ones a few each second in between. To add one: a file beside `stat.rs` and a line in `OBSERVERS`.
 
 mod cpu;
+mod dev;
+mod energy;
+mod live;
+mod memory;
+mod nic;
+mod perf;
+mod protocols;
+mod qdisc;
+mod reading;
+mod recorder;
+mod sched;
+mod series;
+mod softnet;
+mod stat;
+mod watch;
 
 pub use cpu::CpuObserver;
+pub use live::Live;
+pub use reading::Reading;
+pub use recorder::Recorder;
+pub use sched::Own;
+pub use watch::{Options, Watch};
 
 use std::io;
 
-use model::EndPass;
-
 use crate::sys::Sys;
 
-/// Something that watches counters of a host from its start to its finish.
+/// Something that reads one source of counters, again and again.
 pub trait Observer: Send {
-    /// Reads the counters again and writes what they did since the start into `pass`; leaves its part of `pass` null when
-    /// the counters cannot be read any more.
-    fn finish(self: Box<Self>, sys: &dyn Sys, pass: &mut EndPass);
+    /// Adds what the source says now.
+    ///
+    /// # Errors
+    /// When the source cannot be read: what the kernel says, with the path.
+    fn read(&mut self, sys: &dyn Sys, reading: &mut Reading) -> io::Result<()>;
 }
 
-/// Starts an observer, or says why its source cannot be read.
-type Start = fn(&dyn Sys) -> io::Result<Box<dyn Observer>>;
-
-/// Every observer there is: its name, and how it starts.
-const OBSERVERS: &[(&str, Start)] = &[("cpu", |sys| Ok(Box::new(CpuObserver::start(sys)?)))];
-
-/// All observers together, watching one host.
-///
-/// ```
-/// use host::{RealSys, Watch};
-///
-/// let watch = Watch::start(&RealSys);
-/// let mut pass = model::EndPass::default();
-/// watch.finish(&RealSys, &mut pass);
-/// assert!(pass.cpu.is_some());
-/// ```
-pub struct Watch {
-    observers: Vec<Box<dyn Observer>>,
-    missing: Vec<String>,
-}
-
-impl Watch {
-    /// Starts every observer whose source exists on this host.
-    #[must_use]
-    pub fn start(sys: &dyn Sys) -> Self {
-        let mut watch = Self { observers: Vec::new(), missing: Vec::new() };
-        for (name, start) in OBSERVERS {
-            match start(sys) {
-                Ok(observer) => watch.observers.push(observer),
-                Err(error) => watch.missing.push(format!("{name}: {error}")),
-            }
-        }
-        watch
-    }
-
-    /// The observers that could not start, each with the reason.
-    #[must_use]
-    pub fn missing(&self) -> &[String] {
-        &self.missing
-    }
-
-    /// Ends the watch and writes what was seen into `pass`. What could not be observed stays null there.
-    pub fn finish(self, sys: &dyn Sys, pass: &mut EndPass) {
-        for observer in self.observers {
-            observer.finish(sys, pass);
-        }
+/// An observer that needs to remember nothing.
+impl Observer for fn(&dyn Sys, &mut Reading) -> io::Result<()> {
+    fn read(&mut self, sys: &dyn Sys, reading: &mut Reading) -> io::Result<()> {
+        self(sys, reading)
     }
 }
+
+/// Makes an observer, or says why its source cannot be read. It is told this tool's own processes.
+type Start = fn(&dyn Sys, &[Own]) -> io::Result<Box<dyn Observer>>;
+
+/// An observer's place in the registry.
+struct Entry {
+    /// What its values' names begin with.
+    source: &'static str,
+    /// Whether it is cheap enough to be read many times a second, or must be read often to lose nothing.
+    often: bool,
+    start: Start,
+}
+
+/// A source that is read by a function alone.
+macro_rules! plain {
+    ($read:path) => {
+        |_, _| Ok(Box::new($read as fn(&dyn Sys, &mut Reading) -> io::Result<()>))
+    };
+}
+
+/// Every observer there is.
+const OBSERVERS: &[Entry] = &[
+    Entry { source: cpu::SOURCE, often: true, start: plain!(cpu::read) },
+    Entry { source: "stat", often: true, start: plain!(stat::read) },
+    Entry { source: "softnet", often: true, start: |_, _| Ok(Box::new(softnet::Softnet::default())) },
+    Entry { source: "snmp", often: true, start: plain!(protocols::snmp) },
+    Entry { source: "netstat", often: false, start: plain!(protocols::netstat) },
+    Entry { source: "snmp6", often: false, start: plain!(protocols::snmp6) },
+    Entry { source: "sockstat", often: true, start: plain!(memory::sockstat) },
+    Entry { source: "meminfo", often: true, start: plain!(memory::meminfo) },
+    Entry { source: "dev", often: true, start: plain!(dev::read) },
+    Entry { source: "qdisc", often: true, start: |_, _| Ok(Box::new(qdisc::Qdiscs::default())) },
+    Entry { source: "ethtool", often: false, start: plain!(nic::statistics) },
+    Entry { source: "irq", often: false, start: plain!(nic::interrupts) },
+    Entry { source: "rapl", often: true, start: |_, _| Ok(Box::new(energy::Energy::default())) },
+    Entry { source: "perf", often: false, start: |sys, _| Ok(Box::new(perf::Perf::start(sys)?)) },
+    Entry { source: "sched", often: true, start: |_, own| Ok(Box::new(sched::Sched::new(own))) },
+];
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::sys::{FakeSys, RealSys};
-
-    #[test]
-    fn a_source_that_is_not_there_is_named_and_leaves_null() {
-        let empty = tempfile::tempdir().unwrap();
-        let sys = FakeSys::new(empty.path());
-        let watch = Watch::start(&sys);
-        assert_eq!(watch.missing().len(), 1);
-        assert!(watch.missing()[0].starts_with("cpu: /proc/stat"), "{:?}", watch.missing());
-        let mut pass = EndPass::default();
-        watch.finish(&sys, &mut pass);
-        assert_eq!(pass, EndPass::default());
-    }
-
-    #[test]
-    fn this_host_can_be_watched() {
-        let watch = Watch::start(&RealSys);
-        assert_eq!(watch.missing(), [""; 0]);
-        let mut pass = EndPass::default();
-        watch.finish(&RealSys, &mut pass);
-        assert!(!pass.cpu.unwrap().cores.is_empty());
-    }
-}
+mod tests;

@@ -4,12 +4,17 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Address, Sys, Uname, sorted_names};
+use super::{Address, DriverInfo, ProcessorEvents, Qdisc, Sys, Uname, sorted_names};
+use crate::netlink::Ask;
 
 /// A host made of recorded files below a directory, which stands for `/`; its clock moves only when told to.
 ///
-/// Beside `proc/`, `sys/` and `etc/` the directory may hold two files of its own: `uname` (four lines: hostname, release,
-/// version, machine) and `addresses` (a line each: interface, address/prefix). What is not there is not on that host.
+/// Beside `proc/`, `sys/` and `etc/` the directory may hold what system calls would answer: `uname` (four lines: hostname,
+/// release, version, machine), `addresses` (a line each: interface, address/prefix), `kmsg` (the kernel's log), `driver/NAME`
+/// (four lines: driver, version, firmware, bus; `-` for nothing), `netlink/NAME` for a netlink question of that name (bytes
+/// in hexadecimal with comments after `#`, an empty line between two messages, or the line `error NUMBER`), `qdiscs` (a line
+/// each: interface, kind, parent, bytes, packets, drops, overlimits, requeues, backlog, qlen), `ethtool/INTERFACE` and `perf`
+/// (a line each: name, number). What is not there is not on that host.
 #[derive(Debug)]
 pub struct FakeSys {
     root: PathBuf,
@@ -36,6 +41,12 @@ impl FakeSys {
 impl Sys for FakeSys {
     fn read(&self, path: &str) -> io::Result<String> {
         std::fs::read_to_string(self.path(path))
+    }
+
+    fn read_bytes(&self, path: &str, most: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = std::fs::read(self.path(path))?;
+        bytes.truncate(most);
+        Ok(bytes)
     }
 
     fn list(&self, directory: &str) -> io::Result<Vec<String>> {
@@ -69,6 +80,114 @@ impl Sys for FakeSys {
             .map(|line| address(line).ok_or_else(|| io::Error::other(format!("'{line}' is not an address"))))
             .collect()
     }
+
+    fn thread_ns(&self) -> u64 {
+        self.now_ns()
+    }
+
+    fn page_size(&self) -> u64 {
+        4096
+    }
+
+    fn qdiscs(&self) -> io::Result<Vec<Qdisc>> {
+        let text = self.read("/qdiscs")?;
+        text.lines().map(|line| qdisc(line).ok_or_else(|| wrong(line))).collect()
+    }
+
+    fn driver_statistics(&self, interface: &str) -> io::Result<Vec<(String, u64)>> {
+        match self.read(&format!("/ethtool/{interface}")) {
+            Ok(text) => text.lines().map(|line| named(line).ok_or_else(|| wrong(line))).collect(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn processor_events(&self) -> io::Result<Box<dyn ProcessorEvents>> {
+        let events = Recorded(self.path("/perf"));
+        events.read()?;
+        Ok(Box::new(events))
+    }
+
+    fn netlink(&self, ask: &Ask) -> io::Result<Vec<Vec<u8>>> {
+        let text = self.read(&format!("/netlink/{}", ask.name))?;
+        if let Some(code) = text.strip_prefix("error ") {
+            return Err(io::Error::from_raw_os_error(code.trim().parse().map_err(io::Error::other)?));
+        }
+        messages(&text)
+    }
+
+    fn driver(&self, interface: &str) -> io::Result<DriverInfo> {
+        let text = self.read(&format!("/driver/{interface}"))?;
+        let mut lines = text.lines().map(|line| (line != "-").then(|| line.to_owned()));
+        let mut line = || lines.next().flatten();
+        Ok(DriverInfo { driver: line(), version: line(), firmware: line(), bus: line() })
+    }
+
+    fn kernel_log(&self) -> io::Result<Vec<String>> {
+        Ok(self.read("/kmsg")?.lines().map(str::to_owned).collect())
+    }
+}
+
+/// Processor events as a file has them.
+struct Recorded(PathBuf);
+
+impl ProcessorEvents for Recorded {
+    fn read(&self) -> io::Result<Vec<(&'static str, u64)>> {
+        let text = std::fs::read_to_string(&self.0)?;
+        let event = |line: &str| {
+            let (name, count) = named(line)?;
+            Some((*["cycles", "instructions"].iter().find(|known| **known == name)?, count))
+        };
+        text.lines().map(|line| event(line).ok_or_else(|| wrong(line))).collect()
+    }
+}
+
+fn wrong(line: &str) -> io::Error {
+    io::Error::other(format!("'{line}' is not recorded as it should be"))
+}
+
+fn named(line: &str) -> Option<(String, u64)> {
+    let (name, number) = line.rsplit_once(' ')?;
+    Some((name.to_owned(), number.parse().ok()?))
+}
+
+fn qdisc(line: &str) -> Option<Qdisc> {
+    let fields: Vec<&str> = line.split_whitespace().collect();
+    let &[interface, kind, parent, bytes, packets, drops, overlimits, requeues, backlog, qlen] = fields.as_slice()
+    else {
+        return None;
+    };
+    let [packets, drops, overlimits, requeues, backlog, qlen] =
+        [packets, drops, overlimits, requeues, backlog, qlen].map(str::parse::<u32>);
+    Some(Qdisc {
+        interface: interface.into(),
+        kind: kind.into(),
+        parent: parent.into(),
+        bytes: bytes.parse().ok()?,
+        packets: packets.ok()?,
+        drops: drops.ok()?,
+        overlimits: overlimits.ok()?,
+        requeues: requeues.ok()?,
+        backlog: backlog.ok()?,
+        qlen: qlen.ok()?,
+    })
+}
+
+/// Messages in hexadecimal.
+fn messages(text: &str) -> io::Result<Vec<Vec<u8>>> {
+    let mut messages = vec![Vec::new()];
+    for line in text.lines() {
+        if line.trim().is_empty() {
+            messages.push(Vec::new());
+        }
+        let bytes = line.split('#').next().unwrap_or_default().split_ascii_whitespace();
+        for byte in bytes {
+            let byte = u8::from_str_radix(byte, 16).map_err(io::Error::other)?;
+            messages.last_mut().into_iter().for_each(|message| message.push(byte));
+        }
+    }
+    messages.retain(|message| !message.is_empty());
+    Ok(messages)
 }
 
 fn address(line: &str) -> Option<Address> {

@@ -162,7 +162,7 @@ fn fill(runs: &[Run], lines: &[&Line<'_>], measure: Measure, place: Place, mut f
 const CEILING_ROOM: f64 = 1.25;
 
 /// Leaves out the points of reference series that lie far above everything measured, and says in the legend how high they go.
-fn clip_ceilings(mut all: Vec<Series>) -> Vec<Series> {
+pub(super) fn clip_ceilings(mut all: Vec<Series>) -> Vec<Series> {
     let highest = |series: &Series| series.points.iter().map(|point| point.y).fold(0.0, f64::max);
     let limit = all.iter().filter(|series| !series.reference).map(highest).fold(0.0, f64::max) * CEILING_ROOM;
     for series in all.iter_mut().filter(|series| series.reference) {

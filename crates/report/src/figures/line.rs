@@ -37,8 +37,8 @@ pub(crate) fn curve_lines(runs: &[Run]) -> Vec<Line<'_>> {
 /// Outcomes of runs that are no curves and that pass `wanted`: each a line of its own.
 pub(crate) fn single_lines(runs: &[Run], wanted: fn(&Outcome) -> bool) -> Vec<Line<'_>> {
     build(runs, |run| {
-        let single = run.header.kind != "curve";
-        run.outcomes.iter().filter(|outcome| single && wanted(outcome)).map(|outcome| vec![outcome]).collect()
+        let single = run.header.kind != "curve" && run.header.plan.is_none();
+        sides::shown(run).into_iter().filter(|outcome| single && wanted(outcome)).map(|outcome| vec![outcome]).collect()
     })
 }
 

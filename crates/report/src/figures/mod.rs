@@ -3,14 +3,19 @@
 //! Runs of the same kind share a picture, one series each; a run with several kinds of outcomes gives to several pictures.
 
 mod curve;
+mod flow;
 mod goodput;
+mod hosts;
 mod latency;
 mod line;
 mod marks;
+mod plan;
+mod sequence;
 
 use model::{Figure, Point, Run};
 
 pub(crate) use curve::{Measure, curve_points};
+pub use hosts::host_figures;
 pub use latency::TAIL_UNIT;
 pub(crate) use line::{Line, curve_lines, direction};
 
@@ -19,7 +24,10 @@ pub(crate) use line::{Line, curve_lines, direction};
 /// Block-size curves give `throughput` (bit/s over bytes), `saturation` (ns over bytes) and `signature` (bit/s over ns);
 /// where some runs are round trips and others streams, the streams' pictures have ids that end in `-stream`. Streams and
 /// transfers give `goodput` (bit/s over ns since the trial's start), request/response gives `latency` (ns over
-/// [`TAIL_UNIT`]). Outcomes without a value are left out, and so are pictures without a point.
+/// [`TAIL_UNIT`]). Plans give values, processor use and interrupts over their factors, and over the day where they have times; not
+/// a picture of every cell.
+/// [`TAIL_UNIT`]). Senders over TCP give `tcp-window` (segments), `tcp-rtt` (ns), `tcp-rate` (bit/s) and, where segments were
+/// sent again, `tcp-retransmits`, all over ns since the trial's start; captures give `time-sequence` (bytes over ns). Outcomes without a value are left out, and so are pictures without a point.
 #[must_use]
 pub fn figures(runs: &[Run]) -> Vec<Figure> {
     drawn(runs).into_iter().map(|drawn| drawn.figure).collect()
@@ -35,6 +43,9 @@ pub(crate) fn drawn(runs: &[Run]) -> Vec<Drawn> {
     let mut all = curve::figures(runs);
     all.extend(goodput::figure(runs));
     all.extend(latency::figure(runs));
+    all.extend(plan::figures(runs));
+    all.extend(flow::figures(runs));
+    all.extend(sequence::figure(runs));
     all
 }
 

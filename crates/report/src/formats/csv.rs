@@ -2,18 +2,32 @@
 
 use model::{EndCost, EndOptions, Outcome, Run, Spec, Stop, Summary};
 
+use super::table::level_names;
 use crate::view::stem;
 use crate::{Piece, ReportError, View, figures, words};
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     view.some_run("csv")?;
     let mut text = String::new();
-    let head: Vec<String> = COLUMNS.iter().map(|(name, _)| (*name).to_owned()).chain(end_columns()).collect();
+    let mut levels: Vec<String> = Vec::new();
+    for name in view.runs.iter().flat_map(level_names) {
+        if !levels.contains(&name) {
+            levels.push(name);
+        }
+    }
+    let head: Vec<String> = COLUMNS
+        .iter()
+        .map(|(name, _)| (*name).to_owned())
+        .chain(end_columns())
+        .chain(levels.iter().map(|name| format!("level_{name}")))
+        .collect();
     push_row(&mut text, head.iter().map(String::as_str));
     for run in view.runs {
         for outcome in &run.outcomes {
             let fixed = COLUMNS.iter().map(|(_, value)| value(run, outcome).unwrap_or_default());
-            let cells: Vec<String> = fixed.chain(end_values(&outcome.spec)).collect();
+            let cell = run.header.cells.iter().find(|cell| cell.id == outcome.cell);
+            let level = |name: &String| cell.and_then(|cell| cell.levels.get(name)).cloned().unwrap_or_default();
+            let cells: Vec<String> = fixed.chain(end_values(&outcome.spec)).chain(levels.iter().map(level)).collect();
             push_row(&mut text, cells.iter().map(String::as_str));
         }
     }
@@ -120,6 +134,7 @@ const END_KEYS: &[&str] = &[
     "keepalive_s",
     "user_timeout_ms",
     "busy_poll_us",
+    "drain_bps",
     "pin",
 ];
 
@@ -258,6 +273,7 @@ mod tests {
             keepalive_s: Some(1),
             user_timeout_ms: Some(1),
             busy_poll_us: Some(1),
+            drain_bps: Some(1),
             pin: vec![1],
         };
         let document = serde_json::to_value(all).unwrap();

@@ -69,7 +69,17 @@ impl DataFile {
             "# {} ({}), {} ({}), low and high end of its interval ({}), ? for none",
             x.label, x.unit, y.label, y.unit, y.unit
         );
+        let (mut begun, mut gap) = (false, false);
         for point in &series.points {
+            if point.x.is_nan() || point.y.is_nan() {
+                gap = begun;
+                continue;
+            }
+            // An empty line is a gap in the line; two would end the series.
+            if std::mem::take(&mut gap) {
+                self.text.push('\n');
+            }
+            begun = true;
             let shown = Span::drawable(x.scale, point.x) && Span::drawable(y.scale, point.y);
             let end = |end: Option<f64>| end.filter(|_| shown).filter(|end| Span::drawable(y.scale, *end));
             let place = |value: f64| if shown { value.to_string() } else { "?".to_owned() };

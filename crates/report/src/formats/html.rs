@@ -39,8 +39,10 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
                 header { h1 { (title) } (summary(view.runs)) }
                 main {
                     (page::findings(view.runs))
+                    (page::plans(view.runs))
                     @if !figures.is_empty() { (page::figures(&figures)) }
                     (page::outcomes(view.runs))
+                    (page::meanwhile(view.runs))
                     (page::hosts(view.runs))
                     (page::method(view.runs))
                 }

@@ -37,6 +37,7 @@ fn events(run: &Run) -> Vec<Event> {
     events.extend(trials.cloned().map(Event::Trial));
     events.extend(run.outcomes.iter().cloned().map(Event::Outcome));
     events.extend(run.findings.iter().cloned().map(Event::Finding));
+    events.extend(run.advice.clone().map(Event::Advice));
     events.extend(run.ending.clone().map(Event::End));
     events
 }

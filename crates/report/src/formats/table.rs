@@ -7,7 +7,7 @@ use crate::{outcome_line, sides, words};
 
 /// The outcomes of one run.
 pub(super) struct OutcomeTable {
-    pub(super) head: Vec<&'static str>,
+    pub(super) head: Vec<String>,
     /// Whether a column holds numbers, which stand at the right.
     pub(super) numeric: Vec<bool>,
     pub(super) rows: Vec<Vec<String>>,
@@ -58,7 +58,7 @@ impl OutcomeTable {
     /// The table of `run`'s outcomes. A curve's stand by ascending block, and its memory ceiling is a column rather than rows of
     /// its own.
     pub(super) fn new(run: &Run) -> Self {
-        let mut outcomes: Vec<&Outcome> = run.outcomes.iter().collect();
+        let mut outcomes = sides::shown(run);
         let mut ceiling = Vec::new();
         if run.header.kind == "curve" {
             outcomes.sort_by_key(|outcome| outcome.spec.block);
@@ -70,9 +70,18 @@ impl OutcomeTable {
         let differs = |value: Value| outcomes.windows(2).any(|pair| value(pair[0]) != value(pair[1]));
         let some = |value: Value| outcomes.iter().any(|outcome| value(outcome).is_some());
         // The sides of a comparison may differ in nothing that has a column.
-        let sides = run.header.kind == "ab";
-        let factors = FACTORS.iter().filter(|(_, _, value)| differs(*value));
-        let columns: Vec<_> = factors.chain(COLUMNS.iter().filter(|(_, _, value)| some(*value))).collect();
+        let sides = run.header.kind == "ab" || run.advice.is_some();
+        // A plan has columns of its own for what tells its cells apart.
+        let planned = level_names(run);
+        let factors = FACTORS.iter().filter(|(_, _, value)| planned.is_empty() && differs(*value));
+        let wanted = |(name, _, value): &&(&str, bool, Value)| {
+            some(*value) && (*name != "block" || !planned.iter().any(|level| level == "block"))
+        };
+        let columns: Vec<_> = factors.chain(COLUMNS.iter().filter(wanted)).collect();
+        let level = |outcome: &Outcome, name: &String| {
+            let cell = run.header.cells.iter().find(|cell| cell.id == outcome.cell);
+            words::plain(cell.and_then(|cell| cell.levels.get(name)).map_or("", String::as_str))
+        };
         let copy =
             |block: u64| ceiling.iter().find(|outcome| outcome.spec.block == block).and_then(|outcome| rate(outcome));
         let own = |outcome: &Outcome| {
@@ -83,6 +92,7 @@ impl OutcomeTable {
         let remarks = outcomes.iter().any(|outcome| !own(outcome).is_empty());
         let row = |outcome: &&Outcome| {
             let mut cells: Vec<String> = sides::side(run, outcome).map(str::to_owned).into_iter().collect();
+            cells.extend(planned.iter().map(|name| level(outcome, name)));
             cells.extend(columns.iter().map(|(_, _, value)| words::plain(&value(outcome).unwrap_or_default())));
             cells.extend((!ceiling.is_empty()).then(|| copy(outcome.spec.block).unwrap_or_default()));
             cells.extend(remarks.then(|| own(outcome)));
@@ -93,9 +103,20 @@ impl OutcomeTable {
         let extra = extra.into_iter().filter_map(|(wanted, column)| wanted.then_some(column));
         let side = sides.then_some(("side", false));
         let titles = columns.iter().map(|(name, numeric, _)| (*name, *numeric));
-        let (head, numeric) = side.into_iter().chain(titles).chain(extra).unzip();
+        let own = |(name, numeric): (&str, bool)| (name.to_owned(), numeric);
+        let levels = planned.iter().map(|name| (words::plain(name), false));
+        let titles = side.into_iter().map(own).chain(levels).chain(titles.chain(extra).map(own));
+        let (head, numeric) = titles.unzip();
         Self { head, numeric, rows, shared }
     }
+}
+
+/// The names of the levels that a plan's cells have, in the plan's order; empty for other runs.
+pub(super) fn level_names(run: &Run) -> Vec<String> {
+    let Some(plan) = &run.header.plan else { return Vec::new() };
+    let factors = plan.factors.iter().map(|factor| factor.name.clone());
+    let hosts = [model::Factor::FROM, model::Factor::TO].map(str::to_owned);
+    factors.chain(hosts).filter(|name| run.header.cells.iter().any(|cell| cell.levels.contains_key(name))).collect()
 }
 
 fn rate(outcome: &Outcome) -> Option<String> {

@@ -6,7 +6,8 @@ use model::{Run, units};
 use super::braille;
 use super::table::OutcomeTable;
 use crate::view::stem;
-use crate::{Piece, ReportError, View, claims, words};
+use crate::why::wrapped;
+use crate::{Piece, ReportError, View, advice, captures, claims, meanwhile, sides, words};
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     view.some_run("text")?;
@@ -16,6 +17,7 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
 
 fn report(run: &Run, view: &View<'_>) -> String {
     let mut text = header(run);
+    text.push_str(&crate::plan::in_text(run, view.columns));
     if !run.outcomes.is_empty() {
         text.push_str(&format!("\n{}\n", table(run, view.columns)));
     }
@@ -30,13 +32,30 @@ fn report(run: &Run, view: &View<'_>) -> String {
     }
     let findings: Vec<String> = run.findings.iter().map(|finding| words::plain(&finding.statement)).collect();
     text.push_str(&section("Findings", &findings, view.columns));
-    text.push_str(&section("Ceiling and cost", &claims::of_run(run), view.columns));
-    let verdicts = words::verdicts_of(&run.outcomes);
+    text.push_str(&lasting(run));
+    // Of the many cells of a plan they stand on the page and in the document.
+    let claimed = if run.header.plan.is_none() { claims::of_run(run) } else { Vec::new() };
+    text.push_str(&section("Ceiling and cost", &claimed, view.columns));
+    text.push_str(&section("Hosts meanwhile", &meanwhile::notable(run), view.columns));
+    text.push_str(&section("Packets", &captures::of_run(run), view.columns));
+    let verdicts = words::verdicts_of(sides::shown(run));
     let meanings: Vec<String> =
         verdicts.iter().map(|one| format!("{}: {}", words::verdict(*one), words::meaning(*one))).collect();
     text.push_str(&section("Verdicts", &meanings, view.columns));
     text.push_str(&section("Self-test", &claims::selftests(run), view.columns));
+    text.push_str(&held_back(run, view.columns));
     text
+}
+
+/// What held each outcome back; the sides of a comparison by their letter.
+fn held_back(run: &Run, columns: u16) -> String {
+    let mut text = String::new();
+    for outcome in &run.outcomes {
+        let Some(line) = crate::held_back(outcome) else { continue };
+        let side = sides::side(run, outcome).map_or(String::new(), |side| format!("{side}, "));
+        wrapped("", &format!("{side}{line}"), usize::from(columns), &mut text);
+    }
+    if text.is_empty() { text } else { format!("\n{text}") }
 }
 
 /// What was measured, between whom and when; then how it ended, if not well.
@@ -83,6 +102,15 @@ fn table(run: &Run, columns: u16) -> String {
     if of.shared.is_empty() { text } else { format!("{text}\nall of them: {}", words::verdicts(&of.shared)) }
 }
 
+/// What makes an advice stay, line by line: commands are to be copied, not broken.
+fn lasting(run: &Run) -> String {
+    let lines = advice::lasting(run);
+    if lines.is_empty() {
+        return String::new();
+    }
+    format!("\nTo make it stay\n{}\n", lines.join("\n"))
+}
+
 /// A title and its entries, broken at `columns`; nothing without entries.
 fn section(title: &str, entries: &[String], columns: u16) -> String {
     if entries.is_empty() {
@@ -90,16 +118,7 @@ fn section(title: &str, entries: &[String], columns: u16) -> String {
     }
     let mut text = format!("\n{title}\n");
     for entry in entries {
-        let mut line = String::from("-");
-        for word in entry.split_whitespace() {
-            if line.chars().count() + 1 + word.chars().count() > usize::from(columns) && line.trim() != "-" {
-                text.push_str(&format!("{line}\n"));
-                line = String::from(" ");
-            }
-            line.push(' ');
-            line.push_str(word);
-        }
-        text.push_str(&format!("{line}\n"));
+        wrapped("- ", entry, usize::from(columns), &mut text);
     }
     text
 }
@@ -149,6 +168,30 @@ mod tests {
         assert!(text.contains(" of at most 9.415 Gbit/s (MTU 1500 on 10 Gbit/s)"), "{text}");
         assert!(text.contains("version 0.1.0: 0 of 0 checks passed"), "{text}");
         assert!(!rendered(sample::stream(), 100).contains("Self-test"));
+    }
+
+    #[test]
+    fn the_last_lines_say_what_held_the_sides_back() {
+        let mut run = sample::pair();
+        for outcome in &mut run.outcomes {
+            outcome.summary.why = Some(model::Why {
+                limiter: model::LimiterKind::Link,
+                statement: "link rate; 9.41 Gbit/s is 99.9 % of what MTU 1500 on 10 Gbit/s leaves".into(),
+                parts: Vec::new(),
+                evidence: Vec::new(),
+                also: Vec::new(),
+                losses: None,
+                notes: Vec::new(),
+                missing: Vec::new(),
+            });
+        }
+        let text = rendered(run, 100);
+        let last = text.trim_end().rsplit("\n\n").next().unwrap();
+        assert!(
+            last.starts_with("A, held back by: link rate;") && last.contains("\nB, held back by: link rate;"),
+            "{text}"
+        );
+        assert!(!rendered(sample::pair(), 100).contains("held back by"));
     }
 
     #[test]

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use model::{
-    Cell, EndPass, EndTally, Ending, Estimate, Finding, FindingKind, FlowTally, Interface, Interval, Inventory, Ledger,
-    Outcome, Pass, Run, RunHeader, SocketFacts, Spec, Stopping, Summary, Tool, Trial, Trust,
+    Cell, CoreUse, CpuUse, EndPass, EndTally, Ending, Estimate, Finding, FindingKind, FlowTally, HostSeries, Interface,
+    Interval, Inventory, Ledger, Observed, Outcome, Pass, Run, RunHeader, SeriesLine, SocketFacts, Spec, Stopping,
+    Summary, Tool, Trial, Trust,
 };
 
 use super::{Noise, STARTED};
@@ -122,7 +123,7 @@ pub(crate) fn estimate(statistic: &str, unit: &str, values: &[f64]) -> Estimate 
 
 /// Gives a run the plan and the passes that its outcomes came from.
 pub(crate) fn plan(run: &mut Run) {
-    run.header.cells = run.outcomes.iter().map(|o| Cell { id: o.cell, spec: o.spec.clone() }).collect();
+    run.header.cells = run.outcomes.iter().map(|o| Cell::new(o.cell, o.spec.clone())).collect();
     let passes = run.outcomes.iter().map(|outcome| outcome.trials.len()).max().unwrap_or(0);
     run.passes = (0..passes as u32)
         .map(|index| Pass {
@@ -132,6 +133,7 @@ pub(crate) fn plan(run: &mut Run) {
             near: EndPass { setup_ns: 1_400_000, ..EndPass::default() },
             far: EndPass { setup_ns: 1_300_000, ..EndPass::default() },
             overlapped_by: 0,
+            ..Pass::default()
         })
         .collect();
 }
@@ -155,10 +157,18 @@ pub(crate) fn empty_run(id: &str, kind: &str) -> Run {
         cells: Vec::new(),
         near: host("alpha", "6.1.0-18-amd64", "4096 16384 4194304"),
         far: host("beta", "6.1.0-20-amd64", "4096 16384 16777216"),
-        settings: None,
+        ..RunHeader::default()
     };
-    let ending = Some(Ending { how: "finished".into(), error: None, duration_ns: 41_700_000_000 });
-    Run { schema: Run::SCHEMA.into(), header, ending, passes: Vec::new(), outcomes: Vec::new(), findings: Vec::new() }
+    let ending = Some(Ending { how: "finished".into(), error: None, duration_ns: 41_700_000_000, ..Ending::default() });
+    Run {
+        schema: Run::SCHEMA.into(),
+        header,
+        ending,
+        passes: Vec::new(),
+        outcomes: Vec::new(),
+        findings: Vec::new(),
+        advice: None,
+    }
 }
 
 pub(crate) fn host(name: &str, kernel: &str, wmem: &str) -> Inventory {
@@ -199,7 +209,70 @@ pub(crate) fn host(name: &str, kernel: &str, wmem: &str) -> Inventory {
             tx_queues: Some(63),
             numa_node: Some(0),
             pci_slot: Some("0000:31:00.0".into()),
+            ..Interface::default()
         }],
         ..Inventory::default()
+    }
+}
+
+fn line(name: &str, unit: &str, values: [Option<f64>; 3]) -> SeriesLine {
+    SeriesLine { name: name.into(), unit: unit.into(), values: values.to_vec() }
+}
+
+fn processors(cores: Vec<CoreUse>) -> Option<CpuUse> {
+    Some(CpuUse { window_ns: 1_000_000_000, resolution_ns: 10_000_000, cores })
+}
+
+fn seen(counters: &[(&str, i64)], lines: Vec<SeriesLine>) -> Option<Observed> {
+    Some(Observed {
+        window_ns: 1_000_000_000,
+        cost_ns: 2_000_000,
+        sources: ["dev", "qdisc", "snmp", "softnet", "stat"].map(str::to_owned).to_vec(),
+        missing: vec!["rapl: /sys/class/powercap: No such file or directory (os error 2)".into()],
+        counters: counters.iter().map(|(name, by)| ((*name).to_owned(), *by)).collect(),
+        series: Some(HostSeries { at_ns: vec![333_000_000, 667_000_000, 1_000_000_000], lines }),
+        ..Observed::default()
+    })
+}
+
+/// A host with a full core, whose queue dropped.
+pub(crate) fn busy_host() -> EndPass {
+    let (user_ns, softirq_ns) = (500_000_000, 450_000_000);
+    let core = |core, user_ns, softirq_ns| CoreUse { core, user_ns, softirq_ns, ..CoreUse::default() };
+    let some = |values: [f64; 3]| values.map(Some);
+    EndPass {
+        setup_ns: 1_400_000,
+        cpu: processors(vec![core(0, 600_000_000, 0), core(1, user_ns, softirq_ns)]),
+        observed: seen(
+            &[
+                ("snmp.Tcp.OutSegs", 1_000),
+                ("snmp.Tcp.RetransSegs", 20),
+                ("qdisc.eth0.drops", 6),
+                ("qdisc.eth0.1:10.drops", 6),
+                ("stat.ctxt", 9_000),
+            ],
+            vec![
+                line("cpu.0.busy", "ratio", some([0.6, 0.6, 0.6])),
+                line("cpu.1.busy", "ratio", some([0.95, 0.95, 0.95])),
+                line("cpu.1.softirq", "ratio", some([0.45, 0.45, 0.45])),
+                line("cpu.1.steal", "ratio", some([0.0, 0.0, 0.0])),
+                line("dev.eth0.tx_bytes", "B/s", [Some(125e6), None, Some(100e6)]),
+                line("snmp.Tcp.RetransSegs", "1/s", some([0.0, 60.0, 0.0])),
+                line("stat.ctxt", "1/s", some([9e3, 9e3, 9e3])),
+            ],
+        ),
+        ..EndPass::default()
+    }
+}
+
+/// A host on which nothing went wrong.
+pub(crate) fn calm_host() -> EndPass {
+    let core = CoreUse { core: 0, system_ns: 300_000_000, idle_ns: 700_000_000, ..CoreUse::default() };
+    let busy = line("cpu.0.busy", "ratio", [Some(0.3), Some(0.3), Some(0.3)]);
+    EndPass {
+        setup_ns: 1_300_000,
+        cpu: processors(vec![core]),
+        observed: seen(&[("stat.ctxt", 4_000)], vec![busy]),
+        ..EndPass::default()
     }
 }

@@ -4,8 +4,9 @@
 mod parts;
 
 use model::{
-    Answer, Bound, BoundKind, Ceiling, Cell, Comparison, Cost, Direction, EndCost, EndTally, Ending, Estimate,
-    FindingKind, Histogram, NetpipeSizes, Outcome, RttTally, Run, Spec, Stop, Summary, Trial, Trust, Verdict,
+    Answer, Bound, BoundKind, Capture, Ceiling, Cell, Comparison, Cost, Direction, EndCost, EndTally, Ending, Estimate,
+    FindingKind, FlowTally, Histogram, NetpipeSizes, Outcome, RttTally, Run, Spec, Stop, Summary, TcpSample,
+    TimeSequence, Trial, Trust, Verdict,
 };
 
 use parts::*;
@@ -31,6 +32,9 @@ pub(crate) fn gallery() -> Vec<(&'static str, Vec<Run>)> {
         ("both", vec![both()]),
         ("streams", vec![stream(), named(stream_at(4.1e9, 7), "with the old driver")]),
         ("pair", vec![pair()]),
+        ("observed", vec![observed()]),
+        ("planned", vec![planned()]),
+        ("captured", vec![captured()]),
         ("rr", vec![rr()]),
         ("rr-two", vec![rr(), named(rr_at(31_000.0, 9), "spinning")]),
         ("all-kinds", vec![curve(), stream(), rr()]),
@@ -176,6 +180,41 @@ pub(crate) fn stream_at(bps: f64, seed: u64) -> Run {
     run
 }
 
+/// A plan of two factors with two levels each.
+pub(crate) fn planned() -> Run {
+    let mut run = stream();
+    run.header.id = "20261121-211500-9a17".into();
+    run.header.kind = "run".into();
+    let factor = |name: &str, levels: [&str; 2]| model::Factor {
+        name: name.into(),
+        key: name.into(),
+        levels: levels.map(str::to_owned).to_vec(),
+        ..model::Factor::default()
+    };
+    let factors = vec![factor("block", ["8KiB", "128KiB"]), factor("sndbuf", ["64KiB", "256KiB"])];
+    run.outcomes.clear();
+    let mut cells = Vec::new();
+    for (id, (block, sndbuf)) in (0..).zip([(0, 0), (0, 1), (1, 0), (1, 1)]) {
+        let mut outcome = stream_at(6e9 + 1e9 * f64::from(id), u64::from(id) + 20).outcomes.remove(0);
+        outcome.cell = id;
+        outcome.spec.block = [8 << 10, 128 << 10][block];
+        for trial in &mut outcome.trials {
+            trial.cell = id;
+        }
+        let levels = [("block", &factors[0].levels[block]), ("sndbuf", &factors[1].levels[sndbuf])];
+        let levels = levels.map(|(name, level)| (name.to_owned(), level.clone())).into();
+        cells.push(Cell { levels, ..Cell::new(id, outcome.spec.clone()) });
+        run.outcomes.push(outcome);
+    }
+    run.header.cells = cells;
+    for pass in &mut run.passes {
+        pass.block = Some(pass.index);
+    }
+    let question = Some("How large must the buffers be?".to_owned());
+    run.header.plan = Some(Box::new(model::Plan { question, factors, ..model::Plan::default() }));
+    run
+}
+
 /// Both directions at once.
 pub(crate) fn both() -> Run {
     let mut run = stream_at(7.2e9, 13);
@@ -243,6 +282,16 @@ pub(crate) fn pair() -> Run {
 }
 
 /// Request/response with a tail.
+/// A stream whose hosts were observed: a full core and a queue that drops at the near end.
+pub(crate) fn observed() -> Run {
+    let mut run = stream();
+    run.passes.truncate(2);
+    for pass in &mut run.passes {
+        (pass.near, pass.far) = (busy_host(), calm_host());
+    }
+    run
+}
+
 pub(crate) fn rr() -> Run {
     rr_at(58_000.0, 3)
 }
@@ -331,14 +380,51 @@ pub(crate) fn broken() -> Run {
     run
 }
 
+/// A stream with its sender's TCP over time and its packets.
+pub(crate) fn captured() -> Run {
+    let mut run = stream();
+    run.header.id = "20261121-214500-cab1".into();
+    let reading = |at: u64| TcpSample {
+        at_ns: at * 100_000_000,
+        cwnd: 10 + (at * 7 % 40) as u32,
+        ssthresh: (at > 3).then_some(20),
+        rtt_ns: 2_000_000 + at * 10_000,
+        min_rtt_ns: Some(1_900_000),
+        delivery_bps: Some(9_400_000_000),
+        pacing_bps: Some(1 << 45),
+        retransmits: at / 4,
+        ..TcpSample::default()
+    };
+    for trial in &mut run.outcomes[0].trials {
+        let tcp = (0..=10).map(reading).collect();
+        trial.near.flows = vec![FlowTally { bytes_sent: 1 << 30, tcp, ..FlowTally::default() }];
+    }
+    let sequence = TimeSequence {
+        data: (0..3_000).map(|n| (n * 1_000, n * 1_448)).collect(),
+        acks: (0..1_500).map(|n| (n * 2_000 + 500, n * 2_896)).collect(),
+        again: (0..130).map(|n| (n * 9_000, n * 1_448)).collect(),
+        retransmitted: 260,
+        ..TimeSequence::default()
+    };
+    for pass in &mut run.passes {
+        let file = Some("/tmp/thru-1795293478-0a0b0c-trial1-near.pcapng".to_owned());
+        let packets = Capture { file, snaplen: 96, packets: 4_500, drops: Some(0), ..Capture::default() };
+        pass.near.capture = Some(Capture { sequence: Some(sequence.clone()), ..packets });
+        let missing = Some("this agent captures no packets: start it with `thru serve --allow-capture`".to_owned());
+        pass.far.capture = Some(Capture { snaplen: 96, missing, ..Capture::default() });
+    }
+    run
+}
+
 /// A run that never came to an outcome.
 pub(crate) fn empty() -> Run {
     let mut run = empty_run("20261121-213500-e000", "stream");
-    run.header.cells = vec![Cell { id: 0, spec: Spec::new("tcp", "stream") }];
+    run.header.cells = vec![Cell::new(0, Spec::new("tcp", "stream"))];
     run.ending = Some(Ending {
         how: "failed".into(),
         error: Some("connecting to beta:5210: refused".into()),
         duration_ns: 12_000_000,
+        ..Ending::default()
     });
     run
 }

@@ -27,12 +27,12 @@ pub(crate) fn header(id: &str) -> RunHeader {
         cells: vec![cell(0, "tcp")],
         near: Inventory::default(),
         far: Inventory::default(),
-        settings: None,
+        ..RunHeader::default()
     }
 }
 
 pub(crate) fn cell(id: u32, transport: &str) -> Cell {
-    Cell { id, spec: Spec::new(transport, "stream") }
+    Cell::new(id, Spec::new(transport, "stream"))
 }
 
 /// A trial with an interval series, as a stream has; about 1 KiB of JSON.
@@ -68,7 +68,7 @@ pub(crate) fn outcome(cell: u32, trials: Vec<Trial>) -> Outcome {
 }
 
 pub(crate) fn ending(how: &str) -> Ending {
-    Ending { how: how.into(), error: None, duration_ns: 12_345 }
+    Ending { how: how.into(), error: None, duration_ns: 12_345, ..Ending::default() }
 }
 
 /// Records `events` through the trait, as the coordinator does.
@@ -89,6 +89,7 @@ pub(crate) fn expected(events: &[Event]) -> Loaded {
         passes: Vec::new(),
         outcomes: Vec::new(),
         findings: Vec::new(),
+        advice: None,
     };
     let mut orphans: Vec<Trial> = Vec::new();
     for event in events {
@@ -96,6 +97,7 @@ pub(crate) fn expected(events: &[Event]) -> Loaded {
             Event::Cells { cells } => run.header.cells.extend(cells.iter().cloned()),
             Event::Trial(trial) => orphans.push(trial.clone()),
             Event::Pass(pass) => run.passes.push(pass.clone()),
+            Event::Advice(advice) => run.advice = Some(advice.clone()),
             Event::Outcome(outcome) => {
                 orphans.retain(|trial| trial.cell != outcome.cell);
                 run.outcomes.push(outcome.clone());
@@ -215,9 +217,10 @@ fn any_pass() -> impl Strategy<Value = Pass> {
                 index,
                 started_ns,
                 duration_ns,
-                near: EndPass { cpu, setup_ns, observed: None },
+                near: EndPass { cpu, setup_ns, ..EndPass::default() },
                 far: EndPass::default(),
                 overlapped_by: 2,
+                ..Pass::default()
             }
         },
     )
@@ -274,7 +277,7 @@ fn any_header() -> impl Strategy<Value = RunHeader> {
                 cells,
                 near,
                 far,
-                settings: None,
+                ..RunHeader::default()
             }
         },
     )
@@ -320,7 +323,7 @@ pub(crate) fn any_run() -> impl Strategy<Value = Vec<Event>> {
                 events.push(Event::Outcome(Outcome { cell, spec, summary, estimate, histogram, trials }));
             }
             events.extend(findings.into_iter().map(Event::Finding));
-            events.push(Event::End(Ending { how, error, duration_ns }));
+            events.push(Event::End(Ending { how, error, duration_ns, ..Ending::default() }));
             events
         },
     )

@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::parser::ValueSource;
-use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{Args, ValueEnum};
 use control::coordinator::{PairedPlan, Schedule};
 use model::{Family, Nanos, Ratio, Spec, Stopping};
 
-use super::{rr, stream, transfer};
 use crate::failure::Failure;
-use crate::flags::{Output, Peer, clock_seed};
+use crate::flags::{self, Output, Peer, clock_seed};
 use crate::measure::{Job, measure};
+use crate::values::{self, SetFlag};
+use crate::words::{self, Wrong};
 
 /// Time for a whole comparison unless told otherwise.
 const BUDGET: Nanos = Nanos(120_000_000_000);
@@ -75,6 +75,11 @@ pub struct AbArgs {
     #[arg(long, help_heading = "How sure, how long")]
     seed: Option<u64>,
 
+    /// Set KEY on both hosts (near:KEY or far:KEY on one) for A and B alike, and put it back after the last trial. A side's own
+    /// --set stands in its FLAGS, and is set before each of its trials.
+    #[arg(long, value_name = "[near:|far:]KEY=VALUE", help_heading = "Settings of the hosts")]
+    set: Vec<SetFlag>,
+
     #[command(flatten)]
     output: Output,
 }
@@ -89,43 +94,6 @@ enum Pattern {
     /// Goodput of a fixed amount.
     Transfer,
 }
-
-/// What stands in `--a` and `--b`.
-#[derive(Debug, Parser)]
-#[command(no_binary_name = true, disable_help_flag = true, disable_help_subcommand = true)]
-struct Side {
-    #[command(subcommand)]
-    command: SideCommand,
-}
-
-/// The command of one side.
-#[derive(Debug, Subcommand)]
-#[allow(clippy::large_enum_variant, reason = "parsed twice")]
-enum SideCommand {
-    /// Goodput.
-    Stream(stream::StreamArgs),
-    /// Transactions.
-    Rr(rr::RrArgs),
-    /// A fixed amount.
-    Transfer(transfer::TransferArgs),
-}
-
-/// Flags of those commands that belong to the comparison as a whole.
-const OF_THE_WHOLE: [&str; 13] = [
-    "host",
-    "from",
-    "token_file",
-    "target",
-    "budget",
-    "trials",
-    "seed",
-    "json",
-    "live",
-    "quiet",
-    "name",
-    "store",
-    "no_store",
-];
 
 /// Runs it.
 pub fn run(args: &AbArgs) -> Result<u8, Failure> {
@@ -144,6 +112,9 @@ fn compare(args: &AbArgs) -> Result<u8, Failure> {
         spec.family = if args.peer.family() == Family::Any { spec.family } else { args.peer.family() };
         spec.near.data_addr = args.peer.data_from.or(spec.near.data_addr);
         spec.far.data_addr = args.peer.data.or(spec.far.data_addr);
+        let common = flags::settings(&args.set);
+        spec.settings.near.splice(0..0, common.near);
+        spec.settings.far.splice(0..0, common.far);
     }
     comparable(&specs[0], &specs[1])?;
     measure(&Job {
@@ -182,33 +153,22 @@ impl AbArgs {
 
 /// The spec that words describe, as the command line of a measuring command would.
 fn of_words(name: &str, words: &str, pattern: Pattern) -> Result<Spec, Failure> {
-    let mut words: Vec<&str> = words.split_whitespace().collect();
+    let split = values::words(words);
+    let mut words: Vec<&str> = split.iter().map(String::as_str).collect();
     let default = pattern.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
     if words.first().is_none_or(|word| word.starts_with('-')) {
         words.insert(0, &default);
     }
-    let wrong = |error: clap::Error| {
-        let text = error.to_string();
-        let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-        Failure::usage(format!("--{name} \"{}\": {first}; see `thru {} --help`", words.join(" "), words[0]))
-    };
-    let matches = Side::command().try_get_matches_from(&words).map_err(wrong)?;
-    if let Some(flag) = matches.subcommand().and_then(|(_, matches)| of_the_whole(matches)) {
-        return Err(Failure::usage(format!(
+    let words: Vec<String> = words.into_iter().map(str::to_owned).collect();
+    words::spec(&words).map_err(|wrong| match wrong {
+        Wrong::Words(what) => {
+            Failure::usage(format!("--{name} \"{}\": {what}; see `thru {} --help`", words.join(" "), words[0]))
+        }
+        Wrong::OfTheWhole(flag) => Failure::usage(format!(
             "--{name}: {flag} belongs to the comparison as a whole: write it outside of the quotes, or leave it out"
-        )));
-    }
-    match Side::from_arg_matches(&matches).map_err(wrong)?.command {
-        SideCommand::Stream(args) => Ok(args.spec()),
-        SideCommand::Rr(args) => args.spec(),
-        SideCommand::Transfer(args) => Ok(args.spec()),
-    }
-}
-
-fn of_the_whole(matches: &ArgMatches) -> Option<String> {
-    let typed = |id: &&&str| matches.value_source(id) == Some(ValueSource::CommandLine);
-    let id = OF_THE_WHOLE.iter().find(typed)?;
-    Some(if *id == "host" { "HOST".to_owned() } else { format!("--{}", id.replace('_', "-")) })
+        )),
+        Wrong::Together(failure) => failure,
+    })
 }
 
 fn of_file(path: &Path) -> Result<Spec, Failure> {

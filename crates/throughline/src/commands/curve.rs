@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use control::coordinator::{CurvePlan, Schedule};
-use model::{BitRate, ByteSize, Direction, Nanos, NetpipeSizes, Spec, Stop};
+use model::{BitRate, ByteSize, Direction, Nanos, NetpipeSizes, Observe, Spec, Stop};
 
 use crate::failure::Failure;
 use crate::flags::{self, Enough, Load, Output, Peer, Sockets};
@@ -111,6 +111,10 @@ pub fn run(args: &CurveArgs) -> Result<u8, Failure> {
     // As NetPIPE has it, for streams too: Nagle's algorithm would hold each leg's last part back for an ACK.
     base.near.nodelay.get_or_insert(true);
     base.far.nodelay.get_or_insert(true);
+    // Its passes are many and short: a series of each would say little and fill the store.
+    if args.load.observe.is_none() {
+        base.observe = Observe::Counters;
+    }
     base.rate_bps = args.rate.map(|rate| rate.0);
     base.paced_to_receiver = args.stream && flags::to_receiver(&base, args.unpaced);
     let specs = cells(args, &base)?;

@@ -30,7 +30,7 @@ enum What {
     Man,
     /// Completions for bash, zsh, fish, elvish and powershell.
     Completions,
-    /// JSON Schema of the run document, of the live events, of comparisons and of the self-test.
+    /// JSON Schema of the run document, of the live events, of comparisons, of the self-test and of `thru why`.
     Schema,
 }
 
@@ -53,6 +53,7 @@ pub fn run(args: &GenerateArgs) -> Result<u8, Failure> {
                 ("event", model::schema::event()),
                 ("comparison", model::schema::comparison()),
                 ("selftest", model::schema::selftest()),
+                ("why", model::schema::why()),
             ] {
                 let text = serde_json::to_string_pretty(&schema).map_err(Failure::other)? + "\n";
                 fs::write(args.folder.join(format!("{name}.schema.json")), text).map_err(failed)?;

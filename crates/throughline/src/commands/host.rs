@@ -1,67 +1,125 @@
-//! `thru host`: what this host is.
+//! `thru host`: what this host is, what others are, and in what two of them differ.
+
+use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
-use model::{ByteSize, Inventory};
+use control::coordinator::{End, Target};
+use host::{RealSys, TrafficLook};
+use model::{Family, Inventory};
 
 use crate::citation;
 use crate::failure::Failure;
+use crate::measure;
 
 /// Flags of `thru host`.
 #[derive(Debug, Args)]
 pub struct HostArgs {
-    /// As the JSON that stands in every run.
+    /// Hosts that run `thru serve`, with :PORT if not 6280; none for this host.
+    #[arg(value_name = "HOST")]
+    hosts: Vec<String>,
+
+    /// Only in what two hosts differ: the two that are named, or this one and the one that is named.
+    #[arg(long)]
+    diff: bool,
+
+    /// As the JSON that stands in every run; of several hosts, a list.
     #[arg(long)]
     json: bool,
+
+    /// Use IPv4 only.
+    #[arg(short = '4', long, conflicts_with = "ipv6")]
+    ipv4: bool,
+
+    /// Use IPv6 only.
+    #[arg(short = '6', long)]
+    ipv6: bool,
+
+    /// File with the secret that the agents were started with.
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+}
+
+/// A host that told what it is.
+struct Told {
+    name: String,
+    inventory: Inventory,
+    clock_ns: f64,
 }
 
 /// Runs it.
 pub fn run(args: &HostArgs) -> Result<u8, Failure> {
-    let mut inventory = host::inventory(&host::RealSys);
-    inventory.selftest = citation::from_store(None)(&inventory);
+    if args.diff && !(1..=2).contains(&args.hosts.len()) {
+        return Err(Failure::usage("--diff sets two hosts against each other: name two, or one for it and this host"));
+    }
+    let mut told = Vec::new();
+    if args.hosts.is_empty() || (args.diff && args.hosts.len() == 1) {
+        told.push(this_host());
+    }
+    told.extend(others(args)?);
+    if args.diff {
+        return differences(&told[0], &told[1], args.json);
+    }
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&inventory).map_err(Failure::other)?);
-    } else {
-        print(&inventory);
+        let inventories: Vec<&Inventory> = told.iter().map(|told| &told.inventory).collect();
+        let text = match inventories.as_slice() {
+            [one] => serde_json::to_string_pretty(one),
+            all => serde_json::to_string_pretty(all),
+        };
+        println!("{}", text.map_err(Failure::other)?);
+        return Ok(0);
+    }
+    for (place, one) in told.iter().enumerate() {
+        if told.len() > 1 {
+            println!("{}=== {}", if place > 0 { "\n" } else { "" }, one.name);
+        }
+        print!("{}", report::host(&one.inventory, Some(one.clock_ns)));
     }
     Ok(0)
 }
 
-fn print(inventory: &Inventory) {
-    let line =
-        |name: &str, value: Option<String>| println!("{name:<22} {}", value.unwrap_or_else(|| "not known".into()));
-    line("host", inventory.hostname.clone());
-    line("kernel", inventory.kernel.clone());
-    line("system", inventory.os.clone());
-    line("processor", inventory.cpu_model.clone());
-    line("cores", inventory.cores.map(|cores| cores.to_string()));
-    line("numa nodes", inventory.numa_nodes.map(|nodes| nodes.to_string()));
-    line("memory", inventory.memory_bytes.map(|bytes| ByteSize(bytes).to_string()));
-    line("memory available", inventory.memory_available_bytes.map(|bytes| ByteSize(bytes).to_string()));
-    line("load", inventory.load_average.map(|[one, five, fifteen]| format!("{one:.2} {five:.2} {fifteen:.2}")));
-    line("governor", inventory.governor.clone());
-    line("clock source", inventory.clock_source.clone());
-    line("clock read", Some(format!("{:.0} ns", host::clock_read_cost_ns())));
-    line("virtualisation", inventory.virtualisation.clone());
-    line("congestion controls", Some(inventory.congestion_controls.join(" ")));
-    line("self-test", inventory.selftest.as_ref().map(report::citation));
-    println!();
-    for interface in &inventory.interfaces {
-        let mut facts = vec![interface.state.clone().unwrap_or_else(|| "state not known".into())];
-        facts.extend(interface.mtu.map(|mtu| format!("MTU {mtu}")));
-        facts.extend(interface.speed_mbps.map(|speed| format!("{speed} Mbit/s")));
-        facts.extend(interface.driver.clone());
-        facts.extend(interface.txqueuelen.map(|length| format!("txqueuelen {length}")));
-        facts
-            .extend(interface.rx_queues.zip(interface.tx_queues).map(|(rx, tx)| format!("{rx} rx and {tx} tx queues")));
-        facts.extend(interface.addresses.iter().cloned());
-        println!("{:<22} {}", interface.name, facts.join(", "));
+fn this_host() -> Told {
+    let look = TrafficLook::start(&RealSys);
+    let mut inventory = host::inventory(&RealSys);
+    inventory.selftest = citation::from_store(None)(&inventory);
+    let clock_ns = host::clock_read_cost_ns();
+    std::thread::sleep(Duration::from_nanos(look.left_ns(&RealSys)));
+    host::note_traffic(&mut inventory, &look.finish(&RealSys));
+    Told { name: "this host".into(), inventory, clock_ns }
+}
+
+/// What the agents of the named hosts say of theirs, in the order of the names.
+fn others(args: &HostArgs) -> Result<Vec<Told>, Failure> {
+    if args.hosts.is_empty() {
+        return Ok(Vec::new());
     }
-    println!();
-    for (name, value) in &inventory.sysctl {
-        println!("{name:<42} {value}");
+    let token = measure::token(args.token_file.as_deref())?;
+    let family = match (args.ipv4, args.ipv6) {
+        (true, _) => Family::V4,
+        (_, true) => Family::V6,
+        _ => Family::Any,
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::other(format!("cannot start: {error}")))?;
+    runtime.block_on(async {
+        let mut told = Vec::new();
+        for host in &args.hosts {
+            let end = End::connect(Target::Remote { host, token: token.as_ref(), family }).await?;
+            told.push(Told { name: host.clone(), inventory: end.inventory.clone(), clock_ns: end.clock_ns });
+            end.release().await;
+        }
+        Ok(told)
+    })
+}
+
+fn differences(a: &Told, b: &Told, json: bool) -> Result<u8, Failure> {
+    let found = analysis::compare::host_differences(&a.inventory, &b.inventory);
+    if json {
+        println!("{}", serde_json::to_string_pretty(&found).map_err(Failure::other)?);
+    } else {
+        print!("{}", report::host_differences(&found, &a.name, &b.name));
     }
-    if !inventory.missing.is_empty() {
-        println!("\nnot readable here:");
-        inventory.missing.iter().for_each(|what| println!("  {what}"));
-    }
+    Ok(0)
 }

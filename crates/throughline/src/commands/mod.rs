@@ -1,6 +1,7 @@
 //! One file a subcommand.
 
 pub mod ab;
+pub mod advise;
 pub mod compare;
 pub mod curve;
 pub mod demo;
@@ -10,6 +11,7 @@ pub mod host;
 pub mod launched;
 pub mod report;
 pub mod rr;
+pub mod run;
 pub mod runs;
 pub mod selftest;
 pub mod serve;
@@ -17,6 +19,9 @@ pub mod show;
 pub mod stacks;
 pub mod stream;
 pub mod transfer;
+pub mod tune;
+pub mod watch;
+pub mod why;
 
 use crate::args::{Args, Command};
 use crate::failure::Failure;
@@ -29,14 +34,19 @@ pub fn run(args: Args) -> Result<u8, Failure> {
         Command::Stream(args) => stream::run(&args),
         Command::Rr(args) => rr::run(&args),
         Command::Transfer(args) => transfer::run(&args),
+        Command::Run(args) => run::run(&args),
         Command::Ab(args) => ab::run(&args),
+        Command::Advise(args) => advise::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Why(args) => why::run(&args),
         Command::Runs(args) => runs::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Host(args) => host::run(&args),
         Command::Stacks(args) => stacks::run(&args),
+        Command::Tune(args) => tune::run(&args),
+        Command::Watch(args) => watch::run(&args),
         Command::Selftest(args) => selftest::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Generate(args) => generate::run(&args),

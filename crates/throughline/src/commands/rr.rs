@@ -6,7 +6,7 @@ use model::{ByteSize, Nanos, Spec, Stop};
 
 use super::stream::BUDGET;
 use crate::failure::Failure;
-use crate::flags::{self, Enough, Load, Output, Peer, Sockets};
+use crate::flags::{self, Enough, Load, Observing, Output, Peer, Sockets};
 use crate::measure::{Job, measure};
 use crate::values::RequestRate;
 
@@ -57,6 +57,8 @@ pub struct RrArgs {
     #[command(flatten)]
     sockets: Sockets,
     #[command(flatten)]
+    observing: Observing,
+    #[command(flatten)]
     enough: Enough,
     #[command(flatten)]
     output: Output,
@@ -75,6 +77,7 @@ impl RrArgs {
         spec.stop = self.count.map_or(Stop::TimeNs(self.time.0), Stop::Transactions);
         spec.rate_bps = self.rate.map(|rate| rate.bits_per_second(spec.block));
         spec.warmup_ns = self.warmup.0;
+        spec.capture = self.observing.capture();
         Ok(spec)
     }
 }

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use control::agent::{Agent, Limits, loopback};
+use control::agent::{self, Agent, Captures, Limits, Tuning, loopback};
 use control::proto::DEFAULT_PORT;
+use host::tune::Journal;
 use model::{BitRate, Nanos};
 
 use crate::failure::Failure;
@@ -66,6 +67,22 @@ pub struct ServeArgs {
     #[arg(long, value_name = "TIME", default_value = "2s")]
     client_timeout: Nanos,
 
+    /// Let coordinators capture the packets of their measurements, into pcapng files in this folder [default: the current one].
+    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".", require_equals = true)]
+    allow_capture: Option<PathBuf>,
+
+    /// Let coordinators change settings of this host (`thru tune`, --set); they are put back when the session ends.
+    #[arg(long)]
+    allow_tuning: bool,
+
+    /// How long after a coordinator was lost its settings are put back.
+    #[arg(long, value_name = "TIME", default_value = "5s")]
+    grace: Nanos,
+
+    /// Directory of the journal of settings [default: /run/throughline/tune, or below $XDG_RUNTIME_DIR].
+    #[arg(long, value_name = "DIR", env = "THRU_JOURNAL")]
+    journal: Option<PathBuf>,
+
     /// Say nothing.
     #[arg(long, short)]
     quiet: bool,
@@ -83,6 +100,12 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
     }
     let directory = measure::socket_directory()?;
     let quiet = args.quiet;
+    // What a killed owner left is put back even where this agent changes nothing itself.
+    match Journal::open(args.journal.as_deref()).and_then(|journal| agent::recover(&journal)) {
+        Ok(lines) if !quiet => lines.iter().for_each(|line| eprintln!("thru serve: {line}")),
+        Err(error) if args.allow_tuning => return Err(Failure::host(error)),
+        _ => {}
+    }
     let options = control::agent::AgentOptions {
         token,
         concurrent: args.concurrent,
@@ -94,7 +117,13 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
             ..Limits::default()
         },
         allow_stacks: args.allow_stacks,
+        tuning: Tuning {
+            allowed: args.allow_tuning,
+            journal: args.journal.clone(),
+            grace: Duration::from_nanos(args.grace.0),
+        },
         once: args.once,
+        captures: args.allow_capture.clone().map_or(Captures::Refused, Captures::In),
         vanished_after: Duration::from_nanos(args.client_timeout.0),
         news: Box::new(move |text| {
             if !quiet {

@@ -52,13 +52,18 @@ pub fn load(reference: &str, path: Option<&Path>) -> Result<Run, Failure> {
         let own = own.remove(&id);
         let context = analysis::Context { cut_short: true, curve, paired, own, ..analysis::Context::default() };
         let mut outcome = analysis::outcome(cell, trials, &run.header.stopping, context);
-        analysis::bound(&mut outcome, &run.header.near, &run.header.far);
+        let [near, far] = run.header.hosts_of(cell);
+        analysis::bound(&mut outcome, near, far);
+        if !curve {
+            outcome.summary.why = analysis::why(&outcome, &run.passes, near, far);
+        }
         run.outcomes.push(outcome);
     }
     run.outcomes.sort_by_key(|outcome| outcome.cell);
     if run.findings.is_empty() {
         run.findings = match () {
             () if curve => analysis::of_curve(&run.outcomes),
+            () if run.header.plan.is_some() => analysis::of_plan(&run.header, &run.outcomes, &run.passes),
             () if paired => analysis::of_paired(&run.outcomes, &run.header.stopping),
             () => analysis::of_single(&run.outcomes),
         };

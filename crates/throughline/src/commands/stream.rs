@@ -2,10 +2,10 @@
 
 use clap::Args;
 use control::coordinator::Schedule;
-use model::{BitRate, ByteSize, Nanos, Spec, Stop};
+use model::{BitRate, ByteSize, Direction, Nanos, Spec, Stop};
 
 use crate::failure::Failure;
-use crate::flags::{self, Enough, Load, Output, Peer, Sockets};
+use crate::flags::{self, Enough, Load, Observing, Output, Peer, Sockets};
 use crate::measure::{Job, measure};
 use crate::values::EngineFlag;
 
@@ -55,6 +55,10 @@ pub struct StreamArgs {
     #[arg(long, value_name = "RATE")]
     rate: Option<BitRate>,
 
+    /// Let the receiver's program read no faster than this, all flows of a direction together: a slow reader.
+    #[arg(long, value_name = "RATE")]
+    drain: Option<BitRate>,
+
     /// Over udp without --rate: send as fast as this host can, whatever becomes of it. Without this the sender keeps to what
     /// the receiver's socket has room for, so that what is lost is lost on the path.
     #[arg(long)]
@@ -86,6 +90,8 @@ pub struct StreamArgs {
     #[command(flatten)]
     sockets: Sockets,
     #[command(flatten)]
+    observing: Observing,
+    #[command(flatten)]
     enough: Enough,
     #[command(flatten)]
     output: Output,
@@ -104,10 +110,15 @@ impl StreamArgs {
         spec.warmup_ns = self.warmup.0;
         spec.rate_bps = self.rate.map(|rate| rate.0);
         spec.interval_ns = self.interval.0;
+        let drain = self.drain.map(|rate| rate.0);
+        // Whoever receives reads.
+        spec.far.drain_bps = drain.filter(|_| spec.direction != Direction::Reverse);
+        spec.near.drain_bps = drain.filter(|_| spec.direction != Direction::Send);
         spec.burst = self.burst.map(|burst| burst.0);
         spec.no_loss = self.find_no_loss;
         spec.probe = self.probe;
         spec.engine = self.engine.0;
+        spec.capture = self.observing.capture();
         spec.paced_to_receiver = !self.find_no_loss && flags::to_receiver(&spec, self.unpaced);
         spec
     }

@@ -6,7 +6,7 @@ use model::{BitRate, ByteSize, Nanos, Spec, Stop};
 
 use super::stream::default_block;
 use crate::failure::Failure;
-use crate::flags::{self, Enough, Load, Output, Peer, Sockets};
+use crate::flags::{self, Enough, Load, Observing, Output, Peer, Sockets};
 use crate::measure::{Job, measure};
 use crate::values::EngineFlag;
 
@@ -61,6 +61,8 @@ pub struct TransferArgs {
     #[command(flatten)]
     sockets: Sockets,
     #[command(flatten)]
+    observing: Observing,
+    #[command(flatten)]
     enough: Enough,
     #[command(flatten)]
     output: Output,
@@ -79,6 +81,7 @@ impl TransferArgs {
         spec.interval_ns = self.interval.0;
         spec.burst = self.burst.map(|burst| burst.0);
         spec.engine = self.engine.0;
+        spec.capture = self.observing.capture();
         spec.paced_to_receiver = flags::to_receiver(&spec, self.unpaced);
         spec
     }

@@ -9,6 +9,10 @@ pub struct Collect(pub Option<Run>);
 impl EventSink for Collect {
     fn event(&mut self, event: &Event) -> Result<(), SinkError> {
         if let Event::Run(header) = event {
+            // A run that is gone on with has its passes already.
+            if self.0.as_ref().is_some_and(|run| run.header.id == header.id) {
+                return Ok(());
+            }
             self.0 = Some(empty(header.clone()));
             return Ok(());
         }
@@ -18,6 +22,7 @@ impl EventSink for Collect {
             Event::Pass(pass) => run.passes.push(pass.clone()),
             Event::Outcome(outcome) => run.outcomes.push(outcome.clone()),
             Event::Finding(finding) => run.findings.push(finding.clone()),
+            Event::Advice(advice) => run.advice = Some(advice.clone()),
             Event::End(ending) => {
                 run.ending = Some(ending.clone());
                 run.outcomes.sort_by_key(|outcome| outcome.cell);
@@ -36,5 +41,6 @@ fn empty(header: RunHeader) -> Run {
         passes: Vec::new(),
         outcomes: Vec::new(),
         findings: Vec::new(),
+        advice: None,
     }
 }

@@ -2,5 +2,7 @@
 #![allow(unsafe_code, reason = "each block states why it is sound")]
 
 mod perf;
+mod usage;
 
 pub(super) use perf::{Event, Perf};
+pub(super) use usage::{Usage, thread_usage};

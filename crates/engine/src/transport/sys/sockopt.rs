@@ -23,6 +23,47 @@ pub(crate) fn set_max_pacing_rate(fd: impl AsFd, bytes_per_second: u64) -> io::R
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// A buffer of a socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Buffer {
+    /// What waits to be sent.
+    Send,
+    /// What waits to be read.
+    Receive,
+}
+
+/// Sets SO_SNDBUFFORCE or SO_RCVBUFFORCE: a size beyond the host's bound, for those who have CAP_NET_ADMIN (socket(7)).
+pub(crate) fn force_buffer(fd: impl AsFd, buffer: Buffer, bytes: i32) -> io::Result<()> {
+    let option = match buffer {
+        Buffer::Send => libc::SO_SNDBUFFORCE,
+        Buffer::Receive => libc::SO_RCVBUFFORCE,
+    };
+    // SAFETY: the pointer and length describe a live integer for the length of the call.
+    let result = unsafe {
+        libc::setsockopt(
+            fd.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            option,
+            std::ptr::from_ref(&bytes).cast(),
+            size_of::<i32>() as libc::socklen_t,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Whether a buffer's size was set, and is not the kernel's to tune (SO_BUF_LOCK, Linux 5.14).
+pub(crate) fn is_set(fd: impl AsFd, buffer: Buffer) -> bool {
+    /// Of asm-generic/socket.h and linux/sock.h.
+    const SO_BUF_LOCK: libc::c_int = 72;
+    let bit = match buffer {
+        Buffer::Send => 1,
+        Buffer::Receive => 2,
+    };
+    let mut bytes = [0u8; 4];
+    let length = read_option(fd.as_fd(), libc::SOL_SOCKET, SO_BUF_LOCK, &mut bytes).unwrap_or(0);
+    length == 4 && u32_at(&bytes, 0) & bit != 0
+}
+
 /// Reads an option of unknown length as raw bytes.
 fn read_option(fd: BorrowedFd<'_>, level: libc::c_int, option: libc::c_int, into: &mut [u8]) -> io::Result<usize> {
     let mut length = size_of_val(into) as libc::socklen_t;
@@ -82,39 +123,22 @@ pub(crate) fn shutdown_raw(fd: RawFd) {
     }
 }
 
-/// The parts of TCP_INFO that Throughline records, by the layout of linux/tcp.h.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct TcpInfo {
-    pub(crate) options: u8,
-    pub(crate) send_wscale: u8,
-    pub(crate) receive_wscale: u8,
-    pub(crate) send_mss: u32,
-    pub(crate) pmtu: u32,
-    pub(crate) srtt_us: u32,
-    pub(crate) cwnd: u32,
-    pub(crate) total_retrans: u32,
-    pub(crate) min_rtt_us: Option<u32>,
-    pub(crate) peer_window: Option<u32>,
+/// Room for struct tcp_info of linux/tcp.h: of 6.18 it has some 300 bytes, and it grows.
+pub(crate) const TCP_INFO_ROOM: usize = 512;
+
+/// Reads TCP_INFO, as long as this kernel has it; `None` where the socket is no TCP socket. Of an MPTCP socket it is that of the
+/// first subflow.
+pub(crate) fn tcp_info(fd: BorrowedFd<'_>, into: &mut [u8; TCP_INFO_ROOM]) -> Option<usize> {
+    read_option(fd, libc::IPPROTO_TCP, libc::TCP_INFO, into).ok()
 }
 
-/// Reads TCP_INFO; `None` where the socket is no TCP socket.
-pub(crate) fn tcp_info(fd: impl AsFd) -> Option<TcpInfo> {
-    let mut bytes = [0u8; 256];
-    let length = read_option(fd.as_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes).ok()?;
-    (length >= 104).then(|| TcpInfo {
-        options: bytes[5],
-        send_wscale: bytes[6] & 0xf,
-        receive_wscale: bytes[6] >> 4,
-        send_mss: u32_at(&bytes, 16),
-        pmtu: u32_at(&bytes, 60),
-        srtt_us: u32_at(&bytes, 68),
-        cwnd: u32_at(&bytes, 80),
-        total_retrans: u32_at(&bytes, 100),
-        // Absent before Linux 4.6; all ones until the first sample.
-        min_rtt_us: (length >= 152).then(|| u32_at(&bytes, 148)).filter(|us| *us != u32::MAX),
-        // tcpi_snd_wnd, since Linux 5.4; a connection that never heard of a window has none.
-        peer_window: (length >= 232).then(|| u32_at(&bytes, 228)).filter(|window| *window > 0),
-    })
+/// [`tcp_info`] by number; `None` for a number that is no TCP socket (any more).
+pub(crate) fn tcp_info_raw(fd: RawFd, into: &mut [u8; TCP_INFO_ROOM]) -> Option<usize> {
+    let mut length = TCP_INFO_ROOM as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes into the live buffer and updates `length`; a wrong number is an error.
+    let result =
+        unsafe { libc::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_INFO, into.as_mut_ptr().cast(), &raw mut length) };
+    (result == 0).then_some(length as usize)
 }
 
 /// Level and name of MPTCP_INFO, and the flag of a connection that fell back to TCP (linux/mptcp.h).

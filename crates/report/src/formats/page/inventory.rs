@@ -3,10 +3,13 @@
 use std::collections::BTreeSet;
 
 use maud::{Markup, html};
-use model::{ByteSize, Interface, Inventory, units};
+use model::{Inventory, RunHeader, units};
+
+use crate::facts::{device_facts, host_facts, interface_line, path_facts};
 
 /// One fact of both hosts.
 struct Fact {
+    group: String,
     name: String,
     near: String,
     far: String,
@@ -20,8 +23,8 @@ impl Fact {
     }
 }
 
-pub(super) fn side_by_side(near: &Inventory, far: &Inventory) -> Markup {
-    let facts: Vec<Fact> = facts(near, far).into_iter().filter(|f| f.near != "-" || f.far != "-").collect();
+pub(super) fn side_by_side(header: &RunHeader) -> Markup {
+    let facts: Vec<Fact> = facts(header).into_iter().filter(|f| f.near != "-" || f.far != "-").collect();
     let differences = facts.iter().filter(|fact| fact.differs()).count();
     html! {
         @if facts.is_empty() {
@@ -37,7 +40,10 @@ pub(super) fn side_by_side(near: &Inventory, far: &Inventory) -> Markup {
             div.wide { table.hosts {
                 thead { tr { th.words { "" } th.words { "near" } th.words { "far" } } }
                 tbody {
-                    @for fact in &facts {
+                    @for (place, fact) in facts.iter().enumerate() {
+                        @if place == 0 || facts[place - 1].group != fact.group {
+                            tr.group { th colspan="3" scope="rowgroup" { (fact.group) } }
+                        }
                         tr.differs[fact.differs()] {
                             th scope="row" { (fact.name) @if fact.differs() { span.unequal title="the two ends differ" { " ≠" } } }
                             td { (fact.near) }
@@ -50,51 +56,69 @@ pub(super) fn side_by_side(near: &Inventory, far: &Inventory) -> Markup {
     }
 }
 
-fn facts(near: &Inventory, far: &Inventory) -> Vec<Fact> {
+fn facts(header: &RunHeader) -> Vec<Fact> {
+    let (near, far) = (&header.near, &header.far);
     let mut all = Vec::new();
-    let mut add = |name: &str, expected: bool, value: &dyn Fn(&Inventory) -> Option<String>| {
-        let text = |host| value(host).filter(|text| !text.is_empty()).unwrap_or_else(|| "-".to_owned());
-        all.push(Fact { name: name.to_owned(), near: text(near), far: text(far), expected });
+    let mut add = |group: &str, name: &str, expected: bool, near: Option<String>, far: Option<String>| {
+        let text = |value: Option<String>| value.filter(|text| !text.is_empty()).unwrap_or_else(|| "-".to_owned());
+        let (group, name) = (group.to_owned(), name.to_owned());
+        all.push(Fact { group, name, near: text(near), far: text(far), expected });
     };
-    let size = |bytes: u64| ByteSize(bytes).to_string();
-    add("host name", true, &|h| h.hostname.clone());
-    add("kernel", false, &|h| h.kernel.clone());
-    add("kernel build", false, &|h| h.kernel_version.clone());
-    add("architecture", false, &|h| h.arch.clone());
-    add("distribution", false, &|h| h.os.clone());
-    add("processor", false, &|h| h.cpu_model.clone());
-    add("processors online", false, &|h| h.cores.map(|n| n.to_string()));
-    add("NUMA nodes", false, &|h| h.numa_nodes.map(|n| n.to_string()));
-    add("memory", false, &|h| h.memory_bytes.map(size));
-    add("memory available", true, &|h| h.memory_available_bytes.map(size));
-    add("load average", true, &|h| h.load_average.map(|load| load.map(|value| format!("{value:.2}")).join(", ")));
-    add("frequency governor", false, &|h| h.governor.clone());
-    add("clock source", false, &|h| h.clock_source.clone());
-    add("virtualisation", false, &|h| h.virtualisation.clone());
-    add("boot", true, &|h| h.boot_id.clone());
-    add("congestion controls", false, &|h| Some(h.congestion_controls.join(", ")));
+    for (near, far) in host_facts(near).into_iter().zip(host_facts(far)) {
+        add(near.group, &near.name, near.passing, near.value, far.value);
+    }
+    let paths = [&header.path_out, &header.path_back].map(|path| path.iter().flat_map(path_facts).collect());
+    // The two ways are two things: only where a fact should be the same both ways is a difference worth a mark.
+    both(&paths, |name, values| {
+        let [near, far] = values;
+        add("path to the other end", name, name != "path MTU" && name != "ping", near, far);
+    });
+    if let Some(clocks) = &header.clocks {
+        let words = format!(
+            "far - near = {} ± {}",
+            units::seconds(clocks.offset_ns as f64),
+            units::seconds(clocks.error_ns as f64)
+        );
+        add("path to the other end", "wall clocks", true, Some(words), None);
+    }
+    let ends = [(near, &header.path_out), (far, &header.path_back)];
+    let used = ends.map(|(host, path)| {
+        let name = path.as_ref()?.route.as_ref()?.interface.as_deref()?;
+        host.interfaces.iter().find(|interface| interface.name == name)
+    });
+    let [near_line, far_line] =
+        used.map(|interface| interface.map(|of| format!("{}: {}", of.name, interface_line(of))));
+    add("interface towards the other end", "interface", true, near_line, far_line);
+    let devices = used.map(|interface| interface.and_then(|of| of.device.as_ref()).map_or(Vec::new(), device_facts));
+    both(&devices, |name, [near, far]| {
+        let passing = ["traffic before", "kernel says", "interrupts", "bus", "neighbour (LLDP)", "lies on", "part of"];
+        add("interface towards the other end", name, passing.contains(&name), near, far);
+    });
     let keys: BTreeSet<&String> = near.sysctl.keys().chain(far.sysctl.keys()).collect();
     for key in keys {
-        add(key, false, &|h| h.sysctl.get(key).map(|value| value.split_whitespace().collect::<Vec<_>>().join(" ")));
+        let value = |host: &Inventory| host.sysctl.get(key).cloned();
+        add("settings", key, false, value(near), value(far));
     }
-    // Interfaces of two hosts have no pairing: they are listed, and left to the reader.
-    add("interfaces", true, &|h| Some(h.interfaces.iter().map(interface).collect::<Vec<_>>().join("\n")));
-    add("could not be read", true, &|h| Some(h.missing.join("\n")));
+    // Interfaces of two hosts have no pairing but by their route: they are listed, and left to the reader.
+    let listed = |host: &Inventory| {
+        let line = |of: &model::Interface| format!("{}: {}", of.name, interface_line(of));
+        Some(host.interfaces.iter().map(line).collect::<Vec<_>>().join("\n"))
+    };
+    add("all interfaces", "interfaces", true, listed(near), listed(far));
+    add("could not be read", "could not be read", true, Some(near.missing.join("\n")), Some(far.missing.join("\n")));
     all
 }
 
-fn interface(of: &Interface) -> String {
-    let parts = [
-        of.state.clone(),
-        of.mtu.map(|mtu| format!("MTU {mtu}")),
-        of.speed_mbps.map(|mbps| units::bits_per_second(f64::from(mbps) * 1e6)),
-        of.duplex.clone().map(|duplex| format!("{duplex} duplex")),
-        of.driver.clone(),
-        of.txqueuelen.map(|length| format!("txqueuelen {length}")),
-        of.rx_queues.zip(of.tx_queues).map(|(rx, tx)| format!("{rx} rx and {tx} tx queues")),
-        of.numa_node.map(|node| format!("NUMA node {node}")),
-        of.pci_slot.clone(),
-        Some(of.addresses.join(" ")).filter(|list| !list.is_empty()),
-    ];
-    format!("{}: {}", of.name, parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
+/// Goes through the names of two lists of facts, in the order of the first, and hands over both values of each.
+fn both(lists: &[Vec<(&'static str, String)>; 2], mut take: impl FnMut(&'static str, [Option<String>; 2])) {
+    let mut names: Vec<&'static str> = Vec::new();
+    for (name, _) in lists.iter().flatten() {
+        if !names.contains(name) {
+            names.push(name);
+        }
+    }
+    for name in names {
+        let value = |list: &Vec<(&str, String)>| list.iter().find(|fact| fact.0 == name).map(|fact| fact.1.clone());
+        take(name, [value(&lists[0]), value(&lists[1])]);
+    }
 }

@@ -1,13 +1,15 @@
 //! The parts of the page.
 
 mod inventory;
+mod meanwhile;
 
 use maud::{Markup, PreEscaped, html};
 use model::{Figure, FindingKind, Order, Run, Stopping, units};
 
 use super::table::OutcomeTable;
 use crate::draw::{Use, draw};
-use crate::{claims, words};
+use crate::{advice, captures, claims, sides, words};
+pub(super) use meanwhile::section as meanwhile;
 
 /// Tables longer than this start folded.
 const LONG: usize = 40;
@@ -27,6 +29,11 @@ pub(super) fn findings(runs: &[Run]) -> Markup {
                         }
                     }
                 }
+                @let lasting = advice::lasting(run);
+                @if !lasting.is_empty() {
+                    h3 { "To make it stay" }
+                    pre.command { (lasting.join("\n")) }
+                }
             }
         }
     }
@@ -40,12 +47,16 @@ fn heading(run: &Run) -> Markup {
 fn kind(kind: FindingKind) -> &'static str {
     match kind {
         FindingKind::Latency => "latency",
+        FindingKind::Path => "path",
         FindingKind::Peak => "peak",
         FindingKind::Saturation => "saturation",
         FindingKind::HalfPeak => "half of the peak",
         FindingKind::Anomaly => "anomaly",
         FindingKind::Connections => "connections",
         FindingKind::Difference => "difference",
+        FindingKind::Effect => "effect",
+        FindingKind::Asymmetry => "asymmetry",
+        FindingKind::Advice => "advice",
         _ => "note",
     }
 }
@@ -56,6 +67,34 @@ pub(super) fn figures(figures: &[Figure]) -> Markup {
             h2 { "Figures" }
             @for figure in figures {
                 div.figure { (PreEscaped(draw(figure, Use::Inline))) }
+            }
+        }
+    }
+}
+
+/// The tables of plans.
+pub(super) fn plans(runs: &[Run]) -> Markup {
+    html! {
+        @for run in runs.iter().filter(|run| run.header.plan.is_some()) {
+            section {
+                h2 { "Tables" }
+                @if runs.len() > 1 { (heading(run)) }
+                @if let Some(plan) = &run.header.plan {
+                    @for line in [&plan.title, &plan.question].into_iter().flatten() { p { (line) } }
+                }
+                @for table in crate::plan::text_tables(run) {
+                    h3 { (table.title) }
+                    div.wide { table {
+                        thead { tr { @for title in &table.head { th { (title) } } } }
+                        tbody {
+                            @for row in &table.rows {
+                                tr { @for (column, cell) in row.iter().enumerate() {
+                                    td class=(if column == 0 { "words" } else { "number" }) { (cell) }
+                                } }
+                            }
+                        }
+                    } }
+                }
             }
         }
     }
@@ -97,14 +136,17 @@ fn outcome_table(table: &OutcomeTable) -> Markup {
     }
 }
 
-/// Ceiling and cost, and the bounds above the ceiling.
+/// Ceiling and cost, what held the outcomes back, and the bounds above the ceiling.
 fn claims_of(run: &Run) -> Markup {
-    let lines = claims::of_run(run);
+    let mut lines = claims::of_run(run);
+    lines.extend(captures::of_run(run).into_iter().map(|line| format!("captured at the {line}")));
     let others: Vec<String> = run.outcomes.first().map(claims::other_bounds).unwrap_or_default();
+    let why: Vec<String> = run.outcomes.iter().filter_map(crate::held_back).collect();
     html! {
-        @if !lines.is_empty() {
+        @if !lines.is_empty() || !why.is_empty() {
             ul.findings {
                 @for line in lines { li { (line) } }
+                @for line in why { li { (line) } }
                 @if !others.is_empty() { li { "higher bounds: " (others.join("; ")) } }
             }
         }
@@ -112,7 +154,7 @@ fn claims_of(run: &Run) -> Markup {
 }
 
 fn verdicts(run: &Run) -> Markup {
-    let all = words::verdicts_of(&run.outcomes);
+    let all = words::verdicts_of(sides::shown(run));
     html! {
         @if !all.is_empty() {
             dl.verdicts {
@@ -130,7 +172,7 @@ pub(super) fn hosts(runs: &[Run]) -> Markup {
             h2 { "Hosts" }
             @for run in runs {
                 @if runs.len() > 1 { (heading(run)) }
-                (inventory::side_by_side(&run.header.near, &run.header.far))
+                (inventory::side_by_side(&run.header))
             }
         }
     }
@@ -181,6 +223,7 @@ fn stop_rule(stopping: &Stopping) -> String {
 
 fn order(stopping: &Stopping) -> String {
     match stopping.order {
+        Order::AsWritten => "as the plan writes them".to_owned(),
         Order::Ascending => "small blocks first".to_owned(),
         Order::Random => format!("shuffled in each pass, seed {}", stopping.seed),
     }

@@ -1,0 +1,127 @@
+//! Flows, threads, the cores they run on and how they wait.
+
+use model::{Goal, LimiterKind, Role, Strategy};
+
+use super::{ALL, BULK, Dimension, Edit, Level, Path};
+
+/// Connections side by side.
+pub(super) const FLOWS: Dimension = Dimension {
+    name: "flows",
+    class: None,
+    goals: BULK,
+    eases: &[
+        LimiterKind::Loss,
+        LimiterKind::CongestionWindow,
+        LimiterKind::ReceiveWindow,
+        LimiterKind::SenderCpu,
+        LimiterKind::ReceiverCpu,
+    ],
+    levels: flows,
+};
+
+/// Threads that share the flows.
+pub(super) const THREADS: Dimension = Dimension {
+    name: "threads",
+    class: None,
+    goals: BULK,
+    eases: &[LimiterKind::SenderCpu, LimiterKind::ReceiverCpu],
+    levels: threads,
+};
+
+/// Which cores the measuring threads run on.
+pub(super) const PIN: Dimension = Dimension {
+    name: "pin",
+    class: None,
+    goals: ALL,
+    eases: &[LimiterKind::SenderCpu, LimiterKind::ReceiverCpu, LimiterKind::Softirq],
+    levels: pins,
+};
+
+/// Spinning in place of sleeping.
+pub(super) const SPIN: Dimension =
+    Dimension { name: "spin", class: None, goals: &[Goal::Latency], eases: &[LimiterKind::RoundTrip], levels: spin };
+
+/// The kernel's busy polling, for each socket.
+pub(super) const BUSY_POLL: Dimension = Dimension {
+    name: "busy-poll",
+    class: None,
+    goals: &[Goal::Latency],
+    eases: &[LimiterKind::RoundTrip],
+    levels: busy_poll,
+};
+
+/// Most flows that are tried.
+const MOST_FLOWS: u32 = 64;
+/// Microseconds of busy polling that are tried.
+const POLLS_US: [u32; 2] = [20, 100];
+
+fn flows(path: &Path<'_>) -> Result<Vec<Level>, String> {
+    let now = path.spec.flows;
+    let fewer = (now > 1).then_some(1);
+    let more = [2, 4, 8].into_iter().map(|times| now.saturating_mul(times)).filter(|flows| *flows <= MOST_FLOWS);
+    let others = fewer.into_iter().chain(more).filter(|flows| *flows >= path.spec.processes);
+    Ok(std::iter::once(Level::start(now.to_string()))
+        .chain(others.map(|flows| Level::new(flows.to_string(), vec![Edit::Flows(flows)])))
+        .collect())
+}
+
+fn threads(path: &Path<'_>) -> Result<Vec<Level>, String> {
+    if path.spec.flows < 2 {
+        return Err("one flow has one thread".into());
+    }
+    let now = path.spec.threads;
+    let cores = path.near.cores.into_iter().chain(path.far.cores).min();
+    let mut others: Vec<u32> =
+        [Some(1), cores].into_iter().flatten().filter(|count| *count < path.spec.flows).collect();
+    others.retain(|count| Some(*count) != now);
+    others.dedup();
+    let label = now.map_or("one to a flow".to_owned(), |threads| threads.to_string());
+    Ok(std::iter::once(Level::start(label))
+        .chain(others.into_iter().map(|count| Level::new(count.to_string(), vec![Edit::Threads(count)])))
+        .collect())
+}
+
+fn pins(path: &Path<'_>) -> Result<Vec<Level>, String> {
+    let (Some(near), Some(far)) = (path.near.cores, path.far.cores) else {
+        return Err("a host does not tell its cores".into());
+    };
+    if near < 2 && far < 2 {
+        return Err("neither host has a second core".into());
+    }
+    let list = |cores: &[u32]| cores.iter().map(u32::to_string).collect::<Vec<_>>().join("+");
+    let end = |cores: &[u32]| if cores.is_empty() { "none".to_owned() } else { list(cores) };
+    let now = (&path.spec.near.pin, &path.spec.far.pin);
+    let start =
+        if now.0.is_empty() && now.1.is_empty() { "none".to_owned() } else { format!("{},{}", end(now.0), end(now.1)) };
+    let last = (near - 1, far - 1);
+    // The first core often serves the interrupts; on one host the two ends must not share a core.
+    let mut pairs = if path.one_host() { vec![(0, last.1), (last.0, 0)] } else { vec![(0, 0), last] };
+    pairs.retain(|(one, other)| (now.0.as_slice(), now.1.as_slice()) != (&[*one][..], &[*other][..]));
+    pairs.dedup();
+    let level = |(one, other): (u32, u32)| {
+        let edits = vec![Edit::Pin(Role::Active, vec![one]), Edit::Pin(Role::Passive, vec![other])];
+        Level::new(format!("{one},{other}"), edits)
+    };
+    Ok(std::iter::once(Level::start(start)).chain(pairs.into_iter().map(level)).collect())
+}
+
+fn spin(path: &Path<'_>) -> Result<Vec<Level>, String> {
+    match path.spec.strategy {
+        Strategy::Spin => Err("the threads spin already".into()),
+        _ if path.one_host() && path.near.cores.is_some_and(|cores| cores < 2) => {
+            Err("two threads cannot spin on one core".into())
+        }
+        _ => Ok(vec![Level::start("off"), Level::new("on", vec![Edit::Spin])]),
+    }
+}
+
+fn busy_poll(path: &Path<'_>) -> Result<Vec<Level>, String> {
+    if path.spec.strategy == Strategy::Spin {
+        return Err("threads that spin poll already".into());
+    }
+    let now = path.spec.near.busy_poll_us;
+    let others = POLLS_US.into_iter().filter(|us| Some(*us) != now);
+    Ok(std::iter::once(Level::start(now.map_or("off".to_owned(), |us| format!("{us}us"))))
+        .chain(others.map(|us| Level::new(format!("{us}us"), vec![Edit::BusyPoll(us)])))
+        .collect())
+}

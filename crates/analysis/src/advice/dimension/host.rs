@@ -1,0 +1,214 @@
+//! Settings of the hosts, for searches that may change them. What a host refuses (no right, no such thing) drops out in its first
+//! trial, with the host's own reason.
+
+use model::{ByteSize, Goal, LimiterKind, Role, Setting};
+
+use super::{ALL, BULK, Dimension, Edit, Level, Path};
+
+const CPU: &[LimiterKind] =
+    &[LimiterKind::SenderCpu, LimiterKind::ReceiverCpu, LimiterKind::Softirq, LimiterKind::RoundTrip];
+const WINDOWS: &[LimiterKind] = &[LimiterKind::SendBuffer, LimiterKind::ReceiveWindow, LimiterKind::CongestionWindow];
+
+/// How far the kernel's own sizing of buffers may go (tcp(7), tcp_rmem and tcp_wmem).
+pub(super) const SYSCTL_BUFFERS: Dimension =
+    Dimension { name: "autotuning-limit", class: Some("sysctl"), goals: BULK, eases: WINDOWS, levels: buffers };
+
+/// Whether the congestion window is forgotten when a connection was idle.
+pub(super) const SYSCTL_IDLE: Dimension = Dimension {
+    name: "slow-start-after-idle",
+    class: Some("sysctl"),
+    goals: BULK,
+    eases: &[LimiterKind::SenderApplication],
+    levels: idle,
+};
+
+/// Busy polling of the whole host.
+pub(super) const SYSCTL_BUSY_READ: Dimension = Dimension {
+    name: "busy-read",
+    class: Some("sysctl"),
+    goals: &[Goal::Latency],
+    eases: &[LimiterKind::RoundTrip],
+    levels: busy_read,
+};
+
+/// The interfaces' MTU.
+pub(super) const MTU: Dimension = Dimension { name: "mtu", class: Some("mtu"), goals: BULK, eases: CPU, levels: mtu };
+
+/// Largest packets within the senders (BIG TCP beyond 64 KiB).
+pub(super) const GSO: Dimension =
+    Dimension { name: "gso-max-size", class: Some("gso"), goals: BULK, eases: CPU, levels: gso };
+
+/// Segmentation by the device.
+pub(super) const OFFLOAD_SEND: Dimension =
+    Dimension { name: "tso", class: Some("offloads"), goals: ALL, eases: CPU, levels: tso };
+
+/// Packets put together as they arrive.
+pub(super) const OFFLOAD_RECEIVE: Dimension =
+    Dimension { name: "gro", class: Some("offloads"), goals: ALL, eases: CPU, levels: gro };
+
+/// How long a device waits before it interrupts.
+pub(super) const COALESCING: Dimension =
+    Dimension { name: "rx-usecs", class: Some("coalescing"), goals: ALL, eases: CPU, levels: coalescing };
+
+/// Descriptors of a device's receive ring.
+pub(super) const RINGS: Dimension = Dimension {
+    name: "rx-ring",
+    class: Some("rings"),
+    goals: BULK,
+    eases: &[LimiterKind::Loss, LimiterKind::Softirq],
+    levels: rings,
+};
+
+/// The senders' root queueing discipline.
+pub(super) const QDISC: Dimension = Dimension {
+    name: "qdisc",
+    class: Some("qdisc"),
+    goals: ALL,
+    eases: &[LimiterKind::Qdisc, LimiterKind::Pacing, LimiterKind::Loss],
+    levels: qdisc,
+};
+
+/// Packets that may wait at the senders' interfaces.
+pub(super) const TXQUEUELEN: Dimension = Dimension {
+    name: "txqueuelen",
+    class: Some("txqueuelen"),
+    goals: BULK,
+    eases: &[LimiterKind::Qdisc, LimiterKind::Loss],
+    levels: txqueuelen,
+};
+
+/// The cores' frequency governor.
+pub(super) const GOVERNOR: Dimension =
+    Dimension { name: "governor", class: Some("governor"), goals: ALL, eases: CPU, levels: governor };
+
+const BOTH: &[Role] = &[Role::Active, Role::Passive];
+/// Limits of the kernel's own sizing that are tried, bytes.
+const LIMITS: [u64; 3] = [4 << 20, 16 << 20, 64 << 20];
+const NO_INTERFACE: &str = "the data's interface is not known";
+
+/// A sysctl on some hosts.
+fn sysctl(role: Role, name: &str, value: impl Into<String>) -> Edit {
+    Edit::Setting(role, Setting { key: format!("sysctl.{name}"), value: value.into() })
+}
+
+fn buffers(path: &Path<'_>) -> Result<Vec<Level>, String> {
+    let parts = |role: Role, name: &str| -> Option<[u64; 3]> {
+        let value = path.host(role).sysctl.get(name)?;
+        let parts: Vec<u64> = value.split(' ').map(str::parse).collect::<Result<_, _>>().ok()?;
+        parts.try_into().ok()
+    };
+    let mut all = Vec::new();
+    for (roles, name) in [(path.senders(), "net.ipv4.tcp_wmem"), (path.receivers(), "net.ipv4.tcp_rmem")] {
+        for role in roles {
+            let parts = parts(*role, name).ok_or_else(|| format!("a host does not tell {name}"))?;
+            all.push((*role, name, parts));
+        }
+    }
+    let most = all.iter().map(|(.., parts)| parts[2]).min().unwrap_or(0);
+    let level = |bytes: u64| {
+        let edits = all.iter().map(|(role, name, [least, default, _])| {
+            sysctl(*role, name, format!("{least} {default} {}", bytes.max(*default)))
+        });
+        Level::new(ByteSize(bytes).to_string().replace(' ', ""), edits.collect())
+    };
+    let start = Level::start(ByteSize(most).to_string().replace(' ', ""));
+    Ok(std::iter::once(start).chain(LIMITS.into_iter().filter(|bytes| *bytes > most).map(level)).collect())
+}
+
+fn idle(path: &Path<'_>) -> Result<Vec<Level>, String> {
+    toggled(path, path.senders(), "net.ipv4.tcp_slow_start_after_idle", &["0", "1"])
+}
+
+fn busy_read(path: &Path<'_>) -> Result<Vec<Level>, String> {
+    toggled(path, BOTH, "net.core.busy_read", &["0", "50"])
+}
+
+/// A sysctl whose values are few.
+fn toggled(path: &Path<'_>, roles: &[Role], name: &str, values: &[&str]) -> Result<Vec<Level>, String> {
+    let now = |role: &Role| path.host(*role).sysctl.get(name).cloned();
+    let first = roles.first().and_then(now).ok_or_else(|| format!("a host does not tell {name}"))?;
+    let level = |value: &&str| Level::new(*value, roles.iter().map(|role| sysctl(*role, name, *value)).collect());
+    let others = values.iter().filter(|value| roles.iter().any(|role| now(role).as_deref() != Some(**value)));
+    Ok(std::iter::once(Level::start(first)).chain(others.map(level)).collect())
+}
+
+/// Levels of a property of the interfaces that the data takes.
+fn devices(path: &Path<'_>, roles: &[Role], property: &str, now: &str, values: &[&str]) -> Result<Vec<Level>, String> {
+    let mut names = Vec::new();
+    for role in roles {
+        let interface = path.interface(*role).ok_or(NO_INTERFACE)?;
+        if interface.name == "lo" {
+            return Err("the data takes the loopback".into());
+        }
+        names.push((*role, format!("dev.{}.{property}", interface.name)));
+    }
+    let edits = |value: &str| {
+        let setting =
+            |(role, key): &(Role, String)| Edit::Setting(*role, Setting { key: key.clone(), value: value.to_owned() });
+        names.iter().map(setting).collect()
+    };
+    let others = values.iter().filter(|value| **value != now);
+    Ok(std::iter::once(Level::start(now)).chain(others.map(|value| Level::new(*value, edits(value)))).collect())
+}
+
+/// What a property of the start is called where the inventory does not say.
+const AS_IT_IS: &str = "as it is";
+
+fn mtu(path: &Path<'_>) -> Result<Vec<Level>, String> {
+    let mtus = BOTH.iter().filter_map(|role| path.interface(*role)?.mtu);
+    let now = mtus.min().ok_or(NO_INTERFACE)?;
+    devices(path, BOTH, "mtu", &now.to_string(), &["1500", "9000"])
+}
+
+fn gso(path: &Path<'_>) -> Result<Vec<Level>, String> {
+    devices(path, path.senders(), "gso_max_size", AS_IT_IS, &["16384", "65536", "196608"])
+}
+
+fn tso(path: &Path<'_>) -> Result<Vec<Level>, String> {
+    devices(path, path.senders(), "offload.tso", AS_IT_IS, &["on", "off"])
+}
+
+fn gro(path: &Path<'_>) -> Result<Vec<Level>, String> {
+    devices(path, path.receivers(), "offload.gro", AS_IT_IS, &["on", "off"])
+}
+
+fn coalescing(path: &Path<'_>) -> Result<Vec<Level>, String> {
+    devices(path, path.receivers(), "coalesce.rx-usecs", AS_IT_IS, &["0", "20", "100"])
+}
+
+fn rings(path: &Path<'_>) -> Result<Vec<Level>, String> {
+    devices(path, path.receivers(), "ring.rx", AS_IT_IS, &["512", "4096"])
+}
+
+fn txqueuelen(path: &Path<'_>) -> Result<Vec<Level>, String> {
+    let now = path.senders().iter().find_map(|role| path.interface(*role)?.txqueuelen).ok_or(NO_INTERFACE)?;
+    devices(path, path.senders(), "txqueuelen", &now.to_string(), &["100", "1000", "10000"])
+}
+
+fn qdisc(path: &Path<'_>) -> Result<Vec<Level>, String> {
+    let mut keys = Vec::new();
+    for role in path.senders() {
+        let name = &path.interface(*role).ok_or(NO_INTERFACE)?.name;
+        if name == "lo" {
+            return Err("the data takes the loopback".into());
+        }
+        keys.push((*role, format!("qdisc.{name}")));
+    }
+    let level = |value: &str| {
+        let setting =
+            |(role, key): &(Role, String)| Edit::Setting(*role, Setting { key: key.clone(), value: value.to_owned() });
+        Level::new(value, keys.iter().map(setting).collect())
+    };
+    Ok(std::iter::once(Level::start(AS_IT_IS)).chain(["fq", "fq_codel", "pfifo_fast"].map(level)).collect())
+}
+
+fn governor(path: &Path<'_>) -> Result<Vec<Level>, String> {
+    let governors: Vec<&String> = BOTH.iter().filter_map(|role| path.host(*role).governor.as_ref()).collect();
+    let now = governors.first().ok_or("the hosts have no frequency governor")?;
+    if governors.iter().all(|name| *name == "performance") {
+        return Err("both hosts are at performance".into());
+    }
+    let has = |role: &&Role| path.host(**role).governor.is_some();
+    let set = |role: &Role| Edit::Setting(*role, Setting { key: "cpu.governor".into(), value: "performance".into() });
+    Ok(vec![Level::start(now.as_str()), Level::new("performance", BOTH.iter().filter(has).map(set).collect())])
+}

@@ -1,0 +1,159 @@
+use super::*;
+use crate::outcome::{Context, outcome};
+use model::{Cell, EndTally, FlowTally, Ledger, SocketFacts, Stopping, Trial, Why};
+
+/// A start of 8 Mbit/s over 20 ms: 20 kB under way.
+fn look(spec: &Spec) -> Outcome {
+    let socket = SocketFacts {
+        min_rtt_ns: Some(20_000_000),
+        cc: Some("cubic".into()),
+        local: Some("10.0.0.1:5000".into()),
+        ..SocketFacts::default()
+    };
+    let flows = vec![FlowTally { socket, ..FlowTally::default() }];
+    let near = EndTally { flows: flows.clone(), ..EndTally::default() };
+    let far = EndTally { flows, bytes_received: 1_000_000, receiving_ns: 1_000_000_000, ..EndTally::default() };
+    let trial = Trial {
+        cell: 0,
+        pass: 0,
+        place: 0,
+        near,
+        far,
+        ledger: Ledger::default(),
+        value: Some(8e6),
+        verdicts: Vec::new(),
+    };
+    let cell = Cell::new(0, spec.clone());
+    outcome(&cell, vec![trial], &Stopping::default(), Context::default())
+}
+
+fn host() -> Inventory {
+    let interface = Interface {
+        name: "eth0".into(),
+        mtu: Some(1500),
+        addresses: vec!["10.0.0.1/24".into()],
+        ..Interface::default()
+    };
+    Inventory {
+        cores: Some(4),
+        congestion_controls: vec!["cubic".into(), "bbr".into()],
+        interfaces: vec![interface],
+        sysctl: [("net.core.rmem_max".to_owned(), "212992".to_owned())].into(),
+        ..Inventory::default()
+    }
+}
+
+fn found(
+    spec: &Spec,
+    goal: Goal,
+    allow: &[&str],
+    change: impl Fn(&mut Outcome),
+) -> (Vec<Candidate>, Vec<AdviceUntried>) {
+    let (mut look, host) = (look(spec), host());
+    change(&mut look);
+    let allow = allow.iter().map(|class| (*class).to_owned()).collect();
+    let (sends, receives) = (&[SendBy::Copy, SendBy::Sendfile][..], &[ReceiveBy::Copy][..]);
+    candidates(&Path {
+        goal,
+        spec,
+        look: &look,
+        near: &host,
+        far: &host,
+        sends,
+        receives,
+        fixed_block: false,
+        allow: &allow,
+    })
+}
+
+fn labels<'a>(found: &'a [Candidate], name: &str) -> Vec<&'a str> {
+    let candidate = found.iter().find(|candidate| candidate.name == name);
+    candidate.map(|candidate| candidate.levels.iter().map(|level| level.label.as_str()).collect()).unwrap_or_default()
+}
+
+#[test]
+fn windows_climb_from_what_was_under_way_to_what_may_be_asked_for() {
+    let mut spec = Spec::new("tcp", "stream");
+    (spec.near.sndbuf, spec.far.rcvbuf) = (Some(16 << 10), Some(16 << 10));
+    let (candidates, _) = found(&spec, Goal::Throughput, &[], |_| {});
+    assert_eq!(labels(&candidates, "window"), ["16KiB", "kernel", "32KiB", "64KiB", "128KiB", "208KiB"]);
+    assert_eq!(labels(&candidates, "cc"), ["cubic", "bbr"]);
+    assert_eq!(labels(&candidates, "engine"), ["copy,copy", "sendfile,copy"]);
+}
+
+#[test]
+fn a_known_line_ends_the_ladder() {
+    let line = model::Ceiling { bound_bps: 10e6, kind: BoundKind::Line, reason: String::new(), others: Vec::new() };
+    let (candidates, _) =
+        found(&Spec::new("tcp", "stream"), Goal::Throughput, &[], |look| look.summary.ceiling = Some(line.clone()));
+    // Twice 25 kB.
+    assert_eq!(labels(&candidates, "window"), ["kernel", "32KiB", "64KiB"]);
+}
+
+#[test]
+fn a_combination_is_put_together_in_the_order_of_the_registry() {
+    let start = Spec::new("tcp", "stream");
+    let (candidates, _) = found(&start, Goal::Throughput, &["mtu"], |_| {});
+    let level = |name: &str, label: &str| {
+        let at = candidates.iter().position(|candidate| candidate.name == name).unwrap();
+        (at, candidates[at].levels.iter().position(|level| level.label == label).unwrap())
+    };
+    let mut at = vec![0; candidates.len()];
+    for (dimension, level) in [level("send-buffer", "64KiB"), level("window", "128KiB"), level("mtu", "9000")] {
+        at[dimension] = level;
+    }
+    let (spec, levels) = spec_of(&start, &candidates, &at);
+    // The send buffer refines the window, whichever was found first.
+    assert_eq!((spec.near.sndbuf, spec.far.rcvbuf), (Some(64 << 10), Some(128 << 10)));
+    assert_eq!(spec.settings.near, [Setting { key: "dev.eth0.mtu".into(), value: "9000".into() }]);
+    assert_eq!(levels.len(), 3);
+    assert_eq!(spec_of(&start, &candidates, &vec![0; candidates.len()]), (start, BTreeMap::new()));
+}
+
+#[test]
+fn what_limits_is_tried_first() {
+    let spec = Spec::new("tcp", "stream");
+    let first = |limiter| {
+        let why = Why {
+            limiter,
+            statement: String::new(),
+            parts: Vec::new(),
+            evidence: Vec::new(),
+            also: Vec::new(),
+            losses: None,
+            missing: Vec::new(),
+            notes: Vec::new(),
+        };
+        let (candidates, _) = found(&spec, Goal::Throughput, &[], |look| look.summary.why = Some(why.clone()));
+        candidates[0].name
+    };
+    assert_eq!(first(LimiterKind::ReceiveWindow), "window");
+    assert_eq!(first(LimiterKind::Loss), "cc");
+    assert_eq!(first(LimiterKind::SenderCpu), "engine");
+    let bound =
+        model::Ceiling { bound_bps: 9e6, kind: BoundKind::SendBuffer, reason: String::new(), others: Vec::new() };
+    let (candidates, _) = found(&spec, Goal::Throughput, &[], |look| look.summary.ceiling = Some(bound.clone()));
+    assert_eq!(candidates.iter().take(2).map(|one| one.name).collect::<Vec<_>>(), ["window", "send-buffer"]);
+}
+
+#[test]
+fn what_is_not_tried_has_its_reason() {
+    let (candidates, untried) = found(&Spec::new("tcp", "stream"), Goal::Throughput, &["sysctl"], |_| {});
+    let why = |name: &str| untried.iter().find(|one| one.what == name).map(|one| one.why.as_str()).unwrap_or_default();
+    assert!(why("mtu").contains("--allow mtu"), "{untried:?}");
+    assert!(why("autotuning-limit").contains("does not tell net.ipv4.tcp_wmem"), "{untried:?}");
+    assert!(why("threads").contains("one flow"), "{untried:?}");
+    assert!(candidates.iter().all(|candidate| candidate.levels.len() > 1));
+    // Every class that may be allowed belongs to a dimension, and the other way round.
+    let classes: BTreeSet<&str> = DIMENSIONS.iter().filter_map(|dimension| dimension.class).collect();
+    assert_eq!(classes, CLASSES.iter().copied().collect());
+}
+
+#[test]
+fn round_trips_have_dimensions_of_their_own() {
+    let spec = Spec { block: 1, ..Spec::new("tcp", "rr") };
+    let (candidates, _) = found(&spec, Goal::Latency, &[], |_| {});
+    assert_eq!(candidates.iter().map(|one| one.name).collect::<Vec<_>>(), ["spin", "busy-poll", "pin"]);
+    let at = [1, 0, 0];
+    assert_eq!(spec_of(&spec, &candidates, &at).0.strategy, model::Strategy::Spin);
+}

@@ -1,0 +1,135 @@
+//! What to change on a path, and what that gives: the search behind `thru advise`.
+//!
+//! [`candidates`] says what may be tried ([`Level`]s of [`Candidate`] dimensions, from the registry in `dimension/`); [`Search`]
+//! says which trials come next and what to keep; [`Confirmation`] compares what it found with the start on fresh pairs; [`told`]
+//! makes the [`model::Advice`] and its findings. All are plain state: whoever measures calls them in turn, and a simulation does
+//! as well as a network (tests/advice.rs).
+
+mod confirm;
+mod dimension;
+mod lasting;
+mod search;
+mod tell;
+
+use model::{EndTally, Goal, Spec, Trial, Verdict};
+
+pub use confirm::{Confirmation, Confirmed, PairBlock};
+pub use dimension::{CLASSES, Candidate, Level, Path, candidates, spec_of};
+pub use search::{Levels, Race, RaceBlock, Reading, Search, SearchRule};
+pub use tell::{Told, told};
+
+use crate::outcome::Headline;
+
+/// The least part of the start's goodput that a search for less CPU time must leave.
+pub const LEAST_GOODPUT: f64 = 0.95;
+
+/// The pattern that a goal is measured with.
+#[must_use]
+pub fn pattern(goal: Goal) -> &'static str {
+    match goal {
+        Goal::Latency => "rr",
+        Goal::Throughput | Goal::Cpu => "stream",
+    }
+}
+
+/// The goal's statistic of a trial, in its unit: goodput in bit/s, the mean round trip in ns, or CPU seconds of the measuring
+/// processes at both ends for 10^9 bytes that arrived. `None` for a trial that was cut short or stalled, or has no such figure.
+#[must_use]
+pub fn statistic(goal: Goal, trial: &Trial) -> Option<f64> {
+    if trial.verdicts.iter().any(|verdict| matches!(verdict, Verdict::CutShort | Verdict::Stalled)) {
+        return None;
+    }
+    let value = match goal {
+        Goal::Throughput => trial.value,
+        Goal::Latency => crate::outcome::asker(&trial.near, &trial.far).rtt.as_ref().map(|rtt| rtt.mean_ns),
+        Goal::Cpu => {
+            let process = |end: &EndTally| end.spent.as_ref().map(|spent| spent.process_ns as f64);
+            let bytes = (trial.near.bytes_received + trial.far.bytes_received) as f64;
+            // A nanosecond for a byte is a second for 10^9 of them.
+            process(&trial.near).zip(process(&trial.far)).map(|(near, far)| (near + far) / bytes)
+        }
+    };
+    value.filter(|value| value.is_finite() && *value > 0.0)
+}
+
+/// What a trial says to a search for `goal`.
+#[must_use]
+pub fn reading(goal: Goal, trial: &Trial) -> Option<Reading> {
+    let log = statistic(goal, trial)?.ln();
+    let goodput = trial.value.filter(|value| *value > 0.0).map(f64::ln);
+    Some(match goal {
+        Goal::Throughput => Reading { score: log, guard: None },
+        Goal::Latency => Reading { score: -log, guard: None },
+        Goal::Cpu => Reading { score: -log, guard: Some(goodput?) },
+    })
+}
+
+/// How a search for `goal` judges, given the least gain that counts and the seed of its orders.
+#[must_use]
+pub fn rule(goal: Goal, least_effect: f64, seed: u64) -> SearchRule {
+    SearchRule { least_effect, guard: (goal == Goal::Cpu).then_some(LEAST_GOODPUT), seed }
+}
+
+/// Whether a spec can be searched for a goal: its pattern has the figure.
+#[must_use]
+pub fn suits(goal: Goal, spec: &Spec) -> bool {
+    (Headline::of(spec) == Headline::Goodput) == (goal != Goal::Latency)
+}
+
+/// What a goal's statistic is called.
+pub(crate) fn noun(goal: Goal) -> &'static str {
+    match goal {
+        Goal::Throughput => "goodput",
+        Goal::Latency => "mean round trip",
+        Goal::Cpu => "CPU time for a byte at both ends",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{RttTally, Spent};
+
+    fn trial() -> Trial {
+        let spent = |process_ns| Some(Spent { process_ns, ..Spent::default() });
+        let rtt = RttTally {
+            count: 9,
+            min_ns: 1,
+            p50_ns: 2,
+            mean_ns: 4.0,
+            p99_ns: None,
+            max_ns: 9,
+            batch: 1,
+            histogram: None,
+        };
+        let near = EndTally { spent: spent(3_000), rtt: Some(rtt), ..EndTally::default() };
+        let far = EndTally { bytes_received: 2_000, spent: spent(1_000), ..EndTally::default() };
+        let ledger = Default::default();
+        Trial { cell: 0, pass: 0, place: 0, near, far, ledger, value: Some(8e9), verdicts: Vec::new() }
+    }
+
+    #[test]
+    fn each_goal_has_its_figure_and_more_is_better() {
+        assert_eq!(statistic(Goal::Throughput, &trial()), Some(8e9));
+        assert_eq!(statistic(Goal::Latency, &trial()), Some(4.0));
+        assert_eq!(statistic(Goal::Cpu, &trial()), Some(2.0));
+        let of = |goal| reading(goal, &trial()).unwrap();
+        assert!(of(Goal::Latency).score < 0.0 && of(Goal::Throughput).score > 0.0);
+        assert_eq!(of(Goal::Cpu), Reading { score: -2f64.ln(), guard: Some(8e9f64.ln()) });
+    }
+
+    #[test]
+    fn a_trial_that_was_cut_short_or_cost_nothing_says_nothing() {
+        let cut = Trial { verdicts: vec![Verdict::CutShort], ..trial() };
+        assert_eq!(reading(Goal::Throughput, &cut), None);
+        let free = Trial { far: EndTally::default(), ..trial() };
+        assert_eq!(reading(Goal::Cpu, &free), None);
+    }
+
+    #[test]
+    fn round_trips_suit_latency_only() {
+        assert!(suits(Goal::Latency, &Spec::new("tcp", pattern(Goal::Latency))));
+        assert!(suits(Goal::Cpu, &Spec::new("tcp", pattern(Goal::Cpu))));
+        assert!(!suits(Goal::Throughput, &Spec::new("tcp", "rr")));
+    }
+}

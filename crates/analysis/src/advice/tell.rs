@@ -1,0 +1,278 @@
+//! What a search and its confirmation amount to, as data and in sentences.
+
+use std::collections::BTreeMap;
+
+use model::units::seconds;
+use model::{
+    Advice, AdviceLasting, AdviceSame, AdviceSpent, AdviceStep, AdviceUntried, Estimate, Finding, FindingKind, Goal,
+    Inventory, Ratio, Role, Spec,
+};
+
+use super::confirm::CONFIDENCE;
+use super::dimension::ALLOW;
+use super::{Candidate, Confirmed, Race, Search, lasting, noun, spec_of};
+use crate::compare::{change, ratio};
+use crate::findings::words;
+use crate::stats::{Interval, mean, t_interval};
+
+/// All that a search went through.
+#[derive(Debug, Clone, Copy)]
+pub struct Told<'a> {
+    /// What was searched for.
+    pub goal: Goal,
+    /// The start.
+    pub start: &'a Spec,
+    /// The far end as the user named it.
+    pub target: Option<&'a str>,
+    /// What was tried, in the order of the search's dimensions.
+    pub candidates: &'a [Candidate],
+    /// The search; over, or stopped.
+    pub search: &'a Search,
+    /// What was confirmed, the whole first; empty where nothing was.
+    pub confirmed: &'a [Confirmed],
+    /// What was not tried.
+    pub untried: &'a [AdviceUntried],
+    /// How the time was spent.
+    pub spent: &'a [AdviceSpent],
+    /// The near and the far host.
+    pub hosts: [&'a Inventory; 2],
+}
+
+/// The advice, and the findings that say it; `cell` finds the cell of what a combination changes.
+#[must_use]
+pub fn told(of: &Told<'_>, cell: impl Fn(&BTreeMap<String, String>) -> Option<u32>) -> (Advice, Vec<Finding>) {
+    let advice = of.advice();
+    let (best, start) = (cell(&advice.best), cell(&BTreeMap::new()));
+    let cells: Vec<u32> = start.into_iter().chain(best).collect();
+    let finding = |statement: String, estimate: Option<Estimate>, cells: Vec<u32>| Finding {
+        kind: FindingKind::Advice,
+        statement,
+        estimate,
+        block: None,
+        cells,
+        comparison: None,
+    };
+    let total = advice.total.as_ref().and_then(|total| total.estimate.clone());
+    let mut findings = vec![finding(of.whole(&advice), total, cells)];
+    findings.extend(
+        advice.steps.iter().map(|step| finding(of.step(step), step.estimate.clone(), best.into_iter().collect())),
+    );
+    findings.extend(advice.same.iter().map(|same| finding(of.same(same), same.estimate.clone(), Vec::new())));
+    findings.extend(untried(&advice.untried).map(|statement| finding(statement, None, Vec::new())));
+    findings.extend(spent(&advice.spent).map(|statement| finding(statement, None, Vec::new())));
+    (advice, findings)
+}
+
+impl Told<'_> {
+    fn advice(&self) -> Advice {
+        let best = self.search.best();
+        let (spec, levels) = spec_of(self.start, self.candidates, best);
+        let steps: Vec<AdviceStep> = self.confirmed.iter().map(|one| self.compared(one, best)).collect();
+        let (total, steps) = match steps.split_first() {
+            Some((total, steps)) => (Some(total.clone()), steps.to_vec()),
+            None => (None, Vec::new()),
+        };
+        let confirmed = total.as_ref().is_some_and(|total| total.confirmed);
+        let keeps = |role, host| {
+            if confirmed { lasting::lasting(self.start, &spec, role, host) } else { AdviceLasting::default() }
+        };
+        let [near, far] = self.hosts;
+        let raced = |at: &usize| self.search.races().iter().any(|race| race.dimension == *at);
+        let tried = (0..self.candidates.len()).filter(raced);
+        Advice {
+            goal: self.goal,
+            least_effect: self.search.rule().least_effect,
+            start: tried.map(|at| (self.candidates[at].name.to_owned(), self.label(at, 0))).collect(),
+            best: levels,
+            confirmed,
+            command: confirmed.then(|| lasting::command(&spec, self.target)),
+            near: keeps(Role::Active, near),
+            far: keeps(Role::Passive, far),
+            settings: spec.settings,
+            total,
+            steps,
+            same: (0..self.candidates.len()).filter(|at| best[*at] == 0).filter_map(|at| self.stayed(at)).collect(),
+            untried: self.untried.iter().cloned().chain(self.not_reached()).collect(),
+            spent: self.spent.to_vec(),
+        }
+    }
+
+    fn label(&self, dimension: usize, level: usize) -> String {
+        self.candidates[dimension].levels[level].label.clone()
+    }
+
+    fn compared(&self, one: &Confirmed, best: &[usize]) -> AdviceStep {
+        let (dimension, from, to) = match one.dimension {
+            Some(at) => (self.candidates[at].name.to_owned(), self.label(at, 0), self.label(at, best[at])),
+            None => ("all".to_owned(), "the start".to_owned(), "the best combination".to_owned()),
+        };
+        let method = "randomisation test over ABBA blocks of fresh pairs, on logarithms of block ratios";
+        let estimate = |log: f64, interval: Option<Interval>, noun: &str| {
+            let statistic = format!("ratio of the {noun} with the change to that without, geometric mean over blocks");
+            ratio(log, interval, statistic, method.into(), CONFIDENCE, one.blocks)
+        };
+        AdviceStep {
+            dimension,
+            from,
+            to,
+            estimate: one.gain.map(|gain| {
+                let (log, interval) = self.turned(gain, one.interval);
+                estimate(log, interval, noun(self.goal))
+            }),
+            goodput: one.guard.map(|(log, interval)| estimate(log, interval, noun(Goal::Throughput))),
+            p_value: one.p_value,
+            confirmed: one.confirmed,
+        }
+    }
+
+    /// A gain as the change of the statistic: of times and costs less is better.
+    fn turned(&self, gain: f64, interval: Option<Interval>) -> (f64, Option<Interval>) {
+        match self.goal {
+            Goal::Throughput => (gain, interval),
+            Goal::Latency | Goal::Cpu => {
+                (-gain, interval.map(|interval| Interval { low: -interval.high, high: -interval.low }))
+            }
+        }
+    }
+
+    /// The last race of a dimension that stayed as it was; `None` where it had none, or no other level gave a reading.
+    fn stayed(&self, dimension: usize) -> Option<AdviceSame> {
+        let race: &Race = self.search.races().iter().rev().find(|race| race.dimension == dimension)?;
+        if race.tried.is_empty() {
+            return None;
+        }
+        let estimate = mean(&race.gains).filter(|_| race.from == 0).map(|gain| {
+            let (log, interval) = self.turned(gain, t_interval(&race.gains, CONFIDENCE));
+            let statistic =
+                format!("ratio of the {} at the best other level to that at the one that stays", noun(self.goal));
+            let method =
+                "Student's t over blocks of the search, on logarithms; not corrected for the levels".to_owned();
+            ratio(log, interval, statistic, method, CONFIDENCE, race.gains.len())
+        });
+        Some(AdviceSame {
+            dimension: self.candidates[dimension].name.to_owned(),
+            stays: self.label(dimension, 0),
+            best: race.best.filter(|_| race.from == 0).map(|level| self.label(dimension, level)),
+            estimate,
+            levels: race.tried.iter().filter(|level| **level != 0).map(|level| self.label(dimension, *level)).collect(),
+            whole: race.whole,
+        })
+    }
+
+    fn not_reached(&self) -> impl Iterator<Item = AdviceUntried> + '_ {
+        let why = "the time ran out: a larger --budget reaches it";
+        self.search
+            .waiting()
+            .map(move |at| AdviceUntried { what: self.candidates[at].name.to_owned(), why: why.to_owned() })
+    }
+
+    /// What the search amounts to.
+    fn whole(&self, advice: &Advice) -> String {
+        let least = Ratio(advice.least_effect);
+        let noun = noun(self.goal);
+        let changes = advice.best.iter().map(|(name, level)| format!("{name} {level}")).collect::<Vec<_>>().join(", ");
+        let Some(total) = &advice.total else {
+            if changes.is_empty() {
+                let tried = words::plural(advice.same.len(), "dimension");
+                return format!(
+                    "Nothing that was tried in {tried} was found to improve the {noun} by more than {least}."
+                );
+            }
+            return format!(
+                "{changes} looked better in the search, but nothing was confirmed: give it a larger --budget."
+            );
+        };
+        let Some(estimate) = &total.estimate else {
+            return format!("{changes} looked better in the search, but no block of its confirmation was whole.");
+        };
+        let pairs = words::plural(2 * estimate.n as usize, "fresh pair");
+        let p = p_value(total.p_value);
+        let goodput = total.goodput.as_ref().map_or(String::new(), |goodput| format!(", goodput {}", change(goodput)));
+        if total.confirmed {
+            return format!("With {changes} the {noun} changes by {} over {pairs}{p}{goodput}.", change(estimate));
+        }
+        format!(
+            "Nothing that was tried surely improves the {noun} by more than {least}: what looked best, {changes}, came to {} over {pairs}{p}{goodput}.",
+            change(estimate)
+        )
+    }
+
+    fn step(&self, step: &AdviceStep) -> String {
+        let AdviceStep { dimension, from, to, .. } = step;
+        let Some(estimate) = &step.estimate else {
+            return format!("{dimension} ({from} to {to}): no block of its confirmation was whole.");
+        };
+        let sure = if step.confirmed { "" } else { "; it is not sure to help and may be left as it was" };
+        format!(
+            "{dimension} ({from} to {to}) changes the {} by {}{}{sure}.",
+            noun(self.goal),
+            change(estimate),
+            p_value(step.p_value)
+        )
+    }
+
+    fn same(&self, same: &AdviceSame) -> String {
+        let AdviceSame { dimension, stays, best, levels, .. } = same;
+        let cut = if same.whole { "" } else { "; the time ran out" };
+        let tried = levels.join(", ");
+        let (Some(best), Some(estimate)) = (best, &same.estimate) else {
+            return format!("{dimension} stays {stays}: none of {tried} was better{cut}.");
+        };
+        let gain = |ratio: f64| if self.goal == Goal::Throughput { ratio - 1.0 } else { 1.0 / ratio - 1.0 };
+        let least = self.search.rule().least_effect;
+        let ends = [estimate.low, estimate.high].map(|end| end.map(gain));
+        let high = ends.iter().flatten().copied().reduce(f64::max);
+        let says = match high {
+            Some(high) if high < -least => "does worse",
+            Some(high) if high <= least => "does not matter",
+            _ if gain(estimate.value) < -least => "looks worse",
+            _ => "cannot be told from it",
+        };
+        let of = if levels.len() > 1 { format!(", the best looking of {tried},") } else { String::new() };
+        let blocks = words::plural(estimate.n as usize, "block");
+        format!("{dimension} stays {stays}: {best}{of} {says}, {} in {blocks} of the search{cut}.", change(estimate))
+    }
+}
+
+fn p_value(p: Option<f64>) -> String {
+    match p {
+        Some(p) if p < 0.001 => ", p < 0.001 corrected".to_owned(),
+        Some(p) => format!(", p = {p:.3} corrected"),
+        None => String::new(),
+    }
+}
+
+/// What was not tried, those with the same reason together; what is to be allowed stands in one list, as the flag takes it.
+fn untried(list: &[AdviceUntried]) -> impl Iterator<Item = String> + '_ {
+    let mut reasons: Vec<(&str, Vec<&str>, Vec<&str>)> = Vec::new();
+    for one in list {
+        let (why, class) =
+            one.why.split_once(ALLOW).map_or((one.why.as_str(), None), |(why, class)| (why, Some(class)));
+        let at = reasons.iter().position(|(known, ..)| *known == why).unwrap_or(reasons.len());
+        if at == reasons.len() {
+            reasons.push((why, Vec::new(), Vec::new()));
+        }
+        let (_, what, classes) = &mut reasons[at];
+        what.push(&one.what);
+        if let Some(class) = class.filter(|class| !classes.contains(class)) {
+            classes.push(class);
+        }
+    }
+    reasons.into_iter().map(|(why, what, classes)| {
+        let allow = if classes.is_empty() { String::new() } else { format!("{ALLOW}{}", classes.join(",")) };
+        format!("Not tried: {} ({why}{allow}).", what.join(", "))
+    })
+}
+
+fn spent(list: &[AdviceSpent]) -> Option<String> {
+    if list.is_empty() {
+        return None;
+    }
+    let part = |one: &AdviceSpent| {
+        format!("{} {} in {}", one.on, words::plural(one.trials as usize, "trial"), seconds(one.ns as f64))
+    };
+    Some(format!("The time went to: {}.", list.iter().map(part).collect::<Vec<_>>().join("; ")))
+}
+
+#[cfg(test)]
+mod tests;

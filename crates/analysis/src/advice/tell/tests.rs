@@ -1,0 +1,92 @@
+use super::*;
+use crate::advice::{Level, Levels, Reading, SearchRule};
+
+fn candidates() -> Vec<Candidate> {
+    let of = |name, labels: &[&str]| Candidate::of(name, labels.iter().map(|label| Level::start(*label)).collect());
+    vec![of("window", &["16KiB", "kernel", "1MiB"]), of("cc", &["cubic", "bbr"])]
+}
+
+/// A search over scores, with its confirmation.
+fn gone(goal: Goal, score: impl Fn(&[usize]) -> f64) -> (Advice, Vec<Finding>) {
+    let candidates = candidates();
+    let rule = SearchRule { least_effect: 0.01, guard: None, seed: 1 };
+    let mut search = Search::new(&[3, 2], rule);
+    let reading = |at: &Levels| Some(Reading { score: score(at), guard: None });
+    while let Some(block) = search.next_block() {
+        search.record(&block.trials.iter().map(reading).collect::<Vec<_>>());
+    }
+    let mut confirmed = Vec::new();
+    if let Some(mut fresh) = crate::advice::Confirmation::new(&search, 400) {
+        while let Some(block) = fresh.next_block() {
+            fresh.record(block.trials.each_ref().map(reading));
+        }
+        confirmed = fresh.judged();
+    }
+    let (start, host) = (Spec::new("tcp", "stream"), Inventory::default());
+    let untried =
+        ["mtu", "rings"].map(|what| AdviceUntried { what: what.into(), why: format!("not allowed: --allow {what}") });
+    let spent = [AdviceSpent { on: "window".into(), trials: 8, ns: 4_000_000_000 }];
+    let told_of = Told {
+        goal,
+        start: &start,
+        target: Some("beta"),
+        candidates: &candidates,
+        search: &search,
+        confirmed: &confirmed,
+        untried: &untried,
+        spent: &spent,
+        hosts: [&host, &host],
+    };
+    told(&told_of, |levels| u32::try_from(levels.len()).ok())
+}
+
+fn said(findings: &[Finding]) -> String {
+    findings.iter().map(|finding| finding.statement.as_str()).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn what_helps_and_what_does_not_is_said_with_its_interval() {
+    let (advice, findings) = gone(Goal::Throughput, |at| [0.0, 0.5, 0.2][at[0]] - 0.1 * at[1] as f64);
+    assert!(advice.confirmed && advice.steps.is_empty(), "one change is the whole: {advice:?}");
+    assert_eq!(advice.best, [("window".to_owned(), "kernel".to_owned())].into());
+    let estimate = advice.total.as_ref().unwrap().estimate.as_ref().unwrap();
+    assert!((estimate.value - 0.5f64.exp()).abs() < 1e-9 && estimate.n == 16);
+    let text = said(&findings);
+    assert!(text.contains("With window kernel the goodput changes by +64.87 % (95 % interval"), "{text}");
+    assert!(text.contains("cc stays cubic: bbr does worse, -9.52 %"), "{text}");
+    assert!(
+        text.contains("Not tried: mtu, rings (not allowed: --allow mtu,rings).")
+            && text.contains("window 8 trials in 4"),
+        "{text}"
+    );
+    assert_eq!((findings[0].kind, findings[0].cells.as_slice()), (FindingKind::Advice, &[0, 1][..]));
+}
+
+#[test]
+fn several_changes_are_told_apart() {
+    let (advice, findings) = gone(Goal::Throughput, |at| [0.0, 0.5, 0.2][at[0]] + 0.1 * at[1] as f64);
+    assert_eq!(advice.steps.iter().map(|step| step.dimension.as_str()).collect::<Vec<_>>(), ["window", "cc"]);
+    assert!(said(&findings).contains("cc (cubic to bbr) changes the goodput by +10.52 %"), "{}", said(&findings));
+}
+
+#[test]
+fn of_a_time_less_is_better() {
+    let (advice, findings) = gone(Goal::Latency, |at| 0.25 * at[1] as f64);
+    let estimate = advice.total.unwrap().estimate.unwrap();
+    assert!((estimate.value - (-0.25f64).exp()).abs() < 1e-9);
+    assert!(said(&findings).contains("the mean round trip changes by -22.12 %"), "{}", said(&findings));
+}
+
+#[test]
+fn nothing_that_helps_is_said_and_nothing_is_advised() {
+    let (advice, findings) = gone(Goal::Throughput, |_| 0.0);
+    assert!(!advice.confirmed && advice.best.is_empty() && advice.command.is_none() && advice.total.is_none());
+    let text = said(&findings);
+    assert!(
+        text.starts_with(
+            "Nothing that was tried in 2 dimensions was found to improve the goodput by more than 1.00 %."
+        ),
+        "{text}"
+    );
+    assert!(text.contains("does not matter"), "{text}");
+}

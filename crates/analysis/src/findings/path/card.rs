@@ -1,0 +1,134 @@
+//! The cards at both ends: what holds them back, and what else they carry.
+
+use std::collections::BTreeSet;
+
+use model::Interface;
+use model::units::{bits_per_second, count};
+
+use super::End;
+
+/// Offloads whose absence at one end shows in its processor time and in the sizes of packets.
+const OFFLOADS: [&str; 9] = [
+    "rx-checksum",
+    "rx-gro",
+    "rx-gro-hw",
+    "rx-lro",
+    "tx-generic-segmentation",
+    "tx-scatter-gather",
+    "tx-tcp-segmentation",
+    "tx-tcp6-segmentation",
+    "tx-udp-segmentation",
+];
+/// Traffic that is worth a sentence: packets per second, bit/s, and its share of the link's speed.
+const PACKETS_PER_S: f64 = 1_000.0;
+const BITS_PER_S: f64 = 1e6;
+const SHARE: f64 = 0.001;
+
+pub(super) fn unequal_offloads(near: &End<'_>, far: &End<'_>) -> Option<String> {
+    let (near, far) = (near.interface()?, far.interface()?);
+    let on = |interface: &Interface, name: &str| Some(interface.device.as_ref()?.offloads.get(name)?.starts_with("on"));
+    let only = |one: &Interface, other: &Interface| -> Vec<&str> {
+        let apart = |name: &&str| on(one, name) == Some(true) && on(other, name) == Some(false);
+        OFFLOADS.into_iter().filter(apart).collect()
+    };
+    let parts = [("near", only(near, far)), ("far", only(far, near))];
+    let words: Vec<String> = parts
+        .into_iter()
+        .filter(|(_, names)| !names.is_empty())
+        .map(|(side, names)| format!("{} at the {side} end only", names.join(", ")))
+        .collect();
+    (!words.is_empty()).then(|| {
+        format!("Offloads differ, so that the two directions cost the hosts differently: {}.", words.join("; "))
+    })
+}
+
+pub(super) fn half_duplex(end: &End<'_>) -> Vec<String> {
+    let half = |interface: &&Interface| interface.duplex.as_deref() == Some("half");
+    let words = |interface: &Interface| {
+        format!(
+            "{} of the {} end runs half duplex, so that its two directions share the link and collide: check what both sides \
+             negotiate.",
+            interface.name, end.side
+        )
+    };
+    end.devices().into_iter().filter(half).map(words).collect()
+}
+
+pub(super) fn narrow_slots(end: &End<'_>) -> Vec<String> {
+    let words = |interface: &Interface| {
+        let pci = interface.device.as_ref()?.pci.as_ref()?;
+        let (now, possible) = (rate(pci.speed_mts?, pci.width?), rate(pci.max_speed_mts?, pci.max_width?));
+        (now < possible).then(|| {
+            format!(
+                "{} of the {} end sits in a slot that gives it {}, where the card could use {}: about {} of {} for all \
+                 it carries.",
+                interface.name,
+                end.side,
+                lanes(pci.speed_mts, pci.width),
+                lanes(pci.max_speed_mts, pci.max_width),
+                bits_per_second(now),
+                bits_per_second(possible)
+            )
+        })
+    };
+    end.devices().into_iter().filter_map(words).collect()
+}
+
+/// Bit/s of a PCI Express link before packet overhead: 8b/10b up to 5 GT/s, 128b/130b above (PCI Express Base Specification).
+fn rate(mts: u32, lanes: u32) -> f64 {
+    let efficiency = if mts <= 5_000 { 0.8 } else { 128.0 / 130.0 };
+    f64::from(mts) * 1e6 * f64::from(lanes) * efficiency
+}
+
+fn lanes(mts: Option<u32>, width: Option<u32>) -> String {
+    format!("{} lanes of {} GT/s", width.unwrap_or_default(), f64::from(mts.unwrap_or_default()) / 1e3)
+}
+
+pub(super) fn far_interrupts(end: &End<'_>) -> Vec<String> {
+    let words = |interface: &Interface| {
+        let node = interface.numa_node?;
+        let cores = end.host.processor.as_ref()?.node_cores.get(&node.to_string())?;
+        let own = numbers(cores);
+        let irqs = &interface.device.as_ref()?.irqs;
+        let served: Vec<BTreeSet<u32>> = irqs.iter().filter_map(|irq| Some(numbers(irq.cores.as_deref()?))).collect();
+        let away = served.iter().filter(|cores| !cores.is_empty() && cores.is_disjoint(&own)).count();
+        (away > 0).then(|| {
+            format!(
+                "{away} of {} interrupt lines of {} ({} end) are served by cores of another NUMA node than the card's, {node}: \
+                 its cores are {cores}.",
+                served.len(),
+                interface.name,
+                end.side
+            )
+        })
+    };
+    end.devices().into_iter().filter_map(words).collect()
+}
+
+/// The numbers of a kernel list such as `0-3,8`. What does not parse names none.
+fn numbers(list: &str) -> BTreeSet<u32> {
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.trim().parse().ok()?..=last.trim().parse().ok()?)
+    };
+    list.split(',').filter_map(range).flatten().collect()
+}
+
+/// What went over the interface before the test. Loopback shares no link with anybody.
+pub(super) fn foreign_traffic(end: &End<'_>) -> Option<String> {
+    let interface = end.interface().filter(|interface| interface.name != "lo")?;
+    let seen = interface.device.as_ref()?.traffic?;
+    let bound = interface.speed_mbps.map_or(BITS_PER_S, |mbps| (f64::from(mbps) * 1e6 * SHARE).max(BITS_PER_S));
+    let busy = |packets: f64, bits: f64| packets >= PACKETS_PER_S || bits >= bound;
+    (busy(seen.rx_packets_per_s, seen.rx_bps) || busy(seen.tx_packets_per_s, seen.tx_bps)).then(|| {
+        format!(
+            "{} of the {} end was not idle before the test: {} packets/s with {} came in and {} packets/s with {} went out.",
+            interface.name,
+            end.side,
+            count(seen.rx_packets_per_s),
+            bits_per_second(seen.rx_bps),
+            count(seen.tx_packets_per_s),
+            bits_per_second(seen.tx_bps)
+        )
+    })
+}

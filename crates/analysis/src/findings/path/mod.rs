@@ -1,0 +1,76 @@
+//! What of the hosts and of the path between them shapes the figures, whatever was measured.
+
+mod card;
+mod route;
+mod steal;
+
+use model::{Finding, FindingKind, Interface, Inventory, Outcome, Path, RunHeader};
+
+pub use steal::Stolen;
+
+/// The findings on hosts and path: MTUs that differ, a path narrower than its interfaces, ping and data on different paths, half
+/// duplex, a slot narrower than its card, interrupts far from their card, foreign traffic, offloads at one end only, time that a
+/// hypervisor took. `stolen` is what it took from near and far while the run measured. What was not looked at gives none.
+#[must_use]
+pub fn of_path(header: &RunHeader, outcomes: &[Outcome], stolen: &[Stolen; 2]) -> Vec<Finding> {
+    let near = End { side: "near", host: &header.near, path: header.path_out.as_ref() };
+    let far = End { side: "far", host: &header.far, path: header.path_back.as_ref() };
+    let mut found = Vec::new();
+    found.extend(route::unequal_mtus(&near, &far));
+    for end in [&near, &far] {
+        found.extend(route::narrow_path(end));
+    }
+    found.extend(route::two_paths(header, outcomes));
+    found.extend(card::unequal_offloads(&near, &far));
+    for end in [&near, &far] {
+        found.extend(card::half_duplex(end));
+        found.extend(card::narrow_slots(end));
+        found.extend(card::far_interrupts(end));
+        found.extend(card::foreign_traffic(end));
+    }
+    for (end, stolen) in [&near, &far].into_iter().zip(stolen) {
+        found.extend(steal::steal(end.side, stolen));
+    }
+    found.into_iter().map(finding).collect()
+}
+
+fn finding(statement: String) -> Finding {
+    Finding { kind: FindingKind::Path, statement, estimate: None, block: None, cells: Vec::new(), comparison: None }
+}
+
+/// One end, and what it sees of the other.
+struct End<'a> {
+    side: &'static str,
+    host: &'a Inventory,
+    path: Option<&'a Path>,
+}
+
+impl<'a> End<'a> {
+    fn named(&self, name: &str) -> Option<&'a Interface> {
+        self.host.interfaces.iter().find(|interface| interface.name == name)
+    }
+
+    /// The interface that packets to the other end leave by.
+    fn interface(&self) -> Option<&'a Interface> {
+        self.named(self.path?.route.as_ref()?.interface.as_deref()?)
+    }
+
+    /// That interface and all that it lies on.
+    fn devices(&self) -> Vec<&'a Interface> {
+        let mut all: Vec<&Interface> = self.interface().into_iter().collect();
+        let mut next = 0;
+        while let Some(interface) = all.get(next) {
+            let lower = interface.device.as_ref().map_or(&[][..], |device| &device.lower);
+            for below in lower.iter().filter_map(|name| self.named(name)) {
+                if !all.iter().any(|seen| seen.name == below.name) {
+                    all.push(below);
+                }
+            }
+            next += 1;
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests;

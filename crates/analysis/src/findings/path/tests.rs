@@ -1,0 +1,224 @@
+use std::collections::BTreeMap;
+
+use model::{
+    CoreUse, CpuUse, Device, EndTally, FlowTally, Irq, PathMtu, Pci, Ping, Processor, Route, SocketFacts, Stopping,
+    Tool, Traffic, Trial,
+};
+
+use super::*;
+
+/// Two hosts with one card each, a route between them, and nothing to say about them.
+fn header() -> RunHeader {
+    let host = || Inventory {
+        processor: Some(Processor {
+            node_cores: [("0", "0-3"), ("1", "4-7")].map(|(node, cores)| (node.to_owned(), cores.to_owned())).into(),
+            ..Processor::default()
+        }),
+        interfaces: vec![Interface {
+            name: "eth0".into(),
+            mtu: Some(1_500),
+            speed_mbps: Some(10_000),
+            duplex: Some("full".into()),
+            numa_node: Some(1),
+            device: Some(Device::default()),
+            ..Interface::default()
+        }],
+        ..Inventory::default()
+    };
+    let path = |peer: &str| {
+        Some(Path {
+            peer: peer.into(),
+            route: Some(Route { interface: Some("eth0".into()), interface_mtu: Some(1_500), ..Route::default() }),
+            mtu: Some(PathMtu { bytes: 1_500, method: "echo".into(), confirmed: true, told_by: None }),
+            ping: Some(Ping { min_ns: Some(65_000_000), ..Ping::default() }),
+            ..Path::default()
+        })
+    };
+    RunHeader {
+        id: "r".into(),
+        name: None,
+        kind: "stream".into(),
+        command: Vec::new(),
+        started_unix_ns: 0,
+        tool: Tool::default(),
+        target: None,
+        stopping: Stopping::default(),
+        cells: Vec::new(),
+        near: host(),
+        far: host(),
+        path_out: path("192.0.2.2"),
+        path_back: path("192.0.2.1"),
+        ..RunHeader::default()
+    }
+}
+
+/// The statements about a header that `change` has touched.
+fn said(change: impl FnOnce(&mut RunHeader)) -> Vec<String> {
+    let mut header = header();
+    change(&mut header);
+    of_path(&header, &[], &Default::default()).into_iter().map(|finding| finding.statement).collect()
+}
+
+/// The one statement, which must be a sentence.
+fn only(change: impl FnOnce(&mut RunHeader)) -> String {
+    let said = said(change);
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].ends_with('.') && !said[0].contains(". "), "{}", said[0]);
+    said.concat()
+}
+
+fn card(host: &mut Inventory) -> &mut Device {
+    host.interfaces[0].device.as_mut().unwrap()
+}
+
+#[test]
+fn two_plain_hosts_and_runs_that_nobody_looked_at_give_nothing() {
+    assert_eq!(said(|_| {}), [""; 0]);
+    assert_eq!(said(|header| (header.path_out, header.path_back) = (None, None)), [""; 0]);
+}
+
+#[test]
+fn mtus_that_differ_are_named_with_their_interfaces() {
+    let said = only(|header| {
+        header.path_out.as_mut().unwrap().route.as_mut().unwrap().interface_mtu = Some(9_000);
+        header.path_out.as_mut().unwrap().mtu = None;
+    });
+    assert!(said.contains("9000 bytes on eth0 (near) and 1500 on eth0 (far)"), "{said}");
+}
+
+#[test]
+fn a_path_narrower_than_its_interface_names_the_router() {
+    let narrow = |header: &mut RunHeader| {
+        let mtu = header.path_back.as_mut().unwrap().mtu.as_mut().unwrap();
+        (mtu.bytes, mtu.told_by) = (1_400, Some("10.0.0.1".into()));
+    };
+    let said = only(narrow);
+    assert!(said.starts_with("From the far end the path carries packets of 1400 bytes (10.0.0.1 says so)"), "{said}");
+    // Loopback's MTU is one more than the largest packet.
+    let loopback = super::tests::said(|header| {
+        for path in [&mut header.path_out, &mut header.path_back].into_iter().flatten() {
+            path.route.as_mut().unwrap().interface_mtu = Some(65_536);
+            path.mtu.as_mut().unwrap().bytes = 65_535;
+        }
+    });
+    assert_eq!(loopback, [""; 0]);
+}
+
+fn outcome(min_rtt_ns: u64, peer: &str) -> Outcome {
+    let socket = SocketFacts { min_rtt_ns: Some(min_rtt_ns), peer: Some(peer.into()), ..SocketFacts::default() };
+    let near = EndTally { flows: vec![FlowTally { socket, ..FlowTally::default() }], ..EndTally::default() };
+    let trial = Trial {
+        cell: 0,
+        pass: 0,
+        place: 0,
+        near,
+        far: EndTally::default(),
+        ledger: model::Ledger::default(),
+        value: None,
+        verdicts: Vec::new(),
+    };
+    Outcome { trials: vec![trial], ..crate::curve::testing::made("stream", 0, 1, &[]) }
+}
+
+#[test]
+fn ping_to_one_address_and_data_to_another_is_found_as_in_2003() {
+    let statement = |rtt, peer: &str| {
+        let found = of_path(&header(), &[outcome(rtt, peer)], &Default::default());
+        found.into_iter().map(|finding| finding.statement).collect::<String>()
+    };
+    let said = statement(183_000_000, "198.51.100.7:5010");
+    assert!(
+        said.contains("65.0 ms by ping and 183 ms by TCP: ping went to 192.0.2.2, the data to 198.51.100.7"),
+        "{said}"
+    );
+    assert!(statement(183_000_000, "192.0.2.2:5010").contains("the same address"));
+    assert!(statement(20_000_000, "192.0.2.2:5010").contains("echoes are answered late"));
+    assert_eq!(statement(70_000_000, "192.0.2.2:5010"), "");
+}
+
+#[test]
+fn round_trips_that_a_busy_host_could_explain_are_no_other_path() {
+    let mut header = header();
+    header.path_out.as_mut().unwrap().ping.as_mut().unwrap().min_ns = Some(30_000);
+    assert_eq!(of_path(&header, &[outcome(1_500_000, "192.0.2.2:1")], &Default::default()), []);
+}
+
+#[test]
+fn half_duplex_is_found_below_a_vlan_too() {
+    let said = only(|header| {
+        header.near.interfaces[0].duplex = Some("half".into());
+        let device = Device { lower: vec!["eth0".into()], ..Device::default() };
+        let vlan = Interface { name: "eth0.42".into(), device: Some(device), ..Interface::default() };
+        header.near.interfaces.push(vlan);
+        header.path_out.as_mut().unwrap().route.as_mut().unwrap().interface = Some("eth0.42".into());
+    });
+    assert!(said.starts_with("eth0 of the near end runs half duplex"), "{said}");
+}
+
+#[test]
+fn a_slot_narrower_than_its_card_is_found() {
+    let slot = |width| Pci {
+        speed_mts: Some(8_000),
+        max_speed_mts: Some(8_000),
+        width: Some(width),
+        max_width: Some(16),
+        ..Pci::default()
+    };
+    let said = only(|header| card(&mut header.far).pci = Some(slot(8)));
+    assert!(said.contains("8 lanes of 8 GT/s, where the card could use 16 lanes of 8 GT/s"), "{said}");
+    assert!(said.contains("63.0 Gbit/s of 126 Gbit/s"), "{said}");
+    assert_eq!(super::tests::said(|header| card(&mut header.far).pci = Some(slot(16))), [""; 0]);
+}
+
+#[test]
+fn interrupts_served_on_another_node_are_counted() {
+    let irq = |irq, cores: &str| Irq { irq, line: None, cores: Some(cores.into()) };
+    let said =
+        only(|header| card(&mut header.near).irqs = vec![irq(1, "0-7"), irq(2, "0"), irq(3, "2-3"), irq(4, "5")]);
+    assert!(said.starts_with("2 of 4 interrupt lines of eth0 (near end)"), "{said}");
+}
+
+#[test]
+fn foreign_traffic_counts_by_packets_or_by_its_share_of_the_link() {
+    let traffic = |packets, bps| Some(Traffic { rx_packets_per_s: packets, rx_bps: bps, ..Traffic::default() });
+    let said = only(|header| card(&mut header.near).traffic = traffic(3_000.0, 2e6));
+    assert!(said.starts_with("eth0 of the near end was not idle before the test: 3.00 k packets/s"), "{said}");
+    // 5 Mbit/s is half a thousandth of 10 Gbit/s.
+    assert_eq!(super::tests::said(|header| card(&mut header.near).traffic = traffic(500.0, 5e6)), [""; 0]);
+    assert_eq!(super::tests::said(|header| card(&mut header.near).traffic = traffic(500.0, 5e7)).len(), 1);
+}
+
+#[test]
+fn offloads_at_one_end_only_are_named() {
+    let offloads = |states: [&str; 3]| -> BTreeMap<String, String> {
+        ["rx-gro", "tx-tcp-segmentation", "tx-nocache-copy"]
+            .iter()
+            .zip(states)
+            .map(|(name, state)| ((*name).to_owned(), state.to_owned()))
+            .collect()
+    };
+    let said = only(|header| {
+        card(&mut header.near).offloads = offloads(["on", "off [fixed]", "on"]);
+        card(&mut header.far).offloads = offloads(["off", "on", "off"]);
+    });
+    assert!(said.contains("rx-gro at the near end only; tx-tcp-segmentation at the far end only"), "{said}");
+    // What one end does not say is no difference.
+    assert_eq!(super::tests::said(|header| card(&mut header.near).offloads = offloads(["on", "on", "on"])), [""; 0]);
+}
+
+#[test]
+fn stolen_time_is_said_once_it_is_more_than_ticks_and_a_hundredth() {
+    let cpu = |steal_ns| CpuUse {
+        window_ns: 1_000_000_000,
+        resolution_ns: 10_000_000,
+        cores: vec![CoreUse { steal_ns, idle_ns: 1_000_000_000 - steal_ns, ..CoreUse::default() }],
+    };
+    let said = |steal_ns| {
+        let mut stolen = [Stolen::default(); 2];
+        stolen[1].add(Some(&cpu(steal_ns)));
+        stolen[1].add(None);
+        of_path(&header(), &[], &stolen).into_iter().map(|finding| finding.statement).collect::<String>()
+    };
+    assert!(said(100_000_000).contains("The hypervisor of the far end gave 10"), "{}", said(100_000_000));
+    assert_eq!(said(40_000_000), "", "four ticks");
+}

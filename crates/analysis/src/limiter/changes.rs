@@ -1,0 +1,170 @@
+//! Where a curve over block sizes breaks: dips, steps, and whether it is jagged.
+
+use model::{Finding, FindingKind, Outcome};
+
+use crate::curve::{CurvePoint, points};
+use crate::findings::words;
+use crate::stats::changepoint::{Noisy, Piece, pieces};
+
+/// Least jump that is worth a sentence, in natural logarithms: 10 %.
+const LEAST: f64 = 0.095;
+/// No point is taken to be surer than this, and one without an interval to be this sure, in natural logarithms.
+const SUREST: f64 = 0.01;
+const UNKNOWN: f64 = 0.03;
+/// A dip is at most this many times as wide as its first block.
+const DIP: f64 = 16.0;
+/// From so many jumps on a curve is jagged.
+const JAGGED: usize = 4;
+
+/// A break in a curve: the point behind it, and by how much the rate's logarithm jumps there.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Jump {
+    at: usize,
+    by: f64,
+}
+
+/// What the change points of a curve say: dips and humps that are several sizes wide, steps, jaggedness. The logarithm of the rate
+/// over that of the block is cut into lines (see [`pieces`]) with slopes from 0 to 1, the slopes that a healthy curve has; where
+/// two lines meet it bends, where they do not it jumps. Empty for a healthy curve and for fewer than six points.
+#[must_use]
+pub fn changes(outcomes: &[Outcome]) -> Vec<Finding> {
+    let points = points(outcomes);
+    let noisy: Vec<Noisy> = points.iter().map(noisy).collect();
+    if noisy.len() < 6 {
+        return Vec::new();
+    }
+    let pieces = pieces(&noisy, &(0.0..=1.0));
+    let jumps: Vec<Jump> = pieces.windows(2).filter_map(|pair| jump(&noisy, pair)).collect();
+    let mut found = Vec::new();
+    if jumps.len() >= JAGGED {
+        found.push(jagged(&points, &jumps));
+    }
+    let mut rest = jumps.as_slice();
+    while let Some((first, behind)) = rest.split_first() {
+        match behind.first().filter(|second| dips(&points, *first, **second)) {
+            Some(second) => {
+                found.push(dip(&points, *first, *second));
+                rest = &behind[1..];
+            }
+            None => {
+                found.push(step(&points, *first));
+                rest = behind;
+            }
+        }
+    }
+    found
+}
+
+fn noisy(point: &CurvePoint) -> Noisy {
+    Noisy {
+        x: point.ln_block(),
+        y: point.ln_block() + 8e9f64.ln() - point.ln_time,
+        se: point.se.unwrap_or(UNKNOWN).max(SUREST),
+    }
+}
+
+fn jump(points: &[Noisy], pair: &[Piece]) -> Option<Jump> {
+    let [before, after] = pair else { return None };
+    let between = f64::midpoint(points[after.from - 1].x, points[after.from].x);
+    let by = after.at(between) - before.at(between);
+    (by.abs() > LEAST).then_some(Jump { at: after.from, by })
+}
+
+/// Whether the second jump takes back at least half of the first one soon after.
+fn dips(points: &[CurvePoint], first: Jump, second: Jump) -> bool {
+    let wide = points[second.at].block as f64 / points[first.at].block as f64;
+    first.by * second.by < 0.0 && wide <= DIP && (0.5..=2.0).contains(&(second.by / first.by).abs())
+}
+
+fn dip(points: &[CurvePoint], first: Jump, second: Jump) -> Finding {
+    let (from, to) = (&points[first.at], &points[second.at - 1]);
+    let by = words::percent_of(-f64::midpoint(first.by.abs(), second.by.abs()), first.by < 0.0);
+    let side = if first.by < 0.0 { "below" } else { "over" };
+    finding(
+        points,
+        first.at..second.at,
+        format!(
+            "From {} to {} the curve lies {by} {side} its neighbours on both sides.",
+            words::size(from.block),
+            words::size(to.block)
+        ),
+    )
+}
+
+fn step(points: &[CurvePoint], jump: Jump) -> Finding {
+    let way = if jump.by < 0.0 { "falls" } else { "rises" };
+    let by = words::percent_of(-jump.by.abs(), jump.by < 0.0);
+    let (before, here) = (words::size(points[jump.at - 1].block), words::size(points[jump.at].block));
+    finding(
+        points,
+        jump.at - 1..jump.at + 1,
+        format!("Between {before} and {here} the curve {way} by {by} and stays there."),
+    )
+}
+
+fn jagged(points: &[CurvePoint], jumps: &[Jump]) -> Finding {
+    let (first, last) = (jumps.first().map_or(0, |jump| jump.at), jumps.last().map_or(0, |jump| jump.at));
+    let largest = jumps.iter().map(|jump| jump.by.abs()).fold(0.0, f64::max);
+    let statement = format!(
+        "The curve is jagged: {} jumps between {} and {}, of up to {}.",
+        jumps.len(),
+        words::size(points[first].block),
+        words::size(points[last].block),
+        words::percent_of(-largest, true)
+    );
+    finding(points, first..last + 1, statement)
+}
+
+fn finding(points: &[CurvePoint], cells: std::ops::Range<usize>, statement: String) -> Finding {
+    Finding {
+        kind: FindingKind::Anomaly,
+        statement,
+        estimate: None,
+        block: points.get(cells.start).map(|point| point.block),
+        cells: points[cells].iter().map(|point| point.cell).collect(),
+        comparison: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::curve::testing::*;
+
+    fn of(time: impl Fn(u64) -> f64, noise: f64, seed: u64) -> Vec<String> {
+        changes(&curve(&netpipe(), time, noise, seed)).into_iter().map(|finding| finding.statement).collect()
+    }
+
+    fn plain(block: u64) -> f64 {
+        hockney(10_000.0, 1.0)(block)
+    }
+
+    #[test]
+    fn a_healthy_curve_bends_but_does_not_jump() {
+        for seed in 0..40 {
+            assert_eq!(of(plain, [0.003, 0.01, 0.03][seed as usize % 3], seed), [""; 0], "{seed}");
+        }
+    }
+
+    #[test]
+    fn a_dip_of_several_sizes_is_one_finding() {
+        let found = of(|block| plain(block) * if (6_000..40_000).contains(&block) { 1.6 } else { 1.0 }, 0.01, 3);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].starts_with("From 6141 B to 32771 B "), "{found:?}");
+        assert!(found[0].contains("% below its neighbours") && found[0].contains("37 %"), "{found:?}");
+    }
+
+    #[test]
+    fn a_step_stays() {
+        let found = of(|block| plain(block) * if block >= 60_000 { 1.5 } else { 1.0 }, 0.01, 3);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains("the curve falls by 33 %") && found[0].ends_with("stays there."), "{found:?}");
+    }
+
+    #[test]
+    fn many_jumps_are_called_jagged() {
+        let teeth = |block: u64| if (block.ilog2() / 2).is_multiple_of(2) { 1.0 } else { 1.5 };
+        let found = of(|block| plain(block) * teeth(block), 0.01, 3);
+        assert!(found[0].starts_with("The curve is jagged: "), "{found:?}");
+    }
+}

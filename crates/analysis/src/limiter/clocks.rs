@@ -1,0 +1,48 @@
+//! The sender's time by TCP's own clocks (`tcpi_busy_time`, `tcpi_rwnd_limited`, `tcpi_sndbuf_limited` of linux/tcp.h, in the
+//! kernel since 4.9). The kernel counts them in its ticks, 1 to 10 ms.
+
+use model::TcpSample;
+
+use super::scene::Scene;
+
+/// Parts of the sender's time, all trials and connections together; they add up to 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Clocks {
+    /// Nothing to send and nothing unacknowledged.
+    pub(super) idle: f64,
+    /// Limited by the receiver's window.
+    pub(super) rwnd: f64,
+    /// Limited by the send buffer.
+    pub(super) sndbuf: f64,
+    /// Busy otherwise: congestion window, pacing, the hosts or the path.
+    pub(super) rest: f64,
+    /// The length of what was added up, ns.
+    pub(super) total_ns: f64,
+}
+
+/// The clocks of an outcome's senders; `None` where no connection has them at two moments.
+pub(super) fn clocks(scene: &Scene<'_>) -> Option<Clocks> {
+    let flows = scene.ways.iter().flat_map(|way| way.sender.flows().filter(|flow| flow.bytes_sent > 0));
+    let mut sums = [0.0; 4];
+    for spans in flows.filter_map(|flow| spans(&flow.tcp)) {
+        sums.iter_mut().zip(spans).for_each(|(sum, span)| *sum += span);
+    }
+    let total: f64 = sums.iter().sum();
+    if total <= 0.0 {
+        return None;
+    }
+    let [idle, rwnd, sndbuf, rest] = sums.map(|sum| sum / total);
+    Some(Clocks { idle, rwnd, sndbuf, rest, total_ns: total })
+}
+
+/// Idle, window-limited, buffer-limited and otherwise busy time of one connection, ns. The clocks' ticks are coarse, so that a
+/// part may seem longer than the whole: it is cut to what the rest leaves.
+fn spans(samples: &[TcpSample]) -> Option<[f64; 4]> {
+    let (first, last) = (samples.first()?, samples.last()?);
+    let whole = last.at_ns.checked_sub(first.at_ns).filter(|ns| *ns > 0)? as f64;
+    let grew = |clock: fn(&TcpSample) -> Option<u64>| Some(clock(last)?.saturating_sub(clock(first)?) as f64);
+    let busy = grew(|one| one.busy_ns)?.min(whole);
+    let rwnd = grew(|one| one.rwnd_limited_ns).unwrap_or(0.0).min(busy);
+    let sndbuf = grew(|one| one.sndbuf_limited_ns).unwrap_or(0.0).min(busy - rwnd);
+    Some([whole - busy, rwnd, sndbuf, busy - rwnd - sndbuf])
+}

@@ -1,0 +1,207 @@
+//! What else the record tells: stalls, differences between the directions, windows that do not fit the path, and what is missing.
+
+use model::units::{bits_per_second, seconds};
+use model::{BoundKind, Direction, EndTally, Outcome, TcpSample};
+
+use super::rules;
+use super::scene::{Course, Scene, courses, each, goodput_bps};
+use crate::findings::words;
+use crate::outcome::{Headline, sample};
+use crate::stats::{MeanDifference, mean, t_interval};
+use crate::way::{Side, Way};
+
+/// Least ratio of two directions that is worth a sentence, in natural logarithms: 5 %.
+const UNEQUAL: f64 = 0.049;
+/// Confidence of the intervals.
+const CONFIDENCE: f64 = 0.95;
+
+/// Sentences on an outcome.
+pub(super) fn of_outcome(scene: &Scene<'_>) -> Vec<String> {
+    let stalls = scene.ways.iter().filter_map(stall);
+    stalls.chain(directions(scene)).chain(own_queue(scene)).chain(too_small(scene)).collect()
+}
+
+/// Which end blocked a trial that stalled, and for how long nothing was acknowledged.
+fn stall(way: &Way<'_>) -> Option<String> {
+    let (sender, receiver) = (way.sender.tally, way.receiver.tally);
+    if !sender.stalled && !receiver.stalled {
+        return None;
+    }
+    let flows: Vec<&[TcpSample]> =
+        way.sender.flows().map(|flow| flow.tcp.as_slice()).filter(|series| !series.is_empty()).collect();
+    let lasts: Vec<&TcpSample> = flows.iter().filter_map(|series| series.last()).collect();
+    let closed = |one: &&TcpSample| one.peer_window_bytes.is_some_and(|bytes| bytes < one.mss);
+    let who = if !lasts.is_empty() && lasts.iter().all(closed) {
+        "the receiver blocked: its window was closed, for its program had not read".to_owned()
+    } else if lasts.iter().any(|one| one.unacked > 0) {
+        let unacked: u32 = lasts.iter().map(|one| one.unacked).sum();
+        format!(
+            "the path or the receiving host blocked: {unacked} segments were under way and nothing acknowledged them"
+        )
+    } else if sender.bytes_unsent > 0 {
+        format!("nothing took the {} B that waited in the sender's queue", sender.bytes_unsent)
+    } else {
+        "the sender's program blocked: its send queue was empty".to_owned()
+    };
+    let quiet = flows.iter().filter_map(|series| quiet_ns(series)).min().or_else(|| silence_ns(receiver));
+    let long = quiet.map_or(String::new(), |ns| format!(", for the last {}", seconds(ns as f64)));
+    Some(format!("A trial stalled{long}: {who}."))
+}
+
+/// How long before a series' end its last byte was acknowledged, ns.
+fn quiet_ns(series: &[TcpSample]) -> Option<u64> {
+    let last = series.last()?;
+    let acked = last.bytes_acked?;
+    let since = series.iter().find(|one| one.bytes_acked == Some(acked))?;
+    Some(last.at_ns - since.at_ns).filter(|ns| *ns > 0)
+}
+
+/// The same by the receiver's intervals.
+fn silence_ns(receiver: &EndTally) -> Option<u64> {
+    let end = receiver.intervals.last()?.end_ns;
+    let last = receiver.intervals.iter().rfind(|one| one.bytes_received > 0).map_or(0, |one| one.end_ns);
+    Some(end - last).filter(|ns| *ns > 0)
+}
+
+/// Where both directions send at once: whether one surely gets more.
+fn directions(scene: &Scene<'_>) -> Option<String> {
+    if scene.spec.direction != Direction::Both || !scene.bulk() {
+        return None;
+    }
+    let ratio = |pair: &[Way<'_>]| match pair {
+        [forth, back] => Some((goodput_bps(forth)? / goodput_bps(back)?).ln()),
+        _ => None,
+    };
+    let ratios: Vec<f64> = scene.ways.chunks(2).filter_map(ratio).collect();
+    let (centre, interval) = (mean(&ratios)?, t_interval(&ratios, CONFIDENCE)?);
+    if centre.abs() < UNEQUAL || interval.contains(0.0) {
+        return None;
+    }
+    let rate =
+        |way: usize| mean(&scene.ways.chunks(2).filter_map(|pair| goodput_bps(pair.get(way)?)).collect::<Vec<f64>>());
+    Some(format!(
+        "The two directions are not alike: {} from near to far, {} back ({}).",
+        bits_per_second(rate(0)?),
+        bits_per_second(rate(1)?),
+        times(centre, interval.low, interval.high)
+    ))
+}
+
+/// `1.31 times, 95 % interval 1.2 to 1.4`, of natural logarithms.
+fn times(centre: f64, low: f64, high: f64) -> String {
+    let three = |ln: f64| model::units::three_digits(ln.exp());
+    format!(
+        "{} times as much, {} interval {} to {}",
+        three(centre),
+        words::confidence(CONFIDENCE),
+        three(low),
+        three(high)
+    )
+}
+
+/// Where more is under way than the path holds, so that the sender waits in its own queue.
+fn own_queue(scene: &Scene<'_>) -> Option<String> {
+    let courses: Vec<Course<'_>> = scene.ways.iter().flat_map(courses).collect();
+    let (added, shortest) = (each(&courses, Course::queueing_ns)?, each(&courses, Course::min_rtt_ns)?);
+    if each(&courses, Course::standing)? < 0.5 {
+        return None;
+    }
+    // Of one trial: the sum over its connections.
+    let trials = (scene.ways.len() as f64).max(1.0);
+    let rate = courses.iter().map(|course| course.rate_bps).sum::<f64>() / trials;
+    let [fills, under_way] = [shortest, shortest + added].map(|rtt| words::rounded_size(rate * rtt / 8e9));
+    Some(format!(
+        "More is under way than the path holds: {} over its shortest round trip of {} are {fills}, but {under_way} were under way; \
+         the rest waited in a queue and added {} to each round trip (bufferbloat of its own making).",
+        bits_per_second(rate),
+        seconds(shortest),
+        seconds(added)
+    ))
+}
+
+/// Where a line is known and a window cannot fill it.
+fn too_small(scene: &Scene<'_>) -> Option<String> {
+    let ceiling = scene.outcome.summary.ceiling.as_ref()?;
+    let others = ceiling.others.iter().map(|bound| (bound.kind, bound.bps));
+    let line =
+        std::iter::once((ceiling.kind, ceiling.bound_bps)).chain(others).find(|(kind, _)| *kind == BoundKind::Line)?.1;
+    let courses: Vec<Course<'_>> = scene.ways.iter().flat_map(courses).collect();
+    let trials = (scene.ways.len() as f64).max(1.0);
+    let window = courses.iter().filter_map(Course::window_bytes).sum::<f64>() / trials;
+    let shortest = each(&courses, Course::min_rtt_ns)?;
+    let needed = line * shortest / 8e9;
+    (window > 0.0 && window < needed).then(|| {
+        format!(
+            "The window of {} is smaller than bandwidth times delay: {} over {} need {}.",
+            words::rounded_size(window),
+            bits_per_second(line),
+            seconds(shortest),
+            words::rounded_size(needed)
+        )
+    })
+}
+
+/// The sources of counters that rules and places look at.
+const USED: [&str; 6] = ["snmp", "snmp6", "netstat", "softnet", "dev", "qdisc"];
+
+/// What was not recorded.
+pub(super) fn missing(scene: &Scene<'_>) -> Vec<String> {
+    let over_tcp = ["tcp", "mptcp", "tls"].iter().any(|name| scene.spec.transport == **name);
+    let series = scene.ways.iter().any(|way| way.sender.flows().any(|flow| flow.tcp.len() > 1));
+    let mut missing = Vec::new();
+    if over_tcp && scene.bulk() && !series {
+        missing.push("TCP_INFO over time, so that the sender's time cannot be split".to_owned());
+    }
+    let senders: Vec<Side<'_>> = scene.ways.iter().map(|way| way.sender).collect();
+    let receivers: Vec<Side<'_>> = scene.ways.iter().map(|way| way.receiver).collect();
+    for (name, ends) in [("sender", senders), ("receiver", receivers)] {
+        // Transports with one end have nothing to tell at the other.
+        if ends.iter().all(|end| end.tally.bytes_sent + end.tally.bytes_received == 0) {
+            continue;
+        }
+        let observed = |end: &Side<'_>| end.pass.and_then(|pass| pass.observed.as_ref()).is_some();
+        if !ends.iter().any(observed) {
+            missing.push(format!("the counters of the {name}'s host"));
+        }
+        let unread = ends.iter().find_map(|end| Some(&end.pass?.observed.as_ref()?.missing));
+        let used = |gap: &&String| gap.split(['.', ':']).next().is_some_and(|source| USED.contains(&source));
+        missing.extend(unread.into_iter().flatten().filter(used).map(|gap| format!("of the {name}'s host: {gap}")));
+        if !ends.iter().any(rules::threads_measured) {
+            missing.push(format!("CPU time of the {name}'s measuring threads"));
+        }
+    }
+    missing
+}
+
+/// Two outcomes that differ in their direction only, as of runs with and without `--reverse`: whether one direction surely gets
+/// more. Each comes with the name of its run.
+#[must_use]
+pub fn between_runs(outcomes: &[(&str, &Outcome)]) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (forth_name, forth) in outcomes.iter().filter(|(_, one)| one.spec.direction == Direction::Send) {
+        let like = |other: &Outcome| {
+            let (a, b) = (&forth.spec, &other.spec);
+            b.direction == Direction::Reverse
+                && (&a.transport, &a.pattern, a.block, a.flows) == (&b.transport, &b.pattern, b.block, b.flows)
+        };
+        for (back_name, back) in outcomes.iter().filter(|(_, one)| like(one)) {
+            if Headline::of(&forth.spec) != Headline::Goodput {
+                continue;
+            }
+            let logs = |outcome: &Outcome| {
+                sample(&outcome.trials).iter().filter(|v| **v > 0.0).map(|v| v.ln()).collect::<Vec<f64>>()
+            };
+            let Some(difference) = MeanDifference::new(&logs(forth), &logs(back)) else { continue };
+            // The first is taken from the second.
+            let (centre, interval) = (-difference.value, difference.interval(CONFIDENCE));
+            let Some(interval) = interval.filter(|interval| !interval.contains(0.0) && centre.abs() >= UNEQUAL) else {
+                continue;
+            };
+            notes.push(format!(
+                "The two directions are not alike: near to far ({forth_name}) carries {} as back ({back_name}).",
+                times(centre, -interval.high, -interval.low)
+            ));
+        }
+    }
+    notes
+}

@@ -1,0 +1,131 @@
+//! Where missing packets went: the hosts' counters set against what the ends miss.
+
+use std::collections::BTreeMap;
+
+use model::{LossPlace, Losses, PlacedLoss};
+
+use super::rules::path_counter as grew;
+use super::scene::{Scene, courses};
+use crate::way::{Side, Way};
+
+/// What one place may account for.
+struct Claim {
+    place: LossPlace,
+    packets: u64,
+    by: String,
+}
+
+/// Places the datagrams that never arrived, or the segments that TCP sent again; `None` where there are none. Counters are a whole
+/// host's: a place gets at most what is left to be placed, and what nobody claims went missing on the path.
+pub(super) fn losses(scene: &Scene<'_>) -> Option<Losses> {
+    if !scene.bulk() {
+        return None;
+    }
+    let datagrams = scene.ways.iter().any(|way| way.sender.tally.datagrams.is_some());
+    let mut sums: BTreeMap<LossPlace, (u64, String)> = BTreeMap::new();
+    let mut packets = 0;
+    for way in &scene.ways {
+        let missing = if datagrams { lost(way) } else { sent_again(way) };
+        packets += missing;
+        let mut left = missing;
+        let claims = if datagrams { claims_of_datagrams(way) } else { claims_of_segments(way) };
+        for claim in claims {
+            let own = claim.packets.min(left);
+            left -= own;
+            if own > 0 {
+                sums.entry(claim.place).or_insert((0, claim.by)).0 += own;
+            }
+        }
+        if left > 0 {
+            sums.entry(LossPlace::Path).or_insert_with(|| (0, nobody(way))).0 += left;
+        }
+    }
+    let places = sums.into_iter().map(|(place, (packets, by))| PlacedLoss { place, packets, by }).collect();
+    let of = if datagrams { "datagrams" } else { "segments" };
+    (packets > 0).then(|| Losses { packets, of: of.into(), places })
+}
+
+fn lost(way: &Way<'_>) -> u64 {
+    let sent = way.sender.tally.datagrams.map_or(0, |tally| tally.sent);
+    sent.saturating_sub(way.receiver.tally.datagrams.map_or(0, |tally| tally.received))
+}
+
+fn sent_again(way: &Way<'_>) -> u64 {
+    courses(way).iter().map(super::scene::Course::retransmits).sum()
+}
+
+/// The sum of host-wide counters; 0 where nothing is known of them.
+fn host(side: &Side<'_>, counters: &[&str]) -> u64 {
+    let Some(observed) = side.pass.and_then(|pass| pass.observed.as_ref()) else { return 0 };
+    let grown = counters.iter().filter_map(|counter| u64::try_from(observed.grew(counter)?).ok());
+    grown.fold(0, u64::saturating_add)
+}
+
+/// What happens on the way, from the sender's qdisc to the receiver's IP, in this order. The interfaces' own totals count what
+/// their qdisc dropped nowhere.
+fn claims_of_path(way: &Way<'_>) -> Vec<Claim> {
+    let device = |side: &Side<'_>, counters: &[&str]| counters.iter().map(|counter| grew(side, "dev", counter)).sum();
+    let claim = |place, packets, by: &str| Claim { place, packets, by: by.into() };
+    vec![
+        claim(LossPlace::SenderQdisc, grew(&way.sender, "qdisc", "drops"), "the qdisc's drops"),
+        claim(
+            LossPlace::SenderInterface,
+            device(&way.sender, &["tx_dropped", "tx_errors"]),
+            "the interface's tx_dropped and tx_errors",
+        ),
+        claim(
+            LossPlace::ReceiverInterface,
+            device(&way.receiver, &["rx_dropped", "rx_errors"]),
+            "the interface's rx_dropped and rx_errors",
+        ),
+        claim(LossPlace::Softnet, host(&way.receiver, &["softnet.dropped"]), "softnet_stat's dropped"),
+        claim(
+            LossPlace::Ip,
+            host(&way.receiver, &["snmp.Ip.InDiscards", "snmp.Ip.InHdrErrors", "snmp.Ip.ReasmFails"]),
+            "Ip's InDiscards, InHdrErrors and ReasmFails",
+        ),
+    ]
+}
+
+fn claims_of_datagrams(way: &Way<'_>) -> Vec<Claim> {
+    // The socket's own count is exact, so it goes first.
+    let own = way.receiver.tally.datagrams.map_or(0, |tally| tally.socket_drops);
+    let socket = match own {
+        0 => Claim {
+            place: LossPlace::SocketBuffer,
+            packets: host(&way.receiver, &["snmp.Udp.RcvbufErrors", "snmp6.Udp6RcvbufErrors"]),
+            by: "Udp's RcvbufErrors".into(),
+        },
+        own => Claim { place: LossPlace::SocketBuffer, packets: own, by: "the socket's own count (SO_MEMINFO)".into() },
+    };
+    std::iter::once(socket).chain(claims_of_path(way)).collect()
+}
+
+fn claims_of_segments(way: &Way<'_>) -> Vec<Claim> {
+    let courses = courses(way);
+    let spurious: Option<u64> = courses.iter().map(super::scene::Course::spurious).sum();
+    let arrived = Claim {
+        place: LossPlace::Nowhere,
+        packets: spurious.unwrap_or_else(|| host(&way.sender, &["netstat.TcpExt.TCPDSACKRecv"])),
+        by: "the receiver said that it had them already (D-SACK, RFC 2883)".into(),
+    };
+    let socket = Claim {
+        place: LossPlace::SocketBuffer,
+        packets: host(
+            &way.receiver,
+            &["netstat.TcpExt.TCPRcvQDrop", "netstat.TcpExt.TCPBacklogDrop", "netstat.TcpExt.RcvPruned"],
+        ),
+        by: "TcpExt's TCPRcvQDrop, TCPBacklogDrop and RcvPruned".into(),
+    };
+    std::iter::once(arrived).chain(claims_of_path(way)).chain([socket]).collect()
+}
+
+fn nobody(way: &Way<'_>) -> String {
+    let observed = |side: &Side<'_>| side.pass.is_some_and(|pass| pass.observed.is_some());
+    match (observed(&way.sender), observed(&way.receiver)) {
+        (true, true) => "no counter of either host accounts for them".into(),
+        (true, false) => "no counter of the sender accounts for them, and the receiver's were not recorded".into(),
+        (false, true) => "no counter of the receiver accounts for them, and the sender's were not recorded".into(),
+        (false, false) => "neither host's counters were recorded, so this is all that is left to say".into(),
+    }
+}

@@ -1,0 +1,58 @@
+//! Rates that the programs at the ends were asked to keep.
+
+use model::LimiterKind;
+use model::units::bits_per_second;
+
+use super::super::scene::{Scene, goodput_bps, ramp, sent_bps};
+use super::{Rule, Seen};
+use crate::outcome::Headline;
+use crate::way::Way;
+
+pub(super) const RATE: Rule = Rule {
+    name: "asked-rate",
+    speaks_for: &[LimiterKind::SenderApplication],
+    about: "The sender's program keeps the rate it was asked for.",
+    source: "the spec of the measurement (--rate) and what the sender counted",
+    see: |scene, way| {
+        let Some(asked) = scene.spec.rate_bps else { return Vec::new() };
+        let did = match scene.headline {
+            // Datagrams that were sent and lost are held back elsewhere.
+            Headline::Goodput => sent_bps(way).zip(goodput_bps(way)).map(|(sent, came)| sent.min(came)),
+            // A transaction's rate is that of its requests.
+            _ => scene.outcome.summary.transactions_per_s.map(|rate| rate * scene.spec.block as f64 * 8.0),
+        };
+        met(did, asked, LimiterKind::SenderApplication, "the sender's program was asked for", "carried")
+    },
+};
+
+pub(super) const DRAIN: Rule = Rule {
+    name: "asked-drain",
+    speaks_for: &[LimiterKind::ReceiverApplication],
+    about: "The receiver's program reads at the rate it was asked for.",
+    source: "the spec of the measurement (--drain) and what the receiver counted",
+    see: |_: &Scene<'_>, way: &Way<'_>| {
+        let Some(asked) = way.receiver.options.drain_bps else { return Vec::new() };
+        met(
+            goodput_bps(way),
+            asked,
+            LimiterKind::ReceiverApplication,
+            "the receiver's program was asked to read",
+            "read",
+        )
+    },
+};
+
+/// A rate that was kept is the limit; one that was far from being reached is not.
+fn met(did: Option<f64>, asked: u64, kind: LimiterKind, who: &str, verb: &str) -> Vec<Seen> {
+    let Some(did) = did else { return Vec::new() };
+    let part = did / asked as f64;
+    let weight = 0.97 * ramp(part, 0.8, 0.97);
+    Seen::of(kind, weight, || {
+        format!(
+            "{who} {} and {verb} {} ({:.0} % of it)",
+            bits_per_second(asked as f64),
+            bits_per_second(did),
+            100.0 * part
+        )
+    })
+}

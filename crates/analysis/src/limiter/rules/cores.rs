@@ -1,0 +1,175 @@
+//! Threads and cores that are full.
+
+use model::units::count;
+use model::{CoreUse, LimiterKind, Spec, Strategy};
+
+use super::super::scene::{Scene, ramp, wall_ns};
+use super::{Rule, Seen};
+use crate::way::{Side, Way};
+
+/// From this part of its time on a core is full.
+const FULL: f64 = 0.95;
+
+/// What the busiest measuring thread of an end did, in parts of the trial's time.
+pub(in super::super) struct Busy {
+    /// On a core.
+    pub(in super::super) ran: f64,
+    /// Of that, in user space; `None` where only the sum is known.
+    pub(in super::super) user: Option<f64>,
+    /// Ready to run, but waiting for a core that somebody else had.
+    pub(in super::super) waited: f64,
+}
+
+impl Busy {
+    /// The part of the time for which it had work to do.
+    pub(in super::super) fn share(&self) -> f64 {
+        (self.ran + self.waited).min(1.0)
+    }
+}
+
+/// The busiest measuring thread of an end; `None` where nothing tells, or the thread would be busy with nothing to do.
+pub(in super::super) fn busiest(scene: &Scene<'_>, side: &Side<'_>) -> Option<Busy> {
+    let spent = side.tally.spent.as_ref()?;
+    if scene.spec.strategy == Strategy::Spin {
+        return None;
+    }
+    if let Some(thread) = spent.busiest.filter(|thread| thread.elapsed_ns > 0) {
+        let part = |ns: u64| ns as f64 / thread.elapsed_ns as f64;
+        let ran = part(thread.cpu_ns).min(1.0);
+        let user = Some(part(thread.cpu_ns.saturating_sub(thread.system_ns)).min(ran));
+        return Some(Busy { ran, user, waited: thread.wait_ns.map_or(0.0, part).min(1.0 - ran) });
+    }
+    // Older runs: one thread, so that its process's time is its own.
+    let wall = wall_ns(side);
+    let ran = (spent.process_ns as f64 / wall.max(1) as f64).min(1.0);
+    (wall > 0 && alone(scene.spec)).then_some(Busy { ran, user: None, waited: 0.0 })
+}
+
+/// Whether anything tells what an end's measuring threads did.
+pub(in super::super) fn measured(side: &Side<'_>) -> bool {
+    side.tally.spent.is_some()
+}
+
+/// Whether an end has one measuring thread.
+fn alone(spec: &Spec) -> bool {
+    let threads = spec.threads.unwrap_or(spec.flows);
+    threads == 1 && spec.processes == 1 && spec.direction != model::Direction::Both && spec.probe.is_none()
+}
+
+pub(super) const THREAD: Rule = Rule {
+    name: "full-thread",
+    speaks_for: &[LimiterKind::SenderCpu, LimiterKind::ReceiverCpu],
+    about: "The busiest measuring thread of an end ran, or waited for its core, for nearly the whole time.",
+    source: "clock_gettime(2), CLOCK_PROCESS_CPUTIME_ID; getrusage(2), RUSAGE_THREAD; Documentation/scheduler/sched-stats.rst (run-queue delay)",
+    see: |scene, way| {
+        ends(way)
+            .into_iter()
+            .flat_map(|(kind, name, side)| {
+                let Some(busy) = busiest(scene, side) else { return Vec::new() };
+                // Full, or kept from its core for a good part of the time.
+                let weight = 0.95 * ramp(busy.share(), 0.8, FULL).max(ramp(busy.waited, 0.1, 0.5));
+                Seen::of(kind, weight, || {
+                    let doing = busy.user.map_or(String::new(), |user| {
+                        format!(
+                            " ({:.0} % in user space, {:.0} % in the kernel)",
+                            100.0 * user,
+                            100.0 * (busy.ran - user).max(0.0)
+                        )
+                    });
+                    let waited = if busy.waited > 0.02 {
+                        format!(" and waited {:.0} % of it for a core that others had", 100.0 * busy.waited)
+                    } else {
+                        String::new()
+                    };
+                    format!("the {name}'s busiest thread ran {:.0} % of the time{doing}{waited}", 100.0 * busy.ran)
+                })
+            })
+            .collect()
+    },
+};
+
+pub(super) const CORE: Rule = Rule {
+    name: "full-core",
+    speaks_for: &[LimiterKind::SenderCpu, LimiterKind::ReceiverCpu, LimiterKind::Softirq],
+    about: "A core of an end had nearly no idle time.",
+    source: "proc_stat(5); tick-sampled on most kernels",
+    see: |scene, way| {
+        ends(way)
+            .into_iter()
+            .flat_map(|(kind, name, side)| {
+                let Some(cpu) = side.pass.and_then(|pass| pass.cpu.as_ref()) else { return Vec::new() };
+                let Some(core) = cpu.cores.iter().max_by(|a, b| rank(side, a).total_cmp(&rank(side, b))) else { return Vec::new() };
+                let (share, softirq) = (busy(core), part(core, core.softirq_ns));
+                let pinned = side.options.pin.contains(&core.core);
+                // Somebody else's core, as far as this source can tell, unless a measuring thread was pinned to it; and on one
+                // host it may be the other end's. Packet processing is nobody's own.
+                let (kind, most) = match () {
+                    () if softirq >= 0.5 => (LimiterKind::Softirq, 0.85),
+                    () if scene.spec.strategy == Strategy::Spin => return Vec::new(),
+                    () if pinned => (kind, 0.9),
+                    () if scene.one_host => (kind, 0.2),
+                    () => (kind, 0.5),
+                };
+                // Where the threads' own time is known, a core that is full although they are not is somebody else's.
+                let own = if kind == LimiterKind::Softirq { None } else { busiest(scene, side) };
+                let own = own.map_or(1.0, |thread| ramp(thread.share(), 0.4, 0.8));
+                let weight = most * own * ramp(share, 0.85, FULL);
+                Seen::of(kind, weight, || {
+                    let steal = part(core, core.steal_ns);
+                    let steal = if steal > 0.01 { format!(", taken by the hypervisor {:.0} %", 100.0 * steal) } else { String::new() };
+                    format!(
+                        "core {} of the {name} was busy for {:.0} % of the pass: user {:.0} %, system {:.0} %, softirq {:.0} %{steal} (in ticks of {})",
+                        core.core,
+                        100.0 * share,
+                        100.0 * part(core, core.user_ns),
+                        100.0 * part(core, core.system_ns),
+                        100.0 * softirq,
+                        model::units::seconds(cpu.resolution_ns as f64)
+                    )
+                })
+            })
+            .collect()
+    },
+};
+
+pub(super) const SOFTNET: Rule = Rule {
+    name: "softnet",
+    speaks_for: &[LimiterKind::Softirq],
+    about: "Packets were dropped before the receiver's soft interrupt came to them, or it ran out of its time with packets left.",
+    source: "Documentation/networking/scaling.rst; /proc/net/softnet_stat; net.core.netdev_max_backlog and netdev_budget",
+    see: |_: &Scene<'_>, way: &Way<'_>| {
+        let Some(observed) = way.receiver.pass.and_then(|pass| pass.observed.as_ref()) else { return Vec::new() };
+        let grew = |name: &str| observed.grew(name).unwrap_or(0).max(0) as f64;
+        let (dropped, squeezed, processed) =
+            (grew("softnet.dropped"), grew("softnet.squeezed"), grew("softnet.processed").max(1.0));
+        let weight =
+            f64::max(0.6 * ramp(dropped / processed, 0.0, 0.001), 0.2 * ramp(squeezed / processed, 0.0005, 0.01));
+        Seen::of(LimiterKind::Softirq, weight, || {
+            format!(
+                "the receiver's softnet dropped {} and was cut short {} times in {} packets",
+                count(dropped),
+                count(squeezed),
+                count(processed)
+            )
+        })
+    },
+};
+
+/// Both ends of a way, with the kind and the name of each.
+fn ends<'s, 'a>(way: &'s Way<'a>) -> [(LimiterKind, &'static str, &'s Side<'a>); 2] {
+    [(LimiterKind::SenderCpu, "sender", &way.sender), (LimiterKind::ReceiverCpu, "receiver", &way.receiver)]
+}
+
+fn part(core: &CoreUse, ns: u64) -> f64 {
+    let all = core.user_ns + core.system_ns + core.irq_ns + core.softirq_ns + core.steal_ns + core.idle_ns;
+    ns as f64 / all.max(1) as f64
+}
+
+/// Of cores that are equally busy the one that a measuring thread was pinned to.
+fn rank(side: &Side<'_>, core: &CoreUse) -> f64 {
+    busy(core) + if side.options.pin.contains(&core.core) { 0.05 } else { 0.0 }
+}
+
+fn busy(core: &CoreUse) -> f64 {
+    1.0 - part(core, core.idle_ns)
+}

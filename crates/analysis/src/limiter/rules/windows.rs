@@ -1,0 +1,115 @@
+//! Windows and buffers: a connection carries at most a window in a round trip.
+
+use model::LimiterKind;
+use model::units::{bits_per_second, seconds};
+
+use super::super::scene::{Course, Scene, courses, each, ramp};
+use super::{Rule, Seen, cores};
+use crate::findings::words;
+use crate::way::Way;
+
+/// A sender may have one buffer of the kernel's more than its send buffer allows, bytes.
+const ONE_BUFFER: f64 = 65_536.0;
+
+pub(super) const RECEIVE: Rule = Rule {
+    name: "window-over-rtt",
+    speaks_for: &[LimiterKind::ReceiveWindow],
+    about: "The rate is what the receiver's largest window carries in a round trip.",
+    source: "RFC 9293, section 3.8.6 (the window), RFC 7323, section 1.1 (window over round trip)",
+    see: |_: &Scene<'_>, way: &Way<'_>| {
+        let courses = courses(way);
+        let Some(part) = each(&courses, |course| Some(course.rate_bps / over_rtt(course, course.window_bytes()?)?))
+        else {
+            return Vec::new();
+        };
+        // A window that is smaller than the congestion window, and is used up.
+        let smaller =
+            each(&courses, |course| Some(f64::from(u8::from(course.window_bytes()? <= course.cwnd_bytes()?))));
+        let weight = 0.9 * ramp(part, 0.5, 0.9) * smaller.unwrap_or(1.0);
+        Seen::of(LimiterKind::ReceiveWindow, weight, || {
+            let window = total(&courses, Course::window_bytes);
+            format!("{} window over {}", words::rounded_size(window), at_most(&courses, window))
+        })
+    },
+};
+
+pub(super) const READER: Rule = Rule {
+    name: "slow-reader",
+    speaks_for: &[LimiterKind::ReceiverApplication],
+    about: "The receiver's window held the sender back although it would carry much more: it was full, because nobody read.",
+    source: "RFC 9293, section 3.8.6.2 (the window closes as data waits for its reader); tcpi_rwnd_limited in linux/tcp.h",
+    see: |scene, way| {
+        let courses = courses(way);
+        let limited = each(&courses, |course| {
+            let [first, .., last] = course.samples() else { return None };
+            let span = last.at_ns.saturating_sub(first.at_ns).max(1) as f64;
+            Some(last.rwnd_limited_ns?.saturating_sub(first.rwnd_limited_ns?) as f64 / span)
+        });
+        // Over the shortest round trip: a queue that nobody empties makes the smoothed one long.
+        let part =
+            each(&courses, |course| Some(course.rate_bps * course.min_rtt_ns()? / (8e9 * course.window_bytes()?)));
+        let (Some(limited), Some(part)) = (limited, part) else { return Vec::new() };
+        let busy = cores::busiest(scene, &way.receiver).map_or(0.0, |thread| thread.share());
+        let weight = 0.9 * ramp(limited, 0.05, 0.3) * (1.0 - ramp(part, 0.2, 0.5)) * (1.0 - ramp(busy, 0.8, 0.95));
+        Seen::of(LimiterKind::ReceiverApplication, weight, || {
+            let carried = total(&courses, |course| over_rtt_of(course.window_bytes()?, course.min_rtt_ns()?));
+            format!(
+                "the window was full for {:.0} % of the time although it would carry {}, and the receiver's thread was busy for \
+                 {:.0} % of the time: its program did not read",
+                100.0 * limited,
+                bits_per_second(carried),
+                100.0 * busy
+            )
+        })
+    },
+};
+
+pub(super) const SEND: Rule = Rule {
+    name: "send-buffer-over-rtt",
+    speaks_for: &[LimiterKind::SendBuffer],
+    about: "A send buffer of fixed size holds no more than the rate needs for a round trip.",
+    source: "socket(7), SO_SNDBUF: what is not acknowledged yet stays in the buffer",
+    see: |_: &Scene<'_>, way: &Way<'_>| {
+        // A buffer that the kernel sizes itself grows with the need.
+        if way.sender.options.sndbuf.is_none() {
+            return Vec::new();
+        }
+        let courses = courses(way);
+        let Some(part) = each(&courses, |course| Some(course.rate_bps / over_rtt(course, course.sndbuf()?)?)) else {
+            return Vec::new();
+        };
+        let smaller = each(&courses, |course| Some(f64::from(u8::from(course.sndbuf()? <= course.cwnd_bytes()?))));
+        // The kernel counts its own overhead into the buffer: about half of it is payload (tcp(7), tcp_adv_win_scale).
+        let weight = 0.9 * ramp(part, 0.15, 0.4) * smaller.unwrap_or(1.0);
+        Seen::of(LimiterKind::SendBuffer, weight, || {
+            let bytes = total(&courses, Course::sndbuf);
+            format!("{} send buffer over {}", words::rounded_size(bytes), at_most(&courses, bytes + ONE_BUFFER))
+        })
+    },
+};
+
+/// What `bytes` in each smoothed round trip are, bit/s.
+fn over_rtt(course: &Course<'_>, bytes: f64) -> Option<f64> {
+    over_rtt_of(bytes, course.srtt_ns()?)
+}
+
+fn over_rtt_of(bytes: f64, rtt_ns: f64) -> Option<f64> {
+    (rtt_ns > 0.0).then(|| bytes * 8e9 / rtt_ns)
+}
+
+fn total<'a>(courses: &[Course<'a>], of: impl Fn(&Course<'a>) -> Option<f64>) -> f64 {
+    courses.iter().filter_map(of).sum()
+}
+
+/// What `bytes` carry in a round trip: in the smoothed one, or in the shortest where the rate itself shows that most were shorter
+/// than the smoothed one, which counts the acknowledgements that waited for a core.
+fn at_most(courses: &[Course<'_>], bytes: f64) -> String {
+    let [smoothed, shortest] = [mean(courses, Course::srtt_ns), mean(courses, Course::min_rtt_ns)];
+    let rate = total(courses, |course| Some(course.rate_bps));
+    let rtt = if rate > bytes * 8e9 / smoothed && shortest < smoothed { shortest } else { smoothed };
+    format!("{} carries at most {}", seconds(rtt), bits_per_second(bytes * 8e9 / rtt))
+}
+
+fn mean<'a>(courses: &[Course<'a>], of: impl Fn(&Course<'a>) -> Option<f64>) -> f64 {
+    each(courses, of).unwrap_or(f64::NAN)
+}

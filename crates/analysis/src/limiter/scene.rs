@@ -1,0 +1,201 @@
+//! What the rules look at: an outcome with its hosts, and each direction of each trial.
+
+use std::collections::BTreeMap;
+
+use model::{FlowTally, Inventory, Outcome, Pass, Spec, TcpSample, Trial, Verdict};
+
+use crate::outcome::Headline;
+use crate::stats::{mean, median};
+use crate::way::{Side, Way, ways};
+
+/// An outcome and what was recorded around it.
+pub(super) struct Scene<'a> {
+    pub(super) spec: &'a Spec,
+    pub(super) headline: Headline,
+    pub(super) outcome: &'a Outcome,
+    /// The directions of its trials; those of trials that were cut short only where there are no others.
+    pub(super) ways: Vec<Way<'a>>,
+    /// Both ends share a machine.
+    pub(super) one_host: bool,
+}
+
+impl<'a> Scene<'a> {
+    pub(super) fn new(outcome: &'a Outcome, passes: &'a [Pass], hosts: [&'a Inventory; 2]) -> Self {
+        let by_index: BTreeMap<u32, &Pass> = passes.iter().map(|pass| (pass.index, pass)).collect();
+        let whole: Vec<&Trial> =
+            outcome.trials.iter().filter(|trial| !trial.verdicts.contains(&Verdict::CutShort)).collect();
+        let trials = if whole.is_empty() { outcome.trials.iter().collect() } else { whole };
+        let of = |trial: &&'a Trial| ways(&outcome.spec, trial, by_index.get(&trial.pass).copied(), hosts);
+        let [near, far] = hosts;
+        Self {
+            spec: &outcome.spec,
+            headline: Headline::of(&outcome.spec),
+            ways: trials.iter().flat_map(of).collect(),
+            outcome,
+            one_host: near.boot_id.is_some() && near.boot_id == far.boot_id,
+        }
+    }
+
+    /// Whether payload goes one way, so that a rate is what is limited.
+    pub(super) fn bulk(&self) -> bool {
+        self.headline == Headline::Goodput
+    }
+}
+
+/// Goodput of a way by its receiver, after the warm-up, in bit/s.
+pub(super) fn goodput_bps(way: &Way<'_>) -> Option<f64> {
+    let end = way.receiver.tally;
+    let (bytes, ns) = end.measured.map_or((end.bytes_received, end.receiving_ns), |window| (window.bytes, window.ns));
+    (bytes > 0 && ns > 0).then(|| bytes as f64 * 8e9 / ns as f64)
+}
+
+/// What its sender handed over, in bit/s.
+pub(super) fn sent_bps(way: &Way<'_>) -> Option<f64> {
+    let end = way.sender.tally;
+    (end.bytes_sent > 0 && end.sending_ns > 0).then(|| end.bytes_sent as f64 * 8e9 / end.sending_ns as f64)
+}
+
+/// How long an end was at it, ns.
+pub(super) fn wall_ns(side: &Side<'_>) -> u64 {
+    side.tally.sending_ns.max(side.tally.receiving_ns)
+}
+
+/// One connection's way through a trial as its sender's TCP saw it: the series where there is one, else what the socket said at
+/// the end.
+pub(super) struct Course<'a> {
+    flow: &'a FlowTally,
+    /// Goodput of the flow, bit/s.
+    pub(super) rate_bps: f64,
+}
+
+/// The connections of a way on which its sender sent and of which TCP tells something.
+pub(super) fn courses<'a>(way: &Way<'a>) -> Vec<Course<'a>> {
+    let spoken = |flow: &&FlowTally| !flow.tcp.is_empty() || flow.socket.srtt_ns.is_some();
+    let sending = way.sender.flows().filter(|flow| flow.bytes_sent > 0).filter(spoken);
+    sending.filter_map(|flow| Some(Course { rate_bps: rate_of(flow, way)?, flow })).collect()
+}
+
+/// The flow's share of the way's goodput.
+fn rate_of(flow: &FlowTally, way: &Way<'_>) -> Option<f64> {
+    let all: u64 = way.sender.flows().map(|flow| flow.bytes_sent).sum();
+    goodput_bps(way).map(|bps| bps * flow.bytes_sent as f64 / all.max(1) as f64)
+}
+
+impl<'a> Course<'a> {
+    pub(super) fn samples(&self) -> &'a [TcpSample] {
+        &self.flow.tcp
+    }
+
+    fn middle(&self, of: impl Fn(&TcpSample) -> Option<f64>) -> Option<f64> {
+        median(&self.flow.tcp.iter().filter_map(of).collect::<Vec<f64>>())
+    }
+
+    /// The samples between the first and the last one: those two are taken where nothing is under way.
+    fn inner(&self) -> &'a [TcpSample] {
+        let all = &self.flow.tcp;
+        if all.len() > 2 { &all[1..all.len() - 1] } else { all }
+    }
+
+    /// The part of the inner samples for which something holds; `None` without a series.
+    pub(super) fn part(&self, holds: impl Fn(&TcpSample) -> bool) -> Option<f64> {
+        let inner = self.inner();
+        (self.flow.tcp.len() > 2).then(|| inner.iter().filter(|one| holds(one)).count() as f64 / inner.len() as f64)
+    }
+
+    /// Smoothed RTT at the middle of the trial, ns.
+    pub(super) fn srtt_ns(&self) -> Option<f64> {
+        let last = self.flow.socket.srtt_ns.map(|ns| ns as f64);
+        self.middle(|one| (one.rtt_ns > 0).then_some(one.rtt_ns as f64)).or(last).filter(|ns| *ns > 0.0)
+    }
+
+    /// Shortest RTT, ns.
+    pub(super) fn min_rtt_ns(&self) -> Option<f64> {
+        let samples = self.flow.tcp.iter().filter_map(|one| one.min_rtt_ns);
+        samples.chain(self.flow.socket.min_rtt_ns).filter(|ns| *ns > 0).min().map(|ns| ns as f64)
+    }
+
+    /// Segments sent again during the trial.
+    pub(super) fn retransmits(&self) -> u64 {
+        match self.flow.tcp.as_slice() {
+            [first, .., last] => last.retransmits.saturating_sub(first.retransmits),
+            _ => self.flow.socket.retransmits.unwrap_or(0),
+        }
+    }
+
+    /// Of those, the ones that the other end said it had already; `None` where the kernel does not tell.
+    pub(super) fn spurious(&self) -> Option<u64> {
+        let (first, last) = (self.flow.tcp.first()?, self.flow.tcp.last()?);
+        Some(last.spurious?.saturating_sub(first.spurious?))
+    }
+
+    /// Sending MSS, bytes.
+    pub(super) fn mss(&self) -> Option<f64> {
+        let last = self.flow.tcp.last().map(|one| one.mss).or(self.flow.socket.mss);
+        last.filter(|mss| *mss > 0).map(f64::from)
+    }
+
+    /// Congestion window at the middle of the trial, bytes.
+    pub(super) fn cwnd_bytes(&self) -> Option<f64> {
+        let last = self.flow.socket.cwnd.map(f64::from);
+        let segments = self.middle(|one| (one.cwnd > 0).then(|| f64::from(one.cwnd))).or(last)?;
+        Some(segments * self.mss()?)
+    }
+
+    /// The largest window that the receiver was heard to announce, bytes.
+    pub(super) fn window_bytes(&self) -> Option<f64> {
+        let samples = self.flow.tcp.iter().filter_map(|one| one.peer_window_bytes).max();
+        samples.max(self.flow.socket.peer_window_bytes).filter(|bytes| *bytes > 0).map(f64::from)
+    }
+
+    /// The pacing rate at the middle of the trial, bit/s.
+    pub(super) fn pacing_bps(&self) -> Option<f64> {
+        self.middle(|one| one.pacing_bps.map(|bps| bps as f64))
+    }
+
+    /// SO_SNDBUF, bytes.
+    pub(super) fn sndbuf(&self) -> Option<f64> {
+        self.flow.socket.sndbuf.map(|bytes| bytes as f64)
+    }
+
+    /// Congestion control.
+    pub(super) fn cc(&self) -> Option<&'a str> {
+        self.flow.socket.cc.as_deref()
+    }
+
+    /// How often its segments were full windows: the congestion window allowed no more.
+    pub(super) fn cwnd_full(&self) -> Option<f64> {
+        self.part(|one| one.cwnd > 0 && f64::from(one.unacked) >= 0.8 * f64::from(one.cwnd))
+    }
+
+    /// The part of the trial in which TCP was mending or kept its window down for what it had lost.
+    pub(super) fn held_by_loss(&self) -> Option<f64> {
+        let before = self.flow.tcp.first()?.retransmits;
+        self.part(|one| {
+            let mending = one.state >= 3;
+            let low = one.ssthresh.is_some_and(|threshold| one.cwnd <= threshold.saturating_mul(2));
+            one.retransmits > before && (mending || low)
+        })
+    }
+
+    /// Whether a queue stood on the path, from 0 to 1. What a busy host adds to a round trip by itself stays below a millisecond or
+    /// two, or is a small part of it.
+    pub(super) fn standing(&self) -> Option<f64> {
+        let added = self.queueing_ns()?;
+        Some(ramp(added, 1e6, 4e6) * ramp(added / self.min_rtt_ns()?, 0.25, 1.0))
+    }
+
+    /// By how much the RTT stood above the shortest one, ns.
+    pub(super) fn queueing_ns(&self) -> Option<f64> {
+        Some((self.srtt_ns()? - self.min_rtt_ns()?).max(0.0))
+    }
+}
+
+/// The mean of a figure over connections, `None` where none has it.
+pub(super) fn each<'a>(courses: &[Course<'a>], figure: impl Fn(&Course<'a>) -> Option<f64>) -> Option<f64> {
+    mean(&courses.iter().filter_map(figure).collect::<Vec<f64>>())
+}
+
+/// 0 up to `from`, 1 from `to` on, a straight line between.
+pub(super) fn ramp(value: f64, from: f64, to: f64) -> f64 {
+    ((value - from) / (to - from)).clamp(0.0, 1.0)
+}

@@ -1,0 +1,542 @@
+use super::*;
+use crate::curve::testing::made;
+use model::{
+    CoreUse, CpuUse, DatagramTally, EndPass, EndTally, FlowTally, HostSeries, Interface, Interval, LossPlace, Observed,
+    RttTally, SeriesLine, SocketFacts, Spent, TcpSample,
+};
+use proptest::prelude::*;
+
+const SECOND: u64 = 1_000_000_000;
+const MS: u64 = 1_000_000;
+
+/// An outcome of three trials of a second with one connection from a to b, and their passes.
+struct Story {
+    outcome: Outcome,
+    passes: Vec<Pass>,
+    hosts: [Inventory; 2],
+}
+
+impl Story {
+    /// At `mbit` Mbit/s, round trips of `rtt_ns`, TCP busy all the time.
+    fn tcp(mbit: u64, rtt_ns: u64) -> Self {
+        let bytes = mbit * 125_000;
+        let sample = |i: u64| TcpSample {
+            at_ns: i * 100 * MS,
+            rtt_ns,
+            min_rtt_ns: Some(rtt_ns),
+            cwnd: 1_000,
+            mss: 1_448,
+            unacked: 100,
+            busy_ns: Some(i * 100 * MS),
+            rwnd_limited_ns: Some(0),
+            sndbuf_limited_ns: Some(0),
+            delivered: Some(bytes / 1_448 * i / 10),
+            peer_window_bytes: Some(4 << 20),
+            bytes_acked: Some(bytes * i / 10),
+            ..TcpSample::default()
+        };
+        let interval = |i: u64| Interval {
+            start_ns: i * 100 * MS,
+            end_ns: (i + 1) * 100 * MS,
+            bytes_received: bytes / 10,
+            ..Interval::default()
+        };
+        let flow = |sent, received, tcp| FlowTally {
+            bytes_sent: sent,
+            bytes_received: received,
+            socket: SocketFacts { local: Some("10.0.0.1:5000".into()), ..SocketFacts::default() },
+            tcp,
+            ..FlowTally::default()
+        };
+        let mut outcome = made("stream", 0, 131_072, &[mbit as f64 * 1e6; 3]);
+        for (index, trial) in outcome.trials.iter_mut().enumerate() {
+            trial.pass = index as u32;
+            trial.near = EndTally {
+                bytes_sent: bytes,
+                sending_ns: SECOND,
+                flows: vec![flow(bytes, 0, (0..=10).map(sample).collect())],
+                ..EndTally::default()
+            };
+            trial.far = EndTally {
+                bytes_received: bytes,
+                receiving_ns: SECOND,
+                intervals: (0..10).map(interval).collect(),
+                flows: vec![flow(0, bytes, Vec::new())],
+                ..EndTally::default()
+            };
+        }
+        let interface =
+            Interface { name: "eth0".into(), addresses: vec!["10.0.0.1/24".into()], ..Interface::default() };
+        let host = |boot: &str| Inventory {
+            boot_id: Some(boot.into()),
+            interfaces: vec![interface.clone()],
+            ..Inventory::default()
+        };
+        let passes = (0..3).map(|index| Pass { index, ..Pass::default() }).collect();
+        Self { outcome, passes, hosts: [host("a"), host("b")] }
+    }
+
+    /// The same over datagrams, `sent` and `received` of them in each trial.
+    fn udp(sent: u64, received: u64) -> Self {
+        let mut story = Self::tcp(100, MS);
+        story.outcome.spec.transport = "udp".into();
+        story.trials(|trial| {
+            trial.near.flows[0].tcp.clear();
+            trial.near.datagrams = Some(DatagramTally { sent, ..DatagramTally::default() });
+            trial.far.datagrams = Some(DatagramTally { received, ..DatagramTally::default() });
+        });
+        story
+    }
+
+    fn trials(&mut self, change: impl Fn(&mut model::Trial)) {
+        self.outcome.trials.iter_mut().for_each(change);
+    }
+
+    fn samples(&mut self, change: impl Fn(u64, &mut TcpSample)) {
+        self.trials(|trial| {
+            trial.near.flows[0].tcp.iter_mut().enumerate().for_each(|(i, one)| change(i as u64, one));
+        });
+    }
+
+    fn counters(&mut self, far: bool, counters: &[(&str, i64)]) {
+        let sources = ["snmp", "snmp6", "netstat", "softnet", "dev", "qdisc"].map(str::to_owned).to_vec();
+        let counters = counters.iter().map(|(name, by)| ((*name).to_owned(), *by)).collect();
+        let observed = Observed { sources, counters, ..Observed::default() };
+        for pass in &mut self.passes {
+            let end = if far { &mut pass.far } else { &mut pass.near };
+            end.observed = Some(observed.clone());
+        }
+    }
+
+    fn why(&self) -> Why {
+        why(&self.outcome, &self.passes, &self.hosts[0], &self.hosts[1]).expect("something to say")
+    }
+
+    /// The limiter, with the weight of what speaks most for it.
+    fn limiter(&self) -> LimiterKind {
+        self.why().limiter
+    }
+}
+
+fn part(why: &Why, of: LimiterKind) -> f64 {
+    why.parts.iter().find(|part| part.of == of).map_or(0.0, |part| part.share)
+}
+
+fn adds_up(why: &Why) {
+    let sum: f64 = why.parts.iter().map(|part| part.share).sum();
+    assert!((sum - 1.0).abs() < 1e-9, "{sum}: {why:#?}");
+}
+
+#[test]
+fn every_rule_says_what_it_is_and_where_it_comes_from() {
+    for rule in RULES {
+        assert!(rule.about.ends_with('.') && rule.source.len() > 10 && !rule.speaks_for.is_empty(), "{}", rule.name);
+        assert_eq!(RULES.iter().filter(|other| other.name == rule.name).count(), 1, "{}", rule.name);
+    }
+}
+
+#[test]
+fn a_path_that_nothing_explains_stays_unexplained() {
+    let story = Story::tcp(100, 20 * MS);
+    let why = story.why();
+    assert_eq!((why.limiter, part(&why, LimiterKind::Unexplained)), (LimiterKind::Unexplained, 1.0), "{why:#?}");
+    assert!(why.statement.contains("nothing that was recorded speaks for more of it"), "{}", why.statement);
+    assert!(why.missing.iter().any(|one| one.contains("counters of the receiver")), "{:?}", why.missing);
+}
+
+#[test]
+fn a_small_window_is_the_receive_window() {
+    // 64 KiB over 20 ms are 26.2 Mbit/s.
+    let mut story = Story::tcp(25, 20 * MS);
+    story.samples(|i, one| {
+        one.peer_window_bytes = Some(65_536);
+        one.rwnd_limited_ns = Some(i * 87 * MS);
+    });
+    let why = story.why();
+    assert_eq!(why.limiter, LimiterKind::ReceiveWindow);
+    adds_up(&why);
+    assert!((0.87..0.99).contains(&part(&why, LimiterKind::ReceiveWindow)), "{why:#?}");
+    assert!(
+        why.statement.starts_with("receive window, 9")
+            && why.statement.contains("64 KiB window over 20.0 ms carries at most 26.2 Mbit/s"),
+        "{}",
+        why.statement
+    );
+}
+
+#[test]
+fn a_window_that_would_carry_more_is_a_slow_reader() {
+    let mut story = Story::tcp(20, 2 * MS);
+    story.samples(|i, one| one.rwnd_limited_ns = Some(i * 95 * MS));
+    let why = story.why();
+    assert_eq!(why.limiter, LimiterKind::ReceiverApplication);
+    assert!(why.statement.contains("its program did not read"), "{}", why.statement);
+    // A receiver whose thread never rests is slow for another reason.
+    story.trials(|trial| trial.far.spent = Some(Spent { process_ns: 990 * MS, ..Spent::default() }));
+    assert_eq!(story.limiter(), LimiterKind::ReceiverCpu);
+}
+
+#[test]
+fn a_reader_that_was_asked_to_is_one_even_without_clocks() {
+    let mut story = Story::tcp(20, 2 * MS);
+    story.outcome.spec.far.drain_bps = Some(20_000_000);
+    story.trials(|trial| trial.near.flows[0].tcp.clear());
+    let why = story.why();
+    assert_eq!((why.limiter, why.parts.len()), (LimiterKind::ReceiverApplication, 0), "{why:#?}");
+    assert!(why.statement.contains("was asked to read 20.0 Mbit/s and read 20.0 Mbit/s"), "{}", why.statement);
+    assert!(why.missing.iter().any(|one| one.contains("TCP_INFO")), "{:?}", why.missing);
+}
+
+#[test]
+fn a_small_send_buffer_is_the_send_buffer() {
+    let mut story = Story::tcp(10, 20 * MS);
+    story.outcome.spec.near.sndbuf = Some(32_768);
+    story.trials(|trial| trial.near.flows[0].socket.sndbuf = Some(65_536));
+    story.samples(|i, one| one.sndbuf_limited_ns = Some(i * 90 * MS));
+    let why = story.why();
+    assert_eq!(why.limiter, LimiterKind::SendBuffer);
+    adds_up(&why);
+    assert!(why.statement.contains("64 KiB send buffer over 20.0 ms"), "{}", why.statement);
+}
+
+#[test]
+fn a_sender_with_nothing_to_send_is_the_application_unless_its_core_is_full() {
+    let mut story = Story::tcp(50, MS);
+    story.samples(|i, one| one.busy_ns = Some(i * 10 * MS));
+    let why = story.why();
+    assert_eq!(why.limiter, LimiterKind::SenderApplication);
+    assert!((part(&why, LimiterKind::SenderApplication) - 0.9).abs() < 1e-9);
+    story.trials(|trial| trial.near.spent = Some(Spent { process_ns: 995 * MS, ..Spent::default() }));
+    let why = story.why();
+    assert_eq!(why.limiter, LimiterKind::SenderCpu);
+    adds_up(&why);
+    assert!(why.statement.contains("the sender's busiest thread ran 100 %"), "{}", why.statement);
+}
+
+#[test]
+fn an_asked_rate_is_the_sender_application_though_something_is_always_under_way() {
+    let mut story = Story::tcp(50, 50 * MS);
+    story.outcome.spec.rate_bps = Some(50_000_000);
+    let why = story.why();
+    assert_eq!(why.limiter, LimiterKind::SenderApplication);
+    assert!(why.statement.contains("was asked for 50.0 Mbit/s and carried 50.0 Mbit/s"), "{}", why.statement);
+    story.outcome.spec.rate_bps = Some(100_000_000);
+    assert_eq!(story.limiter(), LimiterKind::Unexplained, "a rate that was not reached limits nothing");
+}
+
+#[test]
+fn losses_hold_the_congestion_window_down() {
+    let mut story = Story::tcp(11, 20 * MS);
+    story.samples(|i, one| (one.retransmits, one.ssthresh, one.cwnd) = (9 * i, Some(14), 18));
+    let why = story.why();
+    assert_eq!(why.limiter, LimiterKind::Loss);
+    assert!(
+        why.statement.contains("90 segments sent again") && why.statement.contains("(Mathis)"),
+        "{}",
+        why.statement
+    );
+    let losses = why.losses.unwrap();
+    assert_eq!((losses.packets, losses.places.len(), losses.places[0].place), (270, 1, LossPlace::Path));
+    // A queue that stands all the time loses by overflowing: the link empties it.
+    story.samples(|_, one| one.rtt_ns = 60 * MS);
+    assert_eq!(story.limiter(), LimiterKind::Link);
+}
+
+#[test]
+fn a_full_congestion_window_without_loss_is_said() {
+    let mut story = Story::tcp(57, 20 * MS);
+    story.samples(|_, one| (one.cwnd, one.unacked, one.ssthresh) = (100, 100, None));
+    let why = story.why();
+    assert_eq!(why.limiter, LimiterKind::CongestionWindow);
+    assert!(why.statement.contains("slow start for 100 %"), "{}", why.statement);
+    assert!((part(&why, LimiterKind::Unexplained) - 0.4).abs() < 0.01, "{why:#?}");
+    story.samples(|_, one| one.ssthresh = Some(80));
+    assert!(story.why().statement.contains("it had stopped growing for delay"));
+}
+
+#[test]
+fn a_queue_that_stands_is_a_link_and_more_under_way_than_the_path_holds() {
+    let mut story = Story::tcp(20, 45 * MS);
+    story.samples(|_, one| one.min_rtt_ns = Some(5 * MS));
+    let why = story.why();
+    assert_eq!(why.limiter, LimiterKind::Link);
+    assert!(
+        why.statement.contains("the round trip stood at 45.0 ms over its shortest of 5.00 ms"),
+        "{}",
+        why.statement
+    );
+    assert!(why.notes.iter().any(|note| note.contains("bufferbloat") && note.contains("40.0 ms")), "{:?}", why.notes);
+}
+
+#[test]
+fn the_line_and_a_shaper_of_the_sender_are_told_apart() {
+    let mut story = Story::tcp(935, MS);
+    story.outcome.summary.ceiling = Some(model::Ceiling {
+        bound_bps: 941e6,
+        kind: model::BoundKind::Line,
+        reason: "MTU 1500 on 1 Gbit/s".into(),
+        others: Vec::new(),
+    });
+    let why = story.why();
+    assert_eq!(why.limiter, LimiterKind::Link);
+    assert!(why.statement.contains("99.4 % of the 941 Mbit/s"), "{}", why.statement);
+    story.counters(false, &[("qdisc.eth0.overlimits", 9_000), ("qdisc.eth0.drops", 12), ("qdisc.eth1.drops", 900)]);
+    story.outcome.summary.ceiling = None;
+    let why = story.why();
+    assert_eq!(why.limiter, LimiterKind::Qdisc);
+    assert!(
+        why.statement.contains("held packets back 9.00 k times") && why.statement.contains("dropped 12"),
+        "{}",
+        why.statement
+    );
+}
+
+#[test]
+fn packets_that_always_wait_at_the_interface_are_the_link() {
+    let mut story = Story::tcp(935, MS);
+    story.counters(false, &[]);
+    for pass in &mut story.passes {
+        let line = SeriesLine { name: "qdisc.eth0.backlog".into(), unit: "B".into(), values: vec![Some(9_000.0); 10] };
+        let series = HostSeries { at_ns: (0..10).collect(), lines: vec![line] };
+        pass.near.observed.as_mut().unwrap().series = Some(series);
+    }
+    let why = story.why();
+    assert_eq!(why.limiter, LimiterKind::Link);
+    assert!(why.statement.contains("waited at the sender's interface in 100 %"), "{}", why.statement);
+}
+
+#[test]
+fn the_kernels_pacing_is_named() {
+    let mut story = Story::tcp(48, 20 * MS);
+    story.outcome.spec.near.max_pacing_bps = Some(50_000_000);
+    let why = story.why();
+    assert_eq!(why.limiter, LimiterKind::Pacing);
+    assert!(why.statement.contains("paced to 50.0 Mbit/s"), "{}", why.statement);
+    let mut bbr = Story::tcp(48, 20 * MS);
+    bbr.trials(|trial| trial.near.flows[0].socket.cc = Some("bbr".into()));
+    bbr.samples(|_, one| one.pacing_bps = Some(50_000_000));
+    assert_eq!(bbr.limiter(), LimiterKind::Pacing);
+}
+
+fn core(core: u32, user: u64, softirq: u64, idle: u64) -> CoreUse {
+    CoreUse { core, user_ns: user * MS, softirq_ns: softirq * MS, idle_ns: idle * MS, ..CoreUse::default() }
+}
+
+#[test]
+fn a_full_core_is_blamed_as_far_as_it_is_known_whose_it_is() {
+    let mut story = Story::tcp(900, MS);
+    let cpu = |cores| Some(CpuUse { window_ns: SECOND, resolution_ns: 10 * MS, cores });
+    let far = |story: &mut Story, cores: Vec<CoreUse>| {
+        story.passes.iter_mut().for_each(|pass| pass.far = EndPass { cpu: cpu(cores.clone()), ..EndPass::default() });
+    };
+    far(&mut story, vec![core(0, 100, 0, 900), core(1, 100, 880, 20)]);
+    let why = story.why();
+    assert_eq!(why.limiter, LimiterKind::Softirq);
+    assert!(
+        why.statement.contains("core 1 of the receiver was busy for 98 %") && why.statement.contains("softirq 88 %"),
+        "{}",
+        why.statement
+    );
+    far(&mut story, vec![core(0, 100, 0, 900), core(1, 900, 80, 20)]);
+    let why = story.why();
+    assert!((part(&why, LimiterKind::ReceiverCpu) - 0.5).abs() < 1e-9, "somebody's core: {why:#?}");
+    story.outcome.spec.far.pin = vec![1];
+    assert_eq!(story.limiter(), LimiterKind::ReceiverCpu);
+}
+
+#[test]
+fn datagrams_without_room_are_the_socket_buffers_and_placed() {
+    let mut story = Story::udp(10_000, 9_000);
+    story.counters(true, &[("snmp.Udp.RcvbufErrors", 700), ("dev.eth0.rx_dropped", 200)]);
+    story.counters(false, &[("qdisc.eth0.drops", 40)]);
+    let why = story.why();
+    assert_eq!((why.limiter, why.parts.len()), (LimiterKind::SocketBuffer, 0), "{why:#?}");
+    assert!(why.statement.contains("no room for 700 of 10.0 k datagrams (7.00 %)"), "{}", why.statement);
+    let losses = why.losses.unwrap();
+    let places: Vec<(LossPlace, u64)> = losses.places.iter().map(|one| (one.place, one.packets)).collect();
+    use LossPlace::{Path, ReceiverInterface, SenderQdisc, SocketBuffer};
+    assert_eq!(places, [(SenderQdisc, 120), (Path, 180), (ReceiverInterface, 600), (SocketBuffer, 2_100)]);
+    assert_eq!(losses.packets, 3_000);
+    assert!(losses.places[1].by.contains("no counter of either host"), "{losses:?}");
+}
+
+#[test]
+fn foreign_drops_never_place_more_than_is_missing() {
+    let mut story = Story::udp(10_000, 9_990);
+    story.counters(true, &[("snmp.Udp.RcvbufErrors", 1 << 40), ("softnet.dropped", 7)]);
+    let losses = story.why().losses.unwrap();
+    assert_eq!((losses.packets, losses.places.len(), losses.places[0].packets), (30, 1, 30));
+}
+
+#[test]
+fn segments_that_had_arrived_are_lost_nowhere() {
+    let mut story = Story::tcp(11, 20 * MS);
+    story.samples(|i, one| one.retransmits = 3 * i);
+    story.samples(|i, one| one.spurious = Some(i));
+    story.counters(true, &[]);
+    let losses = story.why().losses.unwrap();
+    let places: Vec<(LossPlace, u64)> = losses.places.iter().map(|one| (one.place, one.packets)).collect();
+    assert_eq!((places, losses.of.as_str()), (vec![(LossPlace::Path, 60), (LossPlace::Nowhere, 30)], "segments"));
+}
+
+#[test]
+fn softnet_drops_are_softirq() {
+    let mut story = Story::udp(10_000, 9_900);
+    story.counters(true, &[("softnet.dropped", 100), ("softnet.processed", 10_000)]);
+    assert_eq!(story.limiter(), LimiterKind::Softirq);
+}
+
+#[test]
+fn one_exchange_at_a_time_is_the_round_trip() {
+    let mut story = Story::tcp(1, MS);
+    story.outcome.spec.pattern = "rr".into();
+    let rtt = RttTally {
+        count: 900,
+        min_ns: MS,
+        p50_ns: MS,
+        mean_ns: 1.05e6,
+        p99_ns: None,
+        max_ns: 2 * MS,
+        batch: 1,
+        histogram: None,
+    };
+    story.trials(|trial| (trial.near.rtt, trial.near.transactions) = (Some(rtt.clone()), 940));
+    story.outcome.summary.transactions_per_s = Some(940.0);
+    let why = story.why();
+    assert_eq!((why.limiter, why.parts.len()), (LimiterKind::RoundTrip, 0), "{why:#?}");
+    assert!(why.statement.contains("each of 1.05 ms in the mean"), "{}", why.statement);
+    // A rate that was asked for and kept leaves the connection waiting for its next turn.
+    story.outcome.summary.transactions_per_s = Some(100.0);
+    story.outcome.spec.block = 64;
+    story.outcome.spec.rate_bps = Some(51_200);
+    assert_eq!(story.limiter(), LimiterKind::SenderApplication);
+}
+
+#[test]
+fn a_stalled_trial_says_which_end_blocked_and_for_how_long() {
+    let mut story = Story::tcp(20, 2 * MS);
+    story.samples(|i, one| {
+        one.bytes_acked = Some(i.min(4));
+        one.peer_window_bytes = Some(if i < 4 { 65_536 } else { 0 });
+    });
+    story.trials(|trial| trial.near.stalled = true);
+    let said = story.why().notes[0].clone();
+    assert_eq!(
+        said,
+        "A trial stalled, for the last 600 ms: the receiver blocked: its window was closed, for its program had not read."
+    );
+    story.samples(|_, one| (one.peer_window_bytes, one.unacked) = (Some(65_536), 12));
+    assert!(story.why().notes[0].contains("12 segments were under way and nothing acknowledged them"));
+    story.samples(|_, one| one.unacked = 0);
+    assert!(story.why().notes[0].contains("the sender's program blocked"), "{:?}", story.why().notes);
+}
+
+#[test]
+fn directions_that_differ_are_told() {
+    let mut forth = Story::tcp(80, 2 * MS);
+    forth.outcome.spec.direction = model::Direction::Both;
+    for (i, trial) in forth.outcome.trials.iter_mut().enumerate() {
+        (trial.far.bytes_sent, trial.far.sending_ns) = (5_000_000, SECOND);
+        (trial.near.bytes_received, trial.near.receiving_ns) = (5_000_000 + 1_000 * i as u64, SECOND);
+    }
+    let why = forth.why();
+    let said = why.notes.iter().find(|note| note.contains("directions")).unwrap();
+    assert!(said.contains("80.0 Mbit/s from near to far, 40.0 Mbit/s back (2.00 times as much"), "{said}");
+    let runs = |back: f64| {
+        let one = made("stream", 0, 1_024, &[8e8, 8.1e8, 7.9e8]);
+        let mut other = made("stream", 0, 1_024, &[back, 1.01 * back, 0.99 * back]);
+        other.spec.direction = model::Direction::Reverse;
+        between_runs(&[("there", &one), ("back", &other)])
+    };
+    assert!(runs(4e8)[0].contains("near to far (there) carries 2.00 times as much"), "{:?}", runs(4e8));
+    assert_eq!(runs(8e8), [""; 0]);
+}
+
+#[test]
+fn a_window_below_bandwidth_times_delay_is_said_with_its_numbers() {
+    let mut story = Story::tcp(25, 20 * MS);
+    story.samples(|_, one| one.peer_window_bytes = Some(65_536));
+    let line = model::Bound { kind: model::BoundKind::Line, bps: 1e9, reason: "1 Gbit/s".into() };
+    story.outcome.summary.ceiling = Some(model::Ceiling {
+        bound_bps: 26e6,
+        kind: model::BoundKind::Window,
+        reason: "window".into(),
+        others: vec![line],
+    });
+    let notes = story.why().notes;
+    assert!(
+        notes.iter().any(|note| note.contains("window of 64 KiB is smaller") && note.contains("need 2.38 MiB")),
+        "{notes:?}"
+    );
+}
+
+#[test]
+fn nothing_recorded_is_nothing_said() {
+    let outcome = made("stream", 0, 1_024, &[]);
+    assert_eq!(why(&outcome, &[], &Inventory::default(), &Inventory::default()), None);
+}
+
+proptest! {
+    #[test]
+    fn the_parts_always_add_up(
+        clocks in prop::array::uniform3(0u64..2_000), rtt in 0u64..100_000_000, shortest in 1u64..100_000_000, cwnd in 0u32..2_000,
+        window in 0u32..1 << 24, ran in 0u64..2_000, retransmits in 0u64..500, mbit in 1u64..10_000, rate in prop::option::of(1u64..1 << 34),
+        drain in prop::option::of(1u64..1 << 34), overlimits in 0i64..1_000_000,
+    ) {
+        let mut story = Story::tcp(mbit, rtt);
+        let [busy, rwnd, sndbuf] = clocks;
+        story.samples(|i, one| {
+            one.busy_ns = Some(i * busy * MS / 10);
+            one.rwnd_limited_ns = Some(i * rwnd * MS / 10);
+            one.sndbuf_limited_ns = Some(i * sndbuf * MS / 10);
+            one.min_rtt_ns = Some(shortest);
+            (one.cwnd, one.unacked, one.ssthresh) = (cwnd, cwnd / 2 * 2, Some(cwnd / 2));
+            one.peer_window_bytes = Some(window);
+            one.retransmits = retransmits * i;
+        });
+        story.outcome.spec.rate_bps = rate;
+        story.outcome.spec.far.drain_bps = drain;
+        story.outcome.spec.near.sndbuf = drain;
+        story.trials(|trial| trial.near.spent = Some(Spent { process_ns: ran * MS, ..Spent::default() }));
+        story.counters(false, &[("qdisc.eth0.overlimits", overlimits)]);
+        let why = story.why();
+        let sum: f64 = why.parts.iter().map(|part| part.share).sum();
+        prop_assert!((sum - 1.0).abs() < 1e-9, "{} {:#?}", sum, why.parts);
+        prop_assert!(why.parts.iter().all(|part| (0.0..=1.0).contains(&part.share)), "{:#?}", why.parts);
+        prop_assert_eq!(why.limiter, why.parts[0].of);
+        prop_assert!(why.evidence.iter().all(|one| (0.0..=1.0).contains(&one.weight) && !one.statement.contains("NaN")), "{:#?}", why.evidence);
+    }
+}
+
+#[test]
+fn a_thread_that_waits_for_its_core_shares_a_full_one() {
+    let mut story = Story::tcp(400, MS);
+    let thread = model::ThreadTime {
+        threads: 1,
+        elapsed_ns: SECOND,
+        cpu_ns: 520 * MS,
+        system_ns: 480 * MS,
+        wait_ns: Some(460 * MS),
+        ..model::ThreadTime::default()
+    };
+    story.trials(|trial| trial.near.spent = Some(Spent { busiest: Some(thread), ..Spent::default() }));
+    let why = story.why();
+    assert_eq!(why.limiter, LimiterKind::SenderCpu);
+    let said =
+        "ran 52 % of the time (4 % in user space, 48 % in the kernel) and waited 46 % of it for a core that others had";
+    assert!(why.statement.contains(said), "{}", why.statement);
+    // So does one that sleeps as well, but waits for its core each time.
+    let half = model::ThreadTime { cpu_ns: 200 * MS, wait_ns: Some(450 * MS), ..thread };
+    story.trials(|trial| trial.near.spent = Some(Spent { busiest: Some(half), ..Spent::default() }));
+    assert_eq!(story.limiter(), LimiterKind::SenderCpu);
+    // A full core is not the receiver's while its thread has time.
+    let idle = model::ThreadTime { cpu_ns: 200 * MS, wait_ns: Some(0), ..thread };
+    let cpu = CpuUse { window_ns: SECOND, resolution_ns: MS, cores: vec![core(1, 990, 0, 10)] };
+    story.outcome.spec.near.pin = vec![1];
+    story.passes.iter_mut().for_each(|pass| pass.near = EndPass { cpu: Some(cpu.clone()), ..EndPass::default() });
+    story.trials(|trial| trial.near.spent = Some(Spent { busiest: Some(idle), ..Spent::default() }));
+    assert_eq!(story.limiter(), LimiterKind::Unexplained);
+    // Who spins is always busy.
+    story.outcome.spec.strategy = model::Strategy::Spin;
+    assert_eq!(story.limiter(), LimiterKind::Unexplained);
+}

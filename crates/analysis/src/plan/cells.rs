@@ -1,0 +1,294 @@
+//! The cells of a plan.
+
+use std::collections::BTreeMap;
+
+use model::{Design, Factor, FactorKind, HostSettings, Plan, Setting};
+
+/// Most cells of a plan: more would take days.
+const MOST: usize = 10_000;
+
+/// One cell, before its spec is read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedCell {
+    /// The level of each factor that is not observed, and of `from` and `to` where those vary.
+    pub levels: BTreeMap<String, String>,
+    /// What the spec is made of, by the names of flags; `near.` and `far.` before an option of one end wins over the bare name.
+    pub fields: BTreeMap<String, String>,
+    /// What both ends' hosts are set to.
+    pub settings: HostSettings,
+    /// The near host; `None` for this machine.
+    pub from: Option<String>,
+    /// The far host; `None` for transports within one host.
+    pub to: Option<String>,
+    /// Which combination of the levels that are dear to change it has.
+    pub plot: usize,
+    /// Which combination of all levels but the hosts it has.
+    pub combination: usize,
+}
+
+/// The cells of `plan` in the order of the file: the first factor varies slowest, hosts fastest.
+///
+/// # Errors
+/// A sentence: levels that do not fit together, two cells that are the same, more than 10,000 cells, or no pair of hosts.
+pub fn expand(plan: &Plan) -> Result<Vec<PlannedCell>, String> {
+    let pairs = pairs(plan)?;
+    let combinations = combinations(plan)?;
+    if combinations.len().saturating_mul(pairs.len()) > MOST {
+        return Err(format!("{} cells are too many: a plan has at most {MOST}", combinations.len() * pairs.len()));
+    }
+    let mut plots: Vec<Vec<&str>> = Vec::new();
+    let mut cells = Vec::new();
+    for (combination, levels) in combinations.iter().enumerate() {
+        let dear: Vec<&str> = plan
+            .factors
+            .iter()
+            .filter(|factor| factor.dear)
+            .filter_map(|factor| levels.get(&factor.name).map(String::as_str))
+            .collect();
+        let plot = plots.iter().position(|plot| *plot == dear).unwrap_or_else(|| {
+            plots.push(dear);
+            plots.len() - 1
+        });
+        let (fields, settings) = apply(plan, levels);
+        for (from, to) in &pairs {
+            let mut levels = levels.clone();
+            for (name, host, list) in [(Factor::FROM, from, &plan.from), (Factor::TO, to, &plan.to)] {
+                if let Some(host) = host.as_ref().filter(|_| list.len() > 1) {
+                    levels.insert(name.to_owned(), host.clone());
+                }
+            }
+            cells.push(PlannedCell {
+                levels,
+                fields: fields.clone(),
+                settings: settings.clone(),
+                from: from.clone(),
+                to: to.clone(),
+                plot,
+                combination,
+            });
+        }
+    }
+    Ok(cells)
+}
+
+type Levels = BTreeMap<String, String>;
+
+fn combinations(plan: &Plan) -> Result<Vec<Levels>, String> {
+    let factors: Vec<&Factor> = plan.factors.iter().filter(|factor| factor.kind != FactorKind::Observed).collect();
+    let made = match plan.design {
+        Design::List => plan.list.clone(),
+        Design::Zip => {
+            let lengths: Vec<usize> = factors.iter().map(|factor| factor.levels.len()).collect();
+            if lengths.windows(2).any(|pair| pair[0] != pair[1]) {
+                let said: Vec<String> =
+                    factors.iter().map(|factor| format!("{} has {}", factor.name, factor.levels.len())).collect();
+                return Err(format!("a zip takes as many levels of each factor: {}", said.join(", ")));
+            }
+            let at = |index: usize| factors.iter().map(|f| (f.name.clone(), f.levels[index].clone())).collect();
+            (0..lengths.first().copied().unwrap_or(1)).map(at).collect()
+        }
+        Design::Factorial => {
+            let total = factors.iter().fold(1usize, |total, factor| total.saturating_mul(factor.levels.len().max(1)));
+            if total > MOST {
+                return Err(format!("{total} combinations of levels are too many: a plan has at most {MOST} cells"));
+            }
+            factors.iter().fold(vec![Levels::new()], |combinations, factor| {
+                let with = |levels: &Levels| {
+                    let levels = levels.clone();
+                    factor.levels.iter().map(move |level| {
+                        let mut levels = levels.clone();
+                        levels.insert(factor.name.clone(), level.clone());
+                        levels
+                    })
+                };
+                combinations.iter().flat_map(with).collect()
+            })
+        }
+    };
+    for (at, levels) in made.iter().enumerate() {
+        if let Some(before) = made[..at].iter().position(|other| other == levels) {
+            return Err(format!("cells {} and {} have the same levels", before + 1, at + 1));
+        }
+    }
+    Ok(made)
+}
+
+/// The near and the far host by name, where the plan names any.
+type Ends = (Option<String>, Option<String>);
+
+/// Every ordered pair of hosts; a host is not paired with itself.
+fn pairs(plan: &Plan) -> Result<Vec<Ends>, String> {
+    let or_none = |list: &[String]| -> Vec<Option<String>> {
+        if list.is_empty() { vec![None] } else { list.iter().cloned().map(Some).collect() }
+    };
+    let mut pairs = Vec::new();
+    for from in or_none(&plan.from) {
+        for to in or_none(&plan.to) {
+            if from.is_none() || from != to {
+                pairs.push((from.clone(), to));
+            }
+        }
+    }
+    if pairs.is_empty() {
+        return Err("no host of `from` has another one in `to`".into());
+    }
+    Ok(pairs)
+}
+
+/// The fields and settings of a combination of levels.
+fn apply(plan: &Plan, levels: &Levels) -> (Levels, HostSettings) {
+    let mut fields = plan.base.clone();
+    let mut settings = plan.settings.clone();
+    for factor in &plan.factors {
+        let Some(level) = levels.get(&factor.name) else { continue };
+        match factor.kind {
+            FactorKind::Field => set_field(&mut fields, factor, level),
+            FactorKind::Setting => {
+                let lists = [&mut settings.near, &mut settings.far];
+                for (list, _) in lists.into_iter().zip(factor.end.ends()).filter(|(_, meant)| *meant) {
+                    list.retain(|setting| setting.key != factor.key);
+                    list.push(Setting { key: factor.key.clone(), value: level.clone() });
+                }
+            }
+            FactorKind::Observed => {}
+        }
+    }
+    (fields, settings)
+}
+
+fn set_field(fields: &mut Levels, factor: &Factor, level: &str) {
+    let key = &factor.key;
+    match factor.end.ends() {
+        [true, true] => {
+            // The bare name is for both ends, whatever the base has for one of them.
+            for end in ["near", "far"] {
+                fields.remove(&format!("{end}.{key}"));
+            }
+            fields.insert(key.clone(), level.to_owned());
+        }
+        [near, _] => {
+            fields.insert(format!("{}.{key}", if near { "near" } else { "far" }), level.to_owned());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::PlanEnd;
+    use proptest::prelude::*;
+
+    fn factor(name: &str, levels: &[&str]) -> Factor {
+        let levels = levels.iter().map(|level| (*level).to_owned()).collect();
+        Factor { name: name.into(), key: name.into(), levels, ..Factor::default() }
+    }
+
+    fn hosts(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn the_first_factor_varies_slowest() {
+        let plan = Plan { factors: vec![factor("a", &["1", "2"]), factor("b", &["x", "y", "z"])], ..Plan::default() };
+        let cells = expand(&plan).unwrap();
+        let said: Vec<String> = cells.iter().map(|cell| format!("{}{}", cell.levels["a"], cell.levels["b"])).collect();
+        assert_eq!(said, ["1x", "1y", "1z", "2x", "2y", "2z"]);
+        assert!(cells.iter().all(|cell| cell.plot == 0 && cell.from.is_none()));
+        assert_eq!(expand(&Plan::default()).unwrap().len(), 1, "no factor is one cell");
+    }
+
+    #[test]
+    fn a_zip_walks_its_factors_together_or_says_which_is_short() {
+        let mut plan = Plan {
+            factors: vec![factor("a", &["1", "2"]), factor("b", &["x", "y"])],
+            design: Design::Zip,
+            ..Plan::default()
+        };
+        assert_eq!(expand(&plan).unwrap().len(), 2);
+        plan.factors[1].levels.pop();
+        assert_eq!(expand(&plan).unwrap_err(), "a zip takes as many levels of each factor: a has 2, b has 1");
+    }
+
+    #[test]
+    fn a_list_is_taken_as_it_is_but_not_twice() {
+        let cell = |level: &str| Levels::from([("a".to_owned(), level.to_owned())]);
+        let mut plan = Plan {
+            factors: vec![factor("a", &["1", "2"])],
+            design: Design::List,
+            list: vec![cell("2"), cell("1")],
+            ..Plan::default()
+        };
+        assert_eq!(expand(&plan).unwrap()[0].fields["a"], "2");
+        plan.list.push(cell("2"));
+        assert_eq!(expand(&plan).unwrap_err(), "cells 1 and 3 have the same levels");
+    }
+
+    #[test]
+    fn a_factor_of_one_end_stands_beside_the_base_and_one_of_both_replaces_it() {
+        let near = Factor { end: PlanEnd::Near, ..factor("sndbuf", &["1"]) };
+        let base = Levels::from([("far.sndbuf".to_owned(), "7".to_owned())]);
+        let plan = Plan { base, factors: vec![near], ..Plan::default() };
+        let fields = &expand(&plan).unwrap()[0].fields;
+        assert_eq!((fields["near.sndbuf"].as_str(), fields["far.sndbuf"].as_str()), ("1", "7"));
+        let plan = Plan { factors: vec![factor("sndbuf", &["1"])], ..plan };
+        let fields = &expand(&plan).unwrap()[0].fields;
+        assert_eq!(fields.clone(), Levels::from([("sndbuf".to_owned(), "1".to_owned())]));
+    }
+
+    #[test]
+    fn a_setting_that_varies_replaces_the_fixed_one_of_its_end() {
+        let setting = |value: &str| Setting { key: "dev.eth0.mtu".into(), value: value.into() };
+        let mtu = Factor {
+            kind: FactorKind::Setting,
+            key: "dev.eth0.mtu".into(),
+            end: PlanEnd::Far,
+            dear: true,
+            ..factor("mtu", &["1500", "9000"])
+        };
+        let settings = HostSettings { near: vec![setting("1400")], far: vec![setting("1400")] };
+        let plan = Plan { factors: vec![mtu, factor("block", &["1", "2"])], settings, ..Plan::default() };
+        let cells = expand(&plan).unwrap();
+        assert_eq!(
+            (&cells[3].settings.near[..], &cells[3].settings.far[..]),
+            (&[setting("1400")][..], &[setting("9000")][..])
+        );
+        assert_eq!(cells.iter().map(|cell| cell.plot).collect::<Vec<_>>(), [0, 0, 1, 1]);
+    }
+
+    #[test]
+    fn nobody_measures_itself() {
+        let plan = Plan { from: hosts(&["a"]), to: hosts(&["a"]), ..Plan::default() };
+        assert!(expand(&plan).is_err());
+        let plan = Plan { from: hosts(&["a", "b", "c"]), to: hosts(&["a", "b", "c"]), ..Plan::default() };
+        let cells = expand(&plan).unwrap();
+        assert_eq!(cells.len(), 6);
+        assert!(cells.iter().all(|cell| cell.levels["from"] != cell.levels["to"]));
+        let star = Plan { to: hosts(&["a", "b"]), ..Plan::default() };
+        let cells = expand(&star).unwrap();
+        assert!(cells.iter().all(|cell| cell.from.is_none() && !cell.levels.contains_key("from")));
+    }
+
+    proptest! {
+        #[test]
+        fn a_factorial_has_every_combination_once(counts in prop::collection::vec(1usize..5, 0..5), hosts in 0usize..5) {
+            let factors: Vec<Factor> = counts.iter().enumerate().map(|(at, count)| {
+                let levels: Vec<String> = (0..*count).map(|level| level.to_string()).collect();
+                Factor { name: format!("f{at}"), key: format!("f{at}"), levels, dear: at % 2 == 1, ..Factor::default() }
+            }).collect();
+            let names: Vec<String> = (0..hosts).map(|host| format!("h{host}")).collect();
+            let plan = Plan { factors, from: names.clone(), to: names, ..Plan::default() };
+            let pairs = if hosts == 0 { 1 } else { hosts * (hosts - 1) };
+            match expand(&plan) {
+                Ok(cells) => {
+                    prop_assert_eq!(cells.len(), counts.iter().product::<usize>() * pairs);
+                    let distinct: std::collections::BTreeSet<_> = cells.iter().map(|cell| &cell.levels).collect();
+                    prop_assert_eq!(distinct.len(), cells.len());
+                    let plots: std::collections::BTreeSet<_> = cells.iter().map(|cell| cell.plot).collect();
+                    let dear = counts.iter().skip(1).step_by(2).product::<usize>();
+                    prop_assert_eq!(plots.len(), dear);
+                }
+                Err(_) => prop_assert_eq!(pairs, 0),
+            }
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! Main effects and interactions of a plan's factors, and pairs of hosts that are unequal, in words with their intervals.
+//!
+//! All on the logarithm of the values, so that an effect is a ratio. The block is the repetition: within one, every cell met the
+//! same weather, so each block gives one value of an effect, the mean over all pairs of cells that differ in that factor alone.
+//! Student's interval over the blocks follows, and Holm's correction over all effects of the run.
+
+use std::collections::BTreeMap;
+
+use model::{Cell, Estimate, Factor, Finding, FindingKind, Outcome, Pass, RunHeader};
+
+use super::{KINDS, dimensions, levels, of_kind, part, whole};
+use crate::findings::words::{confidence, plural, value};
+use crate::outcome::Headline;
+use crate::stats::{Interval, MeanDifference, holm, mean, median, sample_sd};
+
+/// Fewest blocks that an interval is given for.
+const LEAST_BLOCKS: usize = 3;
+
+/// Percent from which an interval is too wide for one number.
+const WIDE: f64 = 10.0;
+
+/// The logarithm of a trial's value, by cell and block.
+type Logs = BTreeMap<u32, BTreeMap<u32, f64>>;
+
+/// Something that was tested.
+struct Effect {
+    kind: FindingKind,
+    /// What comes before the number.
+    what: String,
+    /// One value a block.
+    blocks: Vec<f64>,
+    cells: Vec<u32>,
+}
+
+/// What the outcomes of a plan say of its factors: main effects between neighbouring levels, interactions between the outermost
+/// ones, and pairs of hosts whose two directions differ surely. `passes` tell which block a trial was part of.
+#[must_use]
+pub fn of_plan(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass]) -> Vec<Finding> {
+    let Some(plan) = &header.plan else { return Vec::new() };
+    let logs = logs(outcomes, passes);
+    let mut effects = Vec::new();
+    for kind in KINDS {
+        let cells = of_kind(&header.cells, kind);
+        let names = dimensions(plan, &cells);
+        let factors: Vec<(&String, Vec<String>)> = names
+            .iter()
+            .filter(|name| ![Factor::FROM, Factor::TO].contains(&name.as_str()))
+            .map(|name| (name, levels(plan, name, &cells)))
+            .collect();
+        for (name, levels) in &factors {
+            for pair in levels.windows(2) {
+                effects.extend(main_effect(&cells, &names, name, pair, kind, &logs));
+            }
+        }
+        for (at, one) in factors.iter().enumerate() {
+            for other in &factors[at + 1..] {
+                effects.extend(interaction(&cells, &names, one, other, &logs));
+            }
+        }
+        effects.extend(asymmetries(&cells, &names, kind, outcomes, &logs));
+    }
+    in_words(effects, header.stopping.confidence)
+}
+
+fn logs(outcomes: &[Outcome], passes: &[Pass]) -> Logs {
+    let blocks: BTreeMap<u32, u32> = passes.iter().filter_map(|pass| Some((pass.index, pass.block?))).collect();
+    let mut logs = Logs::new();
+    for trial in outcomes.iter().flat_map(|outcome| &outcome.trials).filter(|trial| whole(trial)) {
+        if let (Some(block), Some(value)) = (blocks.get(&trial.pass), trial.value.filter(|value| *value > 0.0)) {
+            logs.entry(trial.cell).or_default().insert(*block, value.ln());
+        }
+    }
+    logs
+}
+
+/// The mean over `sums` of cells, each with its sign, for every block in which all of their cells have a value.
+fn over_blocks(sums: &[Vec<(f64, u32)>], logs: &Logs) -> Vec<f64> {
+    let Some(first) = sums.first().and_then(|sum| logs.get(&sum.first()?.1)) else { return Vec::new() };
+    let of = |block: &u32| {
+        let one = |sum: &Vec<(f64, u32)>| sum.iter().map(|(sign, cell)| Some(sign * logs.get(cell)?.get(block)?)).sum();
+        let values: Option<Vec<f64>> = sums.iter().map(one).collect();
+        mean(&values?)
+    };
+    first.keys().filter_map(of).collect()
+}
+
+/// Cells with a level of `name`, by the levels of everything else.
+fn by_rest<'a>(
+    cells: &[&'a Cell],
+    rest: &'a [String],
+    of: &[(&str, &str)],
+) -> BTreeMap<BTreeMap<&'a str, &'a str>, u32> {
+    let has = |cell: &&&Cell| of.iter().all(|(name, level)| cell.levels.get(*name).map(String::as_str) == Some(level));
+    cells.iter().filter(has).map(|cell| (part(cell, rest), cell.id)).collect()
+}
+
+fn others(names: &[String], left_out: &[&str]) -> Vec<String> {
+    names.iter().filter(|name| !left_out.contains(&name.as_str())).cloned().collect()
+}
+
+fn main_effect(
+    cells: &[&Cell],
+    names: &[String],
+    name: &str,
+    pair: &[String],
+    kind: Headline,
+    logs: &Logs,
+) -> Option<Effect> {
+    let rest = others(names, &[name]);
+    let low = by_rest(cells, &rest, &[(name, &pair[0])]);
+    let high = by_rest(cells, &rest, &[(name, &pair[1])]);
+    let sums: Vec<Vec<(f64, u32)>> =
+        low.iter().filter_map(|(rest, from)| Some(vec![(1.0, *high.get(rest)?), (-1.0, *from)])).collect();
+    let cells = sums.iter().flatten().map(|(_, cell)| *cell).collect();
+    let what = format!("{name} {} → {}: {}", pair[0], pair[1], noun(kind));
+    Some(Effect { kind: FindingKind::Effect, what, blocks: over_blocks(&sums, logs), cells })
+}
+
+fn interaction(
+    cells: &[&Cell],
+    names: &[String],
+    (one, one_levels): &(&String, Vec<String>),
+    (other, other_levels): &(&String, Vec<String>),
+    logs: &Logs,
+) -> Option<Effect> {
+    let [(low, high), (first, last)] =
+        [(one_levels.first()?, one_levels.last()?), (other_levels.first()?, other_levels.last()?)];
+    let rest = others(names, &[one, other]);
+    let at = |level: &str, second: &str| by_rest(cells, &rest, &[(one, level), (other, second)]);
+    let corners = [at(high, last), at(low, last), at(high, first), at(low, first)];
+    let quad = |rest: &BTreeMap<&str, &str>| -> Option<Vec<(f64, u32)>> {
+        corners.iter().zip([1.0, -1.0, -1.0, 1.0]).map(|(corner, sign)| Some((sign, *corner.get(rest)?))).collect()
+    };
+    let sums: Vec<Vec<(f64, u32)>> = corners[0].keys().filter_map(quad).collect();
+    let cells = sums.iter().flatten().map(|(_, cell)| *cell).collect();
+    let what = format!("{one} {low} → {high} does more at {other} {last} than at {other} {first}:");
+    Some(Effect { kind: FindingKind::Effect, what, blocks: over_blocks(&sums, logs), cells })
+}
+
+/// Pairs of hosts that were measured both ways, told apart over all else that varies.
+fn asymmetries(cells: &[&Cell], names: &[String], kind: Headline, outcomes: &[Outcome], logs: &Logs) -> Vec<Effect> {
+    let rest = others(names, &[Factor::FROM, Factor::TO]);
+    let ends = |cell: &Cell| Some((cell.levels.get(Factor::FROM)?.clone(), cell.levels.get(Factor::TO)?.clone()));
+    let mut pairs: Vec<(String, String)> = cells.iter().filter_map(|cell| ends(cell)).collect();
+    pairs.retain(|(from, to)| from < to);
+    pairs.sort();
+    pairs.dedup();
+    let mut effects = Vec::new();
+    for (a, b) in pairs {
+        let there = by_rest(cells, &rest, &[(Factor::FROM, &a), (Factor::TO, &b)]);
+        let back = by_rest(cells, &rest, &[(Factor::FROM, &b), (Factor::TO, &a)]);
+        let sums: Vec<Vec<(f64, u32)>> =
+            there.iter().filter_map(|(rest, cell)| Some(vec![(1.0, *cell), (-1.0, *back.get(rest)?)])).collect();
+        let said = |cells: &BTreeMap<BTreeMap<&str, &str>, u32>| {
+            let own = outcomes.iter().filter(|outcome| cells.values().any(|cell| *cell == outcome.cell));
+            let values: Vec<f64> = own.filter_map(|outcome| Some(outcome.estimate.as_ref()?.value)).collect();
+            median(&values).map_or_else(|| "nothing".to_owned(), |middle| value(middle, kind.unit()))
+        };
+        let what = format!("{a} → {b} has {}, {b} → {a} has {}: {}", said(&there), said(&back), noun(kind));
+        let cells = sums.iter().flatten().map(|(_, cell)| *cell).collect();
+        effects.push(Effect { kind: FindingKind::Asymmetry, what, blocks: over_blocks(&sums, logs), cells });
+    }
+    effects
+}
+
+fn noun(kind: Headline) -> &'static str {
+    match kind {
+        Headline::Goodput => "goodput",
+        Headline::Transactions => "transactions per second",
+        Headline::RoundTrip => "round trip",
+    }
+}
+
+fn in_words(effects: Vec<Effect>, level: f64) -> Vec<Finding> {
+    let tested: Vec<(Effect, MeanDifference, Interval)> = effects
+        .into_iter()
+        .filter_map(|effect| {
+            let n = effect.blocks.len();
+            let standard_error = sample_sd(&effect.blocks)? / (n as f64).sqrt();
+            let value = mean(&effect.blocks).filter(|_| n >= LEAST_BLOCKS)?;
+            let test = MeanDifference { value, standard_error, df: (n - 1) as f64 };
+            let interval = test.interval(level)?;
+            Some((effect, test, interval))
+        })
+        .collect();
+    let p: Vec<f64> =
+        tested.iter().map(|(_, test, _)| (2.0 * test.p_above(0.0).min(test.p_below(0.0))).min(1.0)).collect();
+    let corrected = holm(&p);
+    let number = tested.len();
+    let told = tested.into_iter().zip(corrected).filter_map(|((effect, test, interval), p)| {
+        let sure = p <= 1.0 - level;
+        // Pairs of hosts that are alike are not named.
+        if effect.kind == FindingKind::Asymmetry && !sure {
+            return None;
+        }
+        let blocks = effect.blocks.len();
+        let rest = match (sure, number) {
+            (false, _) => ", which chance alone may have made".to_owned(),
+            (true, 1) => String::new(),
+            (true, _) => format!(", sure among {number} effects"),
+        };
+        let statement = format!(
+            "{} {} ({} interval over {}{rest}).",
+            effect.what,
+            change(test.value, interval),
+            confidence(level),
+            plural(blocks, "block")
+        );
+        let estimate = Estimate {
+            statistic: "mean over blocks of the ratio".into(),
+            unit: "ratio".into(),
+            value: test.value.exp(),
+            low: Some(interval.low.exp()),
+            high: Some(interval.high.exp()),
+            confidence: level,
+            method: "Student t over blocks of the log ratio".into(),
+            n: u32::try_from(blocks).unwrap_or(u32::MAX),
+        };
+        let mut cells = effect.cells;
+        cells.sort_unstable();
+        cells.dedup();
+        Some(Finding { kind: effect.kind, statement, estimate: Some(estimate), block: None, cells, comparison: None })
+    });
+    told.collect()
+}
+
+/// `+32 % ± 2 %`, from logarithms of ratios; both ends of a wide interval, which on this scale lie unevenly.
+fn change(ln: f64, interval: Interval) -> String {
+    let percent = |ln: f64| 100.0 * ln.exp_m1();
+    let half = f64::midpoint(percent(interval.high), -percent(interval.low));
+    if half >= WIDE {
+        return format!("{:+.0} %, {:+.0} to {:+.0} %", percent(ln), percent(interval.low), percent(interval.high));
+    }
+    let digits = usize::from(half < 0.95);
+    format!("{:+.digits$} % ± {half:.digits$} %", percent(ln))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::table::testing::{Made, planned};
+    use super::*;
+    use crate::stats::SplitMix64;
+
+    fn statements(run: &Made) -> Vec<String> {
+        of_plan(&run.header, &run.outcomes, &run.passes).into_iter().map(|finding| finding.statement).collect()
+    }
+
+    #[test]
+    fn effects_and_interactions_are_found_and_what_is_none_is_not_claimed() {
+        let mut random = SplitMix64::new(5);
+        let run =
+            planned(&[("sndbuf", &["64KiB", "128KiB"]), ("block", &["1KiB", "64KiB"])], "stream", 8, |levels, _| {
+                let buffer = if levels["sndbuf"] == "128KiB" { 1.32 } else { 1.0 };
+                1e9 * buffer * (1.0 + 0.005 * random.normal())
+            });
+        let said = statements(&run);
+        assert_eq!(said.len(), 3, "{said:?}");
+        assert!(
+            said[0].starts_with("sndbuf 64KiB → 128KiB: goodput +32") && said[0].contains("sure among 3 effects"),
+            "{said:?}"
+        );
+        assert!(said[1].starts_with("block 1KiB → 64KiB: goodput") && said[1].contains("chance alone"), "{said:?}");
+        assert!(
+            said[2].starts_with("sndbuf 64KiB → 128KiB does more at block 64KiB") && said[2].contains("chance alone")
+        );
+        let ratio = of_plan(&run.header, &run.outcomes, &run.passes)[0].estimate.clone().unwrap();
+        assert!(ratio.low.unwrap() < 1.32 && ratio.high.unwrap() > 1.32, "{ratio:?}");
+    }
+
+    #[test]
+    fn an_interaction_is_a_ratio_of_ratios() {
+        let mut random = SplitMix64::new(6);
+        let run = planned(&[("mtu", &["1500", "9000"]), ("cc", &["cubic", "bbr"])], "stream", 6, |levels, _| {
+            let both = levels["mtu"] == "9000" && levels["cc"] == "bbr";
+            1e9 * if both { 1.5 } else { 1.0 } * (1.0 + 0.001 * random.normal())
+        });
+        let said = statements(&run);
+        assert!(said[2].starts_with("mtu 1500 → 9000 does more at cc bbr than at cc cubic: +50"), "{said:?}");
+    }
+
+    #[test]
+    fn weather_that_hits_whole_blocks_is_not_taken_for_an_effect() {
+        let mut random = SplitMix64::new(9);
+        let weather: Vec<f64> = (0..8).map(|_| (0.5 * random.normal()).exp()).collect();
+        let run = planned(&[("flows", &["1", "4"])], "stream", 8, |levels, block| {
+            let flows = if levels["flows"] == "4" { 1.05 } else { 1.0 };
+            1e9 * weather[block as usize] * flows * (1.0 + 0.002 * random.normal())
+        });
+        let said = statements(&run);
+        assert!(said[0].contains("+5") && !said[0].contains("chance"), "{said:?}");
+    }
+
+    #[test]
+    fn unequal_directions_are_named() {
+        let mut random = SplitMix64::new(1);
+        let run = planned(&[("from", &["a", "b", "c"]), ("to", &["a", "b", "c"])], "stream", 6, |levels, _| {
+            let slow = levels["from"] == "b" && levels["to"] == "a";
+            1e9 * if slow { 0.5 } else { 1.0 } * (1.0 + 0.003 * random.normal())
+        });
+        let said = statements(&run);
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].starts_with("a → b has ") && said[0].contains(", b → a has "), "{said:?}");
+        let ratio = of_plan(&run.header, &run.outcomes, &run.passes)[0].estimate.clone().unwrap();
+        assert!((ratio.value / 2.0 - 1.0).abs() < 0.01, "{ratio:?}");
+    }
+
+    #[test]
+    fn a_wide_interval_shows_both_its_ends() {
+        let interval = |low: f64, high: f64| Interval { low: low.ln(), high: high.ln() };
+        assert_eq!(change(1.32f64.ln(), interval(1.30, 1.34)), "+32 % ± 2 %");
+        assert_eq!(change(1.004f64.ln(), interval(1.001, 1.007)), "+0.4 % ± 0.3 %");
+        assert_eq!(change(3.7f64.ln(), interval(1.5, 9.4)), "+270 %, +50 to +840 %");
+    }
+
+    #[test]
+    fn two_blocks_claim_nothing() {
+        let run = planned(&[("flows", &["1", "4"])], "stream", 2, |_, _| 1e9);
+        assert_eq!(statements(&run), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,111 @@
+//! What the hosts' processors did over the levels of a factor.
+
+use std::collections::BTreeMap;
+
+use model::{Cell, EndPass, Factor, Outcome, Pass, RunHeader};
+
+use super::{dimensions, levels, part};
+use crate::stats::median;
+
+/// Counter of all interrupts since the boot, as the observer of /proc/stat calls it.
+const INTERRUPTS: &str = "stat.intr";
+
+/// One quantity at one end over the levels of a factor, with all other levels held.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FactorLine {
+    /// The factor.
+    pub factor: String,
+    /// `cores` (processors busy, interrupts included) or `1/s` (interrupts).
+    pub unit: &'static str,
+    /// `near` or `far`.
+    pub end: &'static str,
+    /// The other factors' levels.
+    pub held: Vec<(String, String)>,
+    /// Level and the median over the cell's passes, in the plan's order.
+    pub points: Vec<(String, f64)>,
+}
+
+type Quantity = fn(&EndPass) -> Option<f64>;
+
+/// Processor use and interrupts over each factor that has more than one level; what was not observed has no line.
+#[must_use]
+pub fn factor_lines(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass]) -> Vec<FactorLine> {
+    let Some(plan) = &header.plan else { return Vec::new() };
+    let cores: Quantity = |end| {
+        let cpu = end.cpu.as_ref()?;
+        (cpu.window_ns > 0).then(|| cpu.busy_ns() as f64 / cpu.window_ns as f64)
+    };
+    let interrupts: Quantity = |end| {
+        let observed = end.observed.as_ref()?;
+        let grew = observed.grew(INTERRUPTS)?;
+        (observed.window_ns > 0).then(|| grew as f64 * 1e9 / observed.window_ns as f64)
+    };
+    let by_index: BTreeMap<u32, &Pass> = passes.iter().map(|pass| (pass.index, pass)).collect();
+    let cells: Vec<&Cell> = header.cells.iter().collect();
+    let names = dimensions(plan, &cells);
+    let mut lines = Vec::new();
+    for factor in names.iter().filter(|name| ![Factor::FROM, Factor::TO].contains(&name.as_str())) {
+        let rest: Vec<String> = names.iter().filter(|name| *name != factor).cloned().collect();
+        let mut groups: Vec<BTreeMap<&str, &str>> = Vec::new();
+        for cell in &cells {
+            let held = part(cell, &rest);
+            if !groups.contains(&held) {
+                groups.push(held);
+            }
+        }
+        for (unit, quantity) in [("cores", cores), ("1/s", interrupts)] {
+            for (end, side) in [("near", 0), ("far", 1)] {
+                for held in &groups {
+                    let of_level = |level: String| {
+                        let cell = cells
+                            .iter()
+                            .find(|cell| cell.levels.get(factor) == Some(&level) && part(cell, &rest) == *held)?;
+                        let trials = outcomes.iter().filter(|o| o.cell == cell.id).flat_map(|o| &o.trials);
+                        let ends = trials.filter_map(|trial| by_index.get(&trial.pass));
+                        let values: Vec<f64> =
+                            ends.filter_map(|pass| quantity([&pass.near, &pass.far][side])).collect();
+                        median(&values).map(|value| (level, value))
+                    };
+                    let points: Vec<(String, f64)> =
+                        levels(plan, factor, &cells).into_iter().filter_map(of_level).collect();
+                    if points.len() > 1 {
+                        let held = held.iter().map(|(name, level)| ((*name).to_owned(), (*level).to_owned())).collect();
+                        lines.push(FactorLine { factor: factor.clone(), unit, end, held, points });
+                    }
+                }
+            }
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::table::testing::planned;
+    use super::*;
+    use model::{CoreUse, CpuUse, Observed};
+
+    #[test]
+    fn processors_and_interrupts_stand_over_the_levels_where_they_were_observed() {
+        let mut run = planned(&[("flows", &["1", "4"]), ("cc", &["x", "y"])], "stream", 3, |_, _| 1e9);
+        assert_eq!(factor_lines(&run.header, &run.outcomes, &run.passes), []);
+        for (at, pass) in run.passes.iter_mut().enumerate() {
+            // Cells 0 and 1 have one flow, 2 and 3 have four.
+            let busy = if at % 4 < 2 { 500_000_000 } else { 1_000_000_000 };
+            let core = CoreUse { system_ns: busy, ..CoreUse::default() };
+            pass.far.cpu = Some(CpuUse { window_ns: 1_000_000_000, resolution_ns: 1, cores: vec![core] });
+            let counters = [(INTERRUPTS.to_owned(), 3_000)].into();
+            pass.far.observed = Some(Observed {
+                window_ns: 2_000_000_000,
+                sources: vec!["stat".into()],
+                counters,
+                ..Observed::default()
+            });
+        }
+        let lines = factor_lines(&run.header, &run.outcomes, &run.passes);
+        let flows: Vec<_> = lines.iter().filter(|line| line.factor == "flows" && line.unit == "cores").collect();
+        assert_eq!(flows.len(), 2, "one for each cc, at the far end alone");
+        assert_eq!(flows[0].points, [("1".to_owned(), 0.5), ("4".to_owned(), 1.0)]);
+        assert!(lines.iter().any(|line| line.unit == "1/s" && line.points.iter().all(|(_, rate)| *rate == 1_500.0)));
+    }
+}

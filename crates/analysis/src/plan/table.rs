@@ -1,0 +1,235 @@
+//! A plan's outcomes as tables: two factors as rows and columns, one table for each combination of the rest.
+
+use std::collections::BTreeMap;
+
+use model::{Cell, Factor, Outcome, Plan, RunHeader, Trial};
+
+use super::{KINDS, dimensions, levels, of_kind, part, whole};
+use crate::outcome::{Headline, asker};
+use crate::stats::{median, median_order_interval};
+
+/// The median of a cell's trials.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Middle {
+    /// In the table's unit.
+    pub value: f64,
+    /// Low end of its interval; `None` with fewer than six trials.
+    pub low: Option<f64>,
+    /// High end.
+    pub high: Option<f64>,
+    /// Trials.
+    pub trials: usize,
+    /// The cell.
+    pub cell: u32,
+}
+
+/// Rows by columns of medians.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlanTable {
+    /// What is measured: `goodput`, `median round trip`, `transactions per second`.
+    pub measure: &'static str,
+    /// `bit/s`, `ns` or `1/s`.
+    pub unit: &'static str,
+    /// The levels that all its cells share, of the factors beyond the two: name and level.
+    pub held: Vec<(String, String)>,
+    /// The factor of the rows.
+    pub row_factor: String,
+    /// The factor of the columns; empty where there is one factor only.
+    pub column_factor: String,
+    /// Levels of the rows.
+    pub rows: Vec<String>,
+    /// Levels of the columns; one empty one where there is one factor only.
+    pub columns: Vec<String>,
+    /// Row by row; `None` where there is no such cell or it has no value.
+    pub cells: Vec<Vec<Option<Middle>>>,
+    /// Confidence of the intervals.
+    pub confidence: f64,
+}
+
+/// What a table shows of a trial.
+type Value = fn(&Trial) -> Option<f64>;
+
+/// The tables of a plan's run; empty without a plan. Round trips come before rates. Rows and columns are the first two factors as
+/// the plan has them, or the hosts where both ends vary.
+#[must_use]
+pub fn tables(header: &RunHeader, outcomes: &[Outcome]) -> Vec<PlanTable> {
+    let Some(plan) = &header.plan else { return Vec::new() };
+    let rtt: Value = |trial| asker(&trial.near, &trial.far).rtt.as_ref().map(|rtt| rtt.p50_ns as f64);
+    let mut tables = Vec::new();
+    for kind in KINDS {
+        let cells = of_kind(&header.cells, kind);
+        let shown: &[(&'static str, &'static str, Value)] = match kind {
+            Headline::Goodput => &[("goodput", "bit/s", |trial| trial.value)],
+            Headline::RoundTrip => &[("median round trip", "ns", |trial| trial.value)],
+            Headline::Transactions => {
+                &[("median round trip", "ns", rtt), ("transactions per second", "1/s", |trial| trial.value)]
+            }
+        };
+        for (measure, unit, value) in shown {
+            let middles = middles(&cells, outcomes, *value, header.stopping.confidence);
+            tables.extend(of_measure(plan, &cells, &middles).into_iter().map(|table| PlanTable {
+                measure,
+                unit,
+                confidence: header.stopping.confidence,
+                ..table
+            }));
+        }
+    }
+    tables
+}
+
+fn middles(cells: &[&Cell], outcomes: &[Outcome], value: Value, confidence: f64) -> BTreeMap<u32, Middle> {
+    let mut middles = BTreeMap::new();
+    for cell in cells {
+        let own = outcomes.iter().filter(|outcome| outcome.cell == cell.id).flat_map(|outcome| &outcome.trials);
+        let values: Vec<f64> = own.filter(|trial| whole(trial)).filter_map(value).collect();
+        if let Some(middle) = median(&values) {
+            let interval = median_order_interval(&values, confidence);
+            let (low, high) = (interval.map(|interval| interval.low), interval.map(|interval| interval.high));
+            middles.insert(cell.id, Middle { value: middle, low, high, trials: values.len(), cell: cell.id });
+        }
+    }
+    middles
+}
+
+fn of_measure(plan: &Plan, cells: &[&Cell], middles: &BTreeMap<u32, Middle>) -> Vec<PlanTable> {
+    let mut names = dimensions(plan, cells);
+    let both_hosts = [Factor::FROM, Factor::TO];
+    if both_hosts.iter().all(|name| names.iter().any(|other| other == name)) {
+        names.sort_by_key(|name| !both_hosts.contains(&name.as_str()));
+    }
+    let Some(row_factor) = names.first().cloned() else { return Vec::new() };
+    let column_factor = names.get(1).cloned().unwrap_or_default();
+    let rest: Vec<String> = names.iter().skip(2).cloned().collect();
+    let mut groups: Vec<(BTreeMap<&str, &str>, Vec<&Cell>)> = Vec::new();
+    for cell in cells {
+        let held = part(cell, &rest);
+        match groups.iter_mut().find(|(other, _)| *other == held) {
+            Some((_, group)) => group.push(cell),
+            None => groups.push((held, vec![cell])),
+        }
+    }
+    let table = |(held, group): (BTreeMap<&str, &str>, Vec<&Cell>)| {
+        let rows = levels(plan, &row_factor, &group);
+        let columns = if column_factor.is_empty() { vec![String::new()] } else { levels(plan, &column_factor, &group) };
+        let at = |row: &String, column: &String| {
+            let fits = |cell: &&&Cell| {
+                cell.levels.get(&row_factor) == Some(row)
+                    && (column_factor.is_empty() || cell.levels.get(&column_factor) == Some(column))
+            };
+            group.iter().find(fits).and_then(|cell| middles.get(&cell.id).copied())
+        };
+        let cells = rows.iter().map(|row| columns.iter().map(|column| at(row, column)).collect()).collect();
+        let name = |name: &String| Some((name.clone(), (*held.get(name.as_str())?).to_owned()));
+        let held = rest.iter().filter_map(name).collect();
+        let (row_factor, column_factor) = (row_factor.clone(), column_factor.clone());
+        PlanTable { measure: "", unit: "", confidence: 0.0, held, row_factor, column_factor, rows, columns, cells }
+    };
+    groups.into_iter().map(table).collect()
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::*;
+    use crate::plan::expand;
+    use crate::{Context, outcome};
+    use model::{EndTally, Ledger, Pass, Spec, Stopping};
+
+    /// A run of a plan as it could have been.
+    pub(crate) struct Made {
+        pub(crate) header: RunHeader,
+        pub(crate) outcomes: Vec<Outcome>,
+        pub(crate) passes: Vec<Pass>,
+    }
+
+    /// A factorial of `factors` (of which `from` and `to` are hosts) with `blocks` trials of each cell.
+    pub(crate) fn planned(
+        factors: &[(&str, &[&str])],
+        pattern: &str,
+        blocks: u32,
+        mut value: impl FnMut(&BTreeMap<String, String>, u32) -> f64,
+    ) -> Made {
+        let mut plan = Plan::default();
+        for (name, levels) in factors {
+            let levels: Vec<String> = levels.iter().map(|level| (*level).to_owned()).collect();
+            match *name {
+                "from" => plan.from = levels,
+                "to" => plan.to = levels,
+                name => plan.factors.push(Factor { name: name.into(), key: name.into(), levels, ..Factor::default() }),
+            }
+        }
+        let cells: Vec<Cell> = expand(&plan)
+            .unwrap()
+            .into_iter()
+            .zip(0..)
+            .map(|(planned, id)| Cell { levels: planned.levels, ..Cell::new(id, Spec::new("tcp", pattern)) })
+            .collect();
+        let mut trials: Vec<Vec<Trial>> = vec![Vec::new(); cells.len()];
+        let mut passes = Vec::new();
+        for block in 0..blocks {
+            for cell in &cells {
+                let index = passes.len() as u32;
+                passes.push(Pass { index, block: Some(block), ..Pass::default() });
+                trials[cell.id as usize].push(Trial {
+                    cell: cell.id,
+                    pass: index,
+                    place: 0,
+                    near: EndTally::default(),
+                    far: EndTally::default(),
+                    ledger: Ledger::default(),
+                    value: Some(value(&cell.levels, block)),
+                    verdicts: Vec::new(),
+                });
+            }
+        }
+        let made =
+            |(cell, trials): (&Cell, Vec<Trial>)| outcome(cell, trials, &Stopping::default(), Context::default());
+        let outcomes = cells.iter().zip(trials).map(made).collect();
+        let header = RunHeader { plan: Some(Box::new(plan)), cells, kind: "run".into(), ..RunHeader::default() };
+        Made { header, outcomes, passes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::planned;
+    use super::*;
+
+    #[test]
+    fn two_factors_are_rows_and_columns_and_the_rest_are_tables() {
+        let factors: [(&str, &[&str]); 3] = [("block", &["1", "2"]), ("sndbuf", &["a", "b", "c"]), ("cc", &["x", "y"])];
+        let run = planned(&factors, "stream", 6, |levels, block| {
+            let base = if levels["cc"] == "y" { 200.0 } else { 100.0 };
+            base + f64::from(block)
+        });
+        let tables = tables(&run.header, &run.outcomes);
+        assert_eq!(tables.len(), 2);
+        let table = &tables[1];
+        assert_eq!((table.row_factor.as_str(), table.column_factor.as_str()), ("block", "sndbuf"));
+        assert_eq!((table.rows.len(), table.columns.len()), (2, 3));
+        assert_eq!(table.held, [("cc".to_owned(), "y".to_owned())]);
+        let middle = table.cells[1][2].unwrap();
+        assert_eq!((middle.value, middle.low, middle.high, middle.trials), (202.5, Some(200.0), Some(205.0), 6));
+    }
+
+    #[test]
+    fn hosts_are_a_matrix_without_its_diagonal() {
+        let hosts: &[&str] = &["a", "b", "c"];
+        let run = planned(&[("flows", &["1", "2"]), ("from", hosts), ("to", hosts)], "rr", 3, |_, _| 10.0);
+        let tables = tables(&run.header, &run.outcomes);
+        // Nothing timed a round trip, so that matrix is there but empty.
+        assert_eq!(tables.iter().map(|table| table.unit).collect::<Vec<_>>(), ["ns", "ns", "1/s", "1/s"]);
+        let table = &tables[2];
+        assert_eq!((table.row_factor.as_str(), table.column_factor.as_str()), ("from", "to"));
+        assert!((0..3).all(|at| table.cells[at][at].is_none()));
+        assert_eq!(table.cells[0][1].map(|middle| (middle.value, middle.low)), Some((10.0, None)), "3 trials");
+    }
+
+    #[test]
+    fn one_factor_is_one_column() {
+        let run = planned(&[("flows", &["1", "2"])], "stream", 3, |_, _| 10.0);
+        let tables = tables(&run.header, &run.outcomes);
+        assert_eq!((tables[0].columns.len(), tables[0].column_factor.as_str()), (1, ""));
+        assert!(super::tables(&RunHeader::default(), &run.outcomes).is_empty(), "no plan, no table");
+    }
+}

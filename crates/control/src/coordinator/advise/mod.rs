@@ -1,0 +1,248 @@
+//! The search for what helps: a first look, races over everything that may be changed, and a confirmation on fresh pairs, within a
+//! budget. What to try and what to make of it is the analysis's ([`analysis::advice`]); here the trials are taken.
+
+mod quest;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use analysis::advice::{Confirmation, PairBlock, Path, RaceBlock, Reading, Search, candidates, reading, rule, spec_of};
+use engine::transport::transport;
+use model::{Cell, Event, Finding, FindingKind, Goal, Phase, Stop, Verdict};
+
+use super::Bench;
+use super::metrics::Metrics;
+use crate::ControlError;
+use quest::Quest;
+
+/// How a search is made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AdvisePlan {
+    /// What is searched for.
+    pub goal: Goal,
+    /// The least gain that counts, as a fraction of the value.
+    pub least_effect: f64,
+    /// Classes of host settings that may be changed.
+    pub allow: BTreeSet<String>,
+    /// The block was asked for and stays.
+    pub fixed_block: bool,
+    /// The trials' length was asked for and stays.
+    pub fixed_time: bool,
+}
+
+/// Trials of the first look.
+const LOOKS: u32 = 3;
+/// Pause between two trials, always the same, so that no trial meets what the one before left in queues and timers.
+const GAP: Duration = Duration::from_millis(20);
+/// Length of a trial in round trips, and its bounds in ns: slow start is over in its first part, which is left out.
+const ROUND_TRIPS: u64 = 30;
+const TRIAL_NS: (u64, u64) = (300_000_000, 2_000_000_000);
+/// Part of a trial that the rates leave out.
+const WARMUP: f64 = 0.3;
+/// Part of the time left that a confirmation plans with; trials differ in length.
+const PLANNED: f64 = 0.9;
+
+impl Bench<'_> {
+    pub(super) async fn advise(&mut self, plan: &AdvisePlan) -> Result<(), ControlError> {
+        let Some(first) = self.header.cells.first().cloned() else { return Ok(()) };
+        let metrics = Metrics::of(self.header, self.pair);
+        let mut quest = Quest::new(plan.goal, first.spec.clone(), metrics);
+        let result = self.search(plan, &first, &mut quest).await;
+        // Whatever happened, what is known is to be said. The hosts' settings are put back when the run is over.
+        let (advice, findings) = quest.told(self.header);
+        self.advice = advice;
+        self.notes.extend(findings);
+        if let Some(statement) = quest.metrics.statement() {
+            if quest.metrics.kept() {
+                self.cells.remark(Verdict::MetricsKept);
+            }
+            let (kind, cells) = (FindingKind::Note, Vec::new());
+            self.notes.push(Finding { kind, statement, estimate: None, block: None, cells, comparison: None });
+        }
+        result
+    }
+
+    async fn search(&mut self, plan: &AdvisePlan, first: &Cell, quest: &mut Quest) -> Result<(), ControlError> {
+        self.first_look(plan, first, quest).await?;
+        let rule = rule(plan.goal, plan.least_effect, self.header.stopping.seed);
+        let counts: Vec<usize> = quest.candidates.iter().map(|candidate| candidate.levels.len()).collect();
+        quest.search = Some(Search::new(&counts, rule));
+        self.races(quest, true).await?;
+        if !quest.has_changes() {
+            // There is nothing to confirm by now, and what is left of the time tells more of what does not matter.
+            self.races(quest, false).await?;
+        }
+        let trials = (self.left_ns() as f64 * PLANNED / quest.each_ns().max(1.0)) as u32;
+        quest.fresh = quest.search.as_ref().and_then(|search| Confirmation::new(search, trials));
+        while let Some(block) = self.next_pairs(quest) {
+            let readings = self.pairs(&block, quest).await?;
+            quest.fresh.as_mut().into_iter().for_each(|fresh| fresh.record(readings));
+        }
+        Ok(())
+    }
+
+    /// Races until the search is over, or until what is left of the time is for its confirmation, where some is kept for that.
+    async fn races(&mut self, quest: &mut Quest, keeps: bool) -> Result<(), ControlError> {
+        while let Some(block) = self.next_race(quest, keeps) {
+            let readings = self.race(&block, quest).await;
+            // An interrupt leaves what was counted until then.
+            let readings = readings.inspect_err(|_| quest.stop())?;
+            quest.search.as_mut().into_iter().for_each(|search| search.record(&readings));
+        }
+        quest.stop();
+        Ok(())
+    }
+
+    /// The start, measured a few times: its round trip sets the length of trials, its goodput and its ceiling what is tried.
+    async fn first_look(&mut self, plan: &AdvisePlan, first: &Cell, quest: &mut Quest) -> Result<(), ControlError> {
+        for look in 0..LOOKS {
+            let begun = self.elapsed_ns();
+            self.waiting("first look".into(), look as usize, LOOKS as usize)?;
+            quest.metrics.flush().await;
+            self.one_trial(first).await?;
+            quest.spend("first look", self.elapsed_ns() - begun);
+            tokio::time::sleep(GAP).await;
+        }
+        let Some(look) = self.cells.look(first.id) else { return Ok(()) };
+        let ends = look.trials.iter().flat_map(|trial| [&trial.near, &trial.far]);
+        let rtt = ends.flat_map(|end| &end.flows).filter_map(|flow| flow.socket.min_rtt_ns).min();
+        let suits = || rtt.map_or(TRIAL_NS.0, |ns| (ns * ROUND_TRIPS).clamp(TRIAL_NS.0, TRIAL_NS.1));
+        let time = match first.spec.stop {
+            Stop::TimeNs(asked) if plan.fixed_time => asked,
+            _ => suits(),
+        };
+        quest.start.stop = Stop::TimeNs(time);
+        quest.start.warmup_ns = (time as f64 * WARMUP) as u64;
+        if quest.start == first.spec {
+            quest.cells.insert(Default::default(), first.id);
+        }
+        let way = transport(quest.start.transport.as_str())?;
+        let path = Path {
+            goal: plan.goal,
+            spec: &quest.start,
+            look: &look,
+            near: &self.header.near,
+            far: &self.header.far,
+            sends: way.sends(),
+            receives: way.receives(),
+            fixed_block: plan.fixed_block,
+            allow: &plan.allow,
+        };
+        (quest.candidates, quest.untried) = candidates(&path);
+        Ok(())
+    }
+
+    /// The next block of the search; `None` when it is over, or the time is.
+    fn next_race(&self, quest: &mut Quest, keeps: bool) -> Option<RaceBlock> {
+        let each = quest.each_ns();
+        let search = quest.search.as_mut()?;
+        let changes = search.best().iter().filter(|level| **level != 0).count();
+        let block = search.next_block()?;
+        let kept = if keeps { f64::from(Confirmation::least_trials(changes)) / PLANNED } else { 0.0 };
+        let needed = block.trials.len() as f64 + kept;
+        (needed * each <= self.left_ns() as f64).then_some(block)
+    }
+
+    /// Takes the trials of a race's block.
+    async fn race(&mut self, block: &RaceBlock, quest: &mut Quest) -> Result<Vec<Option<Reading>>, ControlError> {
+        let candidate = &quest.candidates[block.dimension];
+        let (name, levels) = (candidate.name, candidate.levels.len());
+        let in_force = quest.search.as_ref().map_or(0, |search| search.best()[block.dimension]);
+        let mut readings = Vec::new();
+        for at in &block.trials {
+            let raced = quest.search.as_ref().map_or(0, |search| search.races().len());
+            self.waiting(format!("{name}: {} of {levels} levels", block.racing), raced, quest.candidates.len())?;
+            let level = at[block.dimension];
+            let what = (level != in_force)
+                .then(|| format!("{name} {}", quest.candidates[block.dimension].levels[level].label));
+            readings.push(self.try_out(at, name, what, quest).await?);
+        }
+        Ok(readings)
+    }
+
+    /// The next block of the confirmation, while there is time for it.
+    fn next_pairs(&self, quest: &mut Quest) -> Option<PairBlock> {
+        // Trials were planned to fit; a little more is better than a confirmation that falls short by a block.
+        let over = self.elapsed_ns() as f64 * PLANNED > self.header.stopping.budget_ns.map_or(f64::MAX, |ns| ns as f64);
+        if over { None } else { quest.fresh.as_mut()?.next_block() }
+    }
+
+    async fn pairs(&mut self, block: &PairBlock, quest: &mut Quest) -> Result<[Option<Reading>; 4], ControlError> {
+        let left = quest.fresh.as_ref().map_or(0, Confirmation::trials_left);
+        let left_ns = (f64::from(left + 4) * quest.each_ns()) as u64;
+        let doing = format!("confirmation, {} more trials", left + 4);
+        self.sink.event(&Event::Phase(Phase { doing, cells_done: 0, cells: 1, left_ns: Some(left_ns) }))?;
+        let mut readings = [None; 4];
+        for (at, reading) in block.trials.iter().zip(&mut readings) {
+            *reading = self.try_out(at, "confirmation", None, quest).await?;
+        }
+        Ok(readings)
+    }
+
+    /// One trial of a combination. A level that the hosts cannot have, or that does not come through, gives no reading; `what`
+    /// names it for the record.
+    async fn try_out(
+        &mut self,
+        at: &[usize],
+        on: &str,
+        what: Option<String>,
+        quest: &mut Quest,
+    ) -> Result<Option<Reading>, ControlError> {
+        let begun = self.elapsed_ns();
+        let (spec, levels) = spec_of(&quest.start, &quest.candidates, at);
+        let id = match quest.cells.get(&levels) {
+            Some(id) => *id,
+            None => {
+                let cell = Cell { levels: levels.clone(), ..Cell::new(self.cells.next_id(), spec.clone()) };
+                quest.cells.insert(levels, cell.id);
+                self.cells.add(cell.clone());
+                self.sink.event(&Event::Cells { cells: vec![cell.clone()] })?;
+                cell.id
+            }
+        };
+        let pass = self.passes;
+        tokio::time::sleep(GAP).await;
+        quest.metrics.flush().await;
+        let tried = self.one_trial(&Cell::new(id, spec.clone())).await;
+        quest.spend(on, self.elapsed_ns() - begun);
+        let why = match tried {
+            Ok(()) => {
+                let trial = self.cells.trials_of(id).last().filter(|trial| trial.pass == pass);
+                match trial.and_then(|trial| reading(quest.goal, trial)) {
+                    Some(reading) => {
+                        quest.readings += 1;
+                        return Ok(Some(reading));
+                    }
+                    None => "its trial stalled or gave no value".to_owned(),
+                }
+            }
+            Err(error @ (ControlError::Setup { .. } | ControlError::Refused { .. } | ControlError::Engine(_))) => {
+                self.pair.start_afresh(&spec).await?;
+                error.to_string()
+            }
+            Err(error @ (ControlError::Tune { .. } | ControlError::Trial { .. })) => error.to_string(),
+            Err(error) => return Err(error),
+        };
+        match what {
+            Some(what) => quest.cannot(what, why),
+            // What is in force has worked before: a bad moment. The start has not, and without it there is nothing to compare.
+            None if quest.readings == 0 => {
+                return Err(ControlError::Trial { address: "the start".into(), reason: why });
+            }
+            None => {}
+        }
+        Ok(None)
+    }
+
+    /// Tells where the search stands.
+    fn waiting(&mut self, doing: String, done: usize, of: usize) -> Result<(), ControlError> {
+        let left_ns = Some(self.left_ns()).filter(|left| *left < u64::MAX);
+        let count = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
+        Ok(self.sink.event(&Event::Phase(Phase {
+            doing,
+            cells_done: count(done.min(of)),
+            cells: count(of),
+            left_ns,
+        }))?)
+    }
+}

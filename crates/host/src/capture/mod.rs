@@ -1,0 +1,289 @@
+//! Packets of a measurement, captured beside it: a packet socket on the interface that they pass, read by a thread of its own through
+//! a ring in shared memory, and kept in a pcapng file.
+//!
+//! The capture never stops what it watches: whatever it lacks (the right, room on the disk) is told in its result.
+
+mod file;
+mod filter;
+mod packet;
+mod sequence;
+mod sys;
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use model::Capture;
+use pcap_file::DataLink;
+
+pub use filter::Wanted;
+
+use file::PacketFile;
+use packet::Segment;
+use sequence::Connections;
+use sys::{Frame, RETIRE, Ring, thread_ns};
+
+/// The most that one file may hold: captures must not fill a host's disk unnoticed.
+pub const FILE_LIMIT: u64 = 1 << 30;
+/// ARPHRD_ETHER and ARPHRD_LOOPBACK of linux/if_arp.h, whose packets have an Ethernet header.
+const ETHERNET: [u16; 2] = [1, 772];
+/// How long the ring is asked for more after it was closed: the kernel hands over its last block after [`RETIRE`].
+const DRAIN: Duration = RETIRE.saturating_mul(4);
+
+/// What to capture.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Order {
+    /// The file; its folder must exist.
+    pub file: PathBuf,
+    /// Bytes kept of each packet.
+    pub snaplen: u32,
+    /// Which packets.
+    pub wanted: Wanted,
+    /// An address of the other end, where it is known: the packets pass the interface that leads there.
+    pub peer: Option<IpAddr>,
+    /// This end's address where the other's is not known.
+    pub here: Option<IpAddr>,
+}
+
+/// A capture under way, or why there is none. Dropping it ends it; its file stays.
+pub struct Capturing {
+    stop: Arc<AtomicBool>,
+    thread: Result<JoinHandle<Capture>, String>,
+    snaplen: u32,
+}
+
+impl Capturing {
+    /// Begins. What stands in the way is told by [`finish`](Self::finish).
+    #[must_use]
+    pub fn start(order: &Order) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let thread = Job::new(order).and_then(|job| {
+            let stop = stop.clone();
+            let thread = std::thread::Builder::new().name("capture".into());
+            thread.spawn(move || job.run(&stop)).map_err(|error| format!("cannot start its thread: {error}"))
+        });
+        Self { stop, thread, snaplen: order.snaplen }
+    }
+
+    /// One that cannot begin, and why.
+    #[must_use]
+    pub fn missing(snaplen: u32, why: String) -> Self {
+        Self { stop: Arc::default(), thread: Err(why), snaplen }
+    }
+
+    /// Ends it, after the packets that have passed until now are in the file: some tens of milliseconds later. Blocks.
+    #[must_use]
+    pub fn finish(mut self) -> Capture {
+        self.stop.store(true, Ordering::SeqCst);
+        let thread = std::mem::replace(&mut self.thread, Err(String::new()));
+        let ended = thread.and_then(|thread| thread.join().map_err(|_| "the capturing thread panicked".into()));
+        ended.unwrap_or_else(|why| Capture { snaplen: self.snaplen, missing: Some(why), ..Capture::default() })
+    }
+}
+
+impl Drop for Capturing {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::SeqCst);
+    }
+}
+
+/// What the capturing thread works on.
+struct Job {
+    ring: Ring,
+    file: PacketFile,
+    interface: String,
+    snaplen: u32,
+    loopback: bool,
+}
+
+impl Job {
+    fn new(order: &Order) -> Result<Self, String> {
+        let (interface, index) = interface(order)?;
+        let loopback = interface == LOOPBACK;
+        let program = filter::program(&order.wanted, order.snaplen);
+        // On loopback each packet passes twice, on its way out and in.
+        let ring = Ring::open(index, &program, loopback).map_err(|error| refusal(&error))?;
+        let file = PacketFile::create(&order.file, &interface, order.snaplen, FILE_LIMIT)
+            .map_err(|error| format!("cannot make {}: {error}", order.file.display()))?;
+        Ok(Self { ring, file, interface, snaplen: order.snaplen, loopback })
+    }
+
+    fn run(mut self, stop: &AtomicBool) -> Capture {
+        let mut connections = Connections::default();
+        let mut failed: Option<io::Error> = None;
+        let mut closed: Option<Instant> = None;
+        while failed.is_none() {
+            if closed.is_none() && stop.load(Ordering::SeqCst) {
+                failed = self.ring.close(&filter::nothing()).err();
+                closed = Some(Instant::now());
+            }
+            let Self { ring, file, loopback, .. } = &mut self;
+            let got = ring.take(&mut |frame| {
+                if failed.is_none() && !(*loopback && frame.outgoing) {
+                    failed = keep(file, &mut connections, &frame).err();
+                }
+            });
+            match closed {
+                _ if got => {}
+                Some(at) if at.elapsed() > DRAIN => break,
+                _ => self.ring.wait(RETIRE),
+            }
+        }
+        failed = failed.or_else(|| self.file.finish().err());
+        let missing = failed.map(|error| format!("ended before the trial: {}", ended(&error, self.file.path())));
+        Capture {
+            file: Some(self.file.path().display().to_string()),
+            interface: Some(self.interface),
+            snaplen: self.snaplen,
+            packets: self.file.packets,
+            bytes: self.file.bytes,
+            drops: self.ring.drops().ok(),
+            cost_ns: thread_ns(),
+            missing,
+            sequence: connections.longest(),
+        }
+    }
+}
+
+fn keep(file: &mut PacketFile, connections: &mut Connections, frame: &Frame<'_>) -> io::Result<()> {
+    let network = frame.network.min(frame.data.len());
+    let length = frame.length.saturating_sub(frame.network as u32);
+    if let Some(segment) = Segment::parse(&frame.data[network..], length) {
+        connections.see(frame.at, &segment);
+    }
+    if ETHERNET.contains(&frame.hardware) {
+        file.add(DataLink::ETHERNET, frame.at, frame.length, frame.data)
+    } else {
+        // Links of other kinds are kept without their own header.
+        file.add(DataLink::RAW, frame.at, length, &frame.data[network..])
+    }
+}
+
+const LOOPBACK: &str = "lo";
+
+/// Name and number of the interface that the packets pass.
+fn interface(order: &Order) -> Result<(String, u32), String> {
+    let known = if_addrs::get_if_addrs().map_err(|error| format!("the interfaces cannot be listed: {error}"))?;
+    let of = |address: IpAddr| known.iter().find(|interface| interface.ip() == address.to_canonical());
+    let found = match (order.peer.map(|peer| peer.to_canonical()), order.here) {
+        // What goes to an address of this host does not leave it.
+        (Some(peer), _) if peer.is_loopback() || of(peer).is_some() => {
+            known.iter().find(|interface| interface.name == LOOPBACK)
+        }
+        (Some(peer), _) => of(source(peer).map_err(|error| format!("no way to {peer}: {error}"))?),
+        (None, Some(here)) => of(here),
+        (None, None) => None,
+    };
+    let found = found.ok_or_else(|| "no interface has the address that the packets go by".to_owned())?;
+    let index = found.index.ok_or_else(|| format!("{} has no number", found.name))?;
+    Ok((found.name.clone(), index))
+}
+
+/// Whether packets to this address stay within this host.
+#[must_use]
+pub fn is_own(address: IpAddr) -> bool {
+    let address = address.to_canonical();
+    let known = || if_addrs::get_if_addrs().unwrap_or_default();
+    address.is_loopback() || known().iter().any(|interface| interface.ip() == address)
+}
+
+/// The address that this host uses towards `peer`: the kernel chooses it when a datagram socket is connected, without a packet.
+fn source(peer: IpAddr) -> io::Result<IpAddr> {
+    let any: IpAddr = if peer.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let socket = UdpSocket::bind(SocketAddr::new(any, 0))?;
+    socket.connect(SocketAddr::new(peer, 9))?;
+    Ok(socket.local_addr()?.ip())
+}
+
+/// Why there is no packet socket.
+fn refusal(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => {
+            "packets may not be captured: run it as root, or give the program CAP_NET_RAW (`setcap cap_net_raw+ep` on its file)"
+                .to_owned()
+        }
+        Some(libc::EAFNOSUPPORT | libc::EPROTONOSUPPORT) => {
+            "this kernel has no packet sockets (CONFIG_PACKET; `modprobe af_packet`)".to_owned()
+        }
+        _ => format!("the packet socket: {error}"),
+    }
+}
+
+/// Why a capture ended.
+fn ended(error: &io::Error, path: &Path) -> String {
+    let place = path.parent().unwrap_or(path).display();
+    match error.kind() {
+        io::ErrorKind::StorageFull => format!("the disk of {place} is full"),
+        _ => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    fn order(folder: &Path, port: u16) -> Order {
+        let peer = Some(Ipv4Addr::LOCALHOST.into());
+        Order {
+            file: folder.join("test.pcapng"),
+            snaplen: 96,
+            wanted: Wanted { protocol: 6, ports: vec![port], address: peer },
+            peer,
+            here: None,
+        }
+    }
+
+    #[test]
+    fn what_passes_loopback_is_kept_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let capturing = Capturing::start(&order(folder.path(), address.port()));
+        let mut near = TcpStream::connect(address).unwrap();
+        let (mut far, _) = listener.accept().unwrap();
+        let mut buffer = [0; 1_000];
+        for _ in 0..50 {
+            near.write_all(&[1; 1_000]).unwrap();
+            far.read_exact(&mut buffer).unwrap();
+        }
+        let capture = capturing.finish();
+        if let Some(missing) = &capture.missing {
+            println!("SKIPPED: what_passes_loopback_is_kept_once: {missing}");
+            return;
+        }
+        assert_eq!((capture.interface.as_deref(), capture.drops), (Some("lo"), Some(0)));
+        let sequence = capture.sequence.unwrap();
+        assert_eq!(sequence.receiver, address.to_string());
+        assert_eq!(sequence.data.last().unwrap().1, 50_000, "each byte once: {sequence:?}");
+        assert_eq!((sequence.retransmitted, sequence.data.len()), (0, 50));
+        // The handshake has three packets, each block one and at most one acknowledgement.
+        assert!((53..=110).contains(&capture.packets), "{}", capture.packets);
+        assert!(capture.bytes > 50 * 1_066 && capture.cost_ns > 0);
+        let size = std::fs::metadata(capture.file.unwrap()).unwrap().len();
+        assert!(size > capture.packets * 96 && size < 100 + capture.packets * 136, "{size}");
+    }
+
+    #[test]
+    fn what_is_missing_is_said_with_its_remedy() {
+        assert!(refusal(&io::Error::from_raw_os_error(libc::EPERM)).contains("CAP_NET_RAW"));
+        assert!(refusal(&io::Error::from_raw_os_error(libc::EAFNOSUPPORT)).contains("CONFIG_PACKET"));
+        let folder = tempfile::tempdir().unwrap();
+        let elsewhere =
+            Order { peer: None, here: Some(Ipv4Addr::new(192, 0, 2, 77).into()), ..order(folder.path(), 1) };
+        let capture = Capturing::start(&elsewhere).finish();
+        assert!(capture.missing.unwrap().contains("no interface") && capture.file.is_none());
+        let nowhere = Order { file: "/proc/none/a.pcapng".into(), ..order(folder.path(), 1) };
+        let capture = Capturing::start(&nowhere).finish();
+        let missing = capture.missing.unwrap();
+        assert!(missing.contains("/proc/none/a.pcapng") || missing.contains("CAP_NET_RAW"), "{missing}");
+        let full = ended(&io::Error::from_raw_os_error(libc::ENOSPC), Path::new("/x/a.pcapng"));
+        assert_eq!(full, "the disk of /x is full");
+    }
+}

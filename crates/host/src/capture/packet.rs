@@ -1,0 +1,133 @@
+//! The headers of a TCP segment, as far as a time sequence needs them.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// One segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Segment {
+    pub(super) from: SocketAddr,
+    pub(super) to: SocketAddr,
+    pub(super) number: u32,
+    pub(super) acknowledged: Option<u32>,
+    pub(super) syn: bool,
+    /// Bytes of payload on the wire, whether or not they were captured.
+    pub(super) payload: u32,
+}
+
+impl Segment {
+    /// Reads a packet from its network header on; `None` where it is no whole TCP header. `length` is the packet's on the wire,
+    /// from the network header on.
+    pub(super) fn parse(packet: &[u8], length: u32) -> Option<Self> {
+        match packet.first()? >> 4 {
+            4 => {
+                let header = usize::from(packet[0] & 0xf) * 4;
+                // A later fragment has no TCP header.
+                if *packet.get(9)? != 6 || half(packet, 6)? & 0x1fff != 0 {
+                    return None;
+                }
+                let ends = [address_v4(packet, 12)?, address_v4(packet, 16)?];
+                // 0 where a segment before segmentation is longer than the field can say (BIG TCP).
+                let total = Some(u32::from(half(packet, 2)?)).filter(|total| *total > 0).unwrap_or(length);
+                Self::tcp(packet.get(header..)?, ends.map(Into::into), total.checked_sub(header as u32)?)
+            }
+            6 => {
+                if *packet.get(6)? != 6 {
+                    return None;
+                }
+                let ends = [address_v6(packet, 8)?, address_v6(packet, 24)?];
+                let inner = Some(u32::from(half(packet, 4)?)).filter(|inner| *inner > 0);
+                let inner = inner.or_else(|| length.checked_sub(40))?;
+                Self::tcp(packet.get(40..)?, ends.map(Into::into), inner)
+            }
+            _ => None,
+        }
+    }
+
+    /// RFC 9293, 3.1. `length` is that of header and payload.
+    fn tcp(header: &[u8], [from, to]: [std::net::IpAddr; 2], length: u32) -> Option<Self> {
+        let flags = *header.get(13)?;
+        let own = u32::from(header[12] >> 4) * 4;
+        Some(Self {
+            from: SocketAddr::new(from, half(header, 0)?),
+            to: SocketAddr::new(to, half(header, 2)?),
+            number: word(header, 4)?,
+            acknowledged: (flags & 0x10 != 0).then(|| word(header, 8)).flatten(),
+            syn: flags & 2 != 0,
+            payload: length.checked_sub(own)?,
+        })
+    }
+}
+
+fn half(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+fn address_v4(bytes: &[u8], at: usize) -> Option<Ipv4Addr> {
+    word(bytes, at).map(Ipv4Addr::from)
+}
+
+fn address_v6(bytes: &[u8], at: usize) -> Option<Ipv6Addr> {
+    let octets: [u8; 16] = bytes.get(at..at + 16)?.try_into().ok()?;
+    Some(octets.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A segment of tcpdump's example: 10.0.0.1:4000 to 10.0.0.2:6280, number 1000, acknowledging 77, 100 bytes of payload.
+    fn v4(flags: u8) -> Vec<u8> {
+        let mut packet = vec![0; 52];
+        packet[0] = 0x45;
+        packet[2..4].copy_from_slice(&152_u16.to_be_bytes());
+        packet[9] = 6;
+        packet[12..16].copy_from_slice(&[10, 0, 0, 1]);
+        packet[16..20].copy_from_slice(&[10, 0, 0, 2]);
+        packet[20..22].copy_from_slice(&4_000_u16.to_be_bytes());
+        packet[22..24].copy_from_slice(&6_280_u16.to_be_bytes());
+        packet[24..28].copy_from_slice(&1_000_u32.to_be_bytes());
+        packet[28..32].copy_from_slice(&77_u32.to_be_bytes());
+        packet[32] = 8 << 4;
+        packet[33] = flags;
+        packet
+    }
+
+    #[test]
+    fn headers_are_read() {
+        let segment = Segment::parse(&v4(0x18), 152).unwrap();
+        assert_eq!(segment.from, "10.0.0.1:4000".parse().unwrap());
+        assert_eq!(segment.to, "10.0.0.2:6280".parse().unwrap());
+        assert_eq!((segment.number, segment.acknowledged, segment.payload), (1_000, Some(77), 100));
+        assert!(!segment.syn);
+        let first = Segment::parse(&v4(2), 152).unwrap();
+        assert!(first.syn && first.acknowledged.is_none());
+        let mut long = v4(0x10);
+        long[2..4].fill(0);
+        assert_eq!(Segment::parse(&long, 180_052).unwrap().payload, 180_000);
+        let mut v6 = vec![0; 40];
+        v6[0] = 0x60;
+        v6[4..6].copy_from_slice(&132_u16.to_be_bytes());
+        v6[6] = 6;
+        v6[23] = 1;
+        v6[39] = 2;
+        v6.extend(&v4(0x10)[20..]);
+        let segment = Segment::parse(&v6, 172).unwrap();
+        assert_eq!((segment.from, segment.payload), ("[::1]:4000".parse().unwrap(), 100));
+    }
+
+    #[test]
+    fn whatever_is_cut_off_or_something_else_is_no_segment() {
+        let whole = v4(0x10);
+        assert!((0..34).all(|length| Segment::parse(&whole[..length], 152).is_none()));
+        let mut fragment = whole.clone();
+        fragment[7] = 1;
+        assert_eq!(Segment::parse(&fragment, 152), None);
+        let mut udp = whole;
+        udp[9] = 17;
+        assert_eq!(Segment::parse(&udp, 152), None);
+    }
+}

@@ -1,0 +1,265 @@
+//! The time sequence of the connection that carries most, kept within bounds while its packets come.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use model::TimeSequence;
+
+use super::packet::Segment;
+
+/// Connections that are followed; what comes after is left to the file.
+const CONNECTIONS: usize = 16;
+/// Entries of each list: together with [`AGAIN`] what [`TimeSequence::POINTS`] allows.
+const ENTRIES: usize = 1_750;
+const AGAIN: usize = TimeSequence::POINTS - 2 * ENTRIES;
+
+/// All connections that were seen.
+#[derive(Default)]
+pub(super) struct Connections {
+    all: Vec<Connection>,
+    /// The one that the last segment belonged to: the next one most likely does too.
+    recent: usize,
+}
+
+impl Connections {
+    /// Takes a segment that passed at `at`.
+    pub(super) fn see(&mut self, at: Duration, segment: &Segment) {
+        let of = |connection: &Connection| connection.way(segment.from, segment.to);
+        let known = match self.all.get(self.recent).and_then(of) {
+            Some(way) => Some((self.recent, way)),
+            None => self.all.iter().enumerate().find_map(|(index, one)| Some((index, of(one)?))),
+        };
+        let (index, way) = match known {
+            Some(known) => known,
+            None if self.all.len() < CONNECTIONS => {
+                self.all.push(Connection::new(at, segment));
+                (self.all.len() - 1, 0)
+            }
+            None => return,
+        };
+        self.recent = index;
+        self.all[index].see(way, at, segment);
+    }
+
+    /// The way with the most payload; `None` where there was none.
+    pub(super) fn longest(self) -> Option<TimeSequence> {
+        let ways = self
+            .all
+            .into_iter()
+            .flat_map(|Connection { ends: [a, b], ways: [there, back], .. }| [(a, b, there), (b, a, back)]);
+        let (sender, receiver, way) = ways.filter(|(_, _, way)| way.bytes > 0).max_by_key(|(_, _, way)| way.bytes)?;
+        Some(TimeSequence {
+            sender: sender.to_string(),
+            receiver: receiver.to_string(),
+            data: way.data.points,
+            data_kept: way.data.stride,
+            acks: way.acks.points,
+            acks_kept: way.acks.stride,
+            again: way.again.points,
+            again_kept: way.again.stride,
+            retransmitted: way.again.seen,
+        })
+    }
+}
+
+struct Connection {
+    ends: [SocketAddr; 2],
+    begun: Duration,
+    /// From the first end to the second, and back.
+    ways: [Way; 2],
+}
+
+impl Connection {
+    fn new(at: Duration, segment: &Segment) -> Self {
+        Self { ends: [segment.from, segment.to], begun: at, ways: [Way::new(), Way::new()] }
+    }
+
+    /// Which way a segment between these two goes, if it belongs here.
+    fn way(&self, from: SocketAddr, to: SocketAddr) -> Option<usize> {
+        match self.ends {
+            [a, b] if (a, b) == (from, to) => Some(0),
+            [a, b] if (b, a) == (from, to) => Some(1),
+            _ => None,
+        }
+    }
+
+    fn see(&mut self, way: usize, at: Duration, segment: &Segment) {
+        let at_ns = u64::try_from(at.saturating_sub(self.begun).as_nanos()).unwrap_or(u64::MAX);
+        self.ways[way].data(at_ns, segment);
+        if let Some(number) = segment.acknowledged {
+            self.ways[1 - way].acknowledged(at_ns, number);
+        }
+    }
+}
+
+/// One direction's payload and its acknowledgements.
+struct Way {
+    numbers: Option<Numbers>,
+    /// The end of what has been sent so far.
+    highest: u64,
+    bytes: u64,
+    data: Thinned,
+    acks: Thinned,
+    again: Thinned,
+    last_ack: u64,
+}
+
+impl Way {
+    fn new() -> Self {
+        let (data, acks, again) = (Thinned::new(ENTRIES), Thinned::new(ENTRIES), Thinned::new(AGAIN));
+        Self { numbers: None, highest: 0, bytes: 0, data, acks, again, last_ack: 0 }
+    }
+
+    fn data(&mut self, at_ns: u64, segment: &Segment) {
+        // A SYN takes one number (RFC 9293, 3.4): the payload begins after it.
+        let first = segment.number.wrapping_add(u32::from(segment.syn));
+        let numbers = self.numbers.get_or_insert(Numbers { first, last: 0 });
+        if segment.payload == 0 {
+            return;
+        }
+        let end = numbers.place(first.wrapping_add(segment.payload));
+        self.bytes += u64::from(segment.payload);
+        if end > self.highest {
+            self.highest = end;
+            self.data.push((at_ns, end));
+        } else {
+            self.again.push((at_ns, end));
+        }
+    }
+
+    fn acknowledged(&mut self, at_ns: u64, number: u32) {
+        let Some(numbers) = &mut self.numbers else { return };
+        let end = numbers.place(number);
+        // Those that only confirm the window or repeat themselves say nothing new.
+        if end > self.last_ack {
+            self.last_ack = end;
+            self.acks.push((at_ns, end));
+        }
+    }
+}
+
+/// Sequence numbers, which begin anywhere and wrap around at 2^32, as bytes since the first.
+struct Numbers {
+    first: u32,
+    /// The highest so far.
+    last: u64,
+}
+
+impl Numbers {
+    fn place(&mut self, number: u32) -> u64 {
+        // Within 2^31 of the highest one, on either side (RFC 9293, 3.4).
+        let expected = self.first.wrapping_add(self.last as u32);
+        let step = i64::from(number.wrapping_sub(expected) as i32);
+        let place = self.last.saturating_add_signed(step);
+        self.last = self.last.max(place);
+        place
+    }
+}
+
+/// A list that stays short: once full, every other entry goes, and from then on only every other one is taken.
+struct Thinned {
+    limit: usize,
+    stride: u64,
+    seen: u64,
+    points: Vec<(u64, u64)>,
+}
+
+impl Thinned {
+    fn new(limit: usize) -> Self {
+        Self { limit, stride: 1, seen: 0, points: Vec::new() }
+    }
+
+    fn push(&mut self, point: (u64, u64)) {
+        if self.seen.is_multiple_of(self.stride) {
+            if self.points.len() == self.limit {
+                let mut keep = false;
+                self.points.retain(|_| {
+                    keep = !keep;
+                    keep
+                });
+                self.stride *= 2;
+            }
+            if self.seen.is_multiple_of(self.stride) {
+                self.points.push(point);
+            }
+        }
+        self.seen += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn segment(forth: bool, number: u32, acknowledged: u32, payload: u32) -> Segment {
+        let [a, b] = ["10.0.0.1:4000", "10.0.0.2:6280"].map(|end| end.parse().unwrap());
+        let (from, to) = if forth { (a, b) } else { (b, a) };
+        Segment { from, to, number, acknowledged: Some(acknowledged), syn: false, payload }
+    }
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn payload_acknowledgements_and_what_came_again_are_told_apart() {
+        let mut connections = Connections::default();
+        let syn = Segment { syn: true, acknowledged: None, ..segment(true, u32::MAX - 500, 0, 0) };
+        connections.see(MS, &syn);
+        connections.see(2 * MS, &Segment { syn: true, ..segment(false, 9, u32::MAX - 499, 0) });
+        // Numbers wrap around in the second segment.
+        let first = u32::MAX - 499;
+        connections.see(3 * MS, &segment(true, first, 10, 400));
+        connections.see(4 * MS, &segment(true, first.wrapping_add(400), 10, 400));
+        connections.see(5 * MS, &segment(false, 10, first.wrapping_add(400), 0));
+        connections.see(6 * MS, &segment(true, first, 10, 400));
+        connections.see(7 * MS, &segment(false, 10, first.wrapping_add(800), 20));
+        let longest = connections.longest().unwrap();
+        let ms = 1_000_000;
+        assert_eq!((longest.sender.as_str(), longest.receiver.as_str()), ("10.0.0.1:4000", "10.0.0.2:6280"));
+        assert_eq!(longest.data, [(2 * ms, 400), (3 * ms, 800)]);
+        assert_eq!(longest.acks, [(4 * ms, 400), (6 * ms, 800)]);
+        assert_eq!((longest.again, longest.retransmitted), (vec![(5 * ms, 400)], 1));
+        assert_eq!((longest.data_kept, longest.acks_kept), (1, 1));
+    }
+
+    #[test]
+    fn the_connection_that_carries_most_is_the_one() {
+        let mut connections = Connections::default();
+        for round in 0..50 {
+            let control = Segment { from: "10.0.0.1:1".parse().unwrap(), ..segment(true, round * 10, 0, 10) };
+            connections.see(MS * round, &control);
+            connections.see(MS * round, &segment(false, round * 1_000, 0, 1_000));
+        }
+        let longest = connections.longest().unwrap();
+        assert_eq!((longest.sender.as_str(), longest.data.len()), ("10.0.0.2:6280", 50));
+        assert!(Connections::default().longest().is_none());
+        // Beyond the connections that are followed nothing is kept.
+        let mut connections = Connections::default();
+        for port in 1..100 {
+            connections.see(MS, &Segment { from: SocketAddr::from(([10, 0, 0, 1], port)), ..segment(true, 0, 0, 10) });
+        }
+        assert_eq!(connections.all.len(), CONNECTIONS);
+    }
+
+    proptest! {
+        #[test]
+        fn a_list_stays_short_and_evenly_spread(count in 0_u64..20_000, limit in 1_usize..50) {
+            let mut list = Thinned::new(limit);
+            (0..count).for_each(|index| list.push((index, index)));
+            prop_assert!(list.points.len() <= limit && list.seen == count);
+            let expected: Vec<(u64, u64)> = (0..count).step_by(list.stride as usize).map(|n| (n, n)).collect();
+            prop_assert_eq!(list.points, expected);
+        }
+
+        #[test]
+        fn numbers_are_unwrapped_whatever_the_first_is(first in any::<u32>(), steps in prop::collection::vec(0_u32..1 << 30, 1..30)) {
+            let mut numbers = Numbers { first, last: 0 };
+            let mut sum = 0_u64;
+            for step in steps {
+                sum += u64::from(step);
+                prop_assert_eq!(numbers.place(first.wrapping_add(sum as u32)), sum);
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! How the kernel was built and started, and what the services around it do.
+
+use std::collections::BTreeMap;
+
+use model::{Inventory, KernelSetup};
+
+use super::Source;
+
+/// Boot parameters that change what a measurement sees (Documentation/admin-guide/kernel-parameters.txt); those that end in
+/// `*` are beginnings.
+const PARAMETERS: &[&str] = &[
+    "amd_*",
+    "clocksource",
+    "cpufreq*",
+    "cpuidle*",
+    "default_hugepagesz",
+    "hugepages*",
+    "idle",
+    "intel_*",
+    "iommu*",
+    "irqaffinity",
+    "isolcpus",
+    "kpti",
+    "maxcpus",
+    "mem",
+    "mitigations",
+    "nohz*",
+    "nopti",
+    "nosmt",
+    "nospec*",
+    "nr_cpus",
+    "pci",
+    "pcie_aspm",
+    "preempt",
+    "processor.max_cstate",
+    "rcu_nocb*",
+    "skew_tick",
+    "spec*",
+    "swiotlb",
+    "threadirqs",
+    "transparent_hugepage",
+    "tsc",
+];
+const PREEMPT: &str = "/sys/kernel/debug/sched/preempt";
+const CLOCK_SOURCES: &str = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
+
+/// Boot parameters, preemption, ticks and clock sources.
+pub(super) fn setup(source: &mut Source<'_>, release: Option<&str>, version: Option<&str>) -> Option<KernelSetup> {
+    let line = source.text("boot parameters", "/proc/cmdline")?;
+    let clocks = source.hint(CLOCK_SOURCES).unwrap_or_default();
+    Some(KernelSetup {
+        parameters: line.split_ascii_whitespace().filter(|word| matters(word)).map(str::to_owned).collect(),
+        preemption: preemption(source, version),
+        hz: ticks(source, release),
+        clock_sources: clocks.split_ascii_whitespace().map(str::to_owned).collect(),
+    })
+}
+
+fn matters(parameter: &str) -> bool {
+    let name = parameter.split('=').next().unwrap_or_default();
+    PARAMETERS.iter().any(|known| match known.strip_suffix('*') {
+        Some(beginning) => name.starts_with(beginning),
+        None => name == *known,
+    })
+}
+
+/// The model in force stands in debugfs, which only root can read, and in brackets; the build line has what was compiled in.
+fn preemption(source: &mut Source<'_>, version: Option<&str>) -> Option<String> {
+    if let Some(chosen) = source.hint(PREEMPT).and_then(|text| bracketed(&text, '(', ')')) {
+        return Some(chosen);
+    }
+    let built = version?.split_ascii_whitespace().rfind(|word| word.starts_with("PREEMPT"));
+    if built == Some("PREEMPT_DYNAMIC") {
+        source.missing.push(format!("preemption in force: {PREEMPT} cannot be read (root, with debugfs mounted)"));
+    }
+    Some(built.unwrap_or("none").to_owned())
+}
+
+/// CONFIG_HZ, where the distribution installs the kernel's configuration.
+fn ticks(source: &mut Source<'_>, release: Option<&str>) -> Option<u32> {
+    let release = release?;
+    let places = [format!("/boot/config-{release}"), format!("/lib/modules/{release}/config")];
+    let config = places.iter().find_map(|path| source.hint(path));
+    let hz = config.as_deref().and_then(|text| text.lines().find_map(|line| line.strip_prefix("CONFIG_HZ=")));
+    if hz.is_none() {
+        source.missing.push(format!("kernel ticks per second: {} and {} do not say", places[0], places[1]));
+    }
+    hz?.parse().ok()
+}
+
+/// The word between two brackets, as in `always [madvise] never`.
+fn bracketed(text: &str, open: char, close: char) -> Option<String> {
+    let (_, rest) = text.split_once(open)?;
+    rest.split_once(close).map(|(word, _)| word.to_owned())
+}
+
+/// Huge pages: the mode of transparent ones, and how many of each size are set aside.
+pub(super) fn hugepages(source: &Source<'_>) -> BTreeMap<String, String> {
+    let transparent = source.hint("/sys/kernel/mm/transparent_hugepage/enabled");
+    let mode = transparent.and_then(|text| bracketed(&text, '[', ']'));
+    let mut pages: BTreeMap<String, String> = mode.map(|mode| ("transparent".to_owned(), mode)).into_iter().collect();
+    for folder in source.sys.list("/sys/kernel/mm/hugepages").unwrap_or_default() {
+        let count = source.hint(&format!("/sys/kernel/mm/hugepages/{folder}/nr_hugepages"));
+        if let (Some(size), Some(count)) = (folder.strip_prefix("hugepages-"), count) {
+            pages.insert(size.to_owned(), count);
+        }
+    }
+    pages
+}
+
+/// irqbalance and tuned, by what they leave in /run while they live. A container sees its own /run only.
+pub(super) fn services(source: &mut Source<'_>, facts: &mut Inventory) {
+    if facts.virtualisation.as_deref().is_none_or(|kind| kind.contains("container")) {
+        source.missing.push("irqbalance and tuned: a container does not see the host's services".into());
+        return;
+    }
+    let alive = |pid: &str| source.hint(&format!("/proc/{pid}/comm")).is_some();
+    let sockets = source.sys.list("/run/irqbalance").unwrap_or_default();
+    let by_socket = sockets.iter().filter_map(|name| name.strip_prefix("irqbalance")?.strip_suffix(".sock")).any(alive);
+    let by_file = source.hint("/run/irqbalance.pid").is_some_and(|pid| alive(&pid));
+    facts.irqbalance = Some(by_socket || by_file);
+    let tuned = source.hint("/run/tuned/tuned.pid").is_some_and(|pid| alive(&pid));
+    facts.tuned_profile = source.hint("/etc/tuned/active_profile").filter(|profile| tuned && !profile.is_empty());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn boot_parameters_that_matter_are_told_from_the_others() {
+        let matter = ["mitigations=off", "isolcpus=1-7", "nohz_full=1-7", "pcie_aspm=off", "nosmt", "iommu.strict=0"];
+        let others = ["quiet", "console=ttyS0", "root=/dev/sda1", "BOOT_IMAGE=/vmlinuz", "memtest=4", "ro"];
+        assert!(matter.iter().all(|parameter| matters(parameter)), "{matter:?}");
+        assert!(!others.iter().any(|parameter| matters(parameter)), "{others:?}");
+    }
+}

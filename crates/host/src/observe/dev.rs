@@ -1,0 +1,49 @@
+//! Counters of the interfaces, from /proc/net/dev: always of this network namespace, whatever /sys shows.
+
+use std::io;
+
+use super::reading::{Kind, Reading};
+use crate::sys::Sys;
+
+/// The columns, under the names that the kernel has for them below /sys/class/net/INTERFACE/statistics; some columns are sums
+/// (net/core/net-procfs.c: rx_dropped holds rx_missed_errors, rx_frame_errors four kinds of wrong frames, tx_carrier_errors
+/// four of failed sends).
+const COLUMNS: [&str; 16] = [
+    "rx_bytes",
+    "rx_packets",
+    "rx_errors",
+    "rx_dropped",
+    "rx_fifo_errors",
+    "rx_frame_errors",
+    "rx_compressed",
+    "multicast",
+    "tx_bytes",
+    "tx_packets",
+    "tx_errors",
+    "tx_dropped",
+    "tx_fifo_errors",
+    "collisions",
+    "tx_carrier_errors",
+    "tx_compressed",
+];
+
+pub(super) fn read(sys: &dyn Sys, reading: &mut Reading) -> io::Result<()> {
+    let text = reading.file(sys, "/proc/net/dev")?;
+    for (device, numbers) in devices(&text) {
+        for (column, number) in COLUMNS.iter().zip(numbers.split_ascii_whitespace()) {
+            let Ok(number) = number.parse() else { continue };
+            let name = format_args!("dev.{device}.{column}");
+            match *column {
+                "rx_bytes" | "tx_bytes" => reading.traced(Kind::Counter, "B/s", name, number),
+                "rx_dropped" | "tx_dropped" => reading.traced(Kind::Counter, "1/s", name, number),
+                _ => reading.counter(name, number),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Each interface with the text of its numbers; two lines of heads have no colon.
+pub(super) fn devices(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.lines().filter_map(|line| line.trim_start().split_once(':'))
+}

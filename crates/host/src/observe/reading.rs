@@ -1,0 +1,166 @@
+//! What the observers read at one moment.
+
+use std::collections::BTreeMap;
+use std::fmt::{Arguments, Write};
+use std::io;
+use std::sync::Arc;
+
+use crate::sys::Sys;
+
+/// What a value means, and so what its difference is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A total that somebody else began to count before the watch.
+    Counter,
+    /// A total that the observer counts itself, from 0 at what it saw first.
+    Tally,
+    /// Time spent, ns: a share of the time that passed.
+    Share,
+    /// How much there is now.
+    Level,
+}
+
+/// One value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Value {
+    pub(super) kind: Kind,
+    pub(super) number: u64,
+    /// Unit of its line in the series; `None` for a value that has no line.
+    pub(super) unit: Option<&'static str>,
+}
+
+/// All values that the observers read at one moment, by name.
+#[derive(Debug, Default)]
+pub struct Reading {
+    pub(super) at_ns: u64,
+    pub(super) values: BTreeMap<String, Value>,
+    /// Whether everything is wanted, or only what has a line in the series.
+    whole: bool,
+    /// Files that several observers read, so that they are read once.
+    files: Vec<(&'static str, Arc<str>)>,
+    name: String,
+}
+
+impl Reading {
+    /// An empty one, of now. One that is not `whole` takes only what has a line in the series.
+    pub(super) fn new(sys: &dyn Sys, whole: bool) -> Self {
+        Self { at_ns: sys.now_ns(), whole, ..Self::default() }
+    }
+
+    /// Whether everything is wanted.
+    pub(super) fn is_whole(&self) -> bool {
+        self.whole
+    }
+
+    /// A file as it was when this reading first asked for it.
+    ///
+    /// # Errors
+    /// What the kernel says, with the path.
+    pub(super) fn file(&mut self, sys: &dyn Sys, path: &'static str) -> io::Result<Arc<str>> {
+        if let Some((_, text)) = self.files.iter().find(|(read, _)| *read == path) {
+            return Ok(text.clone());
+        }
+        let text: Arc<str> = read(sys, path)?.into();
+        self.files.push((path, text.clone()));
+        Ok(text)
+    }
+
+    /// A total that the kernel keeps.
+    pub(super) fn counter(&mut self, name: Arguments<'_>, number: u64) {
+        self.put(name, Value { kind: Kind::Counter, number, unit: None });
+    }
+
+    /// A total that the observer keeps.
+    pub(super) fn tally(&mut self, name: Arguments<'_>, number: u64) {
+        self.put(name, Value { kind: Kind::Tally, number, unit: None });
+    }
+
+    /// How much there is.
+    pub(super) fn level(&mut self, name: Arguments<'_>, number: u64) {
+        self.put(name, Value { kind: Kind::Level, number, unit: None });
+    }
+
+    /// The same with a line in the series, in `unit` (of a second for totals).
+    pub(super) fn traced(&mut self, kind: Kind, unit: &'static str, name: Arguments<'_>, number: u64) {
+        self.put(name, Value { kind, number, unit: Some(unit) });
+    }
+
+    fn put(&mut self, name: Arguments<'_>, value: Value) {
+        if self.whole || value.unit.is_some() {
+            self.name.clear();
+            // Writing to a string cannot fail.
+            let _ = self.name.write_fmt(name);
+            self.values.insert(self.name.clone(), value);
+        }
+    }
+
+    /// Forgets the values of a source, which could not be read to its end.
+    pub(super) fn forget(&mut self, source: &str) {
+        self.values.retain(|name, _| !belongs(name, source));
+    }
+}
+
+/// Whether a value's name begins with the name of this source.
+pub(super) fn belongs(name: &str, source: &str) -> bool {
+    name.strip_prefix(source).is_some_and(|rest| rest.starts_with('.'))
+}
+
+/// A file's text; the error names it.
+///
+/// # Errors
+/// What the kernel says.
+pub(super) fn read(sys: &dyn Sys, path: &str) -> io::Result<String> {
+    sys.read(path).map_err(|error| io::Error::new(error.kind(), format!("{path}: {error}")))
+}
+
+/// A counter of few bits that is followed past its end.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Wrapping {
+    last: Option<u64>,
+    total: u64,
+}
+
+impl Wrapping {
+    /// What it has grown by since it was first seen, given what it says now. It starts again from 0 after `most`; one that steps
+    /// back by less than half of that was set to 0, as that of a discipline that was put anew.
+    pub(super) fn follow(&mut self, now: u64, most: u64) -> u64 {
+        if let Some(last) = self.last {
+            let forward = if now >= last { now - last } else { now + most.saturating_sub(last) + 1 };
+            self.total += if now < last && forward > most / 2 { now } else { forward };
+        }
+        self.last = Some(now);
+        self.total
+    }
+
+    /// The same as of the last time.
+    pub(super) fn total(&self) -> u64 {
+        self.total
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_that_wraps_goes_on() {
+        let mut counter = Wrapping::default();
+        let most = u64::from(u32::MAX);
+        assert_eq!(counter.follow(most - 1, most), 0);
+        assert_eq!(counter.follow(3, most), 5);
+        assert_eq!(counter.follow(3, most), 5);
+        assert_eq!(counter.follow(10, most), 12);
+    }
+
+    #[test]
+    fn a_counter_that_was_set_to_nought_did_not_go_all_the_way_round() {
+        let mut counter = Wrapping::default();
+        let most = u64::from(u32::MAX);
+        assert_eq!([100, 250, 7, 9].map(|now| counter.follow(now, most)), [0, 150, 157, 159]);
+    }
+
+    #[test]
+    fn names_belong_to_their_source_only() {
+        assert!(belongs("snmp.Tcp.InSegs", "snmp") && !belongs("snmp6.Ip6InReceives", "snmp"));
+    }
+}

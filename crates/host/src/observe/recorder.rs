@@ -1,0 +1,160 @@
+//! From the first reading to the last.
+
+use std::io;
+use std::sync::Arc;
+
+use model::Observed;
+
+use super::reading::{Kind, Value, belongs};
+use super::series::Series;
+use super::{OBSERVERS, Observer, Own, Reading, cpu};
+use crate::sys::Sys;
+
+/// Reads all sources at its start and at its end, and in between those that are cheap, when told to.
+pub struct Recorder {
+    sys: Arc<dyn Sys>,
+    sources: Vec<Source>,
+    missing: Vec<String>,
+    first: Reading,
+    series: Series,
+    cost_ns: u64,
+}
+
+struct Source {
+    name: &'static str,
+    often: bool,
+    observer: Box<dyn Observer>,
+}
+
+impl Recorder {
+    /// Takes the first reading of every source; what cannot be read is remembered with the reason.
+    #[must_use]
+    pub fn start(sys: Arc<dyn Sys>, processes: &[Own]) -> Self {
+        let begun = sys.thread_ns();
+        let (mut sources, mut missing) = (Vec::new(), Vec::new());
+        for entry in OBSERVERS {
+            match (entry.start)(&*sys, processes) {
+                Ok(observer) => sources.push(Source { name: entry.source, often: entry.often, observer }),
+                Err(error) => missing.push(missed(entry.source, &error)),
+            }
+        }
+        let mut recorder =
+            Self { sys, sources, missing, first: Reading::default(), series: Series::default(), cost_ns: 0 };
+        recorder.first = recorder.read(true);
+        recorder.series.add(&recorder.first);
+        recorder.cost_ns = recorder.sys.thread_ns().saturating_sub(begun);
+        recorder
+    }
+
+    /// Reads the cheap sources. Returns whether every other reading was given up, so that the next may come after twice the time.
+    pub fn tick(&mut self) -> bool {
+        let begun = self.sys.thread_ns();
+        let mut reading = Reading::new(&*self.sys, false);
+        for source in self.sources.iter_mut().filter(|source| source.often) {
+            // What fails now has no value at this moment; the last reading says whether the source is gone.
+            if source.observer.read(&*self.sys, &mut reading).is_err() {
+                reading.forget(source.name);
+            }
+        }
+        let halved = self.series.add(&reading);
+        self.cost_ns += self.sys.thread_ns().saturating_sub(begun);
+        halved
+    }
+
+    /// Takes the last reading. It ends the series as well where it comes at least `apart_ns` after the one before.
+    #[must_use]
+    pub fn finish(mut self, apart_ns: u64) -> Observed {
+        let begun = self.sys.thread_ns();
+        let last = self.read(true);
+        if self.series.last_ns().is_some_and(|before| last.at_ns.saturating_sub(before) >= apart_ns) {
+            self.series.add(&last);
+        }
+        let mut seen = Observed {
+            window_ns: last.at_ns.saturating_sub(self.first.at_ns),
+            sources: self
+                .sources
+                .iter()
+                .map(|source| source.name.to_owned())
+                .filter(|name| name != cpu::SOURCE)
+                .collect(),
+            missing: self.missing,
+            series: self.series.finish(),
+            ..Observed::default()
+        };
+        differ(&self.first, &last, &mut seen);
+        seen.cost_ns = self.cost_ns + self.sys.thread_ns().saturating_sub(begun);
+        seen
+    }
+
+    /// A reading of all sources; those that fail are no sources any more.
+    fn read(&mut self, whole: bool) -> Reading {
+        let mut reading = Reading::new(&*self.sys, whole);
+        let (sys, missing) = (&*self.sys, &mut self.missing);
+        self.sources.retain_mut(|source| match source.observer.read(sys, &mut reading) {
+            Ok(()) => true,
+            Err(error) => {
+                reading.forget(source.name);
+                missing.push(missed(source.name, &error));
+                false
+            }
+        });
+        reading
+    }
+
+    /// A reading of these sources alone, for a live view.
+    pub(super) fn look(&mut self, wanted: &[&str]) -> Reading {
+        self.sources.retain(|source| wanted.contains(&source.name));
+        self.read(true)
+    }
+
+    /// What could not be read.
+    pub(super) fn missing(&self) -> &[String] {
+        &self.missing
+    }
+}
+
+fn missed(source: &str, error: &io::Error) -> String {
+    format!("{source}: {error}")
+}
+
+/// What changed between two readings. A device that came or went, and a counter that stepped back (its driver was loaded
+/// anew, or it has wrapped), are unknown, not 0.
+fn differ(first: &Reading, last: &Reading, seen: &mut Observed) {
+    let mut unknown: Vec<String> = Vec::new();
+    let read = |name: &str, seen: &Observed| seen.sources.iter().any(|source| belongs(name, source));
+    for (name, value) in &last.values {
+        let before = first.values.get(name).map(|before| before.number);
+        let Value { kind, number, .. } = *value;
+        match (kind, before) {
+            (Kind::Share, _) => {}
+            (Kind::Level, before) => {
+                if let Some(before) = before.filter(|before| *before > 0 || number > 0) {
+                    seen.levels.insert(name.clone(), [before, number]);
+                }
+            }
+            (Kind::Counter, None) => unknown.push(format!("{}: not there at the start", device(name))),
+            (Kind::Counter | Kind::Tally, Some(before)) if number < before => {
+                unknown.push(format!("{name}: stepped back"));
+            }
+            (Kind::Counter | Kind::Tally, before) => {
+                let grown = number - before.unwrap_or(0);
+                if grown > 0 {
+                    seen.counters.insert(name.clone(), i64::try_from(grown).unwrap_or(i64::MAX));
+                }
+            }
+        }
+    }
+    for (name, value) in &first.values {
+        let counts = matches!(value.kind, Kind::Counter | Kind::Tally);
+        if counts && !last.values.contains_key(name) && read(name, seen) {
+            unknown.push(format!("{}: gone at the end", device(name)));
+        }
+    }
+    unknown.dedup();
+    seen.missing.extend(unknown);
+}
+
+/// What a counter is of: `dev.eth0` of `dev.eth0.rx_bytes`.
+fn device(name: &str) -> &str {
+    name.rsplit_once('.').map_or(name, |(device, _)| device)
+}

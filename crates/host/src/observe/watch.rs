@@ -1,0 +1,122 @@
+//! The observers around a pass, with a thread of their own where they read over time.
+
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use model::{EndPass, Observe};
+use rustix::thread::{sched_getaffinity, sched_setaffinity};
+
+use super::{CpuObserver, Own, Recorder};
+use crate::sys::Sys;
+
+/// What is watched and how.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// How much.
+    pub observe: Observe,
+    /// Distance of the readings over time, ns.
+    pub interval_ns: u64,
+    /// This tool's own processes, whose waiting for a core is watched.
+    pub processes: Vec<Own>,
+    /// Cores that measuring threads are pinned to: the readings over time keep off them where there are others.
+    pub avoid: Vec<u32>,
+}
+
+/// All observers together, watching one host.
+///
+/// ```
+/// use std::sync::Arc;
+/// use host::{RealSys, Watch, WatchOptions};
+///
+/// let watch = Watch::start(Arc::new(RealSys), &WatchOptions::default());
+/// let mut pass = model::EndPass::default();
+/// watch.finish(&mut pass);
+/// assert!(pass.cpu.is_some() && pass.observed.is_some());
+/// ```
+pub struct Watch {
+    sys: Arc<dyn Sys>,
+    cpu: Option<CpuObserver>,
+    running: Running,
+    interval_ns: u64,
+}
+
+enum Running {
+    Off,
+    Still(Box<Recorder>),
+    /// The thread ends, and gives the recorder back, when the sender is dropped.
+    Sampling(mpsc::Sender<()>, JoinHandle<Option<Recorder>>),
+}
+
+impl Watch {
+    /// Takes the first reading of all that is to be watched.
+    #[must_use]
+    pub fn start(sys: Arc<dyn Sys>, options: &Options) -> Self {
+        let running = match options.observe {
+            Observe::Off => Running::Off,
+            Observe::Counters => Running::Still(Box::new(Recorder::start(sys.clone(), &options.processes))),
+            Observe::Series => sample(Recorder::start(sys.clone(), &options.processes), options),
+        };
+        // Last, so that the readings above are not in the pass's CPU time.
+        let cpu = CpuObserver::start(&*sys).ok();
+        Self { sys, cpu, running, interval_ns: options.interval_ns }
+    }
+
+    /// Ends the watch and writes what was seen into `pass`. What could not be observed stays null there.
+    pub fn finish(self, pass: &mut EndPass) {
+        pass.cpu = self.cpu.and_then(|cpu| cpu.finish(&*self.sys));
+        pass.observed = match self.running {
+            Running::Off => None,
+            Running::Still(recorder) => Some(recorder.finish(u64::MAX)),
+            Running::Sampling(stop, thread) => {
+                drop(stop);
+                // A thread that panicked has no reading to give.
+                thread.join().ok().flatten().map(|recorder| recorder.finish(self.interval_ns / 2))
+            }
+        };
+    }
+}
+
+/// Hands the recorder to a thread that reads at every interval; where no thread can be had, there is no series.
+fn sample(recorder: Recorder, options: &Options) -> Running {
+    let (stop, stopped) = mpsc::channel();
+    let (hand, handed) = mpsc::sync_channel(1);
+    let (interval, avoid) = (Duration::from_nanos(options.interval_ns.max(1)), options.avoid.clone());
+    let body = move || {
+        keep_off(&avoid);
+        let recorder = handed.recv().ok()?;
+        Some(readings(recorder, interval, &stopped))
+    };
+    match std::thread::Builder::new().name("observe".into()).spawn(body) {
+        Ok(thread) => match hand.send(recorder) {
+            Ok(()) => Running::Sampling(stop, thread),
+            Err(mpsc::SendError(recorder)) => Running::Still(Box::new(recorder)),
+        },
+        Err(_) => Running::Still(Box::new(recorder)),
+    }
+}
+
+/// Reads until told to stop. A reading that comes late is not made up for.
+fn readings(mut recorder: Recorder, mut interval: Duration, stopped: &mpsc::Receiver<()>) -> Recorder {
+    let mut due = Instant::now() + interval;
+    loop {
+        match stopped.recv_timeout(due.saturating_duration_since(Instant::now())) {
+            Err(RecvTimeoutError::Timeout) => {}
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => return recorder,
+        }
+        if recorder.tick() {
+            interval *= 2;
+        }
+        due = (due + interval).max(Instant::now());
+    }
+}
+
+/// Moves the calling thread off these cores, if others are left. Where it cannot, it stays where it is.
+fn keep_off(cores: &[u32]) {
+    let Ok(mut allowed) = sched_getaffinity(None) else { return };
+    cores.iter().for_each(|core| allowed.unset(*core as usize));
+    if !cores.is_empty() && allowed.count() > 0 {
+        let _ = sched_setaffinity(None, &allowed);
+    }
+}

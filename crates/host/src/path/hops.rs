@@ -1,0 +1,128 @@
+//! The routers on the way: small datagrams with rising hop limits, all at once, to ports that nobody listens on. Whoever drops one
+//! says so, and needs no rights here to be heard (IP_RECVERR).
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use model::Hop;
+
+use super::ready;
+use crate::sys::probe;
+
+/// Hop limits that are tried.
+const MOST: u8 = 30;
+/// The port of the first one, as traceroute programs use it.
+const PORT: u16 = 33_434;
+/// After the peer itself has answered, how long a router that is nearer may still take.
+const STRAGGLERS: Duration = Duration::from_millis(60);
+
+/// The hops found, and whether the last one is the peer.
+pub(super) struct Walk {
+    pub(super) hops: Vec<Hop>,
+    pub(super) reached: bool,
+}
+
+/// Walks towards `peer` until it answers, or until `until`.
+///
+/// # Errors
+/// Why nobody was heard, in words.
+pub(super) fn walk(peer: IpAddr, until: Instant) -> Result<Walk, String> {
+    let failed = |error: std::io::Error| format!("hops: probes cannot be sent: {error}");
+    let v6 = peer.is_ipv6();
+    let any = if v6 { Ipv6Addr::UNSPECIFIED.into() } else { IpAddr::from(Ipv4Addr::UNSPECIFIED) };
+    let socket = UdpSocket::bind((any, 0)).map_err(failed)?;
+    probe::prepare(socket.as_fd(), v6).map_err(failed)?;
+    socket.set_nonblocking(true).map_err(failed)?;
+    let mut sent = Vec::with_capacity(MOST.into());
+    for hop in 1..=MOST {
+        probe::set_hop_limit(socket.as_fd(), v6, hop).map_err(failed)?;
+        let to = SocketAddr::new(peer, PORT + u16::from(hop));
+        sent.push(Instant::now());
+        // A complaint about an earlier one is reported once by the next call.
+        let _ = socket.send_to(&[0; 32], to).or_else(|_| socket.send_to(&[0; 32], to));
+    }
+    let mut until = until;
+    let mut hops = Hops { answers: vec![None; MOST.into()], last: None };
+    while !hops.complete() {
+        let Some(complaint) = probe::complaint(socket.as_fd()) else {
+            if ready(&socket, until) {
+                continue;
+            }
+            break;
+        };
+        let Some(place) = complaint.port.checked_sub(PORT + 1).map(usize::from) else { continue };
+        if let (Some(by), Some(at)) = (complaint.by, sent.get(place)) {
+            let first = hops.last.is_none();
+            hops.heard(place, by, at.elapsed().as_nanos() as u64, complaint.expired);
+            if first && hops.last.is_some() {
+                until = until.min(Instant::now() + STRAGGLERS);
+            }
+        }
+    }
+    hops.walk()
+        .ok_or_else(|| format!("hops: nobody on the way to {peer} answered within the time; a firewall may drop ICMP"))
+}
+
+struct Hops {
+    /// Who answered the probe of each hop limit, and after how long.
+    answers: Vec<Option<(IpAddr, u64)>>,
+    /// Place of the nearest probe that was not dropped for its hop limit: the peer's, or a firewall's in front of it.
+    last: Option<usize>,
+}
+
+impl Hops {
+    fn heard(&mut self, place: usize, by: IpAddr, rtt_ns: u64, expired: bool) {
+        self.answers[place].get_or_insert((by, rtt_ns));
+        if !expired {
+            self.last = Some(self.last.map_or(place, |last| last.min(place)));
+        }
+    }
+
+    /// Whether the end and everybody before it has been heard.
+    fn complete(&self) -> bool {
+        self.last.is_some_and(|last| self.answers[..=last].iter().all(Option::is_some))
+    }
+
+    /// The list up to the end, or up to the last router that answered.
+    fn walk(&self) -> Option<Walk> {
+        let end = self.last.or_else(|| self.answers.iter().rposition(Option::is_some))?;
+        let hop = |(place, answer): (usize, &Option<(IpAddr, u64)>)| Hop {
+            hop: place as u8 + 1,
+            address: answer.map(|(by, _)| by.to_string()),
+            rtt_ns: answer.map(|(_, rtt)| rtt),
+        };
+        let hops = self.answers[..=end].iter().enumerate().map(hop).collect();
+        Some(Walk { hops, reached: self.last.is_some() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heard(answers: &[(usize, &str, bool)]) -> Hops {
+        let mut hops = Hops { answers: vec![None; MOST.into()], last: None };
+        for (place, by, expired) in answers {
+            hops.heard(*place, by.parse().unwrap(), 1_000, *expired);
+        }
+        hops
+    }
+
+    #[test]
+    fn the_list_ends_with_the_nearest_answer_of_the_peer() {
+        let hops = heard(&[(3, "10.0.0.9", false), (2, "10.0.0.9", false), (0, "10.0.0.1", true)]);
+        assert!(!hops.complete(), "the second router may still answer");
+        let walk = hops.walk().unwrap();
+        let addresses: Vec<Option<&str>> = walk.hops.iter().map(|hop| hop.address.as_deref()).collect();
+        assert_eq!(addresses, [Some("10.0.0.1"), None, Some("10.0.0.9")]);
+        assert!(walk.reached);
+    }
+
+    #[test]
+    fn without_the_peer_the_routers_are_listed_and_without_anybody_nothing() {
+        let walk = heard(&[(0, "10.0.0.1", true)]).walk().unwrap();
+        assert_eq!((walk.hops.len(), walk.reached), (1, false));
+        assert!(heard(&[]).walk().is_none());
+    }
+}

@@ -1,0 +1,102 @@
+//! Drivers' statistics by ethtool's ioctl (linux/ethtool.h). Its netlink has standard groups only, not the drivers' own names.
+
+use std::io;
+use std::os::fd::AsRawFd;
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+
+const SIOCETHTOOL: libc::Ioctl = 0x8946;
+const ETHTOOL_GSTRINGS: u32 = 0x1b;
+const ETHTOOL_GSTATS: u32 = 0x1d;
+const ETHTOOL_GSSET_INFO: u32 = 0x37;
+const ETH_SS_STATS: u32 = 1;
+/// Bytes of a name.
+const NAME: usize = 32;
+/// Statistics that a driver may add between two calls: the kernel writes as many as there are then.
+const SLACK: usize = 1_024;
+
+/// Names and values; empty for a driver without statistics.
+pub(super) fn statistics(interface: &str) -> io::Result<Vec<(String, u64)>> {
+    let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+    let ask = |words: &mut [u64]| order(&socket, interface, words);
+    // struct ethtool_sset_info: cmd, reserved; mask; the number of each set that the mask names.
+    let mut info = [u64::from(ETHTOOL_GSSET_INFO), 1 << ETH_SS_STATS, 0];
+    match ask(&mut info) {
+        Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => return Ok(Vec::new()),
+        answer => answer?,
+    }
+    let count = if info[1] == 0 { 0 } else { words(info[2])[0] as usize };
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    // struct ethtool_gstrings: cmd, set; number; names of 32 bytes, which here begin in the middle of a word.
+    let mut names = vec![0; 2 + (count + SLACK) * NAME / 8];
+    names[0] = joined(ETHTOOL_GSTRINGS, ETH_SS_STATS);
+    names[1] = joined(count as u32, 0);
+    ask(&mut names)?;
+    let named = words(names[1])[0] as usize;
+    let bytes: Vec<u8> = names.iter().flat_map(|word| word.to_ne_bytes()).skip(12).collect();
+    // struct ethtool_stats: cmd, number; values.
+    let mut values = vec![0; 1 + count + SLACK];
+    values[0] = joined(ETHTOOL_GSTATS, count as u32);
+    ask(&mut values)?;
+    let valued = words(values[0])[1] as usize;
+    if named != valued {
+        return Err(io::Error::other("the driver changed its statistics while they were read"));
+    }
+    let name = |bytes: &[u8]| {
+        String::from_utf8_lossy(bytes.split(|byte| *byte == 0).next().unwrap_or_default()).trim().to_owned()
+    };
+    Ok(bytes.chunks_exact(NAME).map(name).zip(values[1..].iter().copied()).take(valued).collect())
+}
+
+/// Two 32-bit fields as one word of memory.
+fn joined(first: u32, second: u32) -> u64 {
+    let [first, second] = [first, second].map(u32::to_ne_bytes);
+    let mut bytes = [0; 8];
+    bytes[..4].copy_from_slice(&first);
+    bytes[4..].copy_from_slice(&second);
+    u64::from_ne_bytes(bytes)
+}
+
+/// The two 32-bit fields of a word.
+fn words(word: u64) -> [u32; 2] {
+    let bytes = word.to_ne_bytes();
+    let (fields, _) = bytes.as_chunks::<4>();
+    [fields[0], fields[1]].map(u32::from_ne_bytes)
+}
+
+/// Hands an order to the driver; the answer stands in `data` afterwards. Words of 64 bits keep every field aligned.
+fn order(socket: &impl AsRawFd, interface: &str, data: &mut [u64]) -> io::Result<()> {
+    // SAFETY: all bytes zero is a valid ifreq: a name of no letters and a null pointer.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    if interface.len() >= request.ifr_name.len() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the interface's name is too long"));
+    }
+    for (to, from) in request.ifr_name.iter_mut().zip(interface.bytes()) {
+        *to = from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_data = data.as_mut_ptr().cast();
+    // SAFETY: the name ends with a zero; the data are alive for the call, begin with the order that says which structure they
+    // are, and have room for all that the driver counts and for SLACK more.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_lie_as_the_kernel_has_them() {
+        assert_eq!(words(joined(0x1b, 7)), [0x1b, 7]);
+        assert_eq!(joined(ETHTOOL_GSTATS, 5).to_ne_bytes()[..4], ETHTOOL_GSTATS.to_ne_bytes());
+    }
+
+    #[test]
+    fn loopback_counts_nothing_and_no_interface_is_an_error() {
+        assert_eq!(statistics("lo").unwrap(), []);
+        assert!(statistics("no-such-if").is_err());
+        assert!(statistics("a-name-that-is-too-long").unwrap_err().to_string().contains("too long"));
+    }
+}

@@ -1,0 +1,140 @@
+//! Socket options of probes and the error queue that routers' and hosts' complaints come in by (ip(7), ipv6(7),
+//! linux/errqueue.h).
+
+use std::io;
+use std::mem::{size_of, zeroed};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// What came back for a probe that did not get through, or that got through to a port that nobody listens on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Complaint {
+    /// The system's error number: EMSGSIZE, ECONNREFUSED, EHOSTUNREACH...
+    pub(crate) errno: i32,
+    /// For EMSGSIZE the MTU that would fit, bytes.
+    pub(crate) info: u32,
+    /// Who complained; `None` for this host itself.
+    pub(crate) by: Option<IpAddr>,
+    /// The port that the probe was sent to; 0 for echoes.
+    pub(crate) port: u16,
+    /// Whether it says that the hop limit ran out.
+    pub(crate) expired: bool,
+}
+
+const ORIGIN_ICMP: u8 = 2;
+const ORIGIN_ICMP6: u8 = 3;
+/// Time exceeded, of ICMP (RFC 792) and ICMPv6 (RFC 4443).
+const EXPIRED: [(u8, u8); 2] = [(ORIGIN_ICMP, 11), (ORIGIN_ICMP6, 3)];
+/// IP_PMTUDISC_PROBE and IPV6_PMTUDISC_PROBE: never in pieces, whatever the kernel thinks of the path.
+const PROBE: libc::c_int = 3;
+
+/// Sends packets of this socket whole and lets complaints about them be read.
+pub(crate) fn prepare(socket: BorrowedFd<'_>, v6: bool) -> io::Result<()> {
+    if v6 {
+        set(socket, libc::SOL_IPV6, libc::IPV6_MTU_DISCOVER, PROBE)?;
+        set(socket, libc::SOL_IPV6, libc::IPV6_RECVERR, 1)
+    } else {
+        set(socket, libc::SOL_IP, libc::IP_MTU_DISCOVER, PROBE)?;
+        set(socket, libc::SOL_IP, libc::IP_RECVERR, 1)
+    }
+}
+
+/// Hop limit of the packets that follow.
+pub(crate) fn set_hop_limit(socket: BorrowedFd<'_>, v6: bool, hops: u8) -> io::Result<()> {
+    let (level, name) = if v6 { (libc::SOL_IPV6, libc::IPV6_UNICAST_HOPS) } else { (libc::SOL_IP, libc::IP_TTL) };
+    set(socket, level, name, hops.into())
+}
+
+/// What the kernel takes for the MTU of a connected socket's path, bytes.
+pub(crate) fn path_mtu(socket: BorrowedFd<'_>, v6: bool) -> io::Result<u32> {
+    let (level, name) = if v6 { (libc::SOL_IPV6, libc::IPV6_MTU) } else { (libc::SOL_IP, libc::IP_MTU) };
+    let mut value: libc::c_int = 0;
+    let mut length = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: value and length are live for the call, and length says how large value is.
+    let result = unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, (&raw mut value).cast(), &raw mut length) };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    u32::try_from(value).map_err(io::Error::other)
+}
+
+fn set(socket: BorrowedFd<'_>, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
+    // SAFETY: the pointer and length describe a live int for the length of the call.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            name,
+            std::ptr::from_ref(&value).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The next complaint on the error queue; `None` when there is none. Never waits.
+pub(crate) fn complaint(socket: BorrowedFd<'_>) -> Option<Complaint> {
+    let mut control = [0_u64; 64];
+    // SAFETY: an all-zero sockaddr_storage and msghdr are valid; the buffers outlive the call and the kernel writes no more than
+    // their lengths.
+    let (result, header, to) = unsafe {
+        let mut to: libc::sockaddr_storage = zeroed();
+        let mut header: libc::msghdr = zeroed();
+        header.msg_name = (&raw mut to).cast();
+        header.msg_namelen = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
+        header.msg_control = control.as_mut_ptr().cast();
+        header.msg_controllen = size_of::<[u64; 64]>() as _;
+        let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
+        (libc::recvmsg(socket.as_raw_fd(), &raw mut header, flags), header, to)
+    };
+    if result < 0 {
+        return None;
+    }
+    let port = address(&to).map_or(0, |(_, port)| port);
+    // SAFETY: the CMSG functions stay within what the kernel wrote; a message of these types carries a sock_extended_err and,
+    // right after it, the address of who complained, for which the buffer has room although it may be cut short.
+    unsafe {
+        let mut message = libc::CMSG_FIRSTHDR(&raw const header);
+        while !message.is_null() {
+            let kind = ((*message).cmsg_level, (*message).cmsg_type);
+            if matches!(kind, (libc::SOL_IP, libc::IP_RECVERR) | (libc::SOL_IPV6, libc::IPV6_RECVERR)) {
+                let data = libc::CMSG_DATA(message);
+                let error = data.cast::<libc::sock_extended_err>().read_unaligned();
+                let held = ((*message).cmsg_len as usize).saturating_sub(libc::CMSG_LEN(0) as usize);
+                let held = held.saturating_sub(size_of::<libc::sock_extended_err>());
+                let mut by: libc::sockaddr_storage = zeroed();
+                std::ptr::copy_nonoverlapping(
+                    data.add(size_of::<libc::sock_extended_err>()),
+                    (&raw mut by).cast::<u8>(),
+                    held.min(size_of::<libc::sockaddr_in6>()),
+                );
+                return Some(Complaint {
+                    errno: error.ee_errno.cast_signed(),
+                    info: error.ee_info,
+                    by: address(&by).map(|(address, _)| address),
+                    port,
+                    expired: EXPIRED.contains(&(error.ee_origin, error.ee_type)),
+                });
+            }
+            message = libc::CMSG_NXTHDR(&raw const header, message);
+        }
+    }
+    None
+}
+
+/// Address and port of a socket address; `None` for one that is neither IPv4 nor IPv6.
+fn address(storage: &libc::sockaddr_storage) -> Option<(IpAddr, u16)> {
+    match libc::c_int::from(storage.ss_family) {
+        libc::AF_INET => {
+            // SAFETY: the family says that it is a sockaddr_in, and the storage is larger and aligned for all of them.
+            let v4 = unsafe { &*std::ptr::from_ref(storage).cast::<libc::sockaddr_in>() };
+            Some((Ipv4Addr::from(u32::from_be(v4.sin_addr.s_addr)).into(), u16::from_be(v4.sin_port)))
+        }
+        libc::AF_INET6 => {
+            // SAFETY: as above, for sockaddr_in6.
+            let v6 = unsafe { &*std::ptr::from_ref(storage).cast::<libc::sockaddr_in6>() };
+            Some((Ipv6Addr::from(v6.sin6_addr.s6_addr).into(), u16::from_be(v6.sin6_port)))
+        }
+        _ => None,
+    }
+}

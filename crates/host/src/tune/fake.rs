@@ -1,0 +1,128 @@
+//! A host made of tables, for tests: what this machine's devices lack is there.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::ethtool::{Feature, Group, Value};
+use super::ground::Ground;
+
+/// What the host is.
+#[derive(Debug, Default)]
+pub(crate) struct Tables {
+    pub(crate) files: BTreeMap<String, String>,
+    /// Numbers of interfaces, by (interface, name).
+    pub(crate) links: BTreeMap<(String, String), u32>,
+    /// Numbers of ethtool, by (interface, group, name).
+    pub(crate) counts: BTreeMap<(String, Group, String), Value>,
+    pub(crate) features: BTreeMap<String, Vec<Feature>>,
+    /// What programs answer, by their whole line.
+    pub(crate) answers: BTreeMap<String, String>,
+    /// Lines of programs that were run and had no answer written down.
+    pub(crate) ran: Vec<String>,
+    /// Every write that was made, in order.
+    pub(crate) writes: Vec<String>,
+    /// Ring sizes are multiples of this.
+    pub(crate) ring_step: u32,
+}
+
+/// The host behind its door.
+#[derive(Debug, Default)]
+pub(crate) struct FakeGround(Mutex<Tables>);
+
+impl FakeGround {
+    pub(crate) fn new(tables: Tables) -> Self {
+        Self(Mutex::new(tables))
+    }
+
+    pub(crate) fn tables(&self) -> MutexGuard<'_, Tables> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn missing() -> io::Error {
+    io::ErrorKind::NotFound.into()
+}
+
+impl Ground for FakeGround {
+    fn read(&self, path: &str) -> io::Result<String> {
+        self.tables().files.get(path).cloned().ok_or_else(missing)
+    }
+
+    fn write(&self, path: &str, text: &str) -> io::Result<()> {
+        let mut tables = self.tables();
+        tables.writes.push(format!("{path}={text}"));
+        *tables.files.get_mut(path).ok_or_else(missing)? = text.to_owned();
+        Ok(())
+    }
+
+    fn list(&self, directory: &str) -> io::Result<Vec<String>> {
+        let directory = format!("{}/", directory.trim_end_matches('/'));
+        let tables = self.tables();
+        let inside = tables.files.keys().filter_map(|path| path.strip_prefix(&directory));
+        let mut names: Vec<String> = inside
+            .map(|rest| rest.split_once('/').map_or_else(|| rest.to_owned(), |(first, _)| format!("{first}/")))
+            .collect();
+        names.dedup();
+        Ok(names)
+    }
+
+    fn run(&self, program: &str, words: &[&str]) -> io::Result<String> {
+        let line = format!("{program} {}", words.join(" "));
+        let mut tables = self.tables();
+        if let Some(answer) = tables.answers.get(&line) {
+            return Ok(answer.clone());
+        }
+        tables.ran.push(line);
+        Ok(String::new())
+    }
+
+    fn devices(&self) -> io::Result<Vec<String>> {
+        let mut names: Vec<String> = self.tables().links.keys().map(|(device, _)| device.clone()).collect();
+        names.dedup();
+        Ok(names)
+    }
+
+    fn link(&self, device: &str) -> io::Result<BTreeMap<String, u32>> {
+        let tables = self.tables();
+        let of = tables.links.iter().filter(|((name, _), _)| name == device);
+        let found: BTreeMap<String, u32> = of.map(|((_, field), value)| (field.clone(), *value)).collect();
+        if found.is_empty() { Err(missing()) } else { Ok(found) }
+    }
+
+    fn set_link(&self, device: &str, field: &str, value: u32) -> io::Result<()> {
+        let mut tables = self.tables();
+        tables.writes.push(format!("{device}.{field}={value}"));
+        *tables.links.get_mut(&(device.into(), field.into())).ok_or_else(missing)? = value;
+        Ok(())
+    }
+
+    fn counts(&self, device: &str, group: Group) -> io::Result<BTreeMap<String, Value>> {
+        let tables = self.tables();
+        let of = tables.counts.iter().filter(|((name, of, _), _)| name == device && *of == group);
+        Ok(of.map(|((_, _, name), value)| (name.clone(), *value)).collect())
+    }
+
+    fn set_count(&self, device: &str, group: Group, name: &str, value: u32) -> io::Result<()> {
+        let mut tables = self.tables();
+        let value = if group == Group::Ring { value.next_multiple_of(tables.ring_step.max(1)) } else { value };
+        tables.writes.push(format!("{device}.{group:?}.{name}={value}"));
+        tables.counts.get_mut(&(device.into(), group, name.into())).ok_or_else(missing)?.now = value;
+        Ok(())
+    }
+
+    fn features(&self, device: &str) -> io::Result<Vec<Feature>> {
+        self.tables().features.get(device).cloned().ok_or_else(missing)
+    }
+
+    fn set_features(&self, device: &str, wanted: &[(String, bool)]) -> io::Result<()> {
+        let mut tables = self.tables();
+        let features = tables.features.get_mut(device).ok_or_else(missing)?;
+        for (name, on) in wanted {
+            for feature in features.iter_mut().filter(|feature| feature.name == *name && feature.changeable) {
+                (feature.active, feature.wanted) = (*on, *on);
+            }
+        }
+        Ok(())
+    }
+}

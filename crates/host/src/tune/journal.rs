@@ -1,0 +1,352 @@
+//! The record on disk of every setting that was changed, so that each can be put back whatever becomes of its owner.
+//!
+//! A session that changes settings has one file: a line of JSON for each step, on disk before the step is done. Its owner holds a
+//! lock on it, which the kernel drops when the owner ends, however it ends. Whoever wants to change something holds the lock of
+//! the directory while it looks who has what and writes down its own plan.
+
+use std::fs::{self, DirBuilder, File, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use super::error::TuneError;
+use super::namespace::Namespace;
+
+/// Where root keeps it.
+const DIRECTORY: &str = "/run/throughline/tune";
+
+/// The directory of all sessions' files.
+#[derive(Debug, Clone)]
+pub struct Journal {
+    directory: PathBuf,
+}
+
+/// Who changes settings.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Owner {
+    /// Name of the session.
+    pub(crate) id: String,
+    /// Process; for people, and to tell a process that came later with the same number.
+    pub(crate) pid: u32,
+    /// When that process started, in clock ticks since the host did (proc_pid_stat(5), field 22).
+    pub(crate) started_ticks: u64,
+    /// What it does.
+    pub(crate) command: String,
+    /// The host's boot: after another one nothing of it is left to put back.
+    pub(crate) boot_id: String,
+    /// Where its settings act.
+    pub(crate) namespace: Namespace,
+    /// Wall-clock time, ns since the Unix epoch; for people.
+    pub(crate) unix_ns: u64,
+}
+
+/// A step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "line", rename_all = "kebab-case")]
+enum Line {
+    /// First of all.
+    Open(Owner),
+    /// A setting is about to be changed.
+    Plan { key: String, before: String, asked: String, host_wide: bool },
+    /// It was, and this was read back.
+    Now { entry: usize, now: String },
+    /// The owner leaves its settings on purpose.
+    Keep,
+    /// It was put back, or there is nothing left to put back.
+    Back { entry: usize },
+    /// Somebody else had changed it; it was left.
+    Left { entry: usize },
+}
+
+/// A setting of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) key: String,
+    pub(crate) before: String,
+    pub(crate) asked: String,
+    /// What was read back; `None` where the owner ended in the middle of the change.
+    pub(crate) now: Option<String>,
+    pub(crate) host_wide: bool,
+    /// Nothing is left to do.
+    pub(crate) back: bool,
+    /// It was found changed by somebody else.
+    pub(crate) left: bool,
+}
+
+/// A session as its file tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Story {
+    pub(crate) owner: Owner,
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) kept: bool,
+}
+
+/// A session's file, with its lock.
+#[derive(Debug)]
+pub(crate) struct Book {
+    path: PathBuf,
+    file: File,
+    pub(crate) story: Story,
+}
+
+/// A session's file as others see it.
+pub(crate) struct Seen {
+    pub(crate) story: Story,
+    /// The file and its lock, where nobody holds it.
+    pub(crate) orphan: Option<Book>,
+}
+
+/// The lock of the directory, while somebody looks and writes.
+pub(crate) struct Guard<'a> {
+    journal: &'a Journal,
+    _lock: File,
+}
+
+impl Journal {
+    /// The journal at `directory`, or at its usual place: /run/throughline/tune for root, $XDG_RUNTIME_DIR/throughline/tune for
+    /// others. All who share a host share it, whatever network namespace they are in.
+    ///
+    /// # Errors
+    /// A directory that cannot be made or that others may write.
+    pub fn open(directory: Option<&Path>) -> Result<Self, TuneError> {
+        if let Some(directory) = directory {
+            return Self::at(directory);
+        }
+        let root = rustix::process::geteuid().is_root();
+        let own = std::env::var_os("XDG_RUNTIME_DIR").map(|own| PathBuf::from(own).join("throughline/tune"));
+        match (root, own) {
+            (true, Some(own)) => Self::at(Path::new(DIRECTORY)).or_else(|error| Self::at(&own).map_err(|_| error)),
+            (false, Some(own)) => Self::at(&own),
+            (_, None) => Self::at(Path::new(DIRECTORY)),
+        }
+    }
+
+    fn at(directory: &Path) -> Result<Self, TuneError> {
+        let fail = |source| failure("open", directory, source);
+        DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(fail)?;
+        let facts = fs::symlink_metadata(directory).map_err(fail)?;
+        // What stands here is written into the kernel with its reader's power, so nobody else may have written it.
+        let own = facts.is_dir() && facts.uid() == rustix::process::geteuid().as_raw() && facts.mode() & 0o022 == 0;
+        if own {
+            Ok(Self { directory: directory.to_owned() })
+        } else {
+            Err(fail(io::Error::other("others may write there, or own it")))
+        }
+    }
+
+    /// Waits for the directory's lock.
+    pub(crate) fn lock(&self) -> Result<Guard<'_>, TuneError> {
+        let path = self.directory.join("lock");
+        let fail = |source| failure("lock", &path, source);
+        let lock = File::options().create(true).truncate(false).write(true).open(&path).map_err(fail)?;
+        lock.lock().map_err(fail)?;
+        Ok(Guard { journal: self, _lock: lock })
+    }
+}
+
+impl Guard<'_> {
+    /// Begins a session's file.
+    pub(crate) fn begin(&self, command: &str) -> Result<Book, TuneError> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
+        let pid = std::process::id();
+        let directory = &self.journal.directory;
+        let fail = |source| failure("write", directory, source);
+        let owner = Owner {
+            id: format!("t{now:x}"),
+            pid,
+            started_ticks: started_ticks(pid).unwrap_or(0),
+            command: command.into(),
+            boot_id: boot_id(),
+            namespace: Namespace::current().map_err(fail)?,
+            unix_ns: now,
+        };
+        let path = directory.join(format!("{}.jsonl", owner.id));
+        let file = File::options().create_new(true).append(true).read(true).open(&path).map_err(fail)?;
+        file.lock().map_err(fail)?;
+        let story = Story { owner: owner.clone(), entries: Vec::new(), kept: false };
+        let mut book = Book { path, file, story };
+        book.append(&Line::Open(owner))?;
+        // The name as well: a file that nobody finds after a power cut is no journal.
+        File::open(directory).and_then(|directory| directory.sync_all()).map_err(fail)?;
+        Ok(book)
+    }
+
+    /// All sessions there are, the newest first. Files without an owner's line are what a power cut left; they are removed.
+    pub(crate) fn sessions(&self) -> Result<Vec<Seen>, TuneError> {
+        let directory = &self.journal.directory;
+        let fail = |source| failure("read", directory, source);
+        let mut found = Vec::new();
+        for entry in fs::read_dir(directory).map_err(fail)? {
+            let path = entry.map_err(fail)?.path();
+            if path.extension().is_none_or(|extension| extension != "jsonl") {
+                continue;
+            }
+            let Ok(mut file) = File::options().read(true).append(true).open(&path) else { continue };
+            let free = match file.try_lock() {
+                Ok(()) => true,
+                Err(TryLockError::WouldBlock) => false,
+                Err(TryLockError::Error(source)) => return Err(failure("lock", &path, source)),
+            };
+            let mut text = String::new();
+            file.rewind()
+                .and_then(|()| file.read_to_string(&mut text))
+                .map_err(|source| failure("read", &path, source))?;
+            match Story::of(&text) {
+                Some(story) => {
+                    let orphan = free.then(|| Book { path, file, story: story.clone() });
+                    found.push(Seen { story, orphan });
+                }
+                None if free => fs::remove_file(&path).map_err(|source| failure("remove", &path, source))?,
+                None => {}
+            }
+        }
+        found.sort_by(|one, other| other.story.owner.id.cmp(&one.story.owner.id));
+        Ok(found)
+    }
+}
+
+impl Story {
+    /// What a file's lines tell. A last line that was cut off tells nothing: what it would have said was not done yet.
+    fn of(text: &str) -> Option<Self> {
+        let mut lines = text.lines().map_while(|line| serde_json::from_str::<Line>(line).ok());
+        let Some(Line::Open(owner)) = lines.next() else { return None };
+        let mut story = Self { owner, entries: Vec::new(), kept: false };
+        lines.for_each(|line| story.take(line));
+        Some(story)
+    }
+
+    fn take(&mut self, line: Line) {
+        match line {
+            Line::Open(_) => {}
+            Line::Plan { key, before, asked, host_wide } => {
+                self.entries.push(Entry { key, before, asked, now: None, host_wide, back: false, left: false });
+            }
+            Line::Now { entry, now } => {
+                if let Some(entry) = self.entries.get_mut(entry) {
+                    entry.now = Some(now);
+                }
+            }
+            Line::Keep => self.kept = true,
+            Line::Back { entry } => {
+                if let Some(entry) = self.entries.get_mut(entry) {
+                    entry.back = true;
+                }
+            }
+            Line::Left { entry } => {
+                if let Some(entry) = self.entries.get_mut(entry) {
+                    entry.left = true;
+                }
+            }
+        }
+    }
+}
+
+impl Book {
+    /// A line, on disk when this returns.
+    fn append(&mut self, line: &Line) -> Result<(), TuneError> {
+        let fail = |source| failure("write", &self.path, source);
+        let mut text = serde_json::to_string(line).map_err(|error| fail(error.into()))?;
+        text.push('\n');
+        self.file.write_all(text.as_bytes()).map_err(fail)?;
+        self.file.sync_data().map_err(fail)?;
+        self.story.take(line.clone());
+        Ok(())
+    }
+
+    /// Writes down that a setting is about to be changed; its number.
+    pub(crate) fn plan(&mut self, key: &str, before: &str, asked: &str, host_wide: bool) -> Result<usize, TuneError> {
+        let line = Line::Plan { key: key.into(), before: before.into(), asked: asked.into(), host_wide };
+        self.append(&line)?;
+        Ok(self.story.entries.len() - 1)
+    }
+
+    pub(crate) fn now(&mut self, entry: usize, now: &str) -> Result<(), TuneError> {
+        self.append(&Line::Now { entry, now: now.into() })
+    }
+
+    pub(crate) fn keep(&mut self) -> Result<(), TuneError> {
+        self.append(&Line::Keep)
+    }
+
+    pub(crate) fn back(&mut self, entry: usize) -> Result<(), TuneError> {
+        self.append(&Line::Back { entry })
+    }
+
+    pub(crate) fn left(&mut self, entry: usize) -> Result<(), TuneError> {
+        self.append(&Line::Left { entry })
+    }
+
+    /// Whether everything was put back.
+    pub(crate) fn is_done(&self) -> bool {
+        self.story.entries.iter().all(|entry| entry.back)
+    }
+
+    /// Removes the file.
+    pub(crate) fn close(self) -> Result<(), TuneError> {
+        match fs::remove_file(&self.path) {
+            // Its owner was quicker.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            result => result.map_err(|source| failure("remove", &self.path, source)),
+        }
+    }
+}
+
+fn failure(operation: &'static str, path: &Path, source: io::Error) -> TuneError {
+    TuneError::Journal { operation, path: path.to_owned(), source }
+}
+
+/// This boot of the host (random(4)).
+pub(crate) fn boot_id() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}
+
+fn started_ticks(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The command may hold spaces; 20 fields stand between its closing bracket and the time.
+    stat.rsplit_once(") ")?.1.split(' ').nth(19)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn journal() -> (tempfile::TempDir, Journal) {
+        let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
+        let journal = Journal::open(Some(&folder.path().join("tune"))).unwrap_or_else(|error| panic!("{error}"));
+        (folder, journal)
+    }
+
+    #[test]
+    fn what_was_written_is_told_again_and_a_cut_line_is_not() -> Result<(), TuneError> {
+        let (_folder, journal) = journal();
+        let mut book = journal.lock()?.begin("test")?;
+        let entry = book.plan("dev.a.mtu", "1500", "9000", false)?;
+        book.now(entry, "9000")?;
+        book.plan("sysctl.b", "1", "2", true)?;
+        let path = book.path.clone();
+        let whole = book.story.clone();
+        assert!(whole.owner.started_ticks > 0);
+        // Somebody alive holds it.
+        assert!(journal.lock()?.sessions()?[0].orphan.is_none());
+        drop(book);
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        assert_eq!(Story::of(&text), Some(whole));
+        let cut = Story::of(&text[..text.len() - 5]).map(|story| story.entries.len());
+        assert_eq!(cut, Some(1));
+        assert!(journal.lock()?.sessions()?[0].orphan.is_some());
+        Ok(())
+    }
+
+    #[test]
+    fn a_file_without_an_owner_is_removed() -> Result<(), TuneError> {
+        let (_folder, journal) = journal();
+        let path = journal.directory.join("t1.jsonl");
+        fs::write(&path, "{\"line\":\"op").unwrap_or_else(|error| panic!("{error}"));
+        assert!(journal.lock()?.sessions()?.is_empty());
+        assert!(!path.exists());
+        Ok(())
+    }
+}

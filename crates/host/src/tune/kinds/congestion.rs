@@ -1,0 +1,73 @@
+//! The default congestion control and the parameters of its modules.
+
+use std::io;
+
+use super::{Control, Kind, Knob, sysctl};
+use crate::tune::ground::Ground;
+
+/// `cc.default`, `cc.NAME.PARAMETER`.
+pub(crate) struct Congestion;
+
+const MODULES: &str = "/sys/module/";
+
+/// One parameter of a module.
+struct Parameter {
+    path: String,
+}
+
+impl Kind for Congestion {
+    fn forms(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("cc.default", "the congestion control of new connections"),
+            ("cc.cubic.beta", "a parameter of one (/sys/module/tcp_cubic/parameters)"),
+        ]
+    }
+
+    fn setting(&self, key: &str) -> Option<Knob> {
+        if key == "cc.default" {
+            // One setting has one key, so that it has one lease.
+            return sysctl::Sysctl.setting("sysctl.net.ipv4.tcp_congestion_control");
+        }
+        let (name, parameter) = key.strip_prefix("cc.")?.split_once('.')?;
+        let plain =
+            |text: &str| !text.is_empty() && text.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+        if !plain(name) || !plain(parameter) {
+            return None;
+        }
+        Knob::new(key, Parameter { path: format!("{MODULES}tcp_{name}/parameters/{parameter}") })
+    }
+
+    fn keys(&self, ground: &dyn Ground) -> Vec<String> {
+        let mut keys = vec!["cc.default".to_owned()];
+        for module in ground.list(MODULES).unwrap_or_default() {
+            let Some(name) = module.trim_end_matches('/').strip_prefix("tcp_") else { continue };
+            let parameters = ground.list(&format!("{MODULES}tcp_{name}/parameters")).unwrap_or_default();
+            keys.extend(parameters.into_iter().map(|parameter| format!("cc.{name}.{parameter}")));
+        }
+        keys
+    }
+}
+
+impl Control for Parameter {
+    fn read(&self, ground: &dyn Ground) -> io::Result<String> {
+        ground.read(&self.path)
+    }
+
+    fn write(&self, ground: &dyn Ground, value: &str) -> io::Result<()> {
+        ground.write(&self.path, value)
+    }
+
+    /// A switch is written as 1 or Y and read as Y.
+    fn same(&self, one: &str, other: &str) -> bool {
+        let plain = |text: &str| match text.trim() {
+            "Y" | "y" => "1".to_owned(),
+            "N" | "n" => "0".to_owned(),
+            text => text.to_owned(),
+        };
+        plain(one) == plain(other)
+    }
+
+    fn host_wide(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,203 @@
+//! Which cores do the host's work, and how fast: governor, IRQ affinity, RPS.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use super::{Control, Kind, Knob, of_device, whole};
+use crate::tune::ground::Ground;
+use crate::tune::link::INDEX;
+
+/// `cpu.governor`, `irq.N.affinity`, `dev.NAME.rps.rx-N`.
+pub(crate) struct Cores;
+
+const CPUS: &str = "/sys/devices/system/cpu/";
+const IRQS: &str = "/proc/irq/";
+
+impl Kind for Cores {
+    fn forms(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("cpu.governor", "the frequency governor of all cores"),
+            ("irq.24.affinity", "the cores that an interrupt goes to, as a list"),
+            ("dev.eth0.rps.rx-0", "the cores that receive for a queue (RPS), a mask in hex"),
+        ]
+    }
+
+    fn setting(&self, key: &str) -> Option<Knob> {
+        if key == "cpu.governor" {
+            return Knob::new(key, Governor);
+        }
+        if let Some(number) = key.strip_prefix("irq.").and_then(|rest| rest.strip_suffix(".affinity")) {
+            let number: u32 = number.parse().ok()?;
+            return Knob::new(key, Irq { path: format!("{IRQS}{number}/smp_affinity_list") });
+        }
+        let (device, queue) = of_device(key, "rps")?;
+        queue.strip_prefix("rx-")?.parse::<u32>().ok()?;
+        Knob::new(key, Rps { device: device.into(), queue: queue.into() })
+    }
+
+    fn keys(&self, ground: &dyn Ground) -> Vec<String> {
+        let mut keys = Vec::new();
+        if !governors(ground).unwrap_or_default().is_empty() {
+            keys.push("cpu.governor".to_owned());
+        }
+        let irqs = ground.list(IRQS).unwrap_or_default();
+        let numbers = irqs.iter().filter_map(|name| name.strip_suffix('/')).filter(|name| name.parse::<u32>().is_ok());
+        keys.extend(numbers.map(|number| format!("irq.{number}.affinity")));
+        for device in ground.devices().unwrap_or_default() {
+            let queues = ground.list(&format!("/sys/class/net/{device}/queues")).unwrap_or_default();
+            let receiving =
+                queues.iter().filter_map(|name| name.strip_suffix('/')).filter(|name| name.starts_with("rx-"));
+            keys.extend(receiving.map(|queue| format!("dev.{device}.rps.{queue}")));
+        }
+        keys
+    }
+}
+
+/// The frequency governor of all cores.
+struct Governor;
+
+/// Each core's governor, by its directory.
+fn governors(ground: &dyn Ground) -> io::Result<Vec<(String, String)>> {
+    let mut found = Vec::new();
+    for name in ground.list(CPUS)? {
+        let Some(number) = name.strip_suffix('/').and_then(|name| name.strip_prefix("cpu")) else { continue };
+        if number.parse::<u32>().is_err() {
+            continue;
+        }
+        if let Ok(governor) = ground.read(&format!("{CPUS}cpu{number}/cpufreq/scaling_governor")) {
+            found.push((number.to_owned(), governor));
+        }
+    }
+    found.sort_by_key(|(number, _)| number.parse::<u32>().unwrap_or(u32::MAX));
+    Ok(found)
+}
+
+impl Control for Governor {
+    fn read(&self, ground: &dyn Ground) -> io::Result<String> {
+        let all = governors(ground)?;
+        match all.as_slice() {
+            [] => Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP)),
+            [(_, first), rest @ ..] if rest.iter().all(|(_, governor)| governor == first) => Ok(first.clone()),
+            _ => Ok(all.iter().map(|(core, governor)| format!("{core}:{governor}")).collect::<Vec<_>>().join(" ")),
+        }
+    }
+
+    fn write(&self, ground: &dyn Ground, value: &str) -> io::Result<()> {
+        let cores: Vec<(String, String)> = if value.contains(':') {
+            let split =
+                |part: &str| part.split_once(':').map(|(core, governor)| (core.to_owned(), governor.to_owned()));
+            value.split_whitespace().filter_map(split).collect()
+        } else {
+            governors(ground)?.into_iter().map(|(core, _)| (core, value.to_owned())).collect()
+        };
+        cores.iter().try_for_each(|(core, governor)| {
+            whole(core).map_err(io::Error::other)?;
+            ground.write(&format!("{CPUS}cpu{core}/cpufreq/scaling_governor"), governor)
+        })
+    }
+
+    fn host_wide(&self) -> bool {
+        true
+    }
+}
+
+/// The cores that an interrupt goes to.
+struct Irq {
+    path: String,
+}
+
+/// The cores of a list such as `0-2,7`.
+fn list(text: &str) -> Option<BTreeSet<u32>> {
+    let mut cores = BTreeSet::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+        if first > last || last > 65_535 {
+            return None;
+        }
+        cores.extend(first..=last);
+    }
+    Some(cores)
+}
+
+impl Control for Irq {
+    fn read(&self, ground: &dyn Ground) -> io::Result<String> {
+        ground.read(&self.path)
+    }
+
+    fn write(&self, ground: &dyn Ground, value: &str) -> io::Result<()> {
+        ground.write(&self.path, value)
+    }
+
+    fn check(&self, value: &str) -> Result<(), String> {
+        list(value).map(|_| ()).ok_or_else(|| "write cores as 2, 0-3 or 0-1,4".into())
+    }
+
+    fn same(&self, one: &str, other: &str) -> bool {
+        list(one) == list(other)
+    }
+
+    fn host_wide(&self) -> bool {
+        true
+    }
+}
+
+/// The cores that receive for a queue.
+struct Rps {
+    device: String,
+    queue: String,
+}
+
+impl Rps {
+    /// The file, where /sys shows the interface of this network namespace and not another one's of the same name.
+    fn path(&self, ground: &dyn Ground) -> io::Result<String> {
+        let shown = ground.read(&format!("/sys/class/net/{}/ifindex", self.device));
+        let own = ground.link(&self.device)?.get(INDEX).map(ToString::to_string);
+        if shown.ok() != own {
+            return Err(io::Error::other(
+                "/sys shows another network namespace here: start thru by `ip netns exec`, which mounts its own",
+            ));
+        }
+        Ok(format!("/sys/class/net/{}/queues/{}/rps_cpus", self.device, self.queue))
+    }
+}
+
+/// A mask in hex without commas and leading zeros.
+fn mask(text: &str) -> Option<String> {
+    let digits: String = text.trim().trim_start_matches("0x").chars().filter(|letter| *letter != ',').collect();
+    let good = !digits.is_empty() && digits.chars().all(|letter| letter.is_ascii_hexdigit());
+    good.then(|| digits.trim_start_matches('0').to_ascii_lowercase())
+}
+
+impl Control for Rps {
+    fn read(&self, ground: &dyn Ground) -> io::Result<String> {
+        ground.read(&self.path(ground)?)
+    }
+
+    fn write(&self, ground: &dyn Ground, value: &str) -> io::Result<()> {
+        ground.write(&self.path(ground)?, value)
+    }
+
+    fn check(&self, value: &str) -> Result<(), String> {
+        mask(value).map(|_| ()).ok_or_else(|| "write a mask of cores in hex, such as f".into())
+    }
+
+    fn same(&self, one: &str, other: &str) -> bool {
+        mask(one) == mask(other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_and_masks_have_many_forms() {
+        assert_eq!(list("0-2,7"), list("0,1,2,7"));
+        assert_eq!(list("3-1"), None);
+        assert_eq!(list(""), None);
+        assert_eq!(mask("00000000,0000000F"), mask("f"));
+        assert_eq!(mask("0"), mask("00"));
+        assert_eq!(mask("g"), None);
+    }
+}

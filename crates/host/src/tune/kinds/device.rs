@@ -1,0 +1,76 @@
+//! Properties of an interface that routing netlink sets.
+
+use std::io;
+
+use super::{Control, Kind, Knob, good_name, whole};
+use crate::tune::ground::Ground;
+use crate::tune::link::{FIELDS, INDEX, STATE};
+
+/// `dev.NAME.PROPERTY`.
+pub(crate) struct Device;
+
+/// One property of an interface.
+struct Property {
+    device: String,
+    field: String,
+}
+
+impl Kind for Device {
+    fn forms(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("dev.eth0.mtu", "an interface's largest packet (also txqueuelen)"),
+            ("dev.eth0.state", "up or down"),
+            ("dev.eth0.gso_max_size", "largest packet within the host (also gro_, gso_ipv4_, gro_ipv4_: BIG TCP)"),
+        ]
+    }
+
+    fn setting(&self, key: &str) -> Option<Knob> {
+        let (device, field) = key.strip_prefix("dev.")?.rsplit_once('.')?;
+        let known = field == STATE || FIELDS.iter().any(|(name, _)| *name == field);
+        if !known || !good_name(device) {
+            return None;
+        }
+        Knob::new(key, Property { device: device.into(), field: field.into() })
+    }
+
+    fn keys(&self, ground: &dyn Ground) -> Vec<String> {
+        let devices = ground.devices().unwrap_or_default();
+        let of = |device: &String| {
+            let fields = ground.link(device).unwrap_or_default().into_keys();
+            fields.filter(|field| *field != INDEX).map(|field| format!("dev.{device}.{field}")).collect::<Vec<_>>()
+        };
+        devices.iter().flat_map(of).collect()
+    }
+}
+
+impl Control for Property {
+    fn read(&self, ground: &dyn Ground) -> io::Result<String> {
+        let value = ground.link(&self.device)?.get(&self.field).copied();
+        let value = value.ok_or_else(|| io::Error::from_raw_os_error(libc::EOPNOTSUPP))?;
+        Ok(match (self.field.as_str(), value) {
+            (STATE, 0) => "down".into(),
+            (STATE, _) => "up".into(),
+            (_, value) => value.to_string(),
+        })
+    }
+
+    fn write(&self, ground: &dyn Ground, value: &str) -> io::Result<()> {
+        let number = match (self.field.as_str(), value) {
+            (STATE, value) => u32::from(value == "up"),
+            (_, value) => whole(value).map_err(io::Error::other)?,
+        };
+        ground.set_link(&self.device, &self.field, number)
+    }
+
+    fn check(&self, value: &str) -> Result<(), String> {
+        match (self.field.as_str(), value) {
+            (STATE, "up" | "down") => Ok(()),
+            (STATE, _) => Err("write up or down".into()),
+            (_, value) => whole(value).map(|_| ()),
+        }
+    }
+
+    fn cuts(&self) -> bool {
+        self.field == "mtu" || self.field == STATE
+    }
+}

@@ -1,0 +1,87 @@
+//! Rings, interrupt moderation and queues of an interface: numbers that ethtool shows.
+
+use std::io;
+
+use super::{Control, Kind, Knob, of_device, whole};
+use crate::tune::ethtool::Group;
+use crate::tune::ground::Ground;
+
+/// `dev.NAME.ring.rx`, `dev.NAME.coalesce.rx-usecs`, `dev.NAME.queues.combined`.
+pub(crate) struct Ethtool;
+
+/// One number.
+struct Number {
+    device: String,
+    group: Group,
+    name: String,
+}
+
+impl Kind for Ethtool {
+    fn forms(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("dev.eth0.ring.rx", "descriptors of a ring (ethtool -g)"),
+            ("dev.eth0.coalesce.rx-usecs", "interrupt moderation (ethtool -c)"),
+            ("dev.eth0.queues.combined", "queues (ethtool -l)"),
+        ]
+    }
+
+    fn setting(&self, key: &str) -> Option<Knob> {
+        Group::ALL.into_iter().find_map(|(word, group)| {
+            let (device, name) = of_device(key, word).filter(|(_, name)| group.has(name))?;
+            Knob::new(key, Number { device: device.into(), group, name: name.into() })
+        })
+    }
+
+    fn keys(&self, ground: &dyn Ground) -> Vec<String> {
+        let mut keys = Vec::new();
+        for device in ground.devices().unwrap_or_default() {
+            for (word, group) in Group::ALL {
+                let names = ground.counts(&device, group).unwrap_or_default().into_keys();
+                keys.extend(names.map(|name| format!("dev.{device}.{word}.{name}")));
+            }
+        }
+        keys
+    }
+}
+
+impl Control for Number {
+    fn read(&self, ground: &dyn Ground) -> io::Result<String> {
+        let value = ground.counts(&self.device, self.group)?.get(&self.name).copied();
+        let value = value.ok_or_else(|| io::Error::from_raw_os_error(libc::EOPNOTSUPP))?;
+        Ok(match (Group::is_switch(&self.name), value.now) {
+            (true, 0) => "off".into(),
+            (true, _) => "on".into(),
+            (false, now) => now.to_string(),
+        })
+    }
+
+    fn write(&self, ground: &dyn Ground, value: &str) -> io::Result<()> {
+        let number = match value {
+            "on" => 1,
+            "off" => 0,
+            value => whole(value).map_err(io::Error::other)?,
+        };
+        let most = ground.counts(&self.device, self.group)?.get(&self.name).and_then(|value| value.most);
+        if let Some(most) = most.filter(|most| number > *most) {
+            return Err(io::Error::other(format!("the device takes {most} at most")));
+        }
+        ground.set_count(&self.device, self.group, &self.name, number)
+    }
+
+    fn check(&self, value: &str) -> Result<(), String> {
+        match (Group::is_switch(&self.name), value) {
+            (true, "on" | "off") => Ok(()),
+            (true, _) => Err("write on or off".into()),
+            (false, value) => whole(value).map(|_| ()),
+        }
+    }
+
+    fn took(&self, asked: &str, now: &str) -> bool {
+        self.same(asked, now) || (self.group != Group::Queues && whole(now).is_ok())
+    }
+
+    /// Many cards take their link down for a moment, or for good where the driver fails, when rings or queues are made anew.
+    fn cuts(&self) -> bool {
+        self.group != Group::Coalesce
+    }
+}

@@ -1,0 +1,167 @@
+//! The kinds of settings, one file each, and their registry.
+
+mod congestion;
+mod cores;
+mod device;
+mod ethtool;
+mod offload;
+mod qdisc;
+mod route;
+mod sysctl;
+
+use std::io;
+
+use super::error::TuneError;
+use super::ground::Ground;
+
+/// A kind of setting.
+pub(crate) trait Kind: Sync {
+    /// How its keys look, and a word about them, for people.
+    fn forms(&self) -> &'static [(&'static str, &'static str)];
+
+    /// The setting that a key names; `None` where it is not of this kind. Whether the host has it is found out by reading it.
+    fn setting(&self, key: &str) -> Option<Knob>;
+
+    /// The keys of this kind that there are here.
+    fn keys(&self, ground: &dyn Ground) -> Vec<String>;
+}
+
+/// What can be done with one setting.
+pub(crate) trait Control: Send + Sync {
+    /// What it is now, as it can be written again.
+    fn read(&self, ground: &dyn Ground) -> io::Result<String>;
+
+    /// Sets it.
+    fn write(&self, ground: &dyn Ground, value: &str) -> io::Result<()>;
+
+    /// What is wrong with a value, as far as that can be known without trying.
+    fn check(&self, _value: &str) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Whether two values mean the same: the kernel writes other separators than people do.
+    fn same(&self, one: &str, other: &str) -> bool {
+        one.split_whitespace().eq(other.split_whitespace())
+    }
+
+    /// Whether a value that was read back can be what became of the one that was asked for: devices round.
+    fn took(&self, asked: &str, now: &str) -> bool {
+        self.same(asked, now)
+    }
+
+    /// Whether it acts beyond its network namespace.
+    fn host_wide(&self) -> bool {
+        false
+    }
+
+    /// Whether changing it could cut the connection by which the change was ordered.
+    fn cuts(&self) -> bool {
+        false
+    }
+}
+
+/// A setting that a key names.
+pub(crate) struct Knob {
+    /// The key in its one form: what leases and the journal know it by.
+    pub(crate) key: String,
+    pub(crate) control: Box<dyn Control>,
+}
+
+impl Knob {
+    fn new(key: impl Into<String>, control: impl Control + 'static) -> Option<Self> {
+        Some(Self { key: key.into(), control: Box::new(control) })
+    }
+
+    pub(crate) fn read(&self, ground: &dyn Ground) -> Result<String, TuneError> {
+        self.control.read(ground).map_err(|source| {
+            if gone(&source) {
+                return TuneError::Unknown { key: self.key.clone(), hint: near(ground, &self.key) };
+            }
+            TuneError::host("read", &self.key, self.control.host_wide(), source)
+        })
+    }
+
+    pub(crate) fn check(&self, value: &str) -> Result<(), TuneError> {
+        let wrong = |reason| TuneError::Value { key: self.key.clone(), value: value.into(), reason };
+        if value.contains(['\n', '\0']) {
+            return Err(wrong("a value is one line".into()));
+        }
+        self.control.check(value).map_err(wrong)
+    }
+
+    pub(crate) fn write(&self, ground: &dyn Ground, value: &str, what: &'static str) -> Result<(), TuneError> {
+        self.control.write(ground, value).map_err(|source| match source.raw_os_error() {
+            Some(libc::EINVAL | libc::ERANGE) if what == "set" => TuneError::Value {
+                key: self.key.clone(),
+                value: value.into(),
+                reason: "the kernel does not take this value".into(),
+            },
+            _ => TuneError::host(what, &self.key, self.control.host_wide(), source),
+        })
+    }
+}
+
+/// Whether an error says that the object is not there.
+pub(crate) fn gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ENODEV)
+}
+
+/// Every kind. The first that knows a key has it.
+pub(crate) const KINDS: [&dyn Kind; 8] = [
+    &sysctl::Sysctl,
+    &ethtool::Ethtool,
+    &offload::Offload,
+    &cores::Cores,
+    &device::Device,
+    &qdisc::Qdisc,
+    &congestion::Congestion,
+    &route::Route,
+];
+
+/// The setting that a key names.
+pub(crate) fn knob(ground: &dyn Ground, key: &str) -> Result<Knob, TuneError> {
+    let plain = !key.contains("..") && !key.contains(char::is_whitespace) && !key.contains('\0');
+    KINDS
+        .iter()
+        .filter(|_| plain)
+        .find_map(|kind| kind.setting(key))
+        .ok_or_else(|| TuneError::Unknown { key: key.into(), hint: near(ground, key) })
+}
+
+/// Keys of this host that come close to one that is not there.
+fn near(ground: &dyn Ground, key: &str) -> String {
+    let mut close: Vec<(usize, String)> = KINDS
+        .iter()
+        .flat_map(|kind| kind.keys(ground))
+        .map(|known| (strsim::damerau_levenshtein(key, &known), known))
+        .filter(|(distance, _)| *distance <= 2 + key.len() / 6)
+        .collect();
+    close.sort();
+    let close: Vec<String> = close.into_iter().take(3).map(|(_, known)| known).collect();
+    if !close.is_empty() {
+        return format!("is it {}?", close.join(" or "));
+    }
+    let forms: Vec<&str> = KINDS.iter().flat_map(|kind| kind.forms()).map(|(form, _)| *form).collect();
+    format!("keys look like {}; `thru tune show` lists this host's", forms.join(", "))
+}
+
+/// The parts of `dev.NAME.REST` where REST begins with one of `groups`: a name may hold dots itself.
+fn of_device<'a>(key: &'a str, group: &str) -> Option<(&'a str, &'a str)> {
+    let (device, property) = key.strip_prefix("dev.")?.rsplit_once(&format!(".{group}."))?;
+    (good_name(device) && !property.is_empty()).then_some((device, property))
+}
+
+/// Whether an interface can be called that (linux/net/core/dev.c, dev_valid_name).
+fn good_name(device: &str) -> bool {
+    !device.is_empty()
+        && device.len() < 16
+        && device != "."
+        && device != ".."
+        && !device.contains(['/', ':'])
+        && !device.starts_with('-')
+}
+
+/// A whole number, for values that are one.
+fn whole(value: &str) -> Result<u32, String> {
+    value.trim().parse().map_err(|_| "write a whole number".to_owned())
+}

@@ -1,0 +1,122 @@
+//! The root queueing discipline of an interface, in the words of tc.
+
+use std::io;
+
+use super::{Control, Kind, Knob, good_name};
+use crate::tune::ground::Ground;
+
+/// `qdisc.NAME`.
+pub(crate) struct Qdisc;
+
+/// The value that stands for whatever the kernel gives a device by itself.
+const DEFAULT: &str = "default";
+
+/// The root of one interface.
+struct Root {
+    device: String,
+}
+
+impl Kind for Qdisc {
+    fn forms(&self) -> &'static [(&'static str, &'static str)] {
+        &[(
+            "qdisc.eth0",
+            "the root queueing discipline: words of tc, such as `tbf rate 1gbit burst 64k latency 20ms`, or default",
+        )]
+    }
+
+    fn setting(&self, key: &str) -> Option<Knob> {
+        let device = key.strip_prefix("qdisc.").filter(|device| good_name(device))?;
+        Knob::new(key, Root { device: device.into() })
+    }
+
+    fn keys(&self, ground: &dyn Ground) -> Vec<String> {
+        ground.devices().unwrap_or_default().iter().map(|device| format!("qdisc.{device}")).collect()
+    }
+}
+
+/// The words of a root that was set by hand, or `default`. tc prints `qdisc KIND HANDLE root refcnt N WORDS`; a root that nobody
+/// set has the handle `0:`.
+fn words(shown: &str) -> Option<String> {
+    let line = shown.lines().find(|line| line.contains(" root "))?;
+    let mut words = line.split_whitespace().skip(1);
+    let kind = words.next()?;
+    if words.next()? == "0:" {
+        return Some(DEFAULT.into());
+    }
+    let mut rest: Vec<&str> = words.filter(|word| *word != "root").collect();
+    if let Some(at) = rest.iter().position(|word| *word == "refcnt") {
+        rest.drain(at..(at + 2).min(rest.len()));
+    }
+    Some([&[kind], rest.as_slice()].concat().join(" "))
+}
+
+impl Root {
+    /// Whether the root holds classes of its own, which its words do not tell.
+    fn holds_classes(&self, ground: &dyn Ground) -> io::Result<bool> {
+        Ok(!ground.run("tc", &["class", "show", "dev", &self.device])?.trim().is_empty())
+    }
+}
+
+impl Control for Root {
+    fn read(&self, ground: &dyn Ground) -> io::Result<String> {
+        let shown = ground.run("tc", &["qdisc", "show", "dev", &self.device])?;
+        // An interface without a root at all (down, or one that never queues).
+        Ok(words(&shown).unwrap_or_else(|| DEFAULT.into()))
+    }
+
+    fn write(&self, ground: &dyn Ground, value: &str) -> io::Result<()> {
+        let device = self.device.as_str();
+        let now = self.read(ground)?;
+        if value == DEFAULT {
+            return if now == DEFAULT {
+                Ok(())
+            } else {
+                ground.run("tc", &["qdisc", "del", "dev", device, "root"]).map(|_| ())
+            };
+        }
+        let classful = |words: &str| {
+            ["htb", "hfsc", "prio", "drr", "ets", "qfq", "cbq"].iter().any(|kind| words.starts_with(kind))
+        };
+        if now != DEFAULT && classful(&now) && self.holds_classes(ground)? {
+            return Err(io::Error::other(format!(
+                "{device} has a root with classes ({now}) that could not be put back: remove it first"
+            )));
+        }
+        let words: Vec<&str> = value.split_whitespace().collect();
+        let command: &[&str] = &["qdisc", "replace", "dev", device, "root"];
+        ground.run("tc", &[command, &words].concat()).map(|_| ())
+    }
+
+    fn check(&self, value: &str) -> Result<(), String> {
+        let first = value.split_whitespace().next().unwrap_or_default();
+        if first.is_empty() || !first.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_') {
+            return Err("write the words that follow `tc qdisc replace dev NAME root`, or default".into());
+        }
+        Ok(())
+    }
+
+    /// tc writes other words than it reads: the kind must be the one that was asked for.
+    fn took(&self, asked: &str, now: &str) -> bool {
+        asked.split_whitespace().next() == now.split_whitespace().next()
+    }
+
+    fn cuts(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_of_a_root_can_be_given_back() {
+        // iproute2 6.1 on Linux 6.18.
+        let tbf = "qdisc tbf 8006: root refcnt 3 rate 100Mbit burst 32Kb lat 50ms \n";
+        assert_eq!(words(tbf).as_deref(), Some("tbf rate 100Mbit burst 32Kb lat 50ms"));
+        assert_eq!(words("qdisc noqueue 0: root refcnt 2 \n").as_deref(), Some("default"));
+        let mq = "qdisc mq 0: root \nqdisc fq_codel 0: parent :2 limit 10240p flows 1024\n";
+        assert_eq!(words(mq).as_deref(), Some("default"));
+        assert_eq!(words("qdisc ingress ffff: parent ffff:fff1 ---------------- \n"), None);
+    }
+}

@@ -1,0 +1,154 @@
+//! Metrics of a route, by the program ip.
+
+use std::io;
+use std::net::IpAddr;
+
+use super::{Control, Kind, Knob, whole};
+use crate::tune::ground::Ground;
+
+/// `route.DESTINATION.METRIC`.
+pub(crate) struct Route;
+
+/// Metrics that may be set (ip-route(8)).
+const METRICS: [&str; 7] = ["initcwnd", "initrwnd", "quickack", "congctl", "mtu", "advmss", "rto_min"];
+/// The value of a metric that a route does not have.
+const NONE: &str = "none";
+/// Words of `ip route show` that tell a state and are not understood when written.
+const STATES: [&str; 5] = ["linkdown", "dead", "offload", "trap", "rt_offload"];
+
+/// One metric of one route.
+struct Metric {
+    destination: String,
+    metric: &'static str,
+}
+
+impl Kind for Route {
+    fn forms(&self) -> &'static [(&'static str, &'static str)] {
+        &[(
+            "route.10.0.0.0/24.initcwnd",
+            "a metric of the route to a network, or of route.default (also initrwnd, quickack, congctl, mtu, advmss, rto_min)",
+        )]
+    }
+
+    fn setting(&self, key: &str) -> Option<Knob> {
+        let (destination, metric) = key.strip_prefix("route.")?.rsplit_once('.')?;
+        let metric = METRICS.into_iter().find(|known| *known == metric)?;
+        let address = destination.split_once('/').map_or(destination, |(address, _)| address);
+        let bits = destination.split_once('/').map(|(_, bits)| bits.parse::<u8>());
+        let named = ["default", "default6"].contains(&destination);
+        if !(named || address.parse::<IpAddr>().is_ok() && bits.is_none_or(|bits| bits.is_ok())) {
+            return None;
+        }
+        Knob::new(key, Metric { destination: destination.into(), metric })
+    }
+
+    fn keys(&self, ground: &dyn Ground) -> Vec<String> {
+        let mut keys = Vec::new();
+        for (version, default) in [("-4", "default"), ("-6", "default6")] {
+            let shown = ground.run("ip", &[version, "route", "show"]).unwrap_or_default();
+            let mut destinations: Vec<&str> = shown
+                .lines()
+                .filter_map(|line| line.split_whitespace().next())
+                .map(|first| if first == "default" { default } else { first })
+                .filter(|first| first.starts_with(|letter: char| letter.is_ascii_hexdigit()))
+                .collect();
+            destinations.dedup();
+            for destination in destinations {
+                keys.extend(METRICS.iter().map(|metric| format!("route.{destination}.{metric}")));
+            }
+        }
+        keys
+    }
+}
+
+impl Metric {
+    fn version(&self) -> &'static str {
+        if self.destination.contains(':') || self.destination == "default6" { "-6" } else { "-4" }
+    }
+
+    /// The words of the one route to the destination.
+    fn words(&self, ground: &dyn Ground) -> io::Result<Vec<String>> {
+        let destination = self.destination.trim_end_matches('6');
+        let destination = if self.destination == "default6" { destination } else { &self.destination };
+        let shown = ground.run("ip", &[self.version(), "route", "show", "exact", destination])?;
+        let mut routes = shown.lines().filter(|line| !line.trim().is_empty());
+        let route = routes.next().ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+        if routes.next().is_some() {
+            return Err(io::Error::other(format!(
+                "there are several routes to {destination} (ip route show exact {destination}), and no key says which"
+            )));
+        }
+        Ok(route.split_whitespace().filter(|word| !STATES.contains(word)).map(str::to_owned).collect())
+    }
+}
+
+/// Takes a metric out of a route's words; its value, or `none`.
+fn take(words: &mut Vec<String>, metric: &str) -> String {
+    let Some(at) = words.iter().position(|word| word == metric) else { return NONE.into() };
+    let lock = words.get(at + 1).is_some_and(|word| word == "lock");
+    let end = (at + 2 + usize::from(lock)).min(words.len());
+    words.drain(at..end).skip(1).collect::<Vec<_>>().join(" ")
+}
+
+impl Control for Metric {
+    fn read(&self, ground: &dyn Ground) -> io::Result<String> {
+        Ok(take(&mut self.words(ground)?, self.metric))
+    }
+
+    fn write(&self, ground: &dyn Ground, value: &str) -> io::Result<()> {
+        let mut words = self.words(ground)?;
+        take(&mut words, self.metric);
+        if value != NONE {
+            words.push(self.metric.into());
+            words.extend(value.split_whitespace().map(str::to_owned));
+        }
+        let mut command = vec![self.version(), "route", "change"];
+        command.extend(words.iter().map(String::as_str));
+        ground.run("ip", &command).map(|_| ())
+    }
+
+    fn check(&self, value: &str) -> Result<(), String> {
+        let number = value.strip_prefix("lock ").unwrap_or(value);
+        match self.metric {
+            _ if value == NONE => Ok(()),
+            "congctl" | "rto_min" if !value.is_empty() && !value.starts_with('-') => Ok(()),
+            "congctl" | "rto_min" => Err("write a name, or a time such as 5ms, or none".into()),
+            _ => whole(number).map(|_| ()).map_err(|_| "write a whole number (`lock N` is possible), or none".into()),
+        }
+    }
+
+    fn cuts(&self) -> bool {
+        true
+    }
+
+    /// ip writes times in other units than they were given in.
+    fn took(&self, asked: &str, now: &str) -> bool {
+        self.same(asked, now) || (self.metric == "rto_min" && asked != NONE && now != NONE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_metric_is_taken_out_with_its_lock() {
+        // iproute2 6.1.
+        let route = "10.9.0.0/24 dev v0 proto kernel scope link src 10.9.0.1 mtu lock 1400 initcwnd 20 congctl reno";
+        let mut words: Vec<String> = route.split(' ').map(str::to_owned).collect();
+        assert_eq!(take(&mut words, "mtu"), "lock 1400");
+        assert_eq!(take(&mut words, "initcwnd"), "20");
+        assert_eq!(take(&mut words, "quickack"), "none");
+        assert_eq!(words.join(" "), "10.9.0.0/24 dev v0 proto kernel scope link src 10.9.0.1 congctl reno");
+    }
+
+    #[test]
+    fn destinations_are_networks() {
+        assert!(Route.setting("route.10.0.0.0/24.initcwnd").is_some());
+        assert!(Route.setting("route.fd00::/64.mtu").is_some());
+        assert!(Route.setting("route.default.quickack").is_some());
+        for wrong in ["route.eth0.mtu", "route.10.0.0.0/x.mtu", "route.10.0.0.0/24.metric", "route.10.0.0.1"] {
+            assert!(Route.setting(wrong).is_none(), "{wrong}");
+        }
+    }
+}

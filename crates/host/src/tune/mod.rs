@@ -1,0 +1,244 @@
+//! Settings of a host: read, changed, and put back whatever happens.
+//!
+//! A key names a setting ([`model::Setting`]); the registry of kinds (`kinds/`) knows how each is read, written and compared.
+//! A [`Tuner`] changes settings: it writes down on disk what each was before ([`Journal`]), changes it, reads it back, and puts all
+//! of them back in reverse order when it is done. What a killed owner left is put back by [`recover`], which every command that
+//! tunes or serves calls first.
+
+mod error;
+mod ethtool;
+#[cfg(test)]
+mod fake;
+mod ground;
+mod journal;
+mod kinds;
+mod link;
+mod namespace;
+mod netlink;
+mod sys;
+#[cfg(test)]
+mod tests;
+mod tuner;
+
+use model::{Change, JournalEntry, Reverted, SettingNow};
+
+pub use error::{Fault, TuneError};
+pub use ethtool::{Feature, Group, Value};
+pub use ground::{Ground, RealGround};
+pub use journal::Journal;
+pub use namespace::Namespace;
+pub use tuner::Tuner;
+
+use journal::Seen;
+use kinds::{KINDS, knob};
+use tuner::put_back;
+
+/// What `thru tune show` lists when it is given no key.
+const USUAL: [&str; 9] = [
+    "sysctl.net.core.*",
+    "sysctl.net.ipv4.tcp_*",
+    "sysctl.net.ipv4.udp_*",
+    "dev.*",
+    "qdisc.*",
+    "cc.*.*",
+    "route.*cwnd",
+    "cpu.*",
+    "irq.*",
+];
+
+/// How keys look, and what they set.
+#[must_use]
+pub fn forms() -> Vec<(&'static str, &'static str)> {
+    KINDS.iter().flat_map(|kind| kind.forms().iter().copied()).collect()
+}
+
+/// Whether a word is meant as a key or a pattern of keys, and not as a host: it begins as keys do.
+#[must_use]
+pub fn is_key(word: &str) -> bool {
+    let first = word.split('.').next().unwrap_or_default();
+    word.contains('*') || (word.contains('.') && forms().iter().any(|(form, _)| form.split('.').next() == Some(first)))
+}
+
+/// Whether a word is no key, but was most likely meant as one: its first part is a letter or two off.
+#[must_use]
+pub fn resembles_key(word: &str) -> bool {
+    let Some((first, _)) = word.split_once('.') else { return false };
+    let kinds = forms();
+    let mut kinds = kinds.iter().filter_map(|(form, _)| form.split('.').next());
+    !is_key(word) && first.len() > 2 && kinds.any(|kind| strsim::damerau_levenshtein(kind, first) <= 1 + kind.len() / 5)
+}
+
+/// Whether a word has the form of an entry's name in the journal.
+#[must_use]
+pub fn is_entry(word: &str) -> bool {
+    word.strip_prefix('t').is_some_and(|rest| rest.len() > 12 && rest.chars().all(|letter| letter.is_ascii_hexdigit()))
+}
+
+/// The settings that keys and patterns (with `*`) name; without any, the usual ones. Settings of a pattern that cannot be read
+/// are left out.
+///
+/// # Errors
+/// A key that does not exist or cannot be read; a pattern that nothing fits.
+pub fn show(ground: &dyn Ground, words: &[String]) -> Result<Vec<SettingNow>, TuneError> {
+    let usual: Vec<String> = USUAL.iter().map(|word| (*word).to_owned()).collect();
+    let mut found = Vec::new();
+    let mut known: Option<Vec<String>> = None;
+    for word in if words.is_empty() { &usual } else { words } {
+        if !word.contains('*') {
+            found.push(now(ground, word)?);
+            continue;
+        }
+        let keys = known.get_or_insert_with(|| KINDS.iter().flat_map(|kind| kind.keys(ground)).collect());
+        let before = found.len();
+        found.extend(keys.iter().filter(|key| fits(word, key)).filter_map(|key| now(ground, key).ok()));
+        if found.len() == before && !words.is_empty() {
+            let hint = "nothing fits this pattern; `thru tune show` lists the usual ones".into();
+            return Err(TuneError::Unknown { key: word.clone(), hint });
+        }
+    }
+    Ok(found)
+}
+
+fn now(ground: &dyn Ground, key: &str) -> Result<SettingNow, TuneError> {
+    let knob = knob(ground, key)?;
+    Ok(SettingNow { value: knob.read(ground)?, host_wide: knob.control.host_wide(), key: knob.key })
+}
+
+/// Whether a key fits a pattern, in which `*` stands for any text.
+fn fits(pattern: &str, key: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = key.strip_prefix(first) else { return false };
+    let parts: Vec<&str> = parts.collect();
+    let Some((last, middle)) = parts.split_last() else { return rest.is_empty() };
+    for part in middle {
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    rest.ends_with(last)
+}
+
+/// Which sessions are meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Which {
+    /// Those of this network namespace, and all host-wide settings.
+    Here,
+    /// All.
+    All,
+    /// One, by its name.
+    One(String),
+}
+
+/// Puts back what owners that are no more have left. What was left on purpose stays, and so does what somebody else has changed.
+///
+/// # Errors
+/// The journal cannot be read.
+pub fn recover(journal: &Journal, ground: &dyn Ground) -> Result<Vec<Reverted>, TuneError> {
+    settle(journal, ground, |seen| {
+        let open = seen.story.entries.iter().any(|entry| !entry.back && !entry.left);
+        let again = seen.story.owner.boot_id != journal::boot_id();
+        again || (!seen.story.kept && (open || seen.story.entries.iter().all(|entry| entry.back)))
+    })
+    .map(|found| found.into_iter().filter(|found| !found.changes.is_empty()).collect())
+}
+
+/// Puts settings back: those of owners that are no more and those that were left on purpose. `force` also overwrites what somebody
+/// else has changed meanwhile.
+///
+/// # Errors
+/// The journal cannot be read, or has no such session.
+pub fn revert(journal: &Journal, ground: &dyn Ground, which: &Which, force: bool) -> Result<Vec<Reverted>, TuneError> {
+    let here =
+        Namespace::current().map_err(|source| TuneError::host("read", "the network namespace", false, source))?;
+    let wanted = |seen: &Seen| match which {
+        Which::All => true,
+        Which::One(id) => seen.story.owner.id == *id,
+        Which::Here => {
+            seen.story.owner.namespace.is(&here)
+                || seen.story.entries.iter().any(|entry| entry.host_wide && !entry.back)
+        }
+    };
+    let mut found = false;
+    let reverted = settle_with(journal, ground, force, |seen| {
+        let wanted = wanted(seen);
+        found |= wanted;
+        wanted
+    })?;
+    match which {
+        Which::One(id) if !found => Err(TuneError::NoEntry { id: id.clone() }),
+        _ => Ok(reverted),
+    }
+}
+
+fn settle(
+    journal: &Journal,
+    ground: &dyn Ground,
+    wanted: impl FnMut(&Seen) -> bool,
+) -> Result<Vec<Reverted>, TuneError> {
+    settle_with(journal, ground, false, wanted)
+}
+
+/// Puts back the sessions that are wanted and have no owner, the newest first: where two changed one setting, the older one's value
+/// was the newer one's start.
+fn settle_with(
+    journal: &Journal,
+    ground: &dyn Ground,
+    force: bool,
+    mut wanted: impl FnMut(&Seen) -> bool,
+) -> Result<Vec<Reverted>, TuneError> {
+    let guard = journal.lock()?;
+    let mut reverted = Vec::new();
+    for seen in guard.sessions()? {
+        if !wanted(&seen) {
+            continue;
+        }
+        let (id, command) = (seen.story.owner.id.clone(), seen.story.owner.command.clone());
+        let Some(mut book) = seen.orphan else {
+            let note =
+                Some(format!("its owner, process {}, still runs: it puts them back itself", seen.story.owner.pid));
+            reverted.push(Reverted { id, command, changes: Vec::new(), note, done: false });
+            continue;
+        };
+        let changes = put_back(ground, &mut book, 0, force);
+        let done = book.is_done();
+        if done {
+            book.close()?;
+        }
+        reverted.push(Reverted { id, command, changes, note: None, done });
+    }
+    Ok(reverted)
+}
+
+/// Every session that has changed something that is not back.
+///
+/// # Errors
+/// The journal cannot be read.
+pub fn entries(journal: &Journal) -> Result<Vec<JournalEntry>, TuneError> {
+    let here =
+        Namespace::current().map_err(|source| TuneError::host("read", "the network namespace", false, source))?;
+    let guard = journal.lock()?;
+    let entry = |seen: Seen| {
+        let (owner, alive) = (seen.story.owner, seen.orphan.is_none());
+        let open = seen.story.entries.into_iter().filter(|entry| !entry.back);
+        let change = |entry: journal::Entry| Change {
+            key: entry.key,
+            before: entry.before,
+            note: entry.now.is_none().then(|| "its owner ended in the middle of the change".to_owned()),
+            now: entry.now.unwrap_or_else(|| entry.asked.clone()),
+            asked: entry.asked,
+            host_wide: entry.host_wide,
+        };
+        JournalEntry {
+            here: owner.namespace.is(&here),
+            id: owner.id,
+            command: owner.command,
+            pid: owner.pid,
+            alive,
+            kept: seen.story.kept,
+            unix_ns: owner.unix_ns,
+            namespace: owner.namespace.inode,
+            changes: open.map(change).collect(),
+        }
+    };
+    Ok(guard.sessions()?.into_iter().map(entry).filter(|entry| !entry.changes.is_empty()).collect())
+}

@@ -1,0 +1,285 @@
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use model::Setting;
+
+use super::fake::{FakeGround, Tables};
+use super::*;
+
+/// A card with rings, moderation and offloads, two cores with governors, an interrupt and a congestion control: a mlx5-like host as
+/// its kernel shows itself.
+fn host() -> Arc<FakeGround> {
+    let file = |path: &str, text: &str| (path.to_owned(), text.to_owned());
+    let count = |group, name: &str, now, most| (("eth0".to_owned(), group, name.to_owned()), Value { now, most });
+    let feature = |name: &str, active, changeable| Feature { name: name.into(), active, wanted: active, changeable };
+    Arc::new(FakeGround::new(Tables {
+        files: BTreeMap::from([
+            file("/proc/sys/net/ipv4/tcp_rmem", "4096\t131072\t6291456"),
+            file("/proc/sys/net/core/rmem_max", "212992"),
+            file("/proc/sys/net/ipv4/tcp_congestion_control", "cubic"),
+            file("/sys/module/tcp_cubic/parameters/beta", "717"),
+            file("/sys/module/tcp_cubic/parameters/fast_convergence", "Y"),
+            file("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave"),
+            file("/sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "schedutil"),
+            file("/proc/irq/24/smp_affinity_list", "0-1"),
+            file("/sys/class/net/eth0/ifindex", "2"),
+            file("/sys/class/net/eth0/queues/rx-0/rps_cpus", "00"),
+        ]),
+        links: [("mtu", 1500), ("txqueuelen", 1000), ("state", 1), ("gso_max_size", 65536), ("ifindex", 2)]
+            .into_iter()
+            .map(|(field, value)| (("eth0".to_owned(), field.to_owned()), value))
+            .collect(),
+        counts: BTreeMap::from([
+            count(Group::Ring, "rx", 1024, Some(8192)),
+            count(Group::Coalesce, "rx-usecs", 8, None),
+            count(Group::Coalesce, "adaptive-rx", 1, None),
+            count(Group::Queues, "combined", 2, Some(2)),
+        ]),
+        features: BTreeMap::from([(
+            "eth0".to_owned(),
+            vec![
+                feature("tx-tcp-segmentation", true, true),
+                feature("tx-tcp6-segmentation", false, true),
+                feature("tx-tcp-ecn-segmentation", false, false),
+                feature("rx-lro", false, false),
+            ],
+        )]),
+        ring_step: 512,
+        ..Tables::default()
+    }))
+}
+
+struct Desk {
+    host: Arc<FakeGround>,
+    folder: tempfile::TempDir,
+}
+
+impl Desk {
+    fn new() -> Self {
+        Self { host: host(), folder: tempfile::tempdir().unwrap_or_else(|error| panic!("{error}")) }
+    }
+
+    fn journal(&self) -> Journal {
+        Journal::open(Some(&self.folder.path().join("tune"))).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn tuner(&self) -> Tuner {
+        Tuner::new(self.host.clone(), self.journal(), "a test", Duration::ZERO)
+    }
+
+    /// What a killed owner leaves: the file without its lock.
+    fn kill(tuner: Tuner) {
+        let mut tuner = tuner;
+        tuner.forget();
+    }
+}
+
+fn settings(texts: &[&str]) -> Vec<Setting> {
+    texts.iter().map(|text| text.parse().unwrap_or_else(|error| panic!("{error}"))).collect()
+}
+
+#[test]
+fn every_kind_is_set_read_back_and_put_back() -> Result<(), TuneError> {
+    let desk = Desk::new();
+    let before = show(desk.host.as_ref(), &["*".into()])?;
+    let mut tuner = desk.tuner();
+    let changes = tuner.tune(&settings(&[
+        "sysctl.net.ipv4.tcp_rmem=4096 131072  33554432",
+        "cc.default=reno",
+        "cc.cubic.beta=800",
+        "cc.cubic.fast_convergence=0",
+        "cpu.governor=performance",
+        "irq.24.affinity=1",
+        "dev.eth0.rps.rx-0=3",
+        "dev.eth0.mtu=9000",
+        "dev.eth0.state=down",
+        "dev.eth0.ring.rx=4000",
+        "dev.eth0.coalesce.rx-usecs=50",
+        "dev.eth0.coalesce.adaptive-rx=off",
+        "dev.eth0.queues.combined=1",
+        "dev.eth0.offload.tso=on",
+    ]))?;
+    let change = |key: &str| changes.iter().find(|change| change.key == key).unwrap_or_else(|| panic!("{key}"));
+    assert_eq!(change("dev.eth0.ring.rx").now, "4096");
+    assert_eq!(change("dev.eth0.ring.rx").note.as_deref(), Some("the device made 4096 of it"));
+    assert_eq!(change("dev.eth0.offload.tso").before, "tx-tcp-segmentation:on tx-tcp6-segmentation:off");
+    assert_eq!(change("dev.eth0.offload.tso").now, "on");
+    assert_eq!(change("cpu.governor").before, "0:powersave 1:schedutil");
+    assert!(change("cpu.governor").host_wide && change("irq.24.affinity").host_wide);
+    assert!(!change("dev.eth0.mtu").host_wide);
+    assert_eq!(change("sysctl.net.ipv4.tcp_congestion_control").now, "reno");
+    let back = tuner.revert();
+    assert_eq!(back.len(), 14);
+    assert_eq!(back[0].key, "dev.eth0.offload.tso", "the last first");
+    assert!(back.iter().all(|change| change.note.is_none()), "{back:?}");
+    assert_eq!(show(desk.host.as_ref(), &["*".into()])?, before);
+    assert!(entries(&desk.journal())?.is_empty());
+    Ok(())
+}
+
+#[test]
+fn all_or_none() -> Result<(), TuneError> {
+    let desk = Desk::new();
+    let mut tuner = desk.tuner();
+    tuner.tune(&settings(&["dev.eth0.mtu=1400"]))?;
+    let failed = tuner.tune(&settings(&["sysctl.net.ipv4.tcp_rmem=1 2 3", "dev.eth0.ring.rx=9000"]));
+    assert!(failed.is_err_and(|error| error.to_string().contains("8192 at most")));
+    assert_eq!(desk.host.read("/proc/sys/net/ipv4/tcp_rmem").ok().as_deref(), Some("4096 131072 6291456"));
+    assert_eq!(
+        desk.host.link("eth0").ok().and_then(|link| link.get("mtu").copied()),
+        Some(1400),
+        "an earlier one stays"
+    );
+    drop(tuner);
+    assert_eq!(desk.host.link("eth0").ok().and_then(|link| link.get("mtu").copied()), Some(1500));
+    Ok(())
+}
+
+#[test]
+fn mistakes_change_nothing_and_name_the_remedy() {
+    let desk = Desk::new();
+    let refusal = |text: &str| {
+        let error = desk.tuner().tune(&settings(&[text])).err().unwrap_or_else(|| panic!("{text} was taken"));
+        (error.fault(), error.to_string())
+    };
+    let (fault, text) = refusal("sysctl.net.ipv4.tcp_rmen=1");
+    assert_eq!(fault, Fault::Wrong);
+    assert!(text.contains("is it sysctl.net.ipv4.tcp_rmem?"), "{text}");
+    assert!(refusal("mtu=1").1.contains("keys look like"));
+    assert!(refusal("dev.eth1.mtu=1").1.contains("is it dev.eth0.mtu?"));
+    assert!(refusal("dev.eth0.mtu=big").1.contains("whole number"));
+    assert!(refusal("dev.eth0.state=sideways").1.contains("up or down"));
+    assert!(refusal("dev.eth0.offload.lro=on").1.contains("fixed"));
+    assert!(refusal("irq.24.affinity=x").1.contains("0-3"));
+    assert!(refusal("sysctl.net.ipv4.../../x=1").1.contains("no setting"));
+    assert!(refusal("dev.eth0.ring.tx=1").1.contains("does not have it"));
+    assert!(desk.host.tables().writes.is_empty());
+}
+
+#[test]
+fn what_a_killed_owner_left_is_put_back_by_the_next() -> Result<(), TuneError> {
+    let desk = Desk::new();
+    let mut tuner = desk.tuner();
+    tuner.tune(&settings(&["dev.eth0.mtu=9000", "sysctl.net.core.rmem_max=1"]))?;
+    assert!(recover(&desk.journal(), desk.host.as_ref())?.is_empty(), "its owner is alive");
+    Desk::kill(tuner);
+    assert_eq!(entries(&desk.journal())?[0].changes.len(), 2);
+    let found = recover(&desk.journal(), desk.host.as_ref())?;
+    assert_eq!(found[0].changes.iter().map(|change| change.now.as_str()).collect::<Vec<_>>(), ["212992", "1500"]);
+    assert!(entries(&desk.journal())?.is_empty());
+    Ok(())
+}
+
+#[test]
+fn what_was_kept_stays_until_it_is_reverted_and_nests() -> Result<(), TuneError> {
+    let desk = Desk::new();
+    let mtu = || desk.host.link("eth0").ok().and_then(|link| link.get("mtu").copied());
+    for value in ["9000", "4000"] {
+        let mut tuner = desk.tuner();
+        tuner.tune(&settings(&[&format!("dev.eth0.mtu={value}")]))?;
+        assert!(tuner.keep()?.is_some());
+    }
+    assert!(recover(&desk.journal(), desk.host.as_ref())?.is_empty());
+    assert_eq!(mtu(), Some(4000));
+    let older = entries(&desk.journal())?[1].id.clone();
+    let refused = revert(&desk.journal(), desk.host.as_ref(), &Which::One(older), false)?;
+    assert!(refused[0].changes[0].note.as_ref().is_some_and(|note| note.contains("from 9000 to 4000")));
+    revert(&desk.journal(), desk.host.as_ref(), &Which::Here, false)?;
+    assert_eq!(mtu(), Some(1500), "the newest first");
+    assert!(entries(&desk.journal())?.is_empty());
+    let unknown = revert(&desk.journal(), desk.host.as_ref(), &Which::One("t0".into()), false);
+    assert!(unknown.is_err_and(|error| error.fault() == Fault::Wrong));
+    Ok(())
+}
+
+#[test]
+fn what_somebody_else_changed_is_left_unless_forced() -> Result<(), TuneError> {
+    let desk = Desk::new();
+    let mut tuner = desk.tuner();
+    tuner.tune(&settings(&["sysctl.net.core.rmem_max=1000"]))?;
+    let _ = desk.host.write("/proc/sys/net/core/rmem_max", "5000");
+    let back = tuner.revert();
+    assert!(back[0].note.as_ref().is_some_and(|note| note.contains("from 1000 to 5000")), "{back:?}");
+    assert_eq!(desk.host.read("/proc/sys/net/core/rmem_max").ok().as_deref(), Some("5000"));
+    // It is said once, and not at each start.
+    assert!(recover(&desk.journal(), desk.host.as_ref())?.is_empty());
+    assert_eq!(entries(&desk.journal())?.len(), 1);
+    revert(&desk.journal(), desk.host.as_ref(), &Which::Here, true)?;
+    assert_eq!(desk.host.read("/proc/sys/net/core/rmem_max").ok().as_deref(), Some("212992"));
+    assert!(entries(&desk.journal())?.is_empty());
+    Ok(())
+}
+
+#[test]
+fn a_held_setting_names_its_holder_and_can_be_waited_for() -> Result<(), TuneError> {
+    let desk = Desk::new();
+    let mut first = desk.tuner();
+    first.tune(&settings(&["dev.eth0.mtu=9000"]))?;
+    first.tune(&settings(&["dev.eth0.mtu=8000"]))?;
+    let busy = desk.tuner().tune(&settings(&["dev.eth0.mtu=4000"]));
+    assert!(busy.is_err_and(|error| error.fault() == Fault::Busy && error.to_string().contains("'a test'")));
+    desk.tuner().tune(&settings(&["dev.eth0.txqueuelen=1"]))?;
+    let waiting = Tuner::new(desk.host.clone(), desk.journal(), "waits", Duration::from_secs(60));
+    let changed = std::thread::scope(|scope| {
+        let mut waiting = waiting;
+        let second = scope.spawn(move || waiting.tune(&settings(&["dev.eth0.mtu=4000"])));
+        drop(first);
+        second.join().unwrap_or_else(|_| panic!("the thread died"))
+    })?;
+    assert_eq!((changed[0].before.as_str(), changed[0].now.as_str()), ("1500", "4000"));
+    Ok(())
+}
+
+#[test]
+fn another_boot_leaves_nothing_to_put_back() -> Result<(), TuneError> {
+    let desk = Desk::new();
+    let mut tuner = desk.tuner();
+    tuner.tune(&settings(&["dev.eth0.mtu=9000"]))?;
+    tuner.keep()?;
+    rewrite(desk.folder.path(), |text| text.replace(&journal::boot_id(), "an-earlier-boot"));
+    desk.host.tables().writes.clear();
+    assert!(recover(&desk.journal(), desk.host.as_ref())?.is_empty());
+    assert!(entries(&desk.journal())?.is_empty());
+    assert!(desk.host.tables().writes.is_empty());
+    Ok(())
+}
+
+#[test]
+fn a_namespace_that_is_gone_is_dropped_with_a_note() -> Result<(), TuneError> {
+    let desk = Desk::new();
+    let mut tuner = desk.tuner();
+    tuner.tune(&settings(&["dev.eth0.mtu=9000"]))?;
+    Desk::kill(tuner);
+    rewrite(desk.folder.path(), |text| {
+        let inode = Namespace::current().unwrap_or_else(|error| panic!("{error}"));
+        let cookie = inode.cookie.map_or_else(|| "null".into(), |cookie| cookie.to_string());
+        text.replace(&format!("\"inode\":{}", inode.inode), "\"inode\":1")
+            .replace(&format!("\"cookie\":{cookie}"), "\"cookie\":1")
+    });
+    let found = recover(&desk.journal(), desk.host.as_ref())?;
+    assert!(found[0].changes[0].note.as_ref().is_some_and(|note| note.contains("is gone")), "{found:?}");
+    assert!(entries(&desk.journal())?.is_empty());
+    Ok(())
+}
+
+#[test]
+fn patterns_stand_for_any_text() {
+    assert!(fits("dev.*.mtu", "dev.eth0.100.mtu"));
+    assert!(fits("*", "anything"));
+    assert!(fits("cc.*.*", "cc.cubic.beta") && !fits("cc.*.*", "cc.default"));
+    assert!(!fits("dev.*.mtu", "dev.eth0.mtux") && fits("a", "a") && !fits("a", "ab"));
+    assert!(
+        is_key("dev.*") && is_key("sysctl.x") && !is_key("10.0.0.1") && !is_key("host.example") && !is_key("route")
+    );
+    assert!(resembles_key("sysctll.net.x") && !resembles_key("host.example") && !resembles_key("10.0.0.1"));
+    assert!(is_entry("t18a2f0c9b3d4e5f6") && !is_entry("tango") && !is_entry("t1"));
+}
+
+fn rewrite(folder: &Path, change: impl Fn(String) -> String) {
+    for entry in std::fs::read_dir(folder.join("tune")).into_iter().flatten().flatten() {
+        let text = std::fs::read_to_string(entry.path()).unwrap_or_default();
+        let _ = std::fs::write(entry.path(), change(text));
+    }
+}

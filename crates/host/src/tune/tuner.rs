@@ -1,0 +1,324 @@
+//! Changes settings and puts them back.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use model::{Change, Setting};
+
+use super::error::TuneError;
+use super::ground::Ground;
+use super::journal::{Book, Entry, Guard, Journal, boot_id};
+use super::kinds::{Knob, gone, knob};
+use super::namespace::Namespace;
+
+/// How often a lease that somebody else holds is asked for again.
+const ASK_EVERY: Duration = Duration::from_millis(50);
+
+/// Somebody's changes of settings. What it has changed is put back when it is dropped, in reverse order, unless it was told to
+/// keep it.
+pub struct Tuner {
+    ground: Arc<dyn Ground>,
+    journal: Journal,
+    command: String,
+    wait: Duration,
+    book: Option<Book>,
+}
+
+impl Tuner {
+    /// One that has changed nothing yet. `command` tells others who it is; it waits at most `wait` for a setting that somebody else
+    /// holds.
+    #[must_use]
+    pub fn new(ground: Arc<dyn Ground>, journal: Journal, command: impl Into<String>, wait: Duration) -> Self {
+        Self { ground, journal, command: command.into(), wait, book: None }
+    }
+
+    /// What is wrong with settings, as far as can be known without trying, and what they are now.
+    ///
+    /// # Errors
+    /// A key that does not exist, a value that cannot be, a setting that somebody else holds.
+    pub fn preview(&self, settings: &[Setting]) -> Result<Vec<Change>, TuneError> {
+        let ground = self.ground.as_ref();
+        let planned = checked(ground, settings)?;
+        planned
+            .iter()
+            .map(|(knob, setting)| {
+                let before = knob.read(ground)?;
+                self.free(&self.journal.lock()?, knob)?;
+                let host_wide = knob.control.host_wide();
+                let note = knob.control.cuts().then(|| "may cut connections over it".to_owned());
+                let (key, asked, now) = (knob.key.clone(), setting.value.clone(), before.clone());
+                Ok(Change { key, before, asked, now, host_wide, note })
+            })
+            .collect()
+    }
+
+    /// Changes settings in the given order: all, or none.
+    ///
+    /// # Errors
+    /// As [`preview`](Self::preview), and what the host does not let us do; what had been changed by this call is put back then.
+    pub fn tune(&mut self, settings: &[Setting]) -> Result<Vec<Change>, TuneError> {
+        let ground = self.ground.clone();
+        let planned = checked(ground.as_ref(), settings)?;
+        // All are looked at before the first is changed: most mistakes then change nothing.
+        for (knob, _) in &planned {
+            knob.read(ground.as_ref())?;
+        }
+        let first = self.mark();
+        let mut changes = Vec::new();
+        for (knob, setting) in &planned {
+            match self.one(ground.as_ref(), knob, &setting.value) {
+                Ok(change) => changes.push(change),
+                Err(error) => {
+                    self.back_to(first);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(changes)
+    }
+
+    /// Puts everything back, the last change first.
+    pub fn revert(&mut self) -> Vec<Change> {
+        self.back_to(0)
+    }
+
+    /// How many changes it has made and not put back; for [`revert_to`](Self::revert_to).
+    #[must_use]
+    pub fn mark(&self) -> usize {
+        self.book.as_ref().map_or(0, |book| book.story.entries.len())
+    }
+
+    /// Puts back what was changed since [`mark`](Self::mark) was asked.
+    pub fn revert_to(&mut self, mark: usize) -> Vec<Change> {
+        self.back_to(mark)
+    }
+
+    /// Leaves everything as it is; `thru tune revert` puts it back. The name that the journal has for it, if anything was changed.
+    ///
+    /// # Errors
+    /// The journal cannot be written; the settings are still this one's.
+    pub fn keep(&mut self) -> Result<Option<String>, TuneError> {
+        let Some(mut book) = self.book.take() else { return Ok(None) };
+        match book.keep() {
+            Ok(()) => Ok(Some(book.story.owner.id.clone())),
+            Err(error) => {
+                self.book = Some(book);
+                Err(error)
+            }
+        }
+    }
+
+    /// Whether one of these could cut the connection by which it was ordered.
+    #[must_use]
+    pub fn cuts(&self, settings: &[Setting]) -> bool {
+        settings.iter().any(|setting| knob(self.ground.as_ref(), &setting.key).is_ok_and(|knob| knob.control.cuts()))
+    }
+
+    /// Ends as a killed owner does: the lock goes, the file stays.
+    #[cfg(test)]
+    pub(crate) fn forget(&mut self) {
+        self.book = None;
+    }
+
+    fn one(&mut self, ground: &dyn Ground, knob: &Knob, value: &str) -> Result<Change, TuneError> {
+        let host_wide = knob.control.host_wide();
+        let (before, entry) = self.plan(ground, knob, value, host_wide)?;
+        let Some(book) = self.book.as_mut() else { unreachable!("plan opens the book") };
+        let now = if knob.control.same(&before, value) {
+            before.clone()
+        } else {
+            knob.write(ground, value, "set")?;
+            knob.read(ground)?
+        };
+        book.now(entry, &now)?;
+        if !knob.control.took(value, &now) {
+            let reason = format!("the kernel made '{now}' of it");
+            return Err(TuneError::Value { key: knob.key.clone(), value: value.into(), reason });
+        }
+        let rounded = value.parse::<u64>().is_ok() && !knob.control.same(value, &now);
+        let note = rounded.then(|| format!("the device made {now} of it"));
+        Ok(Change { key: knob.key.clone(), before, asked: value.into(), now, host_wide, note })
+    }
+
+    /// Gets hold of a setting and writes down what it is now and what it shall be.
+    fn plan(
+        &mut self,
+        ground: &dyn Ground,
+        knob: &Knob,
+        value: &str,
+        host_wide: bool,
+    ) -> Result<(String, usize), TuneError> {
+        let deadline = Instant::now() + self.wait;
+        loop {
+            let journal = self.journal.clone();
+            let guard = journal.lock()?;
+            match self.free(&guard, knob) {
+                Ok(()) => {
+                    let book = match &mut self.book {
+                        Some(book) => book,
+                        none => none.insert(guard.begin(&self.command)?),
+                    };
+                    // Read under the lock: whoever had it before has put it back by now.
+                    let before = knob.read(ground)?;
+                    let entry = book.plan(&knob.key, &before, value, host_wide)?;
+                    return Ok((before, entry));
+                }
+                Err(error) if Instant::now() >= deadline => return Err(error),
+                Err(_) => {}
+            }
+            drop(guard);
+            std::thread::sleep(ASK_EVERY);
+        }
+    }
+
+    /// Whether nobody else who is alive holds a setting: in this network namespace, or anywhere on the host if it is host-wide.
+    fn free(&self, guard: &Guard<'_>, knob: &Knob) -> Result<(), TuneError> {
+        let here = current(&knob.key)?;
+        let own = self.book.as_ref().map(|book| book.story.owner.id.clone());
+        for seen in guard.sessions()? {
+            let owner = &seen.story.owner;
+            let local = owner.namespace.is(&here);
+            let holds = |entry: &Entry| entry.key == knob.key && !entry.back && (local || knob.control.host_wide());
+            if seen.orphan.is_none() && Some(&owner.id) != own.as_ref() && seen.story.entries.iter().any(holds) {
+                return Err(TuneError::Busy {
+                    key: knob.key.clone(),
+                    holder: format!("'{}' (process {})", owner.command, owner.pid),
+                    scope: if local { "" } else { ", in another network namespace, and acts on the whole host" },
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn back_to(&mut self, first: usize) -> Vec<Change> {
+        let Some(mut book) = self.book.take() else { return Vec::new() };
+        let changes = put_back(self.ground.as_ref(), &mut book, first, false);
+        if book.is_done() {
+            // What cannot be removed is found by the next start, and tells of nothing to do.
+            let _ = book.close();
+        } else if first > 0 {
+            self.book = Some(book);
+        }
+        changes
+    }
+}
+
+impl Drop for Tuner {
+    fn drop(&mut self) {
+        self.revert();
+    }
+}
+
+fn current(key: &str) -> Result<Namespace, TuneError> {
+    Namespace::current().map_err(|source| TuneError::host("read", key, false, source))
+}
+
+/// The settings with what they can do, each once.
+fn checked<'a>(ground: &dyn Ground, settings: &'a [Setting]) -> Result<Vec<(Knob, &'a Setting)>, TuneError> {
+    let mut planned: Vec<(Knob, &Setting)> = Vec::new();
+    for setting in settings {
+        let knob = knob(ground, &setting.key)?;
+        knob.check(&setting.value)?;
+        if planned.iter().any(|(other, _)| other.key == knob.key) {
+            let reason = "it is set twice: leave one out".into();
+            return Err(TuneError::Value { key: knob.key, value: setting.value.clone(), reason });
+        }
+        planned.push((knob, setting));
+    }
+    Ok(planned)
+}
+
+/// Puts a session's settings from `first` on back, the last first. A note says what was not, and why.
+pub(crate) fn put_back(ground: &dyn Ground, book: &mut Book, first: usize, force: bool) -> Vec<Change> {
+    let mut changes = Vec::new();
+    if book.story.owner.boot_id != boot_id() {
+        // The kernel that had these values is gone.
+        for number in first..book.story.entries.len() {
+            let _ = book.back(number);
+        }
+        return changes;
+    }
+    let namespace = book.story.owner.namespace;
+    for number in (first..book.story.entries.len()).rev() {
+        let entry = book.story.entries[number].clone();
+        if entry.back {
+            continue;
+        }
+        let done = match namespace.within(|| undo(ground, &entry, force)) {
+            Ok(Some(done)) => done,
+            Ok(None) if entry.host_wide => undo(ground, &entry, force),
+            Ok(None) => Undone { now: None, fate: Fate::Back, note: Some("its network namespace is gone".into()) },
+            Err(error) => {
+                let note = format!("its network namespace cannot be entered: {error}; be root, or go there yourself");
+                Undone { now: None, fate: Fate::Stays, note: Some(note) }
+            }
+        };
+        // Where the journal cannot be written any more the next start finds the value back already.
+        let _ = match done.fate {
+            Fate::Back => book.back(number),
+            Fate::Left => book.left(number),
+            Fate::Stays => Ok(()),
+        };
+        let was = entry.now.unwrap_or(entry.asked);
+        changes.push(Change {
+            key: entry.key,
+            now: done.now.unwrap_or_else(|| was.clone()),
+            before: was,
+            asked: entry.before,
+            host_wide: entry.host_wide,
+            note: done.note,
+        });
+    }
+    changes
+}
+
+/// What became of putting a setting back.
+struct Undone {
+    now: Option<String>,
+    fate: Fate,
+    note: Option<String>,
+}
+
+enum Fate {
+    /// It is back, or gone.
+    Back,
+    /// Somebody else has changed it.
+    Left,
+    /// It could not be put back; the journal keeps it.
+    Stays,
+}
+
+fn undo(ground: &dyn Ground, entry: &Entry, force: bool) -> Undone {
+    let undone = |now: Option<String>, fate, note: Option<String>| Undone { now, fate, note };
+    let knob = match knob(ground, &entry.key) {
+        Ok(knob) => knob,
+        Err(error) => return undone(None, Fate::Stays, Some(error.to_string())),
+    };
+    let now = match knob.control.read(ground) {
+        Ok(now) => now,
+        Err(error) if gone(&error) => return undone(None, Fate::Back, Some("what it was set on is gone".into())),
+        Err(error) => return undone(None, Fate::Stays, Some(format!("cannot be read: {error}"))),
+    };
+    if knob.control.same(&now, &entry.before) {
+        return undone(Some(now), Fate::Back, None);
+    }
+    // An owner that ended between the change and the reading back did not see its own value: that one is taken for its own.
+    if let Some(set) = entry.now.as_ref().filter(|set| !force && !knob.control.same(set, &now)) {
+        let note = format!(
+            "somebody has changed it from {set} to {now} meanwhile, so it was left: --force makes it {}",
+            entry.before
+        );
+        return undone(Some(now), Fate::Left, Some(note));
+    }
+    if let Err(error) = knob.write(ground, &entry.before, "put back") {
+        return undone(Some(now), Fate::Stays, Some(error.to_string()));
+    }
+    match knob.read(ground) {
+        Ok(now) if knob.control.same(&now, &entry.before) => undone(Some(now), Fate::Back, None),
+        Ok(now) => {
+            let note = format!("{} was written, and {now} read back", entry.before);
+            undone(Some(now), Fate::Stays, Some(note))
+        }
+        Err(error) => undone(None, Fate::Stays, Some(error.to_string())),
+    }
+}

@@ -1,0 +1,115 @@
+//! What a search through settings found, in words, and as files for the hosts.
+
+use std::collections::BTreeMap;
+
+use model::{Advice, AdviceLasting, Outcome, Run};
+
+use crate::words;
+
+/// Whether an outcome is what the search began or ended with.
+pub(crate) fn side(run: &Run, advice: &Advice, outcome: &Outcome) -> Option<&'static str> {
+    let of = |levels: &BTreeMap<String, String>| {
+        // The first look may have had trials of another length; what the search compared came later.
+        let same = run.header.cells.iter().filter(|cell| cell.levels == *levels).map(|cell| cell.id);
+        same.max() == Some(outcome.cell)
+    };
+    if of(&BTreeMap::new()) {
+        return Some("start");
+    }
+    of(&advice.best).then_some("best")
+}
+
+/// The command that measures with the best combination, and what keeps it at each host; empty where nothing was confirmed.
+pub(crate) fn lasting(run: &Run) -> Vec<String> {
+    let Some((advice, command)) = run.advice.as_ref().and_then(|advice| Some((advice, advice.command.as_ref()?)))
+    else {
+        return Vec::new();
+    };
+    let mut lines = vec!["# measures with it".to_owned(), words::plain(command)];
+    for (end, kept) in [("near", &advice.near), ("far", &advice.far)] {
+        let AdviceLasting { sysctl, commands, program } = kept;
+        let parts = [("a program has to", program), ("/etc/sysctl.d", sysctl), ("commands", commands)];
+        for (what, list) in parts.into_iter().filter(|(_, list)| !list.is_empty()) {
+            lines.push(format!("# {end} host, {what}"));
+            lines.extend(list.iter().map(|line| words::plain(line)));
+        }
+    }
+    lines
+}
+
+/// Files for /etc/sysctl.d, of the near and the far host. Where nothing was confirmed they say so and set nothing.
+#[must_use]
+pub fn sysctl_files(run: &Run) -> [String; 2] {
+    let advice = run.advice.as_ref();
+    [("near", advice.map(|advice| &advice.near)), ("far", advice.map(|advice| &advice.far))].map(|(end, kept)| {
+        let mut text = format!(
+            "# {} host of {}, by thru advise, run {}, {}\n",
+            end,
+            words::plain(&words::hosts(run)),
+            words::plain(&run.header.id),
+            words::when(run.header.started_unix_ns)
+        );
+        let kept = kept.filter(|kept| !kept.sysctl.is_empty());
+        match kept {
+            None => text.push_str("# Nothing that a sysctl could keep was found to help.\n"),
+            Some(_) => text.push_str(
+                "# Lines for buffers and congestion control let every program have what was measured as socket options.\n",
+            ),
+        }
+        for line in kept.into_iter().flat_map(|kept| &kept.sysctl) {
+            text.push_str(&format!("{}\n", words::plain(line)));
+        }
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+    use model::{Cell, Goal, HostSettings};
+
+    fn run(confirmed: bool) -> Run {
+        let mut run = sample::pair();
+        run.header.kind = "advise".into();
+        let levels = [("window".to_owned(), "1MiB".to_owned())];
+        let spec = run.outcomes[0].spec.clone();
+        run.header.cells =
+            vec![Cell::new(0, spec.clone()), Cell { levels: levels.clone().into(), ..Cell::new(1, spec) }];
+        let sysctl = vec!["net.core.rmem_max = 1048576".to_owned()];
+        run.advice = Some(Advice {
+            goal: Goal::Throughput,
+            least_effect: 0.01,
+            start: [("window".to_owned(), "kernel".to_owned())].into(),
+            best: levels.into(),
+            confirmed,
+            total: None,
+            steps: Vec::new(),
+            same: Vec::new(),
+            untried: Vec::new(),
+            spent: Vec::new(),
+            command: confirmed.then(|| "thru stream beta --sndbuf 1MiB,".into()),
+            settings: HostSettings::default(),
+            near: AdviceLasting::default(),
+            far: AdviceLasting { sysctl: if confirmed { sysctl } else { Vec::new() }, ..AdviceLasting::default() },
+        });
+        run
+    }
+
+    #[test]
+    fn the_best_is_named_beside_the_start() {
+        let run = run(true);
+        assert_eq!([0, 1].map(|at| crate::sides::side(&run, &run.outcomes[at])), [Some("start"), Some("best")]);
+        let lines = lasting(&run);
+        assert_eq!(lines[1], "thru stream beta --sndbuf 1MiB,");
+        assert_eq!(lines[2..], ["# far host, /etc/sysctl.d", "net.core.rmem_max = 1048576"]);
+    }
+
+    #[test]
+    fn files_set_what_was_confirmed_and_nothing_else() {
+        let [near, far] = sysctl_files(&run(true));
+        assert!(near.contains("# Nothing that a sysctl") && far.ends_with("\nnet.core.rmem_max = 1048576\n"), "{far}");
+        let set = |text: &String| text.lines().any(|line| !line.starts_with('#'));
+        assert!(!sysctl_files(&run(false)).iter().any(set) && lasting(&run(false)).is_empty());
+    }
+}

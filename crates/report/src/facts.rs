@@ -1,0 +1,294 @@
+//! A host's inventory and its path in words, grouped: what `thru host` prints and the page sets side by side.
+
+use std::collections::BTreeMap;
+
+use model::{ByteSize, Device, Interface, Inventory, Path, units};
+
+/// One fact in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct HostFact {
+    /// What it belongs to: `host`, `processor`, `kernel`, `memory and limits`.
+    pub(crate) group: &'static str,
+    /// What it is.
+    pub(crate) name: String,
+    /// Its value; `None` where it is not known.
+    pub(crate) value: Option<String>,
+    /// Whether two hosts that are alike may differ in it.
+    pub(crate) passing: bool,
+}
+
+/// The facts of a host, without interfaces and settings.
+pub(crate) fn host_facts(host: &Inventory) -> Vec<HostFact> {
+    let mut all = Vec::new();
+    let mut add = |group, name: &str, passing, value: Option<String>| {
+        all.push(HostFact { group, name: name.to_owned(), value: value.filter(|text| !text.is_empty()), passing });
+    };
+    let size = |bytes: u64| ByteSize(bytes).to_string();
+    let number = |value: Option<u32>| value.map(|value| value.to_string());
+    add("host", "host name", true, host.hostname.clone());
+    add("host", "kernel", false, host.kernel.clone());
+    add("host", "kernel build", false, host.kernel_version.clone());
+    add("host", "architecture", false, host.arch.clone());
+    add("host", "distribution", false, host.os.clone());
+    add("host", "virtualisation", false, host.virtualisation.clone());
+    add("host", "boot", true, host.boot_id.clone());
+    add("processor", "processor", false, host.cpu_model.clone());
+    add("processor", "processors online", false, number(host.cores));
+    add("processor", "NUMA nodes", false, number(host.numa_nodes));
+    let processor = host.processor.clone().unwrap_or_default();
+    let layout = processor.sockets.zip(processor.cores_per_socket).zip(processor.threads_per_core);
+    let layout = layout.map(|((sockets, cores), threads)| format!("{sockets} x {cores} x {threads}"));
+    add("processor", "sockets x cores x threads", false, layout);
+    add("processor", "cores of NUMA nodes", false, Some(pairs(&processor.node_cores, ": ")));
+    let caches = processor.cache_bytes.iter().map(|(name, bytes)| format!("{name} {}", size(*bytes)));
+    add("processor", "caches", false, Some(caches.collect::<Vec<_>>().join(", ")));
+    add("processor", "flags", false, Some(processor.flags.join(" ")));
+    let hertz = |hz: u64| format!("{:.2} GHz", hz as f64 / 1e9);
+    let range = processor.min_hz.zip(processor.max_hz).map(|(low, high)| format!("{} to {}", hertz(low), hertz(high)));
+    add("processor", "frequency", false, range);
+    add("processor", "frequency governor", false, governors(host));
+    add("processor", "cores set apart", false, processor.isolated);
+    let mitigated = processor.mitigations.iter().filter(|(_, word)| *word != "Not affected");
+    let mitigated: BTreeMap<_, _> = mitigated.map(|(name, word)| (name.clone(), word.clone())).collect();
+    add("processor", "mitigations", false, Some(pairs(&mitigated, ": ")));
+    let kernel = host.kernel_setup.clone().unwrap_or_default();
+    add("kernel", "boot parameters", false, Some(kernel.parameters.join(" ")));
+    add("kernel", "preemption", false, kernel.preemption);
+    add("kernel", "ticks per second", false, number(kernel.hz));
+    add("kernel", "clock source", false, host.clock_source.clone());
+    add("kernel", "clock sources there", false, Some(kernel.clock_sources.join(" ")));
+    add("kernel", "irqbalance", false, host.irqbalance.map(|runs| if runs { "runs" } else { "does not run" }.into()));
+    add("kernel", "tuned profile", false, host.tuned_profile.clone());
+    add("kernel", "congestion controls", false, Some(host.congestion_controls.join(", ")));
+    add("memory and limits", "memory", false, host.memory_bytes.map(size));
+    add("memory and limits", "memory available", true, host.memory_available_bytes.map(size));
+    let load = host.load_average.map(|load| load.map(|value| format!("{value:.2}")).join(", "));
+    add("memory and limits", "load average", true, load);
+    add("memory and limits", "huge pages", false, Some(pairs(&host.hugepages, " ")));
+    add("memory and limits", "control groups", false, host.limits.as_ref().map(limits));
+    all
+}
+
+/// One governor for all cores, or one by policy.
+fn governors(host: &Inventory) -> Option<String> {
+    let by_policy = host.processor.as_ref().map(|processor| &processor.governors)?;
+    let first = by_policy.values().next();
+    if by_policy.values().all(|governor| Some(governor) == first) {
+        return first.cloned().or_else(|| host.governor.clone());
+    }
+    Some(pairs(by_policy, ": "))
+}
+
+fn limits(limits: &model::ResourceLimits) -> String {
+    let parts = [
+        limits.cpus.map(|cpus| format!("{cpus:.2} cores")),
+        limits.memory_bytes.map(|bytes| format!("{} of memory", ByteSize(bytes))),
+        limits.cores.as_ref().map(|cores| format!("cores {cores}")),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let words = if parts.is_empty() { "no limit".into() } else { parts.join(", ") };
+    format!("version {}: {words}", limits.version)
+}
+
+fn pairs<V: std::fmt::Display>(map: &BTreeMap<String, V>, between: &str) -> String {
+    map.iter().map(|(name, value)| format!("{name}{between}{value}")).collect::<Vec<_>>().join("; ")
+}
+
+/// An interface in one line: what ifconfig shows.
+pub(crate) fn interface_line(of: &Interface) -> String {
+    let kind = of.device.as_ref().and_then(|device| device.kind.clone());
+    let parts = [
+        of.state.clone(),
+        kind,
+        of.mtu.map(|mtu| format!("MTU {mtu}")),
+        of.speed_mbps.map(|mbps| units::bits_per_second(f64::from(mbps) * 1e6)),
+        of.duplex.clone().map(|duplex| format!("{duplex} duplex")),
+        of.driver.clone(),
+        of.txqueuelen.map(|length| format!("txqueuelen {length}")),
+        of.rx_queues.zip(of.tx_queues).map(|(rx, tx)| format!("{rx} rx and {tx} tx queues")),
+        of.numa_node.map(|node| format!("NUMA node {node}")),
+        of.pci_slot.clone(),
+        Some(of.addresses.join(" ")).filter(|list| !list.is_empty()),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// What an interface's device says beyond that line, as names and values; what is not known is left out.
+pub(crate) fn device_facts(device: &Device) -> Vec<(&'static str, String)> {
+    let mut all = Vec::new();
+    let mut add =
+        |name, value: Option<String>| all.extend(value.filter(|text| !text.is_empty()).map(|text| (name, text)));
+    add("part of", device.master.clone());
+    add("lies on", Some(device.lower.join(" ")));
+    add("VLAN", device.vlan.map(|vlan| vlan.to_string()));
+    add("bond mode", device.bond_mode.clone());
+    add("qdisc", Some(device.qdiscs.join("; ")));
+    let segments = device.gso_max_bytes.zip(device.gro_max_bytes);
+    add("largest GSO and GRO", segments.map(|(gso, gro)| format!("{gso} and {gro} bytes")));
+    add("driver version", device.driver_version.clone());
+    add("firmware", device.firmware.clone());
+    add("bus", device.bus.clone());
+    add("rings", Some(pairs(&device.rings, " ")));
+    add("queues", Some(pairs(&device.channels, " ")));
+    add("coalescing", Some(pairs(&device.coalescing, " ")));
+    let switch = |on: &bool| if *on { "on" } else { "off" };
+    let pause: BTreeMap<String, &str> = device.pause.iter().map(|(name, on)| (name.clone(), switch(on))).collect();
+    add("pause frames", Some(pairs(&pause, " ")));
+    for (name, wanted) in
+        [("offloads on", "on"), ("offloads off, could be on", "off"), ("offloads always on", "on [fixed]")]
+    {
+        let names = device.offloads.iter().filter(|(_, state)| *state == wanted).map(|(name, _)| name.as_str());
+        add(name, Some(names.collect::<Vec<_>>().join(" ")));
+    }
+    if let Some(link) = &device.link {
+        add("negotiates", link.autoneg.map(|on| if on { "yes" } else { "no" }.into()));
+        add("offers", Some(link.advertised.join(" ")));
+        add("peer offers", Some(link.peer.join(" ")));
+    }
+    if let Some(module) = &device.module {
+        let parts = [&module.kind, &module.vendor, &module.part, &module.revision];
+        add("module", Some(parts.into_iter().flatten().cloned().collect::<Vec<_>>().join(" ")));
+    }
+    if let Some(stamps) = &device.timestamping {
+        let clock = stamps.clock.map_or(String::new(), |number| format!(", clock {number}"));
+        add("time stamps", Some(format!("{}{clock}", stamps.capabilities.join(" "))));
+    }
+    if let Some(pci) = &device.pci {
+        let link =
+            |mts: Option<u32>, width: Option<u32>| Some(format!("{} lanes of {} GT/s", width?, f64::from(mts?) / 1e3));
+        let parts = [
+            pci.id.clone(),
+            link(pci.speed_mts, pci.width),
+            link(pci.max_speed_mts, pci.max_width).map(|most| format!("of {most}")),
+            pci.read_request_bytes.map(|bytes| format!("reads of {bytes} bytes")),
+            pci.payload_bytes.map(|bytes| format!("payload of {bytes} bytes")),
+        ];
+        add("PCI", Some(parts.into_iter().flatten().collect::<Vec<_>>().join(", ")));
+    }
+    let irq = |irq: &model::Irq| {
+        let line = irq.line.as_deref().unwrap_or("?");
+        format!("{line} ({}) on {}", irq.irq, irq.cores.as_deref().unwrap_or("?"))
+    };
+    add("interrupts", Some(device.irqs.iter().map(irq).collect::<Vec<_>>().join("; ")));
+    add("steering", Some(pairs(&device.steering, " ")));
+    if let Some(neighbour) = &device.neighbour {
+        let parts = [&neighbour.system, &neighbour.port, &neighbour.port_description];
+        add("neighbour (LLDP)", Some(parts.into_iter().flatten().cloned().collect::<Vec<_>>().join(", ")));
+    }
+    add("kernel says", device.kernel_message.clone());
+    let rate =
+        |packets: f64, bits: f64| format!("{} packets/s, {}", units::count(packets), units::bits_per_second(bits));
+    add(
+        "traffic before",
+        device.traffic.map(|seen| {
+            format!("in {}; out {}", rate(seen.rx_packets_per_s, seen.rx_bps), rate(seen.tx_packets_per_s, seen.tx_bps))
+        }),
+    );
+    all
+}
+
+/// A path in words, as names and values; what is not known is left out.
+pub(crate) fn path_facts(path: &Path) -> Vec<(&'static str, String)> {
+    let mut all = vec![("towards", path.peer.clone())];
+    let mut add = |name, value: Option<String>| all.extend(value.map(|text| (name, text)));
+    if let Some(route) = &path.route {
+        let parts = [
+            route.interface.as_ref().map(|name| format!("by {name}")),
+            route.source.as_ref().map(|source| format!("from {source}")),
+            Some(route.gateway.as_ref().map_or("without a gateway".into(), |gateway| format!("through {gateway}"))),
+            route.mtu.map(|mtu| format!("MTU {mtu}")),
+            route.initcwnd.map(|window| format!("initcwnd {window}")),
+            route.initrwnd.map(|window| format!("initrwnd {window}")),
+            route.advmss.map(|mss| format!("advmss {mss}")),
+            route.cc.as_ref().map(|cc| format!("congestion control {cc}")),
+            route.quickack.map(|on| format!("quickack {}", u8::from(on))),
+        ];
+        add("route", Some(parts.into_iter().flatten().collect::<Vec<_>>().join(", ")));
+    }
+    add(
+        "path MTU",
+        path.mtu.as_ref().map(|mtu| {
+            let sure = if mtu.confirmed { "arrived" } else { "not confirmed" };
+            let told = mtu.told_by.as_ref().map_or(String::new(), |router| format!(", told by {router}"));
+            format!("{} bytes ({}, {sure}{told})", mtu.bytes, mtu.method)
+        }),
+    );
+    add(
+        "ping",
+        path.ping.as_ref().map(|ping| {
+            let counts = format!("{} of {} answered", ping.received, ping.sent);
+            let times = ping.min_ns.zip(ping.median_ns).zip(ping.max_ns).map(|((min, median), max)| {
+                let [min, median, max] = [min, median, max].map(|ns| units::seconds(ns as f64));
+                format!(", {min} / {median} / {max} (least, median, most)")
+            });
+            counts + &times.unwrap_or_default()
+        }),
+    );
+    add(
+        "hops",
+        path.hops.as_ref().map(|hops| {
+            let hop = |hop: &model::Hop| {
+                let time = hop.rtt_ns.map_or(String::new(), |ns| format!(" {}", units::seconds(ns as f64)));
+                format!("{} {}{time}", hop.hop, hop.address.as_deref().unwrap_or("silent"))
+            };
+            hops.iter().map(hop).collect::<Vec<_>>().join("; ")
+        }),
+    );
+    add("not found out", Some(path.missing.join("; ")).filter(|text| !text.is_empty()));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{Hop, PathMtu, Pci, Ping, Route};
+
+    fn value(facts: &[(&'static str, String)], name: &str) -> Option<String> {
+        facts.iter().find(|fact| fact.0 == name).map(|fact| fact.1.clone())
+    }
+
+    #[test]
+    fn a_devices_facts_are_words_and_what_is_not_known_is_left_out() {
+        let offloads =
+            [("rx-gro", "on"), ("rx-lro", "off"), ("tx-lockless", "on [fixed]"), ("esp-hw-offload", "off [fixed]")];
+        let device = Device {
+            offloads: offloads.map(|(name, state)| (name.to_owned(), state.to_owned())).into(),
+            pci: Some(Pci { speed_mts: Some(2_500), width: Some(1), ..Pci::default() }),
+            ..Device::default()
+        };
+        let facts = device_facts(&device);
+        let names: Vec<&str> = facts.iter().map(|fact| fact.0).collect();
+        assert_eq!(names, ["offloads on", "offloads off, could be on", "offloads always on", "PCI"]);
+        assert_eq!(value(&facts, "offloads off, could be on").as_deref(), Some("rx-lro"));
+        assert_eq!(value(&facts, "PCI").as_deref(), Some("1 lanes of 2.5 GT/s"));
+        assert_eq!(device_facts(&Device::default()), []);
+    }
+
+    #[test]
+    fn a_path_is_told_with_its_silent_routers_and_without_times_that_there_are_not() {
+        let hop = |hop, address: Option<&str>| Hop {
+            hop,
+            address: address.map(str::to_owned),
+            rtt_ns: address.map(|_| 2_000_000),
+        };
+        let path = Path {
+            peer: "192.0.2.9".into(),
+            route: Some(Route { interface: Some("eth0".into()), initcwnd: Some(20), ..Route::default() }),
+            mtu: Some(PathMtu {
+                bytes: 1_400,
+                method: "udp".into(),
+                confirmed: false,
+                told_by: Some("192.0.2.1".into()),
+            }),
+            ping: Some(Ping { sent: 10, ..Ping::default() }),
+            hops: Some(vec![hop(1, None), hop(2, Some("192.0.2.9"))]),
+            ..Path::default()
+        };
+        let facts = path_facts(&path);
+        assert_eq!(value(&facts, "route").as_deref(), Some("by eth0, without a gateway, initcwnd 20"));
+        assert_eq!(value(&facts, "path MTU").as_deref(), Some("1400 bytes (udp, not confirmed, told by 192.0.2.1)"));
+        assert_eq!(value(&facts, "ping").as_deref(), Some("0 of 10 answered"));
+        assert_eq!(value(&facts, "hops").as_deref(), Some("1 silent; 2 192.0.2.9 2.00 ms"));
+        assert_eq!(value(&facts, "not found out"), None);
+    }
+}

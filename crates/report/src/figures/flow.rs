@@ -1,0 +1,208 @@
+//! The kernel's TCP over the time of a trial, from the TCP_INFO series of its senders: window, round-trip time, rates and
+//! retransmits.
+
+use model::{Axis, Direction, EndTally, Figure, FlowTally, Outcome, Point, Run, Scale, Series, TcpSample, Trial};
+
+use super::Drawn;
+use super::curve::clip_ceilings;
+use super::line::{Line, single_lines};
+use crate::words;
+
+/// Flows of one trial that are drawn, where it is the only one in the picture.
+const FLOWS: usize = 3;
+/// Points of a series: more than that no picture is wide enough for.
+const POINTS: usize = 400;
+
+/// A value of a reading, and what the legend calls it.
+struct Quantity {
+    name: &'static str,
+    value: fn(&TcpSample) -> Option<f64>,
+    /// Drawn thin, and only as far as the others reach.
+    reference: bool,
+}
+
+const fn quantity(name: &'static str, value: fn(&TcpSample) -> Option<f64>) -> Quantity {
+    Quantity { name, value, reference: false }
+}
+
+const WINDOW: &[Quantity] = &[
+    quantity("congestion window", |sample| Some(f64::from(sample.cwnd))),
+    Quantity { reference: true, ..quantity("slow-start threshold", |sample| sample.ssthresh.map(f64::from)) },
+];
+const ROUND_TRIP: &[Quantity] = &[
+    quantity("smoothed", |sample| Some(sample.rtt_ns as f64).filter(|ns| *ns > 0.0)),
+    quantity("shortest", |sample| sample.min_rtt_ns.map(|ns| ns as f64)),
+];
+const RATE: &[Quantity] = &[
+    quantity("delivered", |sample| sample.delivery_bps.map(|bps| bps as f64)),
+    Quantity { reference: true, ..quantity("pacing rate", |sample| sample.pacing_bps.map(|bps| bps as f64)) },
+];
+const RETRANSMITS: &[Quantity] = &[quantity("segments sent again", |sample| Some(sample.retransmits as f64))];
+
+/// The pictures of all runs whose senders have series. Retransmits have one where there were any.
+pub(crate) fn figures(runs: &[Run]) -> Vec<Drawn> {
+    let lines = single_lines(runs, |outcome| shown(outcome).is_some_and(|trial| !senders(outcome, trial).is_empty()));
+    if lines.is_empty() {
+        return Vec::new();
+    }
+    let again = |line: &Line<'_>| {
+        let series = line.outcomes.iter().filter_map(|outcome| Some(senders(outcome, shown(outcome)?)));
+        series.flatten().filter_map(|flow| flow.tcp.last()).any(|last| last.retransmits > 0)
+    };
+    [
+        ("tcp-window", "Congestion window over time", "window in segments", "", WINDOW),
+        ("tcp-rtt", "TCP's round-trip time over time", "round-trip time", "ns", ROUND_TRIP),
+        ("tcp-rate", "TCP's delivery rate over time", "rate", "bit/s", RATE),
+        ("tcp-retransmits", "Segments sent again", "segments", "", RETRANSMITS),
+    ]
+    .into_iter()
+    .filter(|(id, ..)| *id != "tcp-retransmits" || lines.iter().any(again))
+    .filter_map(|(id, title, label, unit, quantities)| {
+        let y = Axis { label: label.to_owned(), unit: unit.to_owned(), scale: Scale::Linear };
+        figure(runs, &lines, (id, title), y, quantities)
+    })
+    .collect()
+}
+
+fn figure(
+    runs: &[Run],
+    lines: &[Line<'_>],
+    (id, title): (&str, &str),
+    y: Axis,
+    quantities: &[Quantity],
+) -> Option<Drawn> {
+    let (mut series, mut owners) = (Vec::new(), Vec::new());
+    let most = if lines.len() == 1 { FLOWS } else { 1 };
+    for line in lines {
+        for outcome in &line.outcomes {
+            let flows = shown(outcome).map(|trial| senders(outcome, trial)).unwrap_or_default();
+            for flow in flows.iter().take(most) {
+                let of = match flows.len() {
+                    1 => String::new(),
+                    _ => format!(", flow {}", flow.flow),
+                };
+                for quantity in quantities {
+                    let points = points(&flow.tcp, quantity.value);
+                    if !points.is_empty() {
+                        let whose = if lines.len() == 1 { String::new() } else { format!("{}: ", line.name) };
+                        let name = format!("{whose}{}{of}", quantity.name);
+                        series.push(Series { name, points, reference: quantity.reference });
+                        owners.push(line.run);
+                    }
+                }
+            }
+        }
+    }
+    if series.iter().all(|series| series.reference) {
+        return None;
+    }
+    let refs: Vec<&Line<'_>> = lines.iter().collect();
+    let figure = Figure {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        subtitle: words::subtitle(runs, &refs, "TCP_INFO of the sender, in the trial nearest to the median", None),
+        x: Axis { label: "time since the start of the trial".to_owned(), unit: "ns".to_owned(), scale: Scale::Linear },
+        y,
+        series: clip_ceilings(series),
+        marks: Vec::new(),
+    };
+    Some(Drawn { figure, owners })
+}
+
+/// The trial that stands for its outcome: the one whose value is nearest to the median.
+pub(super) fn shown(outcome: &Outcome) -> Option<&Trial> {
+    let mut values: Vec<f64> = outcome.trials.iter().filter_map(|trial| trial.value).collect();
+    values.sort_by(f64::total_cmp);
+    let Some(median) = values.get(values.len() / 2) else { return outcome.trials.last() };
+    let off = |trial: &Trial| trial.value.map_or(f64::INFINITY, |value| (value - median).abs());
+    outcome.trials.iter().min_by(|a, b| off(a).total_cmp(&off(b)))
+}
+
+/// The flows with a series at the end that sends payload; of round trips the asking one.
+fn senders<'a>(outcome: &Outcome, trial: &'a Trial) -> Vec<&'a FlowTally> {
+    let end: &EndTally = match outcome.spec.direction {
+        Direction::Reverse => &trial.far,
+        Direction::Send | Direction::Both => &trial.near,
+    };
+    // A first and a last reading alone show nothing over time.
+    end.flows.iter().filter(|flow| flow.bytes_sent > 0 && flow.tcp.len() > 2).collect()
+}
+
+/// Every n-th reading, and the last.
+fn points(samples: &[TcpSample], value: fn(&TcpSample) -> Option<f64>) -> Vec<Point> {
+    let every = samples.len().div_ceil(POINTS).max(1);
+    let last = samples.len().saturating_sub(1);
+    let taken = samples.iter().enumerate().filter(|(index, _)| index % every == 0 || *index == last);
+    taken
+        .filter_map(|(_, sample)| Some(Point { x: sample.at_ns as f64, y: value(sample)?, low: None, high: None }))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    fn sampled(at: u64) -> TcpSample {
+        TcpSample {
+            at_ns: at * 100_000_000,
+            cwnd: 10 + at as u32,
+            ssthresh: (at > 3).then_some(7_000),
+            rtt_ns: 2_000_000,
+            min_rtt_ns: Some(1_000_000),
+            delivery_bps: Some(1_000_000 * at),
+            pacing_bps: Some(1 << 50),
+            retransmits: at / 4,
+            ..TcpSample::default()
+        }
+    }
+
+    fn run(flows: u32, readings: u64) -> Run {
+        let mut run = sample::stream();
+        for trial in &mut run.outcomes[0].trials {
+            trial.near.flows = (0..flows)
+                .map(|flow| FlowTally {
+                    flow,
+                    bytes_sent: 1,
+                    tcp: (0..readings).map(sampled).collect(),
+                    ..FlowTally::default()
+                })
+                .collect();
+        }
+        run
+    }
+
+    fn ids(runs: &[Run]) -> Vec<String> {
+        figures(runs).into_iter().map(|drawn| drawn.figure.id).collect()
+    }
+
+    #[test]
+    fn a_senders_series_give_window_round_trip_rate_and_retransmits() {
+        assert_eq!(ids(&[run(1, 12)]), ["tcp-window", "tcp-rtt", "tcp-rate", "tcp-retransmits"]);
+        assert_eq!(ids(&[run(1, 4)]), ["tcp-window", "tcp-rtt", "tcp-rate"], "nothing was sent again");
+        assert_eq!(ids(&[run(1, 2)]), [""; 0]);
+        assert_eq!(ids(&[sample::stream(), sample::curve()]), [""; 0]);
+    }
+
+    #[test]
+    fn each_flow_has_its_lines_and_limits_do_not_press_them_flat() {
+        let drawn = figures(&[run(5, 12)]);
+        let names = |figure: &Figure| figure.series.iter().map(|series| series.name.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&drawn[1].figure)[..3], ["smoothed, flow 0", "shortest, flow 0", "smoothed, flow 1"]);
+        assert_eq!(drawn[1].figure.series.len(), 2 * FLOWS);
+        let rate = &drawn[2].figure;
+        assert!(rate.series[1].reference && rate.series[1].points.is_empty(), "the pacing rate is far above");
+        assert!(rate.series[1].name.contains("beyond this scale"));
+        let beside = figures(&[run(5, 12), run(1, 12)]);
+        assert_eq!(beside[0].figure.series.len(), 4);
+        assert_eq!(beside[0].owners, [0, 0, 1, 1]);
+    }
+
+    #[test]
+    fn long_series_are_thinned_and_keep_their_ends() {
+        let samples: Vec<TcpSample> = (0..5_001).map(sampled).collect();
+        let points = points(&samples, |sample| Some(f64::from(sample.cwnd)));
+        assert!((POINTS / 2..=POINTS + 1).contains(&points.len()), "{}", points.len());
+        assert_eq!((points[0].y, points[points.len() - 1].y), (10.0, 5_010.0));
+    }
+}

@@ -1,0 +1,153 @@
+//! What the hosts did over the time of a pass: a picture for each family of quantities.
+
+use model::{Axis, EndPass, Figure, Pass, Point, Run, Scale, Series, SeriesLine};
+
+use crate::words;
+
+/// Lines of one end in one picture, so that colours do not come round again: those with the most in them.
+const LINES: usize = 3;
+
+/// A kind of picture.
+struct Family {
+    id: &'static str,
+    title: &'static str,
+    label: &'static str,
+    unit: &'static str,
+    /// What a value is multiplied with for that unit.
+    factor: f64,
+    /// Which lines it shows.
+    shows: fn(&str) -> bool,
+    /// Whether lines that are 0 throughout are left out.
+    only_some: bool,
+}
+
+const FAMILIES: [Family; 5] = [
+    Family {
+        id: "host-cpu",
+        title: "Processors over time",
+        label: "share of a core's time",
+        unit: "%",
+        factor: 100.0,
+        shows: |name| name.starts_with("cpu."),
+        only_some: true,
+    },
+    Family {
+        id: "host-network",
+        title: "Interfaces over time",
+        label: "what the interface counted",
+        unit: "bit/s",
+        factor: 8.0,
+        shows: |name| name.starts_with("dev.") && name.ends_with("_bytes"),
+        only_some: true,
+    },
+    Family {
+        id: "host-events",
+        title: "Context switches and interrupts over time",
+        label: "events",
+        unit: "1/s",
+        factor: 1.0,
+        shows: |name| name.starts_with("stat."),
+        only_some: false,
+    },
+    Family {
+        id: "host-losses",
+        title: "Drops and repeats over time",
+        label: "packets, segments or squeezes",
+        unit: "1/s",
+        factor: 1.0,
+        shows: |name| {
+            ["softnet.", "snmp."].iter().any(|source| name.starts_with(source))
+                || ["_dropped", ".drops"].iter().any(|end| name.ends_with(end))
+        },
+        only_some: true,
+    },
+    Family {
+        id: "host-buffers",
+        title: "What waits in buffers over time",
+        label: "memory of sockets, backlog of queues",
+        unit: "B",
+        factor: 1.0,
+        shows: |name| name.starts_with("sockstat.") || name.ends_with(".backlog"),
+        only_some: true,
+    },
+];
+
+/// The pictures of a run's first pass that has a series; none where there is no series.
+#[must_use]
+pub fn host_figures(run: &Run) -> Vec<Figure> {
+    let with_series = |pass: &&Pass| [&pass.near, &pass.far].into_iter().any(|end| series(end).is_some());
+    let Some(pass) = run.passes.iter().find(with_series) else { return Vec::new() };
+    FAMILIES.iter().filter_map(|family| figure(family, run, pass)).collect()
+}
+
+fn series(end: &EndPass) -> Option<&model::HostSeries> {
+    end.observed.as_ref()?.series.as_ref()
+}
+
+fn figure(family: &Family, run: &Run, pass: &Pass) -> Option<Figure> {
+    // Ends that share a host have the same to show.
+    let shared = crate::meanwhile::hosts(run).iter().any(|host| host.name == "both ends");
+    let ends = [("near ", &pass.near), ("far ", &pass.far)];
+    let ends = ends.into_iter().take(if shared { 1 } else { 2 });
+    let series: Vec<Series> = ends.flat_map(|(end, of)| lines(family, if shared { "" } else { end }, of)).collect();
+    if series.is_empty() {
+        return None;
+    }
+    Some(Figure {
+        id: family.id.to_owned(),
+        title: family.title.to_owned(),
+        subtitle: format!("pass {} of {}, {}", pass.index, words::title(run), words::hosts(run)),
+        x: Axis { label: "time since the start of the pass".to_owned(), unit: "ns".to_owned(), scale: Scale::Linear },
+        y: Axis { label: family.label.to_owned(), unit: family.unit.to_owned(), scale: Scale::Linear },
+        series,
+        marks: Vec::new(),
+    })
+}
+
+fn lines(family: &Family, end: &str, of: &EndPass) -> Vec<Series> {
+    let Some(series) = series(of) else { return Vec::new() };
+    let sum = |line: &SeriesLine| line.values.iter().flatten().sum::<f64>();
+    let mut shown: Vec<&SeriesLine> = series
+        .lines
+        .iter()
+        .filter(|line| (family.shows)(&line.name) && (!family.only_some || sum(line) > 0.0))
+        .collect();
+    shown.sort_by(|a, b| sum(b).total_cmp(&sum(a)));
+    let shown = shown.into_iter().take(LINES).map(|line| {
+        let values = line.values.iter().zip(&series.at_ns);
+        let points = values.filter_map(|(value, at)| {
+            Some(Point { x: *at as f64, y: (*value)? * family.factor, low: None, high: None })
+        });
+        Series { name: format!("{end}{}", line.name), points: points.collect(), reference: false }
+    });
+    shown.filter(|series| !series.points.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn each_family_has_a_picture_of_what_moved() {
+        let figures = host_figures(&sample::observed());
+        let ids: Vec<&str> = figures.iter().map(|figure| figure.id.as_str()).collect();
+        assert_eq!(ids, ["host-cpu", "host-network", "host-events", "host-losses"]);
+        let names: Vec<&str> = figures[0].series.iter().map(|series| series.name.as_str()).collect();
+        assert_eq!(names, ["near cpu.1.busy", "near cpu.0.busy", "near cpu.1.softirq", "far cpu.0.busy"]);
+        assert_eq!(figures[0].series[0].points[1].y, 95.0);
+        // 125 MB/s are 1 Gbit/s; the reading that failed has no point.
+        let network = &figures[1].series[0];
+        assert_eq!((network.points.len(), network.points[0].y), (2, 1e9));
+        assert!(host_figures(&sample::stream()).is_empty());
+    }
+
+    #[test]
+    fn a_picture_of_the_hosts_can_be_asked_for_by_its_id() {
+        let runs = [sample::observed()];
+        let view = crate::View { figure: Some("host-cpu"), ..crate::View::new(&runs) };
+        assert_eq!(view.figures("svg").unwrap()[0].id, "host-cpu");
+        let wrong = crate::View { figure: Some("host-tea"), ..view };
+        assert!(wrong.figures("svg").unwrap_err().to_string().contains("host-losses"));
+    }
+}

@@ -1,0 +1,122 @@
+//! Sequence numbers over time from a capture, in the manner of tcptrace's time sequence graph (Ostermann; Shepard, "TCP Packet Trace
+//! Analysis", MIT/LCS/TR-494, 1991).
+
+use model::{Axis, Figure, Point, Run, Scale, Series, TimeSequence};
+
+use super::Drawn;
+use super::flow::shown;
+use super::line::{Line, single_lines};
+use crate::words;
+
+/// Points of a line.
+const POINTS: usize = 1_000;
+/// Marks of what was sent again; each has a gap after it.
+const MARKS: usize = 60;
+
+/// The picture of all runs with a capture of TCP, `None` when there is none.
+pub(crate) fn figure(runs: &[Run]) -> Option<Drawn> {
+    let lines = single_lines(runs, |_| true);
+    let mut kept = Vec::new();
+    let (mut series, mut owners) = (Vec::new(), Vec::new());
+    for line in &lines {
+        let Some((sequence, end)) = line.outcomes.iter().find_map(|outcome| {
+            let pass = shown(outcome)?.pass;
+            captured(&runs[line.run], pass)
+        }) else {
+            continue;
+        };
+        kept.push((line, end));
+        for (name, points) in lines_of(sequence) {
+            series.push((line, Series { name, points, reference: false }));
+            owners.push(line.run);
+        }
+    }
+    let (_, end) = kept.first()?;
+    let end = *end;
+    let several = kept.len() > 1;
+    let named = |(line, series): (&Line<'_>, Series)| Series {
+        name: if several { format!("{}: {}", line.name, series.name) } else { series.name },
+        ..series
+    };
+    let of: Vec<&Line<'_>> = kept.iter().map(|(line, _)| *line).collect();
+    let figure = Figure {
+        id: "time-sequence".to_owned(),
+        title: "Sequence numbers over time".to_owned(),
+        subtitle: words::subtitle(runs, &of, &format!("packets captured at the {end} end"), None),
+        x: Axis { label: "time since the first packet".to_owned(), unit: "ns".to_owned(), scale: Scale::Linear },
+        y: Axis { label: "sequence number".to_owned(), unit: "B".to_owned(), scale: Scale::Linear },
+        series: series.into_iter().map(named).collect(),
+        marks: Vec::new(),
+    };
+    Some(Drawn { figure, owners })
+}
+
+/// The near end's time sequence of a pass, else the far end's.
+fn captured(run: &Run, pass: u32) -> Option<(&TimeSequence, &'static str)> {
+    let pass = run.passes.iter().find(|one| one.index == pass)?;
+    [(&pass.near, "near"), (&pass.far, "far")]
+        .into_iter()
+        .find_map(|(end, name)| Some((end.capture.as_ref()?.sequence.as_ref()?, name)))
+}
+
+fn lines_of(sequence: &TimeSequence) -> Vec<(String, Vec<Point>)> {
+    let mut lines = vec![
+        ("sent".to_owned(), thinned(&sequence.data)),
+        ("acknowledged".to_owned(), thinned(&sequence.acks)),
+        again(sequence),
+    ];
+    lines.retain(|(_, points)| !points.is_empty());
+    lines
+}
+
+fn thinned(entries: &[(u64, u64)]) -> Vec<Point> {
+    let every = entries.len().div_ceil(POINTS).max(1);
+    let last = entries.len().saturating_sub(1);
+    let taken = entries.iter().enumerate().filter(|(index, _)| index % every == 0 || *index == last);
+    taken.map(|(_, entry)| point(*entry)).collect()
+}
+
+/// Marks without a line: after each comes a point that no axis can show.
+fn again(sequence: &TimeSequence) -> (String, Vec<Point>) {
+    let every = sequence.again.len().div_ceil(MARKS).max(1);
+    let shown: Vec<&(u64, u64)> = sequence.again.iter().step_by(every).collect();
+    let name = match (shown.len() as u64, sequence.retransmitted) {
+        (shown, all) if shown == all => format!("sent again ({all})"),
+        (shown, all) => format!("sent again ({shown} of {all})"),
+    };
+    let gap = Point { x: f64::NAN, y: f64::NAN, low: None, high: None };
+    (name, shown.into_iter().flat_map(|entry| [point(*entry), gap]).collect())
+}
+
+fn point((at_ns, number): (u64, u64)) -> Point {
+    Point { x: at_ns as f64, y: number as f64, low: None, high: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::Capture;
+
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn a_capture_gives_what_was_sent_acknowledged_and_sent_again() {
+        let figure = figure(&[sample::captured()]).unwrap().figure;
+        let names: Vec<&str> = figure.series.iter().map(|series| series.name.as_str()).collect();
+        assert_eq!(names, ["sent", "acknowledged", "sent again (44 of 260)"]);
+        assert!(figure.series[0].points.len() <= POINTS + 1 && figure.series[1].points.len() <= POINTS + 1);
+        let last = figure.series[0].points.last().unwrap();
+        assert_eq!((last.x, last.y), (2_999_000.0, 2_999.0 * 1_448.0));
+        assert!(figure.subtitle.contains("near end"));
+        // No line joins what was sent again at different times.
+        assert!(figure.series[2].points.chunks(2).all(|pair| pair[0].y.is_finite() && pair[1].y.is_nan()));
+    }
+
+    #[test]
+    fn without_a_capture_of_tcp_there_is_no_picture() {
+        assert!(figure(&[sample::stream(), sample::curve(), sample::rr()]).is_none());
+        let mut run = sample::captured();
+        run.passes.iter_mut().for_each(|pass| pass.near.capture = Some(Capture::default()));
+        assert!(figure(&[run]).is_none());
+    }
+}

@@ -1,0 +1,145 @@
+//! `thru host` for people: one host, or what differs between two.
+
+use std::fmt::Write;
+
+use model::{Difference, Interface, Inventory};
+
+use crate::facts::{device_facts, host_facts, interface_line};
+
+/// Width of the names' column.
+const NAMES: usize = 26;
+
+/// A host in lines: its facts by group, its interfaces, its settings, and what could not be read.
+///
+/// `clock_ns` is the cost of one read of its clock, ns.
+#[must_use]
+pub fn host(inventory: &Inventory, clock_ns: Option<f64>) -> String {
+    let mut text = String::new();
+    let mut group = "";
+    for fact in host_facts(inventory) {
+        if fact.group != group {
+            heading(&mut text, fact.group);
+            group = fact.group;
+        }
+        // Without a value there is a reason, further down; what never was a fact of this host would only be noise.
+        if let Some(value) = fact.value {
+            line(&mut text, &fact.name, &value);
+        }
+    }
+    if let Some(cost) = clock_ns {
+        line(&mut text, "clock read", &format!("{cost:.0} ns"));
+    }
+    let citation = inventory.selftest.as_ref().map(crate::citation);
+    line(&mut text, "self-test", &citation.unwrap_or_else(|| "none: run thru selftest".into()));
+    for interface in &inventory.interfaces {
+        interface_lines(&mut text, interface);
+    }
+    heading(&mut text, "settings");
+    for (name, value) in &inventory.sysctl {
+        let _ = writeln!(text, "  {name:<42} {value}");
+    }
+    if !inventory.missing.is_empty() {
+        heading(&mut text, "not readable here");
+        inventory.missing.iter().for_each(|what| {
+            let _ = writeln!(text, "  {what}");
+        });
+    }
+    text
+}
+
+fn interface_lines(text: &mut String, interface: &Interface) {
+    heading(text, &format!("interface {}", interface.name));
+    let _ = writeln!(text, "  {}", interface_line(interface));
+    for (name, value) in interface.device.iter().flat_map(device_facts) {
+        line(text, name, &value);
+    }
+}
+
+fn heading(text: &mut String, words: &str) {
+    let gap = if text.is_empty() { "" } else { "\n" };
+    let _ = writeln!(text, "{gap}{words}");
+}
+
+fn line(text: &mut String, name: &str, value: &str) {
+    let _ = writeln!(text, "  {name:<NAMES$} {value}");
+}
+
+/// What differs between two hosts, a line each; `a` and `b` are what they are called.
+#[must_use]
+pub fn host_differences(differences: &[Difference], a: &str, b: &str) -> String {
+    if differences.is_empty() {
+        return format!("{a} and {b} are alike in all that was recorded.\n");
+    }
+    let width = |pick: fn(&Difference) -> &String| {
+        differences.iter().map(|one| pick(one).chars().count()).max().unwrap_or_default().min(60)
+    };
+    let (field, left) = (width(|one| &one.field), width(|one| &one.a).max(a.chars().count()));
+    let mut text = format!("{:<field$}  {a:<left$}  {b}\n", "");
+    for one in differences {
+        let _ = writeln!(text, "{:<field$}  {:<left$}  {}", one.field, one.a, one.b);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{Device, Processor};
+
+    #[test]
+    fn a_host_is_laid_out_by_groups_and_nothing_unknown_is_shown_as_a_value() {
+        let device = Device { qdiscs: vec!["root mq".into()], ..Device::default() };
+        let inventory = Inventory {
+            hostname: Some("beta".into()),
+            processor: Some(Processor {
+                sockets: Some(2),
+                cores_per_socket: Some(8),
+                threads_per_core: Some(1),
+                ..Processor::default()
+            }),
+            interfaces: vec![Interface {
+                name: "eth0".into(),
+                mtu: Some(9_000),
+                device: Some(device),
+                ..Interface::default()
+            }],
+            sysctl: [("net.core.rmem_max".to_owned(), "212992".to_owned())].into(),
+            missing: vec!["frequency governor: not here".into()],
+            ..Inventory::default()
+        };
+        let text = host(&inventory, Some(21.4));
+        let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
+        let expected = [
+            "host",
+            "  host name                  beta",
+            "processor",
+            "  sockets x cores x threads  2 x 8 x 1",
+            "kernel",
+            "memory and limits",
+            "  clock read                 21 ns",
+            "  self-test                  none: run thru selftest",
+            "interface eth0",
+            "  MTU 9000",
+            "  qdisc                      root mq",
+            "settings",
+            "  net.core.rmem_max                          212992",
+            "not readable here",
+            "  frequency governor: not here",
+        ];
+        assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn differences_stand_in_columns() {
+        let one = |field: &str, a: &str, b: &str| Difference {
+            of: "host".into(),
+            field: field.into(),
+            a: a.into(),
+            b: b.into(),
+        };
+        let text =
+            host_differences(&[one("kernel", "6.1", "6.12"), one("governor", "-", "performance")], "this host", "beta");
+        assert_eq!(text, "          this host  beta\nkernel    6.1        6.12\ngovernor  -          performance\n");
+        assert_eq!(host_differences(&[], "a", "b"), "a and b are alike in all that was recorded.\n");
+    }
+}

@@ -1,0 +1,226 @@
+//! What the hosts did meanwhile, added up over a run's passes and put into words.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{CoreUse, EndPass, Inventory, Pass, Run, Verdict, units};
+
+use crate::words;
+
+/// From this share of a core's time on soft interrupts are worth a word, and from the other on what the hypervisor took.
+const SOFTIRQ: f64 = 0.1;
+const STEAL: f64 = 0.01;
+/// Ticks that a stretch must have at least for a share of it to mean something.
+const TICKS: u64 = 20;
+/// Counters that say that something was lost or had to wait for want of room, beside those of devices.
+const LOSSES: [&str; 11] = [
+    "softnet.dropped",
+    "snmp.Udp.RcvbufErrors",
+    "snmp.Udp.SndbufErrors",
+    "snmp6.Udp6RcvbufErrors",
+    "snmp6.Udp6SndbufErrors",
+    "netstat.TcpExt.TCPRcvQDrop",
+    "netstat.TcpExt.TCPBacklogDrop",
+    "netstat.TcpExt.TCPOFODrop",
+    "netstat.TcpExt.PruneCalled",
+    "netstat.TcpExt.ListenOverflows",
+    "netstat.TcpExt.TCPTimeouts",
+];
+/// The same of devices: source, and what its counters' names end with.
+const DEVICE_LOSSES: [(&str, &str); 5] = [
+    ("dev.", ".rx_dropped"),
+    ("dev.", ".tx_dropped"),
+    ("dev.", ".rx_errors"),
+    ("dev.", ".tx_errors"),
+    ("qdisc.", ".drops"),
+];
+
+/// One end's host over all passes of a run.
+pub(crate) struct Host<'a> {
+    /// `near`, `far`, or `both ends`.
+    pub(crate) name: &'static str,
+    passes: Vec<&'a EndPass>,
+}
+
+/// Whether both ends read the same counters: on one host, and in one network namespace, as their addresses say.
+fn share_counters(run: &Run) -> bool {
+    let addresses = |host: &Inventory| -> Vec<Vec<String>> {
+        host.interfaces.iter().map(|interface| interface.addresses.clone()).collect()
+    };
+    !run.outcomes.is_empty()
+        && run.outcomes.iter().all(|outcome| outcome.summary.verdicts.contains(&Verdict::OneHost))
+        && addresses(&run.header.near) == addresses(&run.header.far)
+}
+
+/// The ends of which something was observed; one for both where they read the same counters.
+pub(crate) fn hosts(run: &Run) -> Vec<Host<'_>> {
+    let of = |name, end: fn(&Pass) -> &EndPass| {
+        let passes: Vec<&EndPass> = run.passes.iter().map(end).filter(|pass| pass.observed.is_some()).collect();
+        (!passes.is_empty()).then_some(Host { name, passes })
+    };
+    let shared = share_counters(run);
+    let near = of(if shared { "both ends" } else { "near" }, |pass| &pass.near);
+    let far = of("far", |pass| &pass.far).filter(|_| !shared || near.is_none());
+    near.into_iter().chain(far).collect()
+}
+
+/// A line for each end: what was notable, or that nothing was lost.
+pub(crate) fn notable(run: &Run) -> Vec<String> {
+    hosts(run).iter().map(|host| format!("{}: {}", host.name, words::plain(&host.notes().join("; ")))).collect()
+}
+
+impl Host<'_> {
+    /// What a counter grew by in all passes; `None` where nothing is known of it in one of them.
+    pub(crate) fn grew(&self, counter: &str) -> Option<i64> {
+        self.passes.iter().map(|pass| pass.observed.as_ref()?.grew(counter)).sum()
+    }
+
+    /// The names of all counters that changed.
+    pub(crate) fn changed(&self) -> BTreeSet<&str> {
+        let observed = self.passes.iter().filter_map(|pass| pass.observed.as_ref());
+        observed.flat_map(|seen| seen.counters.keys().map(String::as_str)).collect()
+    }
+
+    /// What could not be read in one pass or another, each once.
+    pub(crate) fn missing(&self) -> BTreeSet<&str> {
+        let observed = self.passes.iter().filter_map(|pass| pass.observed.as_ref());
+        observed.flat_map(|seen| seen.missing.iter().map(String::as_str)).collect()
+    }
+
+    /// CPU time that the observers took, as a share of one core's time, with their readings' whole length, ns.
+    pub(crate) fn cost(&self) -> Option<(f64, u64)> {
+        let sum = |of: fn(&model::Observed) -> u64| -> u64 {
+            self.passes.iter().filter_map(|pass| pass.observed.as_ref()).map(of).sum()
+        };
+        let window_ns = sum(|seen| seen.window_ns);
+        (window_ns > 0).then(|| (sum(|seen| seen.cost_ns) as f64 / window_ns as f64, window_ns))
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes: Vec<String> = self.processors();
+        let again = self.grew("snmp.Tcp.RetransSegs");
+        if let (Some(again), Some(sent)) = (again.filter(|again| *again > 0), self.grew("snmp.Tcp.OutSegs")) {
+            let share = model::Ratio(again as f64 / (sent + again).max(1) as f64);
+            notes.push(format!("{again} of {} TCP segments were sent again ({share})", sent + again));
+        }
+        let losses = self.losses();
+        if losses.is_empty() {
+            let quiet = again == Some(0) && self.grew("softnet.dropped") == Some(0);
+            notes.extend(quiet.then(|| "no drops, nothing sent again".to_owned()));
+        } else {
+            let list: Vec<String> = losses.iter().map(|(name, count)| format!("{name} {count}")).collect();
+            notes.push(format!("lost or held up: {}", list.join(", ")));
+        }
+        if notes.is_empty() {
+            notes.push("nothing notable in what could be read".to_owned());
+        }
+        notes
+    }
+
+    /// Counters of losses that grew.
+    fn losses(&self) -> Vec<(&str, i64)> {
+        let lost = |name: &&str| {
+            let inside = |(source, end): &(&str, &str)| {
+                let device = name.strip_prefix(source).and_then(|rest| rest.strip_suffix(end));
+                // What a class dropped stands at the root as well.
+                device.is_some_and(|device| !device.contains(':'))
+            };
+            LOSSES.contains(name) || DEVICE_LOSSES.iter().any(inside)
+        };
+        let sum = |name: &&str| -> i64 {
+            let observed = self.passes.iter().filter_map(|pass| pass.observed.as_ref());
+            observed.filter_map(|seen| seen.counters.get(*name)).sum()
+        };
+        self.changed().into_iter().filter(lost).map(|name| (name, sum(&name))).collect()
+    }
+
+    /// The busiest core, and what the hypervisor took.
+    fn processors(&self) -> Vec<String> {
+        let mut cores: BTreeMap<u32, (u64, CoreUse)> = BTreeMap::new();
+        let mut resolution_ns = 0;
+        for cpu in self.passes.iter().filter_map(|pass| pass.cpu.as_ref()) {
+            resolution_ns = cpu.resolution_ns;
+            for core in &cpu.cores {
+                let (window, sum) = cores.entry(core.core).or_default();
+                *window += cpu.window_ns;
+                sum.user_ns += core.user_ns;
+                sum.system_ns += core.system_ns;
+                sum.irq_ns += core.irq_ns;
+                sum.softirq_ns += core.softirq_ns;
+                sum.steal_ns += core.steal_ns;
+            }
+        }
+        cores.retain(|_, (window, _)| *window >= TICKS * resolution_ns && *window > 0);
+        let share = |ns: u64, window: u64| (ns as f64 / window as f64).min(1.0);
+        let busy = |(window, core): &(u64, CoreUse)| {
+            share(core.user_ns + core.system_ns + core.irq_ns + core.softirq_ns, *window)
+        };
+        let mut notes = Vec::new();
+        if let Some((number, top)) = cores.iter().max_by(|a, b| busy(a.1).total_cmp(&busy(b.1))) {
+            let softirq = share(top.1.softirq_ns, top.0);
+            let of = if softirq >= SOFTIRQ {
+                format!(", {:.0} % in soft interrupts", 100.0 * softirq)
+            } else {
+                String::new()
+            };
+            let tick = units::seconds(resolution_ns as f64);
+            notes.push(format!("core {number} was busiest, {:.0} %{of} (in ticks of {tick})", 100.0 * busy(top)));
+        }
+        let (window, stolen) =
+            cores.values().fold((0, 0), |sum, (window, core)| (sum.0 + window, sum.1 + core.steal_ns));
+        let stolen = share(stolen, window.max(1));
+        if stolen >= STEAL {
+            notes.push(format!("the hypervisor took {:.0} % of the cores' time", 100.0 * stolen));
+        }
+        notes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn what_was_lost_stands_with_its_counter() {
+        let lines = notable(&sample::observed());
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        assert!(
+            lines[0].starts_with("near: core 1 was busiest, 95 %, 45 % in soft interrupts (in ticks of 10.0 ms)"),
+            "{lines:?}"
+        );
+        // Two passes with 20 of 1,020 each.
+        assert!(
+            lines[0].contains("; 40 of 2040 TCP segments were sent again (1.961 %)")
+                || lines[0].contains("; 40 of 2040 TCP"),
+            "{lines:?}"
+        );
+        assert!(lines[0].ends_with("; lost or held up: qdisc.eth0.drops 12"), "{lines:?}");
+        assert!(lines[1].ends_with("no drops, nothing sent again"), "{lines:?}");
+        assert_eq!(notable(&sample::stream()), [""; 0]);
+    }
+
+    #[test]
+    fn what_is_unknown_in_one_pass_is_unknown() {
+        let mut run = sample::observed();
+        let far = &hosts(&run)[1];
+        assert_eq!((far.grew("softnet.dropped"), far.grew("snmp.Tcp.RetransSegs")), (Some(0), Some(0)));
+        run.passes[1].far.observed.as_mut().unwrap().sources.retain(|source| source != "softnet");
+        let lines = notable(&run);
+        assert_eq!(hosts(&run)[1].grew("softnet.dropped"), None);
+        assert!(!lines[1].contains("no drops"), "{lines:?}");
+    }
+
+    #[test]
+    fn ends_that_share_a_host_are_told_once() {
+        let mut run = sample::observed();
+        run.outcomes.iter_mut().for_each(|outcome| outcome.summary.verdicts.push(Verdict::OneHost));
+        run.header.near.interfaces =
+            vec![model::Interface { addresses: vec!["10.0.0.1/24".into()], ..Default::default() }];
+        run.header.far.interfaces =
+            vec![model::Interface { addresses: vec!["10.0.0.2/24".into()], ..Default::default() }];
+        assert_eq!(notable(&run).len(), 2, "two network namespaces of one host");
+        run.header.far.interfaces.clone_from(&run.header.near.interfaces);
+        let lines = notable(&run);
+        assert!(lines.len() == 1 && lines[0].starts_with("both ends: "), "{lines:?}");
+    }
+}

@@ -1,0 +1,224 @@
+//! A plan's tables as texts, and what `thru run --dry-run` says.
+
+use std::collections::BTreeMap;
+
+use analysis::plan::{Middle, PlanTable, tables};
+use comfy_table::{CellAlignment, ContentArrangement, Table};
+use model::{FactorKind, HostSettings, Order, Plan, Run, Stopping, units};
+
+use crate::words;
+
+/// One table of medians.
+pub(crate) struct TextTable {
+    /// What it shows, of which cells.
+    pub(crate) title: String,
+    pub(crate) head: Vec<String>,
+    pub(crate) rows: Vec<Vec<String>>,
+}
+
+/// The tables of a run; none without a plan.
+pub(crate) fn text_tables(run: &Run) -> Vec<TextTable> {
+    tables(&run.header, &run.outcomes)
+        .iter()
+        .filter(|table| table.cells.iter().flatten().any(Option::is_some))
+        .map(text)
+        .collect()
+}
+
+fn text(table: &PlanTable) -> TextTable {
+    let held: Vec<String> = table.held.iter().map(|(name, level)| format!("{name} {level}")).collect();
+    let held = if held.is_empty() { String::new() } else { format!("; {}", held.join(", ")) };
+    let interval = if table.cells.iter().flatten().flatten().any(|middle| middle.low.is_some()) {
+        format!(", median of the trials with its {} % interval", words::percent(table.confidence))
+    } else {
+        ", median of the trials".to_owned()
+    };
+    let (corner, columns) = if table.column_factor.is_empty() {
+        (table.row_factor.clone(), vec![table.measure.to_owned()])
+    } else {
+        (format!("{} \\ {}", table.row_factor, table.column_factor), table.columns.clone())
+    };
+    let head = std::iter::once(corner).chain(columns).map(|cell: String| words::plain(&cell)).collect();
+    let row = |(level, cells): (&String, &Vec<Option<Middle>>)| {
+        let values = cells.iter().map(|cell| cell.as_ref().map(|middle| value(middle, table.unit)).unwrap_or_default());
+        std::iter::once(words::plain(level)).chain(values).collect()
+    };
+    let rows = table.rows.iter().zip(&table.cells).map(row).collect();
+    TextTable { title: words::plain(&format!("{}{interval}{held}", capitalised(table.measure))), head, rows }
+}
+
+/// `941 Mbit/s ±0.4 %`: the longer arm of the interval.
+fn value(middle: &Middle, unit: &str) -> String {
+    let text = words::quantity(middle.value, unit);
+    match middle.low.zip(middle.high) {
+        Some((low, high)) if middle.value > 0.0 => {
+            let arm = 100.0 * (high - middle.value).max(middle.value - low) / middle.value;
+            if arm < 9.95 { format!("{text} ±{arm:.1} %") } else { format!("{text} ±{arm:.0} %") }
+        }
+        _ => text,
+    }
+}
+
+fn capitalised(word: &str) -> String {
+    let mut chars = word.chars();
+    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// Tables for a terminal.
+pub(crate) fn in_text(run: &Run, columns: u16) -> String {
+    let mut all = String::new();
+    if let Some(question) = run.header.plan.as_ref().and_then(|plan| plan.question.as_ref()) {
+        all += &format!("{}\n", words::plain(question));
+    }
+    for one in text_tables(run) {
+        let mut table = Table::new();
+        table.load_style(words::TABLE);
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(columns);
+        table.set_header(&one.head);
+        table.add_rows(&one.rows);
+        for column in table.column_iter_mut().skip(1) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        all += &format!("\n{}\n{}\n", one.title, table.trim_fmt());
+    }
+    all
+}
+
+/// What a plan would do.
+#[derive(Debug)]
+pub struct PlanPreview<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// When it is enough.
+    pub rule: &'a Stopping,
+    /// The levels of each cell, by its number.
+    pub levels: &'a [&'a BTreeMap<String, String>],
+    /// The steps of the first block: cells that run at the same time.
+    pub steps: &'a [Vec<u32>],
+    /// How long a block takes about, ns.
+    pub block_ns: u64,
+}
+
+/// The cells of a plan, the order of its first block and how long it takes, for people.
+#[must_use]
+pub fn plan_preview(preview: &PlanPreview<'_>) -> String {
+    let PlanPreview { plan, rule, .. } = preview;
+    let mut text = String::new();
+    for line in [&plan.title, &plan.question].into_iter().flatten() {
+        text += &format!("{}\n", words::plain(line));
+    }
+    let mut names: Vec<String> = plan.factors.iter().map(|factor| factor.name.clone()).collect();
+    names.extend(["from", "to"].map(str::to_owned));
+    names.retain(|name| preview.levels.iter().any(|levels| levels.contains_key(name)));
+    let mut table = Table::new();
+    table.load_style(words::TABLE);
+    table.set_header(std::iter::once("cell".to_owned()).chain(names.iter().map(|name| words::plain(name))));
+    for (id, levels) in preview.levels.iter().enumerate() {
+        let levels = names.iter().map(|name| words::plain(levels.get(name).map_or("", String::as_str)));
+        table.add_row(std::iter::once(id.to_string()).chain(levels));
+    }
+    text += &format!("\n{}\n", table.trim_fmt());
+    let steps: Vec<String> =
+        preview.steps.iter().map(|step| step.iter().map(ToString::to_string).collect::<Vec<_>>().join("+")).collect();
+    let drawn = match rule.order {
+        Order::Random => format!(", drawn from seed {}", rule.seed),
+        _ => String::new(),
+    };
+    text += &format!("\nOrder of the first block{drawn}: {}\n", steps.join(" "));
+    if preview.steps.iter().any(|step| step.len() > 1) {
+        text += "Cells joined by + run at the same time, between different hosts.\n";
+    }
+    text += &changes(plan);
+    text += &duration(preview);
+    text
+}
+
+fn changes(plan: &Plan) -> String {
+    let mut text = String::new();
+    let HostSettings { near, far } = &plan.settings;
+    for (end, settings) in [("near", near), ("far", far)] {
+        let varied = plan
+            .factors
+            .iter()
+            .filter(|factor| factor.kind == FactorKind::Setting && factor.end.ends()[usize::from(end == "far")]);
+        let fixed = settings.iter().map(|setting| words::plain(&setting.to_string()));
+        let all: Vec<String> = fixed.chain(varied.map(|factor| format!("{} by {}", factor.key, factor.name))).collect();
+        if !all.is_empty() {
+            text += &format!("Settings of the {end} host, put back at the end: {}\n", all.join("; "));
+        }
+    }
+    let dear: Vec<&str> = plan.factors.iter().filter(|factor| factor.dear).map(|factor| factor.name.as_str()).collect();
+    if !dear.is_empty() {
+        text += &format!("Dear to change, so varied in the outer loop: {}\n", dear.join(", "));
+    }
+    text
+}
+
+fn duration(preview: &PlanPreview<'_>) -> String {
+    let rule = preview.rule;
+    let blocks = |count: u32| units::seconds(preview.block_ns as f64 * f64::from(count));
+    if let Some(every) = preview.plan.schedule {
+        return format!(
+            "Duration: {} times, every {} for {}, about {} each\n",
+            every.times(),
+            units::seconds(every.every_ns as f64),
+            units::seconds(every.for_ns as f64),
+            blocks(rule.min_trials)
+        );
+    }
+    let budget = rule.budget_ns.map(|ns| format!(", at most {} in all", units::seconds(ns as f64))).unwrap_or_default();
+    if rule.min_trials == rule.max_trials {
+        return format!("Duration: about {} ({} blocks{budget})\n", blocks(rule.min_trials), rule.min_trials);
+    }
+    format!(
+        "Duration: about {} to {} ({} to {} blocks, as sure as ±{} % is{budget})\n",
+        blocks(rule.min_trials),
+        blocks(rule.max_trials),
+        rule.min_trials,
+        rule.max_trials,
+        words::percent(rule.target)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn tables_have_rows_and_columns_of_levels() {
+        let text = in_text(&sample::planned(), 100);
+        assert!(text.contains("Goodput, median of the trials with its 95 % interval"), "{text}");
+        assert!(text.contains("block \\ sndbuf") && text.contains("64KiB"), "{text}");
+        assert!(text_tables(&sample::stream()).is_empty());
+    }
+
+    #[test]
+    fn a_preview_has_cells_order_and_duration() {
+        let run = sample::planned();
+        let plan = run.header.plan.as_ref().unwrap();
+        let levels: Vec<_> = run.header.cells.iter().map(|cell| &cell.levels).collect();
+        let steps = [vec![1], vec![0], vec![2, 3]];
+        let text = plan_preview(&PlanPreview {
+            plan,
+            rule: &run.header.stopping,
+            levels: &levels,
+            steps: &steps,
+            block_ns: 2_000_000_000,
+        });
+        assert!(text.contains("seed 1: 1 0 2+3") && text.contains("at the same time"), "{text}");
+        assert!(text.contains("about 12.0 s to 128 s (6 to 64 blocks, as sure as ±2 % is)"), "{text}");
+        let times = Plan {
+            schedule: Some(model::Every { every_ns: 900_000_000_000, for_ns: 3_600_000_000_000 }),
+            ..(**plan).clone()
+        };
+        let text = plan_preview(&PlanPreview {
+            plan: &times,
+            rule: &run.header.stopping,
+            levels: &levels,
+            steps: &steps,
+            block_ns: 2_000_000_000,
+        });
+        assert!(text.contains("5 times, every 900 s for 3600 s"), "{text}");
+    }
+}

@@ -1,0 +1,202 @@
+//! What held outcomes back, for a terminal: the partition as a bar, the evidence, placed losses.
+
+use model::{CellWhy, Outcome, Ratio, RunWhy, Why, WhyDocument};
+
+use crate::words;
+
+/// Columns of a bar that stands for the whole time.
+const BAR: usize = 40;
+
+/// `held back by: receive window, 87 % of the sender's time; ...`; `None` where nothing is known.
+#[must_use]
+pub fn held_back(outcome: &Outcome) -> Option<String> {
+    let why = outcome.summary.why.as_ref()?;
+    Some(format!("held back by: {}", words::plain(&why.statement)))
+}
+
+/// The report of `thru why` in lines of at most `columns`.
+#[must_use]
+pub fn why_report(document: &WhyDocument, columns: u16) -> String {
+    let columns = usize::from(columns);
+    let mut text = String::new();
+    for run in &document.runs {
+        of_run(run, document.runs.len() > 1, columns, &mut text);
+    }
+    let regions = document.regions.iter().map(|region| region.statement.as_str());
+    section("Best for which blocks", regions, columns, &mut text);
+    section("Between the runs", document.notes.iter().map(String::as_str), columns, &mut text);
+    text
+}
+
+fn of_run(run: &RunWhy, several: bool, columns: usize, text: &mut String) {
+    if several {
+        let name = run.name.as_ref().map_or(String::new(), |name| format!(" ({})", words::plain(name)));
+        text.push_str(&format!("run {}{name}\n\n", words::plain(&run.id)));
+    }
+    for cell in &run.cells {
+        text.push_str(&format!("{}\n", words::plain(&cell.outcome)));
+        match &cell.why {
+            Some(why) => of_cell(why, columns, text),
+            None => unknown(cell, text),
+        }
+        text.push('\n');
+    }
+    let changes = run.changes.iter().map(|finding| finding.statement.as_str());
+    section("Breaks in the curve", changes, columns, text);
+    if !run.changes.is_empty() {
+        text.push('\n');
+    }
+    if run.cells.is_empty() && run.changes.is_empty() {
+        text.push_str("The curve has no break beyond its bends.\n\n");
+    }
+}
+
+fn unknown(cell: &CellWhy, text: &mut String) {
+    text.push_str(&format!("Nothing that was recorded of cell {} says what held it back.\n", cell.cell));
+}
+
+fn of_cell(why: &Why, columns: usize, text: &mut String) {
+    wrapped("held back by: ", &why.statement, columns, text);
+    text.push('\n');
+    for part in &why.parts {
+        let filled = (part.share * BAR as f64).round() as usize;
+        let bar: String = "█".repeat(filled) + &"·".repeat(BAR - filled.min(BAR));
+        text.push_str(&format!("  {bar} {:>5.1} %  {}\n", 100.0 * part.share, part.of.words()));
+    }
+    if why.parts.is_empty() {
+        text.push_str("  TCP's clocks do not split this time; what follows is evidence alone.\n");
+    }
+    let evidence: Vec<String> = why
+        .evidence
+        .iter()
+        .map(|one| {
+            let source = analysis::limiter::rule(&one.rule).map_or("a rule of another version", |rule| rule.source);
+            format!("{} ({}, weight {:.2}): {} [{source}]", one.of.words(), one.rule, one.weight, one.statement)
+        })
+        .collect();
+    section("Evidence", evidence.iter().map(String::as_str), columns, text);
+    if let Some(losses) = &why.losses {
+        let places: Vec<String> = losses
+            .places
+            .iter()
+            .map(|one| {
+                let part = Ratio(one.packets as f64 / losses.packets.max(1) as f64);
+                format!("{}: {} ({part}); {}", one.place.words(), one.packets, one.by)
+            })
+            .collect();
+        let verb = if losses.of == "segments" { "sent again" } else { "missing" };
+        section(
+            &format!("Where the {} {} {verb} went", losses.packets, losses.of),
+            places.iter().map(String::as_str),
+            columns,
+            text,
+        );
+    }
+    section("Notes", why.notes.iter().map(String::as_str), columns, text);
+    section("Not recorded", why.missing.iter().map(String::as_str), columns, text);
+}
+
+/// A title and its entries; nothing without entries.
+fn section<'a>(title: &str, entries: impl Iterator<Item = &'a str>, columns: usize, text: &mut String) {
+    let mut entries = entries.peekable();
+    if entries.peek().is_none() {
+        return;
+    }
+    if !text.is_empty() && !text.ends_with("\n\n") {
+        text.push('\n');
+    }
+    text.push_str(&format!("{title}\n"));
+    entries.for_each(|entry| wrapped("- ", entry, columns, text));
+}
+
+/// `start` and the words behind it, broken at `columns`, further lines two in.
+pub(crate) fn wrapped(start: &str, entry: &str, columns: usize, text: &mut String) {
+    let entry = words::plain(entry);
+    let mut line = start.trim_end().to_owned();
+    for word in entry.split_whitespace() {
+        if line.chars().count() + 1 + word.chars().count() > columns && !line.trim().is_empty() && line.trim() != "-" {
+            text.push_str(&format!("{line}\n"));
+            line = String::from(" ");
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    text.push_str(&format!("{line}\n"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{BestRegion, Evidence, LimiterKind, LossPlace, Losses, PlacedLoss, TimePart};
+
+    fn why() -> Why {
+        let part = |of, share| TimePart { of, share, method: "by the clocks".into() };
+        Why {
+            limiter: LimiterKind::ReceiveWindow,
+            statement:
+                "receive window, 87 % of the sender's time; 64 KiB window over 20.0 ms carries at most 26.2 Mbit/s"
+                    .into(),
+            parts: vec![part(LimiterKind::ReceiveWindow, 0.87), part(LimiterKind::Unexplained, 0.13)],
+            evidence: vec![Evidence {
+                of: LimiterKind::ReceiveWindow,
+                rule: "window-over-rtt".into(),
+                statement: "64 KiB window over 20.0 ms carries at most 26.2 Mbit/s".into(),
+                weight: 0.9,
+            }],
+            also: Vec::new(),
+            losses: Some(Losses {
+                packets: 12,
+                of: "segments".into(),
+                places: vec![PlacedLoss { place: LossPlace::Path, packets: 12, by: "nobody".into() }],
+            }),
+            notes: vec!["A note with \u{1b}[31m in it.".into()],
+            missing: vec!["the counters of the receiver's host".into()],
+        }
+    }
+
+    fn document(why: Option<Why>) -> WhyDocument {
+        let cell = CellWhy { cell: 0, outcome: "tcp stream 128 KiB: goodput 25.0 Mbit/s".into(), why };
+        let run = RunWhy { id: "20261121-203758-4f1a".into(), name: None, cells: vec![cell], changes: Vec::new() };
+        WhyDocument { schema: WhyDocument::SCHEMA.into(), runs: vec![run], regions: Vec::new(), notes: Vec::new() }
+    }
+
+    #[test]
+    fn a_report_has_its_bar_evidence_losses_and_gaps() {
+        let text = why_report(&document(Some(why())), 100);
+        let bar = text.lines().find(|line| line.contains('█')).unwrap();
+        assert_eq!((bar.matches('█').count(), bar.matches('·').count()), (35, 5), "{bar}");
+        assert!(bar.ends_with(" 87.0 %  receive window"), "{bar}");
+        assert!(text.contains("held back by: receive window, 87 %") && text.contains("RFC 7323"), "{text}");
+        assert!(
+            text.contains("Where the 12 segments sent again went\n- the path between the hosts: 12 (100 %); nobody"),
+            "{text}"
+        );
+        assert!(text.contains("Not recorded\n- the counters") && !text.contains('\u{1b}'), "{text}");
+        for columns in [60, 80] {
+            let text = why_report(&document(Some(why())), columns);
+            assert!(text.lines().all(|line| line.chars().count() <= usize::from(columns) + 12), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_is_said_and_regions_stand_last() {
+        let mut document = document(None);
+        document.regions.push(BestRegion {
+            from: 1,
+            to: 1024,
+            best: None,
+            over: None,
+            ratio: None,
+            low: None,
+            high: None,
+            statement: "1 B to 1 KiB: no difference is sure".into(),
+        });
+        let text = why_report(&document, 80);
+        assert!(text.contains("Nothing that was recorded of cell 0"), "{text}");
+        assert!(text.ends_with("Best for which blocks\n- 1 B to 1 KiB: no difference is sure\n"), "{text}");
+        document.runs[0].cells.clear();
+        assert!(why_report(&document, 80).contains("no break beyond its bends"));
+    }
+}

@@ -1,0 +1,191 @@
+//! `thru advise`: which settings help on this path, and by how much.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use control::coordinator::{AdvisePlan, Schedule};
+use model::{ByteSize, Goal, Nanos, Ratio, Spec, Stop, Stopping};
+
+use super::stream::default_block;
+use crate::failure::Failure;
+use crate::flags::{self, Enough, Load, Output, Peer, Sockets, clock_seed};
+use crate::measure::{Job, measure_run};
+use crate::output;
+
+/// Time for a whole search unless told otherwise.
+const BUDGET: &str = "3m";
+/// Length of the first look's trials, ns, unless `--time` says.
+const LOOK_NS: u64 = 500_000_000;
+/// Ends that others start bring their own, and memory has nothing to tune between two ends.
+const WITHOUT_SEARCH: [&str; 3] = ["mpi", "pvm", "memcpy"];
+
+/// Flags of `thru advise`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  thru advise HOST                                 what gives more goodput to HOST
+  thru advise HOST --goal latency                  what shortens round trips
+  thru advise HOST --reverse --budget 10m         the other way, with more time
+  thru advise HOST --sndbuf 64KiB --rcvbuf 64KiB   from where a program stands today
+  thru advise HOST --allow mtu,sysctl              host settings too (HOST: thru serve --allow-tuning)
+  thru advise HOST --write-sysctl 90-thru.conf     what makes the best stay, for /etc/sysctl.d
+
+What a program does to its own sockets and threads is always tried. Host settings are only touched when --allow names them, and
+are put back.")]
+pub struct AdviseArgs {
+    #[command(flatten)]
+    peer: Peer,
+
+    /// What to search for.
+    #[arg(long, value_enum, default_value_t = GoalFlag::Throughput)]
+    goal: GoalFlag,
+
+    /// Host settings that may be changed, at both ends: sysctl, mtu, gso, offloads, coalescing, rings, qdisc, txqueuelen,
+    /// governor, or all.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = class)]
+    allow: Vec<String>,
+
+    /// Time for the whole search, confirmation included.
+    #[arg(long, value_name = "TIME", default_value = BUDGET, help_heading = "How sure, how long")]
+    budget: Nanos,
+
+    /// The least gain that counts.
+    #[arg(long, value_name = "PERCENT", default_value = "1%", help_heading = "How sure, how long")]
+    least: Ratio,
+
+    /// Length of a trial [default: 30 round trips, 300 ms to 2 s].
+    #[arg(long, value_name = "TIME", help_heading = "How sure, how long")]
+    time: Option<Nanos>,
+
+    /// End a trial in which nothing has moved for this long.
+    #[arg(long, value_name = "TIME", default_value = "3s", help_heading = "How sure, how long")]
+    stall: Nanos,
+
+    /// Seed of everything that is drawn at random [default: from the clock, recorded].
+    #[arg(long, help_heading = "How sure, how long")]
+    seed: Option<u64>,
+
+    /// Bytes of one send; not searched then. Of round trips the request [default: 1].
+    #[arg(long, value_name = "SIZE")]
+    block: Option<ByteSize>,
+
+    /// Write the sysctl lines that make the best stay to a file, for this host; those of the far host beside it, with `.far` behind
+    /// the name.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    write_sysctl: Option<PathBuf>,
+
+    #[command(flatten)]
+    load: Load,
+    #[command(flatten)]
+    sockets: Sockets,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// What to search for, as a flag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum GoalFlag {
+    /// More goodput.
+    Throughput,
+    /// A shorter mean round trip.
+    Latency,
+    /// Less CPU time for a byte at both ends, at no less than 95 % of the goodput.
+    Cpu,
+}
+
+impl From<GoalFlag> for Goal {
+    fn from(flag: GoalFlag) -> Self {
+        match flag {
+            GoalFlag::Throughput => Self::Throughput,
+            GoalFlag::Latency => Self::Latency,
+            GoalFlag::Cpu => Self::Cpu,
+        }
+    }
+}
+
+fn class(name: &str) -> Result<String, String> {
+    let known = analysis::advice::CLASSES;
+    if name == "all" || known.contains(&name) {
+        return Ok(name.to_owned());
+    }
+    Err(format!("no host settings are called '{name}'; there are {}, and all", known.join(", ")))
+}
+
+/// Runs it.
+pub fn run(args: &AdviseArgs) -> Result<u8, Failure> {
+    let goal = Goal::from(args.goal);
+    let spec = args.spec(goal)?;
+    for path in args.sysctl_files() {
+        output::check_writable(&path)?;
+    }
+    let (run, code) = measure_run(&Job {
+        kind: "advise",
+        specs: vec![spec],
+        rule: args.rule()?,
+        schedule: Schedule::Advise(args.plan(goal)),
+        peer: &args.peer,
+        output: &args.output,
+        np: None,
+    })?;
+    if let Some(run) = run {
+        for (path, text) in args.sysctl_files().iter().zip(report::sysctl_files(&run)) {
+            output::write_file(path, text.as_bytes())?;
+        }
+    }
+    Ok(code)
+}
+
+impl AdviseArgs {
+    fn spec(&self, goal: Goal) -> Result<Spec, Failure> {
+        let transport = self.load.transport();
+        if WITHOUT_SEARCH.contains(&transport) {
+            return Err(Failure::usage(format!(
+                "advise does not search over {transport}: use tcp, tls, mptcp, quic, udp, unix or vsock"
+            )));
+        }
+        if goal == Goal::Latency && self.load.both {
+            return Err(Failure::usage("round trips have no --both: leave it out"));
+        }
+        let enough = Enough { target: self.least, budget: None, trials: None, seed: self.seed, stall: self.stall };
+        let pattern = analysis::advice::pattern(goal);
+        let mut spec = flags::spec(pattern, &self.peer, &self.load, &self.sockets, &enough);
+        let default = || if goal == Goal::Latency { 1 } else { default_block(transport, &self.peer) };
+        spec.block = self.block.map_or_else(default, |block| block.0);
+        spec.stop = Stop::TimeNs(self.time.map_or(LOOK_NS, |time| time.0));
+        spec.paced_to_receiver = goal != Goal::Latency && flags::to_receiver(&spec, false);
+        Ok(spec)
+    }
+
+    fn rule(&self) -> Result<Stopping, Failure> {
+        if !(0.0..1.0).contains(&self.least.0) {
+            return Err(Failure::usage("--least is a part of the value: use 0% to 99%"));
+        }
+        Ok(Stopping {
+            target: self.least.0,
+            budget_ns: Some(self.budget.0),
+            seed: self.seed.unwrap_or_else(clock_seed),
+            ..Stopping::default()
+        })
+    }
+
+    fn plan(&self, goal: Goal) -> AdvisePlan {
+        let all = self.allow.iter().any(|class| class == "all");
+        let known = analysis::advice::CLASSES.iter().map(|class| (*class).to_owned());
+        let allow: BTreeSet<String> = if all { known.collect() } else { self.allow.iter().cloned().collect() };
+        AdvisePlan {
+            goal,
+            least_effect: self.least.0,
+            allow,
+            fixed_block: self.block.is_some(),
+            fixed_time: self.time.is_some(),
+        }
+    }
+
+    /// The files of the near and the far host.
+    fn sysctl_files(&self) -> Vec<PathBuf> {
+        let Some(near) = &self.write_sysctl else { return Vec::new() };
+        let mut far = near.clone().into_os_string();
+        far.push(".far");
+        vec![near.clone(), far.into()]
+    }
+}

@@ -1,0 +1,143 @@
+//! `thru run`: an experiment from a file.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use model::{Order, Stop};
+
+use crate::failure::Failure;
+use crate::flags::Output;
+use crate::measure::{open_store, show};
+use crate::output;
+use crate::plan::{self, Read, Resumed};
+
+/// Flags of `thru run`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  thru run plans/socket-sizes.toml                     message size by socket size, to an agent on this machine
+  thru run plans/socket-sizes.toml --var host=10.0.0.2 the same to another host
+  thru run plans/mtu.toml --var host=B --dry-run       its cells, the order of the first block, how long it takes
+  thru run plans/mtu.toml --var host=B --resume last   goes on where that run ended")]
+pub struct RunArgs {
+    /// The plan, a TOML file.
+    #[arg(value_name = "PLAN.toml")]
+    plan: PathBuf,
+
+    /// The value of a variable, which the plan writes as ${NAME}.
+    #[arg(long = "var", value_name = "NAME=VALUE", value_parser = variable)]
+    vars: Vec<(String, String)>,
+
+    /// Go on with this run of the same plan; its finished trials count.
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["dry_run", "no_store"])]
+    resume: Option<String>,
+
+    /// Print the cells, the order of the first block and how long it takes, and touch nothing.
+    #[arg(long)]
+    dry_run: bool,
+
+    /// File with the secret that the agents were started with.
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    output: Output,
+}
+
+/// What a trial takes beyond its time, ns: connections, results' way back.
+const OVERHEAD_NS: u64 = 150_000_000;
+/// Looking at the hosts before a trial, ns.
+const LOOK_NS: u64 = 300_000_000;
+/// What a trial is taken for that ends by a count, ns.
+const COUNTED_NS: u64 = 1_000_000_000;
+
+/// Runs it.
+pub fn run(args: &RunArgs) -> Result<u8, Failure> {
+    let name = args.plan.display().to_string();
+    let text = std::fs::read_to_string(&args.plan)
+        .map_err(|error| Failure::usage(format!("cannot read the plan {name}: {error}")))?;
+    let mut vars = BTreeMap::new();
+    for (key, value) in &args.vars {
+        if vars.insert(key.clone(), value.clone()).is_some() {
+            return Err(Failure::usage(format!("--var {key} is there twice")));
+        }
+    }
+    let mut read = plan::read(&name, text, &vars)?;
+    if args.dry_run {
+        print!("{}", preview(&read)?);
+        return Ok(0);
+    }
+    if let Some(path) = args.output.json.as_deref().filter(|path| *path != Path::new("-")) {
+        output::check_writable(path)?;
+    }
+    let resumed = args.resume.as_deref().map(|run| resumed(run, args, &mut read)).transpose()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::other(format!("cannot start: {error}")))?;
+    let (run, failed) = runtime.block_on(plan::conduct(&read, &args.output, args.token_file.as_deref(), resumed))?;
+    let code = show(&args.output, None, &run)?;
+    match failed {
+        Some(failure) => Err(failure),
+        None => Ok(code),
+    }
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("write NAME=VALUE".into()),
+    }
+}
+
+/// The run that is to be gone on with, if it is one of this plan; its seed goes on too.
+fn resumed(reference: &str, args: &RunArgs, read: &mut Read) -> Result<Resumed, Failure> {
+    let loaded = open_store(args.output.store.as_deref())?.load(reference)?;
+    let run = loaded.run;
+    let id = &run.header.id;
+    let Some(plan) = &run.header.plan else {
+        return Err(Failure::usage(format!("run {id} is a `thru {}`, not one of a plan", run.header.kind)));
+    };
+    if plan.digest != read.plan.digest {
+        return Err(Failure::usage(format!(
+            "run {id} was made with another plan or other variables: give the same file and the same --var, or start anew"
+        )));
+    }
+    if run.ending.as_ref().is_some_and(|ending| ending.how == "finished") {
+        return Err(Failure::usage(format!("run {id} is finished: `thru show {id}` shows it")));
+    }
+    if run.header.cells.len() != read.cells.len() {
+        return Err(Failure::usage(format!(
+            "run {id} has other cells than this version makes of its plan: start anew"
+        )));
+    }
+    read.rule = run.header.stopping.clone();
+    let mut trials: Vec<_> =
+        run.outcomes.into_iter().flat_map(|outcome| outcome.trials).chain(loaded.orphans).collect();
+    trials.sort_by_key(|trial| (trial.pass, trial.place));
+    Ok(Resumed { header: run.header, trials, passes: run.passes })
+}
+
+/// What would be measured.
+fn preview(read: &Read) -> Result<String, Failure> {
+    let (places, _) = plan::places(&read.cells, &read.specs)?;
+    let seed = (read.rule.order == Order::Random).then_some(read.rule.seed);
+    let steps = analysis::plan::block(&places, seed, 0);
+    let more = OVERHEAD_NS
+        + read.plan.warmup_ns.map_or(0, |ns| ns + OVERHEAD_NS)
+        + read.plan.require.as_ref().map_or(0, |_| LOOK_NS);
+    let of = |cell: &u32| match read.specs[*cell as usize].stop {
+        Stop::TimeNs(ns) | Stop::AboutNs(ns) => ns + more,
+        _ => COUNTED_NS + more,
+    };
+    // The pairs of a step run at the same time.
+    let block_ns = steps.iter().map(|step| step.iter().map(of).max().unwrap_or(0)).sum();
+    let levels: Vec<_> = read.cells.iter().map(|cell| &cell.levels).collect();
+    Ok(report::plan_preview(&report::PlanPreview {
+        plan: &read.plan,
+        rule: &read.rule,
+        levels: &levels,
+        steps: &steps,
+        block_ns,
+    }))
+}

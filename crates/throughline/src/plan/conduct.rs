@@ -1,0 +1,233 @@
+//! From a plan to a finished run: reaches its hosts, measures its cells, keeps and shows them.
+
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use analysis::plan::{Place, PlannedCell};
+use control::ControlError;
+use control::agent::Agent;
+use control::coordinator::{self, End, Fleet, PlanSchedule, Target};
+use control::proto::auth::Token;
+use model::{Cell, Factor, FactorKind, Inventory, Pass, PlanEnd, Run, RunHeader, Spec, Tool, Trial};
+
+use super::Read;
+use crate::citation;
+use crate::failure::Failure;
+use crate::flags::Output;
+use crate::measure::{self, Sinks, local_options, socket_directory, token, watch_for_interrupts};
+use crate::sinks::{Collect, Live, Progress};
+
+/// The earlier part of a run that is gone on with.
+#[derive(Debug)]
+pub struct Resumed {
+    /// Its header, which stays.
+    pub header: RunHeader,
+    /// Its trials, all of them.
+    pub trials: Vec<Trial>,
+    /// Its passes.
+    pub passes: Vec<Pass>,
+}
+
+/// A host of a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Host {
+    /// This process, as the near end.
+    Here,
+    /// This process, as the far end.
+    There,
+    /// An agent.
+    Named(String),
+}
+
+/// Where the cells stand, and the hosts by the numbers that they have there.
+pub fn places(cells: &[PlannedCell], specs: &[Spec]) -> Result<(Vec<Place>, Vec<Host>), Failure> {
+    let mut hosts: Vec<Host> = Vec::new();
+    let mut number = |host: Host| {
+        hosts.iter().position(|other| *other == host).unwrap_or_else(|| {
+            hosts.push(host);
+            hosts.len() - 1
+        })
+    };
+    let mut ends = Vec::with_capacity(cells.len());
+    for (cell, spec) in cells.iter().zip(specs) {
+        let named = |host: &Option<String>| host.clone().map(Host::Named);
+        let transport = engine::transport::transport(spec.transport.as_str())?;
+        ends.push(if transport.capabilities().single_ended {
+            // Measured on the host that was named.
+            (number(named(&cell.from).or(named(&cell.to)).unwrap_or(Host::Here)), None)
+        } else {
+            let near = number(named(&cell.from).unwrap_or(Host::Here));
+            (near, Some(number(named(&cell.to).unwrap_or(Host::There))))
+        });
+    }
+    let count = hosts.len();
+    let place = |((cell, (near, far)), id): ((&PlannedCell, (usize, Option<usize>)), u32)| Place {
+        cell: id,
+        plot: cell.plot,
+        combination: cell.combination,
+        near,
+        // A number that nobody has stands for no host.
+        far: far.unwrap_or(count + near),
+    };
+    Ok((cells.iter().zip(ends).zip(0..).map(place).collect(), hosts))
+}
+
+/// Measures a plan, or the rest of one.
+pub async fn conduct(
+    read: &Read,
+    output: &Output,
+    token_file: Option<&Path>,
+    resumed: Option<Resumed>,
+) -> Result<(Run, Option<Failure>), Failure> {
+    let mut recorder = measure::recorder(output)?;
+    let token = token(token_file)?;
+    let cancel = watch_for_interrupts();
+    let mut progress = (!output.quiet && !output.live).then(Progress::new);
+    let directory = socket_directory()?;
+    let (mut here, mut there) = (local_options(directory.path())?, local_options(directory.path())?);
+    for options in [&mut here, &mut there] {
+        options.selftest = citation::from_store(output.store.clone());
+    }
+    let agents = [Agent::local(here), Agent::local(there)];
+    let (places, hosts) = places(&read.cells, &read.specs)?;
+    let mut interrupted = cancel.clone();
+    let reached = tokio::select! {
+        reached = reach(read, &hosts, &agents, token.as_ref(), progress.as_mut()) => reached,
+        _ = interrupted.wait_for(|wanted| *wanted) => Err(ControlError::Interrupted.into()),
+    };
+    let mut fleet = reached?;
+    let mut collect = Collect::default();
+    let (header, trials, passes) = match resumed {
+        Some(resumed) => {
+            if let Some(recorder) = &mut recorder {
+                recorder.resume(&resumed.header.id)?;
+            }
+            collect.0 = Some(Run { passes: resumed.passes.clone(), ..empty(resumed.header.clone()) });
+            (resumed.header, resumed.trials, resumed.passes)
+        }
+        None => (header(read, output, &places, &hosts, &fleet)?, Vec::new(), Vec::new()),
+    };
+    let schedule = PlanSchedule { plan: read.plan.clone(), places, trials, passes };
+    let mut sinks = Sinks::new(&mut collect, progress, output.live.then_some(Live), recorder);
+    let (_, failed) = coordinator::run_plan(&mut fleet, &header, &schedule, &mut sinks, cancel).await;
+    drop(sinks);
+    fleet.release().await;
+    let run = collect.0.ok_or_else(|| Failure::other("the run did not start"))?;
+    let failed = failed.filter(|error| !matches!(error, ControlError::Interrupted)).map(Failure::from);
+    Ok((run, failed))
+}
+
+fn empty(header: RunHeader) -> Run {
+    Run {
+        schema: Run::SCHEMA.into(),
+        header,
+        ending: None,
+        passes: Vec::new(),
+        outcomes: Vec::new(),
+        findings: Vec::new(),
+        advice: None,
+    }
+}
+
+/// Reaches every host and waits for its machine.
+async fn reach(
+    read: &Read,
+    hosts: &[Host],
+    [here, there]: &[Agent; 2],
+    token: Option<&Token>,
+    mut progress: Option<&mut Progress>,
+) -> Result<Fleet, Failure> {
+    let family = read.specs.first().map(|spec| spec.family).unwrap_or_default();
+    let mut ends: Vec<End> = Vec::with_capacity(hosts.len());
+    for host in hosts {
+        if let (Some(progress), Host::Named(name)) = (&mut progress, host) {
+            progress.say(&format!("connecting to {name}"));
+        }
+        let end = End::connect(match host {
+            Host::Here => Target::Local(here),
+            Host::There => Target::Local(there),
+            Host::Named(host) => Target::Remote { host, token, family },
+        })
+        .await?;
+        if let Some(other) = ends.iter().find(|other| !end.instance.is_empty() && other.instance == end.instance) {
+            return Err(Failure::usage(format!(
+                "{} and {} are the same agent under two names: name it once",
+                other.name, end.name
+            )));
+        }
+        ends.push(end);
+    }
+    let mut fleet = Fleet::new(ends, "a plan");
+    fleet
+        .acquire(|name, ahead| {
+            if let Some(progress) = &mut progress {
+                progress.say(&format!("{name} is busy: {ahead} before us"));
+            }
+        })
+        .await?;
+    Ok(fleet)
+}
+
+fn header(read: &Read, output: &Output, places: &[Place], hosts: &[Host], fleet: &Fleet) -> Result<RunHeader, Failure> {
+    let started_unix_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
+    let entropy = u16::from_be_bytes(control::proto::auth::random().map_err(Failure::other)?);
+    let first = places.first().ok_or_else(|| Failure::other("the plan has no cell"))?;
+    let near = fleet.end(first.near).ok_or_else(|| Failure::other("the near host is gone"))?;
+    let far = fleet.end(first.far).unwrap_or(near);
+    let inventory = |host: usize| fleet.end(host).map(|end| &end.inventory);
+    let cells = read.cells.iter().zip(&read.specs).zip(places).map(|((planned, spec), place)| {
+        let mut levels = planned.levels.clone();
+        for factor in read.plan.factors.iter().filter(|factor| factor.kind == FactorKind::Observed) {
+            levels.insert(factor.name.clone(), observed(factor, [inventory(place.near), inventory(place.far)]));
+        }
+        Cell { id: place.cell, spec: spec.clone(), levels }
+    });
+    let several = read.plan.from.len() > 1 || read.plan.to.len() > 1;
+    let named = hosts.iter().enumerate().filter_map(|(number, host)| match host {
+        Host::Named(name) => Some((name.clone(), inventory(number)?.clone())),
+        Host::Here | Host::There => None,
+    });
+    Ok(RunHeader {
+        id: store::new_run_id(started_unix_ns, entropy),
+        name: output.name.clone().or(read.name.clone()),
+        kind: "run".into(),
+        command: std::env::args().collect(),
+        started_unix_ns,
+        tool: Tool {
+            near_version: near.version.clone(),
+            far_version: far.version.clone(),
+            near_clock_ns: near.clock_ns,
+            far_clock_ns: far.clock_ns,
+        },
+        target: (!read.plan.to.is_empty()).then(|| read.plan.to.join(", ")),
+        stopping: read.rule.clone(),
+        cells: cells.collect(),
+        near: near.inventory.clone(),
+        far: far.inventory.clone(),
+        plan: Some(Box::new(read.plan.clone())),
+        hosts: if several { named.collect() } else { Default::default() },
+        ..RunHeader::default()
+    })
+}
+
+/// What the hosts say of an observed factor; both ends' words where both are meant and differ.
+fn observed(factor: &Factor, ends: [Option<&Inventory>; 2]) -> String {
+    let word = |host: &Inventory| {
+        if let Some(name) = factor.key.strip_prefix("sysctl.") {
+            return host.sysctl.get(name).cloned();
+        }
+        let facts = serde_json::to_value(host).ok()?;
+        match facts.get(&factor.key)? {
+            serde_json::Value::Null => None,
+            serde_json::Value::String(text) => Some(text.clone()),
+            other => Some(other.to_string()),
+        }
+    };
+    let [near, far] = ends.map(|host| host.and_then(word).unwrap_or_else(|| "not known".to_owned()));
+    match factor.end {
+        PlanEnd::Near => near,
+        PlanEnd::Far => far,
+        PlanEnd::Both if near == far => near,
+        PlanEnd::Both => format!("{near} / {far}"),
+    }
+}

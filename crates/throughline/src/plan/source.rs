@@ -1,0 +1,258 @@
+//! A TOML file whose values know their place, so that an error can point at it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+use std::str::FromStr;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::failure::Failure;
+
+/// Names within this distance of a mistyped one are offered.
+const NEAR: usize = 3;
+
+/// The text of a file and the values of its variables.
+#[derive(Debug)]
+pub struct Source {
+    name: String,
+    text: String,
+    vars: BTreeMap<String, String>,
+}
+
+/// A table of it.
+#[derive(Debug, Clone)]
+pub struct Table<'a> {
+    source: &'a Source,
+    /// Its name as the file writes it, empty for the whole.
+    path: String,
+    span: Range<usize>,
+    table: &'a DeTable<'a>,
+}
+
+/// A value with its place.
+#[derive(Debug, Clone)]
+pub struct At<T> {
+    /// The value.
+    pub value: T,
+    /// The key it belongs to.
+    pub key: String,
+    /// Where it stands, bytes from the start.
+    pub span: Range<usize>,
+}
+
+impl Source {
+    /// A file's text.
+    pub fn new(name: &str, text: String, vars: BTreeMap<String, String>) -> Self {
+        Self { name: name.to_owned(), text, vars }
+    }
+
+    /// The text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The values of the variables.
+    pub fn vars(&self) -> &BTreeMap<String, String> {
+        &self.vars
+    }
+
+    /// Gives variables that have no value yet the one that the file itself names.
+    pub fn default_vars(&mut self, defaults: BTreeMap<String, String>) {
+        for (name, value) in defaults {
+            self.vars.entry(name).or_insert(value);
+        }
+    }
+
+    /// An error at a place: `FILE:LINE:COLUMN: KEY: what`.
+    pub fn wrong(&self, span: &Range<usize>, key: &str, what: impl fmt::Display) -> Failure {
+        let before = self.text.get(..span.start).unwrap_or(&self.text);
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        let key = if key.is_empty() { String::new() } else { format!("{key}: ") };
+        Failure::usage(format!("{}:{line}:{column}: {key}{what}", self.name))
+    }
+
+    /// The whole as a table.
+    pub fn parse(&self) -> Result<Spanned<DeTable<'_>>, Failure> {
+        DeTable::parse(&self.text).map_err(|error| {
+            let what = error.message().lines().collect::<Vec<_>>().join(" ");
+            self.wrong(&error.span().unwrap_or(0..0), "", what)
+        })
+    }
+
+    /// `${name}` replaced by the variable's value.
+    fn fill(&self, text: &str, span: &Range<usize>, key: &str) -> Result<String, Failure> {
+        let mut filled = String::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("${") {
+            let Some((name, behind)) = after.split_once('}') else {
+                return Err(self.wrong(span, key, "a variable begins with ${ and has no } behind it"));
+            };
+            let Some(value) = self.vars.get(name) else {
+                let known = self.vars.keys().map(String::as_str).collect::<Vec<_>>();
+                let hint = closest(name, &known).map(|near| format!("; there is ${{{near}}}")).unwrap_or_default();
+                return Err(self.wrong(
+                    span,
+                    key,
+                    format!("${{{name}}} has no value: add --var {name}=VALUE, or {name} = \"...\" to [vars]{hint}"),
+                ));
+            };
+            filled += before;
+            filled += value;
+            rest = behind;
+        }
+        Ok(filled + rest)
+    }
+}
+
+impl<'a> Table<'a> {
+    /// The table of a whole file.
+    pub fn whole(source: &'a Source, parsed: &'a Spanned<DeTable<'a>>) -> Self {
+        Self { source, path: String::new(), span: 0..0, table: parsed.get_ref() }
+    }
+
+    /// An error about the table itself.
+    pub fn wrong(&self, what: impl fmt::Display) -> Failure {
+        self.source.wrong(&self.span, &self.path, what)
+    }
+
+    /// An error about a value.
+    pub fn wrong_at<T>(&self, at: &At<T>, what: impl fmt::Display) -> Failure {
+        self.source.wrong(&at.span, &at.key, what)
+    }
+
+    fn named(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+
+    /// Refuses keys other than `known`.
+    pub fn known(&self, known: &[&str]) -> Result<(), Failure> {
+        for key in self.table.keys() {
+            let name = key.get_ref().as_ref();
+            if !known.contains(&name) {
+                let what = unknown(name, known, if self.path.is_empty() { "a plan" } else { &self.path });
+                return Err(self.source.wrong(&key.span(), &self.named(name), what));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a key is there.
+    pub fn has(&self, key: &str) -> bool {
+        self.table.get(key).is_some()
+    }
+
+    /// A text, number or switch, as text.
+    pub fn text(&self, key: &str) -> Result<Option<At<String>>, Failure> {
+        self.table.get(key).map(|value| self.scalar(key, value)).transpose()
+    }
+
+    /// A quantity, by the type's own reading.
+    pub fn quantity<T: FromStr>(&self, key: &str) -> Result<Option<T>, Failure>
+    where
+        T::Err: fmt::Display,
+    {
+        let Some(at) = self.text(key)? else { return Ok(None) };
+        at.value.parse().map(Some).map_err(|error| self.wrong_at(&at, error))
+    }
+
+    /// One of a few names.
+    pub fn choice<T: Copy>(&self, key: &str, names: &[(&'static str, T)]) -> Result<Option<T>, Failure> {
+        let Some(at) = self.text(key)? else { return Ok(None) };
+        match names.iter().find(|(name, _)| *name == at.value) {
+            Some((_, value)) => Ok(Some(*value)),
+            None => {
+                let names: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
+                Err(self.wrong_at(&at, format!("'{}' is none of {}", at.value, names.join(", "))))
+            }
+        }
+    }
+
+    /// `true` or `false`; absent is false.
+    pub fn switch(&self, key: &str) -> Result<bool, Failure> {
+        Ok(self.choice(key, &[("true", true), ("false", false)])?.unwrap_or(false))
+    }
+
+    /// A list of texts; a single one is a list of one.
+    pub fn texts(&self, key: &str) -> Result<Vec<At<String>>, Failure> {
+        let Some(value) = self.table.get(key) else { return Ok(Vec::new()) };
+        match value.get_ref() {
+            DeValue::Array(list) => list.iter().map(|value| self.scalar(key, value)).collect(),
+            _ => Ok(vec![self.scalar(key, value)?]),
+        }
+    }
+
+    /// A table within this one.
+    pub fn table(&self, key: &str) -> Result<Option<Self>, Failure> {
+        let Some((name, value)) = self.table.get_key_value(key) else { return Ok(None) };
+        match value.get_ref() {
+            DeValue::Table(_) => Ok(Some(self.inner(value, self.named(key)))),
+            _ => Err(self.source.wrong(&name.span(), &self.named(key), format!("it is a table: write [{key}]"))),
+        }
+    }
+
+    /// Tables in double brackets.
+    pub fn tables(&self, key: &str) -> Result<Vec<Self>, Failure> {
+        let Some((name, value)) = self.table.get_key_value(key) else { return Ok(Vec::new()) };
+        let wrong = || self.source.wrong(&name.span(), &self.named(key), format!("there are several: write [[{key}]]"));
+        let DeValue::Array(list) = value.get_ref() else { return Err(wrong()) };
+        let one = |(at, value): (usize, &'a Spanned<DeValue<'a>>)| match value.get_ref() {
+            DeValue::Table(_) => Ok(self.inner(value, format!("{}[{}]", self.named(key), at + 1))),
+            _ => Err(wrong()),
+        };
+        list.iter().enumerate().map(one).collect()
+    }
+
+    /// Every text below, with its key after this table's own name; tables in it add theirs with a dot.
+    pub fn flat(&self) -> Result<Vec<(String, At<String>)>, Failure> {
+        let mut all = Vec::new();
+        for (key, value) in self.table {
+            let name = key.get_ref().to_string();
+            match value.get_ref() {
+                DeValue::Table(_) => {
+                    let inner = self.inner(value, self.named(&name));
+                    all.extend(inner.flat()?.into_iter().map(|(key, at)| (format!("{name}.{key}"), at)));
+                }
+                _ => all.push((name.clone(), At { span: key.span(), ..self.scalar(&name, value)? })),
+            }
+        }
+        Ok(all)
+    }
+
+    fn inner(&self, value: &'a Spanned<DeValue<'a>>, path: String) -> Self {
+        static EMPTY: std::sync::LazyLock<DeTable<'static>> = std::sync::LazyLock::new(DeTable::new);
+        let table = value.get_ref().as_table().unwrap_or(&EMPTY);
+        Self { source: self.source, path, span: value.span(), table }
+    }
+
+    fn scalar(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<At<String>, Failure> {
+        let (span, key) = (value.span(), self.named(key));
+        let value = match value.get_ref() {
+            DeValue::String(text) => self.source.fill(text, &span, &key)?,
+            DeValue::Integer(number) if number.radix() == 10 => number.as_str().to_owned(),
+            DeValue::Float(number) => number.as_str().to_owned(),
+            DeValue::Boolean(switch) => switch.to_string(),
+            _ => return Err(self.source.wrong(&span, &key, "write a text in quotes, a decimal number, true or false")),
+        };
+        Ok(At { value, key, span })
+    }
+}
+
+/// What to say of a name that nothing has.
+pub fn unknown(name: &str, known: &[&str], of: &str) -> String {
+    match closest(name, known) {
+        Some(near) => format!("{of} has no '{name}'; did you mean '{near}'?"),
+        None => format!("{of} has no '{name}'; there are {}", known.join(", ")),
+    }
+}
+
+fn closest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    let distance = |other: &&str| strsim::damerau_levenshtein(name, other);
+    known
+        .iter()
+        .copied()
+        .min_by_key(distance)
+        .filter(|near| distance(near) <= NEAR.min(name.chars().count() / 2).max(1))
+}

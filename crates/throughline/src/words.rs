@@ -1,0 +1,95 @@
+//! The one reader of specs that stand in words: flags as one would type them after `thru stream` (rr, transfer).
+
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
+use model::Spec;
+
+use crate::commands::{rr, stream, transfer};
+use crate::failure::Failure;
+
+/// The commands that words can begin with.
+pub const PATTERNS: [&str; 3] = ["stream", "rr", "transfer"];
+
+/// Flags of those commands that belong to the command as a whole, not to one of its specs.
+pub const OF_THE_WHOLE: [&str; 13] = [
+    "host",
+    "from",
+    "token_file",
+    "target",
+    "budget",
+    "trials",
+    "seed",
+    "json",
+    "live",
+    "quiet",
+    "name",
+    "store",
+    "no_store",
+];
+
+/// What stands in words.
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true, disable_help_flag = true, disable_help_subcommand = true)]
+struct Words {
+    #[command(subcommand)]
+    command: Wanted,
+}
+
+/// The command they begin with.
+#[derive(Debug, Subcommand)]
+#[allow(clippy::large_enum_variant, reason = "parsed a few times")]
+enum Wanted {
+    /// Goodput.
+    Stream(stream::StreamArgs),
+    /// Transactions.
+    Rr(rr::RrArgs),
+    /// A fixed amount.
+    Transfer(transfer::TransferArgs),
+}
+
+/// Why words make no spec.
+#[derive(Debug)]
+pub enum Wrong {
+    /// In the parser's words: what is wrong, and the values that it would take.
+    Words(String),
+    /// A flag, as it is typed, that belongs to the command as a whole.
+    OfTheWhole(String),
+    /// The flags make no sense together.
+    Together(Failure),
+}
+
+/// The spec that `words` describe; the first one is one of [`PATTERNS`].
+///
+/// # Errors
+/// [`Wrong`] for words that no measuring command would take, or that belong to the whole.
+pub fn spec(words: &[String]) -> Result<Spec, Wrong> {
+    let matches = Words::command().try_get_matches_from(words).map_err(|error| wrong(&error))?;
+    if let Some(flag) = matches.subcommand().and_then(|(_, matches)| of_the_whole(matches)) {
+        return Err(Wrong::OfTheWhole(flag));
+    }
+    match Words::from_arg_matches(&matches).map_err(|error| wrong(&error))?.command {
+        Wanted::Stream(args) => Ok(args.spec()),
+        Wanted::Rr(args) => args.spec().map_err(Wrong::Together),
+        Wanted::Transfer(args) => Ok(args.spec()),
+    }
+}
+
+/// A command's flags as clap has them.
+pub fn command(pattern: &str) -> Option<Command> {
+    Words::command().find_subcommand(pattern).cloned()
+}
+
+fn wrong(error: &clap::Error) -> Wrong {
+    let text = error.to_string();
+    let mut lines = text.lines();
+    let first = lines.next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+    // What would be accepted stands on a line of its own.
+    let accepted = lines.find(|line| line.trim_start().starts_with("[possible values:"));
+    Wrong::Words(accepted.map_or(first.clone(), |accepted| format!("{first} {}", accepted.trim())))
+}
+
+fn of_the_whole(matches: &ArgMatches) -> Option<String> {
+    let typed = |id: &&&str| matches.value_source(id) == Some(ValueSource::CommandLine);
+    let id = OF_THE_WHOLE.iter().find(typed)?;
+    Some(if *id == "host" { "HOST".to_owned() } else { format!("--{}", id.replace('_', "-")) })
+}

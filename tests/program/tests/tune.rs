@@ -1,0 +1,298 @@
+//! Settings of hosts, between namespaces of a lab (root only): set, read back, put back whatever happens.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::Duration;
+
+use lab::{CrossoverSpec, Lab, LabHost};
+use program::process::Signal;
+use program::{Agent, Desk, Finished, Running, binary, eventually, skip};
+use serde_json::Value;
+
+/// A user without rights.
+const NOBODY: u32 = 65_534;
+
+/// Two hosts, a journal of their own, and a folder.
+struct Bench {
+    lab: Lab,
+    desk: Desk,
+}
+
+impl Bench {
+    fn new(test: &str) -> Option<Self> {
+        Some(Self { lab: skip::lab(test, &CrossoverSpec::default())?, desk: Desk::new() })
+    }
+
+    fn host(&self, name: &str) -> &LabHost {
+        self.lab.host(name).unwrap()
+    }
+
+    /// A command on a host; all hosts share the journal, as all namespaces of a machine do.
+    fn start(&self, host: &str, args: &[&str]) -> Running {
+        let mut command = self.desk.dress(self.host(host).command(binary::thru()), args);
+        command.env("THRU_JOURNAL", self.desk.path("journal"));
+        Running::of(command)
+    }
+
+    fn run(&self, host: &str, args: &[&str]) -> Finished {
+        self.start(host, args).wait()
+    }
+
+    fn json(&self, host: &str, args: &[&str]) -> Value {
+        let finished = self.run(host, &[args, &["--json"]].concat()).ok();
+        serde_json::from_str(&finished.stdout).unwrap_or_else(|error| panic!("{error}: {}", finished.stdout))
+    }
+
+    /// What a setting is, in thru's words.
+    fn value(&self, host: &str, key: &str) -> String {
+        self.json(host, &["tune", "show", key])["settings"][0]["value"].as_str().unwrap().to_owned()
+    }
+
+    fn agent(&self, host: &str, flags: &[&str]) -> Agent {
+        let listen = format!("{}:0", self.host(host).v4);
+        let mut command = self.host(host).command(binary::thru());
+        command.env("THRU_JOURNAL", self.desk.path("journal"));
+        Agent::spawn(command, &[&["--open", "--listen", &listen], flags].concat())
+    }
+
+    /// What is changed and not back.
+    fn open(&self) -> usize {
+        self.json("a", &["tune", "journal"])["entries"].as_array().unwrap().len()
+    }
+}
+
+fn says(host: &LabHost, program: &str, args: &[&str]) -> String {
+    let output = host.command(program).args(args).output().unwrap();
+    assert!(output.status.success(), "{program} {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Lines of the journal's files together.
+fn lines(journal: &Path) -> usize {
+    let files = std::fs::read_dir(journal).into_iter().flatten().flatten();
+    files.filter_map(|file| std::fs::read_to_string(file.path()).ok()).map(|text| text.lines().count()).sum()
+}
+
+#[test]
+fn every_kind_of_this_machine_is_set_and_put_back_as_its_own_tools_show() {
+    let Some(bench) = Bench::new("every_kind_of_this_machine_is_set_and_put_back_as_its_own_tools_show") else {
+        return;
+    };
+    let a = bench.host("a");
+    let (device, network) = (a.interface.clone(), says(a, "ip", &["-4", "route", "show"]));
+    let network = network.split_whitespace().next().unwrap().to_owned();
+    // What a setting is to become, and how the system's own tools then say so.
+    let link = ["-d", "link", "show", "dev", &device];
+    let kinds: Vec<(String, String, &str, Vec<&str>, String)> = vec![
+        (
+            "sysctl.net.ipv4.tcp_rmem".into(),
+            "4096 200000 8000000".into(),
+            "cat",
+            vec!["/proc/sys/net/ipv4/tcp_rmem"],
+            "200000".into(),
+        ),
+        ("cc.default".into(), "reno".into(), "cat", vec!["/proc/sys/net/ipv4/tcp_congestion_control"], "reno".into()),
+        (format!("dev.{device}.mtu"), "1400".into(), "ip", link.to_vec(), "mtu 1400".into()),
+        (format!("dev.{device}.txqueuelen"), "77".into(), "ip", link.to_vec(), "qlen 77".into()),
+        (format!("dev.{device}.gso_max_size"), "40000".into(), "ip", link.to_vec(), "gso_max_size 40000".into()),
+        (format!("dev.{device}.gro_max_size"), "50000".into(), "ip", link.to_vec(), "gro_max_size 50000".into()),
+        (
+            format!("qdisc.{device}"),
+            "tbf rate 100mbit burst 32k latency 50ms".into(),
+            "tc",
+            vec!["qdisc", "show", "dev", &device],
+            "tbf".into(),
+        ),
+        (format!("route.{network}.initcwnd"), "20".into(), "ip", vec!["route"], "initcwnd 20".into()),
+        (format!("route.{network}.quickack"), "1".into(), "ip", vec!["route"], "quickack 1".into()),
+        (format!("route.{network}.mtu"), "lock 1300".into(), "ip", vec!["route"], "mtu lock 1300".into()),
+    ];
+    for (key, value, program, args, shown) in &kinds {
+        let before = (bench.value("a", key), says(a, program, args));
+        assert!(!before.1.contains(shown), "{key} is so already");
+        let set = bench.json("a", &["tune", "set", &format!("{key}={value}")]);
+        assert_eq!(set["changes"][0]["before"], before.0.as_str(), "{set}");
+        assert!(says(a, program, args).contains(shown), "{key}: {}", says(a, program, args));
+        bench.run("a", &["tune", "revert", set["id"].as_str().unwrap()]).ok();
+        // Where a qdisc was, its handle may differ.
+        assert_eq!(bench.value("a", key), before.0, "{key}");
+        assert!(!says(a, program, args).contains(shown), "{key}");
+    }
+    // What no tool of this machine need show: offloads and BIG TCP over IPv4, by our own reading in another process.
+    for (key, value) in [("offload.tso", "off"), ("offload.gro", "on"), ("gso_ipv4_max_size", "30000")] {
+        let key = format!("dev.{device}.{key}");
+        let before = bench.value("a", &key);
+        bench.run("a", &["tune", "set", &format!("{key}={value}")]).ok();
+        assert_eq!(bench.value("a", &key), value, "{key}");
+        bench.run("a", &["tune", "revert"]).ok();
+        assert_eq!(bench.value("a", &key), before, "{key}");
+    }
+    assert_eq!(bench.open(), 0);
+}
+
+#[test]
+fn a_hundred_killed_owners_leave_nothing_that_is_not_put_back() {
+    let Some(bench) = Bench::new("a_hundred_killed_owners_leave_nothing_that_is_not_put_back") else { return };
+    let device = bench.host("a").interface.clone();
+    let keys = [format!("dev.{device}.mtu"), format!("dev.{device}.txqueuelen"), "sysctl.net.ipv4.tcp_rmem".to_owned()];
+    let state = || bench.json("a", &[&["tune", "show"], keys.each_ref().map(String::as_str).as_slice()].concat());
+    let before = state();
+    let set = ["=1400", "=77", "=4096 200000 8000000"];
+    let settings: Vec<String> = keys.iter().zip(set).map(|(key, value)| format!("{key}{value}")).collect();
+    let mut cut = 0;
+    for kill in 0..100_u64 {
+        let words: Vec<&str> = settings.iter().map(String::as_str).collect();
+        let mut running = bench.start("a", &[&["tune", "set"], words.as_slice(), &["--for", "1m"]].concat());
+        // At each of its steps, which are lines of its journal (its owner, then plan and result of each setting), and a moment more.
+        let step = kill as usize % (2 + 2 * settings.len());
+        // Without a pause: the steps follow each other within a millisecond.
+        while lines(&bench.desk.path("journal")) < step && running.runs() {}
+        std::thread::sleep(Duration::from_micros(kill * 7_919 % 500));
+        running.signal(Signal::KILL);
+        let _ = running.wait();
+        cut += usize::from(state() != before);
+        // By hand, or by the next command that tunes.
+        if kill % 2 == 0 {
+            bench.run("a", &["tune", "revert"]).ok();
+        } else {
+            bench.run("a", &["tune", "set", "sysctl.net.ipv4.tcp_sack=1", "--for", "1ms"]).ok();
+        }
+        assert_eq!(state(), before, "kill {kill}");
+        assert_eq!(bench.open(), 0, "kill {kill}");
+    }
+    // From the third line on something is changed: a test whose kills all came too early would show nothing.
+    assert!(cut >= 60, "{cut} of 100 kills left something to put back");
+}
+
+#[test]
+fn settings_of_a_run_are_in_its_header_and_gone_after_it() {
+    let Some(bench) = Bench::new("settings_of_a_run_are_in_its_header_and_gone_after_it") else { return };
+    let agent = bench.agent("b", &["--allow-tuning"]);
+    let near = bench.host("a").interface.clone();
+    let before = (bench.value("a", &format!("dev.{near}.mtu")), bench.value("b", "sysctl.net.ipv4.tcp_sack"));
+    let (mtu, sack) = (format!("near:dev.{near}.mtu=1400"), "far:sysctl.net.ipv4.tcp_sack=0");
+    let flags = ["--trials", "1", "--time", "50ms", "--json", "-", "--no-store"];
+    let run =
+        bench.run("a", &[&["stream", agent.host(), "--set", &mtu, "--set", sack], flags.as_slice()].concat()).ok();
+    let run: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(run["header"]["settings"]["near"][0]["now"], "1400");
+    assert_eq!(run["header"]["settings"]["near"][0]["before"], before.0.as_str());
+    assert_eq!(run["header"]["settings"]["far"][0]["now"], "0");
+    assert_eq!(run["outcomes"][0]["spec"]["settings"]["far"][0]["key"], "sysctl.net.ipv4.tcp_sack");
+    let mss = run["outcomes"][0]["trials"][0]["near"]["flows"][0]["socket"]["mss"].as_u64();
+    assert!(mss.is_none_or(|mss| mss < 1400), "{mss:?}");
+    let after = (bench.value("a", &format!("dev.{near}.mtu")), bench.value("b", "sysctl.net.ipv4.tcp_sack"));
+    assert_eq!(after, before);
+    assert_eq!(bench.open(), 0);
+    // The sides of a comparison, each with its own.
+    let sides = ["--a", "--set near:sysctl.net.ipv4.tcp_rmem='4096 100000 200000' --time 10ms", "--b", "--time 10ms"];
+    let set = ["--set", "far:sysctl.net.ipv4.tcp_sack=0", "--pairs", "12", "--json", "-", "--no-store"];
+    let ab = bench.run("a", &[&["ab", agent.host()], sides.as_slice(), set.as_slice()].concat());
+    assert!(matches!(ab.code, Some(0 | 3 | 4 | 8)), "{:?}: {}", ab.code, ab.stderr);
+    let ab: Value = serde_json::from_str(&ab.stdout).unwrap();
+    let cells = &ab["header"]["settings"]["cells"];
+    assert_eq!(cells[0]["near"][0]["now"], "4096 100000 200000");
+    assert_eq!(cells[1]["near"].as_array().map(Vec::len), Some(0));
+    assert_eq!(bench.open(), 0);
+}
+
+#[test]
+fn an_agent_changes_nothing_unless_it_was_told_to() {
+    let Some(bench) = Bench::new("an_agent_changes_nothing_unless_it_was_told_to") else { return };
+    let agent = bench.agent("b", &[]);
+    let refused = bench.run("a", &["tune", "set", "sysctl.net.ipv4.tcp_sack=0", agent.host()]).ended_with(4);
+    assert!(refused.message().contains("--allow-tuning"), "{}", refused.message());
+    let set = ["--set", "far:sysctl.net.ipv4.tcp_sack=0", "--trials", "1", "--no-store"];
+    bench.run("a", &[&["stream", agent.host()], set.as_slice()].concat()).ended_with(4);
+    assert_eq!(bench.value("b", "sysctl.net.ipv4.tcp_sack"), "1");
+}
+
+#[test]
+fn mistakes_end_with_their_codes() {
+    let Some(bench) = Bench::new("mistakes_end_with_their_codes") else { return };
+    let mistake = |args: &[&str], code| bench.run("a", &[&["tune", "set"], args].concat()).ended_with(code).message();
+    assert!(mistake(&["sysctl.net.ipv4.tcp_sackk=0"], 2).contains("is it sysctl.net.ipv4.tcp_sack"));
+    assert!(mistake(&["sysctl.net.ipv4.tcp_congestion_control=nosuch"], 7).contains("tcp_congestion_control"));
+    // In a namespace the host's own bounds can only be read.
+    assert!(mistake(&["sysctl.net.core.rmem_max=1000000"], 7).contains("whole host"));
+    assert!(bench.run("a", &["tune", "show", "sysctll.net.x"]).ended_with(2).message().contains("no setting"));
+    assert_eq!(bench.open(), 0);
+}
+
+#[test]
+fn a_lost_coordinator_and_a_dropped_link_are_survived() {
+    let Some(bench) = Bench::new("a_lost_coordinator_and_a_dropped_link_are_survived") else { return };
+    let agent = bench.agent("b", &["--allow-tuning", "--grace", "100ms"]);
+    let device = bench.host("b").interface.clone();
+    // Killed: the agent puts back what its coordinator had set.
+    let mut holder = bench.start("a", &["tune", "set", "sysctl.net.ipv4.tcp_sack=0", agent.host()]);
+    holder.until_said("is now 0");
+    holder.signal(Signal::KILL);
+    let _ = holder.wait();
+    eventually("the agent has put it back", || bench.value("b", "sysctl.net.ipv4.tcp_sack") == "1");
+    // A change that cuts the connection by which it was ordered.
+    let cut = bench.run("a", &["tune", "set", &format!("dev.{device}.state=down"), agent.host()]);
+    assert_ne!(cut.code, Some(0), "{}", cut.stdout);
+    eventually("the link is up again", || bench.value("b", &format!("dev.{device}.state")) == "up");
+    assert_eq!(bench.open(), 0);
+    // One that could and does not is confirmed.
+    bench.run("a", &["tune", "set", &format!("dev.{device}.mtu=1400"), agent.host(), "--for", "1ms"]).ok();
+    assert_eq!(bench.open(), 0);
+}
+
+#[test]
+fn one_owner_at_a_time_and_host_wide_settings_across_namespaces() {
+    let Some(bench) = Bench::new("one_owner_at_a_time_and_host_wide_settings_across_namespaces") else { return };
+    let mut first = bench.start("a", &["tune", "set", "sysctl.net.ipv4.tcp_sack=0", "--for", "1m"]);
+    first.until_said("is now 0");
+    let busy = bench.run("a", &["tune", "set", "sysctl.net.ipv4.tcp_sack=1"]).ended_with(4);
+    assert!(busy.message().contains("held by 'thru tune set"), "{}", busy.message());
+    // The other namespace's is another setting.
+    bench.run("b", &["tune", "set", "sysctl.net.ipv4.tcp_sack=0", "--for", "1ms"]).ok();
+    let waiting = bench.start("a", &["tune", "set", "sysctl.net.ipv4.tcp_sack=0", "--wait", "60s", "--for", "1ms"]);
+    first.signal(Signal::INT);
+    first.wait().ok();
+    waiting.wait().ok();
+    // A parameter of a module is the whole host's. Setting it to what it is takes the lease and changes nothing.
+    let key = "cc.cubic.beta";
+    let shown = bench.run("a", &["tune", "show", key]);
+    if shown.code == Some(0) {
+        let same = format!("{key}={}", bench.value("a", key));
+        let mut first = bench.start("a", &["tune", "set", &same, "--for", "1m"]);
+        first.until_said("is now");
+        let busy = bench.run("b", &["tune", "set", &same]).ended_with(4);
+        assert!(busy.message().contains("another network namespace"), "{}", busy.message());
+        first.signal(Signal::INT);
+        first.wait().ok();
+    }
+    assert_eq!(bench.value("a", "sysctl.net.ipv4.tcp_sack"), "1");
+    assert_eq!(bench.open(), 0);
+}
+
+#[test]
+fn a_user_reads_and_is_told_what_setting_needs() {
+    let test = "a_user_reads_and_is_told_what_setting_needs";
+    let Some(bench) = Bench::new(test) else { return };
+    if !skip::program(test, "setpriv", "util-linux") {
+        return;
+    }
+    let folder = tempfile::Builder::new().prefix("thru-test-").tempdir().unwrap();
+    let (journal, program) = (folder.path().join("journal"), folder.path().join("thru"));
+    std::fs::create_dir(&journal).unwrap();
+    std::os::unix::fs::chown(&journal, Some(NOBODY), Some(NOBODY)).unwrap();
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::fs::copy(binary::thru(), &program).unwrap();
+    let run = |args: &[&str]| {
+        let mut command = bench.host("a").command("setpriv");
+        let nobody = NOBODY.to_string();
+        command.args(["--reuid", &nobody, "--regid", &nobody, "--clear-groups"]).arg(&program);
+        command.args(args).env("THRU_JOURNAL", &journal);
+        Running::of(command).wait()
+    };
+    let shown = run(&["tune", "show", "sysctl.net.ipv4.tcp_sack"]).ok();
+    assert!(shown.stdout.contains("tcp_sack"), "{}", shown.stdout);
+    let refused = run(&["tune", "set", "sysctl.net.ipv4.tcp_sack=0"]).ended_with(7);
+    assert!(refused.message().contains("needs root"), "{}", refused.message());
+    assert_eq!(bench.value("a", "sysctl.net.ipv4.tcp_sack"), "1");
+}

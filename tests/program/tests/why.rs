@@ -1,0 +1,226 @@
+//! What holds a stream back, really produced on hosts in network namespaces, and named right (root only).
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
+
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use lab::{CrossoverSpec, Lab, LabError, LabHost, OneWay, PathSpec};
+use model::{LimiterKind, LossPlace, Why, WhyDocument};
+use program::{Agent, Desk, Doc, Running, binary, check, skip};
+
+/// Two hosts and an agent on the second one.
+struct Scene {
+    lab: Lab,
+    agent: Agent,
+    desk: Desk,
+}
+
+impl Scene {
+    fn on(lab: Lab) -> Self {
+        let b = lab.host("b").unwrap();
+        let listen = format!("{}:0", b.v4);
+        let agent = Agent::spawn(b.command(binary::thru()), &["--open", "--listen", &listen]);
+        Self { lab, agent, desk: Desk::new() }
+    }
+
+    /// Joined by a veth pair.
+    fn link(test: &str) -> Option<Self> {
+        skip::lab(test, &CrossoverSpec::default()).map(Self::on)
+    }
+
+    /// Joined by an emulated path, the same both ways but for the loss.
+    fn path(test: &str, way: OneWay) -> Option<Self> {
+        let back = OneWay { loss: 0.0, ..way.clone() };
+        let spec = PathSpec { link: CrossoverSpec::default(), forward: way, back, seed: 7 };
+        match lab::available().and_then(|()| Lab::path(&spec)) {
+            Ok(lab) => Some(Self::on(lab)),
+            Err(error @ (LabError::Privilege { .. } | LabError::NotAllowed { .. } | LabError::Emulator { .. })) => {
+                skip::skip(test, &error.to_string());
+                None
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    fn a(&self) -> &LabHost {
+        self.lab.host("a").unwrap()
+    }
+
+    fn thru(&self, args: &[&str]) -> program::Finished {
+        Running::of(self.desk.dress(self.a().command(binary::thru()), args)).wait()
+    }
+
+    fn measure(&self, flags: &[&str]) -> Doc {
+        let fixed = ["--trials", "3", "--json", "-", self.agent.host()];
+        let doc = self.thru(&[&["stream"], flags, &fixed].concat()).ok().doc();
+        check::document(&doc, &flags.join(" "));
+        doc
+    }
+
+    /// What held a stream with these flags back. The parts are checked.
+    fn why(&self, flags: &[&str]) -> Why {
+        let why = self.measure(flags).summary().why.clone().expect("a limiter");
+        let sum: f64 = why.parts.iter().map(|part| part.share).sum();
+        assert!(why.parts.is_empty() || (sum - 1.0).abs() < 1e-9, "{why:#?}");
+        why
+    }
+}
+
+/// A path of 20 ms there and back.
+fn long() -> OneWay {
+    OneWay { delay: Duration::from_millis(10), ..OneWay::default() }
+}
+
+fn tbf(host: &LabHost, rate: &str) {
+    let shape =
+        ["qdisc", "add", "dev", &host.interface, "root", "tbf", "rate", rate, "burst", "32kb", "limit", "128kb"];
+    assert!(host.command("tc").args(shape).status().unwrap().success());
+}
+
+#[test]
+fn a_tiny_receive_buffer_is_the_receive_window() {
+    let Some(scene) = Scene::path("a_tiny_receive_buffer_is_the_receive_window", long()) else { return };
+    let why = scene.why(&["--rcvbuf", ",16KiB", "--time", "1s"]);
+    assert_eq!(why.limiter, LimiterKind::ReceiveWindow, "{why:#?}");
+    assert!(why.statement.contains(" window over 2") && why.statement.contains("carries at most"), "{}", why.statement);
+    // The terminal's last line says the same, and `thru why` shows what speaks for it.
+    let shown = scene.thru(&["show"]).ok().stdout;
+    let last = shown.trim_end().rsplit("\n\n").next().unwrap();
+    assert!(last.starts_with("held back by: receive window, "), "{shown}");
+    let told = scene.thru(&["why"]).ok().stdout;
+    assert!(told.contains("receive window (window-over-rtt, weight ") && told.contains("RFC 7323"), "{told}");
+    assert!(told.contains('█') && told.contains(" %  receive window"), "{told}");
+    let document: WhyDocument = serde_json::from_str(&scene.thru(&["why", "--json"]).ok().stdout).unwrap();
+    assert_eq!(document.runs[0].cells[0].why, Some(why));
+    let refused = scene.thru(&["why", "--cell", "7"]).ended_with(2);
+    assert!(refused.message().contains("there are 0"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_tiny_send_buffer_is_the_send_buffer() {
+    let Some(scene) = Scene::path("a_tiny_send_buffer_is_the_send_buffer", long()) else { return };
+    let why = scene.why(&["--sndbuf", "8KiB,", "--time", "1s"]);
+    assert_eq!(why.limiter, LimiterKind::SendBuffer, "{why:#?}");
+}
+
+#[test]
+fn programs_that_read_or_write_slowly_are_the_applications() {
+    let Some(scene) = Scene::link("programs_that_read_or_write_slowly_are_the_applications") else { return };
+    let doc = scene.measure(&["--drain", "40Mbit", "--time", "1s"]);
+    // The reader keeps its rate although the sender could do much more.
+    assert!((30e6..44e6).contains(&doc.goodput()), "{}", doc.goodput());
+    let why = doc.summary().why.clone().unwrap();
+    assert_eq!(why.limiter, LimiterKind::ReceiverApplication, "{why:#?}");
+    // It is seen by TCP's clocks too, not only because it was asked for.
+    assert!(why.evidence.iter().any(|one| one.rule == "slow-reader" && one.weight > 0.5), "{why:#?}");
+    let why = scene.why(&["--rate", "40Mbit", "--time", "1s"]);
+    assert_eq!(why.limiter, LimiterKind::SenderApplication, "{why:#?}");
+    let udp = ["stream", "--udp", "--drain", "1Mbit", scene.agent.host()];
+    let refused = scene.thru(&udp).ended_with(2);
+    assert!(refused.message().contains("--drain"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_link_on_the_path_is_the_link_and_its_queue_is_seen() {
+    let way = OneWay {
+        rate_bps: Some(20_000_000),
+        queue_bytes: 256 << 10,
+        delay: Duration::from_millis(3),
+        ..OneWay::default()
+    };
+    let Some(scene) = Scene::path("a_link_on_the_path_is_the_link_and_its_queue_is_seen", way) else { return };
+    // The same congestion control everywhere, and one that fills queues.
+    let why = scene.why(&["--time", "2s", "--cc", "reno"]);
+    assert_eq!(why.limiter, LimiterKind::Link, "{why:#?}");
+    assert!(why.notes.iter().any(|note| note.contains("bufferbloat")), "{why:#?}");
+}
+
+#[test]
+fn a_shaper_at_the_sender_is_the_qdisc_and_its_drops_are_placed() {
+    let Some(scene) = Scene::link("a_shaper_at_the_sender_is_the_qdisc_and_its_drops_are_placed") else { return };
+    tbf(scene.a(), "50mbit");
+    let why = scene.why(&["--time", "1s"]);
+    assert_eq!(why.limiter, LimiterKind::Qdisc, "{why:#?}");
+    let why = scene.why(&["--udp", "--rate", "100Mbit", "--time", "500ms"]);
+    assert_eq!(why.limiter, LimiterKind::Qdisc, "{why:#?}");
+    let losses = why.losses.expect("lost datagrams");
+    assert_eq!(losses.packets, losses.places.iter().map(|one| one.packets).sum::<u64>());
+    let most = losses.places.iter().max_by_key(|one| one.packets).unwrap();
+    assert_eq!(most.place, LossPlace::SenderQdisc, "{losses:#?}");
+    assert!(most.packets * 10 > losses.packets * 9, "{losses:#?}");
+}
+
+#[test]
+fn losses_on_the_path_are_the_congestion_window_and_placed_there() {
+    let way = OneWay { loss: 0.02, ..long() };
+    let Some(scene) = Scene::path("losses_on_the_path_are_the_congestion_window_and_placed_there", way) else { return };
+    let why = scene.why(&["--time", "2s", "--cc", "reno"]);
+    assert_eq!(why.limiter, LimiterKind::Loss, "{why:#?}");
+    let losses = why.losses.expect("segments sent again");
+    let path = losses.places.iter().find(|one| one.place == LossPlace::Path).map_or(0, |one| one.packets);
+    assert!(path * 2 > losses.packets, "{losses:#?}");
+}
+
+#[test]
+fn pacing_is_named() {
+    let Some(scene) = Scene::link("pacing_is_named") else { return };
+    let why = scene.why(&["--pacing", "50Mbit,", "--time", "1s"]);
+    assert_eq!(why.limiter, LimiterKind::Pacing, "{why:#?}");
+}
+
+/// Processes that keep a core busy; gone when dropped.
+struct Burners(Vec<Child>);
+
+impl Burners {
+    fn on(core: u32, count: usize) -> Self {
+        let burner = || {
+            let mut command = Command::new("taskset");
+            let core = core.to_string();
+            command.args(["-c", &core, "sh", "-c", "while :; do :; done"]).stdin(Stdio::null()).spawn().unwrap()
+        };
+        Self((0..count).map(|_| burner()).collect())
+    }
+}
+
+impl Drop for Burners {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+#[test]
+fn a_core_that_others_burn_is_the_senders_cpu() {
+    let test = "a_core_that_others_burn_is_the_senders_cpu";
+    if !skip::program(test, "taskset", "util-linux") {
+        return;
+    }
+    let Some(scene) = Scene::link(test) else { return };
+    // The far end has the other core, where there is one.
+    let far = std::thread::available_parallelism().map_or(0, |cores| usize::from(cores.get() > 1));
+    let _burners = Burners::on(0, 4);
+    let pin = format!("0,{far}");
+    let why = scene.why(&["--pin", &pin, "--time", "1s"]);
+    assert_eq!(why.limiter, LimiterKind::SenderCpu, "{why:#?}");
+    assert!(why.statement.contains("for a core that others had"), "{}", why.statement);
+}
+
+#[test]
+fn several_curves_are_set_against_each_other_by_region() {
+    let Some(scene) = Scene::link("several_curves_are_set_against_each_other_by_region") else { return };
+    let curve = |name: &str, flags: &[&str]| {
+        let fixed = ["curve", "--to", "64KiB", "--perturbation", "0", "--trials", "3", "--quiet", "--name", name];
+        scene.thru(&[&fixed, flags, &[scene.agent.host()]].concat()).ok();
+    };
+    curve("plain", &[]);
+    curve("small", &["--mss", "300"]);
+    let document: WhyDocument =
+        serde_json::from_str(&scene.thru(&["why", "plain", "small", "--json"]).ok().stdout).unwrap();
+    assert_eq!((document.runs.len(), document.runs[0].cells.len()), (2, 0));
+    let (first, last) = (document.regions.first().expect("regions"), document.regions.last().unwrap());
+    assert_eq!((first.from, last.to), (1, 65_536), "{:#?}", document.regions);
+    let text = scene.thru(&["why", "plain", "small"]).ok().stdout;
+    assert!(text.contains("Best for which blocks\n- 1 B"), "{text}");
+}
