@@ -24,7 +24,7 @@ stacks: ## build the BPF objects of the TCP stacks from their sources (clang)
 
 install: ## install thru into the cargo home
 	@scripts/setup.sh build
-	@. scripts/lib.sh && find_rust && cargo install --path crates/throughline --locked --features stacks
+	@. scripts/lib.sh && find_rust && cargo install --path crates/throughline --locked
 
 clean: ## remove what the builds made
 	rm -rf "$${CARGO_TARGET_DIR:-target}" demo-report

@@ -9,5 +9,5 @@ cd "$(dirname "$0")/.."
 scripts/setup.sh build
 find_rust
 say "building thru (release)"
-cargo build --release --locked -p throughline --features stacks
+cargo build --release --locked -p throughline
 exec "${CARGO_TARGET_DIR:-target}/release/thru" demo "$@"

@@ -34,8 +34,10 @@ libraries() {
         echo "#include <${pair%%:*}>" | cc -E -x c - >/dev/null 2>&1 || missing+=("${pair##*:}")
     done
     have pkg-config || missing+=(pkg-config)
+    have make || missing+=(make)
     [ ${#missing[@]} -gt 0 ] || return 0
-    may_install || die "missing: ${missing[*]}, which the loader of TCP stacks is built with" "run: $(apt_command "${missing[@]}")"         "or build without it: cargo build --release -p throughline"
+    may_install || die "missing: ${missing[*]}, which the loader of TCP stacks is built with" \
+        "run: $(apt_command "${missing[@]}")" "or build without it: cargo build --release -p throughline --no-default-features"
     refresh
     apt_install "${missing[@]}"
 }

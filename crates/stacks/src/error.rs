@@ -54,11 +54,13 @@ pub enum StackError {
     },
     /// This process may not load them.
     #[error(
-        "loading a TCP stack needs root outside of containers (CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN): run it so, or have `thru stacks load {name} --any-user` run by root"
+        "loading a TCP stack needs root in the host's own user namespace ({missing}): run it so, or have `thru stacks load {asked} --any-user` run by root"
     )]
     Rights {
-        /// The stack.
-        name: String,
+        /// The stack as it was asked for.
+        asked: String,
+        /// What this process lacks.
+        missing: String,
     },
     /// The kernel has one of this name already.
     #[error("the kernel has a congestion control {name} already")]

@@ -7,7 +7,7 @@ use rustix::fs::statfs;
 use rustix::mount::{MountFlags, mount};
 
 use crate::loader::load_pinned;
-use crate::{Request, StackError};
+use crate::{Request, StackError, missing_rights};
 
 /// Where the BPF file system is mounted on hosts with systemd, and by bpftool.
 const FILE_SYSTEM: &str = "/sys/fs/bpf";
@@ -24,8 +24,8 @@ pub fn keep(request: &Request, any_user: bool) -> Result<String, StackError> {
     if !crate::BUILT {
         return Err(StackError::NotBuilt);
     }
-    if !rustix::process::geteuid().is_root() {
-        return Err(StackError::Rights { name: request.place().into() });
+    if let Some(missing) = missing_rights() {
+        return Err(StackError::Rights { asked: request.asked().into(), missing });
     }
     mounted()?;
     fs::create_dir_all(FOLDER).map_err(|source| StackError::io(format!("make {FOLDER}"), source))?;

@@ -24,7 +24,7 @@ mod rules;
 pub use error::StackError;
 pub use held::Held;
 pub use kept::{keep, kept, release};
-pub use kernel::{available, obstacle};
+pub use kernel::{available, missing_rights, obstacle};
 pub use loader::{BUILT, Loaded, load};
 pub use object::Parameter;
 pub use registry::{HEADER, STACKS, Stack, stack};

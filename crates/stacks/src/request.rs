@@ -11,6 +11,8 @@ use crate::{StackError, stack};
 /// change each other's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
+    /// As it was asked for.
+    asked: String,
     /// Its short name, or the file.
     place: String,
     pub(crate) object: Object,
@@ -30,7 +32,7 @@ impl Request {
         match (stack(name), parameters) {
             (Some(known), _) => {
                 let object = Object::read(known.name, known.object)?;
-                Self::new(known.name, object, parameters).map(Some)
+                Self::new(text, known.name, object, parameters).map(Some)
             }
             (None, Some(_)) => Err(StackError::Unknown { name: name.into() }),
             (None, None) => Ok(None),
@@ -59,10 +61,10 @@ impl Request {
             return Self::parse(text)?.ok_or_else(|| StackError::Unknown { name: name.into() });
         }
         let bytes = std::fs::read(Path::new(name)).map_err(|source| StackError::io(format!("read {name}"), source))?;
-        Self::new(name, Object::read(name, bytes)?, parameters)
+        Self::new(text, name, Object::read(name, bytes)?, parameters)
     }
 
-    fn new(place: &str, object: Object, parameters: Option<&str>) -> Result<Self, StackError> {
+    fn new(asked: &str, place: &str, object: Object, parameters: Option<&str>) -> Result<Self, StackError> {
         let mut values: Vec<u32> = object.parameters.iter().map(|parameter| parameter.value).collect();
         for pair in parameters.into_iter().flat_map(|list| list.split(',')) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -80,7 +82,7 @@ impl Request {
             })?;
             values[index] = object.parameters[index].read(place, value.trim())?;
         }
-        Ok(Self { place: place.into(), object, values, rules: Vec::new() })
+        Ok(Self { asked: asked.into(), place: place.into(), object, values, rules: Vec::new() })
     }
 
     /// Adds rules for destinations.
@@ -99,10 +101,10 @@ impl Request {
         Ok(self)
     }
 
-    /// Its short name, or the file that it comes from.
+    /// What somebody wrote for it.
     #[must_use]
-    pub fn place(&self) -> &str {
-        &self.place
+    pub fn asked(&self) -> &str {
+        &self.asked
     }
 
     /// Its name in the kernel, at most 15 characters. Where something differs from the defaults, it ends in a number that stands

@@ -7,6 +7,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use stacks::stack;
 
+mod manual;
+
 /// A connection under one congestion control.
 struct Flow {
     process: Child,
@@ -24,6 +26,10 @@ const NO_SSTHRESH: u32 = 0x7fff_ffff;
 
 impl Flow {
     fn of(name: &'static str) -> Self {
+        Self::from(name, Path::new(&format!("{name}.bpf.c")))
+    }
+
+    fn from(name: &'static str, source: &Path) -> Self {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("bpf");
         // Tests run at the same time; each compiles its own.
         let thread = format!("{:?}", std::thread::current().id()).replace(|c: char| !c.is_ascii_digit(), "");
@@ -31,7 +37,7 @@ impl Flow {
             PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}-{thread}", std::process::id()));
         let mut cc = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
         cc.current_dir(folder).args(["-O1", "-w", "-fsanitize=undefined", "-fno-sanitize-recover=undefined"]);
-        cc.arg(format!("-DSTACK_FILE=\"{name}.bpf.c\"")).args(["harness.c", "-o"]).arg(&program);
+        cc.arg(format!("-DSTACK_FILE=\"{}\"", source.display())).args(["-I.", "harness.c", "-o"]).arg(&program);
         let compiled = cc.output().expect("a C compiler, which the build of this workspace needs too");
         assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
         let mut process = Command::new(&program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -318,4 +324,16 @@ fn htcp_gives_up_what_the_queue_held_unless_the_throughput_changed() {
     let before = flow.window;
     flow.order("loss");
     close("beta after a change", f64::from(flow.window) / f64::from(before), 0.5, 0.005);
+}
+
+#[test]
+fn the_manual_s_gives_up_less_where_nothing_is_queued() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("mine.bpf.c");
+    std::fs::write(&source, manual::example()).unwrap();
+    let mut flow = Flow::from("mine", &source);
+    assert_eq!(flow.at(1_000).round_trip(40_000).round_trip(40_000).window, 1_002);
+    assert_eq!(flow.order("loss").window, 1_002 - 100);
+    flow.at(1_000).round_trip(40_000).round_trip(60_000);
+    assert_eq!(flow.order("loss").window, 1_002 - 330);
 }

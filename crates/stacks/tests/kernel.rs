@@ -6,15 +6,17 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::process::Command;
 use std::thread;
 
 use socket2::SockRef;
-use stacks::{Held, Request, STACKS, StackError, available, load, obstacle};
+use stacks::{Held, Request, STACKS, StackError, available, load, missing_rights, obstacle};
+
+mod manual;
 
 /// The turn of a test; `None`, and the line that says why, where it cannot be tested.
 fn turn(test: &str) -> Option<File> {
-    let root = rustix::process::geteuid().is_root();
-    if let Some(missing) = if root { obstacle() } else { Some("it needs root".into()) } {
+    if let Some(missing) = missing_rights().or_else(obstacle) {
         println!("SKIPPED: {test}: no TCP stacks here: {missing}");
         return None;
     }
@@ -94,4 +96,31 @@ fn a_rule_gives_connections_to_its_destination_their_buffers() {
     SockRef::from(&near).set_tcp_congestion(loaded.name().as_bytes()).unwrap();
     // The kernel doubles what is asked for (socket(7)).
     assert_eq!(SockRef::from(&near).send_buffer_size().unwrap(), 131_072);
+}
+
+#[test]
+fn what_the_manual_writes_is_compiled_and_taken() {
+    let test = "what_the_manual_writes_is_compiled_and_taken";
+    let Some(_turn) = turn(test) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let [source, object] = ["mine.bpf.c", "mine.bpf.o"].map(|name| folder.path().join(name));
+    std::fs::write(&source, manual::example()).unwrap();
+    std::fs::write(folder.path().join("stack.h"), stacks::HEADER).unwrap();
+    let mut clang = Command::new("clang");
+    clang
+        .args(["-g", "-O2", "-Wall", "-Werror", "-target", "bpf", "-mcpu=v3", "-c"])
+        .arg(&source)
+        .arg("-o")
+        .arg(&object);
+    match clang.status() {
+        Ok(status) => assert!(status.success()),
+        Err(error) => {
+            println!("SKIPPED: {test}: clang: {error}");
+            return;
+        }
+    }
+    let request = Request::open(&format!("{}:air=0.05", object.display())).unwrap();
+    let loaded = load(&request, false).unwrap_or_else(|error| panic!("{error}"));
+    assert!(loaded.name().starts_with("bpf_mine_"));
+    assert_eq!(carry(loaded.name()), loaded.name());
 }

@@ -36,7 +36,6 @@ fn build() -> PathBuf {
     {
         command.env_remove(name);
     }
-    command.args(["--features", "throughline/stacks"]);
     command.arg("--message-format=json-render-diagnostics");
     if !cfg!(debug_assertions) {
         command.arg("--release");

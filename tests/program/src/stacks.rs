@@ -6,11 +6,11 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::skip::{root, skip};
 
-/// Congestion controls that the kernel has, in order.
+/// Those of our stacks that the kernel has, in order.
 #[must_use]
-pub fn available() -> Vec<String> {
-    let list = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
-    let mut names: Vec<String> = list.split_whitespace().map(str::to_owned).collect();
+pub fn loaded() -> Vec<String> {
+    let mut names = stacks::available();
+    names.retain(|name| name.starts_with("bpf_"));
     names.sort();
     names
 }
@@ -24,8 +24,8 @@ pub fn turn(test: &str) -> Option<File> {
     if !root(test) {
         return None;
     }
-    if !std::path::Path::new("/sys/kernel/btf/vmlinux").exists() {
-        skip(test, "no TCP stacks here: the kernel has no BTF");
+    if let Some(missing) = stacks::missing_rights().or_else(stacks::obstacle) {
+        skip(test, &format!("no TCP stacks here: {missing}"));
         return None;
     }
     let lock = File::create(std::env::temp_dir().join("throughline-stacks.lock")).expect("a lock");

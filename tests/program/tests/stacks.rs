@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::Command;
 
 use program::process::{Signal, eventually};
-use program::stacks::{available, turn};
-use program::{Agent, Desk, binary, check};
+use program::stacks::{loaded, turn};
+use program::{Agent, Desk, Running, binary, check};
 
 const SHORT: [&str; 5] = ["stream", "--time", "200ms", "--trials", "1"];
 
@@ -14,7 +14,7 @@ const SHORT: [&str; 5] = ["stream", "--time", "200ms", "--trials", "1"];
 fn a_stack_is_there_while_it_is_measured_with() {
     let Some(_turn) = turn("a_stack_is_there_while_it_is_measured_with") else { return };
     let (agent, desk) = (Agent::with(&["--allow-stacks"]), Desk::new());
-    let before = available();
+    let before = loaded();
     for (cc, starts) in
         [("fast:alpha=77,gamma=0.25", "bpf_fast_"), ("scalable", "bpf_scalable"), ("bpf_htcp", "bpf_htcp")]
     {
@@ -26,13 +26,13 @@ fn a_stack_is_there_while_it_is_measured_with() {
             assert!(used.starts_with(starts), "{cc}: {used}");
         }
         assert_eq!(doc.run.header.cells[0].spec.near.cc.as_deref(), Some(cc), "the spec says what was asked for");
-        eventually("the stack is gone", || available() == before);
+        eventually("the stack is gone", || loaded() == before);
     }
     // Two sets of parameters in turns.
     let flags = ["--a", "--cc fast:alpha=50", "--b", "--cc fast:alpha=60,mi=0", "--pairs", "12", "--time", "50ms"];
     let doc = desk.start(&[["ab"].as_slice(), &flags, &[agent.host(), "--json", "-"]].concat()).wait();
     assert!(matches!(doc.code, Some(0 | 3 | 4)), "{doc:?}");
-    eventually("the stacks are gone", || available() == before);
+    eventually("the stacks are gone", || loaded() == before);
 }
 
 #[test]
@@ -65,17 +65,55 @@ fn mistakes_are_named_before_anything_is_measured() {
 }
 
 #[test]
-fn a_stack_goes_with_processes_that_are_killed() {
-    let Some(_turn) = turn("a_stack_goes_with_processes_that_are_killed") else { return };
-    let (mut agent, desk) = (Agent::with(&["--allow-stacks"]), Desk::new());
-    let flags = ["stream", "--time", "60s", "--trials", "1", "--cc", "aimd:a=4.5", agent.host()];
-    let client = desk.start(&flags);
-    let loaded = || available().into_iter().find(|name| name.starts_with("bpf_aimd_"));
-    eventually("the stack is loaded", || loaded().is_some());
+fn a_stack_goes_with_a_process_that_is_killed() {
+    let Some(_turn) = turn("a_stack_goes_with_a_process_that_is_killed") else { return };
+    let (agent, desk, before) = (Agent::with(&["--allow-stacks"]), Desk::new(), loaded());
+    let start = |cc: &str, agent: &Agent| {
+        let client = desk.start(&["stream", "--time", "60s", "--trials", "1", "--cc", cc, agent.host()]);
+        eventually("the stack is loaded", || loaded().len() > before.len());
+        client
+    };
+    let gone = |what: &str| eventually(what, || loaded() == before);
+    // The near end's is the coordinator's own.
+    let client = start("aimd:a=4.5,", &agent);
     client.signal(Signal::KILL);
+    gone("the stack of a killed coordinator is gone");
+    drop(client);
+    // The far agent gives up what it holds for a coordinator that was killed, and measures on.
+    let client = start(",aimd:a=5.5", &agent);
+    client.signal(Signal::KILL);
+    gone("the agent unloads for a killed coordinator");
+    drop(client);
+    let doc = desk.measure(&[SHORT.as_slice(), &["--cc", ",aimd:a=6.5", agent.host()]].concat());
+    check::document(&doc, "after a coordinator that was killed");
+    gone("the stack is gone");
+    // An agent that is killed itself.
+    let client = start(",aimd:a=7.5", &agent);
     agent.signal(Signal::KILL);
-    let _ = agent.wait();
-    eventually("the stack is gone", || loaded().is_none());
+    gone("the stack of a killed agent is gone");
+    let _ = client.wait().ended_with(5);
+}
+
+#[test]
+fn what_a_host_lacks_is_said_in_one_line() {
+    let test = "what_a_host_lacks_is_said_in_one_line";
+    let Some(_turn) = turn(test) else { return };
+    let (agent, desk) = (Agent::start(), Desk::new());
+    let flags = [SHORT.as_slice(), &["--cc", "aimd:a=9.5,", agent.host()]].concat();
+    let within = |wrapper: &[&str]| {
+        let mut command = Command::new(wrapper[0]);
+        command.args(&wrapper[1..]).arg(binary::thru());
+        Running::of(desk.dress(command, &flags)).wait().ended_with(7).message()
+    };
+    let hidden = |mount: &str| within(&["unshare", "-m", "sh", "-c", &format!("{mount} && exec \"$0\" \"$@\"")]);
+    for (message, wanted) in [
+        (hidden("mount -t tmpfs none /sys/kernel/btf"), "there is no /sys/kernel/btf/vmlinux"),
+        (hidden("mount --bind /dev/null /sys/kernel/btf/vmlinux"), "no BPF struct_ops for TCP"),
+        (within(&["setpriv", "--bounding-set", "-all"]), "CAP_BPF is missing"),
+        (within(&["unshare", "--user", "--map-root-user"]), "`thru stacks load aimd:a=9.5 --any-user` run by root"),
+    ] {
+        assert!(message.contains(wanted), "{message}");
+    }
 }
 
 #[test]
@@ -89,7 +127,7 @@ fn a_stack_of_one_s_own_is_kept_until_it_is_unloaded() {
     let said = desk.run(&["stacks", "load", "./mine.bpf.o:a=8.5"]).ok().stdout;
     let name = said.split(' ').next().unwrap().to_owned();
     let guard = Unload(name.clone());
-    assert!(name.starts_with("bpf_aimd_") && available().contains(&name), "{said}");
+    assert!(name.starts_with("bpf_aimd_") && loaded().contains(&name), "{said}");
     let again = desk.run(&["stacks", "load", "./mine.bpf.o:a=8.5"]).ended_with(7).message();
     assert!(again.contains(&format!("has a congestion control {name} already")), "{again}");
     let list = desk.run(&["stacks", "list"]).ok().stdout;
@@ -98,7 +136,7 @@ fn a_stack_of_one_s_own_is_kept_until_it_is_unloaded() {
     let doc = desk.measure(&[SHORT.as_slice(), &["--cc", &name, agent.host()]].concat());
     assert_eq!(doc.trials()[0].far.flows[0].socket.cc.as_ref(), Some(&name));
     desk.run(&["stacks", "unload", &name]).ok();
-    eventually("the stack is gone", || !available().contains(&name));
+    eventually("the stack is gone", || !loaded().contains(&name));
     let failed = desk.run(&["stacks", "unload", &name]).ended_with(7).message();
     assert!(failed.contains("thru stacks list"), "{failed}");
     drop(guard);
@@ -112,7 +150,7 @@ struct Unload(String);
 
 impl Drop for Unload {
     fn drop(&mut self) {
-        if available().contains(&self.0) {
+        if loaded().contains(&self.0) {
             let _ = Command::new(binary::thru()).args(["stacks", "unload", &self.0]).status();
         }
     }

@@ -1,189 +1,221 @@
 //! The textbook behaviour of TCP stacks on an emulated path. As root.
 //!
-//! Nothing here is timed by this machine's clock: growth is counted in segments that were acknowledged, which a machine that is
-//! late does not change.
+//! Nothing here is timed by this machine's clock: growth is counted in windows of acknowledged segments, which a machine that is
+//! late does not change, and each number is the median over the cycles from one loss to the next.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
 use std::time::Duration;
 
 use lab::{CrossoverSpec, Lab, LabError, OneWay, PathSpec};
+use model::TcpSample;
 use program::skip::skip;
 use program::stacks::turn;
 use program::{Agent, Desk, Running, binary};
 
-/// A sender's state, as `ss -ti` shows it.
-#[derive(Debug, Clone, Copy)]
-struct Sample {
-    cwnd: f64,
-    /// 0 for none yet.
-    ssthresh: f64,
-    /// Segments that have been acknowledged.
-    acked: f64,
-    rtt_ms: f64,
-    min_rtt_ms: f64,
-    /// Whether it repairs a loss.
-    repairs: bool,
+/// Two hosts, 10 ms there and back, and an agent on the second one.
+struct Path {
+    lab: Lab,
+    agent: Agent,
+    desk: Desk,
 }
 
-/// A path of 20 ms there and back.
-fn path(test: &str, rate_bps: u64, queue_bytes: u64) -> Option<Lab> {
-    let way = OneWay { delay: Duration::from_millis(10), rate_bps: Some(rate_bps), queue_bytes, ..OneWay::default() };
-    let back = OneWay { rate_bps: None, ..way.clone() };
-    let spec = PathSpec { link: CrossoverSpec::default(), forward: way, back, seed: 1 };
-    match lab::available().and_then(|()| Lab::path(&spec)) {
-        Ok(lab) => Some(lab),
-        Err(error @ (LabError::Privilege { .. } | LabError::NotAllowed { .. } | LabError::Emulator { .. })) => {
-            skip(test, &error.to_string());
-            None
+impl Path {
+    fn of(test: &str, rate_bps: u64, queue_bytes: u64) -> Option<Self> {
+        let way =
+            OneWay { delay: Duration::from_millis(5), rate_bps: Some(rate_bps), queue_bytes, ..OneWay::default() };
+        let back = OneWay { rate_bps: None, ..way.clone() };
+        let spec = PathSpec { link: CrossoverSpec::default(), forward: way, back, seed: 1 };
+        match lab::available().and_then(|()| Lab::path(&spec)) {
+            Ok(lab) => {
+                let b = lab.host("b").unwrap();
+                let agent = Agent::spawn(b.command(binary::thru()), &["--open", "--listen", &format!("{}:0", b.v4)]);
+                Some(Self { lab, agent, desk: Desk::new() })
+            }
+            Err(error @ (LabError::Privilege { .. } | LabError::NotAllowed { .. } | LabError::Emulator { .. })) => {
+                skip(test, &error.to_string());
+                None
+            }
+            Err(error) => panic!("{error}"),
         }
-        Err(error) => panic!("{error}"),
+    }
+
+    /// Segments that fill the path without its queue.
+    fn segments(rate_bps: u64) -> u64 {
+        rate_bps / 100 / 8 / (1_500 + u64::from(OneWay::ETHERNET))
+    }
+
+    /// What TCP said at the sender, every 5 ms of a stream under a congestion control. The receiver keeps its own.
+    fn stream(&self, cc: &str, time: &str) -> Vec<TcpSample> {
+        let fixed = ["stream", "--trials", "1", "--interval", "5ms", "--no-store", "--json", "-"];
+        let flags = ["--cc", &format!("{cc},"), "--time", time, self.agent.host()];
+        let host = self.lab.host("a").unwrap();
+        let run = Running::of(self.desk.dress(host.command(binary::thru()), &[fixed.as_slice(), &flags].concat()));
+        let doc = run.wait().ok().doc();
+        let flow = &doc.trials()[0].near.flows[0];
+        assert!(flow.socket.cc.as_ref().is_some_and(|name| name.starts_with("bpf_")), "{:?}", flow.socket.cc);
+        flow.tcp.clone()
     }
 }
 
-/// Streams from `a` to `b` under a congestion control and looks at the sender meanwhile.
-fn watch(lab: &Lab, cc: &str, seconds: u32) -> Vec<Sample> {
-    let (a, b) = (lab.host("a").unwrap(), lab.host("b").unwrap());
-    let agent =
-        Agent::spawn(b.command(binary::thru()), &["--open", "--allow-stacks", "--listen", &format!("{}:0", b.v4)]);
-    let desk = Desk::new();
-    let time = format!("{seconds}s");
-    let flags = ["stream", "--time", &time, "--trials", "1", "--cc", &format!("{cc},"), "--no-store", agent.host()];
-    let mut client = Running::of(desk.dress(a.command(binary::thru()), &flags));
-    let mut samples = Vec::new();
-    while client.runs() {
-        let output = a.command("ss").args(["-tinHO", "state", "established"]).output().unwrap();
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        samples.extend(text.lines().filter(|line| line.contains(" bpf_")).filter_map(sample));
-    }
-    client.wait().ok();
-    samples
-}
-
-fn sample(line: &str) -> Option<Sample> {
-    let field = |name: &str| {
-        let word = line.split_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix(':'))?;
-        word.split('/').next()?.parse::<f64>().ok()
-    };
-    Some(Sample {
-        cwnd: field("cwnd")?,
-        ssthresh: field("ssthresh").unwrap_or(0.0),
-        acked: field("bytes_acked")? / field("mss")?,
-        rtt_ms: field("rtt")?,
-        min_rtt_ms: field("minrtt")?,
-        repairs: line.contains(" lost:"),
-    })
-}
-
-/// What happened from one loss to the next.
+/// What happened between two losses.
 #[derive(Debug)]
 struct Cycle {
-    /// Window that the stack went on with after the first loss.
-    start: f64,
-    /// Window at the next.
-    end: f64,
-    /// Windows' worth of segments that were acknowledged between the two, outside of repairs: round trips.
+    /// Window at the first of them, segments, and the part of it that was left.
+    at: f64,
+    left: f64,
+    /// Windows before and after the growth, segments.
+    first: f64,
+    last: f64,
+    /// Round trips between these two: windows' worth of acknowledged segments.
     trips: f64,
-    /// Segments that were acknowledged.
-    acked: f64,
+    /// Segments that the paper lets the window grow by in these.
+    papers: f64,
+    /// Smallest and largest RTT since the loss before, ms.
+    rtt_ms: (f64, f64),
 }
 
-/// The cycles between losses after the first one, which ends slow start.
-fn cycles(samples: &[Sample]) -> Vec<Cycle> {
+impl Cycle {
+    /// The growth as a part of the paper's.
+    fn growth(&self) -> f64 {
+        (self.last - self.first) / self.papers
+    }
+}
+
+/// Where a window stands in its cycle.
+struct Step {
+    /// Segments.
+    window: f64,
+    /// The part that the loss before left.
+    left: f64,
+    /// Seconds since then.
+    since: f64,
+}
+
+/// The cycles of congestion avoidance. `growth` is what the paper adds in a round trip, segments.
+fn cycles(samples: &[TcpSample], growth: impl Fn(Step) -> f64) -> Vec<Cycle> {
     let mut cycles = Vec::new();
     let mut current: Option<Cycle> = None;
+    let (mut longest_ms, mut lost_ns) = (0_f64, 0);
     for pair in samples.windows(2) {
         let [before, now] = pair else { continue };
-        let acked = now.acked - before.acked;
-        if now.ssthresh != before.ssthresh {
+        let (Some(threshold), Some(old)) = (now.ssthresh, before.ssthresh) else { continue };
+        longest_ms = longest_ms.max(before.rtt_ns as f64 / 1e6);
+        if threshold != old {
             cycles.extend(current.take());
-            if now.ssthresh > 0.0 {
-                current = Some(Cycle { start: now.ssthresh, end: now.ssthresh, trips: 0.0, acked: 0.0 });
-            }
-        } else if let Some(cycle) = &mut current
-            && !now.repairs
-        {
-            cycle.trips += acked / before.cwnd.max(1.0);
-            cycle.acked += acked;
-            cycle.end = cycle.end.max(now.cwnd);
+            let least = before.min_rtt_ns.map_or(longest_ms, |ns| ns as f64 / 1e6);
+            let left = f64::from(threshold) / f64::from(before.cwnd);
+            current = Some(Cycle {
+                at: f64::from(before.cwnd),
+                left,
+                first: 0.0,
+                last: 0.0,
+                trips: 0.0,
+                papers: 0.0,
+                rtt_ms: (least, longest_ms),
+            });
+            (longest_ms, lost_ns) = (0.0, now.at_ns);
         }
+        // 0 and 1: nothing is under repair.
+        let Some(cycle) = current.as_mut().filter(|_| before.state < 2 && now.state < 2) else { continue };
+        let acked = (now.bytes_acked.unwrap() - before.bytes_acked.unwrap()) as f64 / f64::from(now.mss);
+        let (window, part) = (f64::from(before.cwnd), acked / f64::from(before.cwnd));
+        if cycle.first == 0.0 {
+            cycle.first = window;
+        }
+        cycle.last = f64::from(now.cwnd);
+        cycle.trips += part;
+        let since = (before.at_ns - lost_ns) as f64 / 1e9;
+        cycle.papers += part * growth(Step { window, left: cycle.left, since });
     }
-    // The one from the end of slow start to the first loss in congestion avoidance may have begun in a recovery.
-    cycles.drain(..cycles.len().min(1));
+    // Those that begin in the burst that slow start ends with, and one that a second loss has cut short, tell nothing.
+    cycles.retain(|cycle| cycle.trips >= 4.0 && cycle.last > cycle.first);
+    assert!(cycles.len() >= 3, "too few losses to tell: {cycles:#?}");
+    cycles.remove(0);
     cycles
 }
 
-/// Those that are long enough to tell a growth: a late emulator drops bursts early.
-fn long(cycles: &[Cycle]) -> impl Iterator<Item = &Cycle> {
-    cycles.iter().filter(|cycle| cycle.trips >= 8.0)
-}
-
-fn median(mut values: Vec<f64>, what: &str) -> f64 {
-    assert!(!values.is_empty(), "{what}: no cycle from one loss to the next");
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }
 
 fn between(what: &str, value: f64, least: f64, most: f64) {
+    println!("{what}: {value:.3}");
     assert!((least..=most).contains(&value), "{what}: {value}, where {least} to {most} is expected");
 }
 
+/// RFC 3649, appendix B: from this window on, that increase and that decrease.
+const RFC3649: [(f64, f64, f64); 5] =
+    [(0.0, 1.0, 0.5), (118.0, 2.0, 0.44), (221.0, 3.0, 0.41), (347.0, 4.0, 0.38), (495.0, 5.0, 0.37)];
+
+fn rfc3649(window: f64) -> (f64, f64) {
+    let row = RFC3649.iter().rfind(|row| row.0 <= window).unwrap();
+    (row.1, row.2)
+}
+
+/// A loss takes the part of the window that the paper says, and each round trip gives what the paper says.
 #[test]
 fn responses_to_loss_and_growth_are_those_of_the_papers() {
     let test = "responses_to_loss_and_growth_are_those_of_the_papers";
     let Some(_turn) = turn(test) else { return };
-    // 60 Mbit/s and 20 ms: 98 segments fill the path, as many the queue.
-    let Some(lab) = path(test, 60_000_000, 150_000) else { return };
-    // What is left after a loss; how many segments the window grows by in a round trip.
-    for (cc, seconds, left, growth) in [
-        ("aimd:a=2,b=0.3", 8, 0.7, 2.0),
-        ("highspeed", 12, 0.56, 2.0), // from 118 to 221: b = 0.44, a = 2
-        ("aimd:a=10,b=0.2", 6, 0.8, 10.0),
-    ] {
-        let found = cycles(&watch(&lab, cc, seconds));
-        let kept = median(found.windows(2).map(|two| two[1].start / two[0].end).collect(), cc);
-        between(&format!("{cc}: what is left after a loss"), kept, left - 0.07, left + 0.07);
-        let grown = median(long(&found).map(|cycle| (cycle.end - cycle.start) / cycle.trips).collect(), cc);
-        // HighSpeed is as Reno below 118, where a burst that was lost may have put it.
-        between(&format!("{cc}: growth in a round trip"), grown, growth * 0.45, growth * 1.4);
-    }
+    const RATE: u64 = 160_000_000;
+    // 130 segments fill the path, half as many its queue: losses come at windows of some 190.
+    let Some(path) = Path::of(test, RATE, Path::segments(RATE) / 2 * 1_538) else { return };
+
+    let found = cycles(&path.stream("aimd:a=4,b=0.3", "2s"), |_| 4.0);
+    between("AIMD: what a loss leaves", median(found.iter().map(|cycle| cycle.left)), 0.67, 0.73);
+    between("AIMD: growth by the paper's", median(found.iter().map(Cycle::growth)), 0.8, 1.2);
+
+    let found = cycles(&path.stream("highspeed", "3s"), |step| rfc3649(step.window).0);
+    let off = |cycle: &Cycle| cycle.left - (1.0 - rfc3649(cycle.at).1);
+    between("HighSpeed: what a loss leaves beyond the table's", median(found.iter().map(off)), -0.03, 0.03);
+    between("HighSpeed: growth by the table's", median(found.iter().map(Cycle::growth)), 0.8, 1.2);
+
+    // Its growth begins to rise 50 ms after a loss, and what it gives up is what the queue held.
+    let alpha = |since: f64| 1.0 + 10.0 * (since - 0.05).max(0.0) + ((since - 0.05).max(0.0) / 2.0).powi(2);
+    let found = cycles(&path.stream("htcp:delta_l=0.05", "3s"), |step| 2.0 * (1.0 - step.left) * alpha(step.since));
+    let off = |cycle: &Cycle| cycle.left - (cycle.rtt_ms.0 / cycle.rtt_ms.1).clamp(0.5, 0.8);
+    between("H-TCP: what a loss leaves beyond RTTmin / RTTmax", median(found.iter().map(off)), -0.08, 0.08);
+    between("H-TCP: growth by the paper's", median(found.iter().map(Cycle::growth)), 0.8, 1.2);
 }
 
+/// The time to make up for a loss is the same at a window four times as large; Reno's would be four times as long.
 #[test]
 fn scalable_recovers_within_the_same_round_trips_at_any_window() {
     let test = "scalable_recovers_within_the_same_round_trips_at_any_window";
     let Some(_turn) = turn(test) else { return };
     let mut found = Vec::new();
-    for rate in [40_000_000, 160_000_000] {
-        let Some(lab) = path(test, rate, rate / 400) else { return };
-        let cycles = cycles(&watch(&lab, "scalable", 12));
-        let window = median(long(&cycles).map(|cycle| cycle.end).collect(), "window");
-        let kept = median(cycles.windows(2).map(|two| two[1].start / two[0].end).collect(), "loss");
-        between(&format!("at {window}: what is left after a loss"), kept, 0.82, 0.93);
-        // The loss of an eighth is made up for at the pace of the cycle.
-        let recovery = |cycle: &Cycle| cycle.trips * (1.0_f64 / 0.875).ln() / (cycle.end / cycle.start).ln();
-        found.push((
-            window,
-            median(long(&cycles).filter(|cycle| cycle.end > cycle.start).map(recovery).collect(), "recovery"),
-        ));
+    for rate in [80_000_000, 320_000_000] {
+        let Some(path) = Path::of(test, rate, Path::segments(rate) / 2 * 1_538) else { return };
+        let cycles = cycles(&path.stream("scalable", "2s"), |step| step.window / 100.0);
+        between("Scalable: what a loss leaves", median(cycles.iter().map(|cycle| cycle.left)), 0.85, 0.9);
+        let trips = |cycle: &Cycle| cycle.trips * (1.0_f64 / 0.875).ln() / (cycle.last / cycle.first).ln();
+        found.push((median(cycles.iter().map(|cycle| cycle.at)), median(cycles.iter().map(trips))));
     }
     let [(small, first), (large, second)] = found[..] else { panic!("{found:?}") };
-    assert!(large > 2.0 * small, "{found:?}");
-    // log(1 / (1 - b)) / log(1 + a) = 13.4; Reno would take a sixteenth of the window.
-    for trips in [first, second] {
-        between(&format!("round trips to recover in, {found:?}"), trips, 10.0, 22.0);
-    }
+    assert!(large > 3.0 * small, "{found:?}");
+    // log(1 / (1 - b)) / log(1 + a) = 13.4
+    between("Scalable: round trips to recover, small window", first, 11.0, 17.0);
+    between("Scalable: round trips to recover, large window", second, 11.0, 17.0);
 }
 
+/// Whatever alpha is, that many segments wait, and nothing is lost.
 #[test]
 fn fast_keeps_alpha_in_the_queue_without_a_loss() {
     let test = "fast_keeps_alpha_in_the_queue_without_a_loss";
     let Some(_turn) = turn(test) else { return };
-    // 50 Mbit/s and 20 ms: 81 segments fill the path. A queue for 680 holds what slow start brings.
-    let Some(lab) = path(test, 50_000_000, 1 << 20) else { return };
-    let samples = watch(&lab, "fast:alpha=60", 8);
-    let settled = &samples[samples.len() / 2..];
-    let queue = settled.iter().map(|sample| sample.cwnd * (1.0 - sample.min_rtt_ms / sample.rtt_ms)).collect();
-    between("segments in the queue", median(queue, "queue"), 40.0, 80.0);
-    let lost: u64 = lab.emulator().unwrap().counts().iter().map(|way| way.dropped_queue + way.dropped_ring).sum();
+    // 48 segments fill the path. The queue holds what slow start brings.
+    let Some(path) = Path::of(test, 60_000_000, 1 << 20) else { return };
+    for alpha in [40, 120] {
+        let samples = path.stream(&format!("fast:alpha={alpha}"), "2s");
+        let settled = samples[samples.len() / 2..].iter();
+        let queue = |sample: &TcpSample| {
+            f64::from(sample.cwnd) * (1.0 - sample.min_rtt_ns.unwrap() as f64 / sample.rtt_ns as f64)
+        };
+        let waiting = median(settled.map(queue)) / f64::from(alpha);
+        between(&format!("FAST: segments in the queue by alpha, {alpha}"), waiting, 0.8, 1.2);
+    }
+    let lost: u64 = path.lab.emulator().unwrap().counts().iter().map(lab::PathCounts::dropped).sum();
     assert_eq!(lost, 0, "it does not wait for a loss");
 }

@@ -9,7 +9,7 @@ use libbpf_rs::{Error, ErrorKind, Link, MapCore, MapType, ObjectBuilder, OpenObj
 use super::Loaded;
 use crate::object::{PARAMETER_BYTES, PARAMETERS, RULES, VALUE_AT};
 use crate::rules::encode;
-use crate::{Request, StackError, obstacle};
+use crate::{Request, StackError, missing_rights, obstacle};
 
 /// Whether this build can load stacks.
 pub const BUILT: bool = true;
@@ -44,12 +44,15 @@ pub(crate) fn load_pinned(request: &Request, any_user: bool, at: &Path) -> Resul
 }
 
 fn register(request: &Request, name: &str, any_user: bool) -> Result<Link, StackError> {
+    if let Some(missing) = missing_rights() {
+        return Err(StackError::Rights { asked: request.asked().into(), missing });
+    }
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     said(String::clear);
     let before = set_print(Some((PrintLevel::Info, listen)));
     let link = attach(request, name, any_user);
     set_print(before);
-    link.map_err(|error| judge(request, name, &error))
+    link.map_err(|error| judge(name, &error))
 }
 
 fn attach(request: &Request, name: &str, any_user: bool) -> Result<Link, Error> {
@@ -88,12 +91,9 @@ fn fill(open: &mut OpenObject, request: &Request, name: &str, any_user: bool) ->
     Some(())
 }
 
-fn judge(request: &Request, name: &str, error: &Error) -> StackError {
+fn judge(name: &str, error: &Error) -> StackError {
     match error.kind() {
         ErrorKind::AlreadyExists => StackError::Exists { name: name.into() },
-        ErrorKind::PermissionDenied if !rustix::process::geteuid().is_root() => {
-            StackError::Rights { name: request.place().into() }
-        }
         _ => match obstacle() {
             Some(what) => StackError::Kernel { what },
             None => StackError::Refused { name: name.into(), what: format!("{error:#}{}", last_words()) },

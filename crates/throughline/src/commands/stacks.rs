@@ -95,6 +95,8 @@ fn list() -> Result<(), Failure> {
         println!("\n{}", StackError::NotBuilt);
     } else if let Some(what) = stacks::obstacle() {
         println!("\n{}", StackError::Kernel { what });
+    } else if let Some(missing) = stacks::missing_rights() {
+        println!("\n{}", StackError::Rights { asked: "NAME".into(), missing });
     }
     Ok(())
 }
