@@ -124,7 +124,7 @@ fn cycles(samples: &[TcpSample], growth: impl Fn(Step) -> f64) -> Vec<Cycle> {
         }
         cycle.last = f64::from(now.cwnd);
         cycle.trips += part;
-        let since = (before.at_ns - lost_ns) as f64 / 1e9;
+        let since = before.at_ns.saturating_sub(lost_ns) as f64 / 1e9;
         cycle.papers += part * growth(Step { window, left: cycle.left, since });
     }
     // Those that begin in the burst that slow start ends with, and one that a second loss has cut short, tell nothing.
