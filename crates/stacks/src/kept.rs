@@ -5,6 +5,7 @@ use std::{fs, io};
 
 use rustix::fs::statfs;
 use rustix::mount::{MountFlags, mount};
+use rustix::process::getppid;
 
 use crate::loader::load_pinned;
 use crate::{Request, StackError, missing_rights};
@@ -71,8 +72,9 @@ fn mounted() -> Result<(), StackError> {
         return Ok(());
     }
     // A mount that is made within `ip netns exec` ends with it, and the stack with the mount.
-    let [here, first] = ["/proc/self/ns/mnt", "/proc/1/ns/mnt"].map(|place| fs::read_link(place).ok());
-    if here != first {
+    let namespace = |process: &str| fs::read_link(format!("/proc/{process}/ns/mnt")).ok();
+    let outside = getppid().and_then(|parent| namespace(&parent.as_raw_nonzero().to_string()));
+    if outside.is_some() && outside != namespace("self") {
         let what = "not within a mount namespace of its own (that of ip netns exec): the stack would end with it";
         return Err(failed(io::Error::new(io::ErrorKind::Unsupported, what)));
     }

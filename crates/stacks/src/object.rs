@@ -62,6 +62,7 @@ pub(crate) const RULES: &str = ".rodata.rules";
 /// `struct param`: a name of 12 bytes, and then unit, value, least, most.
 pub(crate) const PARAMETER_BYTES: usize = 28;
 /// Where the value is within it.
+#[cfg_attr(not(feature = "load"), allow(dead_code, reason = "only the loader fills objects in"))]
 pub(crate) const VALUE_AT: usize = 16;
 
 impl Object {

@@ -15,6 +15,7 @@ use crate::StackError;
 /// How many rules a stack holds (`RULES` in `bpf/highspeed.bpf.c`).
 pub(crate) const MOST: usize = 16;
 /// `struct rule` there: 27 words.
+#[cfg_attr(not(feature = "load"), allow(dead_code, reason = "only the loader fills objects in"))]
 pub(crate) const RULE_BYTES: usize = 108;
 
 /// A section as it is written.
@@ -155,6 +156,7 @@ fn specificity(rule: &StackRule) -> (u32, u32, bool, bool) {
 
 /// The rules as `bpf/highspeed.bpf.c` lays them out, for `room` bytes; `None` where they are more than fit, or no rules of
 /// [`read_rules`].
+#[cfg_attr(not(feature = "load"), allow(dead_code, reason = "only the loader fills objects in"))]
 pub(crate) fn encode(rules: &[StackRule], room: usize) -> Option<Vec<u8>> {
     let mut table = Vec::with_capacity(room);
     for rule in rules {

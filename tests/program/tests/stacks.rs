@@ -29,7 +29,8 @@ fn a_stack_is_there_while_it_is_measured_with() {
         eventually("the stack is gone", || loaded() == before);
     }
     // Two sets of parameters in turns.
-    let flags = ["--a", "--cc fast:alpha=50", "--b", "--cc fast:alpha=60,mi=0", "--pairs", "12", "--time", "50ms"];
+    let flags =
+        ["--a", "--time 50ms --cc fast:alpha=50", "--b", "--time 50ms --cc fast:alpha=60,mi=0", "--pairs", "12"];
     let doc = desk.start(&[["ab"].as_slice(), &flags, &[agent.host(), "--json", "-"]].concat()).wait();
     assert!(matches!(doc.code, Some(0 | 3 | 4)), "{doc:?}");
     eventually("the stacks are gone", || loaded() == before);
