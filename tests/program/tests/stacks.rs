@@ -8,7 +8,7 @@ use program::process::{Signal, eventually};
 use program::stacks::{loaded, turn};
 use program::{Agent, Desk, Running, binary, check};
 
-const SHORT: [&str; 5] = ["stream", "--time", "200ms", "--trials", "1"];
+const SHORT: [&str; 6] = ["stream", "--no-path", "--time", "200ms", "--trials", "1"];
 
 #[test]
 fn a_stack_is_there_while_it_is_measured_with() {

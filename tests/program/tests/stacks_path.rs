@@ -46,7 +46,19 @@ impl Path {
 
     /// What TCP said at the sender, every 5 ms of a stream under a congestion control. The receiver keeps its own.
     fn stream(&self, cc: &str, time: &str) -> Vec<TcpSample> {
-        let fixed = ["stream", "--trials", "1", "--interval", "5ms", "--no-store", "--json", "-"];
+        let fixed = [
+            "stream",
+            "--trials",
+            "1",
+            "--no-path",
+            "--observe",
+            "off",
+            "--interval",
+            "5ms",
+            "--no-store",
+            "--json",
+            "-",
+        ];
         let flags = ["--cc", &format!("{cc},"), "--time", time, self.agent.host()];
         let host = self.lab.host("a").unwrap();
         let run = Running::of(self.desk.dress(host.command(binary::thru()), &[fixed.as_slice(), &flags].concat()));
@@ -63,10 +75,9 @@ struct Cycle {
     /// Window at the first of them, segments, and the part of it that was left.
     at: f64,
     left: f64,
-    /// Windows before and after the growth, segments.
-    first: f64,
-    last: f64,
-    /// Round trips between these two: windows' worth of acknowledged segments.
+    /// Segments that the window has grown by since.
+    grown: f64,
+    /// Round trips for that: windows' worth of acknowledged segments.
     trips: f64,
     /// Segments that the paper lets the window grow by in these.
     papers: f64,
@@ -77,7 +88,7 @@ struct Cycle {
 impl Cycle {
     /// The growth as a part of the paper's.
     fn growth(&self) -> f64 {
-        (self.last - self.first) / self.papers
+        self.grown / self.papers
     }
 }
 
@@ -107,28 +118,25 @@ fn cycles(samples: &[TcpSample], growth: impl Fn(Step) -> f64) -> Vec<Cycle> {
             current = Some(Cycle {
                 at: f64::from(before.cwnd),
                 left,
-                first: 0.0,
-                last: 0.0,
+                grown: 0.0,
                 trips: 0.0,
                 papers: 0.0,
                 rtt_ms: (least, longest_ms),
             });
             (longest_ms, lost_ns) = (0.0, now.at_ns);
         }
-        // 0 and 1: nothing is under repair.
-        let Some(cycle) = current.as_mut().filter(|_| before.state < 2 && now.state < 2) else { continue };
+        // 0 and 1: nothing is under repair. A window that is not used, by a sender without a core say, does not grow.
+        let counts = |sample: &TcpSample| sample.state < 2 && sample.unacked * 10 >= sample.cwnd * 9;
+        let Some(cycle) = current.as_mut().filter(|_| counts(before) && counts(now)) else { continue };
         let acked = (now.bytes_acked.unwrap() - before.bytes_acked.unwrap()) as f64 / f64::from(now.mss);
         let (window, part) = (f64::from(before.cwnd), acked / f64::from(before.cwnd));
-        if cycle.first == 0.0 {
-            cycle.first = window;
-        }
-        cycle.last = f64::from(now.cwnd);
+        cycle.grown += f64::from(now.cwnd) - window;
         cycle.trips += part;
         let since = before.at_ns.saturating_sub(lost_ns) as f64 / 1e9;
         cycle.papers += part * growth(Step { window, left: cycle.left, since });
     }
     // One that a second loss has cut short tells nothing.
-    cycles.retain(|cycle| cycle.trips >= 4.0 && cycle.last > cycle.first);
+    cycles.retain(|cycle| cycle.trips >= 4.0 && cycle.grown > 0.0);
     for cycle in &cycles {
         println!("{cycle:.3?}");
     }
@@ -192,7 +200,8 @@ fn scalable_recovers_within_the_same_round_trips_at_any_window() {
         let Some(path) = Path::of(test, rate, Path::segments(rate) / 2 * 1_538) else { return };
         let cycles = cycles(&path.stream("scalable", "2s"), |step| step.window / 100.0);
         between("Scalable: what a loss leaves", median(cycles.iter().map(|cycle| cycle.left)), 0.85, 0.9);
-        let trips = |cycle: &Cycle| cycle.trips * (1.0_f64 / 0.875).ln() / (cycle.last / cycle.first).ln();
+        let trips =
+            |cycle: &Cycle| cycle.trips * (1.0_f64 / 0.875).ln() / (1.0 + cycle.grown / (cycle.at * cycle.left)).ln();
         found.push((median(cycles.iter().map(|cycle| cycle.at)), median(cycles.iter().map(trips))));
     }
     let [(small, first), (large, second)] = found[..] else { panic!("{found:?}") };

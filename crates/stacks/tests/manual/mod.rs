@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// Its source.
-pub fn example() -> String {
+pub(crate) fn example() -> String {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/manual/stacks.md");
     let page = std::fs::read_to_string(page).expect("the manual");
     let (_, rest) = page.split_once("```c\n").expect("a source in the manual");
