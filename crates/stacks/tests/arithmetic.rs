@@ -305,7 +305,7 @@ fn htcp_gives_up_what_the_queue_held_unless_the_throughput_changed() {
     // Throughput is counted over round trips of a steady window; RTTs from 100 to 140 ms: beta = 100 / 140.
     let steady = |flow: &mut Flow, window: u32| {
         flow.order("used 0");
-        flow.order(&format!("ack 1 100000"));
+        flow.order("ack 1 100000");
         for _ in 0..20 {
             flow.order("time 140000").order(&format!("ack {window} 140000"));
         }

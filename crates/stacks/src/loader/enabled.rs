@@ -101,6 +101,7 @@ fn judge(name: &str, error: &Error) -> StackError {
     }
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "libbpf-rs wants this signature")]
 fn listen(_: PrintLevel, words: String) {
     said(|text| text.push_str(&words));
 }
