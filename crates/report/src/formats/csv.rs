@@ -124,7 +124,6 @@ const END_KEYS: &[&str] = &[
     "nodelay",
     "cork",
     "cc",
-    "cc_rules",
     "mss",
     "dscp",
     "data_addr",
@@ -137,6 +136,7 @@ const END_KEYS: &[&str] = &[
     "busy_poll_us",
     "drain_bps",
     "pin",
+    "cc_rules",
 ];
 
 fn end_columns() -> impl Iterator<Item = String> {
@@ -192,6 +192,8 @@ fn push_row<'a>(text: &mut String, cells: impl Iterator<Item = &'a str>) {
 
 #[cfg(test)]
 mod tests {
+    use model::StackRule;
+
     use super::*;
     use crate::sample;
 
