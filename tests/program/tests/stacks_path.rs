@@ -165,12 +165,12 @@ fn responses_to_loss_and_growth_are_those_of_the_papers() {
 
     let found = cycles(&path.stream("aimd:a=4,b=0.3", "2s"), |_| 4.0);
     between("AIMD: what a loss leaves", median(found.iter().map(|cycle| cycle.left)), 0.67, 0.73);
-    between("AIMD: growth by the paper's", median(found.iter().map(Cycle::growth)), 0.8, 1.2);
+    between("AIMD: growth by the paper's", median(found.iter().map(Cycle::growth)), 0.85, 1.15);
 
     let found = cycles(&path.stream("highspeed", "5s"), |window| rfc3649(window).0);
     let off = |cycle: &Cycle| cycle.left - (1.0 - rfc3649(cycle.at).1);
     between("HighSpeed: what a loss leaves beyond the table's", median(found.iter().map(off)), -0.03, 0.03);
-    between("HighSpeed: growth by the table's", median(found.iter().map(Cycle::growth)), 0.8, 1.2);
+    between("HighSpeed: growth by the table's", median(found.iter().map(Cycle::growth)), 0.85, 1.15);
 
     // What it gives up is what the queue held, or half where the throughput changed by more than a fifth. Its growth goes by the
     // clock, so that it is tested in `crates/stacks/tests/arithmetic.rs` alone.
