@@ -2,7 +2,7 @@
 
 SHELL := bash
 
-.PHONY: help demo test bench truth install clean
+.PHONY: help demo test bench truth stacks install clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,6 +18,9 @@ bench: ## measure Throughline itself
 
 truth: ## prove the error rates of comparisons: simulation, and A against A with the real program (10 minutes)
 	@scripts/truth.sh
+
+stacks: ## build the BPF objects of the TCP stacks from their sources (clang)
+	@scripts/stacks.sh
 
 install: ## install thru into the cargo home
 	@scripts/setup.sh build

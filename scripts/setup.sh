@@ -26,6 +26,22 @@ compiler() {
     apt_install gcc libc6-dev
 }
 
+# What the loader of TCP stacks is built with: the headers of libelf and zlib (crates/stacks).
+libraries() {
+    local -a missing=()
+    local pair
+    for pair in libelf.h:libelf-dev zlib.h:zlib1g-dev; do
+        echo "#include <${pair%%:*}>" | cc -E -x c - >/dev/null 2>&1 || missing+=("${pair##*:}")
+    done
+    have pkg-config || missing+=(pkg-config)
+    have make || missing+=(make)
+    [ ${#missing[@]} -gt 0 ] || return 0
+    may_install || die "missing: ${missing[*]}, which the loader of TCP stacks is built with" \
+        "run: $(apt_command "${missing[@]}")" "or build without it: cargo build --release -p throughline --no-default-features"
+    refresh
+    apt_install "${missing[@]}"
+}
+
 # Debian 12 keeps a recent Rust in cargo-web, later releases in cargo.
 rust_package() {
     local package
@@ -63,7 +79,8 @@ programs() {
     local pair
     # pgrep stands for kill, which bash has a command of its own for.
     for pair in iperf3:iperf3 NPtcp:netpipe-tcp gnuplot:gnuplot-nox ip:iproute2 ping:iputils-ping mount:mount \
-        pgrep:procps unshare:util-linux tcpdump:tcpdump mpirun.openmpi:openmpi-bin mpirun.mpich:mpich pvmd:pvm; do
+        pgrep:procps unshare:util-linux tcpdump:tcpdump mpirun.openmpi:openmpi-bin mpirun.mpich:mpich pvmd:pvm \
+        clang:clang llvm-strip:llvm; do
         have "${pair%%:*}" || missing+=("${pair##*:}")
     done
     [ ${#missing[@]} -gt 0 ] || return 0
@@ -116,10 +133,12 @@ deny() {
 case ${1:-} in
     build)
         compiler
+        libraries
         rust
         ;;
     test)
         compiler
+        libraries
         rust
         programs
         checkers

@@ -58,6 +58,8 @@ tests() {
 step counting scripts/tally-test.sh
 step formatting cargo fmt --all --check
 step lints cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+# The rest of the program is the same with and without the loader of TCP stacks.
+step "lints without the loader" cargo clippy -p throughline-stacks --all-targets --locked --quiet -- -D warnings
 step dependencies cargo deny --locked check --hide-inclusion-graph bans licenses sources
 advisories
 step build build

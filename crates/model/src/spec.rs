@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::words::{Direction, Family, Io, Name, Role, Stop, Strategy};
-use crate::{CaptureSpec, Engine, HostSettings, ModelError, Observe};
+use crate::{CaptureSpec, Engine, HostSettings, ModelError, Observe, StackRule};
 
 /// What one end sets on its sockets and threads. `None` leaves the kernel's default, and says so by staying null.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -26,9 +26,12 @@ pub struct EndOptions {
     /// TCP_CORK.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cork: Option<bool>,
-    /// TCP_CONGESTION, the name of a congestion control.
+    /// TCP_CONGESTION: the name of a congestion control, or one that the agent loads, with its parameters (`fast:alpha=400`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cc: Option<String>,
+    /// What that congestion control does for some destinations.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cc_rules: Vec<StackRule>,
     /// TCP_MAXSEG in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mss: Option<u32>,
@@ -213,6 +216,14 @@ impl Spec {
         match role {
             Role::Active => &self.near,
             Role::Passive => &self.far,
+        }
+    }
+
+    /// As [`end`](Self::end), to be changed.
+    pub fn end_mut(&mut self, role: Role) -> &mut EndOptions {
+        match role {
+            Role::Active => &mut self.near,
+            Role::Passive => &mut self.far,
         }
     }
 

@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     ab, advise, compare, curve, demo, export, generate, host, launched, report, rr, run, runs, selftest, serve, show,
-    stream, transfer, tune, watch, why,
+    stacks, stream, transfer, tune, watch, why,
 };
 
 /// Measures what a network path really carries, from one byte to line rate.
@@ -69,6 +69,8 @@ pub enum Command {
     Export(export::ExportArgs),
     /// Say what this host is.
     Host(host::HostArgs),
+    /// List, explain, load and unload the TCP stacks that come with this program.
+    Stacks(stacks::StacksArgs),
     /// Show and change settings of a host, and put them back.
     Tune(tune::TuneArgs),
     /// Show how a host does, live and without a measurement: vmstat and netstat in one.

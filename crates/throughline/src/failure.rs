@@ -100,6 +100,12 @@ impl From<ControlError> for Failure {
     }
 }
 
+impl From<stacks::StackError> for Failure {
+    fn from(error: stacks::StackError) -> Self {
+        if error.is_usage() { Self::usage(error) } else { Self::host(error) }
+    }
+}
+
 impl From<engine::EngineError> for Failure {
     fn from(error: engine::EngineError) -> Self {
         ControlError::from(error).into()

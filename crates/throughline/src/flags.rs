@@ -13,7 +13,7 @@ use model::{
 
 pub use self::enough::{Enough, clock_seed};
 pub use self::output::Output;
-use crate::values::{Cores, PerEnd, SetFlag, Switch};
+use crate::values::{Congestion, Cores, PerEnd, Rules, SetFlag, Switch};
 
 /// Where the far end is.
 #[derive(Debug, Clone, Args)]
@@ -128,9 +128,13 @@ pub struct Sockets {
     #[arg(long, value_name = "on|off", num_args = 0..=1, default_missing_value = "on", require_equals = true)]
     pub cork: Option<PerEnd<Switch>>,
 
-    /// Congestion control.
-    #[arg(long, value_name = "NAME")]
-    pub cc: Option<PerEnd<String>>,
+    /// Congestion control: one of the kernel's, or a stack of `thru stacks list` with its parameters, as in fast:alpha=400.
+    #[arg(long, value_name = "NAME[:P=V,...]")]
+    pub cc: Option<PerEnd<Congestion>>,
+
+    /// Rules of HighSpeed TCP for destinations (the wad.conf of 2003 as TOML); with --cc highspeed.
+    #[arg(long, value_name = "FILE", requires = "cc")]
+    pub wad: Option<Rules>,
 
     /// Maximum segment size (TCP_MAXSEG).
     #[arg(long, value_name = "BYTES")]
@@ -360,7 +364,15 @@ impl Sockets {
         each(self.rcvbuf.as_ref(), &mut near.rcvbuf, &mut far.rcvbuf, |size| size.0);
         each(self.nodelay.as_ref(), &mut near.nodelay, &mut far.nodelay, |switch| switch.0);
         each(self.cork.as_ref(), &mut near.cork, &mut far.cork, |switch| switch.0);
-        each(self.cc.as_ref(), &mut near.cc, &mut far.cc, |name| name);
+        each(self.cc.as_ref(), &mut near.cc, &mut far.cc, |name| name.0);
+        if let Some(rules) = &self.wad {
+            let takes = |end: &EndOptions| end.cc.as_deref().is_some_and(stacks::takes_rules);
+            // Where neither does, the agents say so.
+            let neither = !takes(near) && !takes(far);
+            for end in [&mut *near, &mut *far].into_iter().filter(|end| end.cc.is_some() && (neither || takes(end))) {
+                end.cc_rules = rules.0.clone();
+            }
+        }
         each(self.mss.as_ref(), &mut near.mss, &mut far.mss, |bytes| bytes);
         each(self.dscp.as_ref(), &mut near.dscp, &mut far.dscp, |dscp| dscp);
         each(self.device.as_ref(), &mut near.device, &mut far.device, |name| name);

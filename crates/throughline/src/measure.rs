@@ -296,6 +296,7 @@ pub fn local_options(directory: &Path) -> Result<AgentOptions, Failure> {
         token: None,
         concurrent: 1,
         limits: Limits { hold_ns: u64::MAX / 2, ..Limits::default() },
+        allow_stacks: true,
         tuning: Tuning { allowed: true, journal: flags::journal(), grace: Duration::ZERO },
         directory: directory.to_owned(),
         once: false,

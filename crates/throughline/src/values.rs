@@ -1,8 +1,9 @@
 //! Values that flags take beyond plain quantities.
 
+use std::path::Path;
 use std::str::FromStr;
 
-use model::{BitRate, Engine, Setting};
+use model::{BitRate, Engine, Setting, StackRule};
 
 /// A value for each end: `V` sets both, `LOCAL,REMOTE` each, `LOCAL,` or `,REMOTE` one (netperf's convention).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +25,7 @@ where
             "" => Ok(None),
             text => text.parse::<T>().map(Some).map_err(|error| error.to_string()),
         };
-        let (near, far) = match text.split_once(',') {
+        let (near, far) = match ends(text) {
             Some((near, far)) => (one(near)?, one(far)?),
             None => {
                 let both = one(text)?;
@@ -36,6 +37,49 @@ where
         }
         Ok(Self { near, far })
     }
+}
+
+/// A congestion control; where it is a stack of ours, its parameters are checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Congestion(pub String);
+
+impl FromStr for Congestion {
+    type Err = stacks::StackError;
+
+    fn from_str(text: &str) -> Result<Self, stacks::StackError> {
+        stacks::Request::parse(text)?;
+        Ok(Self(text.to_owned()))
+    }
+}
+
+/// The rules of a file of `--wad`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rules(pub Vec<StackRule>);
+
+impl FromStr for Rules {
+    type Err = stacks::StackError;
+
+    fn from_str(path: &str) -> Result<Self, stacks::StackError> {
+        stacks::read_rules(Path::new(path)).map(Self)
+    }
+}
+
+/// Splits `LOCAL,REMOTE`. A comma before another parameter of a congestion control belongs to that
+/// (`fast:alpha=200,gamma=0.3,cubic`).
+fn ends(text: &str) -> Option<(&str, &str)> {
+    let next_parameter = |rest: &str| {
+        let word = rest.split([',', ':']).next().unwrap_or_default();
+        word.contains('=')
+    };
+    let mut from = 0;
+    while let Some(at) = text[from..].find(',').map(|at| at + from) {
+        let (before, rest) = (&text[..at], &text[at + 1..]);
+        if !(before.contains(':') && next_parameter(rest)) {
+            return Some((before, rest));
+        }
+        from = at + 1;
+    }
+    None
 }
 
 /// Cores: `2`, `0+2+4` or `0-3`.
@@ -197,6 +241,12 @@ mod tests {
         assert_eq!(ends("5,"), Ok(PerEnd { near: Some(5), far: None }));
         assert_eq!(ends(",6"), Ok(PerEnd { near: None, far: Some(6) }));
         assert!(ends(",").is_err());
+        let stacks = |text: &str| text.parse::<PerEnd<String>>().map(|ends| (ends.near, ends.far));
+        let named = |near: &str, far: &str| Ok((Some(near.to_owned()), Some(far.to_owned())));
+        assert_eq!(stacks("fast:alpha=200,gamma=0.3"), named("fast:alpha=200,gamma=0.3", "fast:alpha=200,gamma=0.3"));
+        assert_eq!(stacks("fast:alpha=200,gamma=0.3,cubic"), named("fast:alpha=200,gamma=0.3", "cubic"));
+        assert_eq!(stacks("cubic,fast:alpha=200,mi=0"), named("cubic", "fast:alpha=200,mi=0"));
+        assert_eq!(stacks("fast:alpha=1,"), Ok((Some("fast:alpha=1".into()), None)));
         assert!(ends("x").is_err());
     }
 

@@ -18,6 +18,7 @@ pub mod launcher;
 pub mod older;
 pub mod process;
 pub mod skip;
+pub mod stacks;
 pub mod wire;
 
 pub use agent::Agent;

@@ -12,6 +12,7 @@ mod merge;
 pub(crate) mod packets;
 mod queue;
 mod session;
+mod stack;
 mod tuning;
 mod watch;
 
@@ -50,6 +51,8 @@ pub struct AgentOptions {
     pub concurrent: usize,
     /// What coordinators may do.
     pub limits: Limits,
+    /// Whether coordinators may have it load TCP stacks into the kernel.
+    pub allow_stacks: bool,
     /// What coordinators may do to the host's settings.
     pub tuning: Tuning,
     /// Folder for sockets between processes of this machine.

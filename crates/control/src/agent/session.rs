@@ -17,6 +17,7 @@ use super::kept::Kept;
 use super::look::{self, Look};
 use super::merge::merge;
 use super::packets::{self, Connections};
+use super::stack::Stacks;
 use super::watch;
 use crate::ControlError;
 use crate::proto::auth;
@@ -154,6 +155,8 @@ impl Session {
 
     /// Trials, until released.
     async fn measure(&mut self) -> Result<(), Over> {
+        // Before the crew, so that its processes end first.
+        let mut stacks = Stacks::default();
         let mut crew: Option<Crew> = None;
         let mut trial: Option<Trial> = None;
         let mut look: Option<Look> = None;
@@ -173,7 +176,7 @@ impl Session {
             };
             tokio::select! {
                 message = self.wire.recv() => match message? {
-                    ToAgent::Prepare(prepare) => match self.prepare(*prepare, &mut crew).await {
+                    ToAgent::Prepare(prepare) => match self.prepare(*prepare, &mut crew, &mut stacks).await {
                         Ok(ready) => trial = Some(ready),
                         Err(error) => {
                             (crew, trial) = (None, None);
@@ -244,10 +247,16 @@ impl Session {
     }
 
     /// Gets the workers ready for a trial.
-    async fn prepare(&mut self, prepare: Prepare, crew: &mut Option<Crew>) -> Result<Trial, (Cause, String)> {
+    async fn prepare(
+        &mut self,
+        mut prepare: Prepare,
+        crew: &mut Option<Crew>,
+        stacks: &mut Stacks,
+    ) -> Result<Trial, (Cause, String)> {
         if let Some(reason) = self.shared.options.limits.refuse(&prepare.spec) {
             return Err((Cause::Limits, reason));
         }
+        stacks.provide(&mut prepare, self.shared.options.allow_stacks)?;
         self.set_up(prepare, crew).await.map_err(|error| (Cause::Setup, error.to_string()))
     }
 

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
-use model::{Change, Family, HostReading, Inventory, Setting, Watched};
+use model::{Change, EndOptions, Family, HostReading, Inventory, Setting, Watched};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
@@ -196,6 +196,21 @@ impl End {
             if let FromAgent::Watched(seen) = self.recv("while watching it").await? {
                 return Ok(*seen);
             }
+        }
+    }
+
+    /// Refuses a congestion control that an agent of an earlier version would not know how to load.
+    pub(crate) fn can_have(&self, options: &EndOptions) -> Result<(), ControlError> {
+        let loads = self.can("stacks");
+        let has = |name: &str| self.inventory.congestion_controls.iter().any(|known| known == name);
+        match &options.cc {
+            Some(cc) if !loads && !has(cc) && matches!(stacks::Request::parse(cc), Ok(Some(_))) => {
+                Err(ControlError::Refused {
+                    address: self.name.clone(),
+                    reason: format!("thru {} cannot load the TCP stack {cc}: update it there", self.version),
+                })
+            }
+            _ => Ok(()),
         }
     }
 

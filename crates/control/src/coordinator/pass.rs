@@ -116,6 +116,7 @@ impl Pair {
     fn can_do(&self, spec: &Spec) -> Result<(), ControlError> {
         let ends = [(Some(&self.near), &spec.near), (self.far.as_ref(), &spec.far)];
         for (end, options) in ends.into_iter().filter_map(|(end, options)| Some((end?, options))) {
+            end.can_have(options)?;
             if options.drain_bps.is_some() && !end.can("drain") {
                 let reason =
                     format!("thru {} there does not know --drain: update it, or leave --drain out", end.version);

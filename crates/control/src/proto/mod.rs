@@ -17,8 +17,21 @@ pub const OLDEST_PROTOCOL: u32 = 1;
 /// The port of `thru serve` unless told otherwise.
 pub const DEFAULT_PORT: u16 = 6280;
 /// What this build's agents can do beyond protocol 1; a peer that lacks one is told before it is asked for it.
-pub const CAPABILITIES: &[&str] =
-    &["processes", "series", "cpu", "tune", "conditions", "observe", WATCH, "capture", "drain", PATH, FETCH, VOUCH];
+pub const CAPABILITIES: &[&str] = &[
+    "processes",
+    "series",
+    "cpu",
+    "tune",
+    "conditions",
+    "observe",
+    WATCH,
+    "capture",
+    "drain",
+    "stacks",
+    PATH,
+    FETCH,
+    VOUCH,
+];
 /// Answers `clock` and `look-at`.
 pub const PATH: &str = "path";
 /// The capability of an agent that tells how its host does without a measurement.

@@ -136,6 +136,7 @@ const END_KEYS: &[&str] = &[
     "busy_poll_us",
     "drain_bps",
     "pin",
+    "cc_rules",
 ];
 
 fn end_columns() -> impl Iterator<Item = String> {
@@ -191,6 +192,8 @@ fn push_row<'a>(text: &mut String, cells: impl Iterator<Item = &'a str>) {
 
 #[cfg(test)]
 mod tests {
+    use model::StackRule;
+
     use super::*;
     use crate::sample;
 
@@ -263,6 +266,21 @@ mod tests {
             nodelay: Some(true),
             cork: Some(true),
             cc: Some("reno".into()),
+            cc_rules: vec![StackRule {
+                name: "x".into(),
+                source: "::/0".into(),
+                source_port: 0,
+                destination: "::/0".into(),
+                destination_port: 0,
+                sndbuf_bytes: 0,
+                rcvbuf_bytes: 0,
+                increase_permille: 1_000,
+                decrease_permille: 500,
+                max_ssthresh: 0,
+                table: true,
+                ignore_local_queue: false,
+                divide: false,
+            }],
             mss: Some(1),
             dscp: Some(1),
             data_addr: Some("127.0.0.1".parse().unwrap()),

@@ -16,6 +16,7 @@ pub mod runs;
 pub mod selftest;
 pub mod serve;
 pub mod show;
+pub mod stacks;
 pub mod stream;
 pub mod transfer;
 pub mod tune;
@@ -43,6 +44,7 @@ pub fn run(args: Args) -> Result<u8, Failure> {
         Command::Report(args) => report::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Host(args) => host::run(&args),
+        Command::Stacks(args) => stacks::run(&args),
         Command::Tune(args) => tune::run(&args),
         Command::Watch(args) => watch::run(&args),
         Command::Selftest(args) => selftest::run(&args),

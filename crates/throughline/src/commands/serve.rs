@@ -59,6 +59,10 @@ pub struct ServeArgs {
     #[arg(long, value_name = "RATE")]
     max_rate: Option<BitRate>,
 
+    /// Load the TCP stacks that coordinators ask for (`--cc fast`) while they measure; needs root.
+    #[arg(long)]
+    allow_stacks: bool,
+
     /// How long a coordinator may be unreachable before the next one gets its place; more on paths that queue for seconds.
     #[arg(long, value_name = "TIME", default_value = "2s")]
     client_timeout: Nanos,
@@ -112,6 +116,7 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
             rate_bps: args.max_rate.map(|rate| rate.0),
             ..Limits::default()
         },
+        allow_stacks: args.allow_stacks,
         tuning: Tuning {
             allowed: args.allow_tuning,
             journal: args.journal.clone(),

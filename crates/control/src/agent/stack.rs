@@ -1,0 +1,86 @@
+//! The TCP stacks that a session's measurements need.
+
+use stacks::{Held, Request, StackError};
+
+use crate::proto::message::{Cause, Prepare};
+
+/// Transports whose bytes go through the kernel's TCP.
+const OVER_TCP: [&str; 3] = ["tcp", "mptcp", "tls"];
+
+/// What a session has had loaded; gone with it.
+#[derive(Debug, Default)]
+pub(super) struct Stacks(Held);
+
+impl Stacks {
+    /// Sees to it that the kernel has the congestion control that this end is to use, and puts its name in the kernel into
+    /// `prepare`, for the workers.
+    ///
+    /// # Errors
+    /// What stood in the way, in words for the coordinator.
+    pub(super) fn provide(&mut self, prepare: &mut Prepare, allowed: bool) -> Result<(), (Cause, String)> {
+        if !OVER_TCP.contains(&prepare.spec.transport.as_str()) {
+            return Ok(());
+        }
+        let end = prepare.spec.end_mut(prepare.role);
+        let Some(asked) = &end.cc else { return Ok(()) };
+        let name = self.load(asked, &end.cc_rules, allowed)?;
+        end.cc = Some(name);
+        Ok(())
+    }
+
+    fn load(&mut self, asked: &str, rules: &[model::StackRule], allowed: bool) -> Result<String, (Cause, String)> {
+        let setup = |error: StackError| (Cause::Setup, error.to_string());
+        let request = Request::unless_the_kernel_has_it(asked).map_err(setup)?;
+        let Some(request) = request else {
+            return if rules.is_empty() {
+                Ok(asked.to_owned())
+            } else {
+                Err((
+                    Cause::Setup,
+                    format!("{asked} takes no rules for destinations: --wad goes with --cc bpf_highspeed"),
+                ))
+            };
+        };
+        let request = request.with_rules(rules).map_err(setup)?;
+        let name = request.kernel_name();
+        if allowed {
+            return self.0.ensure(&request).map_err(setup);
+        }
+        if stacks::available().contains(&name) {
+            return Ok(name);
+        }
+        let reason = format!(
+            "this agent loads no TCP stacks: start it with `thru serve --allow-stacks`, or have `thru stacks load {asked}` run on its host"
+        );
+        Err((Cause::Limits, reason))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Role, Spec};
+
+    use super::*;
+
+    fn prepare(transport: &str, cc: &str) -> Prepare {
+        let mut spec = Spec::new(transport, "stream");
+        spec.near.cc = Some(cc.into());
+        Prepare { trial: 0, role: Role::Active, spec, legs: Vec::new(), meet: Vec::new() }
+    }
+
+    #[test]
+    fn what_is_no_stack_of_ours_is_left_alone() {
+        for (transport, cc) in [("tcp", "reno"), ("quic", "fast:alpha=3")] {
+            let mut asked = prepare(transport, cc);
+            Stacks::default().provide(&mut asked, false).unwrap_or_else(|error| panic!("{error:?}"));
+            assert_eq!(asked, prepare(transport, cc));
+        }
+    }
+
+    #[test]
+    fn an_agent_that_may_not_load_says_what_would_help() {
+        let answer = Stacks::default().provide(&mut prepare("tcp", "fast:alpha=12321"), false);
+        let Err((Cause::Limits, reason)) = answer else { panic!("{answer:?}") };
+        assert!(reason.contains("--allow-stacks") && reason.contains("fast:alpha=12321"), "{reason}");
+    }
+}

@@ -1,0 +1,109 @@
+//! What can go wrong with a stack.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::STACKS;
+
+/// A failure, with what can be done about it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StackError {
+    /// No stack has that name.
+    #[error("no stack is called '{name}'; there are {}", names())]
+    Unknown {
+        /// As it was asked for.
+        name: String,
+    },
+    /// A parameter that the stack has not, or a value that it cannot have.
+    #[error("{stack}: {what}; {remedy}")]
+    Parameter {
+        /// The stack's short name.
+        stack: String,
+        /// What is wrong.
+        what: String,
+        /// What would do.
+        remedy: String,
+    },
+    /// A file of rules for destinations that cannot be used.
+    #[error("{}: {what}", path.display())]
+    Rules {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it, and what would do.
+        what: String,
+    },
+    /// A file that holds no stack.
+    #[error("{place} is no stack of thru: {what}; see `thru stacks info aimd --source` for one to start from")]
+    Object {
+        /// The file, or the stack's name.
+        place: String,
+        /// What it lacks.
+        what: String,
+    },
+    /// This program was built without the loader.
+    #[error(
+        "this thru was built without the loader of TCP stacks: build it with `--features stacks` (which needs libelf-dev and zlib1g-dev)"
+    )]
+    NotBuilt,
+    /// The kernel cannot take stacks.
+    #[error("the kernel cannot take TCP stacks: {what}")]
+    Kernel {
+        /// What it lacks.
+        what: String,
+    },
+    /// This process may not load them.
+    #[error(
+        "loading a TCP stack needs root in the host's own user namespace ({missing}): run it so, or have `thru stacks load {asked} --any-user` run by root"
+    )]
+    Rights {
+        /// The stack as it was asked for.
+        asked: String,
+        /// What this process lacks.
+        missing: String,
+    },
+    /// The kernel has one of this name already.
+    #[error("the kernel has a congestion control {name} already")]
+    Exists {
+        /// Its name in the kernel.
+        name: String,
+    },
+    /// The kernel refused the program.
+    #[error("the kernel did not take {name}: {what}")]
+    Refused {
+        /// Its name in the kernel.
+        name: String,
+        /// The kernel's words, or those of libbpf.
+        what: String,
+    },
+    /// `thru stacks load` has not loaded it.
+    #[error("{name} is not kept by `thru stacks load`: `thru stacks list` shows what is")]
+    NotKept {
+        /// Its name in the kernel.
+        name: String,
+    },
+    /// The operating system refused something.
+    #[error("cannot {operation}: {source}")]
+    Io {
+        /// What was tried, with the path.
+        operation: String,
+        /// The cause.
+        source: io::Error,
+    },
+}
+
+impl StackError {
+    /// Whether the request itself is wrong, so that no host could do it.
+    #[must_use]
+    pub fn is_usage(&self) -> bool {
+        matches!(self, Self::Unknown { .. } | Self::Parameter { .. } | Self::Rules { .. } | Self::Object { .. })
+    }
+
+    pub(crate) fn io(operation: impl Into<String>, source: io::Error) -> Self {
+        Self::Io { operation: operation.into(), source }
+    }
+}
+
+fn names() -> String {
+    STACKS.iter().map(|stack| stack.name).collect::<Vec<_>>().join(", ")
+}

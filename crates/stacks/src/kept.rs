@@ -1,0 +1,83 @@
+//! Stacks that stay after the command that loaded them, as links pinned in the BPF file system.
+
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use rustix::fs::statfs;
+use rustix::mount::{MountFlags, mount};
+use rustix::process::getppid;
+
+use crate::loader::load_pinned;
+use crate::{Request, StackError, missing_rights};
+
+/// Where the BPF file system is mounted on hosts with systemd, and by bpftool.
+const FILE_SYSTEM: &str = "/sys/fs/bpf";
+const FOLDER: &str = "/sys/fs/bpf/thru";
+/// What statfs(2) calls it (BPF_FS_MAGIC, linux/magic.h).
+const MAGIC: i64 = 0xcafe_4a11;
+
+/// Loads a stack that stays until [`release`], or the next boot. `any_user` lets users without CAP_NET_ADMIN choose it. Mounts the
+/// BPF file system where it is not. Returns its name in the kernel.
+///
+/// # Errors
+/// As [`load`](crate::load); [`StackError::Io`] where it cannot be pinned.
+pub fn keep(request: &Request, any_user: bool) -> Result<String, StackError> {
+    if !crate::BUILT {
+        return Err(StackError::NotBuilt);
+    }
+    if let Some(missing) = missing_rights() {
+        return Err(StackError::Rights { asked: request.asked().into(), missing });
+    }
+    mounted()?;
+    fs::create_dir_all(FOLDER).map_err(|source| StackError::io(format!("make {FOLDER}"), source))?;
+    let name = request.kernel_name();
+    load_pinned(request, any_user, &place(&name))?;
+    Ok(name)
+}
+
+/// Names of the stacks that are kept, in order; none where that cannot be read.
+#[must_use]
+pub fn kept() -> Vec<String> {
+    let entries = fs::read_dir(FOLDER).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort();
+    names
+}
+
+/// Ends the registration of a stack that is kept, by its name in the kernel or its short one. Connections that use it keep it until
+/// they close. Returns its name in the kernel.
+///
+/// # Errors
+/// [`StackError::NotKept`], and [`StackError::Io`] where it cannot be removed.
+pub fn release(name: &str) -> Result<String, StackError> {
+    let kernel_name = Request::parse(name)?.map_or_else(|| name.to_owned(), |request| request.kernel_name());
+    let path = place(&kernel_name);
+    match fs::remove_file(&path) {
+        Ok(()) => Ok(kernel_name),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(StackError::NotKept { name: kernel_name }),
+        Err(source) => Err(StackError::io(format!("remove {}", path.display()), source)),
+    }
+}
+
+fn place(name: &str) -> PathBuf {
+    // A name is checked to hold no slash where it comes from an object; one that was typed may hold anything.
+    Path::new(FOLDER).join(name.replace('/', "_"))
+}
+
+fn mounted() -> Result<(), StackError> {
+    let failed = |source| StackError::io(format!("mount the BPF file system at {FILE_SYSTEM}"), source);
+    let kind = statfs(FILE_SYSTEM).map_err(|error| failed(error.into()))?;
+    #[allow(clippy::unnecessary_cast, reason = "the width of the field depends on the architecture")]
+    if kind.f_type as i64 == MAGIC {
+        return Ok(());
+    }
+    // A mount that is made within `ip netns exec` ends with it, and the stack with the mount.
+    let namespace = |process: &str| fs::read_link(format!("/proc/{process}/ns/mnt")).ok();
+    let outside = getppid().and_then(|parent| namespace(&parent.as_raw_nonzero().to_string()));
+    if outside.is_some() && outside != namespace("self") {
+        let what = "not within a mount namespace of its own (that of ip netns exec): the stack would end with it";
+        return Err(failed(io::Error::new(io::ErrorKind::Unsupported, what)));
+    }
+    mount("bpf", FILE_SYSTEM, "bpf", MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC, None)
+        .map_err(|error| failed(error.into()))
+}

@@ -1,0 +1,32 @@
+//! TCP congestion controls that the kernel does not ship, as BPF programs (struct_ops), and what loads them.
+//!
+//! Each is one C file below `bpf/` with its compiled object below `objects/` and a line in [`STACKS`]. The object tells its
+//! own name and parameters, so that one a user has written is loaded in the same way. A registration holds for the whole
+//! kernel, all network namespaces, and ends with its [`Loaded`], however the process ends.
+//!
+//! ```
+//! let request = stacks::Request::parse("fast:alpha=400").unwrap().unwrap();
+//! assert!(request.kernel_name().starts_with("bpf_fast_"));
+//! assert_eq!(stacks::Request::parse("cubic").unwrap(), None); // the kernel's own business
+//! ```
+
+mod elf;
+mod error;
+mod held;
+mod kept;
+mod kernel;
+mod loader;
+mod object;
+mod registry;
+mod request;
+mod rules;
+
+pub use error::StackError;
+pub use held::Held;
+pub use kept::{keep, kept, release};
+pub use kernel::{available, missing_rights, obstacle};
+pub use loader::{BUILT, Loaded, load};
+pub use object::Parameter;
+pub use registry::{HEADER, STACKS, Stack, stack};
+pub use request::{Request, takes_rules};
+pub use rules::read_rules;

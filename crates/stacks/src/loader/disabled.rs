@@ -1,0 +1,21 @@
+//! Without the feature `load`.
+
+use std::path::Path;
+
+use super::Loaded;
+use crate::{Request, StackError};
+
+/// Whether this build can load stacks.
+pub const BUILT: bool = false;
+
+/// Registers a stack with the kernel, where the program was built with the loader.
+///
+/// # Errors
+/// [`StackError::NotBuilt`].
+pub fn load(_: &Request, _any_user: bool) -> Result<Loaded, StackError> {
+    Err(StackError::NotBuilt)
+}
+
+pub(crate) fn load_pinned(_: &Request, _any_user: bool, _at: &Path) -> Result<(), StackError> {
+    Err(StackError::NotBuilt)
+}

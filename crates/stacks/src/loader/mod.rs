@@ -1,0 +1,33 @@
+//! The loader, where it was built in.
+
+use std::os::fd::OwnedFd;
+
+#[cfg(not(feature = "load"))]
+mod disabled;
+#[cfg(feature = "load")]
+mod enabled;
+
+#[cfg(not(feature = "load"))]
+use disabled as chosen;
+#[cfg(feature = "load")]
+use enabled as chosen;
+
+pub(crate) use chosen::load_pinned;
+pub use chosen::{BUILT, load};
+
+/// A stack that this process has registered with the kernel. It is there for all sockets of the host until this is dropped or
+/// the process ends; connections that use it by then keep it until they close.
+#[derive(Debug)]
+pub struct Loaded {
+    name: String,
+    /// The registration is the kernel's object behind this descriptor.
+    _link: OwnedFd,
+}
+
+impl Loaded {
+    /// Its name in the kernel.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}

@@ -1,0 +1,106 @@
+//! The stacks that come with the program.
+
+use crate::StackError;
+use crate::object::{Object, Parameter};
+
+/// A congestion control that comes with the program.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Stack {
+    /// Short name, as in `--cc fast`.
+    pub name: &'static str,
+    /// What it does, in a line.
+    pub title: &'static str,
+    /// Where it was published.
+    pub paper: &'static str,
+    /// Its source, which includes `stack.h`.
+    pub source: &'static str,
+    /// The compiled object.
+    pub(crate) object: &'static [u8],
+}
+
+macro_rules! stack {
+    ($name:literal, $title:literal, $paper:literal) => {
+        Stack {
+            name: $name,
+            title: $title,
+            paper: $paper,
+            source: include_str!(concat!("../bpf/", $name, ".bpf.c")),
+            object: include_bytes!(concat!("../objects/", $name, ".bpf.o")),
+        }
+    };
+}
+
+/// What every source includes.
+pub const HEADER: &str = include_str!("../bpf/stack.h");
+
+/// All of them. A new one is a C file below `bpf/`, `make stacks`, and a line here.
+pub const STACKS: &[Stack] = &[
+    stack!(
+        "scalable",
+        "grows by a part of the window in each round trip, so that a loss is made up for in the same time at any rate",
+        "T. Kelly, Scalable TCP, CCR 33(2), 2003"
+    ),
+    stack!(
+        "highspeed",
+        "grows faster and gives up less the larger the window is; rules for destinations with --wad",
+        "S. Floyd, HighSpeed TCP, RFC 3649, 2003; Limited Slow-Start, RFC 3742"
+    ),
+    stack!(
+        "fast",
+        "keeps alpha segments in the queue, by the delay, without waiting for a loss",
+        "C. Jin, D. X. Wei, S. H. Low, FAST TCP, INFOCOM 2004"
+    ),
+    stack!(
+        "htcp",
+        "grows faster the longer the last loss is past, and gives up as much as the queue held",
+        "D. J. Leith, R. N. Shorten, H-TCP, PFLDnet 2004"
+    ),
+    stack!(
+        "aimd",
+        "a segments more in each round trip, the part b less at a loss; with a=1,b=0.5 Reno; a template",
+        "D.-M. Chiu, R. Jain, Analysis of the increase and decrease algorithms, 1989; RFC 5681"
+    ),
+];
+
+/// The stack with this short name, or this name in the kernel.
+#[must_use]
+pub fn stack(name: &str) -> Option<&'static Stack> {
+    STACKS.iter().find(|stack| stack.name == name.strip_prefix("bpf_").unwrap_or(name))
+}
+
+impl Stack {
+    /// Its name in the kernel without parameters.
+    #[must_use]
+    pub fn kernel_name(&self) -> String {
+        format!("bpf_{}", self.name)
+    }
+
+    /// What can be set, in the order of the source.
+    ///
+    /// # Errors
+    /// [`StackError::Object`] for an object that a test would have found.
+    pub fn parameters(&self) -> Result<Vec<Parameter>, StackError> {
+        Ok(Object::read(self.name, self.object)?.parameters)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_fit_the_kernel_and_the_objects() {
+        for known in STACKS {
+            let object = Object::read(known.name, known.object).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(object.name, known.kernel_name());
+            assert!(object.name.len() <= 15);
+            assert_eq!(stack(known.name), Some(known));
+            assert_eq!(stack(&object.name), Some(known));
+            assert_eq!(object.takes_rules, known.name == "highspeed");
+            for parameter in &object.parameters {
+                let Parameter { name, unit, value, least, most } = parameter;
+                assert!(!name.is_empty() && *unit > 0 && least <= value && value <= most, "{}: {name}", known.name);
+            }
+        }
+    }
+}

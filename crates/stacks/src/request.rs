@@ -1,0 +1,184 @@
+//! What somebody wants loaded: `fast:alpha=400,gamma=0.3`.
+
+use std::path::Path;
+
+use model::StackRule;
+
+use crate::object::Object;
+use crate::{StackError, stack};
+
+/// A stack with its parameters. Each combination has a name of its own in the kernel, so that two measurements at once cannot
+/// change each other's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// As it was asked for.
+    asked: String,
+    /// Its short name, or the file.
+    place: String,
+    pub(crate) object: Object,
+    /// Of each of the object's parameters.
+    pub(crate) values: Vec<u32>,
+    pub(crate) rules: Vec<StackRule>,
+}
+
+impl Request {
+    /// Reads what follows `--cc`: `NAME` or `NAME:PARAMETER=VALUE,...`. `None` for a name that is no stack's, which is the kernel's
+    /// business.
+    ///
+    /// # Errors
+    /// [`StackError::Parameter`], and [`StackError::Unknown`] for parameters of a name that is no stack's.
+    pub fn parse(text: &str) -> Result<Option<Self>, StackError> {
+        let (name, parameters) = split(text);
+        match (stack(name), parameters) {
+            (Some(known), _) => {
+                let object = Object::read(known.name, known.object)?;
+                Self::new(text, known.name, object, parameters).map(Some)
+            }
+            (None, Some(_)) => Err(StackError::Unknown { name: name.into() }),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// As [`parse`](Self::parse), but leaves a bare short name to a kernel that has a congestion control of that name itself
+    /// (tcp_htcp, say). `bpf_htcp`, or a parameter, asks for ours.
+    ///
+    /// # Errors
+    /// As with [`parse`](Self::parse).
+    pub fn unless_the_kernel_has_it(text: &str) -> Result<Option<Self>, StackError> {
+        if crate::available().iter().any(|name| name == text) && !text.starts_with("bpf_") {
+            return Ok(None);
+        }
+        Self::parse(text)
+    }
+
+    /// As [`parse`](Self::parse), for `thru stacks load`: a name that ends in `.o` is a file that a user has compiled.
+    ///
+    /// # Errors
+    /// Also [`StackError::Object`] and [`StackError::Io`] for the file.
+    pub fn open(text: &str) -> Result<Self, StackError> {
+        let (name, parameters) = split(text);
+        if !name.ends_with(".o") {
+            return Self::parse(text)?.ok_or_else(|| StackError::Unknown { name: name.into() });
+        }
+        let bytes = std::fs::read(Path::new(name)).map_err(|source| StackError::io(format!("read {name}"), source))?;
+        Self::new(text, name, Object::read(name, bytes)?, parameters)
+    }
+
+    fn new(asked: &str, place: &str, object: Object, parameters: Option<&str>) -> Result<Self, StackError> {
+        let mut values: Vec<u32> = object.parameters.iter().map(|parameter| parameter.value).collect();
+        for pair in parameters.into_iter().flat_map(|list| list.split(',')) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let found = object.parameters.iter().position(|parameter| parameter.name == name.trim());
+            let index = found.ok_or_else(|| StackError::Parameter {
+                stack: place.into(),
+                what: format!("there is no parameter '{}'", name.trim()),
+                remedy: match object.parameters.as_slice() {
+                    [] => "it has none".into(),
+                    some => {
+                        let names: Vec<&str> = some.iter().map(|parameter| parameter.name.as_str()).collect();
+                        format!("it has {}", names.join(", "))
+                    }
+                },
+            })?;
+            values[index] = object.parameters[index].read(place, value.trim())?;
+        }
+        Ok(Self { asked: asked.into(), place: place.into(), object, values, rules: Vec::new() })
+    }
+
+    /// Adds rules for destinations.
+    ///
+    /// # Errors
+    /// [`StackError::Parameter`] where the stack takes none.
+    pub fn with_rules(mut self, rules: &[StackRule]) -> Result<Self, StackError> {
+        if !rules.is_empty() && !self.object.takes_rules {
+            return Err(StackError::Parameter {
+                stack: self.place,
+                what: "it takes no rules for destinations".into(),
+                remedy: "--wad goes with --cc highspeed".into(),
+            });
+        }
+        self.rules = rules.to_vec();
+        Ok(self)
+    }
+
+    /// What somebody wrote for it.
+    #[must_use]
+    pub fn asked(&self) -> &str {
+        &self.asked
+    }
+
+    /// Its name in the kernel, at most 15 characters. Where something differs from the defaults, it ends in a number that stands
+    /// for that.
+    #[must_use]
+    pub fn kernel_name(&self) -> String {
+        let name = &self.object.name;
+        let plain = self.object.parameters.iter().map(|parameter| parameter.value).eq(self.values.iter().copied());
+        if plain && self.rules.is_empty() {
+            return name.clone();
+        }
+        let told_apart = fnv1a(format!("{:?} {:?}", self.values, self.rules).as_bytes()) & 0xf_ffff;
+        format!("{}_{told_apart:05x}", name.get(..9).unwrap_or(name))
+    }
+}
+
+/// Whether rules for destinations go with what follows `--cc`.
+#[must_use]
+pub fn takes_rules(cc: &str) -> bool {
+    matches!(Request::parse(cc), Ok(Some(request)) if request.object.takes_rules)
+}
+
+fn split(text: &str) -> (&str, Option<&str>) {
+    text.split_once(':').map_or((text, None), |(name, parameters)| (name, Some(parameters)))
+}
+
+/// The hash FNV-1a (Fowler, Noll, Vo) of 64 bits: the same on all hosts and in all versions.
+fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ours(text: &str) -> Request {
+        Request::parse(text).unwrap().unwrap()
+    }
+
+    #[test]
+    fn names_tell_parameters_apart() {
+        assert_eq!(ours("fast").kernel_name(), "bpf_fast");
+        assert_eq!(ours("bpf_fast").kernel_name(), "bpf_fast");
+        assert_eq!(ours("fast:alpha=200").kernel_name(), "bpf_fast", "that is its default");
+        let names =
+            ["fast:alpha=201", "fast:alpha=201,gamma=0.3", "highspeed:floyd=0"].map(|text| ours(text).kernel_name());
+        assert!(names.iter().all(|name| name.len() <= 15), "{names:?}");
+        assert_ne!(names[0], names[1]);
+        assert!(names[2].starts_with("bpf_highs_"));
+    }
+
+    #[test]
+    fn others_are_the_kernel_s_and_mistakes_are_named() {
+        assert_eq!(Request::parse("cubic").unwrap(), None);
+        for (text, word) in [
+            ("cubic:beta=1", "scalable"),
+            ("fast:beta=1", "alpha, gamma"),
+            ("fast:alpha=0", "use 1 to 1000000"),
+            ("fast:alpha", "alpha="),
+        ] {
+            let error = Request::parse(text).unwrap_err();
+            assert!(error.is_usage() && error.to_string().contains(word), "{error}");
+        }
+    }
+
+    #[test]
+    fn files_are_read_and_others_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let (good, bad) = (folder.path().join("mine.bpf.o"), folder.path().join("bad.o"));
+        std::fs::write(&good, stack("aimd").unwrap().object).unwrap();
+        std::fs::write(&bad, "no object").unwrap();
+        let request = Request::open(&format!("{}:b=0.3", good.display())).unwrap();
+        assert!(request.kernel_name().starts_with("bpf_aimd_"));
+        assert!(Request::open(bad.to_str().unwrap()).unwrap_err().to_string().contains("bad.o is no stack"));
+        assert!(Request::open("/nowhere/x.o").unwrap_err().to_string().contains("/nowhere/x.o"));
+    }
+}

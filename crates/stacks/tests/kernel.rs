@@ -1,0 +1,126 @@
+//! Every stack in the running kernel: registered, used, gone. As root; a registration holds for the whole kernel, so these
+//! tests take turns, with those of other processes too.
+#![cfg(feature = "load")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "a test stops at the first surprise")]
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::process::Command;
+use std::thread;
+
+use socket2::SockRef;
+use stacks::{Held, Request, STACKS, StackError, available, load, missing_rights, obstacle};
+
+mod manual;
+
+/// The turn of a test; `None`, and the line that says why, where it cannot be tested.
+fn turn(test: &str) -> Option<File> {
+    if let Some(missing) = missing_rights().or_else(obstacle) {
+        println!("SKIPPED: {test}: no TCP stacks here: {missing}");
+        return None;
+    }
+    let lock = File::create(std::env::temp_dir().join("throughline-stacks.lock")).unwrap();
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    Some(lock)
+}
+
+fn request(text: &str) -> Request {
+    Request::parse(text).unwrap().unwrap()
+}
+
+/// Carries 4 MiB over loopback with a congestion control, and says what the socket called it.
+fn carry(cc: &str) -> String {
+    const BYTES: usize = 4 << 20;
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (mut far, _) = listener.accept().unwrap();
+    SockRef::from(&near).set_tcp_congestion(cc.as_bytes()).unwrap();
+    let name = SockRef::from(&near).tcp_congestion().unwrap();
+    let sender = thread::spawn(move || near.write_all(&vec![7; BYTES]).unwrap());
+    let mut arrived = Vec::new();
+    far.read_to_end(&mut arrived).unwrap();
+    sender.join().unwrap();
+    assert_eq!(arrived.len(), BYTES);
+    String::from_utf8(name).unwrap().trim_end_matches('\0').to_owned()
+}
+
+#[test]
+fn each_stack_is_registered_carries_data_and_goes() {
+    let Some(_turn) = turn("each_stack_is_registered_carries_data_and_goes") else { return };
+    for stack in STACKS {
+        // A parameter of its own keeps it apart from one that somebody has loaded.
+        let parameter = &stack.parameters().unwrap()[0];
+        let value = parameter.shown(parameter.least.max(1));
+        let request = request(&format!("{}:{}={value}", stack.name, parameter.name));
+        let name = request.kernel_name();
+        let loaded = load(&request, false).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(loaded.name(), name);
+        assert!(available().contains(&name));
+        assert!(matches!(load(&request, false), Err(StackError::Exists { .. })));
+        assert_eq!(carry(&name), name);
+        drop(loaded);
+        assert!(!available().contains(&name), "{name} is still there");
+    }
+}
+
+#[test]
+fn what_is_held_is_loaded_once_and_ends_with_its_owner() {
+    let Some(_turn) = turn("what_is_held_is_loaded_once_and_ends_with_its_owner") else { return };
+    let (mut first, mut second) = (Held::default(), Held::default());
+    let request = request("aimd:a=3.5");
+    let name = first.ensure(&request).unwrap();
+    assert_eq!(first.ensure(&request).unwrap(), name);
+    // Somebody else's does as well.
+    assert_eq!(second.ensure(&request).unwrap(), name);
+    drop(first);
+    assert!(!available().contains(&name));
+    assert_eq!(second.ensure(&request).unwrap(), name, "now it is this one's turn to load it");
+    assert!(available().contains(&name));
+    drop(second);
+    assert!(!available().contains(&name));
+}
+
+#[test]
+fn a_rule_gives_connections_to_its_destination_their_buffers() {
+    let Some(_turn) = turn("a_rule_gives_connections_to_its_destination_their_buffers") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("wad.toml");
+    let text =
+        "[here]\ndst_addr = '127.0.0.0/8'\nsndbuf = 65536\n\n[there]\ndst_addr = '192.0.2.0/24'\nsndbuf = 32768\n";
+    std::fs::write(&file, text).unwrap();
+    let request = request("highspeed").with_rules(&stacks::read_rules(&file).unwrap()).unwrap();
+    let loaded = load(&request, false).unwrap_or_else(|error| panic!("{error}"));
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    SockRef::from(&near).set_tcp_congestion(loaded.name().as_bytes()).unwrap();
+    // The kernel doubles what is asked for (socket(7)).
+    assert_eq!(SockRef::from(&near).send_buffer_size().unwrap(), 131_072);
+}
+
+#[test]
+fn what_the_manual_writes_is_compiled_and_taken() {
+    let test = "what_the_manual_writes_is_compiled_and_taken";
+    let Some(_turn) = turn(test) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let [source, object] = ["mine.bpf.c", "mine.bpf.o"].map(|name| folder.path().join(name));
+    std::fs::write(&source, manual::example()).unwrap();
+    std::fs::write(folder.path().join("stack.h"), stacks::HEADER).unwrap();
+    let mut clang = Command::new("clang");
+    clang
+        .args(["-g", "-O2", "-Wall", "-Werror", "-target", "bpf", "-mcpu=v3", "-c"])
+        .arg(&source)
+        .arg("-o")
+        .arg(&object);
+    match clang.status() {
+        Ok(status) => assert!(status.success()),
+        Err(error) => {
+            println!("SKIPPED: {test}: clang: {error}");
+            return;
+        }
+    }
+    let request = Request::open(&format!("{}:air=0.05", object.display())).unwrap();
+    let loaded = load(&request, false).unwrap_or_else(|error| panic!("{error}"));
+    assert!(loaded.name().starts_with("bpf_mine_"));
+    assert_eq!(carry(loaded.name()), loaded.name());
+}
