@@ -168,7 +168,7 @@ impl Lab {
     pub(crate) fn emulate(&mut self, spec: &PathSpec) -> Result<(), LabError> {
         let namespaces = self.hosts.each_ref().map(|host| host.namespace.clone());
         let ways = [spec.forward.clone(), spec.back.clone()];
-        let emulator = Emulator::start(namespaces, INTERFACE, &ways, spec.seed);
+        let emulator = Emulator::start(namespaces, INTERFACE, &ways, spec.link.mtu, spec.seed);
         self.emulator = Some(emulator.map_err(|source| LabError::Emulator { source })?);
         let mtu = spec.link.mtu.to_string();
         for host in &self.hosts {

@@ -30,7 +30,9 @@ mod subnets;
 
 pub use available::available;
 pub use crossover::{CrossoverSpec, Lab, LabHost};
-pub use emulator::{Emulator, Lateness, OneWay, PathCounts};
+pub use emulator::{
+    Bursts, Change, Codel, Discipline, Distribution, Emulator, Jitter, Lateness, OneWay, PathCounts, Red, Reorder,
+};
 pub use error::LabError;
 pub use path::PathSpec;
 pub use scope::reap_stale;

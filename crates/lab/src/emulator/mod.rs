@@ -29,7 +29,7 @@ use rustix::io::Errno;
 
 use counts::Counters;
 pub use counts::{Lateness, PathCounts};
-pub use spec::OneWay;
+pub use spec::{Bursts, Change, Codel, Discipline, Distribution, Jitter, OneWay, Red, Reorder};
 use sys::Tun;
 use way::Way;
 
@@ -62,11 +62,13 @@ struct Shared {
 
 impl Emulator {
     /// Makes a device called `interface` in each of two namespaces and starts the thread between them. Both devices are down
-    /// and without addresses. `ways[0]` leads from the first namespace to the second.
+    /// and without addresses. `ways[0]` leads from the first namespace to the second; `mtu` is that
+    /// which the devices will have.
     pub(crate) fn start(
         namespaces: [String; 2],
         interface: &'static str,
         ways: &[OneWay; 2],
+        mtu: u32,
         seed: u64,
     ) -> io::Result<Self> {
         let shared = Arc::new(Shared::default());
@@ -82,7 +84,7 @@ impl Emulator {
             let _ = ready.send(failed.map_or(Ok(realtime), Err));
             if let Some(ends) = ends {
                 let seeds = [seed, !seed];
-                let ways = [0, 1].map(|way| Way::new(&ways[way], seeds[way], Arc::clone(&theirs.ways[way])));
+                let ways = [0, 1].map(|way| Way::new(&ways[way], mtu, seeds[way], Arc::clone(&theirs.ways[way])));
                 if let Err(error) = carry(&ends, ways, &theirs.stop) {
                     let _ = theirs.failure.set(error.to_string());
                 }

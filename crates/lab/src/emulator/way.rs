@@ -38,11 +38,11 @@ struct Run {
 }
 
 impl Way {
-    pub(crate) fn new(way: &OneWay, seed: u64, counters: Arc<Counters>) -> Self {
+    pub(crate) fn new(way: &OneWay, mtu: u32, seed: u64, counters: Arc<Counters>) -> Self {
         Self {
             stages: stages(way, seed),
             framing_bytes: u64::from(way.framing_bytes),
-            ring: Ring::new(way.ring_bytes(), LARGEST),
+            ring: Ring::new(way.ring_bytes(mtu), LARGEST),
             counters,
             source: vec![0; LARGEST],
             runs: Vec::with_capacity(LARGEST / 256),
