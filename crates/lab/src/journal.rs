@@ -132,13 +132,13 @@ impl Journal {
         Ok(states)
     }
 
-    /// Where what belongs to a lab lies beside its record: `end` is `token`, `sock` or the like.
-    pub(crate) fn beside(entry: &Entry, end: &str) -> PathBuf {
-        entry.path.with_extension(end)
+    /// Where it is.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
     }
 
-    /// The same for a lab of another process.
-    pub(crate) fn beside_lab(&self, lab: &str, end: &str) -> PathBuf {
+    /// Where what belongs to a lab lies beside its record: `end` is `token` or `sock`.
+    pub(crate) fn beside(&self, lab: &str, end: &str) -> PathBuf {
         self.directory.join(format!("{lab}.{end}"))
     }
 

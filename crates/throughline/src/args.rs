@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    ab, advise, compare, curve, demo, export, generate, host, launched, report, rr, run, runs, selftest, serve, show,
+    ab, advise, compare, curve, demo, export, generate, host, lab, launched, report, rr, run, runs, selftest, serve, show,
     stream, transfer, tune, watch, why,
 };
 
@@ -69,6 +69,8 @@ pub enum Command {
     Watch(watch::WatchArgs),
     /// Measure known truths and say how far off this program is on this host.
     Selftest(selftest::SelftestArgs),
+    /// Hosts and paths on this machine (as root): build them from a topology and run programs on them.
+    Lab(lab::LabArgs),
     /// Build two hosts in network namespaces (as root), measure between them and write a report.
     Demo(demo::DemoArgs),
     /// Write man pages, shell completions and JSON Schemas.

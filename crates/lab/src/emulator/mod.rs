@@ -61,12 +61,12 @@ struct Shared {
 }
 
 impl Emulator {
-    /// Makes a device called `interface` in each of two namespaces and starts the thread between them. Both devices are down
-    /// and without addresses. `ways[0]` leads from the first namespace to the second; `mtu` is that
-    /// which the devices will have.
+    /// Makes a device in each of two namespaces, called as `interfaces` says, and starts the thread between them. Both devices are
+    /// down and without addresses. `ways[0]` leads from the first namespace to the second; `mtu` is that which the devices will
+    /// have.
     pub(crate) fn start(
         namespaces: [String; 2],
-        interface: &'static str,
+        interfaces: [String; 2],
         ways: &[OneWay; 2],
         mtu: u32,
         seed: u64,
@@ -75,7 +75,7 @@ impl Emulator {
         let (ready, started) = mpsc::channel();
         let (theirs, ways) = (Arc::clone(&shared), ways.clone());
         let thread = std::thread::Builder::new().name("path".into()).spawn(move || {
-            let made = devices(&namespaces, interface);
+            let made = devices(&namespaces, &interfaces);
             let (ends, failed) = match made {
                 Ok(ends) => (Some(ends), None),
                 Err(error) => (None, Some(error)),
@@ -122,9 +122,8 @@ impl Drop for Emulator {
     }
 }
 
-fn devices(namespaces: &[String; 2], interface: &str) -> io::Result<[Tun; 2]> {
-    let [a, b] = namespaces;
-    Ok([sys::within(a, || Tun::new(interface))?, sys::within(b, || Tun::new(interface))?])
+fn devices([a, b]: &[String; 2], [near, far]: &[String; 2]) -> io::Result<[Tun; 2]> {
+    Ok([sys::within(a, || Tun::new(near))?, sys::within(b, || Tun::new(far))?])
 }
 
 /// Carries packets both ways until it is stopped, or a device fails.

@@ -6,8 +6,7 @@ mod layout;
 mod route;
 
 pub use block::Block;
-pub(crate) use block::Segment;
-pub(crate) use layout::{Interface, Layout, Route};
+pub(crate) use layout::{Address, Layout, NodeLayout};
 
 use crate::{LabError, OneWay};
 
@@ -166,11 +165,11 @@ impl Topology {
         }
         match link.carrier() {
             Carrier::Emulator if switches > 0 => refuse(
-                "a link to a switch has a rate, a queue and an MTU only",
+                "a link to a switch has a rate, a queue of 256 KiB or more, and an MTU only",
                 "use a router in place of the switch: it carries links with delay, loss and the rest",
             ),
             Carrier::Veth if !link.ways.iter().all(is_plain) => refuse(
-                "a veth pair has a rate, a queue and an MTU only",
+                "a veth pair has a rate, a queue of 256 KiB or more, and an MTU only",
                 "leave the carrier out, or use carrier = \"emulator\"",
             ),
             _ => Ok(()),
@@ -202,10 +201,14 @@ impl Topology {
     }
 }
 
+/// The shortest queue of the kernel's, bytes: it takes and drops TSO packets of 64 KiB as one.
+const KERNEL_QUEUE: u64 = 256 << 10;
+
 /// Whether the kernel can do all of it without the emulator: a rate with a drop-tail queue, or nothing at all.
 fn is_plain(way: &OneWay) -> bool {
     let OneWay { rate_bps, queue_bytes, framing_bytes, .. } = *way;
-    *way == OneWay { rate_bps, queue_bytes, framing_bytes, ..OneWay::default() }
+    let short = rate_bps.is_some() && queue_bytes < KERNEL_QUEUE;
+    !short && *way == OneWay { rate_bps, queue_bytes, framing_bytes, ..OneWay::default() }
 }
 
 /// Whether a key can only lead to a file below /proc/sys/net.

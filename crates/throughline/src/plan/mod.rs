@@ -3,7 +3,7 @@
 mod conduct;
 mod fields;
 mod read;
-mod source;
+pub mod source;
 
 pub use conduct::{Resumed, conduct, places};
 pub use read::{Read, read};

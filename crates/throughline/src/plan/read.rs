@@ -45,9 +45,8 @@ const TOP: [&str; 17] = [
 /// # Errors
 /// One message that points at line, column and key.
 pub fn read(name: &str, text: String, vars: &BTreeMap<String, String>) -> Result<Read, Failure> {
-    let mut source = Source::new(name, text, vars.clone());
-    let defaults = vars_of(&source)?;
-    source.default_vars(defaults);
+    let mut source = Source::new("a plan", name, text, vars.clone());
+    source.default_vars(source.own_vars()?);
     let parsed = source.parse()?;
     let top = Table::whole(&source, &parsed);
     top.known(&TOP)?;
@@ -84,13 +83,6 @@ pub fn read(name: &str, text: String, vars: &BTreeMap<String, String>) -> Result
     let cells = analysis::plan::expand(&plan).map_err(|what| top.wrong(what))?;
     let specs = specs(&source, &flags, &cells)?;
     Ok(Read { name: own("name")?, plan, rule, cells, specs })
-}
-
-/// The values that `[vars]` gives; they may hold no variables themselves.
-fn vars_of(source: &Source) -> Result<BTreeMap<String, String>, Failure> {
-    let parsed = source.parse()?;
-    let Some(vars) = Table::whole(source, &parsed).table("vars")? else { return Ok(BTreeMap::new()) };
-    Ok(vars.flat()?.into_iter().map(|(name, at)| (name, at.value)).collect())
 }
 
 /// SHA-256 of the text with its variables.
