@@ -47,7 +47,7 @@ pub fn run(args: Args) -> Result<u8, Failure> {
         Command::Tune(args) => tune::run(&args),
         Command::Watch(args) => watch::run(&args),
         Command::Selftest(args) => selftest::run(&args),
-        Command::Lab(args) => lab::run(args),
+        Command::Lab(args) => lab::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Generate(args) => generate::run(&args),
         Command::Launched(args) => launched::run(&args),
