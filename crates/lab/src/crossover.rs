@@ -175,7 +175,10 @@ impl Lab {
             let device = ["-n", &host.namespace, "link", "set", "dev", &host.interface];
             self.scope.run(&[device.as_slice(), &["mtu", &mtu, "txqueuelen", DEVICE_QUEUE]].concat())?;
         }
-        self.configure("UNKNOWN")
+        self.configure("UNKNOWN")?;
+        // What changes on the path changes so long after it can be used.
+        self.emulator.iter().for_each(Emulator::restart);
+        Ok(())
     }
 
     /// Joins the hosts by a veth pair.
