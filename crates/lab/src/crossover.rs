@@ -178,7 +178,10 @@ impl Lab {
         let emulator = Emulator::start(namespaces, interfaces, &ways, spec.link.mtu, spec.seed);
         self.emulator = Some(emulator.map_err(|source| LabError::Emulator { source })?);
         self.plugs().iter().try_for_each(|plug| plug.make_room(&self.scope, spec.link.mtu))?;
-        self.configure("UNKNOWN")
+        self.configure("UNKNOWN")?;
+        // What changes on the path changes so long after it can be used.
+        self.emulator.iter().for_each(Emulator::restart);
+        Ok(())
     }
 
     fn plugs(&self) -> [Plug<'_>; 2] {

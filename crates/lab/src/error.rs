@@ -94,7 +94,9 @@ pub enum LabError {
         there: String,
     },
     /// The names of the lab's nodes cannot be written where `ip netns exec` looks for them.
-    #[error("cannot write the hosts files of a lab below {path}: {source}; it must be writable for root, as ip-netns(8) has it")]
+    #[error(
+        "cannot write the hosts files of a lab below {path}: {source}; it must be writable for root, as ip-netns(8) has it"
+    )]
     Names {
         /// The directory.
         path: PathBuf,

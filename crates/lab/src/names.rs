@@ -8,8 +8,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use crate::network::NetworkPeer;
 use crate::LabError;
+use crate::network::NetworkPeer;
 
 /// Where iproute2 looks for the files of a namespace.
 const DIRECTORY: &str = "/etc/netns";

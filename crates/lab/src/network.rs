@@ -189,6 +189,8 @@ impl Network {
         for (place, node) in layout.nodes.iter().enumerate() {
             self.route(place, node)?;
         }
+        // What changes on a link changes so long after the lab can be used.
+        self.emulators.iter().for_each(|(_, emulator)| emulator.restart());
         let peers = self.hosts.iter().map(|host| (host.namespace.as_str(), host.peers.as_slice()));
         names::write(peers)
     }
@@ -305,7 +307,10 @@ fn host(topology: &Topology, layout: &Layout, place: usize, namespace: String, i
 /// What a way's counts say.
 fn told(counts: &PathCounts) -> EmulatedWay {
     let places = [
+        ("mtu", counts.dropped_mtu),
         ("queue", counts.dropped_queue),
+        ("aqm", counts.dropped_aqm),
+        ("burst", counts.dropped_burst),
         ("loss", counts.dropped_loss),
         ("ring", counts.dropped_ring),
         ("refused", counts.refused),
@@ -315,6 +320,10 @@ fn told(counts: &PathCounts) -> EmulatedWay {
         arrived: counts.arrived,
         delivered: counts.delivered,
         dropped: dropped.map(|(place, segments)| (place.to_owned(), segments)).collect(),
+        marked: counts.marked,
+        corrupted: counts.corrupted,
+        duplicated: counts.duplicated,
+        reordered: counts.reordered,
         late_packets: counts.late.count(),
         late_p50_ns: counts.late.quantile_ns(0.5),
         late_p99_ns: counts.late.quantile_ns(0.99),

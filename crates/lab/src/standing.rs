@@ -65,9 +65,12 @@ impl Standing {
     pub fn find(name: Option<&str>) -> Result<Self, LabError> {
         let mut labs: Vec<Self> = labs()?.into_iter().filter(|lab| lab.lives && lab.topology.is_some()).collect();
         let names = labs.iter().map(|lab| lab.name.clone()).collect::<Vec<_>>().join(", ");
-        let there = if names.is_empty() { "`thru lab up TOPOLOGY` makes one".into() } else { format!("there are {names}") };
+        let there =
+            if names.is_empty() { "`thru lab up TOPOLOGY` makes one".into() } else { format!("there are {names}") };
         match name {
-            None if labs.len() > 1 => Err(LabError::NoLab { name: "without a name".into(), there: format!("name one of {names}") }),
+            None if labs.len() > 1 => {
+                Err(LabError::NoLab { name: "without a name".into(), there: format!("name one of {names}") })
+            }
             None => labs.pop().ok_or(LabError::NoLab { name: "yet".into(), there }),
             Some(name) => {
                 let found = labs.into_iter().find(|lab| lab.name == name);

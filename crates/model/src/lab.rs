@@ -29,6 +29,14 @@ pub struct EmulatedWay {
     pub delivered: u64,
     /// Segments that ended on the way, by place, such as `queue` and `loss`; places without any are left out.
     pub dropped: BTreeMap<String, u64>,
+    /// Segments that the queue's discipline marked (ECN).
+    pub marked: u64,
+    /// Segments with a bit flipped, copies too; they are among the delivered ones.
+    pub corrupted: u64,
+    /// Copies made; they are among the delivered ones.
+    pub duplicated: u64,
+    /// Segments that were delivered after one that left the link later.
+    pub reordered: u64,
     /// Whether the emulator's thread went before all ordinary ones (SCHED_FIFO).
     pub realtime: bool,
     /// Packets that were handed over, one for several segments where they travel together.

@@ -47,9 +47,19 @@ fn row(way: &EmulatedWay) -> [String; 7] {
     ]
 }
 
+/// Where segments ended, and what else happened to some.
 fn drops(way: &EmulatedWay) -> String {
     let places: Vec<String> = way.dropped.iter().map(|(place, segments)| format!("{place} {segments}")).collect();
-    if places.is_empty() { "none".into() } else { places.join(", ") }
+    let dropped = if places.is_empty() { "none".into() } else { places.join(", ") };
+    let others = [
+        ("marked", way.marked),
+        ("corrupted", way.corrupted),
+        ("duplicated", way.duplicated),
+        ("reordered", way.reordered),
+    ];
+    let others = others.iter().filter(|(_, segments)| *segments > 0);
+    let others: String = others.map(|(what, segments)| format!("; {what} {segments}")).collect();
+    dropped + &others
 }
 
 #[cfg(test)]
@@ -65,6 +75,10 @@ mod tests {
             arrived: 1_000,
             delivered: 990,
             dropped: [("loss".into(), 3), ("queue".into(), 7)].into(),
+            marked: 2,
+            corrupted: 0,
+            duplicated: 0,
+            reordered: 5,
             realtime: true,
             late_packets: 500,
             late_p50_ns: Some(8_200),
@@ -76,7 +90,7 @@ mod tests {
         let text = lab_report(&report);
         let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(lines[2][..4], ["sunnyvale", "geneva", "1000", "990"]);
-        assert_eq!(lines[2][10..], ["loss", "3,", "queue", "7"]);
+        assert_eq!(lines[2][10..].join(" "), "loss 3, queue 7; marked 2; reordered 5");
         assert_eq!(lines[3][2..], ["0", "0", "-", "-", "-", "none"]);
         assert!(text.ends_with("no real-time priority.\n"));
     }

@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    ab, advise, compare, curve, demo, export, generate, host, lab, launched, report, rr, run, runs, selftest, serve, show,
-    stream, transfer, tune, watch, why,
+    ab, advise, compare, curve, demo, export, generate, host, lab, launched, report, rr, run, runs, selftest, serve,
+    show, stream, transfer, tune, watch, why,
 };
 
 /// Measures what a network path really carries, from one byte to line rate.

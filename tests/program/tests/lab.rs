@@ -151,11 +151,26 @@ fn a_lab_that_stays_is_entered_listed_and_taken_down() {
 
     // Every host reaches the agents of the others with the lab's secret; who has no secret is refused.
     let exec = |words: &[&str]| run(&[&["exec", "--lab", &place.name, "h3", "--"], words].concat());
-    let args = ["thru", "stream", "h1", "--from", "h2", "--time", "300ms", "--trials", "1", "--no-path", "--no-store", "--json", "-"];
+    let args = [
+        "thru",
+        "stream",
+        "h1",
+        "--from",
+        "h2",
+        "--time",
+        "300ms",
+        "--trials",
+        "1",
+        "--no-path",
+        "--no-store",
+        "--json",
+        "-",
+    ];
     let measured = exec(&args).ok().doc();
     assert!(measured.goodput() > 50e6 && measured.goodput() < 200e6, "{}", measured.goodput());
     assert!(measured.json["passes"][0]["lab"]["ways"].as_array().is_some_and(Vec::is_empty), "no link is emulated");
-    exec(&["env", "-u", "THRU_TOKEN_FILE", &binary::thru().display().to_string(), "rr", "h1", "--no-store"]).ended_with(4);
+    exec(&["env", "-u", "THRU_TOKEN_FILE", &binary::thru().display().to_string(), "rr", "h1", "--no-store"])
+        .ended_with(4);
     assert!(run(&["exec", "--lab", &place.name, "h9", "--", "true"]).ended_with(2).stderr.contains("h1, h2, h3"));
 
     run(&["down", &place.name]).ok();
@@ -218,7 +233,8 @@ fn nothing_is_left_of_a_lab_however_its_holder_ends() {
 #[test]
 fn mistakes_are_told_before_anything_is_made() {
     let place = Place::new("wrong");
-    let file = place.file("[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\n[[link]]\nbetween = [\"a\", \"b\"]\nlos = 1\n");
+    let file =
+        place.file("[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\n[[link]]\nbetween = [\"a\", \"b\"]\nlos = 1\n");
     for (args, part) in [
         (vec!["run", "sateliite", "--", "true"], "did you mean 'satellite'"),
         (vec!["up", "./none.toml"], "cannot read the topology ./none.toml"),

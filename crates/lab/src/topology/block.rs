@@ -4,8 +4,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::subnets::{Subnets, meets, prefix, random};
 use crate::LabError;
+use crate::subnets::{Subnets, meets, prefix, random};
 
 /// A /22 of 198.18.0.0/15 (RFC 2544, section C.2.2) and the /56 of the unique local prefix that belongs to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

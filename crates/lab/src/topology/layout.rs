@@ -102,7 +102,9 @@ impl Layout {
             }
             // The nearest router that is a member passes it on.
             let nearest = others()
-                .filter(|other| topology.nodes[*other].kind == NodeKind::Router && self.address(*other, *segment).is_some())
+                .filter(|other| {
+                    topology.nodes[*other].kind == NodeKind::Router && self.address(*other, *segment).is_some()
+                })
                 .filter_map(|router| steps[router])
                 .min_by_key(|step| step.distance);
             routes.extend(nearest.and_then(|step| self.toward(from, step, *segment, segments)));

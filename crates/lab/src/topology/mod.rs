@@ -109,7 +109,8 @@ impl Topology {
     pub fn check_name(name: &str) -> Result<(), LabError> {
         let letters = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         let first = name.starts_with(|c: char| c.is_ascii_lowercase());
-        if first && name.len() <= Self::NAME && name.chars().all(letters) && !name.ends_with('-') && name != "localhost" {
+        if first && name.len() <= Self::NAME && name.chars().all(letters) && !name.ends_with('-') && name != "localhost"
+        {
             return Ok(());
         }
         let remedy = "use 1 to 15 lower-case letters, digits and hyphens, a letter first, such as geneva or h1";
@@ -142,7 +143,10 @@ impl Topology {
             self.check_link(link)?;
         }
         if let Some((key, _)) = self.sysctls.iter().find(|(key, _)| !is_sysctl(key)) {
-            return refuse(format!("'{key}' is no setting of a network"), "use one that begins with net., such as net.ipv4.tcp_rmem");
+            return refuse(
+                format!("'{key}' is no setting of a network"),
+                "use one that begins with net., such as net.ipv4.tcp_rmem",
+            );
         }
         self.check_whole()
     }
@@ -178,11 +182,15 @@ impl Topology {
 
     /// All links of a switch have one MTU: a bridge does not cut packets, it drops what is too long.
     fn check_switch(&self, place: usize) -> Result<(), LabError> {
-        let mtus: Vec<u32> = self.links.iter().filter(|link| link.between.contains(&place)).map(|link| link.mtu).collect();
+        let mtus: Vec<u32> =
+            self.links.iter().filter(|link| link.between.contains(&place)).map(|link| link.mtu).collect();
         if mtus.windows(2).all(|pair| pair[0] == pair[1]) {
             return Ok(());
         }
-        let what = format!("the links of switch '{}' differ in their MTU, and a switch does not cut packets", self.nodes[place].name);
+        let what = format!(
+            "the links of switch '{}' differ in their MTU, and a switch does not cut packets",
+            self.nodes[place].name
+        );
         Err(LabError::Spec { what, remedy: "use one MTU, or a router in place of the switch" })
     }
 

@@ -249,7 +249,10 @@ impl<'a> Table<'a> {
     pub fn read<T: DeserializeOwned>(&self, except: &[&str], over: Option<&Self>) -> Result<T, Failure> {
         let mut merged = DeTable::new();
         let own = self.table.iter().filter(|(key, _)| !except.contains(&key.get_ref().as_ref()));
-        for (table, (key, value)) in own.map(|own| (self, own)).chain(over.into_iter().flat_map(|over| over.table.iter().map(move |own| (over, own)))) {
+        for (table, (key, value)) in own
+            .map(|own| (self, own))
+            .chain(over.into_iter().flat_map(|over| over.table.iter().map(move |own| (over, own))))
+        {
             let mut value = value.clone();
             table.source.fill_all(&mut value, &table.named(key.get_ref()))?;
             merged.remove(key);

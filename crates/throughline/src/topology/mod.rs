@@ -41,7 +41,10 @@ pub fn find(name: &str, vars: &BTreeMap<String, String>) -> Result<Topology, Fai
     }
     if !name.contains(['.', '/']) && !Path::new(name).exists() {
         let names = READY.map(|ready| ready.name);
-        return Err(Failure::usage(format!("{}; or name a file, such as ./my.toml", unknown(name, &names, "the program"))));
+        return Err(Failure::usage(format!(
+            "{}; or name a file, such as ./my.toml",
+            unknown(name, &names, "the program")
+        )));
     }
     let text = std::fs::read_to_string(name)
         .map_err(|error| Failure::usage(format!("cannot read the topology {name}: {error}")))?;

@@ -10,7 +10,7 @@ use super::{Bursts, Discipline, Jitter, OneWay, Reorder, text};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Change {
-    /// When, since the path was started.
+    /// When, since the path could be used.
     #[serde(with = "text::time")]
     pub at: Duration,
     /// See [`OneWay::delay`]. What is on its way keeps the delay that it left with.

@@ -125,7 +125,7 @@ pub struct Red {
 }
 
 impl Default for Red {
-    /// The weight and the probability that the paper recommends (sections 6 and 8), between 30 kB and 90 kB.
+    /// The weight and the probability of the paper's simulations, between 30 kB and 90 kB.
     fn default() -> Self {
         Self { min: 30_000, max: 90_000, probability: 0.02, weight: 0.002, ecn: false }
     }

@@ -2,7 +2,6 @@
 //! bytes or parts of 1. They are written back exactly.
 
 use std::fmt;
-use std::marker::PhantomData;
 use std::time::Duration;
 
 use model::{BitRate, ByteSize, Nanos, Ratio};
@@ -15,7 +14,6 @@ const UNLIMITED: &str = "unlimited";
 struct Quantity<T> {
     expected: &'static str,
     read: fn(&str) -> Result<T, String>,
-    kind: PhantomData<T>,
 }
 
 impl<T> Visitor<'_> for Quantity<T> {
@@ -73,7 +71,7 @@ macro_rules! quantity {
             }
 
             pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<$type, D::Error> {
-                from.deserialize_any(Quantity { expected: $expected, read: $read, kind: PhantomData })
+                from.deserialize_any(Quantity { expected: $expected, read: $read })
             }
 
             pub(in super::super) mod maybe {

@@ -23,7 +23,9 @@ pub fn run(args: &DownArgs) -> Result<u8, Failure> {
     let mut chosen: Vec<&Standing> = Vec::new();
     for name in &args.labs {
         let Some(lab) = standing.iter().find(|lab| lab.name == *name) else {
-            return Err(Standing::find(Some(name)).err().map_or_else(|| Failure::usage("it has just appeared"), Failure::from));
+            return Err(Standing::find(Some(name))
+                .err()
+                .map_or_else(|| Failure::usage("it has just appeared"), Failure::from));
         };
         if lab.lives && lab.topology.is_none() {
             return Err(Failure::usage(format!(

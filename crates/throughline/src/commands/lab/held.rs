@@ -135,7 +135,8 @@ pub fn dress(command: &mut Command, lab: &str, host: &str, file: impl Fn(&str) -
 
 /// A secret that only root can read, 32 hexadecimal digits.
 fn write_secret(path: &Path) -> Result<(), Failure> {
-    let failed = |error| Failure::host(format!("cannot write the secret of the lab's agents, {}: {error}", path.display()));
+    let failed =
+        |error| Failure::host(format!("cannot write the secret of the lab's agents, {}: {error}", path.display()));
     let mut secret = [0; 16];
     std::fs::File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut secret)).map_err(failed)?;
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(failed)?;
@@ -145,9 +146,11 @@ fn write_secret(path: &Path) -> Result<(), Failure> {
 
 /// An agent on each host, on all its addresses and the usual port. All start at once: each takes its time.
 fn agents(network: &Network) -> Result<Vec<OwnAgent>, Failure> {
-    let own = std::env::current_exe().map_err(|error| Failure::other(format!("cannot find this program's own file: {error}")))?;
+    let own = std::env::current_exe()
+        .map_err(|error| Failure::other(format!("cannot find this program's own file: {error}")))?;
     let start = |host: &NetworkHost| {
-        let mut flags: Vec<OsString> = vec!["--allow-tuning".into(), "--token-file".into(), network.file("token").into()];
+        let mut flags: Vec<OsString> =
+            vec!["--allow-tuning".into(), "--token-file".into(), network.file("token").into()];
         let listen = host.addresses.iter().map(|address| match address {
             IpAddr::V4(v4) => v4.to_string(),
             IpAddr::V6(v6) => format!("[{v6}]"),

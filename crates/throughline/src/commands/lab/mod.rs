@@ -87,7 +87,8 @@ pub fn run(args: &LabArgs) -> Result<u8, Failure> {
 fn program(words: &[String]) -> Result<(String, &[String]), Failure> {
     match words {
         [first, rest @ ..] if first == "thru" => {
-            let own = std::env::current_exe().map_err(|error| Failure::other(format!("cannot find this program's own file: {error}")))?;
+            let own = std::env::current_exe()
+                .map_err(|error| Failure::other(format!("cannot find this program's own file: {error}")))?;
             Ok((own.display().to_string(), rest))
         }
         [first, rest @ ..] => Ok((first.clone(), rest)),
@@ -98,7 +99,9 @@ fn program(words: &[String]) -> Result<(String, &[String]), Failure> {
 impl From<LabError> for Failure {
     fn from(error: LabError) -> Self {
         match error {
-            LabError::Spec { .. } | LabError::NoHost { .. } | LabError::NoLab { .. } | LabError::Exists { .. } => Self::usage(error),
+            LabError::Spec { .. } | LabError::NoHost { .. } | LabError::NoLab { .. } | LabError::Exists { .. } => {
+                Self::usage(error)
+            }
             LabError::LeftBehind { .. } | LabError::Silent { .. } => Self::other(error),
             _ => Self::host(error),
         }

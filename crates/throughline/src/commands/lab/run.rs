@@ -76,7 +76,12 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
     Ok(code(status))
 }
 
-fn conduct(runtime: &tokio::runtime::Runtime, held: &Held, args: &RunArgs, signals: &mut Signals) -> Result<ExitStatus, Failure> {
+fn conduct(
+    runtime: &tokio::runtime::Runtime,
+    held: &Held,
+    args: &RunArgs,
+    signals: &mut Signals,
+) -> Result<ExitStatus, Failure> {
     let network = held.network();
     let host = match &args.on {
         Some(name) => network.host(name)?,

@@ -31,7 +31,8 @@ const READY: &str = "ready ";
 pub fn run(args: &UpArgs) -> Result<u8, Failure> {
     // A mistake is told here, not by the one in the background.
     args.build.topology()?.check()?;
-    let own = std::env::current_exe().map_err(|error| Failure::other(format!("cannot find this program's own file: {error}")))?;
+    let own = std::env::current_exe()
+        .map_err(|error| Failure::other(format!("cannot find this program's own file: {error}")))?;
     let failed = |error| Failure::other(format!("cannot start the process that holds the lab: {error}"));
     let mut holder = Command::new(own);
     holder.args(["lab", "hold"]).args(std::env::args_os().skip_while(|word| word != "up").skip(1));
