@@ -125,6 +125,8 @@ impl Layout {
         let packet = &mut target[..length];
         packet[..self.payload].copy_from_slice(&source[..self.payload]);
         packet[self.payload..].copy_from_slice(&source[self.payload..][part.clone()]);
+        // A host that forwards names the whole packet as headers, for it has all of it in one piece; a run is shorter.
+        packet[2..4].copy_from_slice(&((self.payload - VIRTIO) as u16).to_ne_bytes());
         if run.len() == 1 {
             packet[1] = 0;
             packet[4..6].fill(0);
@@ -264,6 +266,14 @@ pub(super) mod tests {
             target[VIRTIO + 20 + 13] & (FIN_AND_PSH | CWR)
         };
         assert_eq!([flags(0..1), flags(1..2), flags(2..3), flags(0..3)], [CWR, 0, FIN_AND_PSH, CWR | FIN_AND_PSH]);
+    }
+
+    #[test]
+    fn a_run_of_a_forwarded_packet_claims_no_more_headers_than_it_has() {
+        let mut packet = build(false, false, 100, 250);
+        let whole = (packet.len() - VIRTIO) as u16;
+        packet[2..4].copy_from_slice(&whole.to_ne_bytes());
+        assert_eq!(single(&packet)[2..4], (20_u16 + 32).to_ne_bytes());
     }
 
     proptest! {
