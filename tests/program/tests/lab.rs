@@ -180,7 +180,9 @@ fn a_lab_that_stays_is_entered_listed_and_taken_down() {
 
 /// Starts a lab whose command says its process number and then waits; returns both.
 fn waiting(place: &Place) -> (Running, u32) {
-    let words = ["lab", "run", "satellite", "--name", &place.name, "--", "sh", "-c", "echo inside $$; exec sleep 1000"];
+    // Quiet, so that only the command says it.
+    let script = "echo inside $$; exec sleep 1000";
+    let words = ["lab", "run", "satellite", "--quiet", "--name", &place.name, "--", "sh", "-c", script];
     let mut holder = place.desk.start(&words);
     holder.until_said("inside ");
     let inside = holder.stdout().split("inside ").nth(1).and_then(|rest| rest.lines().next()?.parse().ok());
