@@ -150,7 +150,7 @@ impl OneWay {
                 refuse(format!("RED between {} and {} bytes", red.min, red.max), "use a 'max' above 'min'")
             }
             Discipline::Red(Red { probability, weight, .. })
-                if !(0.0..=1.0).contains(&probability) || !(weight > 0.0 && weight <= 1.0) =>
+                if !((0.0..=1.0).contains(&probability) && weight > 0.0 && weight <= 1.0) =>
             {
                 refuse(
                     format!("RED with the probability {probability} and the weight {weight}"),
