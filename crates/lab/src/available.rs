@@ -1,7 +1,5 @@
 //! Whether labs can be made here.
 
-use std::process;
-
 use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::LabError;
@@ -23,7 +21,7 @@ pub fn available() -> Result<(), LabError> {
     let ip = privileged_ip()?;
     let lab = format!("thru-probe-{:08x}", random() as u32);
     let namespace = format!("{lab}-a");
-    let record = Record { lab, owner_pid: process::id(), namespaces: vec![namespace.clone()], subnets: None };
+    let record = Record { namespaces: vec![namespace.clone()], ..Record::of(lab) };
     let scope = Scope::open(ip, &Journal::open()?, record)?;
     let tried = scope.run(&["netns", "add", &namespace]).and_then(|_| {
         scope.run(&["-n", &namespace, "link", "add", "probe0", "type", "veth", "peer", "name", "probe1"])

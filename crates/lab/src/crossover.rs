@@ -3,8 +3,6 @@
 use std::ffi::OsStr;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::process::{self, Command};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
@@ -13,6 +11,7 @@ use crate::emulator::Emulator;
 use crate::ip::Ip;
 use crate::journal::{Journal, Record};
 use crate::path::PathSpec;
+use crate::plug::{self, Plug};
 use crate::scope::{Scope, reap_stale};
 use crate::subnets::random;
 use crate::{LabError, Subnets};
@@ -21,11 +20,6 @@ use crate::{LabError, Subnets};
 const INTERFACE: &str = "eth0";
 /// The smallest MTU of IPv6 (RFC 8200, section 5) and the largest of a veth link, in bytes.
 const MTU: std::ops::RangeInclusive<u32> = 1_280..=65_535;
-/// Packets that a device of an emulated path holds for the emulator (txqueuelen). A TUN device gives its sender no push back,
-/// so what comes while the emulator is elsewhere must fit; what does not is counted by the kernel as dropped in sending.
-const DEVICE_QUEUE: &str = "10000";
-/// How long a link may take to come up: it takes milliseconds, but the machine may be busy.
-const READY: Duration = Duration::from_secs(20);
 
 /// What a lab of two hosts is made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,17 +41,29 @@ impl Default for CrossoverSpec {
 
 impl CrossoverSpec {
     fn check(&self) -> Result<(), LabError> {
-        let letters = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        if !(1..=32).contains(&self.prefix.len()) || !self.prefix.chars().all(letters) || self.prefix.starts_with('-') {
-            let remedy = "use 1 to 32 lower-case letters, digits and hyphens, such as thru";
-            return Err(LabError::Spec { what: format!("the prefix '{}' does not do as a name", self.prefix), remedy });
-        }
-        if !MTU.contains(&self.mtu) {
-            let remedy = "use 1280 (IPv6 needs that much) to 65535";
-            return Err(LabError::Spec { what: format!("an MTU of {} bytes", self.mtu), remedy });
-        }
+        check_prefix(&self.prefix)?;
+        check_mtu(self.mtu)?;
         self.subnets.map_or(Ok(()), |subnets| subnets.check())
     }
+}
+
+/// Refuses a start of a lab's name that is none.
+pub(crate) fn check_prefix(prefix: &str) -> Result<(), LabError> {
+    let letters = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if (1..=32).contains(&prefix.len()) && prefix.chars().all(letters) && !prefix.starts_with('-') {
+        return Ok(());
+    }
+    let remedy = "use 1 to 32 lower-case letters, digits and hyphens, such as thru";
+    Err(LabError::Spec { what: format!("the prefix '{prefix}' does not do as a name"), remedy })
+}
+
+/// Refuses what no link of a lab can have.
+pub(crate) fn check_mtu(mtu: u32) -> Result<(), LabError> {
+    if MTU.contains(&mtu) {
+        return Ok(());
+    }
+    let remedy = "use 1280 (IPv6 needs that much) to 65535";
+    Err(LabError::Spec { what: format!("an MTU of {mtu} bytes"), remedy })
 }
 
 /// Two hosts, `a` and `b`, joined by a link. Removed when it is dropped; processes that still run on its hosts are killed.
@@ -83,7 +89,7 @@ pub struct LabHost {
     pub v4: Ipv4Addr,
     /// IPv6 address on the link.
     pub v6: Ipv6Addr,
-    ip: Ip,
+    pub(crate) ip: Ip,
 }
 
 impl Lab {
@@ -108,7 +114,7 @@ impl Lab {
         let journal = Journal::open()?;
         let subnets = match spec.subnets {
             Some(subnets) => subnets,
-            None => Subnets::choose(&routes(&ip)?, &used(&journal)?)?,
+            None => Subnets::choose(&taken(&ip, &journal)?)?,
         };
         let name = format!("{}-{:08x}", spec.prefix, random() as u32);
         let hosts = [("a", 1), ("b", 2)].map(|(host, number)| {
@@ -117,7 +123,7 @@ impl Lab {
             LabHost { name: host.into(), namespace, interface: INTERFACE.into(), v4, v6, ip: ip.clone() }
         });
         let namespaces = hosts.iter().map(|host| host.namespace.clone()).collect();
-        let record = Record { lab: name.clone(), owner_pid: process::id(), namespaces, subnets: Some(subnets) };
+        let record = Record { namespaces, subnets: Some(subnets), ..Record::of(name.clone()) };
         let scope = Scope::open(ip, &journal, record)?;
         let lab = Self { name, hosts, emulator: None, scope };
         for host in &lab.hosts {
@@ -168,61 +174,33 @@ impl Lab {
     pub(crate) fn emulate(&mut self, spec: &PathSpec) -> Result<(), LabError> {
         let namespaces = self.hosts.each_ref().map(|host| host.namespace.clone());
         let ways = [spec.forward.clone(), spec.back.clone()];
-        let emulator = Emulator::start(namespaces, INTERFACE, &ways, spec.seed);
+        let interfaces = self.hosts.each_ref().map(|host| host.interface.clone());
+        let emulator = Emulator::start(namespaces, interfaces, &ways, spec.link.mtu, spec.seed);
         self.emulator = Some(emulator.map_err(|source| LabError::Emulator { source })?);
-        let mtu = spec.link.mtu.to_string();
-        for host in &self.hosts {
-            let device = ["-n", &host.namespace, "link", "set", "dev", &host.interface];
-            self.scope.run(&[device.as_slice(), &["mtu", &mtu, "txqueuelen", DEVICE_QUEUE]].concat())?;
-        }
-        self.configure("UNKNOWN")
+        self.plugs().iter().try_for_each(|plug| plug.make_room(&self.scope, spec.link.mtu))?;
+        self.configure("UNKNOWN")?;
+        // What changes on the path changes so long after it can be used.
+        self.emulator.iter().for_each(Emulator::restart);
+        Ok(())
+    }
+
+    fn plugs(&self) -> [Plug<'_>; 2] {
+        self.hosts.each_ref().map(|host| Plug { namespace: &host.namespace, interface: &host.interface })
     }
 
     /// Joins the hosts by a veth pair.
     fn join(&mut self, mtu: u32) -> Result<(), LabError> {
-        let [a, b] = &self.hosts;
-        let mtu = mtu.to_string();
-        // Made inside the namespaces, the link never shows on the machine itself, and cannot outlive them.
-        let (near, far) = (["name", &a.interface, "mtu", &mtu], ["name", &b.interface, "mtu", &mtu]);
-        let inside = [&["-n", &a.namespace, "link", "add"], near.as_slice(), &["type", "veth"]].concat();
-        self.scope.run(&[&inside, ["peer"].as_slice(), &far, &["netns", &b.namespace]].concat())?;
-        Ok(())
+        plug::join(&self.scope, self.plugs(), mtu)
     }
 
     /// Gives the hosts their addresses and waits until they can be used, which is when the kernel gives the links this state.
     fn configure(&self, state: &str) -> Result<(), LabError> {
-        self.hosts.iter().try_for_each(|host| self.address(host))?;
-        self.hosts.iter().try_for_each(|host| self.wait_until_ready(host, state))
-    }
-
-    fn address(&self, host: &LabHost) -> Result<(), LabError> {
-        let run = |args: &[&str]| self.scope.run(&[&["-n", &host.namespace], args].concat());
-        let v4 = format!("{}/{}", host.v4, Subnets::V4_PREFIX);
-        let v6 = format!("{}/{}", host.v6, Subnets::V6_PREFIX);
-        run(&["link", "set", "dev", "lo", "up"])?;
-        run(&["address", "add", &v4, "dev", &host.interface])?;
-        // Duplicate address detection would keep the address unusable for a second; here nobody else can have it.
-        run(&["-6", "address", "add", &v6, "dev", &host.interface, "nodad"])?;
-        run(&["link", "set", "dev", &host.interface, "up"])?;
-        Ok(())
-    }
-
-    /// The kernel tells the end of a link by a work queue that its other end is up; only then are its addresses in use.
-    fn wait_until_ready(&self, host: &LabHost, state: &str) -> Result<(), LabError> {
-        let args = ["-j", "-n", &host.namespace, "address", "show", "dev", &host.interface];
-        let deadline = Instant::now() + READY;
-        while Instant::now() < deadline {
-            let links: Vec<Link> = parse(&args, &self.scope.run(&args)?)?;
-            if links.iter().any(|link| link.ready(host, state)) {
-                return Ok(());
-            }
-            thread::sleep(Duration::from_millis(5));
+        for (host, plug) in self.hosts.iter().zip(self.plugs()) {
+            plug::loopback(&self.scope, &host.namespace)?;
+            plug.address(&self.scope, (host.v4, Subnets::V4_PREFIX), host.v6)?;
         }
-        Err(LabError::NotReady {
-            namespace: host.namespace.clone(),
-            interface: host.interface.clone(),
-            seconds: READY.as_secs(),
-        })
+        let each = self.hosts.iter().zip(self.plugs());
+        each.into_iter().try_for_each(|(host, plug)| plug.wait_until_ready(&self.scope, host.v6, state))
     }
 }
 
@@ -232,29 +210,6 @@ impl LabHost {
     #[must_use]
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         self.ip.exec(&self.namespace, program.as_ref())
-    }
-}
-
-/// An interface in the output of `ip -j address`.
-#[derive(Debug, Deserialize)]
-struct Link {
-    #[serde(default)]
-    operstate: String,
-    #[serde(default)]
-    addr_info: Vec<LinkAddress>,
-}
-
-#[derive(Debug, Deserialize)]
-struct LinkAddress {
-    local: String,
-    #[serde(default)]
-    tentative: bool,
-}
-
-impl Link {
-    fn ready(&self, host: &LabHost, state: &str) -> bool {
-        let usable = |address: &LinkAddress| address.local.parse() == Ok(host.v6) && !address.tentative;
-        self.operstate == state && self.addr_info.iter().any(usable)
     }
 }
 
@@ -275,13 +230,15 @@ fn routes(ip: &Ip) -> Result<Vec<String>, LabError> {
     Ok(destinations)
 }
 
-/// Subnets of the labs that exist.
-fn used(journal: &Journal) -> Result<Vec<Subnets>, LabError> {
-    Ok(journal.records()?.into_iter().filter_map(|record| record.subnets).collect())
+/// Destinations that a new lab must keep away from: those of this machine, and the networks of other labs.
+pub(crate) fn taken(ip: &Ip, journal: &Journal) -> Result<Vec<String>, LabError> {
+    let mut taken = routes(ip)?;
+    taken.extend(journal.records()?.iter().flat_map(Record::destinations));
+    Ok(taken)
 }
 
 /// The list that an `ip -j` command printed; it prints nothing at all for an empty one.
-fn parse<T: serde::de::DeserializeOwned>(args: &[&str], text: &str) -> Result<Vec<T>, LabError> {
+pub(crate) fn parse<T: serde::de::DeserializeOwned>(args: &[&str], text: &str) -> Result<Vec<T>, LabError> {
     if text.trim().is_empty() {
         return Ok(Vec::new());
     }
@@ -309,21 +266,5 @@ mod tests {
             let message = bad.check().unwrap_err().to_string();
             assert!(message.contains("use "), "{message}");
         }
-    }
-
-    #[test]
-    fn an_address_under_duplicate_detection_is_not_ready() {
-        let (v4, v6) = ("198.18.0.1".parse().unwrap(), "fd74:6872:7500::1".parse().unwrap());
-        let ip = Ip { program: "/sbin/ip".into() };
-        let host = LabHost { name: "a".into(), namespace: "n".into(), interface: "eth0".into(), v4, v6, ip };
-        let ready = |state: &str, more: &str| {
-            let text = format!(
-                r#"[{{"operstate":"{state}","addr_info":[{{"family":"inet6","local":"fd74:6872:7500::1"{more}}}]}}]"#
-            );
-            parse::<Link>(&[], &text).unwrap()[0].ready(&host, "UP")
-        };
-        assert!(ready("UP", ""));
-        assert!(!ready("UP", r#","tentative":true"#));
-        assert!(!ready("LOWERLAYERDOWN", ""));
     }
 }

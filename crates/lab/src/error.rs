@@ -79,6 +79,40 @@ pub enum LabError {
          give the lab its subnets, or remove the routes"
     )]
     NoSubnet,
+    /// There is a lab of that name already.
+    #[error("there is a lab '{name}' already: choose another name, or take it down with `thru lab down {name}`")]
+    Exists {
+        /// The name.
+        name: String,
+    },
+    /// There is no such lab.
+    #[error("there is no lab {name}: {there}")]
+    NoLab {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        there: String,
+    },
+    /// The names of the lab's nodes cannot be written where `ip netns exec` looks for them.
+    #[error(
+        "cannot write the hosts files of a lab below {path}: {source}; it must be writable for root, as ip-netns(8) has it"
+    )]
+    Names {
+        /// The directory.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// The process that holds a lab does not answer.
+    #[error("the process that holds lab {lab} does not answer: {source}; end process {pid}, then try again")]
+    Silent {
+        /// The lab.
+        lab: String,
+        /// The process.
+        pid: u32,
+        /// The reason.
+        source: io::Error,
+    },
     /// The lab has no such host.
     #[error("the lab has no host '{name}': its hosts are {hosts}")]
     NoHost {

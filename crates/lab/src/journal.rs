@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::topology::Block;
 use crate::{LabError, Subnets};
 
 /// Where the journal is. There is no other place to fall back to: where /run cannot be written, `ip netns` does not work
@@ -25,8 +26,38 @@ pub(crate) struct Record {
     pub(crate) owner_pid: u32,
     /// Its namespaces. Its links exist only inside them and go with them.
     pub(crate) namespaces: Vec<String>,
-    /// Its subnets, if it has any.
+    /// Its subnets, if it has any of its own choice.
     pub(crate) subnets: Option<Subnets>,
+    /// The block that its networks are from, where there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) block: Option<Block>,
+    /// What was built, for labs of `thru lab`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) built: Option<Built>,
+}
+
+/// What there is to know of a lab of `thru lab`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Built {
+    /// Name of its topology.
+    pub(crate) topology: String,
+    /// Its hosts, without routers and switches.
+    pub(crate) hosts: Vec<String>,
+    /// Whether it stays until it is taken down.
+    pub(crate) stays: bool,
+}
+
+impl Record {
+    /// A lab of this process, of nothing yet.
+    pub(crate) fn of(lab: String) -> Self {
+        Self { lab, owner_pid: std::process::id(), namespaces: Vec::new(), subnets: None, block: None, built: None }
+    }
+
+    /// Where its networks lead, as a routing table writes it.
+    pub(crate) fn destinations(&self) -> Vec<String> {
+        let subnets = self.subnets.iter().flat_map(Subnets::destinations);
+        subnets.chain(self.block.into_iter().flat_map(Block::destinations)).collect()
+    }
 }
 
 /// The journal's directory, which only its owner may write.
@@ -77,6 +108,33 @@ impl Journal {
         Ok(self.files()?.iter().filter_map(|path| read(path)).collect())
     }
 
+    /// The record of that lab and whether its owner lives; `None` where there is no such lab.
+    pub(crate) fn record(&self, lab: &str) -> Result<Option<(Record, bool)>, LabError> {
+        Ok(self.states()?.into_iter().find(|(record, _)| record.lab == lab))
+    }
+
+    /// All records, each with whether its owner lives.
+    pub(crate) fn states(&self) -> Result<Vec<(Record, bool)>, LabError> {
+        let mut states = Vec::new();
+        for path in self.files()? {
+            let (Some(record), Ok(lock)) = (read(&path), File::open(&path)) else { continue };
+            // Shared, so that others who only ask do not take each other for the owner.
+            let lives = matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock));
+            states.push((record, lives));
+        }
+        Ok(states)
+    }
+
+    /// Where it is.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Where what belongs to a lab lies beside its record: `end` is `token` or `sock`.
+    pub(crate) fn beside(&self, lab: &str, end: &str) -> PathBuf {
+        self.directory.join(format!("{lab}.{end}"))
+    }
+
     /// The records without an owner, locked for this process.
     pub(crate) fn stale(&self) -> Result<Vec<Entry>, LabError> {
         let mut stale = Vec::new();
@@ -121,6 +179,8 @@ mod tests {
             owner_pid: 1,
             namespaces: vec![format!("{lab}-a"), format!("{lab}-b")],
             subnets: Some(Subnets { v4: [198, 18, 0, 4].into(), v6: [0xfd00, 0, 0, 1, 0, 0, 0, 0].into() }),
+            block: None,
+            built: None,
         }
     }
 

@@ -2,7 +2,8 @@
 //!
 //! A [`Lab`] is a pair of hosts, each a network namespace with its own addresses, routes and loopback, joined by a link:
 //! a veth pair ([`Lab::crossover`]), or a path with the delay, rate, queue and loss of one's choice ([`Lab::path`]).
-//! Programs run on a host through [`LabHost::command`]. The lab goes away when it is dropped, when its owner is killed, and
+//! A [`Network`] is a lab of any shape, as a [`Topology`] says. Programs run on a host through [`LabHost::command`] and
+//! [`NetworkHost::command`]. A lab goes away when it is dropped, when its owner is killed, and
 //! at the latest when the next lab is made.
 //!
 //! ```no_run
@@ -24,14 +25,24 @@ mod emulator;
 mod error;
 mod ip;
 mod journal;
+mod names;
+mod network;
 mod path;
+mod plug;
 mod scope;
+mod standing;
 mod subnets;
+pub mod topology;
 
 pub use available::available;
 pub use crossover::{CrossoverSpec, Lab, LabHost};
-pub use emulator::{Emulator, Lateness, OneWay, PathCounts};
+pub use emulator::{
+    Bursts, Change, Codel, Discipline, Distribution, Emulator, Jitter, Lateness, OneWay, PathCounts, Red, Reorder,
+};
 pub use error::LabError;
+pub use network::{Network, NetworkHost, NetworkPeer};
 pub use path::PathSpec;
 pub use scope::reap_stale;
+pub use standing::{Holder, Standing, labs};
 pub use subnets::Subnets;
+pub use topology::Topology;

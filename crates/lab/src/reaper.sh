@@ -1,4 +1,5 @@
-# Removes the namespaces of a lab, with the processes in them, and then its record in the journal.
+# Removes the namespaces of a lab, with the processes in them and the files that name its hosts there, and then its record in
+# the journal and what lies beside it.
 #
 # Arguments: path of the ip command, file of the record, namespaces. Starts when its standard input ends: the lab's owner
 # holds the only write end of that pipe and never writes. Exits with 0 when nothing is left.
@@ -21,6 +22,8 @@ exists() {
 
 left=0
 for namespace; do
+    rm -f -- "/etc/netns/$namespace/hosts"
+    [ -d "/etc/netns/$namespace" ] && rmdir -- "/etc/netns/$namespace"
     tries=0
     while exists "$namespace"; do
         tries=$((tries + 1))
@@ -39,4 +42,8 @@ for namespace; do
     done
 done
 
-[ "$left" -eq 0 ] && rm -f -- "$record"
+# The directory goes too if a lab made it and nobody else uses it.
+made=/etc/netns/.throughline
+[ -e "$made" ] && [ "$(ls -A /etc/netns)" = .throughline ] && rm -f -- "$made" && rmdir /etc/netns
+
+[ "$left" -eq 0 ] && rm -f -- "${record%.json}.sock" "${record%.json}.token" "$record"

@@ -29,16 +29,15 @@ impl Subnets {
 
     /// A subnet pair by number: IPv4 from 198.18.0.0/15, which RFC 2544 (section C.2.2) sets aside for measuring network
     /// devices, IPv6 from a unique local prefix (RFC 4193) that reads "thru" in ASCII.
-    fn numbered(number: u16) -> Self {
+    pub(crate) fn numbered(number: u16) -> Self {
         let v4 = u32::from(Ipv4Addr::new(198, 18, 0, 0)) + (u32::from(number) << 2);
         Self { v4: v4.into(), v6: Ipv6Addr::new(0xfd74, 0x6872, 0x7500, number, 0, 0, 0, 0) }
     }
 
-    /// A random pair that meets no destination in `routes` (such as `10.0.0.0/8`) and none of `used`.
-    pub(crate) fn choose(routes: &[String], used: &[Self]) -> Result<Self, LabError> {
+    /// A random pair that meets no destination in `routes`, such as `10.0.0.0/8`.
+    pub(crate) fn choose(routes: &[String]) -> Result<Self, LabError> {
         let routes: Vec<(IpAddr, u8)> = routes.iter().filter_map(|route| prefix(route)).collect();
-        let free =
-            |pair: &Self| !used.contains(pair) && !routes.iter().any(|(network, length)| pair.meets(*network, *length));
+        let free = |pair: &Self| !routes.iter().any(|(network, length)| pair.meets(*network, *length));
         (0..Self::TRIES).map(|_| Self::numbered((random() % Self::COUNT) as u16)).find(free).ok_or(LabError::NoSubnet)
     }
 
@@ -62,27 +61,36 @@ impl Subnets {
         Ok(())
     }
 
-    /// Whether a route's destination and one of the subnets overlap. Destinations wider than a /8 are default routes in
-    /// effect (some VPNs split theirs in two), and say nothing about a subnet.
     fn meets(&self, network: IpAddr, length: u8) -> bool {
-        if length < 8 {
-            return false;
+        meets((self.v4, Self::V4_PREFIX), (self.v6, Self::V6_PREFIX), network, length)
+    }
+
+    /// Both, as a routing table writes them.
+    pub(crate) fn destinations(&self) -> [String; 2] {
+        [format!("{}/{}", self.v4, Self::V4_PREFIX), format!("{}/{}", self.v6, Self::V6_PREFIX)]
+    }
+}
+
+/// Whether a route's destination overlaps with the network of its IP version. Destinations wider than a /8 are default routes in
+/// effect (some VPNs split theirs in two), and say nothing about a subnet.
+pub(crate) fn meets(v4: (Ipv4Addr, u8), v6: (Ipv6Addr, u8), network: IpAddr, length: u8) -> bool {
+    if length < 8 {
+        return false;
+    }
+    match network {
+        IpAddr::V4(network) => {
+            let apart = u32::from(network) ^ u32::from(v4.0);
+            apart.checked_shr(32 - u32::from(length.min(v4.1))).unwrap_or(0) == 0
         }
-        match network {
-            IpAddr::V4(network) => {
-                let apart = u32::from(network) ^ u32::from(self.v4);
-                apart.checked_shr(32 - u32::from(length.min(Self::V4_PREFIX))).unwrap_or(0) == 0
-            }
-            IpAddr::V6(network) => {
-                let apart = u128::from(network) ^ u128::from(self.v6);
-                apart.checked_shr(128 - u32::from(length.min(Self::V6_PREFIX))).unwrap_or(0) == 0
-            }
+        IpAddr::V6(network) => {
+            let apart = u128::from(network) ^ u128::from(v6.0);
+            apart.checked_shr(128 - u32::from(length.min(v6.1))).unwrap_or(0) == 0
         }
     }
 }
 
 /// Address and length of a destination such as `10.0.0.0/8` or `10.0.0.1`; `None` for `default` and other words.
-fn prefix(destination: &str) -> Option<(IpAddr, u8)> {
+pub(crate) fn prefix(destination: &str) -> Option<(IpAddr, u8)> {
     let (network, length) = match destination.split_once('/') {
         Some((network, length)) => (network.parse().ok()?, length.parse().ok()?),
         None => (destination.parse().ok()?, 128),
@@ -140,10 +148,10 @@ mod tests {
     fn a_taken_range_is_avoided_or_refused() {
         let half = ["default".to_owned(), "198.18.0.0/16".to_owned()];
         for _ in 0..50 {
-            assert_eq!(Subnets::choose(&half, &[]).unwrap().v4.octets()[..2], [198, 19]);
+            assert_eq!(Subnets::choose(&half).unwrap().v4.octets()[..2], [198, 19]);
         }
         let all = ["198.18.0.0/15".to_owned()];
-        assert!(matches!(Subnets::choose(&all, &[]), Err(LabError::NoSubnet)));
+        assert!(matches!(Subnets::choose(&all), Err(LabError::NoSubnet)));
     }
 
     #[test]

@@ -6,7 +6,10 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use lab::{CrossoverSpec, Lab, LabError, LabHost, OneWay, PathCounts, PathSpec, available};
+use lab::{
+    Bursts, Change, Codel, CrossoverSpec, Discipline, Lab, LabError, LabHost, OneWay, PathCounts, PathSpec, Reorder,
+    available,
+};
 
 /// Longer than anything here takes on a busy machine; a test that meets it has failed.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -59,7 +62,7 @@ fn settled(lab: &Lab) -> [PathCounts; 2] {
     });
     assert_eq!(path.failure(), None);
     for way in &counts {
-        assert_eq!(way.arrived, way.delivered + way.dropped_queue + way.dropped_loss + way.dropped_ring + way.refused);
+        assert_eq!(way.arrived + way.duplicated, way.delivered + way.dropped());
     }
     counts
 }
@@ -225,6 +228,83 @@ fn a_stream_arrives_whole_over_a_path_of_nothing() {
     let forward = stream(&lab);
     assert_eq!(forward.dropped(), 0, "{forward:?}");
     assert!(forward.delivered_bytes > 2 * TRANSFER as u64);
+    lab.close().unwrap();
+}
+
+/// A counter of a host's network stack, as `nstat` names it.
+fn counter(host: &LabHost, name: &str) -> u64 {
+    let output = host.command("nstat").args(["-asz", name]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let line = text.lines().find(|line| line.starts_with(name)).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_stream_arrives_whole_through_every_kind_of_noise() {
+    let way = OneWay {
+        delay: Duration::from_millis(1),
+        rate_bps: Some(1_000_000_000),
+        queue_bytes: 200_000,
+        bursts: Bursts { p: 2e-4, r: 0.3, h: 0.2, k: 1.0 },
+        corrupt: 2e-3,
+        duplicate: 5e-3,
+        reorder: Reorder { probability: 2e-3, by: Duration::from_millis(2) },
+        ..OneWay::default()
+    };
+    let spec = PathSpec { link: link(1_500), forward: way, back: OneWay::default(), seed: 11 };
+    let Some(lab) = path("a_stream_arrives_whole_through_every_kind_of_noise", &spec) else { return };
+    let b = lab.host("b").unwrap();
+    let before = counter(b, "TcpInErrs");
+    let forward = stream(&lab);
+    assert!(forward.dropped_burst > 0 && forward.duplicated > 0 && forward.reordered > 0, "{forward:?}");
+    assert!(forward.kept_back >= forward.reordered && forward.corrupted > 0, "{forward:?}");
+    // TCP's own checksum finds each of them, as it would after a wire.
+    assert_eq!(counter(b, "TcpInErrs") - before, forward.corrupted);
+    lab.close().unwrap();
+}
+
+#[test]
+fn codel_marks_what_allows_it_and_drops_nothing() {
+    let codel = Codel { target: Duration::from_millis(1), interval: Duration::from_millis(10), ecn: true };
+    let forward = OneWay {
+        rate_bps: Some(500_000_000),
+        queue_bytes: 64 << 20,
+        discipline: Discipline::Codel(codel),
+        ..OneWay::default()
+    };
+    let spec = PathSpec { link: link(1_500), forward, back: OneWay::default(), seed: 1 };
+    let Some(lab) = path("codel_marks_what_allows_it_and_drops_nothing", &spec) else { return };
+    for host in lab.hosts() {
+        assert!(host.command("sysctl").args(["-qw", "net.ipv4.tcp_ecn=1"]).status().unwrap().success());
+    }
+    let b = lab.host("b").unwrap();
+    let before = counter(b, "IpExtInCEPkts") + counter(b, "Ip6InCEPkts");
+    let forward = stream(&lab);
+    assert_eq!(forward.dropped(), 0, "{forward:?}");
+    // The stack counts packets, of which one may hold several segments.
+    let seen = counter(b, "IpExtInCEPkts") + counter(b, "Ip6InCEPkts") - before;
+    assert!((1..=forward.marked).contains(&seen), "{seen}: {forward:?}");
+    lab.close().unwrap();
+}
+
+#[test]
+fn a_path_changes_when_it_should() {
+    let later = Change {
+        at: Duration::from_millis(200),
+        delay: Some(Duration::from_millis(40)),
+        mtu: Some(1_000),
+        ..Change::default()
+    };
+    let forward = OneWay { delay: Duration::from_millis(5), changes: vec![later], ..OneWay::default() };
+    let spec = PathSpec { link: link(1_500), forward, back: OneWay::default(), seed: 1 };
+    let Some(lab) = path("a_path_changes_when_it_should", &spec) else { return };
+    let b = IpAddr::V4(lab.host("b").unwrap().v4);
+    eventually("the delay is the later one", || ping(&lab, b, 1)[0] >= 40.0);
+    let first = settled(&lab)[0].clone();
+    let args = ["-n", "-i", "0.01", "-c", "20", "-W", "1", "-s", "1200", &b.to_string()];
+    let long = lab.host("a").unwrap().command("ping").args(args).stdout(Stdio::null()).status().unwrap();
+    assert!(!long.success());
+    assert_eq!(settled(&lab)[0].since(&first).dropped_mtu, 20);
     lab.close().unwrap();
 }
 

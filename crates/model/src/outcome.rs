@@ -180,6 +180,8 @@ pub enum Verdict {
     Starved,
     /// What a plan requires did not hold before at least one of its trials, which was left out.
     Unmet,
+    /// The lab's emulator handed packets over more than 1 ms after their time: what was measured is not the path that was asked for.
+    EmulatorLate,
 }
 
 /// How far to trust an outcome, from its verdicts: the worst one decides.

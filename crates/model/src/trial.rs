@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Capture, Change, Conditions, CpuUse, EndTally, Observed, Spec, Verdict};
+use crate::{Capture, Change, Conditions, CpuUse, EndTally, LabReport, Observed, Spec, Verdict};
 
 /// One combination of levels to be measured: in a curve, one block size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -86,6 +86,9 @@ pub struct Pass {
     /// Other measurements that ran on an agent at the same time.
     #[serde(default)]
     pub overlapped_by: u32,
+    /// In a lab: what its emulated links did meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lab: Option<LabReport>,
 }
 
 /// One end's host around a pass.

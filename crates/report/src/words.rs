@@ -36,6 +36,9 @@ pub(crate) fn meaning(verdict: Verdict) -> &'static str {
         }
         Verdict::AboveCeiling => "the goodput is above what the path could carry: one of the two figures is wrong",
         Verdict::Unmet => "what the plan requires did not hold before a trial, which was left out",
+        Verdict::EmulatorLate => {
+            "the lab's emulator was more than 1 ms late: give it a core of its own, or measure again on a quieter machine"
+        }
         Verdict::Starved => "a flow got nothing in a trial: see the flows' shares in the document",
         _ => "see the manual of the version that measured",
     }

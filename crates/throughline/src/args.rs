@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    ab, advise, compare, curve, demo, export, generate, host, launched, report, rr, run, runs, selftest, serve, show,
-    stacks, stream, transfer, tune, watch, why,
+    ab, advise, compare, curve, demo, export, generate, host, lab, launched, report, rr, run, runs, selftest, serve,
+    show, stacks, stream, transfer, tune, watch, why,
 };
 
 /// Measures what a network path really carries, from one byte to line rate.
@@ -77,6 +77,8 @@ pub enum Command {
     Watch(watch::WatchArgs),
     /// Measure known truths and say how far off this program is on this host.
     Selftest(selftest::SelftestArgs),
+    /// Hosts and paths on this machine (as root): build them from a topology and run programs on them.
+    Lab(lab::LabArgs),
     /// Build two hosts in network namespaces (as root), measure between them and write a report.
     Demo(demo::DemoArgs),
     /// Write man pages, shell completions and JSON Schemas.

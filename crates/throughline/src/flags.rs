@@ -43,7 +43,7 @@ pub struct Peer {
     pub ipv6: bool,
 
     /// File with the secret that the agent was started with.
-    #[arg(long, value_name = "FILE", help_heading = "Path")]
+    #[arg(long, value_name = "FILE", env = "THRU_TOKEN_FILE", help_heading = "Path")]
     pub token_file: Option<PathBuf>,
 
     /// Do not look at the path first: no route, path MTU, ping, hops, foreign traffic or clock offset.

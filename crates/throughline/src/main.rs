@@ -12,6 +12,7 @@ mod measure;
 mod output;
 mod plan;
 mod sinks;
+mod topology;
 mod values;
 mod words;
 

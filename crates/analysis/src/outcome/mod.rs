@@ -1,6 +1,7 @@
 //! From tallies to trials, and from a cell's trials to its outcome.
 
 mod cost;
+mod emulated;
 mod estimate;
 mod fairness;
 mod ledger;
@@ -15,6 +16,7 @@ use model::{Cell, Histogram, Outcome, RttTally, Stopping, Trial, Trust, Verdict}
 
 use crate::stats::{PassValue, without_pass_effects};
 
+pub use emulated::emulator_late;
 pub use ledger::ledger;
 pub(crate) use summary::packets_per_s;
 pub(crate) use trial::asker;

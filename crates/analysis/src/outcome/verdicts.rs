@@ -39,7 +39,7 @@ pub fn trust(verdicts: &[Verdict]) -> Trust {
 /// The most trust that a verdict leaves.
 fn at_most(verdict: Verdict) -> Trust {
     match verdict {
-        Verdict::Stalled | Verdict::LedgerOpen => Trust::None,
+        Verdict::Stalled | Verdict::LedgerOpen | Verdict::EmulatorLate => Trust::None,
         // The trials that were whole still stand; `outcome` sees to the case without any.
         Verdict::CutShort | Verdict::FewTrials | Verdict::ResolutionLimited | Verdict::AboveCeiling => Trust::Low,
         Verdict::BatchTimed | Verdict::SelfLimited | Verdict::OneHost | Verdict::MetricsKept => Trust::High,
@@ -80,6 +80,7 @@ pub fn explain(verdict: Verdict) -> &'static str {
         Verdict::AboveCeiling => "it is above what the path could carry",
         Verdict::Unmet => "what the plan requires did not hold before a trial, which was left out",
         Verdict::Starved => "a flow got nothing in a trial",
+        Verdict::EmulatorLate => "the lab's emulator handed packets over more than 1 ms late",
         _ => "see the verdict's name in the document",
     }
 }

@@ -86,6 +86,8 @@ struct Bench<'a, E = Pair> {
     advice: Option<Advice>,
     /// What the hypervisor took from the near and the far host during the passes.
     stolen: [analysis::Stolen; 2],
+    /// In a lab: who says what its emulated links did.
+    lab: Option<lab::Holder>,
 }
 
 /// Measures what `order` wants. Whatever happens, the sinks get an outcome for each cell that has a trial, and the ending; the
@@ -167,6 +169,7 @@ impl<'a, E> Bench<'a, E> {
             notes,
             advice: None,
             stolen: Default::default(),
+            lab: lab::Holder::of_this_host(),
         }
     }
 

@@ -111,6 +111,9 @@ impl<E> Bench<'_, E> {
         single_ended: bool,
     ) -> Result<(), ControlError> {
         let overlapped_by = near.overlapped_by.max(far.overlapped_by);
+        // A holder that has ended says nothing any more.
+        pass.lab = self.lab.as_mut().and_then(|holder| holder.report().ok());
+        self.cells.emulator_late = pass.lab.as_ref().is_some_and(analysis::emulator_late);
         let mut far_tallies = far.tallies.into_iter();
         let mut interrupted_leg = false;
         for ((cell, place), near) in cells.iter().zip(near.tallies) {

@@ -1,5 +1,6 @@
 //! This program's own agent and clients, as processes, here or on a host of a lab.
 
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
@@ -17,15 +18,23 @@ pub struct OwnAgent {
 }
 
 impl OwnAgent {
-    /// Starts `thru serve --open` on any free port of `address`; `command` runs `thru`, with no flags yet. It is out of reach
-    /// of Ctrl-C, so that whoever measures can end the measurement with it.
+    /// Starts `thru serve --open` on any free port of `address`; `command` runs `thru`, with no flags yet.
     ///
     /// # Errors
     /// When it cannot be started, or ends before it listens.
-    pub fn start(mut command: Command, address: &str) -> Result<Self, ControlError> {
-        let failed = |source| ControlError::io(format!("start an agent on {address}"), source);
+    pub fn start(command: Command, address: &str) -> Result<Self, ControlError> {
+        Self::serving(command, &["--open".into(), "--listen".into(), format!("{address}:0").into()], address)
+    }
+
+    /// Starts `thru serve` with these flags; `place` says where for errors. It is out of reach of Ctrl-C, so that whoever measures
+    /// can end the measurement with it.
+    ///
+    /// # Errors
+    /// When it cannot be started, or ends before it listens.
+    pub fn serving(mut command: Command, flags: &[OsString], place: &str) -> Result<Self, ControlError> {
+        let failed = |source| ControlError::io(format!("start an agent on {place}"), source);
         command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        command.args(["serve", "--open", "--listen"]).arg(format!("{address}:0"));
+        command.arg("serve").args(flags);
         let mut child = command.spawn().map_err(failed)?;
         let errors = child.stderr.take();
         let mut agent = Self { child, target: String::new() };

@@ -1,16 +1,24 @@
 //! A path of given delay, rate, queue and loss between two hosts, carried by a thread of this process.
 //!
-//! Each host has a TUN device. The thread reads a packet at one end, finds out for each of its segments when it would reach
-//! the other end of such a path, if at all ([`stage`]), keeps it so long ([`ring`]) and writes it to the other device. TSO
-//! and USO packets stay together as far as the path lets them ([`packet`]): that is where the speed comes from.
+//! Each host has a TUN device. The thread reads a packet at one end, lets each of its segments wait for the link ([`queue`]),
+//! finds out when it would then reach the other end of such a path, if at all ([`stage`]), keeps it so long ([`ring`],
+//! [`schedule`]) and writes it to the other device. TSO and USO packets stay together as far as the path lets them
+//! ([`packet`]): that is where the speed comes from. All of that but the devices is in [`course`], which a test can drive
+//! through simulated time.
 //!
 //! The thread cannot be on time to the nanosecond. It counts how late it was with each packet, and a measurement over the
 //! path can tell that from what it measured.
 
+mod alter;
 mod checksum;
 mod counts;
+mod course;
+mod lateness;
 mod packet;
+mod queue;
+mod random;
 mod ring;
+mod schedule;
 mod spec;
 mod stage;
 mod sys;
@@ -19,7 +27,7 @@ mod way;
 use std::io;
 use std::sync::Arc;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Instant;
@@ -28,8 +36,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use counts::Counters;
-pub use counts::{Lateness, PathCounts};
-pub use spec::OneWay;
+pub use counts::PathCounts;
+pub use lateness::Lateness;
+pub use spec::{Bursts, Change, Codel, Discipline, Distribution, Jitter, OneWay, Red, Reorder};
 use sys::Tun;
 use way::Way;
 
@@ -53,27 +62,49 @@ pub struct Emulator {
 }
 
 /// What the thread and its owner both see.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Shared {
+    /// Time 0 of the emulator's clock.
+    origin: Instant,
     stop: AtomicBool,
+    /// When the changes of the path are to begin anew, ns; 0 where that is done.
+    restart_ns: AtomicU64,
     ways: [Arc<Counters>; 2],
     failure: OnceLock<String>,
 }
 
+impl Shared {
+    fn new() -> Self {
+        Self {
+            origin: Instant::now(),
+            stop: AtomicBool::new(false),
+            restart_ns: AtomicU64::new(0),
+            ways: Default::default(),
+            failure: OnceLock::new(),
+        }
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.origin.elapsed().as_nanos() as u64
+    }
+}
+
 impl Emulator {
-    /// Makes a device called `interface` in each of two namespaces and starts the thread between them. Both devices are down
-    /// and without addresses. `ways[0]` leads from the first namespace to the second.
+    /// Makes a device in each of two namespaces, called as `interfaces` says, and starts the thread between them. Both devices are
+    /// down and without addresses. `ways[0]` leads from the first namespace to the second; `mtu` is that which the devices will
+    /// have.
     pub(crate) fn start(
         namespaces: [String; 2],
-        interface: &'static str,
+        interfaces: [String; 2],
         ways: &[OneWay; 2],
+        mtu: u32,
         seed: u64,
     ) -> io::Result<Self> {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(Shared::new());
         let (ready, started) = mpsc::channel();
         let (theirs, ways) = (Arc::clone(&shared), ways.clone());
         let thread = std::thread::Builder::new().name("path".into()).spawn(move || {
-            let made = devices(&namespaces, interface);
+            let made = devices(&namespaces, &interfaces);
             let (ends, failed) = match made {
                 Ok(ends) => (Some(ends), None),
                 Err(error) => (None, Some(error)),
@@ -82,8 +113,8 @@ impl Emulator {
             let _ = ready.send(failed.map_or(Ok(realtime), Err));
             if let Some(ends) = ends {
                 let seeds = [seed, !seed];
-                let ways = [0, 1].map(|way| Way::new(&ways[way], seeds[way], Arc::clone(&theirs.ways[way])));
-                if let Err(error) = carry(&ends, ways, &theirs.stop) {
+                let ways = [0, 1].map(|way| Way::new(&ways[way], mtu, seeds[way], Arc::clone(&theirs.ways[way])));
+                if let Err(error) = carry(&ends, ways, &theirs) {
                     let _ = theirs.failure.set(error.to_string());
                 }
             }
@@ -96,6 +127,11 @@ impl Emulator {
     #[must_use]
     pub fn counts(&self) -> [PathCounts; 2] {
         [0, 1].map(|way| self.shared.ways[way].read())
+    }
+
+    /// Makes the path what it is at first, and counts the times of its changes from now on.
+    pub(crate) fn restart(&self) {
+        self.shared.restart_ns.store(self.shared.now_ns().max(1), Relaxed);
     }
 
     /// Whether the thread goes before all ordinary ones (SCHED_FIFO). Where that was not allowed it is later, and more often.
@@ -120,19 +156,21 @@ impl Drop for Emulator {
     }
 }
 
-fn devices(namespaces: &[String; 2], interface: &str) -> io::Result<[Tun; 2]> {
-    let [a, b] = namespaces;
-    Ok([sys::within(a, || Tun::new(interface))?, sys::within(b, || Tun::new(interface))?])
+fn devices([a, b]: &[String; 2], [near, far]: &[String; 2]) -> io::Result<[Tun; 2]> {
+    Ok([sys::within(a, || Tun::new(near))?, sys::within(b, || Tun::new(far))?])
 }
 
 /// Carries packets both ways until it is stopped, or a device fails.
-fn carry(ends: &[Tun; 2], mut ways: [Way; 2], stop: &AtomicBool) -> Result<(), Errno> {
-    let origin = Instant::now();
-    let now = || origin.elapsed().as_nanos() as u64;
+fn carry(ends: &[Tun; 2], mut ways: [Way; 2], shared: &Shared) -> Result<(), Errno> {
+    let now = || shared.now_ns();
     // Timers of an ordinary thread may be 50 us late on purpose (PR_SET_TIMERSLACK, prctl(2)); where this is refused they are.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     let mut until_ns = 0;
-    while !stop.load(Relaxed) {
+    while !shared.stop.load(Relaxed) {
+        if shared.restart_ns.load(Relaxed) > 0 {
+            let restart_ns = shared.restart_ns.swap(0, Relaxed);
+            ways.iter_mut().for_each(|way| way.restart(restart_ns));
+        }
         let mut done = 0;
         for (index, way) in ways.iter_mut().enumerate() {
             done += way.deliver(&ends[1 - index], now);
@@ -144,6 +182,7 @@ fn carry(ends: &[Tun; 2], mut ways: [Way; 2], stop: &AtomicBool) -> Result<(), E
         let now_ns = now();
         let left_ns = ways.iter().filter_map(Way::due_ns).min().map(|due| due.saturating_sub(now_ns));
         let watch = now_ns < until_ns || now_ns >= until_ns + WATCH_AGAIN_NS;
+        let work_ns = ways.iter().filter_map(Way::work_ns).min().map_or(NAP_NS, |work| work.saturating_sub(now_ns));
         let sleep_ns = match left_ns {
             Some(left) if watch && left <= WATCH_NS => {
                 // From here on the loop goes round until the packet is due.
@@ -154,7 +193,7 @@ fn carry(ends: &[Tun; 2], mut ways: [Way; 2], stop: &AtomicBool) -> Result<(), E
             Some(left) => left,
             None => NAP_NS,
         };
-        wait(ends, sleep_ns.min(NAP_NS))?;
+        wait(ends, sleep_ns.min(work_ns).min(NAP_NS))?;
     }
     Ok(())
 }

@@ -20,7 +20,8 @@ const GSO_TCP_V4: u8 = 1;
 const GSO_TCP_V6: u8 = 4;
 const GSO_UDP: u8 = 5;
 const GSO_ECN: u8 = 0x80;
-const NEEDS_CHECKSUM: u8 = 1;
+/// Flag of a packet whose checksum the device completes.
+pub(crate) const NEEDS_CHECKSUM: u8 = 1;
 
 const FIN_AND_PSH: u8 = 0x09;
 const CWR: u8 = 0x80;
@@ -124,6 +125,8 @@ impl Layout {
         let packet = &mut target[..length];
         packet[..self.payload].copy_from_slice(&source[..self.payload]);
         packet[self.payload..].copy_from_slice(&source[self.payload..][part.clone()]);
+        // A host that forwards names the whole packet as headers, for it has all of it in one piece; a run is shorter.
+        packet[2..4].copy_from_slice(&((self.payload - VIRTIO) as u16).to_ne_bytes());
         if run.len() == 1 {
             packet[1] = 0;
             packet[4..6].fill(0);
@@ -167,22 +170,23 @@ impl Layout {
     }
 }
 
-fn native(bytes: &[u8], at: usize) -> u16 {
+/// A field of the virtio header, in the machine's byte order.
+pub(crate) fn native(bytes: &[u8], at: usize) -> u16 {
     u16::from_ne_bytes([bytes[at], bytes[at + 1]])
 }
 
 /// Writes the low 16 bits of a value in network byte order.
-fn put(bytes: &mut [u8], at: usize, value: usize) {
+pub(crate) fn put(bytes: &mut [u8], at: usize, value: usize) {
     bytes[at..at + 2].copy_from_slice(&(value as u16).to_be_bytes());
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use proptest::prelude::*;
 
     /// A packet as a stack would hand it over, with a payload of counting bytes.
-    fn build(udp: bool, v6: bool, segment: usize, total: usize) -> Vec<u8> {
+    pub(in crate::emulator) fn build(udp: bool, v6: bool, segment: usize, total: usize) -> Vec<u8> {
         let ip = if v6 { 40 } else { 20 };
         let own = if udp { 8 } else { 32 };
         let mut packet = vec![0; VIRTIO + ip + own];
@@ -223,6 +227,14 @@ mod tests {
         packet
     }
 
+    /// The first segment of a packet as a packet of its own.
+    pub(in crate::emulator) fn single(packet: &[u8]) -> Vec<u8> {
+        let mut target = vec![0; LARGEST];
+        let length = Layout::of(packet).write_run(packet, &(0..1), &mut target);
+        target.truncate(length);
+        target
+    }
+
     fn word(bytes: &[u8], at: usize) -> usize {
         usize::from(u16::from_be_bytes([bytes[at], bytes[at + 1]]))
     }
@@ -254,6 +266,14 @@ mod tests {
             target[VIRTIO + 20 + 13] & (FIN_AND_PSH | CWR)
         };
         assert_eq!([flags(0..1), flags(1..2), flags(2..3), flags(0..3)], [CWR, 0, FIN_AND_PSH, CWR | FIN_AND_PSH]);
+    }
+
+    #[test]
+    fn a_run_of_a_forwarded_packet_claims_no_more_headers_than_it_has() {
+        let mut packet = build(false, false, 100, 250);
+        let whole = (packet.len() - VIRTIO) as u16;
+        packet[2..4].copy_from_slice(&whole.to_ne_bytes());
+        assert_eq!(single(&packet)[2..4], (20_u16 + 32).to_ne_bytes());
     }
 
     proptest! {

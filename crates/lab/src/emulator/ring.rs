@@ -1,22 +1,24 @@
-//! Packets that wait for their time, in the order they came, in memory that is taken once.
+//! Packets that wait for their time, in memory that is taken once.
 
 use std::collections::VecDeque;
 
+use super::packet::Layout;
+
 /// A packet in the ring.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Waiting {
-    /// When it is due, ns.
-    pub(crate) at_ns: u64,
-    /// Segments in it.
-    pub(crate) segments: u64,
-    /// Bytes on the wire, framing included, of all its segments.
-    pub(crate) wire_bytes: u64,
+#[derive(Debug, Clone, Copy)]
+struct Held {
+    layout: Layout,
     start: usize,
     length: usize,
+    /// How many still want it.
+    wanted: usize,
 }
 
 /// A ring of bytes in which each packet stands in one piece. A packet that begins before the end may reach beyond it, into
 /// room for one more; the next one begins at 0 again.
+///
+/// Packets are called by their number, counted from 0 as they came. The room of one that nobody wants any more is used again
+/// when those before it are gone too.
 #[derive(Debug)]
 pub(crate) struct Ring {
     memory: Vec<u8>,
@@ -24,15 +26,17 @@ pub(crate) struct Ring {
     slot: usize,
     tail: usize,
     used: usize,
-    waiting: VecDeque<Waiting>,
+    held: VecDeque<Held>,
+    /// The number of the first one in `held`.
+    first: u64,
 }
 
 impl Ring {
     /// A ring for `capacity` bytes of packets of at most `slot` bytes. The memory is the kernel's zero pages until it is used.
     pub(crate) fn new(capacity: usize, slot: usize) -> Self {
         let capacity = capacity.max(slot);
-        let waiting = VecDeque::with_capacity(capacity / 256);
-        Self { memory: vec![0; capacity + slot], capacity, slot, tail: 0, used: 0, waiting }
+        let held = VecDeque::with_capacity(capacity / 256);
+        Self { memory: vec![0; capacity + slot], capacity, slot, tail: 0, used: 0, held, first: 0 }
     }
 
     /// Room for the next packet; `None` when there is none.
@@ -41,30 +45,37 @@ impl Ring {
         room.then(|| &mut self.memory[self.tail..self.tail + self.slot])
     }
 
-    /// Keeps the first `length` bytes of the [`slot`](Self::slot).
-    pub(crate) fn keep(&mut self, length: usize, at_ns: u64, segments: u64, wire_bytes: u64) {
-        self.waiting.push_back(Waiting { at_ns, segments, wire_bytes, start: self.tail, length });
+    /// Keeps the first `length` bytes of the [`slot`](Self::slot) until as many have [`released`](Self::release) it as want it;
+    /// returns the packet's number.
+    pub(crate) fn keep(&mut self, length: usize, layout: Layout, wanted: usize) -> u64 {
+        self.held.push_back(Held { layout, start: self.tail, length, wanted });
         self.used += length;
         self.tail += length;
         if self.tail >= self.capacity {
             self.tail = 0;
         }
+        self.first + self.held.len() as u64 - 1
     }
 
-    /// The packet that came first, and its bytes.
-    pub(crate) fn first(&self) -> Option<(Waiting, &[u8])> {
-        self.waiting.front().map(|packet| (*packet, &self.memory[packet.start..packet.start + packet.length]))
+    /// A packet that is kept.
+    pub(crate) fn packet(&self, number: u64) -> (&Layout, &[u8]) {
+        let held = &self.held[(number - self.first) as usize];
+        (&held.layout, &self.memory[held.start..held.start + held.length])
     }
 
-    /// When the packet that came first is due.
-    pub(crate) fn due_ns(&self) -> Option<u64> {
-        self.waiting.front().map(|packet| packet.at_ns)
+    /// One more wants a packet that is kept.
+    pub(crate) fn want(&mut self, number: u64) {
+        self.held[(number - self.first) as usize].wanted += 1;
     }
 
-    /// Forgets the packet that came first.
-    pub(crate) fn drop_first(&mut self) {
-        if let Some(packet) = self.waiting.pop_front() {
-            self.used -= packet.length;
+    /// One less wants a packet.
+    pub(crate) fn release(&mut self, number: u64) {
+        self.held[(number - self.first) as usize].wanted -= 1;
+        while self.held.front().is_some_and(|held| held.wanted == 0)
+            && let Some(gone) = self.held.pop_front()
+        {
+            self.used -= gone.length;
+            self.first += 1;
         }
     }
 }
@@ -73,29 +84,41 @@ impl Ring {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::collections::BTreeMap;
 
     proptest! {
-        /// Whatever is put in comes out in order and unchanged, and a full ring refuses instead of overwriting.
+        /// Whatever is put in stays unchanged until it is released, in any order, and a full ring refuses instead of
+        /// overwriting.
         #[test]
-        fn packets_come_out_as_they_went_in(steps in prop::collection::vec((any::<bool>(), 1_usize..100), 1..400)) {
+        fn packets_stay_as_they_went_in(steps in prop::collection::vec((any::<bool>(), 1_usize..100, any::<prop::sample::Index>()), 1..400)) {
             let mut ring = Ring::new(300, 100);
-            let mut model: VecDeque<(u64, Vec<u8>)> = VecDeque::new();
-            for (number, (put, length)) in (0_u64..).zip(steps) {
+            let mut model: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
+            let mut lengths = Vec::new();
+            for (step, (put, length, which)) in steps.into_iter().enumerate() {
                 if put {
-                    let held: usize = model.iter().map(|(_, bytes)| bytes.len()).sum();
+                    // What was released behind one that is kept still takes room.
+                    let oldest = model.keys().next().map_or(lengths.len(), |number| *number as usize);
+                    let held: usize = lengths[oldest..].iter().sum();
                     let room = ring.slot();
                     prop_assert_eq!(room.is_some(), held + 100 <= 300);
                     if let Some(slot) = room {
-                        slot[..length].fill(number as u8);
-                        ring.keep(length, number, 1, 2);
-                        model.push_back((number, vec![number as u8; length]));
+                        slot[..length].fill(step as u8);
+                        let layout = Layout::of(&slot[..length]);
+                        let number = ring.keep(length, layout, 1);
+                        prop_assert_eq!(number, lengths.len() as u64);
+                        lengths.push(length);
+                        model.insert(number, vec![step as u8; length]);
                     }
-                } else {
-                    let first = ring.first().map(|(packet, bytes)| (packet.at_ns, bytes.to_vec()));
-                    prop_assert_eq!(&first, &model.pop_front());
-                    ring.drop_first();
+                } else if !model.is_empty() {
+                    let number = *which.get(&model.keys().copied().collect::<Vec<_>>());
+                    ring.want(number);
+                    ring.release(number);
+                    ring.release(number);
+                    model.remove(&number);
                 }
-                prop_assert_eq!(ring.due_ns(), model.front().map(|(at, _)| *at));
+                for (number, bytes) in &model {
+                    prop_assert_eq!(ring.packet(*number).1, bytes.as_slice());
+                }
             }
         }
     }

@@ -36,7 +36,7 @@ pub struct HostArgs {
     ipv6: bool,
 
     /// File with the secret that the agents were started with.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", env = "THRU_TOKEN_FILE")]
     token_file: Option<PathBuf>,
 }
 

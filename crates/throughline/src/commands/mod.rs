@@ -8,6 +8,7 @@ pub mod demo;
 pub mod export;
 pub mod generate;
 pub mod host;
+pub mod lab;
 pub mod launched;
 pub mod report;
 pub mod rr;
@@ -48,6 +49,7 @@ pub fn run(args: Args) -> Result<u8, Failure> {
         Command::Tune(args) => tune::run(&args),
         Command::Watch(args) => watch::run(&args),
         Command::Selftest(args) => selftest::run(&args),
+        Command::Lab(args) => lab::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Generate(args) => generate::run(&args),
         Command::Launched(args) => launched::run(&args),

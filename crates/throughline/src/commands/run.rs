@@ -38,7 +38,7 @@ pub struct RunArgs {
     dry_run: bool,
 
     /// File with the secret that the agents were started with.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", env = "THRU_TOKEN_FILE")]
     token_file: Option<PathBuf>,
 
     #[command(flatten)]
@@ -86,7 +86,7 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
     }
 }
 
-fn variable(text: &str) -> Result<(String, String), String> {
+pub fn variable(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         _ => Err("write NAME=VALUE".into()),

@@ -102,7 +102,7 @@ struct Place {
     journal: Option<PathBuf>,
 
     /// File with the secret that HOST's agent was started with.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", env = "THRU_TOKEN_FILE")]
     token_file: Option<PathBuf>,
 }
 

@@ -39,7 +39,7 @@ pub struct WatchArgs {
     json: bool,
 
     /// File with the secret that the agent was started with.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", env = "THRU_TOKEN_FILE")]
     token_file: Option<PathBuf>,
 }
 

@@ -6,7 +6,7 @@ mod fields;
 mod keys;
 mod read;
 mod single;
-mod source;
+pub mod source;
 
 pub use conduct::{Resumed, conduct, places};
 pub use read::{Read, read};

@@ -39,8 +39,7 @@ const TOP: [&str; 17] = [
 /// One message that points at line, column and key.
 pub fn read(name: &str, text: String, vars: &BTreeMap<String, String>) -> Result<Read, Failure> {
     let mut source = Source::new(name, "a plan", text, vars.clone());
-    let defaults = vars_of(&source)?;
-    source.default_vars(defaults);
+    source.default_vars(source.own_vars()?);
     let parsed = source.parse()?;
     let top = Table::whole(&source, &parsed);
     top.known(&TOP)?;
@@ -123,13 +122,6 @@ fn with_sizes(
 /// A size as a plan would write it.
 fn level_of(block: u64) -> String {
     ByteSize(block).to_string().replace(' ', "")
-}
-
-/// The values that `[vars]` gives; they may hold no variables themselves.
-fn vars_of(source: &Source) -> Result<BTreeMap<String, String>, Failure> {
-    let parsed = source.parse()?;
-    let Some(vars) = Table::whole(source, &parsed).table("vars")? else { return Ok(BTreeMap::new()) };
-    Ok(vars.flat()?.into_iter().map(|(name, at)| (name, at.value)).collect())
 }
 
 /// SHA-256 of the text with its variables.

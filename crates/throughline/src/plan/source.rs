@@ -5,8 +5,9 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
+use serde::de::DeserializeOwned;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeString, DeTable, DeValue, ValueDeserializer};
 
 use crate::failure::Failure;
 
@@ -76,6 +77,13 @@ impl Source {
         Failure::usage(format!("{}:{line}:{column}: {key}{what}", self.name))
     }
 
+    /// The values that `[vars]` gives; they may hold no variables themselves.
+    pub fn own_vars(&self) -> Result<BTreeMap<String, String>, Failure> {
+        let parsed = self.parse()?;
+        let Some(vars) = Table::whole(self, &parsed).table("vars")? else { return Ok(BTreeMap::new()) };
+        Ok(vars.flat()?.into_iter().map(|(name, at)| (name, at.value)).collect())
+    }
+
     /// The whole as a table.
     pub fn parse(&self) -> Result<Spanned<DeTable<'_>>, Failure> {
         DeTable::parse(&self.text).map_err(|error| {
@@ -106,6 +114,20 @@ impl Source {
             rest = behind;
         }
         Ok(filled + rest)
+    }
+}
+
+impl Source {
+    /// The same in all texts of a value.
+    fn fill_all(&self, value: &mut Spanned<DeValue<'_>>, key: &str) -> Result<(), Failure> {
+        let span = value.span();
+        match value.get_mut() {
+            DeValue::String(text) => *text = self.fill(text, &span, key)?.into(),
+            DeValue::Array(list) => list.iter_mut().try_for_each(|value| self.fill_all(value, key))?,
+            DeValue::Table(table) => table.iter_mut().try_for_each(|(_, value)| self.fill_all(value, key))?,
+            _ => {}
+        }
+        Ok(())
     }
 }
 
@@ -221,6 +243,37 @@ impl<'a> Table<'a> {
             }
         }
         Ok(all)
+    }
+
+    /// A value of this table's keys but `except`, and of those of `over` in their place, by the type's own reading.
+    pub fn read<T: DeserializeOwned>(&self, except: &[&str], over: Option<&Self>) -> Result<T, Failure> {
+        let mut merged = DeTable::new();
+        let own = self.table.iter().filter(|(key, _)| !except.contains(&key.get_ref().as_ref()));
+        for (table, (key, value)) in own
+            .map(|own| (self, own))
+            .chain(over.into_iter().flat_map(|over| over.table.iter().map(move |own| (over, own))))
+        {
+            let mut value = value.clone();
+            table.source.fill_all(&mut value, &table.named(key.get_ref()))?;
+            merged.remove(key);
+            merged.insert(key.clone(), value);
+        }
+        let place = |span: &Range<usize>| {
+            let tables = [over, Some(self)];
+            tables.into_iter().flatten().find_map(|table| {
+                let holds = |(key, value): &(&Spanned<_>, &Spanned<DeValue<'_>>)| {
+                    key.span() == *span || (value.span().start <= span.start && span.end <= value.span().end)
+                };
+                let (key, _): (&Spanned<DeString<'_>>, _) = table.table.iter().find(holds)?;
+                Some(table.named(key.get_ref()))
+            })
+        };
+        let whole = Spanned::new(self.span.clone(), DeValue::Table(merged));
+        T::deserialize(ValueDeserializer::from(whole)).map_err(|error| {
+            let span = error.span().unwrap_or_else(|| self.span.clone());
+            let key = place(&span).unwrap_or_else(|| self.path.clone());
+            self.source.wrong(&span, &key, error.message())
+        })
     }
 
     fn inner(&self, value: &'a Spanned<DeValue<'a>>, path: String) -> Self {

@@ -4,33 +4,30 @@
 
 use super::{Passage, Stage};
 use crate::emulator::counts::Place;
+use crate::emulator::random::Random;
+use crate::emulator::spec::OneWay;
 
-/// Independent random loss from a seed.
+/// Independent random loss.
 #[derive(Debug)]
 pub(super) struct Loss {
-    /// A draw below this is a loss.
-    threshold: u64,
-    state: u64,
+    probability: f64,
+    random: Random,
 }
 
 impl Loss {
-    /// `probability` from 0 to 1, to 2^-53.
-    pub(super) fn new(probability: f64, seed: u64) -> Self {
-        Self { threshold: (probability * (1_u64 << 53) as f64) as u64, state: seed }
-    }
-
-    /// 53 random bits: SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
-    fn draw(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.state ^ (self.state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) >> 11
+    pub(super) fn new(random: Random) -> Self {
+        Self { probability: 0.0, random }
     }
 }
 
 impl Stage for Loss {
+    fn set(&mut self, way: &OneWay) -> bool {
+        self.probability = way.loss;
+        way.loss > 0.0
+    }
+
     fn pass(&mut self, _: &mut Passage) -> Result<(), Place> {
-        if self.draw() < self.threshold { Err(Place::Loss) } else { Ok(()) }
+        if self.random.chance(self.probability) { Err(Place::Loss) } else { Ok(()) }
     }
 }
 
@@ -38,25 +35,16 @@ impl Stage for Loss {
 mod tests {
     use super::*;
 
-    fn lost(probability: f64, seed: u64, segments: usize) -> Vec<bool> {
-        let mut loss = Loss::new(probability, seed);
-        (0..segments).map(|_| loss.pass(&mut Passage { at_ns: 0, wire_bytes: 1 }).is_err()).collect()
-    }
-
     #[test]
     fn the_share_that_is_lost_is_the_probability() {
-        for (probability, seed) in [(1e-3, 1), (0.01, 2), (0.5, 3)] {
+        for (probability, seed) in [(1e-3, 1), (0.01, 2), (0.5, 3), (1.0, 4)] {
+            let mut loss = Loss::new(Random::new(seed));
+            assert!(loss.set(&OneWay { loss: probability, ..OneWay::default() }));
             let n = 1_000_000;
-            let count = lost(probability, seed, n).iter().filter(|lost| **lost).count() as f64;
-            let (mean, deviation) = (n as f64 * probability, (n as f64 * probability * (1.0 - probability)).sqrt());
-            assert!((count - mean).abs() < 4.0 * deviation, "{count} of {n} at {probability}");
+            let count = (0..n).filter(|_| loss.pass(&mut Passage::default()).is_err()).count() as f64;
+            let (mean, deviation) =
+                (f64::from(n) * probability, (f64::from(n) * probability * (1.0 - probability)).sqrt());
+            assert!((count - mean).abs() <= 4.0 * deviation, "{count} of {n} at {probability}");
         }
-    }
-
-    #[test]
-    fn a_seed_loses_the_same_segments_again_and_another_seed_others() {
-        assert_eq!(lost(0.1, 7, 1_000), lost(0.1, 7, 1_000));
-        assert_ne!(lost(0.1, 7, 1_000), lost(0.1, 8, 1_000));
-        assert!(lost(1.0, 7, 100).iter().all(|lost| *lost));
     }
 }

@@ -1,49 +1,81 @@
-//! What a segment meets on its way, one stage after the other: the queue before the link, the link's length, its noise.
+//! What a segment meets after the link, one stage after the other: noise, and the length of the path.
 //!
 //! A stage is told the time; it reads no clock. A new one is a file here with a type that implements [`Stage`], and a line in
-//! [`stages`], which fixes the order.
+//! [`Stages::new`], which fixes the order.
 
+mod bursts;
+mod corrupt;
 mod delay;
+mod duplicate;
 mod loss;
-mod queue;
+mod reorder;
 
 use super::counts::Place;
+use super::random::Random;
 use super::spec::OneWay;
 
 /// A segment on its way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Passage {
     /// When it reaches the next stage, ns of the emulator's clock.
     pub(crate) at_ns: u64,
-    /// Its bytes on the wire, framing included.
-    pub(crate) wire_bytes: u64,
+    /// The bit of its IP payload that is flipped, counted around.
+    pub(crate) flip: Option<u64>,
+    /// It arrives twice.
+    pub(crate) twice: bool,
+    /// It was kept back for others to overtake.
+    pub(crate) kept_back: bool,
 }
 
 /// A part of the path in one direction.
 pub(crate) trait Stage: Send {
-    /// Takes the segment through, in the order of arrival: sets when it leaves, or says where it ended.
+    /// From now on the path is like this. Returns whether the stage has anything to do then.
+    fn set(&mut self, way: &OneWay) -> bool;
+
+    /// Takes the segment through, in the order in which the link sent it: sets when it leaves, or says where it ended.
     fn pass(&mut self, segment: &mut Passage) -> Result<(), Place>;
 }
 
-/// The stages of one direction, in order. `seed` makes its random choices repeatable.
-pub(crate) fn stages(way: &OneWay, seed: u64) -> Vec<Box<dyn Stage>> {
-    let mut stages: Vec<Box<dyn Stage>> = Vec::new();
-    if let Some(rate_bps) = way.rate_bps {
-        stages.push(Box::new(queue::Queue::new(rate_bps, way.queue_bytes)));
-    }
-    if !way.delay.is_zero() {
-        stages.push(Box::new(delay::Delay::new(way.delay)));
-    }
-    if way.loss > 0.0 {
-        stages.push(Box::new(loss::Loss::new(way.loss, seed)));
-    }
-    stages
+/// The stages of one direction.
+pub(crate) struct Stages {
+    /// In order, each with whether it has anything to do.
+    stages: Vec<(bool, Box<dyn Stage>)>,
 }
 
-/// Takes a segment through all stages; `Ok` holds when it arrives.
-pub(crate) fn pass(stages: &mut [Box<dyn Stage>], mut segment: Passage) -> Result<u64, Place> {
-    stages.iter_mut().try_for_each(|stage| stage.pass(&mut segment))?;
-    Ok(segment.at_ns)
+impl Stages {
+    /// `seed` makes the random choices repeatable: those of one stage do not depend on what others do.
+    pub(crate) fn new(way: &OneWay, seed: u64) -> Self {
+        let random = |series| Random::split(seed, series);
+        let stages: [Box<dyn Stage>; 6] = [
+            Box::new(bursts::BurstLoss::new(random(1))),
+            Box::new(loss::Loss::new(random(2))),
+            Box::new(corrupt::Corrupt::new(random(3))),
+            Box::new(duplicate::Duplicate::new(random(4))),
+            Box::new(delay::Delay::new(random(5))),
+            Box::new(reorder::KeepBack::new(random(6))),
+        ];
+        let mut stages = Self { stages: stages.into_iter().map(|stage| (false, stage)).collect() };
+        stages.set(way);
+        stages
+    }
+
+    /// From now on the path is like this.
+    pub(crate) fn set(&mut self, way: &OneWay) {
+        for (busy, stage) in &mut self.stages {
+            *busy = stage.set(way);
+        }
+    }
+
+    /// Takes a segment that the link has sent at a time through all stages.
+    pub(crate) fn pass(&mut self, at_ns: u64) -> Result<Passage, Place> {
+        let mut segment = Passage { at_ns, ..Passage::default() };
+        for (busy, stage) in &mut self.stages {
+            if *busy {
+                stage.pass(&mut segment)?;
+            }
+        }
+        Ok(segment)
+    }
 }
 
 #[cfg(test)]
@@ -52,24 +84,26 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn a_segment_waits_then_is_sent_then_travels() {
-        // 1,000 bytes at 8 Mbit/s take 1 ms.
-        let way = OneWay {
-            delay: Duration::from_millis(10),
-            rate_bps: Some(8_000_000),
-            queue_bytes: 2_000,
-            ..OneWay::default()
-        };
-        let mut stages = stages(&way, 1);
-        let mut pass = |at_ns| pass(&mut stages, Passage { at_ns, wire_bytes: 1_000 });
-        assert_eq!(pass(0), Ok(11_000_000));
-        assert_eq!(pass(0), Ok(12_000_000));
-        assert_eq!(pass(0), Err(Place::Queue));
-        assert_eq!(pass(1_000_000), Ok(13_000_000));
+    fn a_path_of_nothing_changes_nothing() {
+        let mut stages = Stages::new(&OneWay::default(), 1);
+        assert_eq!(stages.pass(7), Ok(Passage { at_ns: 7, ..Passage::default() }));
     }
 
     #[test]
-    fn a_path_of_nothing_changes_nothing() {
-        assert_eq!(pass(&mut stages(&OneWay::default(), 1), Passage { at_ns: 7, wire_bytes: 1 }), Ok(7));
+    fn a_stage_draws_the_same_whatever_the_others_do() {
+        let quiet = OneWay { loss: 0.1, ..OneWay::default() };
+        let noisy = OneWay { corrupt: 0.3, duplicate: 0.3, delay: Duration::from_millis(1), ..quiet.clone() };
+        let lost = |way: &OneWay, seed| {
+            let mut stages = Stages::new(way, seed);
+            (0..1_000).map(|at| stages.pass(at).is_err()).collect::<Vec<_>>()
+        };
+        assert_eq!(lost(&quiet, 7), lost(&noisy, 7));
+        assert_ne!(lost(&quiet, 7), lost(&quiet, 8));
+    }
+
+    #[test]
+    fn a_lost_segment_has_no_other_fate() {
+        let mut stages = Stages::new(&OneWay { loss: 1.0, corrupt: 1.0, duplicate: 1.0, ..OneWay::default() }, 1);
+        assert_eq!(stages.pass(7), Err(Place::Loss));
     }
 }

@@ -1,0 +1,33 @@
+//! Bits that arrive wrong: in each segment one at most, with the same probability.
+
+use super::{Passage, Stage};
+use crate::emulator::counts::Place;
+use crate::emulator::random::Random;
+use crate::emulator::spec::OneWay;
+
+/// Independent corruption.
+#[derive(Debug)]
+pub(super) struct Corrupt {
+    probability: f64,
+    random: Random,
+}
+
+impl Corrupt {
+    pub(super) fn new(random: Random) -> Self {
+        Self { probability: 0.0, random }
+    }
+}
+
+impl Stage for Corrupt {
+    fn set(&mut self, way: &OneWay) -> bool {
+        self.probability = way.corrupt;
+        way.corrupt > 0.0
+    }
+
+    fn pass(&mut self, segment: &mut Passage) -> Result<(), Place> {
+        if self.random.chance(self.probability) {
+            segment.flip = Some(self.random.bits());
+        }
+        Ok(())
+    }
+}

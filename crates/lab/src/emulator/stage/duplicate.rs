@@ -1,0 +1,31 @@
+//! Segments that arrive twice, each with the same probability. The copy follows at once and is not drawn for again.
+
+use super::{Passage, Stage};
+use crate::emulator::counts::Place;
+use crate::emulator::random::Random;
+use crate::emulator::spec::OneWay;
+
+/// Independent duplication.
+#[derive(Debug)]
+pub(super) struct Duplicate {
+    probability: f64,
+    random: Random,
+}
+
+impl Duplicate {
+    pub(super) fn new(random: Random) -> Self {
+        Self { probability: 0.0, random }
+    }
+}
+
+impl Stage for Duplicate {
+    fn set(&mut self, way: &OneWay) -> bool {
+        self.probability = way.duplicate;
+        way.duplicate > 0.0
+    }
+
+    fn pass(&mut self, segment: &mut Passage) -> Result<(), Place> {
+        segment.twice = self.random.chance(self.probability);
+        Ok(())
+    }
+}

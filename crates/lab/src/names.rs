@@ -1,0 +1,57 @@
+//! The names of a lab's nodes, as each host sees them.
+//!
+//! `ip netns exec NAME` lays the files of /etc/netns/NAME over those of /etc (ip-netns(8)), so that every program finds the
+//! names, also one that a user starts that way. The reaper removes the files with their namespace.
+
+use std::fmt::Write;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use crate::LabError;
+use crate::network::NetworkPeer;
+
+/// Where iproute2 looks for the files of a namespace.
+const DIRECTORY: &str = "/etc/netns";
+/// Says that a lab made that directory.
+const MARK: &str = ".throughline";
+
+/// Writes the hosts file of each namespace.
+pub(crate) fn write<'a>(hosts: impl Iterator<Item = (&'a str, &'a [NetworkPeer])>) -> Result<(), LabError> {
+    let directory = Path::new(DIRECTORY);
+    let fail = |source: io::Error| LabError::Names { path: directory.to_owned(), source };
+    if !directory.exists() {
+        fs::create_dir_all(directory).map_err(fail)?;
+        fs::write(directory.join(MARK), "").map_err(fail)?;
+    }
+    // Names that the machine gives itself stay, behind those of the lab.
+    let own = fs::read_to_string("/etc/hosts").unwrap_or_default();
+    for (namespace, peers) in hosts {
+        let place = directory.join(namespace);
+        fs::create_dir_all(&place).map_err(fail)?;
+        fs::write(place.join("hosts"), text(peers, &own)).map_err(fail)?;
+    }
+    Ok(())
+}
+
+/// A hosts file (hosts(5)): a name is the IPv4 address, with `-v6` behind it the other one, so that it is plain which is used.
+fn text(peers: &[NetworkPeer], own: &str) -> String {
+    let mut text = String::from("127.0.0.1 localhost\n::1 localhost\n");
+    for NetworkPeer { name, v4, v6 } in peers {
+        let _ = writeln!(text, "{v4} {name}\n{v6} {name}-v6");
+    }
+    text + own
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_one_address_and_comes_before_the_machines() {
+        let (v4, v6) = ("198.18.0.2".parse().unwrap(), "fd74:6872:7500::2".parse().unwrap());
+        let text = text(&[NetworkPeer { name: "b".into(), v4, v6 }], "10.0.0.1 b machine\n");
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[2..], ["198.18.0.2 b", "fd74:6872:7500::2 b-v6", "10.0.0.1 b machine"]);
+    }
+}

@@ -1,0 +1,358 @@
+//! Labs of any shape: what a [`Topology`] says, made of namespaces, veth pairs, bridges and emulated paths.
+
+use std::ffi::OsStr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::PathBuf;
+use std::process::Command;
+
+use model::{EmulatedWay, LabReport};
+
+use crate::available::privileged_ip;
+use crate::crossover::taken;
+use crate::emulator::{Emulator, PathCounts};
+use crate::ip::Ip;
+use crate::journal::{Built, Journal, Record};
+use crate::names;
+use crate::plug::{self, Plug};
+use crate::scope::{Scope, reap_stale};
+use crate::subnets::random;
+use crate::topology::{Address, Block, Carrier, Layout, NodeKind, NodeLayout, Topology};
+use crate::{LabError, OneWay};
+
+/// The bridge of a switch.
+const BRIDGE: &str = "br0";
+/// Writes settings, given as pairs of a file below /proc/sys and a value.
+const WRITE: &str = r#"while [ $# -gt 1 ]; do printf '%s\n' "$2" > "/proc/sys/$1"; shift 2; done"#;
+
+/// A lab that stands. Removed when it is dropped; processes that still run on its hosts are killed.
+#[derive(Debug)]
+pub struct Network {
+    name: String,
+    topology: Topology,
+    hosts: Vec<NetworkHost>,
+    /// By the place of the link. Before the namespaces, which their devices keep alive.
+    emulators: Vec<(usize, Emulator)>,
+    journal: Journal,
+    scope: Scope,
+}
+
+/// A host of it.
+#[derive(Debug, Clone)]
+pub struct NetworkHost {
+    /// Its name in the topology.
+    pub name: String,
+    /// Network namespace, as `ip netns` knows it.
+    pub namespace: String,
+    /// Its own addresses, of all its links.
+    pub addresses: Vec<IpAddr>,
+    /// Where it finds itself, first, and the other nodes.
+    pub peers: Vec<NetworkPeer>,
+    ip: Ip,
+}
+
+/// A node as a host sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NetworkPeer {
+    /// Its name in the topology.
+    pub name: String,
+    /// IPv4 address at which the way there ends.
+    pub v4: Ipv4Addr,
+    /// The same of IPv6.
+    pub v6: Ipv6Addr,
+}
+
+impl Network {
+    /// Makes what `topology` says, with all addresses in use when this returns. `stays` is for those who list labs: whether this
+    /// one outlives the command that made it. First removes what dead owners left.
+    ///
+    /// # Errors
+    /// For a topology that cannot be, without the means that [`available`](crate::available) checks, when the journal or the
+    /// hosts' files cannot be written, when a command fails. Nothing is left then.
+    pub fn make(topology: &Topology, name: Option<&str>, stays: bool) -> Result<Self, LabError> {
+        topology.check()?;
+        let ip = privileged_ip()?;
+        let _ = reap_stale(); // another lab's remains are no reason to refuse this one
+        let journal = Journal::open()?;
+        let block = Block::choose(&taken(&ip, &journal)?)?;
+        let layout = Layout::of(topology, block)?;
+        let name = match name {
+            Some(name) => chosen(name, &journal)?,
+            None => format!("{}-{:08x}", topology.name, random() as u32),
+        };
+        let namespace = |place: usize| format!("{name}-{}", topology.nodes[place].name);
+        let of_kind = |kind| (0..topology.nodes.len()).filter(move |place| topology.nodes[*place].kind == kind);
+        let hosts = of_kind(NodeKind::Host);
+        let hosts: Vec<_> = hosts.map(|place| host(topology, &layout, place, namespace(place), &ip)).collect();
+        let record = Record {
+            namespaces: (0..topology.nodes.len()).map(namespace).collect(),
+            block: Some(block),
+            built: Some(Built {
+                topology: topology.name.clone(),
+                hosts: hosts.iter().map(|host| host.name.clone()).collect(),
+                stays,
+            }),
+            ..Record::of(name.clone())
+        };
+        let scope = Scope::open(ip, &journal, record)?;
+        let mut network = Self { topology: topology.clone(), hosts, emulators: Vec::new(), journal, scope, name };
+        network.build(&layout)?;
+        Ok(network)
+    }
+
+    /// Name of the lab, the start of its namespaces' names.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it was made from.
+    #[must_use]
+    pub fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// Its hosts, in the topology's order.
+    #[must_use]
+    pub fn hosts(&self) -> &[NetworkHost] {
+        &self.hosts
+    }
+
+    /// The host of that name.
+    ///
+    /// # Errors
+    /// For any other name.
+    pub fn host(&self, name: &str) -> Result<&NetworkHost, LabError> {
+        self.hosts.iter().find(|host| host.name == name).ok_or_else(|| no_host(name, &self.hosts))
+    }
+
+    /// A file that goes away with the lab: `token` for the secret of its agents, `sock` for its socket.
+    #[must_use]
+    pub fn file(&self, end: &str) -> PathBuf {
+        self.journal.beside(&self.name, end)
+    }
+
+    /// What each emulated link has counted so far, as [`Self::report`] takes it.
+    #[must_use]
+    pub fn counts(&self) -> Vec<[PathCounts; 2]> {
+        self.emulators.iter().map(|(_, emulator)| emulator.counts()).collect()
+    }
+
+    /// What the emulated links did since an earlier reading of [`Self::counts`]; an empty one means since they were made.
+    #[must_use]
+    pub fn report(&self, earlier: &[[PathCounts; 2]]) -> LabReport {
+        let mut ways = Vec::new();
+        for (at, (place, emulator)) in self.emulators.iter().enumerate() {
+            let link = &self.topology.links[*place];
+            let now = emulator.counts();
+            for (way, ends) in [link.between, [link.between[1], link.between[0]]].into_iter().enumerate() {
+                let counts = earlier.get(at).map_or_else(|| now[way].clone(), |earlier| now[way].since(&earlier[way]));
+                let [from, to] = ends.map(|node| self.topology.nodes[node].name.clone());
+                ways.push(EmulatedWay { from, to, realtime: emulator.realtime(), ..told(&counts) });
+            }
+        }
+        LabReport { lab: self.name.clone(), topology: self.topology.name.clone(), ways }
+    }
+
+    /// Why an emulated link has stopped carrying anything, with its name; `None` while all work.
+    #[must_use]
+    pub fn failure(&self) -> Option<(String, String)> {
+        let failed = |(link, emulator): &(usize, Emulator)| Some((*link, emulator.failure()?.to_owned()));
+        let (link, why) = self.emulators.iter().find_map(failed)?;
+        Some((self.topology.link_name(&self.topology.links[link]), why))
+    }
+
+    /// Removes the lab, as dropping it does, and says whether everything is gone.
+    ///
+    /// # Errors
+    /// [`LabError::LeftBehind`] names what could not be removed.
+    pub fn close(self) -> Result<(), LabError> {
+        drop(self.emulators);
+        self.scope.close()
+    }
+
+    fn namespace(&self, place: usize) -> String {
+        format!("{}-{}", self.name, self.topology.nodes[place].name)
+    }
+
+    fn build(&mut self, layout: &Layout) -> Result<(), LabError> {
+        for place in 0..self.topology.nodes.len() {
+            let namespace = self.namespace(place);
+            self.scope.run(&["netns", "add", &namespace])?;
+            self.prepare(place, &namespace)?;
+        }
+        for place in 0..self.topology.links.len() {
+            self.join(place, layout)?;
+        }
+        for (place, node) in layout.nodes.iter().enumerate() {
+            self.configure(place, node)?;
+        }
+        for (place, node) in layout.nodes.iter().enumerate() {
+            self.route(place, node)?;
+        }
+        // What changes on a link changes so long after the lab can be used.
+        self.emulators.iter().for_each(|(_, emulator)| emulator.restart());
+        let peers = self.hosts.iter().map(|host| (host.namespace.as_str(), host.peers.as_slice()));
+        names::write(peers)
+    }
+
+    /// What a node needs before it has links.
+    fn prepare(&self, place: usize, namespace: &str) -> Result<(), LabError> {
+        let kind = self.topology.nodes[place].kind;
+        if kind == NodeKind::Switch {
+            let bridge = ["-n", namespace, "link", "add", BRIDGE, "type", "bridge", "mcast_snooping", "0"];
+            self.scope.run(&bridge)?;
+            return self.scope.run(&["-n", namespace, "link", "set", "dev", BRIDGE, "up"]).map(drop);
+        }
+        plug::loopback(&self.scope, namespace)?;
+        // A new namespace takes over the machine's idea of where packets may come from, which need not be the lab's.
+        let mut settings = vec![("net.ipv4.conf.all.rp_filter", "0"), ("net.ipv4.conf.default.rp_filter", "0")];
+        if kind == NodeKind::Router {
+            settings.extend([("net.ipv4.ip_forward", "1"), ("net.ipv6.conf.all.forwarding", "1")]);
+        }
+        settings.extend(self.topology.sysctls.iter().map(|(key, value)| (key.as_str(), value.as_str())));
+        let mut command: Vec<String> = ["netns", "exec", namespace, "sh", "-ec", WRITE, "sh"].map(String::from).into();
+        for (key, value) in settings {
+            let path = if key.contains('/') { key.to_owned() } else { key.replace('.', "/") };
+            command.extend([path, value.to_owned()]);
+        }
+        let command: Vec<&str> = command.iter().map(String::as_str).collect();
+        self.scope.run(&command).map(drop)
+    }
+
+    fn join(&mut self, place: usize, layout: &Layout) -> Result<(), LabError> {
+        let link = &self.topology.links[place];
+        let namespaces = link.between.map(|node| self.namespace(node));
+        let interface = |node| layout.interface(node, place).map(|end| end.name.clone()).unwrap_or_default();
+        let interfaces = link.between.map(interface);
+        let plug = |end: usize| Plug { namespace: &namespaces[end], interface: &interfaces[end] };
+        let plugs = [plug(0), plug(1)];
+        match link.carrier() {
+            Carrier::Veth => {
+                plug::join(&self.scope, plugs, link.mtu)?;
+                for (plug, way) in plugs.iter().zip(&link.ways) {
+                    shape(&self.scope, plug, way)?;
+                }
+            }
+            Carrier::Emulator => {
+                // Each link makes its own choices, the same ones each time.
+                let seed = self.topology.seed.wrapping_add((place as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+                let emulator = Emulator::start(namespaces.clone(), interfaces.clone(), &link.ways, link.mtu, seed);
+                self.emulators.push((place, emulator.map_err(|source| LabError::Emulator { source })?));
+                plugs.iter().try_for_each(|plug| plug.make_room(&self.scope, link.mtu))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a node's interfaces their addresses, and a switch's ports their bridge.
+    fn configure(&self, place: usize, node: &NodeLayout) -> Result<(), LabError> {
+        let namespace = self.namespace(place);
+        for end in &node.interfaces {
+            let plug = Plug { namespace: &namespace, interface: &end.name };
+            match end.address {
+                Some(Address { segment, v4, v6 }) => plug.address(&self.scope, (v4, segment.v4_prefix), v6)?,
+                None => {
+                    let port = ["link", "set", "dev", plug.interface, "master", BRIDGE, "up"];
+                    plug.ip(&self.scope, &port)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for a node's addresses and tells it the way to all others.
+    fn route(&self, place: usize, node: &NodeLayout) -> Result<(), LabError> {
+        let namespace = self.namespace(place);
+        for end in &node.interfaces {
+            let Some(address) = end.address else { continue };
+            let state = match self.topology.links[end.link].carrier() {
+                Carrier::Veth => "UP",
+                Carrier::Emulator => "UNKNOWN",
+            };
+            Plug { namespace: &namespace, interface: &end.name }.wait_until_ready(&self.scope, address.v6, state)?;
+        }
+        for route in &node.routes {
+            let plug = Plug { namespace: &namespace, interface: &route.interface };
+            let v4 = (format!("{}/{}", route.to.v4, route.to.v4_prefix), route.via.0.to_string());
+            let v6 = (format!("{}/{}", route.to.v6, crate::Subnets::V6_PREFIX), route.via.1.to_string());
+            for (version, (to, via)) in [("-4", v4), ("-6", v6)] {
+                plug.ip(&self.scope, &[version, "route", "add", &to, "via", &via, "dev", plug.interface])?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl NetworkHost {
+    /// A command that will run `program` on this host: in its network namespace, with a /sys that shows it and an /etc/hosts that
+    /// names the lab's nodes. Other files, processes and the user are those of the machine. The child's process number is the
+    /// program's own.
+    #[must_use]
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        self.ip.exec(&self.namespace, program.as_ref())
+    }
+}
+
+fn host(topology: &Topology, layout: &Layout, place: usize, namespace: String, ip: &Ip) -> NetworkHost {
+    let name = |place: usize| topology.nodes[place].name.clone();
+    let node = &layout.nodes[place];
+    let own = || node.interfaces.iter().filter_map(|interface| interface.address);
+    let addresses = own().flat_map(|Address { v4, v6, .. }| [IpAddr::V4(v4), IpAddr::V6(v6)]).collect();
+    let first = own().next().map(|Address { v4, v6, .. }| NetworkPeer { name: name(place), v4, v6 });
+    let others = node.names.iter().map(|(other, v4, v6)| NetworkPeer { name: name(*other), v4: *v4, v6: *v6 });
+    let peers = first.into_iter().chain(others).collect();
+    NetworkHost { name: name(place), namespace, addresses, peers, ip: ip.clone() }
+}
+
+/// What a way's counts say.
+fn told(counts: &PathCounts) -> EmulatedWay {
+    let places = [
+        ("mtu", counts.dropped_mtu),
+        ("queue", counts.dropped_queue),
+        ("aqm", counts.dropped_aqm),
+        ("burst", counts.dropped_burst),
+        ("loss", counts.dropped_loss),
+        ("ring", counts.dropped_ring),
+        ("refused", counts.refused),
+    ];
+    let dropped = places.into_iter().filter(|(_, segments)| *segments > 0);
+    EmulatedWay {
+        arrived: counts.arrived,
+        delivered: counts.delivered,
+        dropped: dropped.map(|(place, segments)| (place.to_owned(), segments)).collect(),
+        marked: counts.marked,
+        corrupted: counts.corrupted,
+        duplicated: counts.duplicated,
+        reordered: counts.reordered,
+        late_packets: counts.late.count(),
+        late_p50_ns: counts.late.quantile_ns(0.5),
+        late_p99_ns: counts.late.quantile_ns(0.99),
+        late_max_ns: counts.late.max_ns(),
+        ..EmulatedWay::default()
+    }
+}
+
+fn no_host(name: &str, hosts: &[NetworkHost]) -> LabError {
+    let hosts: Vec<&str> = hosts.iter().map(|host| host.name.as_str()).collect();
+    LabError::NoHost { name: name.into(), hosts: hosts.join(", ") }
+}
+
+/// A name that the user chose for a lab.
+fn chosen(name: &str, journal: &Journal) -> Result<String, LabError> {
+    crate::crossover::check_prefix(name)?;
+    match journal.record(name)? {
+        Some(_) => Err(LabError::Exists { name: name.into() }),
+        None => Ok(name.into()),
+    }
+}
+
+/// Lets an interface send no faster than the way says, by a token bucket. Its depth is what passes in 4 ms, which makes up for a
+/// late timer, and never less than a TSO packet with the headers of its segments, which would be cut.
+fn shape(scope: &Scope, plug: &Plug<'_>, way: &OneWay) -> Result<(), LabError> {
+    let Some(rate_bps) = way.rate_bps else { return Ok(()) };
+    let (rate, burst) = (format!("{rate_bps}bit"), (rate_bps / 8 / 250).max(80_000).to_string());
+    let limit = way.queue_bytes.to_string();
+    let bucket = ["tbf", "rate", &rate, "burst", &burst, "limit", &limit];
+    let device = ["netns", "exec", plug.namespace, "tc", "qdisc", "add", "dev", plug.interface, "root"];
+    scope.run(&[device.as_slice(), &bucket].concat()).map(drop)
+}

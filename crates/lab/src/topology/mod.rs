@@ -1,0 +1,229 @@
+//! What a lab of any shape is made of: nodes and the links between them, as plain data. `layout` finds out addresses and
+//! routes; only [`Network`](crate::Network) makes anything.
+
+mod block;
+mod layout;
+mod route;
+
+pub use block::Block;
+pub(crate) use layout::{Address, Layout, NodeLayout};
+
+use crate::{LabError, OneWay};
+
+/// Nodes and links.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Topology {
+    /// What it is called; the start of the lab's name. Up to 32 lower-case letters, digits and hyphens.
+    pub name: String,
+    /// What it is, in a sentence.
+    pub about: Option<String>,
+    /// Start of the random choices of all emulated links.
+    pub seed: u64,
+    /// Hosts, routers and switches. The first host is where a command runs that names none.
+    pub nodes: Vec<Node>,
+    /// What joins them.
+    pub links: Vec<Link>,
+    /// Settings of every host and router, as `net.ipv4.tcp_rmem` and its value.
+    pub sysctls: Vec<(String, String)>,
+}
+
+/// A network namespace of the lab.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    /// Its name: 1 to 15 lower-case letters, digits and hyphens, a letter first.
+    pub name: String,
+    /// What it does.
+    pub kind: NodeKind,
+}
+
+/// What a node does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NodeKind {
+    /// Runs programs, and an agent.
+    Host,
+    /// Forwards packets between its links.
+    Router,
+    /// A bridge: its links are one network.
+    Switch,
+}
+
+/// What joins two nodes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Link {
+    /// Places of the two in [`Topology::nodes`].
+    pub between: [usize; 2],
+    /// MTU in bytes, 1280 to 65535.
+    pub mtu: u32,
+    /// The ways from the first to the second, and back.
+    pub ways: [OneWay; 2],
+    /// What carries its packets; `None` chooses by what the ways ask for.
+    pub carrier: Option<Carrier>,
+}
+
+/// What carries the packets of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Carrier {
+    /// A veth pair of the kernel; where a rate is asked for, behind a token bucket (tc-tbf(8)) at either end.
+    Veth,
+    /// The emulator.
+    Emulator,
+}
+
+impl Link {
+    /// A veth pair without a limit.
+    #[must_use]
+    pub fn new(between: [usize; 2]) -> Self {
+        Self { between, mtu: 1_500, ways: [OneWay::default(), OneWay::default()], carrier: None }
+    }
+
+    /// What carries its packets: what was asked for, or the kernel where it can do all of it.
+    #[must_use]
+    pub fn carrier(&self) -> Carrier {
+        let kernel = self.ways.iter().all(is_plain);
+        self.carrier.unwrap_or(if kernel { Carrier::Veth } else { Carrier::Emulator })
+    }
+}
+
+impl Topology {
+    /// Most nodes of a lab: each is a namespace and, where it is a host, two processes.
+    pub const NODES: usize = 128;
+    /// Longest name of a node.
+    const NAME: usize = 15;
+
+    /// Place of the node of that name.
+    #[must_use]
+    pub fn place(&self, name: &str) -> Option<usize> {
+        self.nodes.iter().position(|node| node.name == name)
+    }
+
+    /// Name of a link, such as `a-b`.
+    #[must_use]
+    pub fn link_name(&self, link: &Link) -> String {
+        link.between.map(|place| self.nodes[place].name.as_str()).join("-")
+    }
+
+    /// Refuses a name that is none for a node: it becomes part of a namespace's name, of a host name and of a variable's.
+    ///
+    /// # Errors
+    /// Says what a name may be.
+    pub fn check_name(name: &str) -> Result<(), LabError> {
+        let letters = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        let first = name.starts_with(|c: char| c.is_ascii_lowercase());
+        if first && name.len() <= Self::NAME && name.chars().all(letters) && !name.ends_with('-') && name != "localhost"
+        {
+            return Ok(());
+        }
+        let remedy = "use 1 to 15 lower-case letters, digits and hyphens, a letter first, such as geneva or h1";
+        Err(LabError::Spec { what: format!("'{name}' does not do as a name"), remedy })
+    }
+
+    /// Refuses what no lab can be.
+    ///
+    /// # Errors
+    /// Names the node or link and the remedy.
+    pub fn check(&self) -> Result<(), LabError> {
+        let refuse = |what: String, remedy| Err(LabError::Spec { what, remedy });
+        crate::crossover::check_prefix(&self.name)?;
+        if self.nodes.len() > Self::NODES {
+            return refuse(format!("{} nodes", self.nodes.len()), "use at most 128");
+        }
+        if !self.nodes.iter().any(|node| node.kind == NodeKind::Host) {
+            return refuse("a lab without a host".into(), "use [[host]] with a name");
+        }
+        for (place, node) in self.nodes.iter().enumerate() {
+            Self::check_name(&node.name)?;
+            if self.place(&node.name) != Some(place) {
+                return refuse(format!("two nodes are called '{}'", node.name), "give one of them another name");
+            }
+            if node.kind == NodeKind::Switch {
+                self.check_switch(place)?;
+            }
+        }
+        for link in &self.links {
+            self.check_link(link)?;
+        }
+        if let Some((key, _)) = self.sysctls.iter().find(|(key, _)| !is_sysctl(key)) {
+            return refuse(
+                format!("'{key}' is no setting of a network"),
+                "use one that begins with net., such as net.ipv4.tcp_rmem",
+            );
+        }
+        self.check_whole()
+    }
+
+    /// Refuses what cannot be a link.
+    ///
+    /// # Errors
+    /// Names the link and the remedy.
+    pub fn check_link(&self, link: &Link) -> Result<(), LabError> {
+        let name = self.link_name(link);
+        let refuse = |what: &str, remedy| Err(LabError::Spec { what: format!("link {name}: {what}"), remedy });
+        if link.between[0] == link.between[1] {
+            return refuse("both ends are the same node", "name two");
+        }
+        crate::crossover::check_mtu(link.mtu)?;
+        link.ways.iter().try_for_each(|way| way.check(link.mtu))?;
+        let switches = link.between.iter().filter(|place| self.nodes[**place].kind == NodeKind::Switch).count();
+        if switches == 2 {
+            return refuse("it joins two switches", "use one switch, or a router between them");
+        }
+        match link.carrier() {
+            Carrier::Emulator if switches > 0 => refuse(
+                "a link to a switch has a rate, a queue of 256 KiB or more, and an MTU only",
+                "use a router in place of the switch: it carries links with delay, loss and the rest",
+            ),
+            Carrier::Veth if !link.ways.iter().all(is_plain) => refuse(
+                "a veth pair has a rate, a queue of 256 KiB or more, and an MTU only",
+                "leave the carrier out, or use carrier = \"emulator\"",
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    /// All links of a switch have one MTU: a bridge does not cut packets, it drops what is too long.
+    fn check_switch(&self, place: usize) -> Result<(), LabError> {
+        let mtus: Vec<u32> =
+            self.links.iter().filter(|link| link.between.contains(&place)).map(|link| link.mtu).collect();
+        if mtus.windows(2).all(|pair| pair[0] == pair[1]) {
+            return Ok(());
+        }
+        let what = format!(
+            "the links of switch '{}' differ in their MTU, and a switch does not cut packets",
+            self.nodes[place].name
+        );
+        Err(LabError::Spec { what, remedy: "use one MTU, or a router in place of the switch" })
+    }
+
+    /// Every host can reach every other one.
+    fn check_whole(&self) -> Result<(), LabError> {
+        let first = self.nodes.iter().position(|node| node.kind == NodeKind::Host).unwrap_or_default();
+        let steps = route::steps(self, first);
+        let apart = self.nodes.iter().zip(&steps).find(|(node, step)| node.kind == NodeKind::Host && step.is_none());
+        match apart {
+            Some((node, _)) => Err(LabError::Spec {
+                what: format!("no links lead from '{}' to '{}'", self.nodes[first].name, node.name),
+                remedy: "add a [[link]]; only routers and switches pass packets on, hosts do not",
+            }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The shortest queue of the kernel's, bytes: it takes and drops TSO packets of 64 KiB as one.
+const KERNEL_QUEUE: u64 = 256 << 10;
+
+/// Whether the kernel can do all of it without the emulator: a rate with a drop-tail queue, or nothing at all.
+fn is_plain(way: &OneWay) -> bool {
+    let OneWay { rate_bps, queue_bytes, framing_bytes, .. } = *way;
+    let short = rate_bps.is_some() && queue_bytes < KERNEL_QUEUE;
+    !short && *way == OneWay { rate_bps, queue_bytes, framing_bytes, ..OneWay::default() }
+}
+
+/// Whether a key can only lead to a file below /proc/sys/net.
+fn is_sysctl(key: &str) -> bool {
+    let letters = |c: char| c.is_ascii_alphanumeric() || "._-/".contains(c);
+    key.starts_with("net.") && key.chars().all(letters) && key.split(['.', '/']).all(|part| !part.is_empty())
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

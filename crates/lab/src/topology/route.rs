@@ -1,0 +1,52 @@
+//! Who is how far from whom: the shortest ways by number of links, and among equals the one whose links come first.
+
+use std::collections::VecDeque;
+
+use super::{NodeKind, Topology};
+
+/// How a node is reached from the start of a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Step {
+    /// Links on the way.
+    pub(crate) distance: usize,
+    /// The first link on the way, by its place; `None` for the start itself.
+    pub(crate) first: Option<usize>,
+    /// The last link on the way.
+    pub(crate) last: Option<usize>,
+    /// The node before this one that has addresses, which is the start or a router.
+    pub(crate) before: usize,
+    /// The first node on the way with addresses; the node itself where it is next to the start.
+    pub(crate) next: usize,
+}
+
+/// How each node is reached from `start`; `None` where no way leads there.
+pub(crate) fn steps(topology: &Topology, start: usize) -> Vec<Option<Step>> {
+    let mut steps: Vec<Option<Step>> = vec![None; topology.nodes.len()];
+    steps[start] = Some(Step { distance: 0, first: None, last: None, before: start, next: start });
+    let mut open = VecDeque::from([start]);
+    while let Some(here) = open.pop_front() {
+        let Some(step) = steps[here] else { continue };
+        let kind = topology.nodes[here].kind;
+        // A host keeps to itself what is not for it.
+        if kind == NodeKind::Host && here != start {
+            continue;
+        }
+        for (place, link) in topology.links.iter().enumerate() {
+            let there = match link.between {
+                [one, other] if one == here => other,
+                [one, other] if other == here => one,
+                _ => continue,
+            };
+            if steps[there].is_some() {
+                continue;
+            }
+            // A switch has no address: who is behind it is next to whoever is before it.
+            let before = if kind == NodeKind::Switch { step.before } else { here };
+            let next = if before == start { there } else { step.next };
+            let (first, last) = (step.first.or(Some(place)), Some(place));
+            steps[there] = Some(Step { distance: step.distance + 1, first, last, before, next });
+            open.push_back(there);
+        }
+    }
+    steps
+}

@@ -1,0 +1,36 @@
+//! `thru lab list`: which labs stand.
+
+use clap::Args;
+use lab::labs;
+
+use crate::failure::Failure;
+use crate::topology::{READY, find};
+
+/// Flags of `thru lab list`.
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// The topologies that come with this program instead.
+    #[arg(long)]
+    ready: bool,
+}
+
+/// Runs it.
+pub fn run(args: &ListArgs) -> Result<u8, Failure> {
+    if args.ready {
+        for ready in &READY {
+            let about = find(ready.name, &std::collections::BTreeMap::new())?.about;
+            println!("{:<18} {}", ready.name, about.unwrap_or_default());
+        }
+        return Ok(0);
+    }
+    for lab in labs()? {
+        let topology = lab.topology.as_deref().unwrap_or("-");
+        let state = match (lab.lives, lab.stays) {
+            (true, true) => format!("stands, held by process {}", lab.owner_pid),
+            (true, false) => format!("stands as long as process {} runs", lab.owner_pid),
+            (false, _) => "left by a crash; `thru lab down` removes it".into(),
+        };
+        println!("{:<30} {topology:<18} {:<24} {state}", lab.name, lab.hosts.join(" "));
+    }
+    Ok(0)
+}

@@ -1,0 +1,109 @@
+//! `thru lab`: hosts and paths on this machine, for any program.
+
+mod down;
+mod exec;
+mod held;
+mod list;
+mod run;
+mod up;
+
+use std::collections::BTreeMap;
+
+use clap::{Args, Subcommand};
+use lab::{LabError, Topology};
+
+use crate::failure::Failure;
+use crate::topology;
+
+/// Flags of `thru lab`.
+#[derive(Debug, Args)]
+pub struct LabArgs {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Build a lab, run a command on one of its hosts, and remove the lab.
+    Run(run::RunArgs),
+    /// Build a lab that stays.
+    Up(up::UpArgs),
+    /// Remove labs that stay, and what crashed ones left.
+    Down(down::DownArgs),
+    /// Show the labs that stand, or the topologies that come with this program.
+    List(list::ListArgs),
+    /// Run a command on a host of a lab.
+    Exec(exec::ExecArgs),
+    /// The process that holds a lab that stays; not for people.
+    #[command(hide = true)]
+    Hold(up::UpArgs),
+}
+
+/// What a lab is built from.
+#[derive(Debug, Clone, Args)]
+struct Build {
+    /// A topology that comes with this program (`thru lab list --ready`), or a TOML file.
+    #[arg(value_name = "TOPOLOGY")]
+    topology: String,
+
+    /// The value of a variable, which the topology writes as ${NAME}.
+    #[arg(long = "var", value_name = "NAME=VALUE", value_parser = super::run::variable)]
+    vars: Vec<(String, String)>,
+
+    /// Name of the lab [default: that of the topology and eight random digits].
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+
+    /// Start no agents (`thru serve`) on the hosts.
+    #[arg(long)]
+    no_agents: bool,
+}
+
+impl Build {
+    fn topology(&self) -> Result<Topology, Failure> {
+        let mut vars = BTreeMap::new();
+        for (key, value) in &self.vars {
+            if vars.insert(key.clone(), value.clone()).is_some() {
+                return Err(Failure::usage(format!("--var {key} is there twice")));
+            }
+        }
+        topology::find(&self.topology, &vars)
+    }
+}
+
+/// Runs it.
+pub fn run(args: &LabArgs) -> Result<u8, Failure> {
+    match &args.action {
+        Action::Run(args) => run::run(args),
+        Action::Up(args) => up::run(args),
+        Action::Down(args) => down::run(args),
+        Action::List(args) => list::run(args),
+        Action::Exec(args) => exec::run(args),
+        Action::Hold(args) => up::hold(args),
+    }
+}
+
+/// The words of a command, with this very program where the first is `thru`.
+fn program(words: &[String]) -> Result<(String, &[String]), Failure> {
+    match words {
+        [first, rest @ ..] if first == "thru" => {
+            let own = std::env::current_exe()
+                .map_err(|error| Failure::other(format!("cannot find this program's own file: {error}")))?;
+            Ok((own.display().to_string(), rest))
+        }
+        [first, rest @ ..] => Ok((first.clone(), rest)),
+        [] => Err(Failure::usage("name a command behind --")),
+    }
+}
+
+impl From<LabError> for Failure {
+    fn from(error: LabError) -> Self {
+        match error {
+            LabError::Spec { .. } | LabError::NoHost { .. } | LabError::NoLab { .. } | LabError::Exists { .. } => {
+                Self::usage(error)
+            }
+            LabError::LeftBehind { .. } | LabError::Silent { .. } => Self::other(error),
+            _ => Self::host(error),
+        }
+    }
+}

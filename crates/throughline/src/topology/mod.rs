@@ -1,0 +1,52 @@
+//! Topologies: their files, and those that come with the program.
+
+mod read;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use lab::Topology;
+
+use crate::failure::Failure;
+use crate::plan::source::unknown;
+pub use read::read;
+
+/// A topology that comes with the program.
+pub struct Ready {
+    /// Its name.
+    pub name: &'static str,
+    /// Its file.
+    pub text: &'static str,
+}
+
+macro_rules! ready {
+    ($($name:literal),* $(,)?) => {
+        [$(Ready { name: $name, text: include_str!(concat!("../../topologies/", $name, ".toml")) }),*]
+    };
+}
+
+/// All of them.
+pub const READY: [Ready; 7] =
+    ready!["crossover", "switch", "nordunet-2002", "sunnyvale-geneva", "wifi", "dsl", "satellite"];
+
+/// The topology of that name, or in that file; a file is a name with a dot or a slash.
+///
+/// # Errors
+/// Where there is none, and for mistakes in the file, with line, column and key.
+pub fn find(name: &str, vars: &BTreeMap<String, String>) -> Result<Topology, Failure> {
+    if let Some(ready) = READY.iter().find(|ready| ready.name == name) {
+        return read(&format!("topologies/{name}.toml"), ready.text.into(), vars);
+    }
+    if !name.contains(['.', '/']) && !Path::new(name).exists() {
+        let names = READY.map(|ready| ready.name);
+        return Err(Failure::usage(format!(
+            "{}; or name a file, such as ./my.toml",
+            unknown(name, &names, "the program")
+        )));
+    }
+    let text = std::fs::read_to_string(name)
+        .map_err(|error| Failure::usage(format!("cannot read the topology {name}: {error}")))?;
+    read(name, text, vars)
+}

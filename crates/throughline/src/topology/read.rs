@@ -1,0 +1,120 @@
+//! From a topology's file to the topology.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use lab::topology::{Carrier, Link, Node, NodeKind};
+use lab::{OneWay, Topology};
+
+use crate::failure::Failure;
+use crate::plan::source::{At, Source, Table, unknown};
+
+/// Keys of the whole file.
+const TOP: [&str; 8] = ["name", "about", "seed", "vars", "sysctl", "host", "router", "switch"];
+/// Keys of a link beside those of its ways.
+const LINK: [&str; 5] = ["between", "mtu", "carrier", "forward", "back"];
+/// MTU of a link unless it says otherwise, bytes.
+const MTU: u32 = 1_500;
+
+/// Reads the topology in `text`, which stands in the file `name`, with the values that variables were given.
+///
+/// # Errors
+/// One message that points at line, column and key.
+pub fn read(name: &str, text: String, vars: &BTreeMap<String, String>) -> Result<Topology, Failure> {
+    let mut source = Source::new(name, "a topology", text, vars.clone());
+    source.default_vars(source.own_vars()?);
+    let parsed = source.parse()?;
+    let top = Table::whole(&source, &parsed);
+    top.known(&[TOP.as_slice(), &["link"]].concat())?;
+    if let Some(given) = vars.keys().find(|given| !source.text().contains(&format!("${{{given}}}"))) {
+        return Err(Failure::usage(format!("--var {given}: {name} has no ${{{given}}}")));
+    }
+    let stem = Path::new(name).file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+    let mut topology = Topology {
+        name: top.text("name")?.map_or(stem, |at| at.value),
+        about: top.text("about")?.map(|at| at.value),
+        seed: top.quantity("seed")?.unwrap_or(1),
+        nodes: Vec::new(),
+        links: Vec::new(),
+        sysctls: sysctls(&top)?,
+    };
+    for (key, kind) in [("host", NodeKind::Host), ("router", NodeKind::Router), ("switch", NodeKind::Switch)] {
+        for table in top.tables(key)? {
+            nodes(&table, kind, &mut topology)?;
+        }
+    }
+    for table in top.tables("link")? {
+        links(&table, &mut topology)?;
+    }
+    topology.check().map_err(|error| top.wrong(error))?;
+    Ok(topology)
+}
+
+fn sysctls(top: &Table<'_>) -> Result<Vec<(String, String)>, Failure> {
+    let Some(table) = top.table("sysctl")? else { return Ok(Vec::new()) };
+    Ok(table.flat()?.into_iter().map(|(key, at)| (key, at.value)).collect())
+}
+
+/// One node, or so many numbered ones.
+fn nodes(table: &Table<'_>, kind: NodeKind, topology: &mut Topology) -> Result<(), Failure> {
+    table.known(&["name", "count"])?;
+    let name = table.text("name")?.ok_or_else(|| table.wrong("it has no `name`"))?;
+    let names = match table.text("count")? {
+        None => vec![name.value.clone()],
+        Some(at) => match at.value.parse() {
+            Ok(count) if (1..=Topology::NODES).contains(&count) => {
+                (1..=count).map(|number| format!("{}{number}", name.value)).collect()
+            }
+            _ => return Err(table.wrong_at(&at, "write a number from 1 to 128")),
+        },
+    };
+    for one in names {
+        Topology::check_name(&one).map_err(|error| table.wrong_at(&name, error))?;
+        if topology.place(&one).is_some() {
+            return Err(table.wrong_at(&name, format!("two nodes are called '{one}': give one of them another name")));
+        }
+        topology.nodes.push(Node { name: one, kind });
+    }
+    Ok(())
+}
+
+/// One link, or one for each node that a `*` stands for.
+fn links(table: &Table<'_>, topology: &mut Topology) -> Result<(), Failure> {
+    let between = table.texts("between")?;
+    let [first, second] = between.as_slice() else {
+        return Err(table.wrong("write the two nodes that it joins: between = [\"a\", \"b\"]"));
+    };
+    let carrier = table.choice("carrier", &[("veth", Carrier::Veth), ("emulator", Carrier::Emulator)])?;
+    let mtu = match table.text("mtu")? {
+        None => MTU,
+        Some(at) => at.value.parse().map_err(|_| table.wrong_at(&at, "write bytes, such as 1500 or 9000"))?,
+    };
+    let way = |key| -> Result<OneWay, Failure> {
+        let own = table.table(key)?;
+        table.read(&LINK, own.as_ref())
+    };
+    let ways = [way("forward")?, way("back")?];
+    for one in places(table, topology, first)? {
+        for other in places(table, topology, second)? {
+            let link = Link { between: [one, other], mtu, ways: ways.clone(), carrier };
+            topology.check_link(&link).map_err(|error| table.wrong(error))?;
+            topology.links.push(link);
+        }
+    }
+    Ok(())
+}
+
+/// The nodes that a name stands for: itself, or with a `*` at its end all that begin so, but for it a number.
+fn places(table: &Table<'_>, topology: &Topology, at: &At<String>) -> Result<Vec<usize>, Failure> {
+    let numbered = |name: &str| {
+        let rest = name.strip_prefix(at.value.strip_suffix('*')?)?;
+        (!rest.is_empty() && rest.chars().all(|c| c.is_ascii_digit())).then_some(())
+    };
+    let stands = |node: &Node| node.name == at.value || numbered(&node.name).is_some();
+    let places: Vec<usize> = (0..topology.nodes.len()).filter(|place| stands(&topology.nodes[*place])).collect();
+    if places.is_empty() {
+        let names: Vec<&str> = topology.nodes.iter().map(|node| node.name.as_str()).collect();
+        return Err(table.wrong_at(at, unknown(&at.value, &names, "the topology")));
+    }
+    Ok(places)
+}

@@ -1,0 +1,253 @@
+//! `thru lab`: hosts, links and routes from a topology, programs on them, and nothing left afterwards (root only).
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use model::LabReport;
+use program::process::{Signal, send};
+use program::{Desk, Doc, Running, agent, binary, eventually, skip};
+
+/// Whether labs can be made here, or the line that says why not.
+fn possible(test: &str) -> bool {
+    match lab::available() {
+        Ok(()) => true,
+        Err(error) => {
+            skip::skip(test, &error.to_string());
+            false
+        }
+    }
+}
+
+/// A lab of a name of its own. However the test ends, it is taken down.
+struct Place {
+    desk: Desk,
+    name: String,
+}
+
+impl Place {
+    fn new(test: &str) -> Self {
+        Self { desk: Desk::new(), name: format!("{test}-{}", std::process::id()) }
+    }
+
+    fn file(&self, text: &str) -> String {
+        let path = self.desk.path("topology.toml");
+        fs::write(&path, text).unwrap();
+        path.display().to_string()
+    }
+
+    /// What there is of the lab: namespaces, names, what lies beside its record.
+    fn traces(&self) -> Vec<PathBuf> {
+        let own = |directory: &str| {
+            let entries = fs::read_dir(directory).into_iter().flatten().map(|entry| entry.unwrap().path());
+            entries.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with(&self.name)).collect()
+        };
+        let all: [Vec<PathBuf>; 3] = ["/run/netns", "/etc/netns", "/run/throughline/lab"].map(own);
+        all.concat()
+    }
+
+    fn assert_gone(&self) {
+        assert_eq!(self.traces(), [Path::new(""); 0]);
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if !self.traces().is_empty() {
+            let _ = self.desk.command(&["lab", "down", &self.name]).output();
+        }
+    }
+}
+
+/// Whether a process runs; one that has ended and waits for its parent does not.
+fn runs(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+}
+
+/// A child of a lab's holder that a word of its command line tells from the others.
+fn child(holder: u32, word: &str) -> u32 {
+    let line = |pid: u32| fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let has = |pid: &u32| String::from_utf8_lossy(&line(*pid)).split('\0').any(|part| part == word);
+    agent::children(holder).into_iter().find(has).expect("the holder has such a child")
+}
+
+/// Two hosts behind two routers: an emulated link with a delay, one in the middle that the kernel shapes, and a plain one.
+const CHAIN: &str = r#"
+[sysctl]
+"net.ipv4.tcp_no_metrics_save" = 1
+
+[[host]]
+name = "a"
+[[router]]
+name = "r"
+[[router]]
+name = "q"
+[[host]]
+name = "b"
+
+[[link]]
+between = ["a", "r"]
+delay = "5ms"
+[link.back]
+delay = "15ms"
+
+[[link]]
+between = ["r", "q"]
+rate = "50Mbit"
+
+[[link]]
+between = ["q", "b"]
+mtu = 9000
+"#;
+
+#[test]
+fn a_command_runs_in_a_lab_that_is_gone_afterwards() {
+    if !possible("a_command_runs_in_a_lab_that_is_gone_afterwards") {
+        return;
+    }
+    let place = Place::new("run");
+    let (file, report) = (place.file(CHAIN), place.desk.path("report.json").display().to_string());
+    // Routes, names of both IP versions, the agent and its secret, settings, and the code of the command.
+    let script = "ping -n -q -i 0.02 -c 20 b && ping -6 -n -q -c 1 b-v6 && getent hosts b && \
+                  cat /proc/sys/net/ipv4/tcp_no_metrics_save && echo on $THRU_LAB_HOST of $THRU_LAB && \
+                  \"$0\" stream b --time 400ms --trials 1 --no-path --quiet --json run.json; exit 7";
+    let thru = binary::thru().display().to_string();
+    let args = ["lab", "run", &file, "--name", &place.name, "--json", &report, "--", "sh", "-c", script, &thru];
+    let ended = place.desk.run(&args).ended_with(7);
+    let said = &ended.stdout;
+    assert!(said.contains(" 20 received, 0% packet loss") && said.contains(" 1 received"), "{said}");
+    let mean = said.lines().find_map(|line| line.split_once(" = ")?.1.split('/').nth(1)?.parse::<f64>().ok());
+    assert!(mean.is_some_and(|ms| ms >= 19.9), "the delays of both ways: {said}");
+    assert!(said.contains(&format!("\n1\non a of {}\n", place.name)), "{said}");
+    place.assert_gone();
+
+    // What the emulated link did stands at the end, in a file, and in the run.
+    assert!(ended.stderr.contains("Emulated links of") && ended.stderr.contains("late p50"), "{}", ended.stderr);
+    let report: LabReport = serde_json::from_str(&fs::read_to_string(&report).unwrap()).unwrap();
+    let ends: Vec<_> = report.ways.iter().map(|way| (way.from.as_str(), way.to.as_str())).collect();
+    assert_eq!(ends, [("a", "r"), ("r", "a")]);
+    let doc = Doc::try_parse(&fs::read_to_string(place.desk.path("run.json")).unwrap()).unwrap();
+    let of_pass = doc.json["passes"][0]["lab"].clone();
+    let of_pass: LabReport = serde_json::from_value(of_pass).unwrap();
+    let (all, pass) = (&report.ways[0], &of_pass.ways[0]);
+    assert!(pass.arrived > 50 && pass.arrived < all.arrived, "{pass:?} of {all:?}");
+    assert!(pass.late_p50_ns.is_some());
+    assert!(doc.goodput() < 50e6, "the link in the middle is shaped: {}", doc.goodput());
+}
+
+#[test]
+fn a_lab_that_stays_is_entered_listed_and_taken_down() {
+    if !possible("a_lab_that_stays_is_entered_listed_and_taken_down") {
+        return;
+    }
+    let place = Place::new("stay");
+    let run = |args: &[&str]| place.desk.run(&[&["lab"], args].concat());
+    run(&["up", "switch", "--name", &place.name, "--var", "hosts=3", "--var", "rate=200Mbit"]).ok();
+    let listed = run(&["list"]).ok().stdout;
+    let line = listed.lines().find(|line| line.starts_with(&place.name)).expect("it is listed");
+    assert!(line.contains(" switch ") && line.contains("h1 h2 h3") && line.contains("held by process"), "{line}");
+    assert!(run(&["up", "switch", "--name", &place.name]).ended_with(2).stderr.contains("already"));
+
+    // Every host reaches the agents of the others with the lab's secret; who has no secret is refused.
+    let exec = |words: &[&str]| run(&[&["exec", "--lab", &place.name, "h3", "--"], words].concat());
+    let args = [
+        "thru",
+        "stream",
+        "h1",
+        "--from",
+        "h2",
+        "--time",
+        "300ms",
+        "--trials",
+        "1",
+        "--no-path",
+        "--no-store",
+        "--json",
+        "-",
+    ];
+    let measured = exec(&args).ok().doc();
+    assert!(measured.goodput() > 50e6 && measured.goodput() < 200e6, "{}", measured.goodput());
+    assert!(measured.json["passes"][0]["lab"]["ways"].as_array().is_some_and(Vec::is_empty), "no link is emulated");
+    exec(&["env", "-u", "THRU_TOKEN_FILE", &binary::thru().display().to_string(), "rr", "h1", "--no-store"])
+        .ended_with(4);
+    assert!(run(&["exec", "--lab", &place.name, "h9", "--", "true"]).ended_with(2).stderr.contains("h1, h2, h3"));
+
+    run(&["down", &place.name]).ok();
+    place.assert_gone();
+    run(&["exec", "--lab", &place.name, "h1", "--", "true"]).ended_with(2);
+}
+
+/// Starts a lab whose command says its process number and then waits; returns both.
+fn waiting(place: &Place) -> (Running, u32) {
+    // Quiet, so that only the command says it.
+    let script = "echo inside $$; exec sleep 1000";
+    let words = ["lab", "run", "satellite", "--quiet", "--name", &place.name, "--", "sh", "-c", script];
+    let mut holder = place.desk.start(&words);
+    holder.until_said("inside ");
+    let inside = holder.stdout().split("inside ").nth(1).and_then(|rest| rest.lines().next()?.parse().ok());
+    (holder, inside.expect("a process number"))
+}
+
+#[test]
+fn nothing_is_left_of_a_lab_however_its_holder_ends() {
+    if !possible("nothing_is_left_of_a_lab_however_its_holder_ends") {
+        return;
+    }
+    let told = Place::new("told");
+    let (holder, inside) = waiting(&told);
+    holder.signal(Signal::TERM);
+    holder.wait().ended_with(128 + 15);
+    assert!(!runs(inside));
+    told.assert_gone();
+
+    // Another process takes it down.
+    let asked = Place::new("asked");
+    let (holder, inside) = waiting(&asked);
+    asked.desk.run(&["lab", "down", &asked.name]).ok();
+    holder.wait().ended_with(128 + 15);
+    assert!(!runs(inside));
+    asked.assert_gone();
+
+    // Killed, together with the process that waits for just that: what is left goes with the next `thru lab down`, which leaves
+    // a lab alone that somebody holds.
+    let (killed, other) = (Place::new("killed"), Place::new("other"));
+    let (mut holder, inside) = waiting(&killed);
+    let (bystander, _) = waiting(&other);
+    let reaper = child(holder.pid(), "lab-reaper");
+    send(reaper, Signal::KILL);
+    eventually("the reaper is gone", || !runs(reaper));
+    holder.signal(Signal::KILL);
+    eventually("the holder is gone", || !holder.runs());
+    assert!(!killed.traces().is_empty() && runs(inside));
+    let listed = killed.desk.run(&["lab", "list"]).ok().stdout;
+    assert!(listed.lines().any(|line| line.starts_with(&killed.name) && line.contains("left by a crash")), "{listed}");
+    let said = killed.desk.run(&["lab", "down"]).ok().stdout;
+    // Another test's lab may have cleaned up first: every new one does.
+    assert!(said.contains(&killed.name) || killed.traces().is_empty(), "{said}");
+    eventually("what was left is gone", || killed.traces().is_empty() && !runs(inside));
+    assert!(!other.traces().is_empty());
+    bystander.signal(Signal::TERM);
+    bystander.wait().ended_with(128 + 15);
+    other.assert_gone();
+}
+
+#[test]
+fn mistakes_are_told_before_anything_is_made() {
+    let place = Place::new("wrong");
+    let file =
+        place.file("[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\n[[link]]\nbetween = [\"a\", \"b\"]\nlos = 1\n");
+    for (args, part) in [
+        (vec!["run", "sateliite", "--", "true"], "did you mean 'satellite'"),
+        (vec!["up", "./none.toml"], "cannot read the topology ./none.toml"),
+        (vec!["up", &file], "topology.toml:7:1: link[1].los: "),
+        (vec!["run", "crossover", "--var", "mtu=99", "--", "true"], "MTU of 99"),
+        (vec!["up", "crossover", "--var", "speed=1"], "--var speed"),
+    ] {
+        let message = place.desk.run(&[vec!["lab"], args].concat()).ended_with(2).stderr;
+        assert!(message.contains(part), "{message}");
+    }
+    place.assert_gone();
+    let ready = place.desk.run(&["lab", "list", "--ready"]).ok().stdout;
+    assert!(ready.lines().count() >= 7 && ready.contains("sunnyvale-geneva"), "{ready}");
+}
