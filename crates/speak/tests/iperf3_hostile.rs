@@ -65,7 +65,8 @@ fn serve<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Result<(), SpeakErr
                 assert!(server.receive(b"\x04", &mut turn).is_err(), "nothing is taken after an error");
                 return (Err(error), turn);
             }
-            for action in turn.actions[seen..].to_vec() {
+            let asked_for = turn.actions[seen..].to_vec();
+            for action in asked_for {
                 match action {
                     ServerAction::Asked(asked) => {
                         streams = asked.streams();
@@ -92,7 +93,8 @@ fn ask(said: &[u8], parameters: &Parameters) -> (Result<(), SpeakError>, Turn<Cl
             assert!(client.receive(b"\x09", &mut turn).is_err(), "nothing is taken after an error");
             return (Err(error), turn);
         }
-        for action in turn.actions[seen..].to_vec() {
+        let asked_for = turn.actions[seen..].to_vec();
+        for action in asked_for {
             match action {
                 ClientAction::Run => client.end(&mut turn).unwrap(),
                 ClientAction::Results => client.results(&results(parameters.streams()), &mut turn).unwrap(),
