@@ -9,6 +9,7 @@
 mod error;
 mod intake;
 pub mod iperf3;
+pub mod netperf;
 pub mod netpipe;
 mod peer;
 mod turn;

@@ -10,7 +10,7 @@ pub struct Peer {
 }
 
 /// All of them. A new protocol is a module and a line here.
-pub const PEERS: &[Peer] = &[crate::iperf3::PEER, crate::netpipe::PEER];
+pub const PEERS: &[Peer] = &[crate::iperf3::PEER, crate::netperf::PEER, crate::netpipe::PEER];
 
 /// The program called `name`.
 #[must_use]
