@@ -12,6 +12,7 @@ pub mod iperf3;
 pub mod netperf;
 pub mod netpipe;
 mod peer;
+pub mod stamp;
 mod turn;
 
 pub use error::SpeakError;

@@ -5,12 +5,12 @@
 pub struct Peer {
     /// Its name in options and messages.
     pub name: &'static str,
-    /// The TCP port that its server listens on where nothing else is said.
+    /// The port that its server listens on where nothing else is said: of TCP, but for stamp.
     pub port: u16,
 }
 
 /// All of them. A new protocol is a module and a line here.
-pub const PEERS: &[Peer] = &[crate::iperf3::PEER, crate::netperf::PEER, crate::netpipe::PEER];
+pub const PEERS: &[Peer] = &[crate::iperf3::PEER, crate::netperf::PEER, crate::netpipe::PEER, crate::stamp::PEER];
 
 /// The program called `name`.
 #[must_use]
