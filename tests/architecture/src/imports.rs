@@ -16,15 +16,22 @@ const TABLE: &[(&str, &[&str])] = &[
     ("lab", &["model", "host"]),
     ("stacks", &["model"]),
     ("interop", &["model"]),
+    ("speak", &[]),
     // Layer 2: what strings them together, keeps and shows.
-    ("control", &["model", "analysis", "engine", "host", "lab", "stacks", "interop"]),
+    ("control", &["model", "analysis", "engine", "host", "lab", "stacks", "interop", "speak"]),
     ("store", &["model"]),
     ("report", &["model", "analysis"]),
     // Layer 3: programs.
-    ("web", &["model", "analysis", "engine", "host", "lab", "stacks", "interop", "control", "store", "report"]),
+    (
+        "web",
+        &["model", "analysis", "engine", "host", "lab", "stacks", "interop", "speak", "control", "store", "report"],
+    ),
     (
         "throughline",
-        &["model", "analysis", "engine", "host", "lab", "stacks", "interop", "control", "store", "report", "web"],
+        &[
+            "model", "analysis", "engine", "host", "lab", "stacks", "interop", "speak", "control", "store", "report",
+            "web",
+        ],
     ),
 ];
 
@@ -35,6 +42,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("report", &["tokio", "rustix", "libc", "socket2", "rusqlite"]),
     ("store", &["tokio", "socket2"]),
     ("engine", &["tokio"]),
+    ("speak", &["tokio", "rustix", "libc", "socket2"]),
 ];
 
 /// A crate of ours and what it depends on, tests apart.

@@ -1,0 +1,199 @@
+//! The client's end of the control connection.
+
+use super::cookie::Cookie;
+use super::fault::Fault;
+use super::parameters::Parameters;
+use super::results::{RESULTS_LIMIT, Results};
+use super::{byte, error};
+use crate::intake::{Fixed, Framed, framed};
+use crate::{SpeakError, Turn};
+
+/// What the client's driver has to do.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    /// Open the data streams, one after another, each with the cookie.
+    OpenStreams,
+    /// All streams are there: let the data flow, and call [`Client::end`] when the end condition is met.
+    Run,
+    /// Give the results of this end to [`Client::results`].
+    Results,
+    /// The server's results are there.
+    Theirs(Results),
+    /// All is said: close the connections.
+    Done,
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Greeting,
+    Accepting,
+    Streams,
+    Starting,
+    Running,
+    Ending,
+    OurResults,
+    TheirResults(Framed),
+    Display,
+    Done,
+    Refused(Fixed<8>),
+    Failed,
+}
+
+impl Step {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Greeting => "while waiting for PARAM_EXCHANGE",
+            Self::Accepting => "while waiting for CREATE_STREAMS",
+            Self::Streams => "while waiting for TEST_START",
+            Self::Starting => "while waiting for TEST_RUNNING",
+            Self::Running => "while data flowed",
+            Self::Ending => "while waiting for EXCHANGE_RESULTS",
+            Self::OurResults => "while our results were due",
+            Self::TheirResults(_) => "while reading the server's results",
+            Self::Display => "while waiting for DISPLAY_RESULTS",
+            Self::Done => "after the end",
+            Self::Refused(_) => "while reading the server's error",
+            Self::Failed => "after an error",
+        }
+    }
+}
+
+/// The control connection of a client.
+#[derive(Debug, Clone)]
+pub struct Client {
+    step: Step,
+    parameters: Parameters,
+}
+
+impl Client {
+    /// A new control connection; `turn` gets the cookie to send.
+    pub fn open(cookie: &Cookie, parameters: Parameters, turn: &mut Turn<Action>) -> Self {
+        turn.send.extend_from_slice(cookie.bytes());
+        Self { step: Step::Greeting, parameters }
+    }
+
+    /// Takes what arrived.
+    ///
+    /// # Errors
+    /// What the server said wrong, or why it refused.
+    pub fn receive(&mut self, mut input: &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+        while !input.is_empty() {
+            if let Err(error) = self.take(&mut input, turn) {
+                self.step = Step::Failed;
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+        let name = self.step.name();
+        match &mut self.step {
+            Step::TheirResults(results) => {
+                let Some(json) = results.take(input).map_err(|what| error(name, what))? else { return Ok(()) };
+                let theirs = Results::from_json(&json, self.parameters.streams()).map_err(|what| error(name, what))?;
+                turn.actions.push(Action::Theirs(theirs));
+                self.step = Step::Display;
+                return Ok(());
+            }
+            Step::Refused(words) => {
+                return if words.take(input).is_some() { Err(refusal(words.so_far())) } else { Ok(()) };
+            }
+            Step::Done | Step::Failed => return Err(error(name, format!("{} more bytes came", input.len()))),
+            _ => {}
+        }
+        let (&said, rest) = input.split_first().ok_or_else(|| error(name, "nothing came"))?;
+        *input = rest;
+        match (&self.step, said) {
+            (_, byte::ACCESS_DENIED) => {
+                return Err(error(name, "the server is busy with another client; try again later"));
+            }
+            (_, byte::SERVER_TERMINATE) => return Err(error(name, "the server was stopped")),
+            (_, byte::SERVER_ERROR) => self.step = Step::Refused(Fixed::new()),
+            (Step::Greeting, byte::PARAM_EXCHANGE) => {
+                framed(&self.parameters.to_json(), &mut turn.send);
+                self.step = Step::Accepting;
+            }
+            (Step::Accepting, byte::CREATE_STREAMS) => {
+                turn.actions.push(Action::OpenStreams);
+                self.step = Step::Streams;
+            }
+            (Step::Streams, byte::TEST_START) => self.step = Step::Starting,
+            (Step::Starting, byte::TEST_RUNNING) => {
+                turn.actions.push(Action::Run);
+                self.step = Step::Running;
+            }
+            (Step::Ending, byte::EXCHANGE_RESULTS) => {
+                turn.actions.push(Action::Results);
+                self.step = Step::OurResults;
+            }
+            (Step::Display, byte::DISPLAY_RESULTS) => {
+                turn.send.push(byte::IPERF_DONE);
+                turn.actions.push(Action::Done);
+                self.step = Step::Done;
+            }
+            _ => return Err(error(name, format!("byte {said} came"))),
+        }
+        Ok(())
+    }
+
+    /// The end condition is met.
+    ///
+    /// # Errors
+    /// Where no data flows.
+    pub fn end(&mut self, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+        if !matches!(self.step, Step::Running) {
+            return Err(error(self.step.name(), "the test cannot end before it runs"));
+        }
+        turn.send.push(byte::TEST_END);
+        self.step = Step::Ending;
+        Ok(())
+    }
+
+    /// What this end counted, after [`Action::Results`].
+    ///
+    /// # Errors
+    /// Where the server has not asked for it.
+    pub fn results(&mut self, results: &Results, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+        if !matches!(self.step, Step::OurResults) {
+            return Err(error(self.step.name(), "the server does not wait for results"));
+        }
+        framed(&results.to_json(), &mut turn.send);
+        self.step = Step::TheirResults(Framed::new(RESULTS_LIMIT));
+        Ok(())
+    }
+
+    /// The user stops: tells the server, which then expects nothing more.
+    pub fn terminate(&mut self, turn: &mut Turn<Action>) {
+        turn.send.push(byte::CLIENT_TERMINATE);
+        self.step = Step::Done;
+    }
+
+    /// What it means that the connection ends here.
+    ///
+    /// # Errors
+    /// Where something was still to come.
+    pub fn ended(&self) -> Result<(), SpeakError> {
+        match &self.step {
+            Step::Done => Ok(()),
+            // Version 3.12 leaves the system's error number out of some refusals.
+            Step::Refused(words) => Err(refusal(words.so_far())),
+            step => Err(error(step.name(), "the server closed the connection")),
+        }
+    }
+}
+
+/// A server's error: iperf3's number, then the system's.
+fn refusal(words: &[u8]) -> SpeakError {
+    let word = |at: usize| words.get(at..).and_then(<[u8]>::first_chunk).map(|word| u32::from_be_bytes(*word));
+    let what = match (word(0), word(4)) {
+        (Some(number), system) => {
+            let meaning = Fault::of(number).map_or_else(String::new, |fault| format!(" ({fault})"));
+            let system =
+                system.filter(|errno| *errno != 0).map_or_else(String::new, |errno| format!(", errno {errno}"));
+            format!("the server refused with error {number}{meaning}{system}")
+        }
+        (None, _) => "the server refused and said no reason".into(),
+    };
+    error("while reading the server's error", what)
+}

@@ -1,0 +1,90 @@
+//! iperf3's own error numbers.
+
+use thiserror::Error;
+
+/// A reason that iperf3's server gives with SERVER_ERROR. The discriminants are those of `iperf_api.h`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// A duration that is not allowed.
+    #[error("the duration is not allowed")]
+    Duration = 5,
+    /// Too many streams, or none.
+    #[error("the number of streams is not allowed")]
+    Streams = 6,
+    /// A TCP block size that is not allowed.
+    #[error("the block size is not allowed")]
+    BlockSize = 7,
+    /// A socket buffer that is not allowed.
+    #[error("the socket buffer size is not allowed")]
+    Buffer = 8,
+    /// A segment size that is not allowed.
+    #[error("the segment size is not allowed")]
+    Mss = 10,
+    /// An omitted time that is not allowed.
+    #[error("the omitted time is not allowed")]
+    Omit = 12,
+    /// A burst that is not allowed.
+    #[error("the burst is not allowed")]
+    Burst = 15,
+    /// A UDP block size that is not allowed.
+    #[error("the UDP block size is not allowed")]
+    UdpBlockSize = 20,
+    /// More than the server's limit of the total rate.
+    #[error("the total rate is above the server's limit")]
+    Rate = 27,
+    /// Longer than the server allows.
+    #[error("the duration is above the server's limit")]
+    TooLong = 37,
+    /// Parameters that cannot be understood.
+    #[error("the parameters cannot be understood")]
+    Parameters = 114,
+    /// Results that cannot be understood.
+    #[error("the results cannot be understood")]
+    Results = 117,
+    /// The named congestion control is not there.
+    #[error("the congestion control is not there")]
+    Congestion = 134,
+    /// Name, password or time of the login are not right.
+    #[error("the login was refused")]
+    Authorisation = 142,
+    /// No data came for too long.
+    #[error("no data came")]
+    NoData = 144,
+    /// The test took longer than it said.
+    #[error("the test ran past its end")]
+    Expired = 160,
+}
+
+impl Fault {
+    const ALL: [Self; 16] = [
+        Self::Duration,
+        Self::Streams,
+        Self::BlockSize,
+        Self::Buffer,
+        Self::Mss,
+        Self::Omit,
+        Self::Burst,
+        Self::UdpBlockSize,
+        Self::Rate,
+        Self::TooLong,
+        Self::Parameters,
+        Self::Results,
+        Self::Congestion,
+        Self::Authorisation,
+        Self::NoData,
+        Self::Expired,
+    ];
+
+    /// The number on the wire.
+    #[must_use]
+    pub fn number(self) -> u32 {
+        self as u32
+    }
+
+    /// What the number stands for, where it is one of these.
+    #[must_use]
+    pub fn of(number: u32) -> Option<Self> {
+        Self::ALL.into_iter().find(|fault| fault.number() == number)
+    }
+}

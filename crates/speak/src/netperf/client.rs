@@ -1,0 +1,107 @@
+//! netperf's end of the control connection.
+
+use super::block::{BLOCK_BYTES, Block};
+use super::error;
+use super::omni::{Counted, Flags, Ready, Request};
+use crate::intake::Fixed;
+use crate::{SpeakError, Turn};
+
+/// What the client's driver has to do.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    /// The server is ready: move the data.
+    Run(Ready),
+    /// The test is over, and this is what the server counted. Ask for another with [`Client::ask`], or close.
+    Counted(Counted),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Idle,
+    Ready,
+    Counted,
+    Failed,
+}
+
+/// The control connection of a client.
+#[derive(Debug, Clone)]
+pub struct Client {
+    step: Step,
+    flags: Flags,
+    block: Fixed<BLOCK_BYTES>,
+}
+
+impl Client {
+    /// A new control connection with its first test.
+    pub fn open(request: &Request, turn: &mut Turn<Action>) -> Self {
+        turn.send.extend_from_slice(&request.to_block().0);
+        Self { step: Step::Ready, flags: request.flags, block: Fixed::new() }
+    }
+
+    /// Another test over the same connection.
+    ///
+    /// # Errors
+    /// Where one is not over.
+    pub fn ask(&mut self, request: &Request, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+        if self.step != Step::Idle {
+            return Err(error(self.name(), "another test is not over"));
+        }
+        *self = Self::open(request, turn);
+        Ok(())
+    }
+
+    /// Takes what arrived.
+    ///
+    /// # Errors
+    /// What the server said wrong, or why it refused.
+    pub fn receive(&mut self, mut input: &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+        while !input.is_empty() {
+            if let Err(what) = self.take(&mut input, turn) {
+                let error = error(self.name(), what);
+                self.step = Step::Failed;
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), String> {
+        if matches!(self.step, Step::Idle | Step::Failed) {
+            return Err(format!("{} more bytes came", input.len()));
+        }
+        let Some(bytes) = self.block.take(input) else { return Ok(()) };
+        self.block = Fixed::new();
+        let block = Block(bytes);
+        // The type of an answer tells nothing: netserver sends it swapped, or not.
+        match block.word(4) {
+            0 => {}
+            998 => return Err("the server does not know this test (error 998)".into()),
+            number => return Err(format!("the server refused with error {number}")),
+        }
+        if self.step == Step::Ready {
+            turn.actions.push(Action::Run(Ready::from_block(&block)?));
+            self.step = Step::Counted;
+        } else {
+            turn.actions.push(Action::Counted(Counted::from_block(&block, self.flags)?));
+            self.step = Step::Idle;
+        }
+        Ok(())
+    }
+
+    /// What it means that the connection ends here.
+    ///
+    /// # Errors
+    /// Where something was still to come.
+    pub fn ended(&self) -> Result<(), SpeakError> {
+        if self.step == Step::Idle { Ok(()) } else { Err(error(self.name(), "the server closed the connection")) }
+    }
+
+    fn name(&self) -> &'static str {
+        match self.step {
+            Step::Idle => "after a test",
+            Step::Ready => "while waiting for the server to be ready",
+            Step::Counted => "while waiting for what the server counted",
+            Step::Failed => "after an error",
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! netperf 2.6 and 2.7's control connection: blocks of 656 bytes both ways, of which this speaks the tests of the OMNI kind. All
+//! tests of a default build since 2.5 are of it, whatever name they go by. Data goes over connections of its own, without frames.
+//!
+//! ```text
+//! netperf: OMNI (97), what to do   ->
+//!                                  <-   98, the data port, or an error
+//!                             (data flows)
+//!                                  <-   98, what netserver counted
+//! ```
+
+mod block;
+mod client;
+mod omni;
+mod server;
+
+pub use block::{BLOCK_BYTES, Block};
+pub use client::{Action as ClientAction, Client};
+pub use omni::{Counted, Direction, Flags, Ready, Request};
+pub use server::{Action as ServerAction, NOT_SUPPORTED, Server};
+
+use crate::{Peer, SpeakError};
+
+/// netperf in the registry.
+pub(crate) const PEER: Peer = Peer { name: "netperf", port: 12_865 };
+
+/// Types of blocks (`netsh.h` and `netlib.h`).
+mod kind {
+    pub(super) const DEBUG_ON: u32 = 1;
+    pub(super) const DEBUG_OFF: u32 = 2;
+    pub(super) const DEBUG_OK: u32 = 3;
+    pub(super) const PASSPHRASE: u32 = 6;
+    pub(super) const OMNI: u32 = 97;
+    pub(super) const OMNI_DONE: u32 = 98;
+}
+
+fn error(step: &'static str, what: impl Into<String>) -> SpeakError {
+    SpeakError { peer: PEER.name, step, what: what.into() }
+}

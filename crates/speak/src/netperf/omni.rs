@@ -1,0 +1,324 @@
+//! The three blocks of an OMNI test, by the offsets of 2.7.
+
+use super::block::Block;
+use super::kind;
+
+/// Largest send or receive that a server takes on, in bytes.
+const SIZE_LIMIT: i32 = 1 << 28;
+
+/// Most buffers of a ring.
+const WIDTH_LIMIT: i32 = 1 << 16;
+
+/// Who sends, as the server sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// Connections alone (TCP_CC).
+    Neither,
+    /// The server sends (TCP_MAERTS).
+    ServerSends,
+    /// The server receives (TCP_STREAM, UDP_STREAM).
+    ServerReceives,
+    /// Requests and responses (TCP_RR, TCP_CRR, UDP_RR).
+    Both,
+}
+
+/// Bits of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Flags(pub u32);
+
+impl Flags {
+    /// TCP_NODELAY.
+    pub const NODELAY: Self = Self(0x1);
+    /// A connection for each transaction.
+    pub const CONNECT: Self = Self(0x4);
+    /// CPU time is to be measured.
+    pub const CPU: Self = Self(0x8);
+    /// Routers may be passed; without it the server sets SO_DONTROUTE.
+    pub const ROUTED: Self = Self(0x20);
+
+    /// Whether all bits of `other` are set.
+    #[must_use]
+    pub fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+/// What netperf asks for. Sizes of `None` are the server's choice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// SO_SNDBUF in bytes.
+    pub send_buffer: Option<u32>,
+    /// Bytes of a send.
+    pub send_size: Option<u32>,
+    /// Buffers of the ring that is sent from.
+    pub send_width: u32,
+    /// Bytes of a request.
+    pub request_size: Option<u32>,
+    /// SO_RCVBUF in bytes.
+    pub receive_buffer: Option<u32>,
+    /// Bytes of a receive.
+    pub receive_size: Option<u32>,
+    /// Buffers of the ring that is received into.
+    pub receive_width: u32,
+    /// Bytes of a response.
+    pub response_size: Option<u32>,
+    /// Options.
+    pub flags: Flags,
+    /// Seconds where not negative, of which 0 has no limit; else bytes or transactions, negated.
+    pub length: i32,
+    /// The port that the server's data socket is to have; 0 for any.
+    pub data_port: u16,
+    /// 4 or 6; 0 where it is left open.
+    pub ip_version: u8,
+    /// Datagrams over UDP instead of TCP.
+    pub udp: bool,
+    /// Who sends.
+    pub direction: Direction,
+    /// The client's data port; 0 where it is not bound.
+    pub client_port: u16,
+    /// The congestion control to use; empty for the system's.
+    pub congestion: String,
+}
+
+/// What netserver answers before the data: what it set, and where it listens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ready {
+    /// SO_RCVBUF in bytes, as the socket has it.
+    pub receive_buffer: u32,
+    /// Bytes of a receive, where it receives.
+    pub receive_size: Option<u32>,
+    /// Buffers of its receiving ring.
+    pub receive_width: u32,
+    /// SO_SNDBUF in bytes, as the socket has it.
+    pub send_buffer: u32,
+    /// Bytes of a send, where it sends.
+    pub send_size: Option<u32>,
+    /// Buffers of its sending ring.
+    pub send_width: u32,
+    /// Its data port.
+    pub data_port: u16,
+}
+
+/// What netserver counted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Counted {
+    /// Bytes received.
+    pub bytes_received: u64,
+    /// Calls to receive.
+    pub receives: u32,
+    /// SO_RCVBUF in bytes at the end.
+    pub receive_buffer: u32,
+    /// Bytes sent.
+    pub bytes_sent: u64,
+    /// Calls to send.
+    pub sends: u32,
+    /// SO_SNDBUF in bytes at the end.
+    pub send_buffer: u32,
+    /// Sends that failed.
+    pub failed_sends: u32,
+    /// Transactions received.
+    pub transactions: u32,
+    /// Seconds, by the server's clock.
+    pub elapsed_s: f32,
+    /// CPU time of the whole host per cent, where the request asked for it.
+    pub cpu_percent: Option<f32>,
+    /// Segments sent again; `None` where the server cannot tell.
+    pub retransmits: Option<u32>,
+    /// The congestion control that was used; empty where it is not known.
+    pub congestion: String,
+}
+
+fn chosen(size: Option<u32>) -> i32 {
+    size.map_or(-1, |size| i32::try_from(size).unwrap_or(i32::MAX))
+}
+
+fn size(block: &Block, at: usize, what: &str) -> Result<Option<u32>, String> {
+    match block.signed(at) {
+        -1 => Ok(None),
+        size @ 0..=SIZE_LIMIT => Ok(Some(size as u32)),
+        size => Err(format!("{what} of {size} bytes; up to {SIZE_LIMIT} are taken")),
+    }
+}
+
+fn width(block: &Block, at: usize) -> Result<u32, String> {
+    match block.signed(at) {
+        width @ 0..=WIDTH_LIMIT => Ok(width as u32),
+        width => Err(format!("a ring of {width} buffers; up to {WIDTH_LIMIT} are taken")),
+    }
+}
+
+fn port(block: &Block, at: usize) -> Result<u16, String> {
+    u16::try_from(block.word(at)).map_err(|_| format!("port {}", block.word(at)))
+}
+
+impl Request {
+    /// The block that netperf would send.
+    #[must_use]
+    pub fn to_block(&self) -> Block {
+        let mut block = Block::new(kind::OMNI);
+        // No CPU to bind the server to; then alignments of 8 and offsets of 0, netperf's own.
+        block.put_signed(4, -1);
+        block.put_signed(8, chosen(self.send_buffer));
+        block.put_signed(12, chosen(self.send_size));
+        block.put(16, 8);
+        block.put(24, self.send_width);
+        block.put_signed(28, chosen(self.request_size));
+        block.put_signed(32, chosen(self.receive_buffer));
+        block.put_signed(36, chosen(self.receive_size));
+        block.put(40, 8);
+        block.put(48, self.receive_width);
+        block.put_signed(52, chosen(self.response_size));
+        block.put(56, self.flags.0);
+        block.put_signed(64, self.length);
+        for nothing_dirtied in [76, 80, 84] {
+            block.put_signed(nothing_dirtied, -1);
+        }
+        block.put(88, self.data_port.into());
+        block.put(92, self.ip_version.into());
+        block.put(96, if self.udp { 2 } else { 1 });
+        block.put(100, if self.udp { 17 } else { 6 });
+        block.put(104, self.direction.bits());
+        block.put(108, self.client_port.into());
+        for socket_default in [152, 156] {
+            block.put_signed(socket_default, -1);
+        }
+        block.put_text(160, 16, &self.congestion);
+        block
+    }
+
+    /// Reads a request and holds its values against limits.
+    ///
+    /// # Errors
+    /// What cannot be done.
+    pub fn from_block(block: &Block) -> Result<Self, String> {
+        let udp = match (block.word(96), block.word(100)) {
+            (1, 6) => false,
+            (2, 17) => true,
+            (socket, protocol) => {
+                return Err(format!("socket type {socket} with IP protocol {protocol}; TCP and UDP are spoken"));
+            }
+        };
+        let ip_version = match block.word(92) {
+            version @ (0 | 4 | 6) => version as u8,
+            version => return Err(format!("address family {version}; IPv4 and IPv6 are spoken")),
+        };
+        Ok(Self {
+            send_buffer: size(block, 8, "a send buffer")?,
+            send_size: size(block, 12, "a send")?,
+            send_width: width(block, 24)?,
+            request_size: size(block, 28, "a request")?,
+            receive_buffer: size(block, 32, "a receive buffer")?,
+            receive_size: size(block, 36, "a receive")?,
+            receive_width: width(block, 48)?,
+            response_size: size(block, 52, "a response")?,
+            flags: Flags(block.word(56)),
+            length: block.signed(64),
+            data_port: port(block, 88)?,
+            ip_version,
+            udp,
+            direction: Direction::of(block.word(104))?,
+            client_port: port(block, 108)?,
+            congestion: block.text(160, 16),
+        })
+    }
+}
+
+impl Direction {
+    fn bits(self) -> u32 {
+        match self {
+            Self::Neither => 0,
+            Self::ServerSends => 2,
+            Self::ServerReceives => 4,
+            Self::Both => 6,
+        }
+    }
+
+    fn of(bits: u32) -> Result<Self, String> {
+        [Self::Neither, Self::ServerSends, Self::ServerReceives, Self::Both]
+            .into_iter()
+            .find(|direction| direction.bits() == bits)
+            .ok_or_else(|| format!("direction {bits}"))
+    }
+}
+
+impl Ready {
+    /// The block that netserver would answer with.
+    #[must_use]
+    pub fn to_block(&self) -> Block {
+        let mut block = Block::new(kind::OMNI_DONE);
+        block.put(8, self.receive_buffer);
+        block.put_signed(12, chosen(self.receive_size));
+        block.put(16, self.receive_width);
+        block.put(20, self.send_buffer);
+        block.put_signed(24, chosen(self.send_size));
+        block.put(28, self.send_width);
+        block.put(52, self.data_port.into());
+        for socket_default in [72, 76] {
+            block.put_signed(socket_default, -1);
+        }
+        block
+    }
+
+    /// Reads an answer.
+    ///
+    /// # Errors
+    /// What cannot be.
+    pub fn from_block(block: &Block) -> Result<Self, String> {
+        Ok(Self {
+            receive_buffer: block.word(8),
+            receive_size: size(block, 12, "a receive")?,
+            receive_width: block.word(16),
+            send_buffer: block.word(20),
+            send_size: size(block, 24, "a send")?,
+            send_width: block.word(28),
+            data_port: port(block, 52)?,
+        })
+    }
+}
+
+impl Counted {
+    /// The block that netserver would send after the data.
+    #[must_use]
+    pub fn to_block(&self) -> Block {
+        // On hosts of the common byte order netserver sends this type swapped; netperf looks at neither.
+        let mut block = Block::new(kind::OMNI_DONE.swap_bytes());
+        block.put_wide(8, self.bytes_received);
+        block.put(16, self.receives);
+        block.put(20, self.receive_buffer);
+        block.put_wide(24, self.bytes_sent);
+        block.put(32, self.sends);
+        block.put(36, self.send_buffer);
+        block.put(40, self.failed_sends);
+        block.put(44, self.transactions);
+        block.put(48, self.elapsed_s.to_bits());
+        block.put(52, self.cpu_percent.unwrap_or(0.0).to_bits());
+        block.put(112, self.retransmits.unwrap_or(u32::MAX));
+        block.put_text(276, 16, &self.congestion);
+        block
+    }
+
+    /// Reads what was counted, of a test with these flags: without [`Flags::CPU`] the words for CPU time hold leftovers.
+    ///
+    /// # Errors
+    /// What cannot be.
+    pub fn from_block(block: &Block, flags: Flags) -> Result<Self, String> {
+        let seconds = |at| {
+            let number: f32 = block.float(at);
+            if number.is_finite() && number >= 0.0 { Ok(number) } else { Err(format!("{number} for a number")) }
+        };
+        Ok(Self {
+            bytes_received: block.wide(8),
+            receives: block.word(16),
+            receive_buffer: block.word(20),
+            bytes_sent: block.wide(24),
+            sends: block.word(32),
+            send_buffer: block.word(36),
+            failed_sends: block.word(40),
+            transactions: block.word(44),
+            elapsed_s: seconds(48)?,
+            cpu_percent: if flags.has(Flags::CPU) { Some(seconds(52)?) } else { None },
+            retransmits: Some(block.word(112)).filter(|again| *again != u32::MAX),
+            congestion: block.text(276, 16),
+        })
+    }
+}

@@ -1,0 +1,145 @@
+//! netserver's end of the control connection.
+
+use super::block::{BLOCK_BYTES, Block};
+use super::omni::{Counted, Ready, Request};
+use super::{error, kind};
+use crate::intake::Fixed;
+use crate::{SpeakError, Turn};
+
+/// netserver's error number for a request that it does not know.
+pub const NOT_SUPPORTED: u32 = 998;
+
+/// EINVAL, for values that cannot be: netserver passes the system's numbers on.
+const INVALID: u32 = 22;
+
+/// What the server's driver has to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Open a data socket, then call [`Server::ready`] or [`Server::refuse`].
+    Asked(Request),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Idle,
+    Preparing,
+    Running,
+    Failed,
+}
+
+/// The control connection of a server, which takes one test after another.
+#[derive(Debug, Clone)]
+pub struct Server {
+    step: Step,
+    block: Fixed<BLOCK_BYTES>,
+}
+
+impl Default for Server {
+    fn default() -> Self {
+        Self { step: Step::Idle, block: Fixed::new() }
+    }
+}
+
+impl Server {
+    /// Takes what arrived. Where the client is to be told what was wrong, `turn` has the bytes for it even then.
+    ///
+    /// # Errors
+    /// What the client said wrong.
+    pub fn receive(&mut self, mut input: &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+        while !input.is_empty() {
+            if let Err(what) = self.take(&mut input, turn) {
+                let error = error(self.name(), what);
+                self.step = Step::Failed;
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), String> {
+        if self.step != Step::Idle {
+            return Err(format!("{} bytes came before the test was over", input.len()));
+        }
+        let Some(bytes) = self.block.take(input) else { return Ok(()) };
+        self.block = Fixed::new();
+        let block = Block(bytes);
+        match block.word(0) {
+            kind::OMNI => match Request::from_block(&block) {
+                Ok(request) => {
+                    turn.actions.push(Action::Asked(request));
+                    self.step = Step::Preparing;
+                }
+                Err(what) => {
+                    say(INVALID, turn);
+                    return Err(what);
+                }
+            },
+            kind::DEBUG_ON | kind::DEBUG_OFF => turn.send.extend_from_slice(&Block::new(kind::DEBUG_OK).0),
+            // Nothing is answered to a passphrase that was not asked for.
+            kind::PASSPHRASE => {}
+            unknown => {
+                say(NOT_SUPPORTED, turn);
+                return Err(format!("request {unknown}; only OMNI tests (97) are spoken"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The data socket is there.
+    ///
+    /// # Errors
+    /// Where no request waits.
+    pub fn ready(&mut self, ready: &Ready, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+        self.go(Step::Preparing, Step::Running, &ready.to_block(), turn)
+    }
+
+    /// The data is through, and the data socket closed.
+    ///
+    /// # Errors
+    /// Where no data flowed.
+    pub fn counted(&mut self, counted: &Counted, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+        self.go(Step::Running, Step::Idle, &counted.to_block(), turn)
+    }
+
+    /// The test cannot be done: `number` is an errno or [`NOT_SUPPORTED`]. netperf then ends.
+    pub fn refuse(&mut self, number: u32, turn: &mut Turn<Action>) {
+        say(number, turn);
+        self.step = Step::Failed;
+    }
+
+    fn go(&mut self, from: Step, to: Step, block: &Block, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+        if self.step != from {
+            return Err(error(self.name(), "it is not the server's turn"));
+        }
+        turn.send.extend_from_slice(&block.0);
+        self.step = to;
+        Ok(())
+    }
+
+    /// What it means that the connection ends here.
+    ///
+    /// # Errors
+    /// Where a request or a test was cut off.
+    pub fn ended(&self) -> Result<(), SpeakError> {
+        match self.block.so_far().len() {
+            0 if self.step == Step::Idle => Ok(()),
+            0 => Err(error(self.name(), "the client closed the connection")),
+            have => Err(error(self.name(), format!("the connection ended after {have} of {BLOCK_BYTES} bytes"))),
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        match self.step {
+            Step::Idle => "while reading a request",
+            Step::Preparing => "while the test was prepared",
+            Step::Running => "while data flowed",
+            Step::Failed => "after an error",
+        }
+    }
+}
+
+fn say(number: u32, turn: &mut Turn<Action>) {
+    let mut block = Block::new(kind::OMNI_DONE);
+    block.put(4, number);
+    turn.send.extend_from_slice(&block.0);
+}

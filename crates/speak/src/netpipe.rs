@@ -1,0 +1,338 @@
+//! NetPIPE 3.7.2's NPtcp: one connection on which marks ("SyncMe", a repeat count, a time, "QUIT") stand between messages that
+//! have no frame at all. Both ends follow the same schedule, which their users have to give to both; only the repeat count and,
+//! when streaming, the time cross the wire.
+//!
+//! ```text
+//! sync, 100 round trips of the first size, sync, [reset]
+//! for each size: sync, count ->, three times (sync, exchange, [reset]), [<- time when streaming]
+//! QUIT -> <- QUIT
+//! ```
+//!
+//! A sync is "SyncMe" from both ends. A reset is the QUIT handshake and a new connection. Version 5 needs MPI and speaks otherwise.
+
+mod schedule;
+
+use std::collections::VecDeque;
+
+pub use schedule::{Exchange, Plan, Way};
+
+use crate::intake::Fixed;
+use crate::{Peer, SpeakError, Turn};
+
+/// NetPIPE in the registry.
+pub(crate) const PEER: Peer = Peer { name: "netpipe", port: 5002 };
+
+const SYNC: &[u8; 6] = b"SyncMe";
+const QUIT: &[u8; 5] = b"QUIT\0";
+
+/// Round trips before the first size.
+const WARM_UP: u32 = 100;
+
+/// NPtcp times each point for about this long, in seconds, with at least [`LEAST_COUNT`] exchanges.
+const TARGET_S: f64 = 0.1;
+const LEAST_COUNT: u32 = 3;
+
+/// NPtcp ends once an exchange takes this long, in seconds.
+const LONGEST_S: f64 = 1.0;
+
+/// Which end of NPtcp this is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// The one with `-h`, which times and decides.
+    Transmitter,
+    /// The one that listens.
+    Receiver,
+}
+
+/// What the driver has to do.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Action {
+    /// Move messages, then call [`Netpipe::exchanged`]. The next bytes on the connection are messages, not marks.
+    Exchange(Exchange),
+    /// Close this connection, make a new one, then call [`Netpipe::reconnected`].
+    Reset,
+    /// A size is done.
+    Point {
+        /// Bytes of a message.
+        bytes: u64,
+        /// Exchanges of each trial.
+        count: u32,
+        /// Seconds of NetPIPE's own kind, the least of the trials: half a round trip; the time of an exchange where both send at
+        /// once or only one sends. When streaming it is the receiver's.
+        seconds: f64,
+    },
+    /// All is said: close the connection.
+    Done,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Step {
+    Sync,
+    /// A sync in whose place the transmitter may quit.
+    SyncOrQuit,
+    WarmUp,
+    Count,
+    Trial,
+    Quit,
+    Reconnect,
+    Time,
+    Point,
+    Failed,
+}
+
+/// One end of a run.
+#[derive(Debug, Clone)]
+pub struct Netpipe {
+    role: Role,
+    plan: Plan,
+    steps: VecDeque<Step>,
+    next: usize,
+    count: u32,
+    best_s: f64,
+    last_s: f64,
+    sync: Fixed<6>,
+    word: Fixed<4>,
+    quit: Fixed<5>,
+    quitting: bool,
+    done: bool,
+}
+
+impl Netpipe {
+    /// A new connection; `turn` gets what this end says first.
+    pub fn open(role: Role, plan: Plan, turn: &mut Turn<Action>) -> Self {
+        let mut steps = VecDeque::from([Step::Sync, Step::WarmUp, Step::Sync]);
+        if plan.resets() {
+            steps.extend([Step::Quit, Step::Reconnect]);
+        }
+        let mut this = Self {
+            role,
+            plan,
+            steps,
+            next: 0,
+            count: 0,
+            best_s: f64::INFINITY,
+            last_s: 0.0,
+            sync: Fixed::new(),
+            word: Fixed::new(),
+            quit: Fixed::new(),
+            quitting: false,
+            done: false,
+        };
+        this.enter(turn);
+        this
+    }
+
+    /// Takes marks off the front of `input`. What is left there belongs to the exchange that `turn` asks for, or to a peer that
+    /// says too much.
+    ///
+    /// # Errors
+    /// What the peer said wrong.
+    pub fn receive(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+        while !input.is_empty() && !matches!(self.steps.front(), Some(Step::WarmUp | Step::Trial | Step::Reconnect)) {
+            if let Err(what) = self.take(input, turn) {
+                let error = self.error(what);
+                self.steps = VecDeque::from([Step::Failed]);
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), String> {
+        match self.steps.front() {
+            Some(Step::SyncOrQuit)
+                if self.role == Role::Receiver
+                    && self.sync.so_far().is_empty()
+                    && (!self.quit.so_far().is_empty() || input.first() == QUIT.first()) =>
+            {
+                let Some(quit) = self.quit.take(input) else { return Ok(()) };
+                expect(&quit, QUIT)?;
+                turn.send.extend_from_slice(QUIT);
+                self.finish(turn);
+            }
+            Some(Step::Sync | Step::SyncOrQuit) => {
+                let Some(sync) = self.sync.take(input) else { return Ok(()) };
+                expect(&sync, SYNC)?;
+                self.sync = Fixed::new();
+                self.leave(turn);
+            }
+            Some(Step::Count) => {
+                let Some(word) = self.word.take(input) else { return Ok(()) };
+                self.word = Fixed::new();
+                self.count = u32::from_be_bytes(word);
+                if self.count == 0 {
+                    return Err("a repeat count of 0 came".into());
+                }
+                self.leave(turn);
+            }
+            Some(Step::Time) => {
+                let Some(word) = self.word.take(input) else { return Ok(()) };
+                self.word = Fixed::new();
+                // Units of 10 ns; a time too short for its clock counts as a microsecond, as NPtcp has it.
+                let units = u32::from_be_bytes(word);
+                self.best_s = if units == 0 { 1e-6 } else { f64::from(units) / 1e8 };
+                self.leave(turn);
+            }
+            Some(Step::Quit) => {
+                let Some(quit) = self.quit.take(input) else { return Ok(()) };
+                expect(&quit, QUIT)?;
+                self.quit = Fixed::new();
+                if self.role == Role::Receiver {
+                    turn.send.extend_from_slice(QUIT);
+                }
+                self.leave(turn);
+            }
+            _ => return Err(format!("{} more bytes came", input.len())),
+        }
+        Ok(())
+    }
+
+    /// The exchange took `elapsed_s` seconds in all.
+    ///
+    /// # Errors
+    /// Where no exchange was asked for.
+    pub fn exchanged(&mut self, elapsed_s: f64, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+        match self.steps.front() {
+            Some(Step::WarmUp) => self.last_s = elapsed_s / f64::from(2 * WARM_UP),
+            Some(Step::Trial) => {
+                let halves = if self.plan.way == Way::PingPong { 2.0 } else { 1.0 };
+                let once = (elapsed_s / f64::from(self.count) / halves).max(1e-9);
+                self.best_s = self.best_s.min(once);
+            }
+            _ => return Err(self.error("no exchange was due".into())),
+        }
+        self.leave(turn);
+        Ok(())
+    }
+
+    /// The new connection is there.
+    ///
+    /// # Errors
+    /// Where none was asked for.
+    pub fn reconnected(&mut self, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+        if self.steps.front() != Some(&Step::Reconnect) {
+            return Err(self.error("no new connection was due".into()));
+        }
+        self.leave(turn);
+        Ok(())
+    }
+
+    /// What it means that the connection ends here.
+    ///
+    /// # Errors
+    /// Where something was still to come.
+    pub fn ended(&self) -> Result<(), SpeakError> {
+        match self.steps.front() {
+            _ if self.done => Ok(()),
+            Some(Step::Reconnect) => Ok(()),
+            _ => Err(self.error("the peer closed the connection".into())),
+        }
+    }
+
+    fn leave(&mut self, turn: &mut Turn<Action>) {
+        self.steps.pop_front();
+        self.enter(turn);
+    }
+
+    /// Says what this end says at a step, as far as it goes without the peer.
+    fn enter(&mut self, turn: &mut Turn<Action>) {
+        loop {
+            let Some(step) = self.steps.front().copied() else {
+                if !self.schedule() {
+                    if self.quitting {
+                        self.finish(turn);
+                        return;
+                    }
+                    self.quitting = true;
+                    self.steps.push_back(Step::Quit);
+                }
+                continue;
+            };
+            let transmits = self.role == Role::Transmitter;
+            match step {
+                Step::Sync | Step::SyncOrQuit => turn.send.extend_from_slice(SYNC),
+                Step::WarmUp => turn.actions.push(Action::Exchange(self.plan.warm_up(WARM_UP))),
+                Step::Trial => {
+                    turn.actions.push(Action::Exchange(self.plan.exchange(self.next - 1, self.count)));
+                }
+                Step::Count if transmits => {
+                    self.count = self.plan.count.unwrap_or_else(|| self.estimate());
+                    turn.send.extend_from_slice(&self.count.to_be_bytes());
+                    self.steps.pop_front();
+                    continue;
+                }
+                Step::Time if !transmits => {
+                    turn.send.extend_from_slice(&((self.best_s * 1e8) as u32).to_be_bytes());
+                    self.steps.pop_front();
+                    continue;
+                }
+                Step::Quit if transmits => turn.send.extend_from_slice(QUIT),
+                Step::Reconnect => turn.actions.push(Action::Reset),
+                Step::Point => {
+                    let bytes = self.plan.sizes[self.next - 1];
+                    turn.actions.push(Action::Point { bytes, count: self.count, seconds: self.best_s });
+                    self.last_s = self.best_s;
+                    self.steps.pop_front();
+                    continue;
+                }
+                Step::Count | Step::Time | Step::Quit | Step::Failed => {}
+            }
+            return;
+        }
+    }
+
+    /// Puts the next size's steps in; false where there is none. Only the transmitter ends for slowness: NPtcp's two ends may
+    /// disagree on that.
+    fn schedule(&mut self) -> bool {
+        let slow = self.role == Role::Transmitter && self.last_s >= LONGEST_S;
+        if self.quitting || slow || self.next == self.plan.sizes.len() {
+            return false;
+        }
+        self.next += 1;
+        self.best_s = f64::INFINITY;
+        self.steps.extend([Step::SyncOrQuit, Step::Count]);
+        for _ in 0..self.plan.trials() {
+            self.steps.extend([Step::Sync, Step::Trial]);
+            if self.plan.resets() {
+                self.steps.extend([Step::Quit, Step::Reconnect]);
+            }
+        }
+        if self.plan.way == Way::Stream {
+            self.steps.push_back(Step::Time);
+        }
+        self.steps.push_back(Step::Point);
+        true
+    }
+
+    /// Exchanges for about a tenth of a second, if time goes with size from the size before. The receiver takes any count.
+    fn estimate(&self) -> u32 {
+        let before = self.next.checked_sub(2).map_or(self.plan.first, |at| self.plan.sizes[at]);
+        let grown = self.plan.sizes[self.next - 1] as f64 / before.max(1) as f64;
+        ((TARGET_S / (grown.max(1.0) * self.last_s.max(1e-9))) as u32).max(LEAST_COUNT)
+    }
+
+    fn finish(&mut self, turn: &mut Turn<Action>) {
+        self.steps.clear();
+        self.done = true;
+        turn.actions.push(Action::Done);
+    }
+
+    fn error(&self, what: String) -> SpeakError {
+        let step = match self.steps.front() {
+            _ if self.done => "at the end",
+            Some(Step::Sync | Step::SyncOrQuit) => "while waiting for SyncMe",
+            Some(Step::WarmUp | Step::Trial) => "while messages went",
+            Some(Step::Count) => "while reading the repeat count",
+            Some(Step::Time) => "while reading the receiver's time",
+            Some(Step::Quit) => "while waiting for QUIT",
+            Some(Step::Reconnect) => "while a new connection was made",
+            Some(Step::Point | Step::Failed) | None => "after an error",
+        };
+        SpeakError { peer: PEER.name, step, what }
+    }
+}
+
+fn expect(came: &[u8], mark: &[u8]) -> Result<(), String> {
+    let wrong = || format!("\"{}\" came for \"{}\"", came.escape_ascii(), mark.escape_ascii());
+    if came == mark { Ok(()) } else { Err(wrong()) }
+}

@@ -1,0 +1,81 @@
+//! What both ends of NPtcp have to agree on beforehand, and the messages that follow from it.
+
+/// How messages go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// The transmitter sends and the receiver sends back.
+    PingPong,
+    /// Both send, then both receive (`-2`).
+    Both,
+    /// Only the transmitter sends (`-s`).
+    Stream,
+}
+
+/// The options that shape a run. Both ends must have the same, but for the count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// The size that `-l` names, in bytes, before its perturbation: that of the first round trips.
+    pub first: u64,
+    /// All sizes in bytes, in their order.
+    pub sizes: Vec<u64>,
+    /// How messages go.
+    pub way: Way,
+    /// A new connection after each trial (`-r`); streaming always has it.
+    pub reset: bool,
+    /// Messages carry numbers that are checked (`-i`).
+    pub integrity: bool,
+    /// Exchanges of each trial (`-n`), which only the transmitter needs to know; about a tenth of a second's where absent.
+    pub count: Option<u32>,
+}
+
+/// Messages to move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exchange {
+    /// How they go.
+    pub way: Way,
+    /// Bytes of each.
+    pub bytes: u64,
+    /// How often.
+    pub count: u32,
+    /// Whether they carry numbers that are to be checked, see [`Exchange::fill`].
+    pub integrity: bool,
+}
+
+impl Plan {
+    pub(super) fn resets(&self) -> bool {
+        self.reset || self.way == Way::Stream
+    }
+
+    pub(super) fn trials(&self) -> usize {
+        if self.integrity { 1 } else { 3 }
+    }
+
+    pub(super) fn warm_up(&self, count: u32) -> Exchange {
+        Exchange { way: Way::PingPong, bytes: self.first, count, integrity: false }
+    }
+
+    pub(super) fn exchange(&self, at: usize, count: u32) -> Exchange {
+        Exchange { way: self.way, bytes: self.sizes[at], count, integrity: self.integrity }
+    }
+}
+
+impl Exchange {
+    /// Fills a message: the letter a, or 0, 1, 2, ... as 32-bit numbers of this host's byte order, as far as whole ones fit.
+    pub fn fill(&self, message: &mut [u8]) {
+        if self.integrity {
+            for (number, word) in (0_u32..).zip(message.chunks_exact_mut(4)) {
+                word.copy_from_slice(&number.to_ne_bytes());
+            }
+        } else {
+            message.fill(b'a');
+        }
+    }
+
+    /// The place of the first number that is not as [`Exchange::fill`] put it, in bytes; `None` where all are, or none is checked.
+    #[must_use]
+    pub fn first_wrong(&self, message: &[u8]) -> Option<usize> {
+        let wrong = |(number, word): (u32, &[u8])| word != number.to_ne_bytes();
+        let at = self.integrity.then(|| (0_u32..).zip(message.chunks_exact(4)).position(wrong))?;
+        at.map(|at| at * 4)
+    }
+}

@@ -1,0 +1,19 @@
+//! The programs whose protocols are known.
+
+/// A program that can be spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Peer {
+    /// Its name in options and messages.
+    pub name: &'static str,
+    /// The port that its server listens on where nothing else is said: of TCP, but for stamp.
+    pub port: u16,
+}
+
+/// All of them. A new protocol is a module and a line here.
+pub const PEERS: &[Peer] = &[crate::iperf3::PEER, crate::netperf::PEER, crate::netpipe::PEER, crate::stamp::PEER];
+
+/// The program called `name`.
+#[must_use]
+pub fn peer(name: &str) -> Option<&'static Peer> {
+    PEERS.iter().find(|peer| peer.name == name)
+}

@@ -1,0 +1,239 @@
+//! STAMP (RFC 8762) and TWAMP Light (RFC 5357, appendix I), unauthenticated: datagrams that a reflector sends back with its own
+//! times in them. There is no control connection; both ends are configured.
+
+use crate::{Peer, SpeakError};
+
+/// STAMP in the registry; the port is UDP's.
+pub(crate) const PEER: Peer = Peer { name: "stamp", port: 862 };
+
+/// Bytes of a STAMP datagram without extensions or padding, both ways.
+pub const BASE_BYTES: usize = 44;
+
+/// Bytes of the shortest request: TWAMP's, without padding.
+pub const SHORTEST_BYTES: usize = 14;
+
+/// Bytes of a TWAMP reply without padding.
+const SHORTEST_REPLY_BYTES: usize = 41;
+
+/// Seconds from 1900, where NTP counts from, to 1970.
+const NTP_TO_UNIX_S: u64 = 2_208_988_800;
+
+/// A time as NTP writes it: seconds since 1900, modulo 2^32, and a fraction of 2^-32 s.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timestamp(pub u64);
+
+impl Timestamp {
+    /// The time `unix_ns` nanoseconds after the start of 1970, cut to what came before it by less than 2^-32 s.
+    #[must_use]
+    pub fn of_unix_ns(unix_ns: u64) -> Self {
+        let seconds = unix_ns / 1_000_000_000 + NTP_TO_UNIX_S;
+        let fraction = ((unix_ns % 1_000_000_000) << 32) / 1_000_000_000;
+        Self(seconds << 32 | fraction)
+    }
+
+    /// Nanoseconds from `earlier` to this; right across NTP's wrap of 2036 for spans of up to 68 years.
+    #[must_use]
+    pub fn ns_since(self, earlier: Self) -> i64 {
+        let units = i128::from(self.0.wrapping_sub(earlier.0) as i64);
+        ((units * 1_000_000_000) >> 32) as i64
+    }
+}
+
+/// How far a clock may be off, and whether it follows UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ErrorEstimate(pub u16);
+
+impl ErrorEstimate {
+    /// The least estimate that covers `ns` nanoseconds.
+    #[must_use]
+    pub fn covering(ns: u64, synchronised: bool) -> Self {
+        let mut multiplier = (u128::from(ns) << 32).div_ceil(1_000_000_000).max(1);
+        let mut scale = 0_u16;
+        while multiplier > 255 {
+            multiplier = multiplier.div_ceil(2);
+            scale += 1;
+        }
+        Self(u16::from(synchronised) << 15 | scale << 8 | multiplier as u16)
+    }
+
+    /// Whether the clock follows an outside source of UTC.
+    #[must_use]
+    pub fn synchronised(self) -> bool {
+        self.0 & 0x8000 != 0
+    }
+
+    /// Whether the times beside it are PTP's instead of NTP's, which are not read here.
+    #[must_use]
+    pub fn is_ptp(self) -> bool {
+        self.0 & 0x4000 != 0
+    }
+
+    /// Seconds by which the clock may be off; `None` where the sender says nothing valid.
+    #[must_use]
+    pub fn seconds(self) -> Option<f64> {
+        let multiplier = f64::from(self.0 & 0xff);
+        let scale = i32::from(self.0 >> 8 & 0x3f);
+        (multiplier > 0.0).then(|| multiplier * 2_f64.powi(scale - 32))
+    }
+}
+
+/// What a sender's datagram says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    /// From 0, one more for each, modulo 2^32.
+    pub sequence: u32,
+    /// When it left.
+    pub sent: Timestamp,
+    /// How far that may be off.
+    pub error: ErrorEstimate,
+    /// The session's number (RFC 8972); 0 for none.
+    pub session: u16,
+}
+
+/// What a reflector's datagram says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reply {
+    /// A stateless reflector's copy of the sender's number; a stateful one's own count.
+    pub sequence: u32,
+    /// When it left the reflector.
+    pub sent: Timestamp,
+    /// How far the reflector's times may be off.
+    pub error: ErrorEstimate,
+    /// The session's number, where the reflector knows of it.
+    pub session: u16,
+    /// When the request reached the reflector.
+    pub received: Timestamp,
+    /// The request, as the reflector saw it.
+    pub request: Request,
+    /// The request's time to live on arrival; 255 where the reflector cannot tell.
+    pub ttl: u8,
+}
+
+/// Times of one round trip, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Trip {
+    /// There and back, without the reflector's own time. It takes no agreement of clocks.
+    pub round_ns: i64,
+    /// There, by two clocks: wrong by up to the sum of their errors.
+    pub there_ns: i64,
+    /// Back, likewise.
+    pub back_ns: i64,
+    /// Within the reflector.
+    pub reflector_ns: i64,
+}
+
+fn error(step: &'static str, what: impl Into<String>) -> SpeakError {
+    SpeakError { peer: PEER.name, step, what: what.into() }
+}
+
+fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+    let mut array = [0; N];
+    for (to, from) in array.iter_mut().zip(bytes.iter().skip(at)) {
+        *to = *from;
+    }
+    array
+}
+
+impl Request {
+    /// Writes the datagram; what `into` has beyond [`BASE_BYTES`] stays, as padding.
+    ///
+    /// # Errors
+    /// Where `into` is shorter than [`BASE_BYTES`].
+    pub fn write(&self, into: &mut [u8]) -> Result<(), SpeakError> {
+        let have = into.len();
+        let base = into.get_mut(..BASE_BYTES).ok_or_else(|| {
+            error("while writing a request", format!("{have} bytes are too few; {BASE_BYTES} are needed"))
+        })?;
+        base.fill(0);
+        base[..4].copy_from_slice(&self.sequence.to_be_bytes());
+        base[4..12].copy_from_slice(&self.sent.0.to_be_bytes());
+        base[12..14].copy_from_slice(&self.error.0.to_be_bytes());
+        base[14..16].copy_from_slice(&self.session.to_be_bytes());
+        Ok(())
+    }
+
+    /// Reads a sender's datagram, of STAMP or TWAMP Light.
+    ///
+    /// # Errors
+    /// Where it is too short, or its times are not NTP's.
+    pub fn read(datagram: &[u8]) -> Result<Self, SpeakError> {
+        let step = "while reading a request";
+        if datagram.len() < SHORTEST_BYTES {
+            return Err(error(step, format!("{} bytes; {SHORTEST_BYTES} are the least", datagram.len())));
+        }
+        let request = Self::at(datagram, 0);
+        if request.error.is_ptp() {
+            return Err(error(step, "its times are PTP's; NTP's are spoken"));
+        }
+        // What a TWAMP sender has beyond its 14 bytes is padding, and no session.
+        let session = if datagram.len() < BASE_BYTES { 0 } else { u16::from_be_bytes(array(datagram, 14)) };
+        Ok(Self { session, ..request })
+    }
+
+    fn at(datagram: &[u8], at: usize) -> Self {
+        Self {
+            sequence: u32::from_be_bytes(array(datagram, at)),
+            sent: Timestamp(u64::from_be_bytes(array(datagram, at + 4))),
+            error: ErrorEstimate(u16::from_be_bytes(array(datagram, at + 12))),
+            session: 0,
+        }
+    }
+}
+
+impl Reply {
+    /// Turns the request in `datagram` into this reply, in place. It stays as long as it was, but for requests below
+    /// [`BASE_BYTES`], which grow to it: a reflector must not be an amplifier. What lies beyond goes back as it came.
+    pub fn write(&self, datagram: &mut Vec<u8>) {
+        if datagram.len() < BASE_BYTES {
+            datagram.resize(BASE_BYTES, 0);
+        }
+        datagram[..4].copy_from_slice(&self.sequence.to_be_bytes());
+        datagram[4..12].copy_from_slice(&self.sent.0.to_be_bytes());
+        datagram[12..14].copy_from_slice(&self.error.0.to_be_bytes());
+        datagram[14..16].copy_from_slice(&self.session.to_be_bytes());
+        datagram[16..24].copy_from_slice(&self.received.0.to_be_bytes());
+        datagram[24..28].copy_from_slice(&self.request.sequence.to_be_bytes());
+        datagram[28..36].copy_from_slice(&self.request.sent.0.to_be_bytes());
+        datagram[36..38].copy_from_slice(&self.request.error.0.to_be_bytes());
+        datagram[38..40].fill(0);
+        datagram[40] = self.ttl;
+        datagram[41..BASE_BYTES].fill(0);
+    }
+
+    /// Reads a reflector's datagram, of STAMP or TWAMP Light.
+    ///
+    /// # Errors
+    /// Where it is too short, or its times are not NTP's.
+    pub fn read(datagram: &[u8]) -> Result<Self, SpeakError> {
+        let step = "while reading a reply";
+        if datagram.len() < SHORTEST_REPLY_BYTES {
+            return Err(error(step, format!("{} bytes; {SHORTEST_REPLY_BYTES} are the least", datagram.len())));
+        }
+        let own = Request::at(datagram, 0);
+        if own.error.is_ptp() {
+            return Err(error(step, "its times are PTP's; NTP's are spoken"));
+        }
+        let session = u16::from_be_bytes(array(datagram, 14));
+        Ok(Self {
+            sequence: own.sequence,
+            sent: own.sent,
+            error: own.error,
+            session,
+            received: Timestamp(u64::from_be_bytes(array(datagram, 16))),
+            request: Request { session, ..Request::at(datagram, 24) },
+            ttl: datagram[40],
+        })
+    }
+
+    /// The times of the round trip whose reply arrived at `arrived`, by the sender's clock.
+    #[must_use]
+    pub fn trip(&self, arrived: Timestamp) -> Trip {
+        let reflector_ns = self.sent.ns_since(self.received);
+        Trip {
+            round_ns: arrived.ns_since(self.request.sent).saturating_sub(reflector_ns),
+            there_ns: self.received.ns_since(self.request.sent),
+            back_ns: arrived.ns_since(self.sent),
+            reflector_ns,
+        }
+    }
+}

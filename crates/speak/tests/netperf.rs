@@ -1,0 +1,199 @@
+//! netperf's codec against what the real netperf and netserver said, and against what they would never say.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
+
+mod common;
+
+use common::recording;
+use proptest::prelude::*;
+use speak::Turn;
+use speak::netperf::{
+    BLOCK_BYTES, Block, Client, ClientAction, Counted, Direction, Flags, NOT_SUPPORTED, Ready, Request, Server,
+    ServerAction,
+};
+
+const RECORDED: [(&str, Direction, bool); 6] = [
+    ("netperf27_TCP_STREAM", Direction::ServerReceives, false),
+    ("netperf27_TCP_MAERTS", Direction::ServerSends, false),
+    ("netperf27_TCP_RR", Direction::Both, false),
+    ("netperf27_UDP_STREAM", Direction::ServerReceives, true),
+    ("netperf27_UDP_RR", Direction::Both, true),
+    ("netperf27_omni_selectors", Direction::ServerReceives, false),
+];
+
+fn block(bytes: &[u8], number: usize) -> Block {
+    Block(bytes[number * BLOCK_BYTES..(number + 1) * BLOCK_BYTES].try_into().unwrap())
+}
+
+/// The offsets of words in which two blocks differ.
+fn differences(ours: &[u8], theirs: &[u8]) -> Vec<usize> {
+    assert_eq!(ours.len(), theirs.len());
+    (0..ours.len()).step_by(4).filter(|at| ours[*at..at + 4] != theirs[*at..at + 4]).collect()
+}
+
+#[test]
+fn our_client_says_what_netperf_said() {
+    for (name, direction, udp) in RECORDED {
+        let recording = recording(name, 12_865);
+        let control = &recording.connections[0];
+        let request = Request::from_block(&block(&control.from_client, 0)).unwrap();
+        assert_eq!((request.direction, request.udp, request.length), (direction, udp, 1), "{name}");
+        let mut turn = Turn::default();
+        let mut client = Client::open(&request, &mut turn);
+        assert_eq!(turn.send, control.from_client, "{name}");
+        for byte in &control.from_server {
+            client.receive(&[*byte], &mut turn).unwrap();
+        }
+        client.ended().unwrap();
+        let [ClientAction::Run(ready), ClientAction::Counted(counted)] = &turn.actions[..] else {
+            panic!("{name}: {:?}", turn.actions)
+        };
+        assert!(ready.data_port > 1024 && ready.send_buffer >= 16_384, "{name}: {ready:?}");
+        assert!((0.9..1.1).contains(&counted.elapsed_s), "{name}: {counted:?}");
+        assert_eq!(counted.bytes_received > 0, direction != Direction::ServerSends, "{name}");
+        assert_eq!(counted.bytes_sent > 0, direction != Direction::ServerReceives, "{name}");
+        assert_eq!(counted.transactions > 0, direction == Direction::Both, "{name}");
+        assert_eq!(counted.retransmits, (!udp).then_some(0), "{name}");
+        assert_eq!(counted.cpu_percent.is_some(), request.flags.has(Flags::CPU), "{name}");
+        // Only routed requests get the congestion control's name.
+        assert_eq!(counted.congestion, if udp { "" } else { "cubic" }, "{name}");
+        client.ask(&request, &mut turn).unwrap();
+        assert!(client.ask(&request, &mut turn).is_err(), "one test at a time");
+    }
+}
+
+#[test]
+fn our_server_says_what_netserver_said() {
+    for (name, ..) in RECORDED {
+        let recording = recording(name, 12_865);
+        let control = &recording.connections[0];
+        let (first, second) = (block(&control.from_server, 0), block(&control.from_server, 1));
+        let mut turn = Turn::default();
+        let mut server = Server::default();
+        for byte in &control.from_client {
+            server.receive(&[*byte], &mut turn).unwrap();
+        }
+        let [ServerAction::Asked(request)] = &turn.actions[..] else { panic!("{name}: {:?}", turn.actions) };
+        let flags = request.flags;
+        assert!(server.counted(&Counted::from_block(&second, flags).unwrap(), &mut turn).is_err(), "{name}");
+        server.ready(&Ready::from_block(&first).unwrap(), &mut turn).unwrap();
+        server.counted(&Counted::from_block(&second, flags).unwrap(), &mut turn).unwrap();
+        server.ended().unwrap();
+        // With CPU time: its flags and rate, and the floats that tell how it was spent, which netperf shows only on request.
+        let cpu = flags.has(Flags::CPU);
+        let expected: &[usize] = if cpu { &[32, 36] } else { &[] };
+        assert_eq!(differences(&turn.send[..BLOCK_BYTES], &first.0), expected, "{name}");
+        // Without: leftovers of the first block, swapped, which nobody reads.
+        let expected: &[usize] = if cpu { &[56, 60, 72, 76, 80, 84, 92] } else { &[52, 72, 76] };
+        assert_eq!(differences(&turn.send[BLOCK_BYTES..], &second.0), expected, "{name}");
+    }
+}
+
+fn request() -> Request {
+    Request {
+        send_buffer: None,
+        send_size: Some(1 << 14),
+        send_width: 1,
+        request_size: None,
+        receive_buffer: Some(1 << 20),
+        receive_size: None,
+        receive_width: 0,
+        response_size: None,
+        flags: Flags(Flags::ROUTED.0 | Flags::NODELAY.0),
+        length: -1000,
+        data_port: 5000,
+        ip_version: 6,
+        udp: false,
+        direction: Direction::Neither,
+        client_port: 0,
+        congestion: "reno".into(),
+    }
+}
+
+#[test]
+fn requests_that_cannot_be_are_refused_with_a_number() {
+    let cases: [(usize, u32, u32); 10] = [
+        (0, 94, NOT_SUPPORTED),
+        (0, 0, NOT_SUPPORTED),
+        (12, 0x7fff_ffff, 22),
+        (12, 0xffff_fffe, 22),
+        (24, 0x7fff_ffff, 22),
+        (88, 0x1_0000, 22),
+        (92, 7, 22),
+        (96, 3, 22),
+        (100, 17, 22),
+        (104, 8, 22),
+    ];
+    for (at, word, number) in cases {
+        let mut block = request().to_block();
+        block.0[at..at + 4].copy_from_slice(&word.to_be_bytes());
+        let mut turn = Turn::default();
+        let mut server = Server::default();
+        let error = server.receive(&block.0, &mut turn).unwrap_err();
+        assert_eq!((error.peer, error.step), ("netperf", "while reading a request"), "{error}");
+        assert_eq!(turn.send[4..8], number.to_be_bytes(), "{at} {word}");
+        assert!(server.receive(&request().to_block().0, &mut turn).is_err(), "nothing is taken after an error");
+        // And our client tells it.
+        let mut client = Client::open(&request(), &mut Turn::default());
+        let told = client.receive(&turn.send, &mut Turn::default()).unwrap_err();
+        assert!(told.what.contains(&number.to_string()), "{told}");
+    }
+}
+
+#[test]
+fn debugging_is_answered_and_an_unasked_passphrase_is_not() {
+    let mut turn = Turn::default();
+    let mut server = Server::default();
+    let of_kind = |kind: u8| {
+        let mut block = [0; BLOCK_BYTES];
+        block[3] = kind;
+        block
+    };
+    server.receive(&of_kind(1), &mut turn).unwrap();
+    assert_eq!(turn.send[..], of_kind(3));
+    server.receive(&of_kind(6), &mut turn).unwrap();
+    assert_eq!(turn.send.len(), BLOCK_BYTES);
+    server.receive(&request().to_block().0, &mut turn).unwrap();
+    assert_eq!(turn.actions, [ServerAction::Asked(request())]);
+}
+
+#[test]
+fn every_cut_is_an_error_that_names_its_step() {
+    let session = request().to_block().0;
+    for cut in 1..=session.len() {
+        let mut server = Server::default();
+        server.receive(&session[..cut], &mut Turn::default()).unwrap();
+        let error = server.ended().unwrap_err();
+        assert!(error.peer == "netperf" && error.step.starts_with("while "), "{error}");
+    }
+    let mut client = Client::open(&request(), &mut Turn::default());
+    assert_eq!(client.ended().unwrap_err().step, "while waiting for the server to be ready");
+    client.receive(&[0; BLOCK_BYTES], &mut Turn::default()).unwrap();
+    assert_eq!(client.ended().unwrap_err().step, "while waiting for what the server counted");
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_end_or_tell_their_step(
+        words in prop::collection::vec((0_usize..50, any::<u32>()), 0..6), more in 0_usize..700,
+    ) {
+        let mut said = request().to_block().0.to_vec();
+        for (at, word) in words {
+            said[at * 4..at * 4 + 4].copy_from_slice(&word.to_be_bytes());
+        }
+        said.extend(vec![0x5a; more]);
+        let mut turn = Turn::default();
+        if let Err(error) = Server::default().receive(&said, &mut turn) {
+            prop_assert_eq!(error.peer, "netperf");
+            prop_assert!(!error.what.is_empty());
+        }
+        if let Some(ServerAction::Asked(asked)) = turn.actions.first() {
+            prop_assert_eq!(Request::from_block(&asked.to_block()), Ok(asked.clone()));
+        }
+        let mut client = Client::open(&request(), &mut Turn::default());
+        if let Err(error) = client.receive(&said, &mut Turn::default()) {
+            prop_assert_eq!(error.peer, "netperf");
+            prop_assert!(client.receive(b"x", &mut Turn::default()).is_err());
+        }
+    }
+}
