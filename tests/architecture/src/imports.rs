@@ -17,13 +17,14 @@ const TABLE: &[(&str, &[&str])] = &[
     ("interop", &["model"]),
     // Layer 2: what strings them together, keeps and shows.
     ("control", &["model", "analysis", "engine", "host", "lab", "stacks", "interop"]),
+    ("import", &["model", "analysis"]),
     ("store", &["model"]),
     ("report", &["model", "analysis"]),
     // Layer 3: programs.
     ("web", &["model", "analysis", "engine", "host", "lab", "stacks", "interop", "control", "store", "report"]),
     (
         "throughline",
-        &["model", "analysis", "engine", "host", "lab", "stacks", "interop", "control", "store", "report", "web"],
+        &["model", "analysis", "engine", "host", "lab", "stacks", "interop", "import", "control", "store", "report", "web"],
     ),
 ];
 
@@ -32,6 +33,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("model", &["tokio", "rustix", "libc", "socket2"]),
     ("analysis", &["tokio", "rustix", "libc", "socket2"]),
     ("report", &["tokio", "rustix", "libc", "socket2", "rusqlite"]),
+    ("import", &["tokio", "rustix", "libc", "socket2", "rusqlite"]),
     ("store", &["tokio", "socket2"]),
     ("engine", &["tokio"]),
 ];
