@@ -24,7 +24,10 @@ const TABLE: &[(&str, &[&str])] = &[
     ("web", &["model", "analysis", "engine", "host", "lab", "stacks", "interop", "control", "store", "report"]),
     (
         "throughline",
-        &["model", "analysis", "engine", "host", "lab", "stacks", "interop", "import", "control", "store", "report", "web"],
+        &[
+            "model", "analysis", "engine", "host", "lab", "stacks", "interop", "import", "control", "store", "report",
+            "web",
+        ],
     ),
 ];
 
