@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Advice, Cell, ClockDrift, ClockOffset, Factor, Finding, Inventory, Outcome, Pass, Path, Plan, RunSettings, Stopping,
+    Advice, Cell, ClockDrift, ClockOffset, Factor, Finding, Inventory, Origin, Outcome, Pass, Path, Plan, RunSettings,
+    Stopping,
 };
 
 /// Everything about one command's measurement: the JSON document, and what the store keeps.
@@ -92,6 +93,9 @@ pub struct RunHeader {
     /// How the hosts' clocks stood to each other before the test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clocks: Option<ClockOffset>,
+    /// Where an imported run comes from; absent in runs that this program measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Box<Origin>>,
 }
 
 impl RunHeader {

@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    ab, advise, compare, curve, demo, export, generate, host, lab, launched, report, rr, run, runs, selftest, serve,
-    show, stacks, stream, transfer, tune, watch, why,
+    ab, advise, compare, curve, demo, export, generate, host, import, lab, launched, report, rr, run, runs, selftest,
+    serve, show, stacks, stream, transfer, tune, watch, why,
 };
 
 /// Measures what a network path really carries, from one byte to line rate.
@@ -67,6 +67,8 @@ pub enum Command {
     Report(report::ReportArgs),
     /// Write a run in another form.
     Export(export::ExportArgs),
+    /// Read other tools' results into the store.
+    Import(import::ImportArgs),
     /// Say what this host is.
     Host(host::HostArgs),
     /// List, explain, load and unload the TCP stacks that come with this program.

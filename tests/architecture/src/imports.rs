@@ -15,21 +15,18 @@ const TABLE: &[(&str, &[&str])] = &[
     ("host", &["model", "perf"]),
     ("lab", &["model", "host"]),
     ("stacks", &["model"]),
-    ("interop", &["model"]),
     ("speak", &[]),
     // Layer 2: what strings them together, keeps and shows.
-    ("control", &["model", "analysis", "engine", "host", "lab", "stacks", "interop", "speak"]),
+    ("control", &["model", "analysis", "engine", "host", "lab", "stacks", "speak"]),
+    ("import", &["model", "analysis"]),
     ("store", &["model"]),
     ("report", &["model", "analysis"]),
     // Layer 3: programs.
-    (
-        "web",
-        &["model", "analysis", "engine", "host", "lab", "stacks", "interop", "speak", "control", "store", "report"],
-    ),
+    ("web", &["model", "analysis", "engine", "host", "lab", "stacks", "speak", "control", "store", "report"]),
     (
         "throughline",
         &[
-            "model", "analysis", "engine", "host", "lab", "stacks", "interop", "speak", "control", "store", "report",
+            "model", "analysis", "engine", "host", "lab", "stacks", "speak", "import", "control", "store", "report",
             "web",
         ],
     ),
@@ -40,6 +37,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("model", &["tokio", "rustix", "libc", "socket2"]),
     ("analysis", &["tokio", "rustix", "libc", "socket2"]),
     ("report", &["tokio", "rustix", "libc", "socket2", "rusqlite"]),
+    ("import", &["tokio", "rustix", "libc", "socket2", "rusqlite"]),
     ("store", &["tokio", "socket2"]),
     ("engine", &["tokio"]),
     ("speak", &["tokio", "rustix", "libc", "socket2"]),

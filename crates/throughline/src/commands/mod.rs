@@ -8,6 +8,7 @@ pub mod demo;
 pub mod export;
 pub mod generate;
 pub mod host;
+pub mod import;
 pub mod lab;
 pub mod launched;
 pub mod report;
@@ -51,6 +52,7 @@ pub fn run(args: Args) -> Result<u8, Failure> {
         Command::Selftest(args) => selftest::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Demo(args) => demo::run(&args),
+        Command::Import(args) => import::run(&args),
         Command::Generate(args) => generate::run(&args),
         Command::Launched(args) => launched::run(&args),
         Command::Worker => control::worker::serve_stdio().map(|()| 0).map_err(Failure::other),

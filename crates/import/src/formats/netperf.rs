@@ -1,0 +1,332 @@
+//! netperf: its classic tables (2.0 of 1998 to 2.7) and the KEY=VALUE lines of its omni output.
+//!
+//! A table has a title (`TCP STREAM TEST to HOST : nodelay`), a head of several lines with the units in the last one, and
+//! rows of numbers. KBytes and its like are powers of 1024, bits powers of 10 (netperf's manual, option -f).
+
+use std::collections::BTreeMap;
+
+use model::{Direction, Spec, Stop, Verdict};
+
+use super::Format;
+use crate::listing::{Confidence, Imported, Reading, Row};
+use crate::text::{MOST_ROWS, block, lines, median, ns, number, numbers};
+
+/// netperf.
+pub(super) const FORMAT: Format =
+    Format { name: "netperf", help: "netperf's tables and its omni output", detect, read };
+
+fn detect(text: &str) -> Confidence {
+    if lines(text).any(|(_, line)| Title::of(line).is_some()) { Confidence::Sure } else { Confidence::No }
+}
+
+/// What a title says.
+#[derive(Debug, Clone, PartialEq)]
+struct Title {
+    transport: &'static str,
+    pattern: &'static str,
+    direction: Direction,
+    sendfile: bool,
+    target: Option<String>,
+    nodelay: bool,
+    omni: bool,
+}
+
+impl Title {
+    /// `[MIGRATED ]TCP STREAM TEST [from A (A) port 0 AF_INET] to B (B) port 0 AF_INET[ : nodelay]`.
+    fn of(line: &str) -> Option<Self> {
+        let (name, rest) = line.trim().split_once(" TEST ")?;
+        let target = rest.strip_prefix("to ").or_else(|| rest.split_once(" to ").map(|(_, target)| target))?;
+        let target = target.split_whitespace().next().map(str::to_owned);
+        let upper = name.to_uppercase();
+        let omni = upper.starts_with("OMNI");
+        let transport = if upper.contains("UDP") { "udp" } else { "tcp" };
+        let (pattern, direction) = match () {
+            () if upper.contains("CONNECT/REQUEST/RESPONSE") => ("crr", Direction::Send),
+            () if upper.contains("REQUEST/RESPONSE") => ("rr", Direction::Send),
+            () if upper.contains("MAERTS") => ("stream", Direction::Reverse),
+            () if ["STREAM", "SENDFILE", "SEND"].iter().any(|word| upper.ends_with(word)) => {
+                ("stream", Direction::Send)
+            }
+            () if omni && upper.ends_with("RECEIVE") => ("stream", Direction::Reverse),
+            () if omni => ("rr", Direction::Send),
+            () => return None,
+        };
+        let nodelay = line.rsplit(':').next().is_some_and(|last| last.contains("nodelay"));
+        Some(Self { transport, pattern, direction, sendfile: upper.contains("SENDFILE"), target, nodelay, omni })
+    }
+
+    fn spec(&self) -> Spec {
+        let mut spec = Spec { direction: self.direction, ..Spec::new(self.transport, self.pattern) };
+        spec.near.nodelay = self.nodelay.then_some(true);
+        if self.sendfile {
+            spec.engine.send = model::SendBy::Sendfile;
+        }
+        spec
+    }
+}
+
+/// bit/s of one of netperf's units, or 1 for transactions per second; `None` for a word that is no unit of a rate.
+fn unit(word: &str) -> Option<f64> {
+    Some(match word.strip_suffix("ec").unwrap_or(word) {
+        "bits/s" => 1.0,
+        "10^3bits/s" => 1e3,
+        "10^6bits/s" => 1e6,
+        "10^9bits/s" => 1e9,
+        "Bytes/s" => 8.0,
+        "KBytes/s" => 8.0 * 1024.0,
+        "MBytes/s" => 8.0 * 1024.0 * 1024.0,
+        "GBytes/s" => 8.0 * 1024.0 * 1024.0 * 1024.0,
+        "Trans/s" => 1.0,
+        _ => return None,
+    })
+}
+
+fn read(text: &str) -> Reading {
+    let mut reading = Reading::default();
+    let mut table: Option<(Title, f64)> = None;
+    let mut listing: Vec<(Title, [u64; 2], Imported)> = Vec::new();
+    let mut omni: Option<(u32, Title, BTreeMap<String, String>)> = None;
+    // A UDP stream has a second line, of the receiver.
+    let mut sender: Option<(u32, Vec<f64>)> = None;
+    let mut count = 0;
+    for (number_of_line, line) in lines(text) {
+        if let Some(title) = Title::of(line) {
+            close_omni(omni.take(), &mut reading);
+            if title.omni {
+                omni = Some((number_of_line, title, BTreeMap::new()));
+                table = None;
+            } else {
+                // A title in the midst of a table does not repeat its head: the units stay.
+                let units = table.take().map_or(1e6, |(_, units)| units);
+                table = Some((title, units));
+            }
+            continue;
+        }
+        if let Some((_, _, keys)) = &mut omni {
+            if let Some((key, value)) = line.trim().split_once('=') {
+                keys.insert(key.to_owned(), value.to_owned());
+            }
+            continue;
+        }
+        let Some((title, units)) = &mut table else { continue };
+        if line.trim_start().starts_with("netperf:") {
+            reading.refuse(number_of_line, format!("netperf's own error: {}", line.trim()));
+            continue;
+        }
+        if let Some(told) = line.split_whitespace().find_map(unit) {
+            *units = told;
+            continue;
+        }
+        let Some(all) = numbers(line) else {
+            // Heads have no digits of their own; a row that does not read to its end is refused.
+            if line.split_whitespace().filter_map(number).count() >= 4 {
+                reading.refuse(number_of_line, format!("not a row of numbers: '{}'", line.trim()));
+            }
+            continue;
+        };
+        count += 1;
+        if count > MOST_ROWS {
+            reading.refuse(number_of_line, format!("more than {MOST_ROWS} rows; the rest is left out"));
+            break;
+        }
+        match row(title, *units, &all, number_of_line, line, &mut sender) {
+            Ok(Some((sizes, row))) => {
+                let same = |(other, own, _): &&mut (Title, [u64; 2], Imported)| other == title && *own == sizes;
+                match listing.iter_mut().find(same) {
+                    Some((_, _, imported)) => imported.rows.push(row),
+                    None => listing.push((title.clone(), sizes, started(title, sizes, row))),
+                }
+            }
+            Ok(None) => {}
+            Err(reason) => reading.refuse(number_of_line, format!("{reason}: '{}'", line.trim())),
+        }
+    }
+    close_omni(omni, &mut reading);
+    for (_, _, mut imported) in listing {
+        flag_anomalies(&mut imported.rows);
+        let first = imported.rows.first().map(|row| row.spec.block);
+        if imported.kind == "stream" && imported.rows.iter().any(|row| Some(row.spec.block) != first) {
+            imported.kind = "curve".into();
+        }
+        reading.imported.push(imported);
+    }
+    reading
+}
+
+fn started(title: &Title, sizes: [u64; 2], row: Row) -> Imported {
+    let kind = if title.pattern == "stream" { "stream" } else { "rr" };
+    Imported {
+        tool: "netperf".into(),
+        kind: kind.into(),
+        target: title.target.clone(),
+        notes: vec![format!(
+            "netperf printed socket sizes of {} and {} bytes in its first two columns",
+            sizes[0], sizes[1]
+        )],
+        rows: vec![row],
+        ..Imported::default()
+    }
+}
+
+/// A row of a table with its socket sizes; `None` where it goes on in the next line, or was told by the one before.
+fn row(
+    title: &Title,
+    units: f64,
+    all: &[f64],
+    line: u32,
+    text: &str,
+    sender: &mut Option<(u32, Vec<f64>)>,
+) -> Result<Option<([u64; 2], Row)>, String> {
+    let mut spec = title.spec();
+    let time = |seconds: f64| {
+        let ns = ns(seconds);
+        if ns > 0 { Ok(ns) } else { Err(format!("a test of {seconds} s")) }
+    };
+    let size = |bytes: f64| block(bytes).ok_or_else(|| format!("a block of {bytes} bytes"));
+    let sizes = |a: f64, b: f64| [a as u64, b as u64];
+    match (title.pattern, title.transport, all) {
+        ("stream", "udp", [_, _, _, _, _, _]) => {
+            *sender = Some((line, all.to_vec()));
+            Ok(None)
+        }
+        ("stream", "udp", [receiver, seconds, okay, throughput]) => {
+            let (first, sent) = sender.take().ok_or("a receiver's line without its sender's")?;
+            spec.block = size(sent[1])?;
+            spec.stop = Stop::TimeNs(time(sent[2])?);
+            let mut row = Row::new(spec, throughput * units, line, text);
+            row.remarks.push(format!("the sender's figures are in line {first}"));
+            row.figure("sender_messages", sent[3]);
+            row.figure("sender_errors", sent[4]);
+            row.figure("sender_rate_bps", sent[5] * units);
+            row.figure("receiver_messages", *okay);
+            row.figure("receiver_rate_bps", throughput * units);
+            row.trial.near.sending_ns = time(sent[2])?;
+            row.trial.far.receiving_ns = time(*seconds)?;
+            if okay < &sent[3] {
+                row.flag(Verdict::Loss, "the receiver counted fewer messages than the sender");
+            }
+            Ok(Some((sizes(sent[0], *receiver), row)))
+        }
+        ("stream", "tcp", [receive, send, message, seconds, throughput, rest @ ..]) => {
+            spec.block = size(*message)?;
+            let elapsed = time(*seconds)?;
+            spec.stop = Stop::TimeNs(elapsed);
+            let mut row = Row::new(spec, throughput * units, line, text);
+            row.trial.far.receiving_ns = elapsed;
+            row.figure("elapsed_ns", elapsed as f64);
+            row.figure("throughput_bps", throughput * units);
+            row.figure("receive_socket_bytes", *receive);
+            row.figure("send_socket_bytes", *send);
+            let names = ["send_cpu_percent", "receive_cpu_percent", "send_us_per_kibibyte", "receive_us_per_kibibyte"];
+            names.iter().zip(rest).for_each(|(name, figure)| row.figure(name, *figure));
+            Ok(Some((sizes(*receive, *send), row)))
+        }
+        ("rr" | "crr", _, [send, receive, request, response, seconds, rate, rest @ ..]) => {
+            spec.block = size(*request)?;
+            spec.reply = Some(size(*response)?).filter(|reply| *reply != spec.block);
+            let elapsed = time(*seconds)?;
+            spec.stop = Stop::TimeNs(elapsed);
+            let mut row = Row::new(spec, *rate, line, text);
+            row.trial.near.receiving_ns = elapsed;
+            row.figure("elapsed_ns", elapsed as f64);
+            row.figure("transactions_per_s", *rate);
+            let names =
+                ["local_cpu_percent", "remote_cpu_percent", "local_us_per_transaction", "remote_us_per_transaction"];
+            names.iter().zip(rest).for_each(|(name, figure)| row.figure(name, *figure));
+            Ok(Some((sizes(*send, *receive), row)))
+        }
+        // The second line of a request/response row: the remote end's socket sizes.
+        ("rr" | "crr", _, [_, _]) => Ok(None),
+        _ => Err(format!("{} columns, which no table of this test has", all.len())),
+    }
+}
+
+/// Marks rows that ran far longer than the others of their listing and carried far less: the send stood still. Each becomes a
+/// cell of its own, so that the value of the sound rows of the same size stays what it was. A row asked to run longer is sound
+/// by its rate. The rows that are left give the stop rule of the listing its one nominal length.
+fn flag_anomalies(rows: &mut [Row]) {
+    let length = |row: &Row| row.figures.get("elapsed_ns").copied();
+    let Some(usual) = median(rows.iter().filter_map(length)).filter(|_| rows.len() >= 3) else { return };
+    let Some(middle) = median(rows.iter().filter_map(|row| row.trial.value)) else { return };
+    for row in rows.iter_mut() {
+        let Some((ns, value)) = length(row).zip(row.trial.value) else { continue };
+        if ns > 1.5 * usual && value < 0.5 * middle {
+            row.levels.insert("listed".into(), format!("line {}, anomalous", row.line));
+            row.flag(
+                Verdict::Stalled,
+                format!(
+                    "anomalous: {:.2} s where the others took {:.2} s, at {:.3} % of their median rate",
+                    ns / 1e9,
+                    usual / 1e9,
+                    value / middle * 100.0
+                ),
+            );
+        }
+        // 9.99 s and 10.00 s are the same request.
+        let nominal = if (ns / usual - 1.0).abs() < 0.01 { usual } else { ns };
+        row.spec.stop = Stop::TimeNs(nominal as u64);
+    }
+}
+
+/// Keys of omni output that have a place here.
+const KEYS: [&str; 8] = [
+    "THROUGHPUT",
+    "THROUGHPUT_UNITS",
+    "ELAPSED_TIME",
+    "LOCAL_SEND_SIZE",
+    "REQUEST_SIZE",
+    "RESPONSE_SIZE",
+    "PROTOCOL",
+    "DIRECTION",
+];
+
+fn close_omni(omni: Option<(u32, Title, BTreeMap<String, String>)>, reading: &mut Reading) {
+    let Some((line, title, keys)) = omni else { return };
+    let get = |key: &str| keys.get(key).and_then(|value| number(value));
+    let Some((throughput, units)) = get("THROUGHPUT").zip(keys.get("THROUGHPUT_UNITS").and_then(|word| unit(word)))
+    else {
+        return reading.refuse(line, "omni output without THROUGHPUT and THROUGHPUT_UNITS");
+    };
+    let mut spec = title.spec();
+    let transactions = keys.get("THROUGHPUT_UNITS").is_some_and(|units| units.starts_with("Trans"));
+    if transactions != (spec.pattern == "rr") {
+        spec.pattern = if transactions { "rr" } else { "stream" }.into();
+    }
+    if keys.get("PROTOCOL").is_some_and(|protocol| protocol.eq_ignore_ascii_case("udp")) {
+        spec.transport = "udp".into();
+    }
+    let told = if transactions { get("REQUEST_SIZE") } else { get("LOCAL_SEND_SIZE") }.and_then(block);
+    spec.block = told.unwrap_or(spec.block);
+    if transactions {
+        spec.reply = get("RESPONSE_SIZE").and_then(block).filter(|reply| *reply != spec.block);
+    }
+    let elapsed = get("ELAPSED_TIME").map(ns).filter(|ns| *ns > 0);
+    spec.stop = elapsed.map_or(spec.stop, Stop::TimeNs);
+    let kind = if transactions { "rr" } else { "stream" };
+    let mut row = Row::new(spec, throughput * units, line, &format!("THROUGHPUT={}", keys["THROUGHPUT"]));
+    if let Some(elapsed) = elapsed {
+        row.trial.far.receiving_ns = elapsed;
+        row.figure("elapsed_ns", elapsed as f64);
+    }
+    row.figure("throughput", throughput * units);
+    // All keys with numbers are kept under their own names; those that the rest of a run does not know are listed too.
+    let unknown: Vec<String> = keys.keys().filter(|key| !KEYS.contains(&key.as_str())).cloned().collect();
+    for key in &unknown {
+        if let Some(value) = get(key) {
+            row.figure(key, value);
+        }
+    }
+    let mut notes = Vec::new();
+    if told.is_none() {
+        notes.push("the size of a send is not told; 128 KiB stands for it".to_owned());
+    }
+    reading.imported.push(Imported {
+        tool: "netperf".into(),
+        kind: kind.into(),
+        target: title.target,
+        rows: vec![row],
+        notes,
+        unknown,
+        ..Imported::default()
+    });
+}

@@ -1,0 +1,222 @@
+//! nttcp 1.47: the table that it prints, a line `l` of the local end and a line `1` of the remote one.
+//!
+//! MBit are 10^6 bit (8388608 bytes in one tick of 1/300 s are printed as 20134.6727). From nine digits on the count of bytes
+//! touches the end's mark: `l134217728`, and `1134217728` for the remote end.
+
+use model::{Spec, Stop, Verdict};
+
+use super::Format;
+use crate::listing::{Confidence, Imported, Reading, Row};
+use crate::text::{MOST_ROWS, half_digit, lines, median, ns, number, whole};
+
+/// nttcp.
+pub(super) const FORMAT: Format = Format { name: "nttcp", help: "nttcp's tables and sessions", detect, read };
+
+/// A value below this part of the median of its listing's others is a lone slow one.
+const SLOW: f64 = 0.5;
+/// Time printed with fewer than this many of its steps is too coarse to check anything by.
+const STEPS: f64 = 10.0;
+
+fn detect(text: &str) -> Confidence {
+    if lines(text).any(|(_, line)| is_head(line)) { Confidence::Sure } else { Confidence::No }
+}
+
+fn is_head(line: &str) -> bool {
+    line.contains("Real-MBit/s") && line.contains("CPU-MBit/s") && line.contains("Bytes")
+}
+
+/// A line of the table.
+struct Line {
+    number: u32,
+    text: String,
+    bytes: u64,
+    real_s: f64,
+    real_step_s: f64,
+    cpu_s: f64,
+    bps: f64,
+    cpu_bps: f64,
+    calls: u64,
+    glued: bool,
+}
+
+impl Line {
+    /// A line of the end `mark`; the columns after it are bytes, real and CPU seconds, real and CPU rate, calls, and calls a
+    /// second by both times.
+    fn of(mark: char, number_of_line: u32, text: &str) -> Result<Self, String> {
+        let rest = text.trim_start().strip_prefix(mark).ok_or("no mark of an end")?;
+        let glued = rest.starts_with(|c: char| c.is_ascii_digit());
+        let words: Vec<&str> = rest.split_whitespace().collect();
+        let [bytes, real, cpu, bps, cpu_bps, calls, ..] = words.as_slice() else {
+            return Err(format!("{} columns where nttcp prints 8", words.len()));
+        };
+        let read = |word: &str| number(word).ok_or_else(|| format!("'{word}' is no number"));
+        let count = |word: &str| whole(read(word)?).ok_or_else(|| format!("'{word}' is no count"));
+        let (bytes, real_s, bps) = (count(bytes)?, read(real)?, read(bps)? * 1e6);
+        let line = Self {
+            number: number_of_line,
+            text: text.to_owned(),
+            bytes,
+            real_s,
+            real_step_s: half_digit(real) * 2.0,
+            cpu_s: read(cpu)?,
+            bps,
+            cpu_bps: read(cpu_bps)? * 1e6,
+            calls: count(calls)?,
+            glued,
+        };
+        // The rate is taken from a finer time than the printed one: it has to be the same within the printed digits.
+        let exact = bytes as f64 * 8.0 / bps;
+        if bps <= 0.0 || (exact - real_s).abs() > line.real_step_s * 0.51 {
+            return Err(format!("{bytes} bytes in {real_s} s are not the printed rate"));
+        }
+        Ok(line)
+    }
+
+    fn ns(&self) -> u64 {
+        ns(self.bytes as f64 * 8.0 / self.bps)
+    }
+}
+
+/// What the lines before a table say of the measurement.
+#[derive(Default, Clone)]
+struct Session {
+    version: Option<String>,
+    target: Option<String>,
+    block: Option<u64>,
+    count: Option<u64>,
+    udp: bool,
+}
+
+#[derive(Default)]
+struct Table {
+    session: Session,
+    local: Option<Line>,
+    remote: Option<Line>,
+}
+
+fn read(text: &str) -> Reading {
+    let mut reading = Reading::default();
+    let mut session = Session::default();
+    let mut table: Option<Table> = None;
+    let mut imported = Imported { tool: "nttcp".into(), kind: "stream".into(), ..Imported::default() };
+    for (number_of_line, line) in lines(text) {
+        if let Some(version) = line.split("nttcp, version ").nth(1) {
+            flush(table.take(), &mut imported, &mut reading);
+            // Another far end is another listing.
+            session = Session { version: Some(version.trim().to_owned()), ..Session::default() };
+        } else if let Some(host) = line.strip_prefix("nttcp-l: from ").and_then(|rest| rest.split(':').next()) {
+            if imported.target.as_deref().is_some_and(|target| target != host) {
+                close(&mut imported, &mut reading);
+            }
+            imported.target = Some(host.to_owned());
+            session.target = Some(host.to_owned());
+        } else if let Some(facts) = line.strip_prefix("nttcp-l: buflen=") {
+            let mut facts = facts.split(',');
+            session.block = facts.next().and_then(|word| crate::text::block(number(word)?));
+            session.count = facts.next().and_then(|word| {
+                whole(number(word.strip_prefix(" bufcnt=").or_else(|| word.strip_prefix("bufcnt="))?)?)
+            });
+            session.udp = line.contains("/udp");
+        } else if is_head(line) {
+            flush(table.take(), &mut imported, &mut reading);
+            table = Some(Table { session: std::mem::take(&mut session), ..Table::default() });
+        } else if let Some(open) = &mut table {
+            for (mark, place) in [('l', &mut open.local), ('1', &mut open.remote)] {
+                let begins = line.trim_start().strip_prefix(mark);
+                if place.is_none()
+                    && begins.is_some_and(|rest| rest.starts_with(|c: char| c == ' ' || c.is_ascii_digit()))
+                {
+                    match Line::of(mark, number_of_line, line) {
+                        Ok(line) => *place = Some(line),
+                        Err(reason) => reading.refuse(number_of_line, format!("{reason}: '{}'", line.trim())),
+                    }
+                    break;
+                }
+            }
+        }
+        if imported.rows.len() >= MOST_ROWS {
+            reading.refuse(number_of_line, format!("more than {MOST_ROWS} measurements; the rest is left out"));
+            break;
+        }
+    }
+    flush(table, &mut imported, &mut reading);
+    close(&mut imported, &mut reading);
+    reading
+}
+
+/// Makes a row of a table.
+fn flush(table: Option<Table>, imported: &mut Imported, reading: &mut Reading) {
+    let Some(Table { session, local, remote }) = table else { return };
+    let Some(line) = remote.as_ref().or(local.as_ref()) else { return };
+    if let Some(expected) = session.block.zip(session.count).and_then(|(block, count)| block.checked_mul(count)) {
+        if !session.udp && line.bytes != expected {
+            reading.refuse(line.number, format!("{} bytes, but {expected} were asked for", line.bytes));
+            return;
+        }
+    }
+    let transport = if session.udp { "udp" } else { "tcp" };
+    let mut spec = Spec { stop: Stop::Bytes(line.bytes.max(1)), ..Spec::new(transport, "stream") };
+    spec.block = session.block.unwrap_or(4096);
+    let mut row = Row::new(spec, line.bps, line.number, &line.text);
+    for (end, line) in [("local", &local), ("remote", &remote)] {
+        let Some(line) = line else { continue };
+        row.figure(&format!("{end}_bytes"), line.bytes as f64);
+        row.figure(&format!("{end}_real_ns"), line.real_s * 1e9);
+        row.figure(&format!("{end}_cpu_ns"), line.cpu_s * 1e9);
+        row.figure(&format!("{end}_rate_bps"), line.bps);
+        row.figure(&format!("{end}_cpu_rate_bps"), line.cpu_bps);
+        row.figure(&format!("{end}_calls"), line.calls as f64);
+        if line.glued {
+            row.remarks.push(format!("the {end} end's mark touches its {} bytes; they were taken apart", line.bytes));
+        }
+    }
+    if let Some(line) = &local {
+        (row.trial.near.bytes_sent, row.trial.near.calls_sent) = (line.bytes, line.calls);
+        row.trial.near.sending_ns = line.ns();
+    }
+    if let Some(line) = &remote {
+        (row.trial.far.bytes_received, row.trial.far.calls_received) = (line.bytes, line.calls);
+        row.trial.far.receiving_ns = line.ns();
+    } else {
+        row.remarks.push("only the local end's line is there: a sender's rate, not a receiver's".into());
+    }
+    if line.real_s < STEPS * line.real_step_s {
+        row.flag(Verdict::ResolutionLimited, "the time is printed in steps of 0.01 s, of which it has fewer than 10");
+    }
+    imported.version = session.version.or(imported.version.take());
+    imported.rows.push(row);
+}
+
+/// Ends a listing: what only its rows together show is flagged.
+fn close(imported: &mut Imported, reading: &mut Reading) {
+    let listing = Imported { tool: "nttcp".into(), kind: "stream".into(), ..Imported::default() };
+    let mut done = std::mem::replace(imported, listing);
+    if done.rows.is_empty() {
+        return;
+    }
+    let values: Vec<f64> = done.rows.iter().filter_map(|row| row.trial.value).collect();
+    if let Some(middle) = median(values.iter().copied()).filter(|_| values.len() >= 3) {
+        let slow: Vec<usize> = (0..values.len()).filter(|row| values[*row] < SLOW * middle).collect();
+        if let [slow] = slow.as_slice() {
+            let part = values[*slow] / middle * 100.0;
+            done.rows[*slow].remarks.push(format!("a lone slow value, {part:.0} % of the median of its listing"));
+        }
+    }
+    let blocks: std::collections::BTreeSet<u64> = done.rows.iter().map(|row| row.spec.block).collect();
+    for end in ["local", "remote"] {
+        let rates: Vec<f64> =
+            done.rows.iter().filter_map(|row| row.figures.get(&format!("{end}_cpu_rate_bps")).copied()).collect();
+        let same = |rate: &f64| rates.first() == Some(rate);
+        if blocks.len() > 1 && rates.len() > 2 && rates.iter().all(same) {
+            done.notes.push(format!(
+                "the {end} end's CPU rate is {} Mbit/s in all {} rows: one tick of its clock, not a measurement",
+                rates[0] / 1e6,
+                rates.len()
+            ));
+        }
+    }
+    if blocks.len() > 1 {
+        done.kind = "curve".into();
+    }
+    reading.imported.push(done);
+}

@@ -1,0 +1,76 @@
+//! traceroute: the hops of a path, each with the round trip of its first probe that was answered.
+
+use model::{Hop, Path};
+
+use super::Format;
+use crate::listing::{Confidence, Imported, Reading};
+use crate::text::{lines, ns, number};
+
+/// traceroute.
+pub(super) const FORMAT: Format = Format { name: "traceroute", help: "traceroute's hops, as the path", detect, read };
+
+fn detect(text: &str) -> Confidence {
+    if lines(text).any(|(_, line)| head(line).is_some()) { Confidence::Sure } else { Confidence::No }
+}
+
+/// The peer of `traceroute to NAME (ADDRESS), 30 hops max, ...`.
+fn head(line: &str) -> Option<&str> {
+    let rest = line.trim().strip_prefix("traceroute to ")?;
+    rest.contains(" hops max").then_some(())?;
+    let address = rest.split_once('(').and_then(|(_, rest)| rest.split_once(')')).map(|(address, _)| address);
+    address.or_else(|| rest.split([' ', ',']).next())
+}
+
+/// `2  192.5.175.129  64.930 ms  64.922 ms  64.883 ms`, or a name with its address in brackets, or `3  * * *`.
+fn hop(line: &str) -> Option<Hop> {
+    let mut words = line.split_whitespace().peekable();
+    let hop: u8 = words.next()?.parse().ok()?;
+    let rest: Vec<&str> = words.collect();
+    let first = rest.iter().find(|word| **word != "*");
+    let Some(first) = first else { return (!rest.is_empty()).then_some(Hop { hop, address: None, rtt_ns: None }) };
+    let bracketed = rest.iter().find_map(|word| word.strip_prefix('(')?.strip_suffix(')'));
+    let rtt = rest.windows(2).find_map(|pair| (pair[1] == "ms").then(|| number(pair[0])).flatten())?;
+    Some(Hop { hop, address: Some(bracketed.unwrap_or(first).to_owned()), rtt_ns: Some(ns(rtt / 1e3)) })
+}
+
+fn read(text: &str) -> Reading {
+    let mut reading = Reading::default();
+    let mut open: Option<(u32, Path)> = None;
+    for (number, line) in lines(text) {
+        if let Some(peer) = head(line) {
+            close(open.take(), &mut reading);
+            open = Some((number, Path { peer: peer.to_owned(), hops: Some(Vec::new()), ..Path::default() }));
+        } else if let Some((_, path)) = &mut open {
+            let hops = path.hops.get_or_insert_default();
+            match hop(line) {
+                // Hops are numbered from 1 without a gap: anything else is no longer the listing.
+                Some(hop) if usize::from(hop.hop) == hops.len() + 1 => hops.push(hop),
+                _ if line.trim().is_empty() => {}
+                _ => close(open.take(), &mut reading),
+            }
+        }
+    }
+    close(open, &mut reading);
+    reading
+}
+
+fn close(open: Option<(u32, Path)>, reading: &mut Reading) {
+    let Some((line, path)) = open else { return };
+    if path.hops.as_ref().is_none_or(Vec::is_empty) {
+        reading.refuse(line, "traceroute without a hop");
+        return;
+    }
+    let target = Some(path.peer.clone());
+    let notes = path.hops.iter().flatten().map(|hop| match (&hop.address, hop.rtt_ns) {
+        (Some(address), Some(rtt)) => format!("hop {}: {address}, {:.3} ms", hop.hop, rtt as f64 / 1e6),
+        _ => format!("hop {}: nobody answered", hop.hop),
+    });
+    reading.imported.push(Imported {
+        tool: "traceroute".into(),
+        kind: "path".into(),
+        target,
+        notes: notes.collect(),
+        path: Some(path),
+        ..Imported::default()
+    });
+}

@@ -1,0 +1,62 @@
+//! Any bytes end in an import or in an error.
+
+use import::{FORMATS, Source, assemble, read};
+use proptest::prelude::*;
+
+/// Pieces that readers look for, so that arbitrary text gets past their first line.
+const PIECES: [&str; 16] = [
+    "TCP STREAM TEST to a\n",
+    "OMNI Send TEST from a to b\nTHROUGHPUT=",
+    " 10^6bits/sec\n",
+    "UDP STREAM TEST to a\n",
+    "     Bytes  Real s   CPU s Real-MBit/s  CPU-MBit/s\n",
+    "\nl134217728 0.19 0.03 5706.0205 ",
+    "\nnttcp-l: buflen=4, bufcnt=5, dataport=1/tcp\n",
+    " 0: 1 bytes 3 times --> ",
+    " Mbps in 9.96 usec\n",
+    "PING a (b) 56(84) bytes of data.\n64 bytes: time=",
+    "traceroute to a (b), 30 hops max\n 1 c 1 ms\n",
+    "total amount transferred: 1\ntotal throughput: ",
+    "net.ipv4.a = 5\n",
+    "{\"start\":{\"test_start\":{\"protocol\":\"TCP\",\"blksize\":1e300,\"duration\":1}},\"end\":{\"sum_received\":",
+    "99999999999999999999 ",
+    "0.00 ",
+];
+
+fn try_all(bytes: &[u8]) {
+    for only in FORMATS.iter().map(Some).chain([None]) {
+        if let Ok(reading) = read(bytes, only) {
+            for imported in reading.imported {
+                let rows = imported.rows.len();
+                let run = assemble(imported, &Source::default(), &reading.refused);
+                let trials: usize = run.outcomes.iter().map(|outcome| outcome.trials.len()).sum();
+                assert_eq!(trials, rows, "every row is a trial");
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn bytes(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
+        try_all(&bytes);
+    }
+
+    #[test]
+    fn pieces(parts in prop::collection::vec((0..PIECES.len(), "[ 0-9.:=\\na-f\"{}]{0,12}"), 0..12)) {
+        let text: String = parts.iter().flat_map(|(piece, rest)| [PIECES[*piece], rest.as_str()]).collect();
+        try_all(text.as_bytes());
+    }
+
+    #[test]
+    fn cut_and_changed_records(name in 0..6usize, cut in any::<prop::sample::Index>(), place in any::<prop::sample::Index>(), byte: u8) {
+        let names = ["1998-netperf.txt", "2012-nttcp.txt", "netpipe372_both.txt", "iperf312_udp.json",
+            "2003-rapid-ping-traceroute.txt", "netperf27_UDP_STREAM.txt"];
+        let path = format!("{}/tests/data/{}", env!("CARGO_MANIFEST_DIR"), names[name]);
+        let mut bytes = std::fs::read(path).unwrap();
+        let place = place.index(bytes.len());
+        bytes[place] = byte;
+        bytes.truncate(cut.index(bytes.len()) + 1);
+        try_all(&bytes);
+    }
+}

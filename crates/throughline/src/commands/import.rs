@@ -1,0 +1,158 @@
+//! `thru import`: other tools' results, as runs in the store.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use clap::Args;
+use import::{Format, Refused, Source};
+use model::{Event, Run};
+use sha2::{Digest, Sha256};
+use store::Recorder;
+
+use crate::failure::Failure;
+use crate::measure::open_store;
+
+/// The largest file that is read, bytes.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// Flags of `thru import`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  thru import np.out --name before
+  thru import results/*.txt
+  thru report before last -o both.html
+
+Each listing in a file becomes a run. What cannot be read is refused with its line while the rest is kept; the exit code is 1
+then.")]
+pub struct ImportArgs {
+    /// The files.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// The format of all files: netpipe, netperf, nttcp, iperf3-json, rapid, ping, traceroute, sysctl [default: found out].
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<String>,
+
+    /// Name of the runs; the second gets `-2` and so on [default: the file's].
+    #[arg(long)]
+    name: Option<String>,
+
+    /// The file that keeps runs [default: in the XDG data folder].
+    #[arg(long, value_name = "FILE", env = "THRU_STORE")]
+    store: Option<PathBuf>,
+}
+
+/// Runs it.
+pub fn run(args: &ImportArgs) -> Result<u8, Failure> {
+    let format = args.format.as_deref().map(known).transpose()?;
+    let store = open_store(args.store.as_deref())?;
+    let mut recorder = store.recorder()?;
+    let (mut runs, mut refusals) = (0, 0);
+    for path in &args.files {
+        let shown = path.display();
+        let bytes = match contents(path) {
+            Ok(bytes) => bytes,
+            Err(reason) => {
+                eprintln!("thru: {shown}: {reason}");
+                refusals += 1;
+                continue;
+            }
+        };
+        let reading = match import::read(&bytes, format) {
+            Ok(reading) => reading,
+            Err(Refused { reason, .. }) => {
+                eprintln!("thru: {shown}: {reason}");
+                refusals += 1;
+                continue;
+            }
+        };
+        for Refused { line, reason } in &reading.refused {
+            eprintln!("thru: {shown}:{line}: {reason}");
+        }
+        refusals += reading.refused.len();
+        let sha256 = Sha256::digest(&bytes).iter().fold(String::new(), |mut text, byte| {
+            // Writing to a String cannot fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        });
+        for imported in reading.imported {
+            let source = source(args, path, &sha256, runs)?;
+            runs += 1;
+            let run = import::assemble(imported, &source, &reading.refused);
+            keep(&mut recorder, &run)?;
+            println!("{}", line(&run));
+        }
+    }
+    match (runs, refusals) {
+        (0, _) => Err(Failure::other("nothing was imported")),
+        (_, 0) => Ok(0),
+        (_, count) => Err(Failure::other(format!("{count} parts were refused; the rest is in the store"))),
+    }
+}
+
+fn known(name: &str) -> Result<&'static Format, Failure> {
+    import::format(name).ok_or_else(|| {
+        let known = import::FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ");
+        Failure::usage(format!("no format called '{name}' is read: there are {known}"))
+    })
+}
+
+fn contents(path: &Path) -> Result<Vec<u8>, String> {
+    let facts = std::fs::metadata(path).map_err(|error| format!("cannot be read: {error}"))?;
+    if !facts.is_file() {
+        return Err("is no file".into());
+    }
+    if facts.len() > MOST_BYTES {
+        return Err(format!("has {} bytes, more than the 256 MiB that are read: cut it into parts", facts.len()));
+    }
+    std::fs::read(path).map_err(|error| format!("cannot be read: {error}"))
+}
+
+/// What the run numbered `number` of this import is called.
+fn source(args: &ImportArgs, path: &Path, sha256: &str, number: u16) -> Result<Source, Failure> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
+    let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let name = match &args.name {
+        Some(name) if number == 0 => name.clone(),
+        Some(name) => format!("{name}-{}", u32::from(number) + 1),
+        None => file.clone(),
+    };
+    // The runs of one import differ by their last digits, which count up from an unforeseeable place.
+    let entropy = u16::from_str_radix(sha256.get(..4).unwrap_or("0"), 16).map_err(Failure::other)?;
+    Ok(Source {
+        id: store::new_run_id(now, entropy.wrapping_add(number)),
+        name: Some(name),
+        command: std::env::args().collect(),
+        file,
+        sha256: sha256.to_owned(),
+        imported_unix_ns: now,
+    })
+}
+
+/// Appends a whole run, as the events that measuring it would have given.
+fn keep(recorder: &mut Recorder, run: &Run) -> Result<(), Failure> {
+    recorder.record(&Event::Run(run.header.clone()))?;
+    for outcome in &run.outcomes {
+        for trial in &outcome.trials {
+            recorder.record(&Event::Trial(trial.clone()))?;
+        }
+        recorder.record(&Event::Outcome(outcome.clone()))?;
+    }
+    for finding in &run.findings {
+        recorder.record(&Event::Finding(finding.clone()))?;
+    }
+    if let Some(ending) = &run.ending {
+        recorder.record(&Event::End(ending.clone()))?;
+    }
+    Ok(())
+}
+
+/// What was kept, in a line.
+fn line(run: &Run) -> String {
+    let header = &run.header;
+    let tool = &header.tool.near_version;
+    let rows: usize = run.outcomes.iter().map(|outcome| outcome.trials.len()).sum();
+    let name = header.name.as_deref().unwrap_or_default();
+    format!("{}  {name}: {} by {tool}, {rows} measurements in {} cells", header.id, header.kind, run.outcomes.len())
+}
