@@ -67,11 +67,13 @@ fn header(run: &Run) -> String {
         words::plain(&words::distinct(run, |spec| spec.transport.to_string())),
         words::plain(&words::distinct(run, |spec| spec.pattern.to_string())),
         words::plain(&words::hosts(run)),
-        words::when(header.started_unix_ns),
+        words::begun(run),
         words::plain(&header.id),
     );
     match &run.ending {
         None => text.push_str("The run has not finished.\n"),
+        // How long an import's measurements took stands with each of them.
+        Some(_) if header.origin.is_some() => {}
         Some(ending) => {
             let took = units::seconds(ending.duration_ns as f64);
             let why = ending.error.as_deref().map(|why| format!(": {}", words::plain(why))).unwrap_or_default();
