@@ -72,12 +72,15 @@ pub fn assemble(imported: Imported, source: &Source, refused: &[Refused]) -> Run
         let many = if places.len() > 1 { "lines" } else { "line" };
         note(format!("{many} {lines}: {remark}"), places.iter().map(|(_, cell)| *cell).collect())
     }));
+    if !unknown.is_empty() {
+        findings.push(note(format!("without a place here: {}", unknown.join(", ")), Vec::new()));
+    }
     let refused: Vec<OriginLine> =
         refused.iter().map(|part| OriginLine { line: part.line, reason: part.reason.clone() }).collect();
     findings
         .extend(refused.iter().map(|part| note(format!("line {} was refused: {}", part.line, part.reason), vec![])));
     let told = version.as_ref().map_or_else(|| tool.clone(), |version| format!("{tool} {version}"));
-    findings.insert(0, note(format!("imported from {}, as {told} measured it", source.file), Vec::new()));
+    findings.insert(0, note(format!("imported from {}, by {told}", source.file), Vec::new()));
     let header = RunHeader {
         id: source.id.clone(),
         name: source.name.clone(),

@@ -61,11 +61,16 @@ fn held_back(run: &Run, columns: u16) -> String {
 /// What was measured, between whom and when; then how it ended, if not well.
 fn header(run: &Run) -> String {
     let header = &run.header;
+    let [transport, pattern] = [
+        words::distinct(run, |spec| spec.transport.to_string()),
+        words::distinct(run, |spec| spec.pattern.to_string()),
+    ];
+    // A run without measurements, such as a host's settings, is known by its kind.
+    let what = if transport.is_empty() { header.kind.clone() } else { format!("{transport} {pattern}") };
     let mut text = format!(
-        "{}: {} {}, {}, {} (run {})\n",
+        "{}: {}, {}, {} (run {})\n",
         words::plain(&words::title(run)),
-        words::plain(&words::distinct(run, |spec| spec.transport.to_string())),
-        words::plain(&words::distinct(run, |spec| spec.pattern.to_string())),
+        words::plain(&what),
         words::plain(&words::hosts(run)),
         words::begun(run),
         words::plain(&header.id),
