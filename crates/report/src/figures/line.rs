@@ -1,6 +1,6 @@
 //! Which outcomes make one series, and what the legend calls it.
 
-use model::{Direction, Outcome, Run, units};
+use model::{Direction, Outcome, Run, Verdict, units};
 
 use crate::sides;
 
@@ -24,7 +24,12 @@ pub(crate) fn curve_lines(runs: &[Run]) -> Vec<Line<'_>> {
             return groups;
         }
         for outcome in &run.outcomes {
-            match groups.iter_mut().find(|group| group.iter().take(1).all(|first| same_but_block(first, outcome))) {
+            // Of an import a row that stood still is a cell of its own, beside sound ones of the same block.
+            let apart = |other: &Outcome| run.header.origin.is_some() && stalled(other) != stalled(outcome);
+            let like = |group: &&mut Vec<&Outcome>| {
+                group.iter().take(1).all(|first| same_but_block(first, outcome) && !apart(first))
+            };
+            match groups.iter_mut().find(like) {
                 Some(group) => group.push(outcome),
                 None => groups.push(vec![outcome]),
             }
@@ -64,6 +69,10 @@ fn build<'a>(runs: &'a [Run], groups: impl Fn(&'a Run) -> Vec<Vec<&'a Outcome>>)
     lines
 }
 
+fn stalled(outcome: &Outcome) -> bool {
+    outcome.summary.verdicts.contains(&Verdict::Stalled)
+}
+
 fn same_but_block(a: &Outcome, b: &Outcome) -> bool {
     let (a, b) = (&a.spec, &b.spec);
     a.transport == b.transport && a.pattern == b.pattern && a.flows == b.flows && a.direction == b.direction
@@ -96,6 +105,9 @@ fn name(run: &Run, first: &Outcome, lines: &[&Outcome]) -> String {
     }
     if differs(|o| format!("{:?}", o.spec.rate_bps)) {
         parts.push(spec.rate_bps.map_or("no limit".to_owned(), |bps| units::bits_per_second(bps as f64)));
+    }
+    if run.header.origin.is_some() && stalled(first) && differs(|o| stalled(o).to_string()) {
+        parts.push("stood still".to_owned());
     }
     if !named {
         parts.push(short_id(&run.header.id).to_owned());

@@ -67,7 +67,7 @@ impl Levels {
 }
 
 fn subtitle(run: &Run, note: &str) -> String {
-    format!("{}, {}; {note}", words::hosts(run), words::when(run.header.started_unix_ns))
+    format!("{}, {}; {note}", words::hosts(run), words::begun(run))
 }
 
 /// Each table as lines over its rows, one for each column.
