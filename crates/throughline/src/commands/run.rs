@@ -70,6 +70,7 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
         print!("{}", preview(&read)?);
         return Ok(0);
     }
+    args.output.check("run", &[])?;
     if let Some(path) = args.output.json.as_deref().filter(|path| *path != Path::new("-")) {
         output::check_writable(path)?;
     }
