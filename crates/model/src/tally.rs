@@ -189,6 +189,13 @@ pub struct DatagramTally {
     pub socket_drops: u64,
     /// Round trips whose reply never came (near end of rr and pingpong).
     pub replies_lost: u64,
+    /// Datagrams that never arrived here by the numbers of those that did, where the other end is another program: what was
+    /// still on its way when the test ended is not in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missed: Option<u64>,
+    /// How unevenly datagrams came in, after RFC 1889, ns; where the other end is another program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter_ns: Option<u64>,
 }
 
 /// One entry of the series: what this end counted in [start, end).

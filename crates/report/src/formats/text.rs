@@ -75,6 +75,10 @@ fn header(run: &Run) -> String {
         words::begun(run),
         words::plain(&header.id),
     );
+    if header.cells.iter().any(|cell| cell.spec.speak.is_some()) {
+        let far = words::plain(&header.tool.far_version);
+        text.push_str(&format!("The far end is {far}, and its figures are what it told.\n"));
+    }
     match &run.ending {
         None => text.push_str("The run has not finished.\n"),
         // How long an import's measurements took stands with each of them.
