@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use model::LabReport;
 use program::process::{Signal, send};
@@ -47,7 +47,7 @@ impl Place {
     }
 
     fn assert_gone(&self) {
-        assert_eq!(self.traces(), [Path::new(""); 0]);
+        assert_eq!(self.traces(), Vec::<PathBuf>::new());
     }
 }
 
