@@ -36,11 +36,11 @@ seed() {
 seed 1998-socket-sizes cell=250ms runs=2 messages=8192,65534,65535,65536,131070,1048576
 seed 1998-socket-sizes-time cells=250ms,1500ms runs=3
 seed 1998-socket-sizes-modes sizes=1KiB,12800,64KiB,1MiB runs=3
-seed 1998-socket-sizes-stalls cell=2s paces=100Mbit,10Mbit
+seed 1998-socket-sizes-stalls cell=2s
 seed 2002-gigabit windows=16KiB,64KiB,256KiB,1MiB cell=400ms
 seed 2002-gigabit-countries cell=2s runs=1 segments=4418 hosts=finland,norway,switzerland
 seed 2002-gigabit-day
-seed 2003-land-speed cell=6s mtus=9000 queues=10000 sysctls=A windows=40M
+seed 2003-land-speed cell=6s mtus=9000 queues=10000 windows=auto
 seed 2003-land-speed-rapid blocks=60 processes=1,4
 seed 2005-gigabit-ethernet to=128KiB perturbation=0 trial=3ms runs=3
 seed 2005-gigabit-ethernet-mtu

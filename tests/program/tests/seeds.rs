@@ -4,8 +4,9 @@
 use std::fs;
 use std::path::PathBuf;
 
+use model::Verdict;
 use program::process::Signal;
-use program::{Desk, binary, check, eventually, skip};
+use program::{Agent, Desk, binary, check, eventually, skip};
 
 /// Two hosts with 2 ms each way between them.
 const TOPOLOGY: &str = "[vars]\ndelay = \"1ms\"\n[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\n\
@@ -117,6 +118,19 @@ fn a_plan_that_is_interrupted_keeps_its_trials_and_leaves_no_lab_and_goes_on_in_
     let doc = place.desk.run(&["show", "last", "--json"]).doc();
     assert!(doc.run.outcomes.iter().all(|outcome| outcome.summary.trials == 2), "{}", doc.remarks());
     assert_eq!(place.traces(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_peer_that_stops_reading_is_a_stalled_cell_and_the_plan_goes_on() {
+    let (agent, desk) = (Agent::start(), Desk::new());
+    let plan = "to = \"${host}\"\norder = \"as-written\"\n[base]\ntime = \"2s\"\nblock = \"1MiB\"\nstall = \"400ms\"\n\
+                [[factor]]\nfield = \"drain\"\nlevels = [\"1kbit\", \"100Mbit\"]\n[repeat]\nmin = 1\nmax = 1\n";
+    fs::write(desk.path("plan.toml"), plan).unwrap();
+    let host = format!("host={}", agent.host());
+    let doc = desk.run(&["run", "plan.toml", "--var", &host, "--json", "-"]).ended_with(8).doc();
+    let stalled: Vec<bool> = doc.run.outcomes.iter().map(|o| o.summary.verdicts.contains(&Verdict::Stalled)).collect();
+    assert_eq!(stalled, [true, false], "{}", doc.remarks());
+    assert!(doc.run.ending.is_some_and(|ending| ending.how == "finished"));
 }
 
 #[test]
