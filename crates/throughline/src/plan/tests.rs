@@ -206,7 +206,7 @@ fn the_plans_that_come_along_can_be_read() {
         let text = std::fs::read_to_string(&path).unwrap();
         let vars = ["host", "device"].iter().filter(|name| text.contains(&format!("${{{name}}}")));
         let vars = vars.map(|name| ((*name).to_owned(), "x".to_owned())).collect();
-        let read = read(&path.display().to_string(), text, &vars).unwrap_or_else(|failure| panic!("{failure}"));
+        let read = read(&path.display().to_string(), text, &vars, false).unwrap_or_else(|failure| panic!("{failure}"));
         assert!(read.cells.len() > 1);
         count += 1;
     }
