@@ -152,7 +152,8 @@ impl Serialize for EndTally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{DatagramTally, Interval, Window};
+    use crate::tally::Window;
+    use crate::{DatagramTally, Interval};
 
     #[test]
     fn what_nobody_told_is_null_and_stays_so() {

@@ -74,9 +74,12 @@ impl OutcomeTable {
         // A plan has columns of its own for what tells its cells apart.
         let planned = level_names(run);
         let factors = FACTORS.iter().filter(|(_, _, value)| planned.is_empty() && differs(*value));
-        let wanted = |(name, _, value): &&(&str, bool, Value)| {
-            some(*value) && (*name != "block" || !planned.iter().any(|level| level == "block"))
+        // Nor is a block shown that the file of an import does not tell.
+        let assumed = |what: &str| {
+            run.header.origin.as_ref().is_some_and(|origin| origin.assumed.iter().any(|assumed| assumed == what))
         };
+        let hidden = planned.iter().any(|level| level == "block") || assumed("block");
+        let wanted = |(name, _, value): &&(&str, bool, Value)| some(*value) && !(*name == "block" && hidden);
         let columns: Vec<_> = factors.chain(COLUMNS.iter().filter(wanted)).collect();
         let level = |outcome: &Outcome, name: &String| {
             let cell = run.header.cells.iter().find(|cell| cell.id == outcome.cell);
