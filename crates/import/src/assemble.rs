@@ -31,8 +31,21 @@ pub struct Source {
 /// row has more trials than the file shows, so most cells have a value without an interval, and their verdicts say so.
 #[must_use]
 pub fn assemble(imported: Imported, source: &Source, refused: &[Refused]) -> Run {
-    let Imported { tool, version, kind, target, measured_unix_ns, near, path, passes, plan, rows, notes, unknown } =
-        imported;
+    let Imported {
+        tool,
+        version,
+        kind,
+        target,
+        measured_unix_ns,
+        near,
+        path,
+        passes,
+        plan,
+        rows,
+        notes,
+        assumed,
+        unknown,
+    } = imported;
     let rule = Stopping::default();
     let mut cells: Vec<Cell> = Vec::new();
     let mut trials: Vec<Vec<Trial>> = Vec::new();
@@ -72,6 +85,9 @@ pub fn assemble(imported: Imported, source: &Source, refused: &[Refused]) -> Run
         let many = if places.len() > 1 { "lines" } else { "line" };
         note(format!("{many} {lines}: {remark}"), places.iter().map(|(_, cell)| *cell).collect())
     }));
+    if !assumed.is_empty() {
+        findings.push(note(format!("not told, so that a default stands for it: {}", assumed.join(", ")), Vec::new()));
+    }
     if !unknown.is_empty() {
         findings.push(note(format!("without a place here: {}", unknown.join(", ")), Vec::new()));
     }
@@ -80,7 +96,7 @@ pub fn assemble(imported: Imported, source: &Source, refused: &[Refused]) -> Run
     findings
         .extend(refused.iter().map(|part| note(format!("line {} was refused: {}", part.line, part.reason), vec![])));
     let told = version.as_ref().map_or_else(|| tool.clone(), |version| format!("{tool} {version}"));
-    findings.insert(0, note(format!("imported from {}, by {told}", source.file), Vec::new()));
+    findings.insert(0, note(format!("imported from {} ({told})", source.file), Vec::new()));
     let header = RunHeader {
         id: source.id.clone(),
         name: source.name.clone(),
@@ -101,6 +117,7 @@ pub fn assemble(imported: Imported, source: &Source, refused: &[Refused]) -> Run
             sha256: source.sha256.clone(),
             measured_unix_ns,
             rows: origins,
+            assumed: assumed.into_iter().map(str::to_owned).collect(),
             unknown,
             refused,
         })),

@@ -13,6 +13,9 @@ pub use assemble::{Source, assemble};
 pub use formats::{FORMATS, Format, format};
 pub use listing::{Confidence, Imported, Reading, Refused, Row};
 
+/// The most listings that are taken from one text: each becomes a run.
+const MOST_LISTINGS: usize = 1_000;
+
 /// Reads `bytes` in the formats that know it: all that are sure of it (a page may hold listings of several tools), else the one
 /// that thinks it may be its own. `only` names the format where the user knows it.
 ///
@@ -39,6 +42,12 @@ pub fn read(bytes: &[u8], only: Option<&Format>) -> Result<Reading, Refused> {
         let reading = (format.read)(&text);
         whole.imported.extend(reading.imported);
         whole.refused.extend(reading.refused);
+    }
+    if whole.imported.len() > MOST_LISTINGS {
+        whole.imported.truncate(MOST_LISTINGS);
+        whole
+            .refused
+            .push(Refused { line: 0, reason: format!("more than {MOST_LISTINGS} listings; the rest is left out") });
     }
     whole.refused.sort_by_key(|refused| refused.line);
     if whole.imported.is_empty() && whole.refused.is_empty() {

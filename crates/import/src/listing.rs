@@ -65,8 +65,15 @@ pub struct Imported {
     pub rows: Vec<Row>,
     /// What to know of the whole listing.
     pub notes: Vec<String>,
+    /// Fields of the rows' specs that the text does not tell, so that a default stands there.
+    pub assumed: Vec<&'static str>,
     /// Fields without a place in a run.
     pub unknown: Vec<String>,
+}
+
+/// `block` in [`Imported::assumed`] where a text does not tell it.
+pub(crate) fn unless_told(block: Option<u64>) -> Vec<&'static str> {
+    if block.is_some() { Vec::new() } else { vec!["block"] }
 }
 
 /// One measurement of a listing: a trial of the cell that its spec and levels make.

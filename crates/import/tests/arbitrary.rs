@@ -1,4 +1,5 @@
 //! Any bytes end in an import or in an error.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
 use import::{FORMATS, Source, assemble, read};
 use proptest::prelude::*;

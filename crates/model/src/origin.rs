@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// The file that a run was imported from, and what was in it.
 ///
-/// The run's own figures come from it, each converted once. What the file does not say is null in the summary; counts that
-/// cannot be null (bytes, calls) are 0 where no figure of `rows` gives them.
+/// The run's own figures come from it, each converted once. What the file does not say is null.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Origin {
@@ -24,6 +23,9 @@ pub struct Origin {
     pub measured_unix_ns: Option<u64>,
     /// The measurements as they stand in the file, in its order.
     pub rows: Vec<OriginRow>,
+    /// Fields of the cells' specs that the file does not tell, such as `block`: a default stands in the spec.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub assumed: Vec<String>,
     /// Fields of the file that nothing here has a place for, by name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unknown: Vec<String>,

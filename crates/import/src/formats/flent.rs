@@ -85,6 +85,7 @@ fn of_document(document: &Value, reading: &mut Reading) {
         measured_unix_ns: text("TIME").and_then(|time| unix_ns(&time)),
         rows,
         plan: Some(Plan { title, factors: vec![factor], ..Plan::default() }),
+        assumed: vec!["block"],
         notes: test.into_iter().collect(),
         unknown: unknown.map(|(key, _)| format!("metadata.{key}")).collect(),
         ..Imported::default()

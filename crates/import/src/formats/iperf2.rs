@@ -8,7 +8,7 @@ use model::{Count, DatagramTally, Direction, Interval, Spec, Stop, Verdict};
 
 use super::Format;
 use super::iperf::{Line, Who};
-use crate::listing::{Confidence, Imported, Reading, Row};
+use crate::listing::{Confidence, Imported, Reading, Row, unless_told};
 use crate::text::{MOST_ROWS, block, lines, ns, number};
 
 /// iperf 2's text.
@@ -141,17 +141,13 @@ fn close(group: Group<'_>, setting: &Setting, reading: &mut Reading) {
     row.figure("bytes_as_printed", total.bytes);
     losses(&mut row, setting, if setting.server { &flows } else { &[] }, &group.reported);
     series(&mut row, &group, total, summed, setting.server);
-    let mut notes = Vec::new();
-    if setting.block.is_none() {
-        notes.push("the block size is not told; 128 KiB stands for it".to_owned());
-    }
     reading.imported.push(Imported {
         tool: "iperf".into(),
         version: Some("2.x".into()),
         kind: "stream".into(),
         target: setting.target.clone().or(group.peer),
         rows: vec![row],
-        notes,
+        assumed: unless_told(setting.block),
         unknown: group.unknown.into_iter().collect(),
         ..Imported::default()
     });

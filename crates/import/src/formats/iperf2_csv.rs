@@ -202,10 +202,8 @@ fn close(group: Vec<Lines<'_>>, sums: Lines<'_>, reading: &mut Reading) {
         kind: "stream".into(),
         target: Some(total.far.clone()),
         rows: vec![row],
-        notes: vec![
-            "the block size is not told; 128 KiB stands for it".into(),
-            format!("printed at {} by the clock of that host, whose zone is not told", total.stamp),
-        ],
+        assumed: vec!["block"],
+        notes: vec![format!("printed at {} by the clock of that host, whose zone is not told", total.stamp)],
         ..Imported::default()
     });
 }

@@ -15,7 +15,7 @@ pub(super) const FORMAT: Format = Format { name: "iperf3-json", help: "iperf3 -J
 
 fn detect(text: &str) -> Confidence {
     let shaped = text.trim_start().starts_with('{') && text.contains("\"start\"");
-    if shaped && text.contains("\"test_start\"") || shaped && text.contains("iperf 3") {
+    if shaped && (text.contains("\"test_start\"") || text.contains("iperf 3")) {
         Confidence::Sure
     } else {
         Confidence::No

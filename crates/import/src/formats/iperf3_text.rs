@@ -8,7 +8,7 @@ use model::{Count, DatagramTally, Direction, Interval, Spec, Stop, Verdict};
 
 use super::Format;
 use super::iperf::{Line, Who};
-use crate::listing::{Confidence, Imported, Reading, Row};
+use crate::listing::{Confidence, Imported, Reading, Row, unless_told};
 use crate::text::{MOST_ROWS, block, lines, ns, number};
 
 /// iperf3's text.
@@ -118,10 +118,6 @@ fn close(session: Option<Session<'_>>, at: u32, version: &Option<String>, host: 
         }
         return;
     }
-    let mut notes = Vec::new();
-    if session.block.is_none() {
-        notes.push("the block size is not told; 128 KiB stands for it".into());
-    }
     let row = session.row();
     let mut imported = Imported {
         tool: "iperf3".into(),
@@ -129,7 +125,7 @@ fn close(session: Option<Session<'_>>, at: u32, version: &Option<String>, host: 
         kind: "stream".into(),
         target: session.target.clone(),
         rows: vec![row],
-        notes,
+        assumed: unless_told(session.block),
         ..Imported::default()
     };
     if let Some((name, kernel)) = host {

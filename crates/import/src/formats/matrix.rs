@@ -129,6 +129,7 @@ fn of_block(block: &Block<'_>, rate: bool, scale: f64, reading: &mut Reading) {
         kind: "run".into(),
         rows,
         plan: Some(plan),
+        assumed: vec!["transport", "block", "stop"],
         notes: vec![format!("rows are where payload comes from, columns where it goes; {what}")],
         unknown: strange.into_iter().map(str::to_owned).collect(),
         ..Imported::default()

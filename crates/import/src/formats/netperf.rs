@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use model::{Count, Direction, Spec, Stop, Verdict};
 
 use super::Format;
-use crate::listing::{Confidence, Imported, Reading, Row};
+use crate::listing::{Confidence, Imported, Reading, Row, unless_told};
 use crate::text::{MOST_ROWS, block, lines, median, ns, number, numbers};
 
 /// netperf.
@@ -316,16 +316,12 @@ fn close_omni(omni: Option<(u32, Title, BTreeMap<String, String>)>, reading: &mu
             row.figure(key, value);
         }
     }
-    let mut notes = Vec::new();
-    if told.is_none() {
-        notes.push("the size of a send is not told; 128 KiB stands for it".to_owned());
-    }
     reading.imported.push(Imported {
         tool: "netperf".into(),
         kind: kind.into(),
         target: title.target,
         rows: vec![row],
-        notes,
+        assumed: unless_told(told),
         unknown,
         ..Imported::default()
     });

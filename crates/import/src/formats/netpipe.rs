@@ -162,7 +162,7 @@ impl Point {
 fn read(text: &str) -> Reading {
     let mut reading = Reading::default();
     let mut mode = Mode::PingPong;
-    let (mut file, mut screen): (Vec<(u32, &str, Point)>, Vec<(u32, &str, Point)>) = Default::default();
+    let (mut file, mut screen): (Points<'_>, Points<'_>) = Default::default();
     let known = detect(text);
     for (number, line) in lines(text) {
         if file.len().max(screen.len()) >= MOST_ROWS {
@@ -180,7 +180,7 @@ fn read(text: &str) -> Reading {
                 Ok(point) => {
                     // A new listing begins again with small blocks.
                     if screen.last().is_some_and(|(_, _, last)| point.bytes < last.bytes) {
-                        reading.imported.extend(listing(std::mem::take(&mut screen), mode));
+                        reading.imported.extend(listing(&std::mem::take(&mut screen), mode));
                     }
                     screen.push((number, line, point));
                 }
@@ -188,7 +188,7 @@ fn read(text: &str) -> Reading {
             }
         } else if let Some(point) = Point::of_file(line) {
             if file.last().is_some_and(|(_, _, last)| point.bytes < last.bytes) {
-                reading.imported.extend(listing(std::mem::take(&mut file), mode));
+                reading.imported.extend(listing(&std::mem::take(&mut file), mode));
             }
             file.push((number, line, point));
         } else if screen.is_empty() && known == Confidence::Perhaps && !line.trim().is_empty() {
@@ -198,13 +198,16 @@ fn read(text: &str) -> Reading {
     // Where both are there they are the same points: the file shows more digits.
     let twice = !screen.is_empty() && screen.len() == file.len();
     if !twice {
-        reading.imported.extend(listing(screen, mode));
+        reading.imported.extend(listing(&screen, mode));
     }
-    reading.imported.extend(listing(file, mode));
+    reading.imported.extend(listing(&file, mode));
     reading
 }
 
-fn listing(points: Vec<(u32, &str, Point)>, mode: Mode) -> Option<Imported> {
+/// The points of a listing with their lines.
+type Points<'a> = Vec<(u32, &'a str, Point)>;
+
+fn listing(points: &[(u32, &str, Point)], mode: Mode) -> Option<Imported> {
     let version = points.first().map(|(_, _, point)| point.version)?;
     let mut rows: Vec<Row> = points.iter().filter_map(|(line, text, point)| point.row(mode, *line, text)).collect();
     let unit = if version == "5" { "10^9 bit/s" } else { "2^20 bit/s" };

@@ -148,11 +148,12 @@ fn read(text: &str) -> Reading {
 fn flush(table: Option<Table>, imported: &mut Imported, reading: &mut Reading) {
     let Some(Table { session, local, remote }) = table else { return };
     let Some(line) = remote.as_ref().or(local.as_ref()) else { return };
-    if let Some(expected) = session.block.zip(session.count).and_then(|(block, count)| block.checked_mul(count)) {
-        if !session.udp && line.bytes != expected {
-            reading.refuse(line.number, format!("{} bytes, but {expected} were asked for", line.bytes));
-            return;
-        }
+    if let Some(expected) = session.block.zip(session.count).and_then(|(block, count)| block.checked_mul(count))
+        && !session.udp
+        && line.bytes != expected
+    {
+        reading.refuse(line.number, format!("{} bytes, but {expected} were asked for", line.bytes));
+        return;
     }
     let transport = if session.udp { "udp" } else { "tcp" };
     let mut spec = Spec { stop: Stop::Bytes(line.bytes.max(1)), ..Spec::new(transport, "stream") };

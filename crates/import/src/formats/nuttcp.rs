@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use model::{Count, DatagramTally, Direction, Interval, Spec, Stop, Verdict};
 
 use super::Format;
-use crate::listing::{Confidence, Imported, Reading, Row};
+use crate::listing::{Confidence, Imported, Reading, Row, unless_told};
 use crate::text::{MOST_ROWS, block, half_digit, lines, ns, number, resolution, whole};
 
 /// nuttcp.
@@ -232,10 +232,6 @@ fn close(session: Session, reading: &mut Reading) {
     if let Some((_, sent)) = sender {
         row.figure("sender_rate_bps", sent.bps);
     }
-    let mut notes = Vec::new();
-    if block.is_none() {
-        notes.push("the block size is not told; 128 KiB stands for it".to_owned());
-    }
     let kind = "stream".into();
     reading.imported.push(Imported {
         tool: "nuttcp".into(),
@@ -243,7 +239,7 @@ fn close(session: Session, reading: &mut Reading) {
         kind,
         target,
         rows: vec![row],
-        notes,
+        assumed: unless_told(block),
         ..Imported::default()
     });
 }

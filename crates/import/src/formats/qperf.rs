@@ -128,7 +128,8 @@ fn read(text: &str) -> Reading {
     }
     for mut imported in listing {
         if imported.rows.iter().any(|row| !row.figures.contains_key("msg_size_bytes")) {
-            imported.notes.push("where msg_size is not told (-vu shows it), qperf's default stands for it".into());
+            imported.notes.push("msg_size is told with -vu only; qperf's own default is read for it".into());
+            imported.assumed.push("block");
         }
         let first = imported.rows[0].spec.block;
         if imported.rows.iter().any(|row| row.spec.block != first) {

@@ -5,7 +5,7 @@
 use model::{Count, Spec, Stop};
 
 use super::Format;
-use crate::listing::{Confidence, Imported, Reading, Row};
+use crate::listing::{Confidence, Imported, Reading, Row, unless_told};
 use crate::text::{lines, ns, number, whole};
 
 /// rapid.
@@ -75,17 +75,13 @@ fn row(totals: Totals, megabits: f64, line: u32, text: &str) -> Result<Imported,
     row.figure("bytes", bytes as f64);
     row.figure("elapsed_ns", seconds * 1e9);
     row.figure("throughput_bps", value);
-    let mut notes = Vec::new();
-    if totals.block.is_none() {
-        notes.push("the block size is not told; 128 KiB stands for it".to_owned());
-    }
     Ok(Imported {
         tool: "rapid".into(),
         kind: "transfer".into(),
         target: totals.target,
         measured_unix_ns: totals.start.map(|seconds| (seconds * 1e9) as u64),
         rows: vec![row],
-        notes,
+        assumed: unless_told(totals.block),
         ..Imported::default()
     })
 }

@@ -5,7 +5,7 @@
 use model::{Count, RttTally, Spec, Stop, Verdict};
 
 use super::Format;
-use crate::listing::{Confidence, Imported, Reading, Row};
+use crate::listing::{Confidence, Imported, Reading, Row, unless_told};
 use crate::text::{block, lines, ns, number, whole};
 
 /// sockperf.
@@ -209,7 +209,9 @@ fn close(session: Option<Session>, reading: &mut Reading) {
                 notes.push("rates are read in units of 2^20 bit/s".to_owned());
             }
             if session.block.is_none() {
-                notes.push(format!("the message size is not told; sockperf's default of {BLOCK} bytes stands for it"));
+                notes.push(format!(
+                    "the message size is not told; sockperf's own default is read for it: {BLOCK} bytes"
+                ));
             }
             reading.imported.push(Imported {
                 tool: "sockperf".into(),
@@ -218,6 +220,7 @@ fn close(session: Option<Session>, reading: &mut Reading) {
                 target: session.target,
                 rows: vec![row],
                 notes,
+                assumed: unless_told(session.block),
                 ..Imported::default()
             });
         }

@@ -82,11 +82,14 @@ impl OutcomeTable {
         // A plan has columns of its own for what tells its cells apart.
         let planned = level_names(run);
         let factors = FACTORS.iter().filter(|(_, _, value)| planned.is_empty() && differs(*value));
+        // Nor is a block shown that the file of an import does not tell.
+        let assumed = |what: &str| {
+            run.header.origin.as_ref().is_some_and(|origin| origin.assumed.iter().any(|assumed| assumed == what))
+        };
+        let hidden = planned.iter().any(|level| level == "block") || assumed("block");
         let wanted = |(name, _, value): &&(&str, bool, Value)| {
             let of_plans = name.starts_with("CPU rate");
-            some(*value)
-                && (*name != "block" || !planned.iter().any(|level| level == "block"))
-                && (!of_plans || !planned.is_empty())
+            some(*value) && !(*name == "block" && hidden) && (!of_plans || !planned.is_empty())
         };
         let columns: Vec<_> = factors.chain(COLUMNS.iter().filter(wanted)).collect();
         let level = |outcome: &Outcome, name: &String| {

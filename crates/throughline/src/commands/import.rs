@@ -49,7 +49,7 @@ pub fn run(args: &ImportArgs) -> Result<u8, Failure> {
     let format = args.format.as_deref().and_then(import::format);
     let store = open_store(args.store.as_deref())?;
     let mut recorder = store.recorder()?;
-    let (mut runs, mut refusals) = (0, 0);
+    let (mut runs, mut refusals) = (0_u32, 0);
     for path in &args.files {
         let shown = path.display();
         let bytes = match contents(path) {
@@ -77,8 +77,8 @@ pub fn run(args: &ImportArgs) -> Result<u8, Failure> {
             let _ = write!(text, "{byte:02x}");
             text
         });
-        for imported in reading.imported {
-            let source = source(args, path, &sha256, runs)?;
+        for (place, imported) in (1..).zip(reading.imported) {
+            let source = source(args, path, &sha256, [place, runs])?;
             runs += 1;
             let run = import::assemble(imported, &source, &reading.refused);
             keep(&mut recorder, &run)?;
@@ -108,19 +108,20 @@ fn contents(path: &Path) -> Result<Vec<u8>, String> {
     std::fs::read(path).map_err(|error| format!("cannot be read: {error}"))
 }
 
-/// What the run numbered `number` of this import is called.
-fn source(args: &ImportArgs, path: &Path, sha256: &str, number: u16) -> Result<Source, Failure> {
+/// What a run is called that is the listing numbered `place` (from 1) of its file, and `number` (from 0) of this import.
+fn source(args: &ImportArgs, path: &Path, sha256: &str, [place, number]: [u32; 2]) -> Result<Source, Failure> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
     let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let name = match &args.name {
         Some(name) if number == 0 => name.clone(),
-        Some(name) => format!("{name}-{}", u32::from(number) + 1),
+        Some(name) => format!("{name}-{}", number + 1),
+        None if place > 1 => format!("{file}-{place}"),
         None => file.clone(),
     };
     // The runs of one import differ by their last digits, which count up from an unforeseeable place.
     let entropy = u16::from_str_radix(sha256.get(..4).unwrap_or("0"), 16).map_err(Failure::other)?;
     Ok(Source {
-        id: store::new_run_id(now, entropy.wrapping_add(number)),
+        id: store::new_run_id(now, entropy.wrapping_add(number as u16)),
         name: Some(name),
         command: std::env::args().collect(),
         file,
