@@ -108,6 +108,9 @@ pub enum ControlError {
         /// The engine's words.
         reason: String,
     },
+    /// A trial with another program at the far end failed.
+    #[error("{0}")]
+    Foreign(String),
     /// The spec is impossible.
     #[error(transparent)]
     Engine(#[from] engine::EngineError),

@@ -164,6 +164,9 @@ pub struct Spec {
     pub observe_interval_ns: u64,
     /// Nanoseconds without any progress after which a trial is ended and marked `stalled`.
     pub stall_ns: u64,
+    /// The far end is another program, which is spoken to in its own protocol: its name, such as `iperf3`; null for this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speak: Option<Name>,
     /// Packets are captured at the ends that allow it; null for no capture.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capture: Option<CaptureSpec>,
@@ -200,6 +203,7 @@ impl Spec {
             observe: Observe::default(),
             observe_interval_ns: OBSERVE_INTERVAL_NS,
             stall_ns: 3_000_000_000,
+            speak: None,
             capture: None,
         }
     }

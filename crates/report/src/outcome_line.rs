@@ -49,6 +49,9 @@ pub(crate) fn label(spec: &Spec) -> String {
     if spec.direction != Direction::Send {
         label.push_str(&format!(", {}", crate::figures::direction(spec.direction)));
     }
+    if let Some(program) = &spec.speak {
+        label.push_str(&format!(", with {program}"));
+    }
     if let Some(rate) = spec.rate_bps {
         label.push_str(&format!(", at most {}", units::bits_per_second(rate as f64)));
     }

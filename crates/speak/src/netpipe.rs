@@ -20,7 +20,7 @@ use crate::intake::Fixed;
 use crate::{Peer, SpeakError, Turn};
 
 /// NetPIPE in the registry.
-pub(crate) const PEER: Peer = Peer { name: "netpipe", port: 5002 };
+pub const PEER: Peer = Peer { name: "netpipe", port: 5002 };
 
 const SYNC: &[u8; 6] = b"SyncMe";
 const QUIT: &[u8; 5] = b"QUIT\0";

@@ -4,7 +4,7 @@
 use crate::{Peer, SpeakError};
 
 /// STAMP in the registry; the port is UDP's.
-pub(crate) const PEER: Peer = Peer { name: "stamp", port: 862 };
+pub const PEER: Peer = Peer { name: "stamp", port: 862 };
 
 /// Bytes of a STAMP datagram without extensions or padding, both ways.
 pub const BASE_BYTES: usize = 44;

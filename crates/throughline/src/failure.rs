@@ -5,6 +5,7 @@ use std::fmt;
 use control::ControlError;
 use control::proto::message::Obstacle;
 use host::tune::Fault;
+use interop::InteropError;
 use model::Answer;
 
 /// A failure with its exit code.
@@ -78,12 +79,26 @@ impl fmt::Display for Failure {
     }
 }
 
+impl From<InteropError> for Failure {
+    fn from(error: InteropError) -> Self {
+        let code = match &error {
+            InteropError::Unknown { .. } | InteropError::Unsupported { .. } => 2,
+            InteropError::Resolve { .. } | InteropError::Unreachable { .. } => 3,
+            InteropError::Peer { .. } => 4,
+            InteropError::Interrupted => INTERRUPTED,
+            InteropError::Engine(_) => 7,
+            _ => 5,
+        };
+        Self { code, text: error.to_string() }
+    }
+}
+
 impl From<ControlError> for Failure {
     fn from(error: ControlError) -> Self {
         let code = match &error {
             ControlError::Resolve { .. } | ControlError::Unreachable { .. } | ControlError::NoAgent { .. } => 3,
             ControlError::Version { .. } | ControlError::Token { .. } | ControlError::Refused { .. } => 4,
-            ControlError::Lost { .. } | ControlError::Trial { .. } => 5,
+            ControlError::Lost { .. } | ControlError::Trial { .. } | ControlError::Foreign(_) => 5,
             ControlError::Setup { .. } | ControlError::Unmet { .. } => 7,
             ControlError::Tune { obstacle, .. } => match obstacle {
                 Obstacle::Wrong => 2,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use control::ControlError;
-use control::agent::{Agent, AgentOptions, Captures, Limits, Tuning, Workers};
+use control::agent::{Agent, AgentOptions, Captures, Limits, Machine, Tuning, Workers};
 use control::coordinator::{self, Cancel, End, Order, Pair, Schedule, Target};
 use control::proto::auth::Token;
 use engine::transport::Launcher;
@@ -15,6 +15,7 @@ use tokio::sync::watch;
 use crate::citation;
 use crate::failure::{self, Failure};
 use crate::flags::{self, Output, Peer};
+use crate::foreign;
 use crate::launch::{self, Offer};
 use crate::output;
 use crate::sinks::{Collect, Live, Progress};
@@ -44,8 +45,9 @@ pub fn measure(job: &Job<'_>) -> Result<u8, Failure> {
 
 /// Measures and returns the run, unless others conducted it (mpirun), and the exit code.
 pub fn measure_run(job: &Job<'_>) -> Result<(Option<Run>, u8), Failure> {
-    for spec in &job.specs {
-        engine::pattern::check(spec)?;
+    let speak = job.specs[0].speak.as_ref().map(|name| foreign::check(job, name.as_str())).transpose()?;
+    if speak.is_none() {
+        job.specs.iter().try_for_each(engine::pattern::check)?;
     }
     job.output.check(job.kind, &job.specs)?;
     if let Some(launcher) = engine::transport::transport(job.specs[0].transport.as_str())?.launcher() {
@@ -64,7 +66,12 @@ pub fn measure_run(job: &Job<'_>) -> Result<(Option<Run>, u8), Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::other(format!("cannot start: {error}")))?;
-    let (run, failed) = runtime.block_on(conduct(job))?;
+    let (run, failed) = runtime.block_on(async {
+        match speak {
+            Some(spoken) => foreign::conduct(job, spoken).await,
+            None => conduct(job).await,
+        }
+    })?;
     let code = show(job.output, job.np, &run)?;
     match failed {
         Some(failure) => Err(failure),
@@ -295,7 +302,7 @@ pub fn local_options(directory: &Path) -> Result<AgentOptions, Failure> {
     Ok(AgentOptions {
         workers: Workers::Program(program),
         token: None,
-        concurrent: 1,
+        machine: Machine::new(1),
         limits: Limits { hold_ns: u64::MAX / 2, ..Limits::default() },
         allow_stacks: true,
         tuning: Tuning { allowed: true, journal: flags::journal(), grace: Duration::ZERO },
@@ -403,7 +410,8 @@ async fn with_engines(
     Ok(settled)
 }
 
-fn header(job: &Job<'_>, specs: Vec<Spec>, pair: &Pair) -> Result<RunHeader, Failure> {
+/// The beginning of a run.
+pub fn header(job: &Job<'_>, specs: Vec<Spec>, pair: &Pair) -> Result<RunHeader, Failure> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let started_unix_ns = now.as_nanos() as u64;
     let entropy = u16::from_be_bytes(control::proto::auth::random().map_err(Failure::other)?);

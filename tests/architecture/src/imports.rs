@@ -19,6 +19,7 @@ const TABLE: &[(&str, &[&str])] = &[
     // Layer 2: what strings them together, keeps and shows.
     ("control", &["model", "analysis", "engine", "host", "lab", "stacks", "speak"]),
     ("import", &["model", "analysis"]),
+    ("interop", &["model", "engine", "speak"]),
     ("store", &["model"]),
     ("report", &["model", "analysis"]),
     // Layer 3: programs.
@@ -26,8 +27,8 @@ const TABLE: &[(&str, &[&str])] = &[
     (
         "throughline",
         &[
-            "model", "analysis", "engine", "host", "lab", "stacks", "speak", "import", "control", "store", "report",
-            "web",
+            "model", "analysis", "engine", "host", "lab", "stacks", "speak", "import", "interop", "control", "store",
+            "report", "web",
         ],
     ),
 ];
@@ -40,6 +41,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("import", &["tokio", "rustix", "libc", "socket2", "rusqlite"]),
     ("store", &["tokio", "socket2"]),
     ("engine", &["tokio"]),
+    ("interop", &["tokio", "libc"]),
     ("speak", &["tokio", "rustix", "libc", "socket2"]),
 ];
 

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use program::skip::skip;
 use program::{Agent, Desk, binary};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// What iperf3-python makes of a document, as JSON.
 const JUDGE: &str = "
@@ -25,8 +25,8 @@ fn what_another_tool_would_print_is_read_by_its_readers() {
     let doc = desk.run(&["show", "last", "--json"]).ok().doc();
     let summary = doc.summary();
     let end = &document["end"];
-    assert_eq!(end["sum_sent"]["bytes"], summary.bytes_sent, "{end}");
-    assert_eq!(end["sum_received"]["bytes"], summary.bytes_received, "{end}");
+    assert_eq!(end["sum_sent"]["bytes"], json!(summary.bytes_sent), "{end}");
+    assert_eq!(end["sum_received"]["bytes"], json!(summary.bytes_received), "{end}");
     assert!(end["cpu_utilization_percent"]["host_total"].as_f64().is_some_and(|percent| percent > 0.0), "{end}");
     assert!(end["sum_sent"]["retransmits"].is_u64(), "{end}");
     assert!(document["intervals"].as_array().is_some_and(|all| all.len() >= 3), "an interval or more for each trial");
@@ -86,8 +86,8 @@ fn judge(desk: &Desk, run: &model::Run) {
     let read: Value = serde_json::from_slice(&output.stdout).unwrap();
     let outcome = &run.outcomes[0];
     assert_eq!((&read["protocol"], &read["type"], &read["error"]), (&"TCP".into(), &"client".into(), &Value::Null));
-    assert_eq!(read["sent_bytes"], outcome.summary.bytes_sent);
-    assert_eq!(read["received_bytes"], outcome.summary.bytes_received);
+    assert_eq!(read["sent_bytes"], json!(outcome.summary.bytes_sent));
+    assert_eq!(read["received_bytes"], json!(outcome.summary.bytes_received));
     assert_eq!((&read["blksize"], &read["num_streams"]), (&outcome.spec.block.into(), &outcome.spec.flows.into()));
     assert!(read["remote_port"].as_u64().is_some_and(|port| port > 0), "{read}");
 }

@@ -37,6 +37,7 @@ use engine::transport::{FlowHello, HELLO_BYTES};
 pub(crate) use greeting::hello;
 pub use limits::Limits;
 pub use packets::Captures;
+pub use queue::Machine;
 use queue::Queue;
 use session::{Addresses, Session};
 pub use tuning::{Tuning, recover, told};
@@ -47,8 +48,8 @@ pub struct AgentOptions {
     pub workers: Workers,
     /// What coordinators must know; `None` lets anybody in who reaches the port.
     pub token: Option<Token>,
-    /// Measurements at the same time.
-    pub concurrent: usize,
+    /// Its places for measurements.
+    pub machine: Machine,
     /// What coordinators may do.
     pub limits: Limits,
     /// Whether coordinators may have it load TCP stacks into the kernel.
@@ -151,7 +152,7 @@ pub fn loopback(port: u16) -> Vec<SocketAddr> {
 impl Shared {
     fn new(options: AgentOptions, listening: Vec<SocketAddr>) -> Self {
         Self {
-            queue: Queue::new(options.concurrent),
+            queue: options.machine.0.clone(),
             door: Arc::default(),
             port: listening.first().map(SocketAddr::port),
             listening,

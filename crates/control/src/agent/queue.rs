@@ -1,5 +1,6 @@
 //! Who may measure on this host: one at a time (or as many as configured), in the order of asking.
 
+use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,6 +18,26 @@ struct State {
     next: u64,
     running: usize,
     waiting: VecDeque<u64>,
+}
+
+/// A machine's places for measurements, shared by all that measure with it: the agent, and those who serve other programs' clients.
+#[derive(Clone)]
+pub struct Machine(pub(super) Arc<Queue>);
+
+impl Machine {
+    /// A machine for so many measurements at a time, at least one.
+    #[must_use]
+    pub fn new(slots: usize) -> Self {
+        Self(Queue::new(slots))
+    }
+
+    /// Has the machine for a measurement until what it returns is dropped; `None` where others have it or wait for it.
+    #[must_use]
+    pub fn try_enter(&self) -> Option<Box<dyn Any + Send>> {
+        let mut place = self.0.join();
+        let entered = place.enter().is_ok();
+        entered.then(|| Box::new(place) as Box<dyn Any + Send>)
+    }
 }
 
 /// A place in the queue; leaving it, at whatever stage, lets the next one in.

@@ -10,7 +10,7 @@ use crate::ControlError;
 use crate::proto::message::{Done, WireLeg};
 
 /// Pause between two trials, so that the second does not meet what the first left behind in queues and timers.
-const GAP: Duration = Duration::from_millis(10);
+pub(super) const GAP: Duration = Duration::from_millis(10);
 
 /// How long the path is probed before it is loaded: as long as it is loaded then, and no longer than this.
 const IDLE_NS: u64 = 1_000_000_000;
@@ -76,15 +76,6 @@ impl Bench<'_> {
         }
     }
 
-    /// Tells where the run stands.
-    fn phase(&mut self, now_ns: u64) -> Result<(), ControlError> {
-        let left = self.cells.trials_left();
-        let each = if self.passes == 0 { None } else { Some(now_ns / u64::from(self.passes)) };
-        let left_ns = each.map(|each| (each * u64::from(left)).min(self.left_ns()));
-        let doing = format!("trial {}", self.passes + 1);
-        Ok(self.sink.event(&Event::Phase(Phase { doing, cells_done: 0, cells: 1, left_ns }))?)
-    }
-
     /// Turns what both ends counted into the trials of `cells` (`None` for a warm-up leg) and tells the sinks.
     pub(super) fn record_pass(
         &mut self,
@@ -101,6 +92,15 @@ impl Bench<'_> {
 }
 
 impl<E> Bench<'_, E> {
+    /// Tells where the run stands.
+    pub(super) fn phase(&mut self, now_ns: u64) -> Result<(), ControlError> {
+        let left = self.cells.trials_left();
+        let each = if self.passes == 0 { None } else { Some(now_ns / u64::from(self.passes)) };
+        let left_ns = each.map(|each| (each * u64::from(left)).min(self.left_ns()));
+        let doing = format!("trial {}", self.passes + 1);
+        Ok(self.sink.event(&Event::Phase(Phase { doing, cells_done: 0, cells: 1, left_ns }))?)
+    }
+
     /// The same of a pass that is known in part; its hosts, its length and what overlapped it are filled in.
     pub(super) fn record(
         &mut self,

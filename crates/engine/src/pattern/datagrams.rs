@@ -2,11 +2,13 @@
 
 use std::io;
 
+use model::Role;
+
 use super::credit::{Credit, Grant, Grants};
 use super::farewell::{Farewell, answer_signal};
 use super::pacer::Pacer;
 use super::sequence::{Arrival, Sequence};
-use super::stream::UNCLOCKED_READS;
+use super::stream::{LOOK_NS, UNCLOCKED_READS};
 use super::{Env, Interest, Machine, Part, QUANTUM, Turn, not_now};
 use crate::now_ns;
 use crate::plan::LegStop;
@@ -62,10 +64,10 @@ impl DatagramSender {
     /// Writes the numbers of the next datagrams, `payload` bytes in all, to where each begins; how many bytes to send. A last
     /// datagram too short for its number is padded to it: the bytes beyond the quota are no payload.
     #[inline]
-    fn number_datagrams(&self, tx: &mut [u8], payload: usize) -> usize {
+    fn number_datagrams<C: Channel>(&self, channel: &mut C, tx: &mut [u8], payload: usize) -> usize {
         let wire = payload.max(8);
         for (number, datagram) in (self.number..).zip(tx[..wire].chunks_mut(self.block.max(8))) {
-            datagram[..8].copy_from_slice(&number.to_le_bytes());
+            channel.number(datagram, number);
         }
         wire
     }
@@ -123,6 +125,10 @@ impl DatagramSender {
 impl<C: Channel> Machine<C> for DatagramSender {
     fn advance(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
         for _ in 0..QUANTUM {
+            if channel.is_foreign() && self.over(env) {
+                env.counters.stop_sending(now_ns());
+                return Ok(Turn::Done);
+            }
             if self.farewell.begun() || self.over(env) {
                 return self.farewell.turn(channel, env, self.number, self.leg);
             }
@@ -143,7 +149,7 @@ impl<C: Channel> Machine<C> for DatagramSender {
             let payload = self.left.map_or(room, |left| room.min(usize::try_from(left).unwrap_or(usize::MAX)));
             // Datagrams of fewer bytes than the rest of a count are sent one by one: the last may be shorter.
             let payload = if payload < self.block { payload } else { payload - payload % self.block };
-            let wire = self.number_datagrams(env.tx, payload);
+            let wire = self.number_datagrams(channel, env.tx, payload);
             match channel.send_datagrams(&env.tx[..wire], self.block) {
                 Ok(taken) => self.count(payload.min(taken * self.block), taken as u64, env.counters),
                 Err(error) if not_now(&error) => return Ok(Turn::Wait(Interest::Write, now_ns() + FULL_NS)),
@@ -166,6 +172,10 @@ pub(super) struct DatagramReceiver {
     /// The sender keeps to what this end has room for, and was not told of it yet.
     unasked: bool,
     grants: Option<Grants>,
+    /// From another program: when this end has enough, and whether it takes what has come first.
+    stop: LegStop,
+    empties: bool,
+    bytes: u64,
 }
 
 /// How long after the sender's last word stragglers may come.
@@ -182,6 +192,26 @@ impl DatagramReceiver {
             block: part.block,
             unasked: part.to_receiver,
             grants: None,
+            stop: part.stop,
+            empties: part.role == Role::Passive,
+            bytes: 0,
+        }
+    }
+
+    /// Whether a leg from another program is over for this end.
+    fn has_enough(&self, env: &Env<'_>) -> bool {
+        match self.stop {
+            LegStop::Clock => env.signals.stopping() && !self.empties,
+            LegStop::Bytes(bytes) => self.bytes >= bytes,
+            LegStop::Transactions(count) => self.bytes >= count * self.block as u64,
+        }
+    }
+
+    /// Reads the clock for calls that were not timed one by one.
+    fn settle(&mut self, counters: &Counters) {
+        if self.unclocked > 0 {
+            counters.arrived(now_ns());
+            self.unclocked = 0;
         }
     }
 
@@ -196,8 +226,8 @@ impl DatagramReceiver {
     }
 
     #[inline]
-    fn take(&mut self, bytes: &[u8], counters: &Counters) {
-        let Some(number) = bytes.first_chunk::<8>().map(|bytes| u64::from_le_bytes(*bytes)) else { return };
+    fn take<C: Channel>(&mut self, channel: &mut C, bytes: &[u8], counters: &Counters) {
+        let Some(number) = channel.number_of(bytes) else { return };
         match self.sequence.arrive(number) {
             Arrival::Duplicate => {
                 add(&counters.duplicates, 1);
@@ -209,16 +239,14 @@ impl DatagramReceiver {
         self.distinct += 1;
         add(&counters.datagrams_received, 1);
         add(&counters.bytes_received, bytes.len() as u64);
+        self.bytes += bytes.len() as u64;
     }
 
     /// Hears what the sender says beside its payload.
     fn hear<C: Channel>(&mut self, signal: Signal, channel: &mut C, counters: &Counters) -> Option<Turn> {
         match signal {
             Signal::Finish(sent) => {
-                if self.unclocked > 0 {
-                    counters.arrived(now_ns());
-                    self.unclocked = 0;
-                }
+                self.settle(counters);
                 self.finishing.get_or_insert((sent, now_ns() + STRAGGLERS_NS));
                 None
             }
@@ -241,6 +269,10 @@ impl DatagramReceiver {
 impl<C: Channel> Machine<C> for DatagramReceiver {
     fn advance(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
         for _ in 0..QUANTUM {
+            if channel.is_foreign() && self.has_enough(env) {
+                self.settle(env.counters);
+                return Ok(Turn::Done);
+            }
             if self.settled() {
                 return Ok(answer_signal(channel, Signal::Finish(0), self.leg).unwrap_or(Turn::Done));
             }
@@ -253,6 +285,13 @@ impl<C: Channel> Machine<C> for DatagramReceiver {
             env.marks.clear();
             match channel.recv_datagrams(env.rx, env.marks) {
                 Ok(()) => {}
+                Err(error) if not_now(&error) && channel.is_foreign() => {
+                    if env.signals.stopping() {
+                        self.settle(env.counters);
+                        return Ok(Turn::Done);
+                    }
+                    return Ok(Turn::Wait(Interest::Read, now_ns() + LOOK_NS));
+                }
                 Err(error) if not_now(&error) => {
                     let until = self.finishing.map_or(u64::MAX, |(_, until)| until);
                     return Ok(Turn::Wait(Interest::Read, until));
@@ -266,11 +305,12 @@ impl<C: Channel> Machine<C> for DatagramReceiver {
             for mark in env.marks.iter() {
                 let datagram = &env.rx[mark.at as usize..(mark.at + mark.len) as usize];
                 if datagram.len() == SIGNAL_BYTES
+                    && !channel.is_foreign()
                     && let Some(signal) = Signal::decode(datagram)
                 {
                     turn = turn.or(self.hear(signal, channel, env.counters));
                 } else {
-                    self.take(datagram, env.counters);
+                    self.take(channel, datagram, env.counters);
                 }
             }
             if let Some(turn) = turn {

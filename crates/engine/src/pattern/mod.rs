@@ -68,6 +68,10 @@ pub fn pattern(name: &str) -> Result<&'static Pattern, EngineError> {
 pub fn check(spec: &Spec) -> Result<(), EngineError> {
     spec.check()
         .map_err(|error| EngineError::Unsupported { what: "this measurement".into(), remedy: error.to_string() })?;
+    if let Some(program) = &spec.speak {
+        let remedy = "it is spoken to by `thru stream HOST --speak` alone: leave it out, and run `thru serve` on HOST";
+        return Err(EngineError::unsupported(format!("--speak {program} here"), remedy));
+    }
     let transport = crate::transport::transport(spec.transport.as_str())?;
     let capabilities = transport.capabilities();
     if spec.block.max(spec.reply_bytes()) > capabilities.max_block {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use model::Spec;
+use model::{Role, Spec};
 
 use super::datagrams::{DatagramReceiver, DatagramSender};
 use super::pacer::Pacer;
@@ -46,6 +46,7 @@ pub(crate) fn machine<C: Channel>(_: &Spec, part: &Part) -> Box<dyn Machine<C>> 
             room: if part.drain.is_some() { DRAIN_READ } else { part.block.max(READ) },
             stop: part.stop,
             last: part.last,
+            empties: part.role == Role::Passive,
             received: 0,
             unclocked: 0,
             shares: part.shares && C::SHOWS_ALL,
@@ -102,11 +103,11 @@ impl Sender {
         if !self.closing {
             self.closing = true;
             env.counters.stop_sending(now_ns());
-            if self.last && C::KIND == Kind::Stream {
+            if self.last && C::KIND == Kind::Stream && !channel.is_foreign() {
                 channel.finish_sending()?;
             }
         }
-        if !self.last || C::KIND == Kind::Alone {
+        if !self.last || C::KIND == Kind::Alone || channel.is_foreign() {
             return Ok(Turn::Done);
         }
         match channel.recv(env.rx) {
@@ -177,6 +178,8 @@ struct Receiver {
     room: usize,
     stop: LegStop,
     last: bool,
+    /// From another program: the sender had stopped when this end was told to, so that what has come is taken first.
+    empties: bool,
     received: u64,
     unclocked: u32,
     /// Other flows of its thread want to receive too.
@@ -185,6 +188,9 @@ struct Receiver {
     pacer: Pacer,
     drains: bool,
 }
+
+/// How long a reader of another program's stream waits before it looks at the stop flag.
+pub(super) const LOOK_NS: u64 = 20_000_000;
 
 /// Reads at least this long are timed one by one; a clock read is then well under a percent of them.
 const CLOCKED_READ: usize = 4096;
@@ -209,6 +215,11 @@ impl Receiver {
             LegStop::Clock => None,
         }
     }
+
+    /// Whether a leg from another program is over for this end.
+    fn has_enough(&self, env: &Env<'_>) -> bool {
+        self.left() == Some(0) || (self.stop == LegStop::Clock && env.signals.stopping() && !self.empties)
+    }
 }
 
 impl<C: Channel> Machine<C> for Receiver {
@@ -216,7 +227,7 @@ impl<C: Channel> Machine<C> for Receiver {
         let mut moved = 0;
         for _ in 0..QUANTUM {
             let left = self.left();
-            if left == Some(0) && !self.last {
+            if (left == Some(0) && !self.last) || (channel.is_foreign() && self.has_enough(env)) {
                 env.counters.arrived(now_ns());
                 return Ok(Turn::Done);
             }
@@ -235,8 +246,10 @@ impl<C: Channel> Machine<C> for Receiver {
                     if self.unclocked > 0 {
                         env.counters.arrived(now_ns());
                     }
-                    // Tells the sender that everything was taken.
-                    channel.finish_sending()?;
+                    if !channel.is_foreign() {
+                        // Tells the sender that everything was taken.
+                        channel.finish_sending()?;
+                    }
                     return Ok(Turn::Done);
                 }
                 Ok(count) => {
@@ -254,6 +267,12 @@ impl<C: Channel> Machine<C> for Receiver {
                             return Ok(Turn::Again);
                         }
                     }
+                }
+                Err(error) if not_now(&error) && channel.is_foreign() => {
+                    if env.signals.stopping() {
+                        return Ok(Turn::Done);
+                    }
+                    return Ok(Turn::Wait(Interest::Read, now_ns() + LOOK_NS));
                 }
                 Err(error) if not_now(&error) => return Ok(Turn::Wait(Interest::Read, u64::MAX)),
                 Err(error) => return Err(error),

@@ -188,7 +188,8 @@ impl<C: Channel> FlowOf<C> {
 
 impl<C: Channel> Flow for FlowOf<C> {
     fn announce(&mut self, leg: usize) -> Result<(), EngineError> {
-        if self.setup.plan.role == Role::Passive {
+        let foreign = self.channel.is_foreign();
+        if self.setup.plan.role == Role::Passive && !foreign {
             return Ok(());
         }
         let wanted = self.setup.plan.legs[leg];
@@ -199,8 +200,10 @@ impl<C: Channel> Flow for FlowOf<C> {
             LegStop::Bytes(count) | LegStop::Transactions(count) => count,
         };
         let header = LegHeader { leg: leg as u32, block: wanted.block, reply: wanted.reply, quota };
-        self.nonblocking(false)?;
-        send_leg(&mut self.channel, &header)?;
+        if !foreign {
+            self.nonblocking(false)?;
+            send_leg(&mut self.channel, &header)?;
+        }
         self.header = Some(header);
         Ok(())
     }
@@ -209,9 +212,9 @@ impl<C: Channel> Flow for FlowOf<C> {
         let wanted = self.setup.plan.legs[leg];
         let announced = self.header.take();
         let header = match self.setup.plan.role {
+            _ if self.channel.is_foreign() => announced.ok_or_else(unannounced)?,
             Role::Active => {
-                let header =
-                    announced.ok_or_else(|| EngineError::Thread("a leg was opened before it was announced".into()))?;
+                let header = announced.ok_or_else(unannounced)?;
                 open_leg(&mut self.channel, &header)?;
                 header
             }
@@ -308,6 +311,10 @@ impl<C: Channel> Flow for FlowOf<C> {
     fn breaker(&self) -> Breaker {
         self.channel.breaker()
     }
+}
+
+fn unannounced() -> EngineError {
+    EngineError::Thread("a leg was opened before it was announced".into())
 }
 
 /// Flows whose sockets are described in full.

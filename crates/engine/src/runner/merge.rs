@@ -67,6 +67,7 @@ fn leg(mut flows: Vec<FlowLeg>, rtt: Histogram, pace: &Histogram, series: Option
         reordered: sum.reordered,
         socket_drops: flows.iter().map(|flow| flow.socket_drops).sum(),
         replies_lost: sum.replies_lost,
+        ..DatagramTally::default()
     });
     let spans = [sum.sent_ns.0, sum.sent_ns.1, sum.arrival_ns.0, sum.arrival_ns.1];
     let tally = EndTally {

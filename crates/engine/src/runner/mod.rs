@@ -53,6 +53,8 @@ pub struct LegTally {
     pub failure: Option<EngineError>,
     /// From the release of the threads to the last one's end, ns.
     pub elapsed_ns: u64,
+    /// Bytes that each of the plan's links had sent and received when the warm-up ended; empty without one.
+    pub warm: Vec<[u64; 2]>,
 }
 
 /// Flags between a trial's threads and whoever may end it.
@@ -85,7 +87,8 @@ impl Signals {
         self.abort.load(Ordering::Relaxed)
     }
 
-    fn stop(&self) {
+    /// Ends the trial as its clock does: senders and askers stop, what is under way is counted.
+    pub fn stop(&self) {
         self.stop.store(true, Ordering::SeqCst);
     }
 }
@@ -179,6 +182,7 @@ struct Trial<'a> {
 struct Watched {
     intervals: Vec<Interval>,
     measured: Option<Window>,
+    warm: Vec<[u64; 2]>,
     stalled: bool,
     /// TCP_INFO over time, by the flows' numbers.
     tcp: Vec<Vec<TcpSample>>,
@@ -236,11 +240,12 @@ impl Trial<'_> {
             if let (Some(leg), Some(probe)) = (legs.last_mut(), probe) {
                 leg.probe = probe.round_trips();
             }
+            let warm = std::mem::take(&mut watched.warm);
             self.finish(&mut legs, watched, failure.is_some());
             if let ([leg], 1) = (legs.as_mut_slice(), self.plan.legs.len()) {
                 leg.spent = Some(spent);
             }
-            Ok(LegTally { legs, spans, failure, elapsed_ns })
+            Ok(LegTally { legs, spans, failure, elapsed_ns, warm })
         })
     }
 
@@ -296,6 +301,8 @@ impl Trial<'_> {
             let sum = self.sum();
             if now >= pending_warm {
                 let first = self.shared.iter().filter_map(Counters::first_arrival).min().unwrap_or(now);
+                let each = self.shared.iter().map(Counters::snapshot);
+                watched.warm = each.map(|one| [one.bytes_sent, one.bytes_received]).collect();
                 watched.measured = Some(Window { bytes: sum.bytes_received, ns: now.saturating_sub(first) });
             }
             if now >= next_entry {

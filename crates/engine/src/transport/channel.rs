@@ -68,6 +68,25 @@ pub(crate) trait Channel: Send + 'static {
         self.recv(into)
     }
 
+    /// Whether the other end is another program: then nothing but payload may go over this connection, and how a leg begins and
+    /// ends is agreed elsewhere.
+    #[inline]
+    fn is_foreign(&self) -> bool {
+        false
+    }
+
+    /// Writes a datagram's number, from 0, to its front, which is at least 8 bytes long.
+    #[inline]
+    fn number(&mut self, datagram: &mut [u8], number: u64) {
+        datagram[..8].copy_from_slice(&number.to_le_bytes());
+    }
+
+    /// The number that a datagram carries; `None` for one that is no part of the stream.
+    #[inline]
+    fn number_of(&mut self, datagram: &[u8]) -> Option<u64> {
+        datagram.first_chunk::<8>().map(|bytes| u64::from_le_bytes(*bytes))
+    }
+
     /// How many datagrams of `size` bytes one call may send.
     fn datagrams_per_call(&self, size: usize) -> usize {
         let _ = size;

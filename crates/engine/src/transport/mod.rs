@@ -7,6 +7,7 @@ mod certificate;
 mod channel;
 mod completion;
 mod datagram;
+pub mod foreign;
 mod handshake;
 mod introduction;
 mod ktls;

@@ -24,6 +24,9 @@ pub(crate) type Renewal = Box<dyn FnMut() -> io::Result<OwnedFd> + Send>;
 /// How long a blocking send of a stream may take before it returns with what it got rid of.
 const SEND_LIMIT: Duration = Duration::from_millis(100);
 
+/// How long a blocking read from another program may wait.
+const READ_LIMIT: Duration = Duration::from_millis(20);
+
 /// A connected stream socket.
 pub(crate) struct StreamChannel {
     /// The connection; of a flow that reconnects, the lifeline where it has just hung up.
@@ -41,6 +44,8 @@ pub(crate) struct StreamChannel {
     lifeline: Option<OwnedFd>,
     renewal: Option<Renewal>,
     finished: bool,
+    /// The other end is another program.
+    foreign: bool,
 }
 
 impl StreamChannel {
@@ -56,7 +61,15 @@ impl StreamChannel {
             lifeline: None,
             renewal: None,
             finished: false,
+            foreign: false,
         }
+    }
+
+    /// A channel to another program.
+    pub(crate) fn foreign(socket: OwnedFd, io: Io) -> Self {
+        let mut channel = Self::new(socket, io);
+        channel.foreign = true;
+        channel
     }
 
     /// A channel that can `renew`.
@@ -133,8 +146,18 @@ impl Channel for StreamChannel {
         Ok(rustix::io::ioctl_fionbio(&self.socket, on)?)
     }
 
+    #[inline]
+    fn is_foreign(&self) -> bool {
+        self.foreign
+    }
+
     fn limit_sends(&mut self) -> io::Result<()> {
-        socket2::SockRef::from(&self.socket).set_write_timeout(Some(SEND_LIMIT))
+        let socket = socket2::SockRef::from(&self.socket);
+        if self.foreign {
+            // Nothing on the connection says when a leg is over: its reader has to look at the stop flag.
+            socket.set_read_timeout(Some(READ_LIMIT))?;
+        }
+        socket.set_write_timeout(Some(SEND_LIMIT))
     }
 
     fn poll_fd(&self) -> Option<BorrowedFd<'_>> {

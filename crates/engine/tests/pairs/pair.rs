@@ -75,7 +75,13 @@ pub(crate) fn measure(spec: &Spec, legs: &[Leg], address: &str) -> Pair {
         let near = connect_and_run(&to);
         return Pair {
             near,
-            far: LegTally { legs: vec![EndTally::default()], spans: vec![], failure: None, elapsed_ns: 0 },
+            far: LegTally {
+                legs: vec![EndTally::default()],
+                spans: vec![],
+                failure: None,
+                elapsed_ns: 0,
+                warm: vec![],
+            },
         };
     }
     let mut listener = way.listen(spec, &place).expect("listens");

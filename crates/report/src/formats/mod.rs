@@ -5,6 +5,7 @@ mod csv;
 mod gnuplot;
 mod html;
 mod json;
+mod markdown;
 mod ndjson;
 mod np;
 mod np_screen;
@@ -41,6 +42,7 @@ pub struct Format {
 pub const FORMATS: &[Format] = &[
     Format { name: "text", extensions: &["txt"], help: "report for a terminal: table, plot, findings, what the verdicts mean", takes: anything, render: text::render },
     Format { name: "html", extensions: &["html", "htm"], help: "one self-contained page with figures, tables and both hosts' inventory", takes: anything, render: html::render },
+    Format { name: "md", extensions: &["md", "markdown"], help: "tables and findings as Markdown", takes: anything, render: markdown::render },
     Format { name: "svg", extensions: &["svg"], help: "figures as vector graphics, one file each", takes: anything, render: svg::render },
     Format { name: "png", extensions: &["png"], help: "figures as pixels, one file each", takes: anything, render: png::render },
     Format { name: "gnuplot", extensions: &["gp"], help: "a gnuplot script and its data files, to redraw as PNG or EPS", takes: anything, render: gnuplot::render },

@@ -36,7 +36,7 @@ pub use server::{Action as ServerAction, REFUSAL, Server};
 use crate::{Peer, SpeakError};
 
 /// iperf3 in the registry.
-pub(crate) const PEER: Peer = Peer { name: "iperf3", port: 5201 };
+pub const PEER: Peer = Peer { name: "iperf3", port: 5201 };
 
 /// Bytes of the control connection (`iperf_api.h`).
 mod byte {

@@ -5,19 +5,21 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use control::agent::{self, Agent, Captures, Limits, Tuning, loopback};
+use control::agent::{self, Agent, Captures, Limits, Machine, Tuning, loopback};
 use control::proto::DEFAULT_PORT;
 use host::tune::Journal;
 use model::{BitRate, Nanos};
 
 use crate::failure::Failure;
 use crate::measure;
+use crate::speaking::{Speaking, Spoken};
 
 /// Flags of `thru serve`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   thru serve                                         for measurements within this host
   thru serve --listen 0.0.0.0 --token-file FILE      for those who know the token
+  thru serve --speak iperf3                          for clients of iperf3, too (port 5201)
   thru serve --listen 10.0.0.2:7000 --open --once    for one measurement, by anybody who reaches the port
 
 Control and data use one port, TCP and UDP (6280). Connections per transaction, and options that must be set before a
@@ -83,9 +85,30 @@ pub struct ServeArgs {
     #[arg(long, value_name = "DIR", env = "THRU_JOURNAL")]
     journal: Option<PathBuf>,
 
+    /// Serve other programs' clients as well, under the same limits, on their usual port or the one given: iperf3.
+    #[arg(long, value_name = "PROGRAM[=PORT]", value_delimiter = ',')]
+    pub speak: Vec<Spoken>,
+
     /// Say nothing.
     #[arg(long, short)]
     quiet: bool,
+}
+
+impl ServeArgs {
+    /// Whether nothing is to be said.
+    pub fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
+    /// What other programs' clients may do: what coordinators may.
+    pub fn spoken_limits(&self) -> interop::Limits {
+        interop::Limits {
+            strangers: self.max_clients,
+            hold_ns: self.max_time.0,
+            flows: self.max_flows,
+            rate_bps: self.max_rate.map(|rate| rate.0),
+        }
+    }
 }
 
 /// Runs it.
@@ -98,6 +121,12 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
             "{address} can be reached from other hosts: give --token-file FILE (and the same to the others), or --open to let anybody in"
         )));
     }
+    if let (Some(address), Some(spoken), false) = (beyond, args.speak.first(), args.open) {
+        return Err(Failure::usage(format!(
+            "--speak {} on {address}, which can be reached from other hosts: its clients know no token; give --open to let anybody in, or listen on loopback",
+            spoken.name()
+        )));
+    }
     let directory = measure::socket_directory()?;
     let quiet = args.quiet;
     // What a killed owner left is put back even where this agent changes nothing itself.
@@ -106,9 +135,11 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
         Err(error) if args.allow_tuning => return Err(Failure::host(error)),
         _ => {}
     }
+    let machine = Machine::new(args.concurrent);
+    let speaking = Speaking::start(args, &addresses, &machine)?;
     let options = control::agent::AgentOptions {
         token,
-        concurrent: args.concurrent,
+        machine,
         limits: Limits {
             clients: args.max_clients,
             hold_ns: args.max_time.0,
@@ -136,12 +167,14 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::other(format!("cannot start: {error}")))?;
-    runtime.block_on(async {
+    let served = runtime.block_on(async {
         tokio::select! {
             served = Agent::serve(options, &addresses) => served.map(|()| 0).map_err(|error| Failure::host(error.to_string())),
             () = measure::interrupt() => Ok(0),
         }
-    })
+    });
+    speaking.stop();
+    served
 }
 
 /// What to listen on.

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use control::coordinator::Schedule;
-use model::{BitRate, ByteSize, Direction, Nanos, Spec, Stop};
+use model::{BitRate, ByteSize, Direction, Name, Nanos, Spec, Stop};
 
 use crate::failure::Failure;
 use crate::flags::{self, Enough, Load, Observing, Output, Peer, Sockets};
@@ -24,6 +24,7 @@ const SEARCH_BUDGET: Nanos = Nanos(60_000_000_000);
   thru stream HOST --udp --find-no-loss         the highest rate without loss, for one size of datagram
   thru stream HOST --transport udp --block 1472 --rate 500Mbit
   thru stream HOST --sndbuf 4MiB,1MiB --cc bbr  buffers here and there, BBR at both ends
+  thru stream HOST --speak iperf3               HOST runs iperf3 -s
   thru stream B --from A                        A sends to B, this machine only watches")]
 pub struct StreamArgs {
     #[command(flatten)]
@@ -87,6 +88,11 @@ pub struct StreamArgs {
     #[arg(long, value_name = "SEND[,RECEIVE]", default_value = "copy")]
     engine: EngineFlag,
 
+    /// HOST runs another program's server, which is spoken to in its own protocol: iperf3. Its figures of the far end are what
+    /// that program tells; each trial is one of its tests.
+    #[arg(long, value_name = "PROGRAM", value_parser = spoken, help_heading = "Path")]
+    speak: Option<String>,
+
     #[command(flatten)]
     sockets: Sockets,
     #[command(flatten)]
@@ -119,7 +125,9 @@ impl StreamArgs {
         spec.probe = self.probe;
         spec.engine = self.engine.0;
         spec.capture = self.observing.capture();
-        spec.paced_to_receiver = !self.find_no_loss && flags::to_receiver(&spec, self.unpaced);
+        spec.speak = self.speak.as_deref().map(Name::from);
+        // The others have no such signals.
+        spec.paced_to_receiver = !self.find_no_loss && self.speak.is_none() && flags::to_receiver(&spec, self.unpaced);
         spec
     }
 }
@@ -135,6 +143,10 @@ pub fn run(args: &StreamArgs) -> Result<u8, Failure> {
         output: &args.output,
         np: None,
     })
+}
+
+fn spoken(name: &str) -> Result<String, String> {
+    interop::spoken(name).map(|_| name.to_owned()).map_err(|error| error.to_string())
 }
 
 /// A block that suits the transport: on udp what an Ethernet frame of 1500 bytes carries without fragments.

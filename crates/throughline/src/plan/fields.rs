@@ -12,7 +12,7 @@ use crate::words::{self, OF_THE_WHOLE, PATTERNS, Wrong};
 /// The field that is no flag but the command itself.
 pub const PATTERN: &str = "pattern";
 /// Flags that a plan says in places of their own, beside those of the whole, with the place.
-const ELSEWHERE: [(&str, &str); 14] = [
+const ELSEWHERE: [(&str, &str); 15] = [
     ("target", "write it as `until` in [repeat]"),
     ("trials", "write `min` and `max` in [repeat]"),
     ("budget", "write it in [repeat]"),
@@ -20,6 +20,7 @@ const ELSEWHERE: [(&str, &str); 14] = [
     ("from", "write it at the top: from = [\"HOST\", ...]"),
     ("host", "write it at the top: to = [\"HOST\", ...]"),
     ("name", "write it at the top"),
+    ("speak", "a plan's hosts run `thru serve`: use thru stream for other programs"),
     ("token-file", "give it to thru run"),
     ("set", "write it in [settings], or as a factor with `setting`"),
     ("adaptive", "the cells of a plan stand before its first trial: name the sizes with `block`, or `first` and `to`"),

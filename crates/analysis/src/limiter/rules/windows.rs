@@ -49,16 +49,18 @@ pub(super) const READER: Rule = Rule {
         let part =
             each(&courses, |course| Some(course.rate_bps * course.min_rtt_ns()? / (8e9 * course.window_bytes()?)));
         let (Some(limited), Some(part)) = (limited, part) else { return Vec::new() };
-        let busy = cores::busiest(scene, &way.receiver).map_or(0.0, |thread| thread.share());
-        let weight = 0.9 * ramp(limited, 0.05, 0.3) * (1.0 - ramp(part, 0.2, 0.5)) * (1.0 - ramp(busy, 0.8, 0.95));
+        let busy = cores::busiest(scene, &way.receiver).map(|thread| thread.share());
+        let idle = 1.0 - ramp(busy.unwrap_or(0.0), 0.8, 0.95);
+        let weight = 0.9 * ramp(limited, 0.05, 0.3) * (1.0 - ramp(part, 0.2, 0.5)) * idle;
         Seen::of(LimiterKind::ReceiverApplication, weight, || {
             let carried = total(&courses, |course| over_rtt_of(course.window_bytes()?, course.min_rtt_ns()?));
+            let thread = busy.map_or_else(String::new, |busy| {
+                format!(", and the receiver's thread was busy for {:.0} % of the time", 100.0 * busy)
+            });
             format!(
-                "the window was full for {:.0} % of the time although it would carry {}, and the receiver's thread was busy for \
-                 {:.0} % of the time: its program did not read",
+                "the window was full for {:.0} % of the time although it would carry {}{thread}: its program did not read",
                 100.0 * limited,
-                bits_per_second(carried),
-                100.0 * busy
+                bits_per_second(carried)
             )
         })
     },

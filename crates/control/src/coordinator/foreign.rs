@@ -1,0 +1,65 @@
+//! One cell whose far end is another program, trial after trial: whoever speaks to that program makes the trials, and the schedule,
+//! the stop rule and the outcome are those of any cell.
+
+use std::future::Future;
+
+use model::{Ending, EventSink, Pass, RunHeader, Spec};
+
+use super::cells::CellState;
+use super::single::GAP;
+use super::{Bench, Cancel, Taking};
+use crate::ControlError;
+use crate::proto::message::Done;
+
+/// Makes trials with another program at the far end.
+pub trait Foreign {
+    /// One trial over fresh connections: what the near and the far end counted, the far one as the program told it.
+    fn trial(
+        &mut self,
+        number: u32,
+        spec: &Spec,
+        sink: &mut dyn EventSink,
+        cancel: &mut Cancel,
+    ) -> impl Future<Output = Result<[Done; 2], ControlError>>;
+}
+
+/// Measures the first cell of `header` with `foreign` until it is sure. Whatever happens, the sinks get an outcome for it if it has a
+/// trial, and the ending; the error, if there was one, comes back as well.
+pub async fn run_foreign<F: Foreign>(
+    foreign: &mut F,
+    header: &RunHeader,
+    sink: &mut dyn EventSink,
+    cancel: Cancel,
+) -> (Ending, Option<ControlError>) {
+    let mut bench = Bench::new(foreign, header, Taking::Single, sink, cancel);
+    let mut result = bench.begin();
+    if result.is_ok() {
+        result = bench.foreign().await;
+    }
+    bench.end(result, None, None)
+}
+
+impl<F: Foreign> Bench<'_, F> {
+    async fn foreign(&mut self) -> Result<(), ControlError> {
+        let Some(cell) = self.header.cells.first().cloned() else { return Ok(()) };
+        loop {
+            let begun = self.elapsed_ns();
+            self.phase(begun)?;
+            let [near, far] = self.pair.trial(self.passes, &cell.spec, self.sink, &mut self.cancel).await?;
+            let failure = near.failure.clone().or_else(|| far.failure.clone());
+            let pass = Pass { index: self.passes, started_ns: begun, ..Pass::default() };
+            self.passes += 1;
+            self.record(pass, near, far, &[(Some(cell.id), 0)], false)?;
+            self.interrupted()?;
+            if let Some(reason) = failure {
+                return Err(ControlError::Trial { address: "the trial was cut short".into(), reason });
+            }
+            let took = self.elapsed_ns() - begun;
+            let trials = self.cells.open().next().map_or(0, CellState::trials) as u32;
+            if self.cells.is_sure(cell.id) || trials >= self.header.stopping.max_trials || self.left_ns() < took {
+                return Ok(());
+            }
+            tokio::time::sleep(GAP).await;
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Connections whose other end is another program. That program's protocol decides how they are found and when they are over, and
+//! its driver (crates/interop) sees to that; here they are opened with a spec's options and become links that the measuring loops
+//! take as they take their own.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use model::{EndOptions, Engine, Role, SocketFacts, Spec};
+use socket2::{Domain, Socket, Type};
+
+use super::datagram::DatagramChannel;
+use super::stream::StreamChannel;
+use super::udp::roomy;
+use super::{Breaker, Channel, Kind, Link, Mark, options, sys, tcp};
+use crate::EngineError;
+
+/// What another program puts at the front of its datagrams. One for each socket, called for each datagram on the measuring thread:
+/// it must neither lock nor allocate.
+pub trait Header: Send + 'static {
+    /// Writes the header of datagram `number`, counted from 0, to the front of a block.
+    fn write(&mut self, datagram: &mut [u8], number: u64);
+
+    /// The number, from 0, of a datagram that has just arrived; `None` for one that is no part of the stream.
+    fn read(&mut self, datagram: &[u8]) -> Option<u64>;
+}
+
+/// A link over a connected TCP socket.
+#[must_use]
+pub fn stream(socket: OwnedFd, spec: &Spec) -> Link {
+    Link::of(StreamChannel::foreign(socket, spec.io))
+}
+
+/// A link over a connected UDP socket.
+///
+/// # Errors
+/// Where the socket cannot be made ready.
+pub fn datagrams(socket: OwnedFd, header: impl Header) -> Result<Link, EngineError> {
+    let inner = DatagramChannel::new(socket)
+        .map_err(|source| EngineError::socket("prepare", "a connection to another program", source))?;
+    Ok(Link::of(ForeignDatagrams { inner, header }))
+}
+
+/// Opens a connected socket of the spec's transport, TCP or UDP, with the near end's options. `link` gives the local port its offset.
+///
+/// # Errors
+/// Where the peer cannot be reached, or an option is refused.
+pub fn dial(spec: &Spec, target: SocketAddr, link: u32) -> Result<OwnedFd, EngineError> {
+    if spec.transport != "udp" {
+        return tcp::dial(spec, target, Some(link)).map(OwnedFd::from);
+    }
+    let failed = |source: io::Error| EngineError::socket("reach", target, source);
+    let socket = Socket::new(Domain::for_address(target), Type::DGRAM, None).map_err(failed)?;
+    options::before_handshake(socket.as_fd(), &spec.near, false)?;
+    roomy(&socket, spec.near.rcvbuf.is_some());
+    tcp::bind_near(&socket, &spec.near, target, Some(link))?;
+    socket.connect(&target.into()).map_err(failed)?;
+    options::connected(socket.as_fd(), &spec.near, spec, false)?;
+    Ok(socket.into())
+}
+
+/// A TCP socket that listens on `address` with what must be set before a handshake.
+///
+/// # Errors
+/// Where the address cannot be had, or an option is refused.
+pub fn listen(address: SocketAddr, end: &EndOptions) -> Result<OwnedFd, EngineError> {
+    let failed = |source: io::Error| EngineError::socket("listen on", address, source);
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None).map_err(failed)?;
+    socket.set_reuse_address(true).map_err(failed)?;
+    if address.is_ipv6() {
+        // Each IP version has a listener of its own, as each of the agent's addresses has.
+        socket.set_only_v6(true).map_err(failed)?;
+    }
+    options::before_handshake(socket.as_fd(), end, true)?;
+    socket.bind(&address.into()).map_err(failed)?;
+    socket.listen(BACKLOG).map_err(failed)?;
+    Ok(socket.into())
+}
+
+/// Connections that may wait to be accepted: more than any program of these opens for one test.
+const BACKLOG: i32 = 512;
+
+/// Sets what acts on a connected socket, as the spec's end of `role` wants it.
+///
+/// # Errors
+/// The option that was refused.
+pub fn prepare(socket: BorrowedFd<'_>, spec: &Spec, role: Role) -> Result<(), EngineError> {
+    let udp = spec.transport == "udp";
+    if udp {
+        roomy(&socket2::SockRef::from(&socket), spec.end(role).rcvbuf.is_some());
+    }
+    options::connected(socket, spec.end(role), spec, !udp)
+}
+
+/// Bytes that a connected TCP socket has sent and that the other end's kernel has not acknowledged.
+#[must_use]
+pub fn unsent(socket: BorrowedFd<'_>) -> u64 {
+    sys::sockopt::unsent(socket)
+}
+
+/// A connected UDP socket whose datagrams have another program's header.
+struct ForeignDatagrams<H> {
+    inner: DatagramChannel,
+    header: H,
+}
+
+impl<H: Header> Channel for ForeignDatagrams<H> {
+    const KIND: Kind = Kind::Datagram;
+
+    #[inline]
+    fn is_foreign(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn number(&mut self, datagram: &mut [u8], number: u64) {
+        self.header.write(datagram, number);
+    }
+
+    #[inline]
+    fn number_of(&mut self, datagram: &[u8]) -> Option<u64> {
+        self.header.read(datagram)
+    }
+
+    #[inline]
+    fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.inner.send(bytes)
+    }
+
+    #[inline]
+    fn recv(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.inner.recv(into)
+    }
+
+    fn equip(&mut self, engine: &Engine, sends: bool, block: usize) -> io::Result<()> {
+        self.inner.equip(engine, sends, block)
+    }
+
+    fn datagrams_per_call(&self, size: usize) -> usize {
+        self.inner.datagrams_per_call(size)
+    }
+
+    #[inline]
+    fn send_datagrams(&mut self, bytes: &[u8], size: usize) -> io::Result<usize> {
+        self.inner.send_datagrams(bytes, size)
+    }
+
+    #[inline]
+    fn recv_datagrams(&mut self, into: &mut [u8], marks: &mut Vec<Mark>) -> io::Result<()> {
+        self.inner.recv_datagrams(into, marks)
+    }
+
+    fn set_nonblocking(&mut self, on: bool) -> io::Result<()> {
+        self.inner.set_nonblocking(on)
+    }
+
+    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.inner.poll_fd()
+    }
+
+    fn finish_sending(&mut self) -> io::Result<()> {
+        self.inner.finish_sending()
+    }
+
+    fn facts(&self) -> SocketFacts {
+        self.inner.facts()
+    }
+
+    fn socket_drops(&self) -> u64 {
+        self.inner.socket_drops()
+    }
+
+    fn breaker(&self) -> Breaker {
+        self.inner.breaker()
+    }
+}

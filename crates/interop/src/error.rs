@@ -1,0 +1,93 @@
+//! Why there is no result from another program.
+
+use std::io;
+
+use speak::SpeakError;
+
+/// A failure, with the address and what the user can do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InteropError {
+    /// No such program is known.
+    #[error("no program called '{name}' is spoken to: this build knows {known}")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// What there is, separated by commas.
+        known: String,
+    },
+    /// The protocol has no words for it.
+    #[error("{what}: {remedy}")]
+    Unsupported {
+        /// What was asked for.
+        what: String,
+        /// What would work.
+        remedy: String,
+    },
+    /// The host's name means nothing.
+    #[error("cannot resolve '{host}': {reason}; check the name, or give an address")]
+    Resolve {
+        /// As the user wrote it.
+        host: String,
+        /// The resolver's answer.
+        reason: String,
+    },
+    /// Nobody answers there.
+    #[error("cannot reach {peer} at {address}: {source}; start it there, or give its port as HOST:PORT")]
+    Unreachable {
+        /// The program that was expected.
+        peer: &'static str,
+        /// Host and port.
+        address: String,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// The other program said something wrong, or refused.
+    #[error("{address}: {error}")]
+    Peer {
+        /// Host and port.
+        address: String,
+        /// What and when.
+        error: SpeakError,
+    },
+    /// The other program said nothing for too long.
+    #[error("{address}: {peer} said nothing for {seconds} s {during}")]
+    Silent {
+        /// Host and port.
+        address: String,
+        /// The program.
+        peer: &'static str,
+        /// How long it was waited for.
+        seconds: u64,
+        /// What was due.
+        during: &'static str,
+    },
+    /// A call on a socket failed.
+    #[error("{operation} {address}: {source}")]
+    Socket {
+        /// What was being done.
+        operation: &'static str,
+        /// Host and port.
+        address: String,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// The measuring path failed.
+    #[error(transparent)]
+    Engine(#[from] engine::EngineError),
+    /// The user stopped it before there was anything to keep.
+    #[error("interrupted; finished trials are kept")]
+    Interrupted,
+}
+
+impl InteropError {
+    pub(crate) fn unsupported(what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self::Unsupported { what: what.into(), remedy: remedy.into() }
+    }
+
+    #[allow(clippy::needless_pass_by_value, reason = "callers hand over addresses and references to them alike")]
+    pub(crate) fn socket(operation: &'static str, address: impl ToString, source: impl Into<io::Error>) -> Self {
+        let address = address.to_string();
+        Self::Socket { operation, address, source: source.into() }
+    }
+}

@@ -1,0 +1,248 @@
+//! Our client at a server of iperf3.
+
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use engine::transport::foreign;
+use model::{Role, Spec, Stop};
+use rustix::net::{RecvFlags, SendFlags};
+use speak::Turn;
+use speak::iperf3::{COOKIE_BYTES, Client, ClientAction, Cookie, PEER, Results, datagram};
+
+use super::streams::{Ran, Streams};
+use super::{ask, told};
+use crate::line::{Heard, Line};
+use crate::{Hears, InteropError, Sides};
+
+/// How long a server may take to answer; its own limit for reading a control item is 30 s.
+const ANSWER_LIMIT: Duration = Duration::from_secs(30);
+/// How long its answer to a stream's first datagram is waited for, in all and before it is sent again.
+const GREETING_LIMIT: Duration = Duration::from_secs(10);
+const GREETING_RETRY: Duration = Duration::from_secs(2);
+/// How long it may take to close at the end.
+const CLOSE_LIMIT: Duration = Duration::from_secs(1);
+/// Between two looks at the control connection while data flows.
+const STEP: Duration = Duration::from_millis(50);
+
+/// One test.
+struct Test<'a> {
+    spec: &'a Spec,
+    line: Line,
+    machine: Client,
+    turn: Turn<ClientAction>,
+    cookie: Cookie,
+    hears: &'a mut dyn Hears,
+    cancel: &'a AtomicBool,
+    begun: Instant,
+    streams: Option<Streams>,
+    ran: Option<Ran>,
+    theirs: Option<Results>,
+    cancelled: bool,
+}
+
+/// Measures once.
+pub(super) fn measure(
+    spec: &Spec,
+    host: &str,
+    hears: &mut dyn Hears,
+    cancel: &AtomicBool,
+) -> Result<Sides, InteropError> {
+    let parameters = ask::parameters(spec)?;
+    let begun = Instant::now();
+    let line = Line::connect(PEER.name, host, PEER.port, spec.family)?;
+    let mut random = [0; COOKIE_BYTES - 1];
+    getrandom::fill(&mut random)
+        .map_err(|error| InteropError::socket("draw a cookie for", line.peer(), std::io::Error::other(error)))?;
+    let cookie = Cookie::of(&random);
+    let mut turn = Turn::default();
+    let machine = Client::open(&cookie, parameters, &mut turn);
+    Test {
+        spec,
+        line,
+        machine,
+        turn,
+        cookie,
+        hears,
+        cancel,
+        begun,
+        streams: None,
+        ran: None,
+        theirs: None,
+        cancelled: false,
+    }
+    .conduct()
+}
+
+impl Test<'_> {
+    fn conduct(mut self) -> Result<Sides, InteropError> {
+        let mut buffer = vec![0; 64 << 10];
+        loop {
+            let send = std::mem::take(&mut self.turn.send);
+            self.line.say(&send)?;
+            let mut done = false;
+            for action in std::mem::take(&mut self.turn.actions) {
+                done |= self.act(action)?;
+            }
+            if done {
+                self.line.say(&self.turn.send)?;
+                return self.sides();
+            }
+            // What the driver said to the machine may have made it speak.
+            if !self.turn.send.is_empty() {
+                continue;
+            }
+            self.listen(&mut buffer)?;
+        }
+    }
+
+    /// Takes what the server says next.
+    fn listen(&mut self, buffer: &mut [u8]) -> Result<(), InteropError> {
+        let deadline = Instant::now() + ANSWER_LIMIT;
+        loop {
+            match self.line.hear(buffer, STEP)? {
+                Heard::Bytes(count) => {
+                    let heard = self.machine.receive(&buffer[..count], &mut self.turn);
+                    return heard.map_err(|error| self.line.wrong(error));
+                }
+                Heard::Ended => {
+                    self.machine.ended().map_err(|error| self.line.wrong(error))?;
+                    return Err(InteropError::Interrupted);
+                }
+                Heard::Nothing if self.cancel.load(Ordering::SeqCst) && self.ran.is_none() => {
+                    self.machine.terminate(&mut self.turn);
+                    self.line.say(&self.turn.send)?;
+                    return Err(InteropError::Interrupted);
+                }
+                Heard::Nothing if Instant::now() > deadline => {
+                    return Err(InteropError::Silent {
+                        address: self.line.peer().to_string(),
+                        peer: PEER.name,
+                        seconds: ANSWER_LIMIT.as_secs(),
+                        during: "on its control connection",
+                    });
+                }
+                Heard::Nothing => {}
+            }
+        }
+    }
+
+    /// Does what the machine wants; true where all is said.
+    fn act(&mut self, action: ClientAction) -> Result<bool, InteropError> {
+        match action {
+            ClientAction::OpenStreams => self.streams = Some(self.open()?),
+            ClientAction::Run => {
+                let streams = self.streams.take().ok_or(InteropError::Interrupted)?;
+                let ran = self.run(streams)?;
+                self.ran = Some(ran);
+                self.machine.end(&mut self.turn).map_err(|error| self.line.wrong(error))?;
+            }
+            ClientAction::Results => {
+                let ours = self.ran.as_ref().map(told::ours).ok_or(InteropError::Interrupted)?;
+                self.machine.results(&ours, &mut self.turn).map_err(|error| self.line.wrong(error))?;
+            }
+            ClientAction::Theirs(theirs) => self.theirs = Some(theirs),
+            ClientAction::Done => return Ok(true),
+        }
+        Ok(false)
+    }
+
+    fn open(&self) -> Result<Streams, InteropError> {
+        let mut streams = Streams::new(Role::Active, self.spec, true);
+        let target = self.line.peer();
+        for number in 0..streams.wanted() {
+            let socket = foreign::dial(self.spec, target, number as u32)?;
+            let socket = if self.spec.transport == "udp" { greet(socket, target)? } else { self.introduce(socket)? };
+            streams.push(socket);
+        }
+        Ok(streams)
+    }
+
+    /// Shows the cookie on a TCP stream; nothing comes back where all is well.
+    fn introduce(&self, socket: OwnedFd) -> Result<OwnedFd, InteropError> {
+        let mut left: &[u8] = self.cookie.bytes();
+        while !left.is_empty() {
+            let sent = rustix::net::send(&socket, left, SendFlags::NOSIGNAL)
+                .map_err(|source| InteropError::socket("introduce a stream to", self.line.peer(), source))?;
+            left = &left[sent..];
+        }
+        Ok(socket)
+    }
+
+    fn run(&mut self, streams: Streams) -> Result<Ran, InteropError> {
+        let Self { line, machine, turn, cancel, hears, cancelled, .. } = self;
+        hears.starting(self.begun.elapsed().as_nanos() as u64);
+        let mut wrong: Option<InteropError> = None;
+        let mut buffer = [0; 1024];
+        let mut intervals = |interval| hears.interval(interval);
+        let ran = streams.run(STEP, &mut intervals, &mut |signals, _| {
+            if cancel.load(Ordering::SeqCst) {
+                *cancelled = true;
+                signals.stop();
+            }
+            if wrong.is_some() {
+                return;
+            }
+            // The server has nothing to say now but that it stops or that something is wrong.
+            wrong = match line.glance(&mut buffer) {
+                Ok(Heard::Nothing) => None,
+                Ok(Heard::Bytes(count)) => machine.receive(&buffer[..count], turn).err().map(|error| line.wrong(error)),
+                Ok(Heard::Ended) => machine.ended().err().map(|error| line.wrong(error)),
+                Err(error) => Some(error),
+            };
+            if wrong.is_some() {
+                signals.abort();
+            }
+        });
+        hears.stopped();
+        if let Some(error) = wrong {
+            return Err(error);
+        }
+        let ran = ran?;
+        if !matches!(self.spec.stop, Stop::TimeNs(_)) {
+            // Of a count all is to arrive. What is under way when a time is over belongs to nobody, as with iperf3 itself.
+            ran.drain(Duration::from_nanos(self.spec.stall_ns));
+        }
+        Ok(ran)
+    }
+
+    fn sides(self) -> Result<Sides, InteropError> {
+        let (Some(mut ran), Some(theirs)) = (self.ran, self.theirs) else { return Err(InteropError::Interrupted) };
+        let mut near = ran.legs.legs.pop().unwrap_or_default();
+        near.cut_short |= self.cancelled;
+        told::add_heard(&mut near, &ran);
+        // The server is free for the next test when it has closed; its streams go before.
+        ran.sockets.clear();
+        self.line.close(CLOSE_LIMIT);
+        Ok(Sides {
+            near,
+            far: told::far(self.spec, &theirs),
+            failure: ran.legs.failure.map(|error| error.to_string()),
+            elapsed_ns: ran.legs.elapsed_ns,
+            version: told::version(&theirs),
+        })
+    }
+}
+
+/// Opens a UDP stream: sends the request until the server's answer comes. In reverse its data may come before it.
+fn greet(socket: OwnedFd, target: SocketAddr) -> Result<OwnedFd, InteropError> {
+    let failed = |source: std::io::Error| InteropError::socket("open a stream to", target, source);
+    socket2::SockRef::from(&socket).set_read_timeout(Some(GREETING_RETRY)).map_err(failed)?;
+    let deadline = Instant::now() + GREETING_LIMIT;
+    let mut buffer = vec![0; 1 << 16];
+    while Instant::now() < deadline {
+        rustix::net::send(&socket, &datagram::REQUEST, SendFlags::NOSIGNAL).map_err(|errno| failed(errno.into()))?;
+        while let Ok((_, count)) = rustix::net::recv(&socket, &mut *buffer, RecvFlags::empty()) {
+            if datagram::is_reply(&buffer[..count]) {
+                return Ok(socket);
+            }
+        }
+    }
+    Err(InteropError::Silent {
+        address: target.to_string(),
+        peer: PEER.name,
+        seconds: GREETING_LIMIT.as_secs(),
+        during: "on UDP: a firewall may pass TCP only",
+    })
+}

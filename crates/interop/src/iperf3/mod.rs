@@ -1,0 +1,48 @@
+//! iperf3, versions 3.1 to 3.21.
+
+mod ask;
+mod client;
+mod door;
+mod header;
+mod processor;
+mod session;
+mod streams;
+mod told;
+
+use std::sync::atomic::AtomicBool;
+
+use model::Spec;
+use speak::iperf3::PEER;
+
+use crate::{Hears, InteropError, Service, Sides, Speaks};
+
+/// The protocol.
+pub(crate) struct Iperf3;
+
+impl Speaks for Iperf3 {
+    fn name(&self) -> &'static str {
+        PEER.name
+    }
+
+    fn port(&self) -> u16 {
+        PEER.port
+    }
+
+    fn check(&self, spec: &Spec) -> Result<(), InteropError> {
+        ask::check(spec)
+    }
+
+    fn measure(
+        &self,
+        spec: &Spec,
+        host: &str,
+        hears: &mut dyn Hears,
+        cancel: &AtomicBool,
+    ) -> Result<Sides, InteropError> {
+        client::measure(spec, host, hears, cancel)
+    }
+
+    fn serve(&self, service: &Service) -> Result<(), InteropError> {
+        door::serve(service)
+    }
+}

@@ -1,0 +1,31 @@
+//! CPU time of this process, as iperf3 tells it: per cent of one CPU.
+
+use std::time::Instant;
+
+/// Counts from its start on.
+pub(super) struct Processor {
+    at: Instant,
+    ticks: Option<[u64; 2]>,
+}
+
+impl Processor {
+    pub(super) fn start() -> Self {
+        Self { at: Instant::now(), ticks: ticks() }
+    }
+
+    /// All, user and system; zeros where /proc tells nothing. The kernel counts ticks of some 10 ms.
+    pub(super) fn percent(&self) -> [f64; 3] {
+        let (Some(before), Some(after)) = (self.ticks, ticks()) else { return [0.0; 3] };
+        let ticks_in_all = self.at.elapsed().as_secs_f64() * rustix::param::clock_ticks_per_second() as f64;
+        let [user, system] =
+            [0, 1].map(|at| 100.0 * after[at].saturating_sub(before[at]) as f64 / ticks_in_all.max(1e-9));
+        [user + system, user, system]
+    }
+}
+
+/// User and system ticks of this process (proc_pid_stat(5), fields 14 and 15). Its name may hold blanks and parentheses.
+fn ticks() -> Option<[u64; 2]> {
+    let text = std::fs::read_to_string("/proc/self/stat").ok()?;
+    let mut fields = text.rsplit_once(')')?.1.split_whitespace().skip(11);
+    Some([fields.next()?.parse().ok()?, fields.next()?.parse().ok()?])
+}

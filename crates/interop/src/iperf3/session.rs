@@ -1,0 +1,308 @@
+//! One client at our server.
+
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::{Duration, Instant};
+
+use engine::transport::foreign;
+use model::{EndOptions, Role, Spec};
+use speak::Turn;
+use speak::iperf3::{Cookie, Fault, PEER, Parameters, Results, Server, ServerAction};
+
+use super::door::{Door, Expecting};
+use super::streams::{Ran, Streams};
+use super::{ask, told};
+use crate::line::{Heard, Line};
+use crate::{InteropError, Service};
+
+/// How long a client may take for each thing that it has to say; iperf3's own server waits as long.
+const SAY_LIMIT: Duration = Duration::from_secs(30);
+/// How long the streams may take to come, all together.
+const STREAMS_LIMIT: Duration = Duration::from_secs(30);
+/// What a test may take beyond the time that its client named, as iperf3's own server has it.
+const GRACE: Duration = Duration::from_secs(40);
+/// What is still on its way when the client ends the test may take this long.
+const DRAIN_LIMIT: Duration = Duration::from_secs(2);
+const STEP: Duration = Duration::from_millis(20);
+
+struct Session<'a> {
+    door: &'a Door,
+    service: &'a Service,
+    line: Line,
+    machine: Server,
+    turn: Turn<ServerAction>,
+    expecting: Expecting<'a>,
+    asked: Option<(Parameters, Spec)>,
+    ran: Option<Ran>,
+    reopened: bool,
+}
+
+/// How a session goes on.
+enum Next {
+    Listen,
+    Over,
+}
+
+/// Serves a client whose cookie has come, to its end.
+pub(super) fn serve(door: &Door, service: &Service, socket: TcpStream, peer: SocketAddr, cookie: Cookie) {
+    let said = Line::over(socket, peer).and_then(|line| {
+        let mut turn = Turn::default();
+        let machine = Server::open(&mut turn);
+        let expecting = door.expect(cookie);
+        let mut session =
+            Session { door, service, line, machine, turn, expecting, asked: None, ran: None, reopened: false };
+        let result = session.conduct();
+        // What the machine has to say of an error goes out even so.
+        let _ = session.line.say(&session.turn.send);
+        if session.reopened {
+            door.reopen(&EndOptions::default())?;
+        }
+        result
+    });
+    match said {
+        Ok(()) => (service.news)(&format!("{peer}: {} ended", PEER.name)),
+        Err(error) => (service.news)(&format!("{peer}: {error}")),
+    }
+}
+
+impl Session<'_> {
+    fn conduct(&mut self) -> Result<(), InteropError> {
+        let mut buffer = vec![0; 16 << 10];
+        loop {
+            let send = std::mem::take(&mut self.turn.send);
+            self.line.say(&send)?;
+            for action in std::mem::take(&mut self.turn.actions) {
+                if let Next::Over = self.act(action)? {
+                    return Ok(());
+                }
+            }
+            if self.turn.send.is_empty() && self.turn.actions.is_empty() {
+                self.listen(&mut buffer)?;
+            }
+        }
+    }
+
+    fn listen(&mut self, buffer: &mut [u8]) -> Result<(), InteropError> {
+        let deadline = Instant::now() + SAY_LIMIT;
+        loop {
+            match self.line.hear(buffer, STEP)? {
+                Heard::Bytes(count) => {
+                    let heard = self.machine.receive(&buffer[..count], &mut self.turn);
+                    return heard.map_err(|error| self.line.wrong(error));
+                }
+                Heard::Ended => {
+                    self.machine.ended().map_err(|error| self.line.wrong(error))?;
+                    self.turn.actions.push(ServerAction::Done);
+                    return Ok(());
+                }
+                Heard::Nothing if self.service.stopping() => {
+                    self.machine.terminate(&mut self.turn);
+                    self.turn.actions.push(ServerAction::Terminated);
+                    return Ok(());
+                }
+                Heard::Nothing if Instant::now() > deadline => {
+                    return Err(InteropError::Silent {
+                        address: self.line.peer().to_string(),
+                        peer: PEER.name,
+                        seconds: SAY_LIMIT.as_secs(),
+                        during: "on its control connection",
+                    });
+                }
+                Heard::Nothing => {}
+            }
+        }
+    }
+
+    fn act(&mut self, action: ServerAction) -> Result<Next, InteropError> {
+        match action {
+            ServerAction::Asked(asked) => return self.asked(*asked),
+            ServerAction::End => {
+                self.machine.exchange(&mut self.turn).map_err(|error| self.line.wrong(error))?;
+            }
+            ServerAction::Theirs(_) => {
+                let ours = self.results()?;
+                self.machine.results(&ours, &mut self.turn).map_err(|error| self.line.wrong(error))?;
+            }
+            ServerAction::Terminated | ServerAction::Done => return Ok(Next::Over),
+        }
+        Ok(Next::Listen)
+    }
+
+    /// Weighs what the client wants, takes its streams and lets the data flow.
+    fn asked(&mut self, asked: Parameters) -> Result<Next, InteropError> {
+        let spec = ask::spec(&asked);
+        if let Some((fault, why)) = ask::refusal(&asked, &spec, &self.service.limits) {
+            return Ok(self.refuse(fault, &why));
+        }
+        let (udp, version) = (spec.transport == "udp", asked.client_version.clone().unwrap_or_default());
+        let early =
+            EndOptions { sndbuf: spec.far.sndbuf, rcvbuf: spec.far.rcvbuf, mss: spec.far.mss, ..EndOptions::default() };
+        if !udp && early != EndOptions::default() {
+            self.reopened = true;
+            if let Err(error) = self.door.reopen(&early) {
+                let fault = if early.mss.is_some() { Fault::Mss } else { Fault::Buffer };
+                return Ok(self.refuse(fault, &error.to_string()));
+            }
+        }
+        (self.service.news)(&format!(
+            "{}: {} {version} measures {} with {} streams",
+            self.line.peer(),
+            PEER.name,
+            spec.transport,
+            asked.streams()
+        ));
+        self.machine.accept(&mut self.turn).map_err(|error| self.line.wrong(error))?;
+        let send = std::mem::take(&mut self.turn.send);
+        self.line.say(&send)?;
+        let mut streams = Streams::new(Role::Passive, &spec, asked.wide_counters);
+        let deadline = Instant::now() + STREAMS_LIMIT;
+        while streams.len() < streams.wanted() {
+            match self.next_stream(&spec, deadline)? {
+                Some(socket) => streams.push(socket),
+                None => return Ok(Next::Over),
+            }
+        }
+        self.asked = Some((asked, spec));
+        self.machine.start(&mut self.turn).map_err(|error| self.line.wrong(error))?;
+        let send = std::mem::take(&mut self.turn.send);
+        self.line.say(&send)?;
+        self.run(streams)
+    }
+
+    fn refuse(&mut self, fault: Fault, why: &str) -> Next {
+        (self.service.news)(&format!("{}: {} refused: {why}", self.line.peer(), PEER.name));
+        self.machine.refuse(fault, &mut self.turn);
+        Next::Over
+    }
+
+    /// The next stream; `None` where the client gave up.
+    fn next_stream(&mut self, spec: &Spec, deadline: Instant) -> Result<Option<OwnedFd>, InteropError> {
+        let Self { line, machine, turn, service, door, expecting, .. } = self;
+        let mut ended = Ok(false);
+        let from = line.peer().ip();
+        let mut still = || {
+            ended = client_left(line, machine, turn);
+            matches!(ended, Ok(false)) && Instant::now() < deadline && !service.stopping()
+        };
+        let stream = if spec.transport == "udp" {
+            door.datagram_stream(from, spec, &mut still)?.map(OwnedFd::from)
+        } else {
+            loop {
+                match expecting.streams.recv_timeout(STEP) {
+                    Ok(socket) => {
+                        foreign::prepare(socket.as_fd(), spec, Role::Passive)?;
+                        break Some(OwnedFd::from(socket));
+                    }
+                    Err(RecvTimeoutError::Timeout) if still() => {}
+                    Err(_) => break None,
+                }
+            }
+        };
+        match (stream, ended?) {
+            (None, false) => Err(InteropError::Silent {
+                address: self.line.peer().to_string(),
+                peer: PEER.name,
+                seconds: STREAMS_LIMIT.as_secs(),
+                during: "where its streams were due",
+            }),
+            (stream, _) => Ok(stream),
+        }
+    }
+
+    /// Lets the data flow until the client ends it.
+    fn run(&mut self, streams: Streams) -> Result<Next, InteropError> {
+        let Some((asked, _)) = &self.asked else { return Ok(Next::Over) };
+        let counts = asked.bytes > 0 || asked.blocks > 0;
+        let limit = match counts {
+            true => Duration::from_nanos(self.service.limits.hold_ns),
+            false => Duration::from_secs(u64::from(asked.time_s) + u64::from(asked.omit_s)) + GRACE,
+        };
+        let Self { line, machine, turn, service, .. } = self;
+        let mut over: Option<(Instant, Result<(), InteropError>)> = None;
+        let mut expired = false;
+        let mut buffer = [0; 1024];
+        let begun = Instant::now();
+        let ran = streams.run(Duration::ZERO, &mut |_| {}, &mut |signals, elapsed| {
+            if let Some((since, _)) = &over {
+                std::thread::sleep(Duration::from_millis(1));
+                if since.elapsed() > DRAIN_LIMIT {
+                    signals.abort();
+                }
+                return;
+            }
+            let heard = match line.hear(&mut buffer, STEP) {
+                Ok(Heard::Bytes(count)) => {
+                    machine.receive(&buffer[..count], turn).map_err(|error| line.wrong(error)).map(|()| true)
+                }
+                Ok(Heard::Ended) => machine.ended().map_err(|error| line.wrong(error)).map(|()| true),
+                Ok(Heard::Nothing) if service.stopping() => {
+                    machine.terminate(turn);
+                    turn.actions.push(ServerAction::Terminated);
+                    Ok(true)
+                }
+                Ok(Heard::Nothing) => {
+                    expired = elapsed > limit;
+                    Ok(expired)
+                }
+                Err(error) => Err(error),
+            };
+            match heard {
+                Ok(false) => {}
+                Ok(true) => {
+                    signals.stop();
+                    over = Some((Instant::now(), Ok(())));
+                }
+                Err(error) => {
+                    signals.abort();
+                    over = Some((Instant::now(), Err(error)));
+                }
+            }
+        });
+        if let Some((_, Err(error))) = over {
+            return Err(error);
+        }
+        if expired {
+            return Ok(self.refuse(Fault::Expired, "the test ran past its end"));
+        }
+        match ran {
+            Ok(mut ran) => {
+                // What was still taken from the sockets after the client's word is counted, but belongs to no more time.
+                if let Some((since, _)) = over {
+                    let span = since.duration_since(begun).as_nanos() as u64;
+                    ran.legs.elapsed_ns = ran.legs.elapsed_ns.min(span);
+                }
+                // A client that receives reads until its streams end.
+                ran.sockets.clear();
+                self.ran = Some(ran);
+                Ok(Next::Listen)
+            }
+            Err(error) => {
+                self.machine.refuse(Fault::NoData, &mut self.turn);
+                Err(error.into())
+            }
+        }
+    }
+
+    fn results(&self) -> Result<Results, InteropError> {
+        let (Some(ran), Some((asked, spec))) = (&self.ran, &self.asked) else { return Err(InteropError::Interrupted) };
+        let mut results = told::ours(ran);
+        if asked.get_server_output {
+            results.server_output_text = Some(told::words(&results, spec));
+        }
+        Ok(results)
+    }
+}
+
+/// Takes what the client says beside its streams; true where it has left in good order.
+fn client_left(line: &mut Line, machine: &mut Server, turn: &mut Turn<ServerAction>) -> Result<bool, InteropError> {
+    let mut buffer = [0; 1024];
+    match line.glance(&mut buffer)? {
+        Heard::Nothing => Ok(false),
+        Heard::Bytes(count) => {
+            machine.receive(&buffer[..count], turn).map_err(|error| line.wrong(error))?;
+            Ok(turn.actions.iter().any(|action| matches!(action, ServerAction::Terminated)))
+        }
+        Heard::Ended => machine.ended().map_err(|error| line.wrong(error)).map(|()| true),
+    }
+}

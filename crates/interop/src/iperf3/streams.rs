@@ -1,0 +1,154 @@
+//! One end's part of a test: its streams, and the engine's loops over them.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use engine::transport::{Link, foreign, transport};
+use engine::{EngineError, Leg, LegTally, Signals, TrialPlan};
+use model::{Direction, Interval, Role, Spec, Stop};
+
+use super::header::{Ears, Header, Heard};
+use super::processor::Processor;
+
+/// The streams of a test at one end, in the order in which the client opens them.
+pub(super) struct Streams {
+    pub(super) role: Role,
+    pub(super) spec: Spec,
+    wide: bool,
+    sockets: Vec<OwnedFd>,
+}
+
+/// What the engine counted, and what goes beyond it.
+pub(super) struct Ran {
+    pub(super) role: Role,
+    pub(super) spec: Spec,
+    pub(super) plan: TrialPlan,
+    pub(super) legs: LegTally,
+    /// Of each stream, in the order of opening: what its datagrams told, at the end of the warm-up and at the end.
+    pub(super) heard: Vec<[Heard; 2]>,
+    /// Per cent of one CPU: all, user and system.
+    pub(super) cpu_percent: [f64; 3],
+    /// Kept open until their owner lets them go: a client's last of all, a server's when the client has ended the test.
+    pub(super) sockets: Vec<OwnedFd>,
+}
+
+/// The flow and the direction of the stream that is opened as number `at`: of both, those on which the client sends come first.
+pub(super) fn place(spec: &Spec, at: usize) -> (u32, Direction) {
+    let (number, flows) = (u32::try_from(at).unwrap_or(u32::MAX), spec.flows);
+    match spec.direction {
+        Direction::Both if number < flows => (number, Direction::Send),
+        Direction::Both => (number - flows, Direction::Reverse),
+        direction => (number, direction),
+    }
+}
+
+/// Whether the end of `role` sends on a stream of this direction.
+pub(super) fn sends(role: Role, direction: Direction) -> bool {
+    (direction == Direction::Send) == (role == Role::Active)
+}
+
+impl Streams {
+    pub(super) fn new(role: Role, spec: &Spec, wide: bool) -> Self {
+        Self { role, spec: spec.clone(), wide, sockets: Vec::new() }
+    }
+
+    /// How many there have to be.
+    pub(super) fn wanted(&self) -> usize {
+        self.spec.flows as usize * if self.spec.direction == Direction::Both { 2 } else { 1 }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.sockets.len()
+    }
+
+    pub(super) fn push(&mut self, socket: OwnedFd) {
+        self.sockets.push(socket);
+    }
+
+    /// Lets the data flow and waits for the end of all streams. `live` gets this end's series as it comes, which is looked for
+    /// for at most `step` each time; `meanwhile` is called in between, with the flags that end the streams.
+    pub(super) fn run(
+        self,
+        step: Duration,
+        live: &mut dyn FnMut(Interval),
+        meanwhile: &mut dyn FnMut(&Signals, Duration),
+    ) -> Result<Ran, EngineError> {
+        let Self { role, spec, wide, sockets } = self;
+        // A count of bytes ends with a whole block, as iperf3 has it: its receivers of datagrams know no others.
+        let stop = match spec.stop {
+            Stop::Bytes(bytes) => Stop::Blocks(bytes.div_ceil(spec.block)),
+            stop => stop,
+        };
+        let spec = Spec { stop, ..spec };
+        let leg = Leg { block: spec.block, reply: spec.reply_bytes(), stop, expected_ns: 0 };
+        let plan = TrialPlan { spec: spec.clone(), role, trial: 0, flows: 0..spec.flows, legs: vec![leg] };
+        let ears: Vec<Arc<Ears>> = sockets.iter().map(|_| Arc::default()).collect();
+        let links = links(&spec, wide, &sockets, &ears)?;
+        let carrier = transport(spec.transport.as_str())?;
+        let signals = Signals::new();
+        let (tell, told) = channel();
+        let processor = Processor::start();
+        let started = Instant::now();
+        let warm_up = Duration::from_nanos(spec.warmup_ns);
+        let listen = || -> Vec<Heard> { ears.iter().map(|ears| ears.heard()).collect() };
+        let mut before = (spec.warmup_ns == 0).then(|| vec![Heard::default(); ears.len()]);
+        let legs = std::thread::scope(|scope| {
+            let (plan, flags) = (&plan, &signals);
+            let engine = scope.spawn(move || {
+                engine::run(plan, carrier, links, flags, &mut |interval| {
+                    // Nobody listens any more where the test has failed.
+                    let _ = tell.send(interval);
+                })
+            });
+            loop {
+                match told.recv_timeout(step) {
+                    Ok(interval) => live(interval),
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => break,
+                }
+                if before.is_none() && started.elapsed() >= warm_up {
+                    before = Some(listen());
+                }
+                meanwhile(&signals, started.elapsed());
+            }
+            engine.join().unwrap_or_else(|_| Err(EngineError::Thread("the measuring thread panicked".into())))
+        })?;
+        let cpu_percent = processor.percent();
+        let after = listen();
+        // A test that ended within its warm-up has nothing after it.
+        let before = before.unwrap_or_else(|| after.clone());
+        let heard = before.into_iter().zip(after).map(|(before, after)| [before, after]).collect();
+        Ok(Ran { role, spec, plan, legs, heard, cpu_percent, sockets })
+    }
+}
+
+/// The links of these sockets in the engine's order, which is that of the flows.
+fn links(spec: &Spec, wide: bool, sockets: &[OwnedFd], ears: &[Arc<Ears>]) -> Result<Vec<Link>, EngineError> {
+    let udp = spec.transport == "udp";
+    let mut links = Vec::with_capacity(sockets.len());
+    for (at, (socket, ears)) in sockets.iter().zip(ears).enumerate() {
+        let socket = socket
+            .try_clone()
+            .map_err(|error| EngineError::Thread(format!("cannot keep a stream open: {error}; raise `ulimit -n`")))?;
+        let link = match udp {
+            true => foreign::datagrams(socket, Header::new(wide, ears.clone()))?,
+            false => foreign::stream(socket, spec),
+        };
+        links.push((place(spec, at), link));
+    }
+    links.sort_by_key(|((flow, direction), _)| (*flow, *direction == Direction::Reverse));
+    Ok(links.into_iter().map(|(_, link)| link).collect())
+}
+
+impl Ran {
+    /// Waits until the other end's kernel has all that was sent, at most this long.
+    pub(super) fn drain(&self, limit: Duration) {
+        let deadline = Instant::now() + limit;
+        let waits = |socket: &OwnedFd| foreign::unsent(socket.as_fd()) > 0;
+        while self.spec.transport != "udp" && self.sockets.iter().any(waits) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Measurements with other programs, in both roles. What they say is in `speak`, as state machines; what moves the data are the
+//! engine's loops; here are the sockets, the waiting, and the translation between a [`Spec`] and what the other program calls it.
+//!
+//! A protocol is one module with a [`Speaks`] and one line in [`SPOKEN`].
+
+mod error;
+mod iperf3;
+mod line;
+mod netpipe;
+mod service;
+
+use std::sync::atomic::AtomicBool;
+
+use model::{EndTally, Interval, Spec};
+
+pub use error::InteropError;
+pub use service::{Admission, Limits, Service};
+
+/// Every program that can be spoken to.
+pub static SPOKEN: &[&dyn Speaks] = &[&iperf3::Iperf3, &netpipe::NetPipe];
+
+/// The program called `name`.
+///
+/// # Errors
+/// Where there is none of that name; the message lists those there are.
+pub fn spoken(name: &str) -> Result<&'static dyn Speaks, InteropError> {
+    SPOKEN.iter().copied().find(|spoken| spoken.name() == name).ok_or_else(|| InteropError::Unknown {
+        name: name.into(),
+        known: SPOKEN.iter().map(|spoken| spoken.name()).collect::<Vec<_>>().join(", "),
+    })
+}
+
+/// What speaks one program's protocol.
+pub trait Speaks: Sync {
+    /// The program's name in options and records.
+    fn name(&self) -> &'static str;
+
+    /// The port that its servers listen on where nothing else is said.
+    fn port(&self) -> u16;
+
+    /// Refuses what its protocol has no words for; of programs whose clients alone are served, everything.
+    ///
+    /// # Errors
+    /// What, and what to leave out.
+    fn check(&self, spec: &Spec) -> Result<(), InteropError> {
+        let _ = spec;
+        let name = self.name();
+        Err(InteropError::unsupported(
+            format!("--speak {name} here"),
+            format!("its clients are served (thru serve --speak {name}), its servers are not measured with"),
+        ))
+    }
+
+    /// Measures once with the server at `host` (a name or address, with or without a port).
+    ///
+    /// # Errors
+    /// Why there is no result.
+    fn measure(
+        &self,
+        spec: &Spec,
+        host: &str,
+        hears: &mut dyn Hears,
+        cancel: &AtomicBool,
+    ) -> Result<Sides, InteropError> {
+        let _ = (host, hears, cancel);
+        Err(self.check(spec).err().unwrap_or(InteropError::Interrupted))
+    }
+
+    /// Serves the program's clients until the service is told to stop.
+    ///
+    /// # Errors
+    /// Where it cannot listen.
+    fn serve(&self, service: &Service) -> Result<(), InteropError>;
+}
+
+/// Whoever is told how a trial goes.
+pub trait Hears {
+    /// All connections are up: data flows from now on.
+    fn starting(&mut self, setup_ns: u64);
+
+    /// An entry of this end's series.
+    fn interval(&mut self, interval: Interval);
+
+    /// No data flows any more.
+    fn stopped(&mut self);
+}
+
+/// What both sides of a trial counted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sides {
+    /// As this end counted.
+    pub near: EndTally,
+    /// As the other program told; what it does not tell is absent.
+    pub far: EndTally,
+    /// Why the trial ended early, if it did.
+    pub failure: Option<String>,
+    /// From the start to the end at this end, ns.
+    pub elapsed_ns: u64,
+    /// What is known of the other program's version, such as `iperf3 3.2 to 3.13`.
+    pub version: String,
+}

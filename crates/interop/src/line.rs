@@ -1,0 +1,145 @@
+//! A control connection: bytes both ways, with limits on how long anything is waited for.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::time::{Duration, Instant};
+
+use model::Family;
+use speak::SpeakError;
+
+use crate::InteropError;
+
+/// How long a connection attempt to one address may take.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+/// How long a refused connection is tried again.
+const REFUSED_LIMIT: Duration = Duration::from_millis(300);
+/// How long the peer may take to make room for what is said.
+const SAY_LIMIT: Duration = Duration::from_secs(10);
+
+/// A control connection.
+pub(crate) struct Line {
+    socket: TcpStream,
+    peer: SocketAddr,
+}
+
+/// What came.
+pub(crate) enum Heard {
+    /// So many bytes.
+    Bytes(usize),
+    /// The connection has ended.
+    Ended,
+    /// Nothing within the time.
+    Nothing,
+}
+
+impl Line {
+    /// Reaches `host`, at its own port or the program's.
+    pub(crate) fn connect(program: &'static str, host: &str, port: u16, family: Family) -> Result<Self, InteropError> {
+        let mut last = None;
+        for address in resolve(host, port, family)? {
+            match dial(address) {
+                Ok(socket) => return Self::over(socket, address),
+                Err(source) => last = Some((address, source)),
+            }
+        }
+        Err(match last {
+            Some((address, source)) => {
+                InteropError::Unreachable { peer: program, address: address.to_string(), source }
+            }
+            None => InteropError::Resolve { host: host.into(), reason: "it has no address of that IP version".into() },
+        })
+    }
+
+    /// A connection that stands already.
+    pub(crate) fn over(socket: TcpStream, peer: SocketAddr) -> Result<Self, InteropError> {
+        let failed = |source| InteropError::socket("prepare the connection to", peer, source);
+        socket.set_nodelay(true).map_err(failed)?;
+        socket.set_write_timeout(Some(SAY_LIMIT)).map_err(failed)?;
+        Ok(Self { socket, peer })
+    }
+
+    pub(crate) fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
+    pub(crate) fn say(&mut self, bytes: &[u8]) -> Result<(), InteropError> {
+        self.socket.write_all(bytes).map_err(|source| InteropError::socket("speak to", self.peer, source))
+    }
+
+    /// Waits for bytes, at most this long.
+    pub(crate) fn hear(&mut self, into: &mut [u8], limit: Duration) -> Result<Heard, InteropError> {
+        let failed = |source| InteropError::socket("hear", self.peer, source);
+        self.socket.set_read_timeout(Some(limit.max(Duration::from_millis(1)))).map_err(failed)?;
+        self.read(into)
+    }
+
+    /// Looks whether there are bytes.
+    pub(crate) fn glance(&mut self, into: &mut [u8]) -> Result<Heard, InteropError> {
+        let peer = self.peer;
+        let failed = |source| InteropError::socket("hear", peer, source);
+        self.socket.set_nonblocking(true).map_err(failed)?;
+        let heard = self.read(into);
+        self.socket.set_nonblocking(false).map_err(failed)?;
+        heard
+    }
+
+    fn read(&mut self, into: &mut [u8]) -> Result<Heard, InteropError> {
+        loop {
+            match self.socket.read(into) {
+                Ok(0) => return Ok(Heard::Ended),
+                Ok(count) => return Ok(Heard::Bytes(count)),
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                    return Ok(Heard::Nothing);
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                // What a peer that went away in anger had still to say is lost: the connection has ended.
+                Err(error) if error.kind() == ErrorKind::ConnectionReset => return Ok(Heard::Ended),
+                Err(source) => return Err(InteropError::socket("hear", self.peer, source)),
+            }
+        }
+    }
+
+    /// Says no more, and waits until the peer has closed, too, at most this long.
+    pub(crate) fn close(mut self, limit: Duration) {
+        let deadline = Instant::now() + limit;
+        let mut rest = [0; 64];
+        let _ = self.socket.shutdown(std::net::Shutdown::Write);
+        while Instant::now() < deadline {
+            if let Ok(Heard::Ended) | Err(_) = self.hear(&mut rest, limit) {
+                return;
+            }
+        }
+    }
+
+    /// What a machine says of this peer.
+    pub(crate) fn wrong(&self, error: SpeakError) -> InteropError {
+        InteropError::Peer { address: self.peer.to_string(), error }
+    }
+}
+
+/// Some servers open their port anew after each test: a refusal is believed when it stands for a while.
+fn dial(address: SocketAddr) -> std::io::Result<TcpStream> {
+    let deadline = Instant::now() + REFUSED_LIMIT;
+    loop {
+        match TcpStream::connect_timeout(&address, CONNECT_LIMIT) {
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused && Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            other => return other,
+        }
+    }
+}
+
+/// The addresses of `host`, written with or without a port.
+fn resolve(host: &str, port: u16, family: Family) -> Result<Vec<SocketAddr>, InteropError> {
+    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    let has_port = host.parse::<SocketAddr>().is_ok() || (host.matches(':').count() == 1);
+    let found = if has_port { host.to_socket_addrs() } else { (bare, port).to_socket_addrs() };
+    let found = found.map_err(|source| InteropError::Resolve { host: host.into(), reason: source.to_string() })?;
+    let fits = |address: &SocketAddr| match family {
+        Family::V4 => address.is_ipv4(),
+        Family::V6 => address.is_ipv6(),
+        Family::Any => true,
+    };
+    Ok(found.filter(fits).collect())
+}

@@ -1,0 +1,43 @@
+//! A server for another program's clients.
+
+use std::any::Any;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What clients may do to this host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Connections that have not been admitted to a measurement, at a time.
+    pub strangers: usize,
+    /// Nanoseconds that one measurement may take.
+    pub hold_ns: u64,
+    /// Streams of a measurement, both directions together.
+    pub flows: u32,
+    /// Rate of a measurement in bit/s; `None` for no bound.
+    pub rate_bps: Option<u64>,
+}
+
+/// Holds the machine for a measurement while it lives.
+pub type Admission = Box<dyn Any + Send>;
+
+/// How a server works.
+pub struct Service {
+    /// Where it listens.
+    pub addresses: Vec<SocketAddr>,
+    /// What clients may do.
+    pub limits: Limits,
+    /// Asked for each client: `None` where the machine has no place for one more measurement.
+    pub admit: Box<dyn Fn() -> Option<Admission> + Send + Sync>,
+    /// Hears what happens, a line at a time.
+    pub news: Box<dyn Fn(&str) + Send + Sync>,
+    /// Hears each address that it listens on, once it does.
+    pub listening: Box<dyn Fn(SocketAddr) + Send + Sync>,
+    /// Set to end it.
+    pub stop: AtomicBool,
+}
+
+impl Service {
+    pub(crate) fn stopping(&self) -> bool {
+        self.stop.load(Ordering::SeqCst)
+    }
+}

@@ -1,0 +1,168 @@
+//! `--speak`: runs whose far end is another program.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use control::ControlError;
+use control::agent::Agent;
+use control::coordinator::{Cancel, End, Foreign, Pair, Target, run_foreign};
+use control::proto::message::Done;
+use host::{RealSys, Watch, WatchOptions};
+use interop::{Hears, InteropError, Sides, Speaks};
+use model::{EndPass, Event, EventSink, Interval, Inventory, Run, RunHeader, Spec, Stop};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+
+use crate::citation;
+use crate::failure::Failure;
+use crate::measure::{self, Job, Sinks};
+use crate::sinks::{Collect, Live, Progress};
+
+/// Length of the trial that finds out who answers, ns.
+const FIRST_LOOK_NS: u64 = 50_000_000;
+
+/// A program to measure with, and where its server is.
+#[derive(Clone)]
+struct Far {
+    spoken: &'static dyn Speaks,
+    host: String,
+}
+
+/// Refuses what cannot be asked of another program.
+pub fn check(job: &Job<'_>, name: &str) -> Result<&'static dyn Speaks, Failure> {
+    let spoken = interop::spoken(name)?;
+    job.specs.iter().try_for_each(|spec| spoken.check(spec))?;
+    if job.peer.from.is_some() {
+        return Err(Failure::usage(format!(
+            "--from with --speak {name}: {name} is spoken to from this host; leave it out"
+        )));
+    }
+    Ok(spoken)
+}
+
+/// Measures; the error of a run that was begun comes back as a value.
+pub async fn conduct(job: &Job<'_>, spoken: &'static dyn Speaks) -> Result<(Run, Option<Failure>), Failure> {
+    let Some(host) = job.peer.host.clone() else {
+        let name = spoken.name();
+        return Err(Failure::usage(format!("--speak {name} needs a far host: thru {} HOST --speak {name}", job.kind)));
+    };
+    let recorder = measure::recorder(job.output)?;
+    let cancel = measure::watch_for_interrupts();
+    let mut progress = (!job.output.quiet && !job.output.live).then(Progress::new);
+    if let Some(progress) = &mut progress {
+        progress.say("connecting");
+    }
+    let directory = measure::socket_directory()?;
+    let mut options = measure::local_options(directory.path())?;
+    options.selftest = citation::from_store(job.output.store.clone());
+    let near = End::connect(Target::Local(&Agent::local(options))).await?;
+    let mut far = Far { spoken, host: host.clone() };
+    let version = far.first_look(&job.specs[0], &cancel).await?;
+    let pair = Pair { near, far: None };
+    let mut header: RunHeader = measure::header(job, job.specs.clone(), &pair)?;
+    header.far = Inventory::default();
+    header.target = Some(host);
+    (header.tool.far_version, header.tool.far_clock_ns) = (version, 0.0);
+    let mut collect = Collect::default();
+    let mut sinks = Sinks::new(&mut collect, progress, job.output.live.then_some(Live), recorder);
+    let (_, failed) = run_foreign(&mut far, &header, &mut sinks, cancel).await;
+    pair.near.release().await;
+    let run = collect.0.ok_or_else(|| Failure::other("the run did not start"))?;
+    Ok((run, failed.filter(|error| !matches!(error, ControlError::Interrupted)).map(Failure::from)))
+}
+
+impl Far {
+    /// A moment's trial: whether the program is there and takes such a test, and which version it is.
+    async fn first_look(&mut self, spec: &Spec, cancel: &Cancel) -> Result<String, Failure> {
+        let brief = Spec { stop: Stop::TimeNs(FIRST_LOOK_NS), warmup_ns: 0, ..spec.clone() };
+        let (sides, _) = self.measure(&brief, &mut |_| Ok(()), &mut cancel.clone()).await?;
+        Ok(sides?.version)
+    }
+
+    /// One trial in a thread of its own; this end's host around it.
+    async fn measure(
+        &self,
+        spec: &Spec,
+        live: &mut dyn FnMut(Interval) -> Result<(), model::SinkError>,
+        cancel: &mut Cancel,
+    ) -> Result<(Result<Sides, InteropError>, EndPass), ControlError> {
+        let (tell, mut told) = unbounded_channel();
+        let stop = Arc::new(AtomicBool::new(false));
+        let (far, spec, flag) = (self.clone(), spec.clone(), stop.clone());
+        let mut task = tokio::task::spawn_blocking(move || {
+            let mut ears = Ears { spec: &spec, tell, watch: None, host: EndPass::default() };
+            let sides = far.spoken.measure(&spec, &far.host, &mut ears, &flag);
+            (sides, ears.host)
+        });
+        let mut wanted = true;
+        loop {
+            tokio::select! {
+                Some(interval) = told.recv() => live(interval)?,
+                _ = cancel.wait_for(|wanted| *wanted), if wanted => {
+                    stop.store(true, Ordering::SeqCst);
+                    wanted = false;
+                }
+                done = &mut task => {
+                    return done.map_err(|error| ControlError::Foreign(format!("the measuring thread failed: {error}")));
+                }
+            }
+        }
+    }
+}
+
+impl Foreign for Far {
+    async fn trial(
+        &mut self,
+        number: u32,
+        spec: &Spec,
+        sink: &mut dyn EventSink,
+        cancel: &mut Cancel,
+    ) -> Result<[Done; 2], ControlError> {
+        let mut live = |interval| sink.event(&Event::Interval { pass: number, end: "near".into(), interval });
+        let (sides, host) = self.measure(spec, &mut live, cancel).await?;
+        let sides = match sides {
+            Err(InteropError::Interrupted) => return Err(ControlError::Interrupted),
+            sides => sides.map_err(|error| ControlError::Foreign(error.to_string()))?,
+        };
+        let Sides { mut near, far, failure, elapsed_ns, .. } = sides;
+        if let (Some(spent), Some(cpu)) = (near.spent.as_mut(), &host.cpu) {
+            spent.host_ns = Some(cpu.busy_ns());
+            spent.host_resolution_ns = Some(cpu.resolution_ns);
+        }
+        let near = Done { tallies: vec![near], failure, elapsed_ns, host, overlapped_by: 0 };
+        Ok([near, Done { tallies: vec![far], ..Done::default() }])
+    }
+}
+
+/// Hears how a trial goes, on the thread that makes it.
+struct Ears<'a> {
+    spec: &'a Spec,
+    tell: UnboundedSender<Interval>,
+    watch: Option<Watch>,
+    host: EndPass,
+}
+
+impl Hears for Ears<'_> {
+    fn starting(&mut self, setup_ns: u64) {
+        self.host.setup_ns = setup_ns;
+        self.watch = Some(Watch::start(
+            Arc::new(RealSys),
+            &WatchOptions {
+                observe: self.spec.observe,
+                interval_ns: self.spec.observe_interval_ns,
+                processes: vec![("worker", std::process::id())],
+                avoid: self.spec.near.pin.clone(),
+            },
+        ));
+    }
+
+    fn interval(&mut self, interval: Interval) {
+        // Nobody listens any more where the run has failed.
+        let _ = self.tell.send(interval);
+    }
+
+    fn stopped(&mut self) {
+        if let Some(watch) = self.watch.take() {
+            watch.finish(&mut self.host);
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Other programs at the other end: the real iperf3 is the judge, in both roles.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a test stops at the first surprise and says what it saw"
+)]
+
+use std::net::TcpListener;
+use std::process::Command;
+
+use program::process::{Process, eventually};
+use program::{Agent, Desk, Doc, Running, skip};
+use serde_json::Value;
+
+fn free_port() -> String {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string()
+}
+
+/// One trial of 0.2 s at a server of iperf3, unless `flags` say otherwise.
+fn ours(desk: &Desk, host: &str, flags: &[&str]) -> Doc {
+    let mut words = vec!["stream", host, "--speak", "iperf3", "--quiet"];
+    for (flag, value) in [("--time", "200ms"), ("--trials", "1")] {
+        if !flags.contains(&flag) {
+            words.extend([flag, value]);
+        }
+    }
+    let doc = desk.measure(&[&words, flags].concat());
+    let trial = &doc.trials()[0];
+    assert!(trial.ledger.balanced, "{flags:?}: {:?}", trial.ledger);
+    assert!(doc.goodput() > 0.0, "{flags:?}");
+    doc
+}
+
+#[test]
+fn our_client_measures_with_iperf3s_server() {
+    if !skip::program("our_client_measures_with_iperf3s_server", "iperf3", "iperf3") {
+        return;
+    }
+    let (desk, port) = (Desk::new(), free_port());
+    let mut command = Command::new("iperf3");
+    command.args(["--server", "--port", &port, "--forceflush"]);
+    let server = Process::spawn(command);
+    eventually("iperf3 listens", || server.stdout().contains("Server listening"));
+    let host = format!("127.0.0.1:{port}");
+
+    let doc = ours(&desk, &host, &["--flows", "2", "--trials", "3", "--name", "spoken"]);
+    let far = &doc.trials()[0].far;
+    assert_eq!(doc.trials().len(), 3);
+    assert!(doc.run.header.tool.far_version.starts_with("iperf3 3."), "{:?}", doc.run.header.tool);
+    assert_eq!(doc.outcome().spec.speak.as_ref().map(model::Name::as_str), Some("iperf3"));
+    assert!(
+        far.bytes_received > 0 && far.flows.len() == 2 && far.spent.is_some() && far.intervals.is_empty(),
+        "{far:?}"
+    );
+    assert!(doc.run.header.far.hostname.is_none() && doc.run.header.target.as_deref() == Some(host.as_str()));
+    // A run like any other.
+    let shown = desk.run(&["show", "spoken"]).ok().stdout;
+    assert!(shown.contains("The far end is iperf3 3."), "{shown}");
+
+    let doc = ours(&desk, &host, &["--reverse", "--bytes", "4MiB"]);
+    let trial = &doc.trials()[0];
+    assert!(trial.near.bytes_received >= 4 << 20 && trial.far.bytes_sent >= trial.near.bytes_received, "{trial:?}");
+
+    let doc = ours(&desk, &host, &["--both", "--rate", "400Mbit", "--burst", "256KiB"]);
+    let trial = &doc.trials()[0];
+    assert!(trial.near.bytes_received > 0 && trial.far.bytes_received > 0, "{trial:?}");
+
+    let doc = ours(&desk, &host, &["--count", "64", "--block", "8KiB"]);
+    assert_eq!(doc.trials()[0].near.bytes_sent, 64 * 8192);
+
+    for direction in [&[][..], &["--reverse"]] {
+        let doc = ours(
+            &desk,
+            &host,
+            &[&["--udp", "--rate", "20Mbit", "--block", "1000", "--flows", "2"], direction].concat(),
+        );
+        let trial = &doc.trials()[0];
+        let receiver = if direction.is_empty() { &trial.far } else { &trial.near };
+        let datagrams = receiver.datagrams.unwrap();
+        assert!(
+            datagrams.received > 100 && datagrams.missed.is_some() && datagrams.jitter_ns.is_some(),
+            "{datagrams:?}"
+        );
+        assert_eq!(receiver.bytes_received, datagrams.received * 1000);
+    }
+
+    let host = format!("[::1]:{port}");
+    let options =
+        ["--mss", "1200", "--nodelay", "--cc", "reno", "--dscp", "10", "--sndbuf", "1MiB", "--rcvbuf", "1MiB"];
+    let doc = ours(&desk, &host, &options);
+    let socket = &doc.trials()[0].near.flows[0].socket;
+    assert!(socket.mss.is_some_and(|mss| mss <= 1200) && socket.cc.as_deref() == Some("reno"), "{socket:?}");
+    assert_eq!(doc.trials()[0].far.flows[0].socket.cc.as_deref(), Some("reno"));
+
+    let wrong = desk.run(&["stream", &host, "--speak", "iperf3", "--probe"]).ended_with(2).message();
+    assert!(wrong.contains("--probe with iperf3"), "{wrong}");
+    let wrong =
+        desk.run(&["stream", &format!("127.0.0.1:{}", free_port()), "--speak", "iperf3"]).ended_with(3).message();
+    assert!(wrong.contains("cannot reach iperf3 at"), "{wrong}");
+}
+
+/// iperf3 as a client; its JSON.
+fn theirs(desk: &Desk, port: &str, flags: &[&str]) -> Value {
+    let said = client(desk, port, flags).wait().ok();
+    serde_json::from_str(&said.stdout).unwrap_or_else(|error| panic!("{flags:?}: {error}: {}", said.stdout))
+}
+
+fn client(desk: &Desk, port: &str, flags: &[&str]) -> Running {
+    let host = if flags.contains(&"-6") { "::1" } else { "127.0.0.1" };
+    let mut command = Command::new("iperf3");
+    command.args(["-c", host, "-p", port, "-J", "--connect-timeout", "5000"]).args(flags).current_dir(desk.path(""));
+    Running::of(command)
+}
+
+fn number(json: &Value, place: &str) -> f64 {
+    json.pointer(place).and_then(Value::as_f64).unwrap_or_else(|| panic!("no {place} in {json}"))
+}
+
+fn served(flags: &[&str]) -> (Agent, String) {
+    let port = free_port();
+    let speak = format!("iperf3={port}");
+    (Agent::with(&[&["--speak", &speak], flags].concat()), port)
+}
+
+#[test]
+fn our_server_serves_iperf3s_clients() {
+    if !skip::program("our_server_serves_iperf3s_clients", "iperf3", "iperf3") {
+        return;
+    }
+    let (desk, (_agent, port)) = (Desk::new(), served(&["--concurrent", "8"]));
+    let both = ["/end/sum_sent/bytes", "/end/sum_received/bytes"];
+    // Those that take a second go side by side.
+    let timed: [&[&str]; 5] = [
+        &["-t", "1", "-R", "-P", "2"],
+        &["-t", "1", "--bidir"],
+        &["-t", "1", "-O", "1", "-b", "50M/4"],
+        &["-t", "1", "-Z", "-R"],
+        &["-t", "1", "--get-server-output", "-4"],
+    ];
+    let running: Vec<Running> = timed.iter().map(|flags| client(&desk, &port, flags)).collect();
+    for (flags, one) in timed.iter().zip(running) {
+        let said = one.wait().ok();
+        let json: Value = serde_json::from_str(&said.stdout).unwrap();
+        for place in both {
+            assert!(number(&json, place) > 0.0, "{flags:?}: {place}");
+        }
+        assert!(number(&json, both[1]) <= number(&json, both[0]), "{flags:?}");
+        if flags.contains(&"--bidir") {
+            assert!(number(&json, "/end/sum_received_bidir_reverse/bytes") > 0.0);
+        }
+        if flags.contains(&"-O") {
+            let seconds = number(&json, "/end/sum_received/seconds");
+            assert!((0.9..1.9).contains(&seconds), "{seconds} s are what counts of two");
+        }
+        if flags.contains(&"--get-server-output") {
+            assert!(json["server_output_text"].as_str().is_some_and(|text| text.contains("serving as iperf3")));
+        }
+    }
+    let options = ["-n", "1M", "-w", "128K", "-M", "1200", "-N", "-C", "reno", "-S", "32", "-l", "8K", "-6"];
+    let json = theirs(&desk, &port, &options);
+    assert_eq!(json.pointer("/end/receiver_tcp_congestion"), Some(&Value::from("reno")), "{json}");
+    // Counts end when they are met.
+    assert!(number(&theirs(&desk, &port, &["-n", "2M", "-P", "3"]), both[0]) >= 2.0 * 1048576.0);
+    assert!(number(&theirs(&desk, &port, &["-k", "16", "-R"]), both[1]) >= 16.0 * 131_072.0);
+    // Datagrams hold the port for a moment: one after the other.
+    for flags in [
+        ["-u", "-n", "500K", "-b", "20M", "-l", "1000", "-P", "2"].as_slice(),
+        &["-u", "-n", "500K", "-b", "20M", "-l", "1000", "-R"],
+    ] {
+        let json = theirs(&desk, &port, flags);
+        assert!(number(&json, "/end/sum/packets") > 20.0 && number(&json, "/end/sum/jitter_ms") >= 0.0, "{flags:?}");
+        assert!(number(&json, "/end/sum/lost_packets") <= number(&json, "/end/sum/packets"), "{flags:?}");
+    }
+}
+
+#[test]
+fn our_server_refuses_as_iperf3_does() {
+    if !skip::program("our_server_refuses_as_iperf3_does", "iperf3", "iperf3") {
+        return;
+    }
+    let (desk, (agent, port)) = (Desk::new(), served(&["--max-flows", "2", "--max-time", "3s", "--max-rate", "1Gbit"]));
+    let refused = |flags: &[&str]| {
+        let said = client(&desk, &port, flags).wait();
+        // With -J the error is in the document, and not in the exit code.
+        let json: Value = serde_json::from_str(&said.stdout).unwrap();
+        json["error"].as_str().unwrap_or_else(|| panic!("{flags:?} was served: {json}")).to_owned()
+    };
+    assert!(refused(&["-P", "3", "-b", "1M"]).contains("number of parallel streams"));
+    // Version 3.12 has no words for this number yet, later ones have.
+    let long = refused(&["-t", "4", "-b", "1M"]);
+    assert!(long.contains("int_errno=37") || long.contains("maximum"), "{long}");
+    assert!(refused(&["-b", "2G"]).contains("rate"));
+    let first = client(&desk, &port, &["-t", "1", "-b", "1M"]);
+    eventually("the first one measures", || agent.log().contains("measures tcp with 1 streams"));
+    assert!(refused(&["-t", "1", "-b", "1M"]).contains("busy"));
+    first.wait().ok();
+    // Our own coordinators and other programs' clients share the machine's one place, and the agent goes on.
+    let brief = ["stream", agent.host(), "--time", "100ms", "--trials", "1", "--rate", "100Mbit", "--quiet"];
+    assert!(desk.measure(&brief).goodput() > 0.0);
+}
+
+#[test]
+fn our_server_answers_netpipe() {
+    if !skip::program("our_server_answers_netpipe", "NPtcp", "netpipe-tcp") {
+        return;
+    }
+    let (desk, port) = (Desk::new(), free_port());
+    let agent = Agent::with(&["--speak", &format!("netpipe={port}")]);
+    let said = desk.tool("NPtcp", &["-h", "127.0.0.1", "-P", &port, "-n", "20", "-o", "theirs.out"]).ok();
+    let rows = std::fs::read_to_string(desk.path("theirs.out")).unwrap();
+    assert_eq!(rows.lines().count(), 124, "all of its sizes:\n{}{}", said.stdout, said.stderr);
+    eventually("the agent has seen them all", || agent.log().contains("netpipe ended after 124 sizes"));
+    let imported = desk.run(&["import", "theirs.out", "--name", "theirs"]).ok();
+    assert!(imported.stderr.contains("theirs") || imported.stdout.contains("theirs"), "{imported:?}");
+}
