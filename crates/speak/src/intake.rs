@@ -63,3 +63,34 @@ pub(crate) fn framed(body: &[u8], into: &mut Vec<u8>) {
     into.extend_from_slice(&length.to_be_bytes());
     into.extend_from_slice(body);
 }
+
+/// Lines of text that end in LF, each of up to `limit` bytes without it.
+#[derive(Debug, Clone)]
+pub(crate) struct Lines {
+    line: Vec<u8>,
+    limit: usize,
+}
+
+impl Lines {
+    pub(crate) const fn new(limit: usize) -> Self {
+        Self { line: Vec::new(), limit }
+    }
+
+    /// Takes what it needs off the front of `input`; the line once its end is there, without CR and LF, other encodings than UTF-8
+    /// replaced.
+    pub(crate) fn take(&mut self, input: &mut &[u8]) -> Result<Option<String>, String> {
+        let end = input.iter().position(|byte| *byte == b'\n');
+        let (mine, rest) = input.split_at(end.unwrap_or(input.len()));
+        if self.line.len() + mine.len() > self.limit {
+            return Err(format!("a line of more than {} bytes", self.limit));
+        }
+        self.line.extend_from_slice(mine);
+        *input = rest.get(usize::from(end.is_some())..).unwrap_or_default();
+        if end.is_none() {
+            return Ok(None);
+        }
+        let line = std::mem::take(&mut self.line);
+        let line = line.strip_suffix(b"\r").unwrap_or(&line);
+        Ok(Some(String::from_utf8_lossy(line).into_owned()))
+    }
+}

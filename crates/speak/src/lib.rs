@@ -8,9 +8,12 @@
 
 mod error;
 mod intake;
+pub mod iperf2;
 pub mod iperf3;
 pub mod netperf;
 pub mod netpipe;
+pub mod nttcp;
+pub mod nuttcp;
 mod peer;
 pub mod stamp;
 mod turn;

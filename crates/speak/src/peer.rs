@@ -10,7 +10,15 @@ pub struct Peer {
 }
 
 /// All of them. A new protocol is a module and a line here.
-pub const PEERS: &[Peer] = &[crate::iperf3::PEER, crate::netperf::PEER, crate::netpipe::PEER, crate::stamp::PEER];
+pub const PEERS: &[Peer] = &[
+    crate::iperf2::PEER,
+    crate::iperf3::PEER,
+    crate::netperf::PEER,
+    crate::netpipe::PEER,
+    crate::nttcp::PEER,
+    crate::nuttcp::PEER,
+    crate::stamp::PEER,
+];
 
 /// The program called `name`.
 #[must_use]

@@ -172,6 +172,15 @@ fn every_cut_is_an_error_that_names_its_step() {
     assert_eq!(client.ended().unwrap_err().step, "while waiting for what the server counted");
 }
 
+#[test]
+fn a_name_that_is_none_fits_where_it_came_from() {
+    let mut block = Block(request().to_block().0);
+    block.0[160..176].copy_from_slice(&[0xff; 16]);
+    let asked = Request::from_block(&block).unwrap();
+    assert_eq!(asked.congestion, "?".repeat(15));
+    assert_eq!(Request::from_block(&asked.to_block()), Ok(asked));
+}
+
 proptest! {
     #[test]
     fn any_bytes_end_or_tell_their_step(

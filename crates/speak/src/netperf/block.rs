@@ -39,11 +39,11 @@ impl Block {
         u64::from(self.word(at)) << 32 | u64::from(self.word(at + 4))
     }
 
-    /// A text of up to `room` bytes, up to its NUL.
+    /// A text of fewer than `room` bytes, up to its NUL. Such names are ASCII; each other byte becomes a `?`, so that the text
+    /// fits where it came from.
     pub(super) fn text(&self, at: usize, room: usize) -> String {
-        let bytes = &self.0[at..at + room];
-        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(room);
-        String::from_utf8_lossy(&bytes[..end]).into_owned()
+        let bytes = self.0[at..at + room - 1].iter().take_while(|byte| **byte != 0);
+        bytes.map(|byte| if byte.is_ascii_graphic() || *byte == b' ' { char::from(*byte) } else { '?' }).collect()
     }
 
     pub(super) fn put(&mut self, at: usize, word: u32) {

@@ -4,8 +4,8 @@
 //! several only the sums are known over time. Jitter is not measured: it is printed as 0.000, which iperf3 prints in the sender's
 //! lines, where it has none either. Recorded outputs of the program are the models.
 
+use core::net::SocketAddr;
 use std::fmt::Write as _;
-use std::net::SocketAddr;
 
 use super::quantity::{bits_per_second, bytes, rate, seconds, two_digits};
 use super::series::Step;

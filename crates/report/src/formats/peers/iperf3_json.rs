@@ -79,7 +79,7 @@ fn start(test: &Test<'_>) -> Value {
 fn connected(test: &Test<'_>) -> Vec<Value> {
     let flows = test.trials.first().into_iter().flat_map(|trial| &trial.near.flows);
     let pair = |(flow, number): (&model::FlowTally, u32)| {
-        let address = |text: &Option<String>| text.as_ref()?.parse::<std::net::SocketAddr>().ok();
+        let address = |text: &Option<String>| text.as_ref()?.parse::<core::net::SocketAddr>().ok();
         let (local, peer) = (address(&flow.socket.local)?, address(&flow.socket.peer)?);
         Some(json!({
             "socket": FIRST_ID + number * NEXT_ID,
@@ -94,7 +94,7 @@ fn connected(test: &Test<'_>) -> Vec<Value> {
 
 fn port(test: &Test<'_>) -> Option<u16> {
     let peer = test.near_socket()?.peer.as_ref()?;
-    Some(peer.parse::<std::net::SocketAddr>().ok()?.port())
+    Some(peer.parse::<core::net::SocketAddr>().ok()?.port())
 }
 
 fn intervals(test: &Test<'_>, ways: &[Way]) -> Vec<Value> {

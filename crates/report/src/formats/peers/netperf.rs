@@ -3,7 +3,7 @@
 //! Throughputs are the outcome's own value, the one with the interval; times and messages are the mean of a trial's. Connections
 //! are added up. A size that no socket told is -1, as in netperf. Sources: netperf 2.7.1, `src/nettest_omni.c`, `src/nettest_bsd.c`.
 
-use std::net::SocketAddr;
+use core::net::SocketAddr;
 
 use model::{Direction, SendBy, SocketFacts, Spec};
 

@@ -1,0 +1,98 @@
+//! What a client says before its data.
+
+use super::{flag, word};
+
+/// Bytes of the header that 2.1.8's client writes over TCP.
+pub const HEADER_BYTES: usize = 60;
+/// Version 2.1.8.3, as its parts.
+const VERSION: [u32; 2] = [0x0002_0001, 0x0008_0003];
+
+/// When the test ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Amount {
+    /// After so many bytes.
+    Bytes(u32),
+    /// After so many hundredths of a second.
+    Hundredths(u32),
+}
+
+/// What a client wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    /// Parallel connections, at least 1.
+    pub threads: u32,
+    /// The server's port.
+    pub port: u16,
+    /// Bytes of a write.
+    pub bytes: u32,
+    /// When it ends.
+    pub amount: Amount,
+    /// The server sends (-R).
+    pub reverse: bool,
+    /// bit/s that are asked for over UDP; 0 for none.
+    pub rate_bps: u64,
+}
+
+impl Header {
+    /// The header as 2.1.8 lays it out over TCP.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; HEADER_BYTES] {
+        let mut flags = flag::EXTEND | flag::LENGTH | (HEADER_BYTES as u32) << 1;
+        if self.reverse {
+            flags |= flag::VERSION_2;
+        }
+        let amount = match self.amount {
+            Amount::Bytes(bytes) => bytes & 0x7fff_ffff,
+            Amount::Hundredths(time) => (time & 0x7fff_ffff).wrapping_neg(),
+        };
+        let upper = if self.reverse { flag::REVERSE } else { 0 };
+        let rate = [self.rate_bps as u32, (self.rate_bps >> 32) as u32];
+        let words =
+            [flags, self.threads, u32::from(self.port), self.bytes, 0, amount, 0, 0, upper, VERSION[0], VERSION[1], 0];
+        let mut bytes = [0; HEADER_BYTES];
+        for (place, word) in bytes.chunks_exact_mut(4).zip(words.into_iter().chain(rate)) {
+            place.copy_from_slice(&word.to_be_bytes());
+        }
+        bytes
+    }
+
+    /// How long a header that begins with this word is; `None` where it is no header but data.
+    #[must_use]
+    pub fn length(flags: u32) -> Option<usize> {
+        let length = ((flags & flag::LENGTH_BITS) >> 1) as usize;
+        let marked = flags & (flag::EXTEND | flag::LENGTH) == flag::EXTEND | flag::LENGTH;
+        // Payload of digits has both bits that no header over TCP has.
+        let foreign = flags & flag::UDP_TESTS != 0;
+        (marked && !foreign && (24..=255).contains(&length)).then_some(length)
+    }
+
+    /// Reads a whole header.
+    ///
+    /// # Errors
+    /// What cannot be, or is not spoken here.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
+        let flags = word(bytes, 0);
+        if flags & flag::VERSION_1 != 0 {
+            return Err("a test back (-d or -r), which is not spoken".into());
+        }
+        let (threads, port, size) = (word(bytes, 4), word(bytes, 8), word(bytes, 12));
+        let port = u16::try_from(port).map_err(|_| format!("port {port}"))?;
+        if !(1..=1024).contains(&threads) || size == 0 || size > 1 << 30 {
+            return Err(format!("{threads} connections with writes of {size} bytes"));
+        }
+        let amount = word(bytes, 20);
+        let amount = if amount >> 31 == 1 { Amount::Hundredths(amount.wrapping_neg()) } else { Amount::Bytes(amount) };
+        let rate_bps = u64::from(word(bytes, 52)) << 32 | u64::from(word(bytes, 48));
+        Ok(Self { threads, port, bytes: size, amount, reverse: word(bytes, 32) & flag::REVERSE != 0, rate_bps })
+    }
+
+    /// What a server of 2.1.8 answers to a client that sends over TCP.
+    #[must_use]
+    pub fn acknowledgement() -> [u8; 28] {
+        let mut bytes = [0; 28];
+        for (place, word) in bytes.chunks_exact_mut(4).zip([2, 28, 0, VERSION[0], VERSION[1]]) {
+            place.copy_from_slice(&u32::to_be_bytes(word));
+        }
+        bytes
+    }
+}

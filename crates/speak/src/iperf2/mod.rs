@@ -1,0 +1,52 @@
+//! iperf 2's protocol, its basics as version 2.1.8 speaks them: no control connection. A stream of TCP is plain bytes, before which the
+//! client may say what it wants in a header; of UDP each datagram has a number and a time, a negative number ends it, and the server
+//! answers that one with what it counted.
+//!
+//! ```text
+//! TCP: [header, 60 bytes] ->  [<- acknowledgement, 28 bytes], data, the end of the connection
+//! UDP: 1, 2, 3, ... -N  ->    <- report;   -N again until it comes
+//! ```
+
+mod datagram;
+mod header;
+mod report;
+mod server;
+
+pub use datagram::{DATAGRAM_BYTES, Datagram};
+pub use header::{Amount, HEADER_BYTES, Header};
+pub use report::{Counts, REPORT_BYTES, Report};
+pub use server::{Action as ServerAction, Server};
+
+use crate::{Peer, SpeakError};
+
+/// iperf 2 in the registry.
+pub(crate) const PEER: Peer = Peer { name: "iperf2", port: 5001 };
+
+/// Times that a client sends its last datagram before it gives up, and the time between them in milliseconds.
+pub const LAST_TRIES: u32 = 10;
+/// See [`LAST_TRIES`].
+pub const LAST_WAIT_MS: u64 = 250;
+
+/// Bits of the word of flags (`payloads.h`).
+mod flag {
+    /// Of a client: test back (-d, -r). Of a server: a report.
+    pub(super) const VERSION_1: u32 = 0x8000_0000;
+    pub(super) const EXTEND: u32 = 0x4000_0000;
+    pub(super) const UDP_TESTS: u32 = 0x2000_0000;
+    pub(super) const NUMBERS_OF_64_BITS: u32 = 0x0800_0000;
+    pub(super) const VERSION_2: u32 = 0x0400_0000;
+    /// Twice the header's length stands in the low bits.
+    pub(super) const LENGTH: u32 = 0x0001_0000;
+    pub(super) const LENGTH_BITS: u32 = 0x0000_01fe;
+    /// In the upper flags of the extension: the server sends.
+    pub(super) const REVERSE: u32 = 0x0400_0000;
+}
+
+fn error(step: &'static str, what: impl Into<String>) -> SpeakError {
+    SpeakError { peer: PEER.name, step, what: what.into() }
+}
+
+/// The big-endian word at `at`; 0 beyond the end.
+fn word(bytes: &[u8], at: usize) -> u32 {
+    bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |word| u32::from_be_bytes(*word))
+}

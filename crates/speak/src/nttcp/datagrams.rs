@@ -1,0 +1,49 @@
+//! A transfer over UDP: a mark, the data, marks of the end.
+
+/// Most bytes of a mark; nttcp sends exactly so many, of any content. Data of no more cannot be told from marks.
+pub const MARK_BYTES: usize = 4;
+
+/// What a datagram means to the receiver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seen {
+    /// The first mark: the clock starts.
+    Start,
+    /// Data.
+    Data,
+    /// Another mark: all is over.
+    End,
+}
+
+/// The receiver's account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Datagrams {
+    started: bool,
+    ended: bool,
+    /// Bytes of data.
+    pub bytes: u64,
+    /// Datagrams of data.
+    pub count: u64,
+}
+
+impl Datagrams {
+    /// Takes a datagram of so many bytes. After the end nothing counts.
+    pub fn take(&mut self, bytes: usize) -> Seen {
+        let mark = bytes <= MARK_BYTES;
+        match (self.ended, mark, self.started) {
+            (true, ..) => Seen::End,
+            (_, true, false) => {
+                self.started = true;
+                Seen::Start
+            }
+            (_, true, true) => {
+                self.ended = true;
+                Seen::End
+            }
+            (_, false, _) => {
+                self.bytes = self.bytes.saturating_add(bytes as u64);
+                self.count += 1;
+                Seen::Data
+            }
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The remote side, which inetd or `nttcp -i` starts for each control connection: it does as it is told.
+
+use super::options::{OPTIONS_LIMIT, Options};
+use super::statistics::{Format, Statistics};
+use super::{data_port, error, say_port};
+use crate::intake::Lines;
+use crate::{SpeakError, Turn};
+
+/// What the remote side's driver has to do.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    /// Weigh what is asked. If it receives, open a data socket and call [`Remote::listening`]; else wait for
+    /// [`Action::Transmit`].
+    Asked(Box<Options>),
+    /// Send the data to this port of the local host; over TCP after connecting.
+    Transmit(u16),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Options,
+    Listening,
+    Port,
+    Data,
+    Done,
+    Failed,
+}
+
+/// The control connection of a remote side.
+#[derive(Debug, Clone)]
+pub struct Remote {
+    step: Step,
+    lines: Lines,
+    format: Option<Format>,
+    mark: char,
+}
+
+impl Default for Remote {
+    fn default() -> Self {
+        Self { step: Step::Options, lines: Lines::new(OPTIONS_LIMIT), format: None, mark: '1' }
+    }
+}
+
+impl Remote {
+    /// Takes what arrived. Where the local side is to be told what was wrong, `turn` has the bytes for it even then.
+    ///
+    /// # Errors
+    /// What the local side said wrong.
+    pub fn receive(&mut self, mut input: &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+        while !input.is_empty() {
+            if let Err(what) = self.take(&mut input, turn) {
+                let error = error(self.name(), what);
+                if self.step != Step::Failed {
+                    turn.send.extend_from_slice(format!("nttcp-{}: {}\n", self.mark, error.what).as_bytes());
+                }
+                self.step = Step::Failed;
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), String> {
+        if !matches!(self.step, Step::Options | Step::Port) {
+            return Err(format!("{} more bytes came", input.len()));
+        }
+        let Some(line) = self.lines.take(input)? else { return Ok(()) };
+        if self.step == Step::Port {
+            // nttcp reads on until a line names a port.
+            let Some(port) = data_port(&line) else { return Ok(()) };
+            turn.actions.push(Action::Transmit(port?));
+            self.step = Step::Data;
+            return Ok(());
+        }
+        let options = Options::from_line(&line)?;
+        self.format = Some(Format::new(&options.format)?);
+        self.mark = char::from(b'0' + options.number % 10);
+        self.step = if options.transmits { Step::Port } else { Step::Listening };
+        turn.actions.push(Action::Asked(Box::new(options)));
+        Ok(())
+    }
+
+    /// This end, which receives, waits on `port`.
+    ///
+    /// # Errors
+    /// Where no port was asked for.
+    pub fn listening(&mut self, port: u16, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+        if self.step != Step::Listening {
+            return Err(error(self.name(), "no data socket was asked for"));
+        }
+        say_port(port, &mut turn.send);
+        self.step = Step::Data;
+        Ok(())
+    }
+
+    /// The data is through: says what this end counted. Close the connection after it.
+    ///
+    /// # Errors
+    /// Where no data flowed.
+    pub fn counted(&mut self, counted: &Statistics, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+        let Some(format) = self.format.as_ref().filter(|_| self.step == Step::Data) else {
+            return Err(error(self.name(), "there is nothing to count"));
+        };
+        turn.send.extend_from_slice(format.line(self.mark, counted).as_bytes());
+        self.step = Step::Done;
+        Ok(())
+    }
+
+    /// What is asked for is not done: `why` is told to the local side, which shows it.
+    pub fn refuse(&mut self, why: &str, turn: &mut Turn<Action>) {
+        let why: String = why.chars().filter(|c| !c.is_control()).collect();
+        turn.send.extend_from_slice(format!("nttcp-{}: {why}\n", self.mark).as_bytes());
+        self.step = Step::Failed;
+    }
+
+    /// What it means that the connection ends here.
+    ///
+    /// # Errors
+    /// Where something was still to come.
+    pub fn ended(&self) -> Result<(), SpeakError> {
+        if self.step == Step::Done { Ok(()) } else { Err(error(self.name(), "the local side closed the connection")) }
+    }
+
+    fn name(&self) -> &'static str {
+        match self.step {
+            Step::Options => "while reading the options",
+            Step::Listening => "while our data port was due",
+            Step::Port => "while waiting for the data port",
+            Step::Data => "while data flowed",
+            Step::Done => "at the end",
+            Step::Failed => "after an error",
+        }
+    }
+}

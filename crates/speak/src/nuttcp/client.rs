@@ -1,0 +1,105 @@
+//! The client's end of the control connection.
+
+use super::options::Options;
+use super::report::Report;
+use super::{LINE_LIMIT, error, greeted, hello, shown};
+use crate::intake::Lines;
+use crate::{SpeakError, Turn};
+
+/// Most bytes of the server's report.
+const REPORT_LIMIT: usize = 64 << 10;
+
+/// What the client's driver has to do.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    /// The server takes it: connect, or listen, as the options say, and move the data.
+    Run,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Greeting,
+    Accepting,
+    Report,
+    Failed,
+}
+
+/// The control connection of a client.
+#[derive(Debug, Clone)]
+pub struct Client {
+    step: Step,
+    options: Options,
+    lines: Lines,
+    heard: usize,
+    report: Report,
+}
+
+impl Client {
+    /// A new control connection; `turn` gets the greeting.
+    pub fn open(options: Options, turn: &mut Turn<Action>) -> Self {
+        turn.send.extend_from_slice(hello().as_bytes());
+        Self { step: Step::Greeting, options, lines: Lines::new(LINE_LIMIT), heard: 0, report: Report::default() }
+    }
+
+    /// Takes what arrived.
+    ///
+    /// # Errors
+    /// What the server said wrong, or that it refused.
+    pub fn receive(&mut self, mut input: &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+        while !input.is_empty() {
+            if let Err(what) = self.take(&mut input, turn) {
+                let error = error(self.name(), what);
+                self.step = Step::Failed;
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), String> {
+        if self.step == Step::Failed {
+            return Err(format!("{} more bytes came", input.len()));
+        }
+        let before = input.len();
+        let line = self.lines.take(input)?;
+        self.heard += before - input.len();
+        if self.heard > REPORT_LIMIT {
+            return Err(format!("a report of more than {REPORT_LIMIT} bytes came"));
+        }
+        let Some(line) = line else { return Ok(()) };
+        match self.step {
+            Step::Greeting => {
+                greeted(&line)?;
+                turn.send.extend_from_slice(&self.options.to_line());
+                self.step = Step::Accepting;
+            }
+            Step::Accepting if line.starts_with("OK") => {
+                turn.actions.push(Action::Run);
+                self.step = Step::Report;
+            }
+            Step::Accepting => return Err(format!("the server refused: '{}'", shown(&line))),
+            Step::Report | Step::Failed => self.report.read(&line),
+        }
+        Ok(())
+    }
+
+    /// The server closed the connection, which ends its report.
+    ///
+    /// # Errors
+    /// Where the report holds no figures.
+    pub fn ended(&self) -> Result<Report, SpeakError> {
+        if self.step == Step::Report && self.report.bps > 0.0 {
+            return Ok(self.report);
+        }
+        Err(error(self.name(), "the server closed the connection"))
+    }
+
+    fn name(&self) -> &'static str {
+        match self.step {
+            Step::Greeting => "while waiting for the greeting",
+            Step::Accepting => "while waiting for OK",
+            Step::Report => "while reading the server's report",
+            Step::Failed => "after an error",
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! nuttcp's protocol as version 6.1.2 speaks it: lines over a control connection, data over connections or datagrams of its own.
+//!
+//! ```text
+//! client                          server
+//! HELO nuttcp vVERSION     ->
+//!                          <-     HELO nuttcp vVERSION
+//! buflen = 65536, ...      ->
+//!                          <-     OK vVERSION, or KO
+//!        (data, from the transmitter to the receiver, who listens on `port`)
+//!                          <-     what the server counted, as text, and the end
+//! ```
+//!
+//! Streams of TCP are plain bytes. Over UDP, marks of four bytes stand before (`BOD0`, `BOD1`) and after (`EOD0` to `EOD4`) the data.
+
+mod client;
+mod marks;
+mod options;
+mod report;
+mod server;
+
+pub use client::{Action as ClientAction, Client};
+pub use marks::{Mark, mark};
+pub use options::{NO_RATE, Options};
+pub use report::Report;
+pub use server::{Action as ServerAction, Server};
+
+use crate::{Peer, SpeakError};
+
+/// nuttcp in the registry.
+pub(crate) const PEER: Peer = Peer { name: "nuttcp", port: 5000 };
+
+/// The version that this says it is.
+const VERSION: &str = "6.1.2";
+/// The longest line that is read, bytes; the client's of options has some 350.
+const LINE_LIMIT: usize = 1023;
+
+fn error(step: &'static str, what: impl Into<String>) -> SpeakError {
+    SpeakError { peer: PEER.name, step, what: what.into() }
+}
+
+/// The greeting of both sides, with its LF.
+fn hello() -> String {
+    format!("HELO nuttcp v{VERSION}\n")
+}
+
+/// Checks the other side's greeting.
+fn greeted(line: &str) -> Result<(), String> {
+    if line.starts_with("HELO nuttcp v") { Ok(()) } else { Err(format!("'{}' came for a greeting", shown(line))) }
+}
+
+/// A peer's text for a message of ours.
+fn shown(text: &str) -> String {
+    text.escape_debug().take(80).collect()
+}

@@ -1,0 +1,155 @@
+//! The line in which the client says what is done.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::{VERSION, shown};
+
+/// The rate, in kbit/s, that stands for none.
+pub const NO_RATE: u64 = 4_294_967_295;
+
+/// Most connections (`MAXSTREAM`).
+const MOST_STREAMS: u64 = 128;
+/// Most bytes of a buffer that this takes.
+const MOST_BYTES: u64 = 1 << 26;
+/// Longest time that this takes, seconds.
+const MOST_SECONDS: f64 = 86_400.0;
+
+/// What is done.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// Bytes of a buffer or a datagram.
+    pub bytes: u64,
+    /// Buffers; 0 where the time ends it.
+    pub count: u64,
+    /// Socket buffers in KiB; 0 for the system's.
+    pub window_kib: u64,
+    /// Connections.
+    pub streams: u32,
+    /// kbit/s, or [`NO_RATE`].
+    pub rate_kbps: u64,
+    /// The first data port of whoever listens.
+    pub port: u16,
+    /// The client transmits.
+    pub client_transmits: bool,
+    /// Seconds after which it ends; 0 where the count ends it.
+    pub seconds: f64,
+    /// Datagrams.
+    pub udp: bool,
+    /// Seconds between reports on the way; 0 for none.
+    pub interval_s: f64,
+    /// The receiver connects to the transmitter.
+    pub reverse: bool,
+    /// Type of service.
+    pub tos: u8,
+    /// TCP_NODELAY.
+    pub nodelay: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            bytes: 65_536,
+            count: 0,
+            window_kib: 0,
+            streams: 1,
+            rate_kbps: NO_RATE,
+            port: 5001,
+            client_transmits: true,
+            seconds: 10.0,
+            udp: false,
+            interval_s: 0.0,
+            reverse: false,
+            tos: 0,
+            nodelay: false,
+        }
+    }
+}
+
+impl Options {
+    /// The line as 6.1.2 writes it, with its LF.
+    #[must_use]
+    pub fn to_line(&self) -> Vec<u8> {
+        let flag = |holds: bool| u8::from(holds);
+        let mut line = String::new();
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            line,
+            "buflen = {}, nbuf = {}, win = {}, nstream = {}, rate = {}, port = {}, trans = {}, braindead = 0, timeout = {:.6}, \
+             udp = {}, vers = {VERSION}, interval = {:.6}, reverse = {}, format = 2048, traceroute = 0, irate = 0, \
+             thirdparty = _NULL_ , multicast = 0 , datamss = 0 , tos = {} , nbuf_bytes = 0 , rate_pps = 0 , nodelay = {}",
+            self.bytes,
+            self.count,
+            self.window_kib,
+            self.streams,
+            self.rate_kbps,
+            self.port,
+            flag(self.client_transmits),
+            self.seconds,
+            flag(self.udp),
+            self.interval_s,
+            flag(self.reverse),
+            self.tos,
+            flag(self.nodelay),
+        );
+        line.into_bytes()
+    }
+
+    /// Reads a line without its LF. Fields that older versions do not send have their defaults; unknown ones are passed over.
+    ///
+    /// # Errors
+    /// What is missing, out of its bounds, or not spoken here.
+    pub fn from_line(line: &str) -> Result<Self, String> {
+        let fields: BTreeMap<&str, &str> = line
+            .split(',')
+            .filter_map(|field| field.split_once('='))
+            .map(|(key, value)| (key.trim(), value.trim()))
+            .collect();
+        let fields = Fields(fields);
+        let (bytes, count) = (fields.whole("buflen", None, 1, MOST_BYTES)?, fields.whole("nbuf", None, 0, u64::MAX)?);
+        let options = Self {
+            bytes,
+            count,
+            window_kib: fields.whole("win", Some(0), 0, 1 << 21)?,
+            streams: fields.whole("nstream", Some(1), 1, MOST_STREAMS)? as u32,
+            rate_kbps: fields.whole("rate", Some(NO_RATE), 1, u64::MAX)?,
+            port: fields.whole("port", None, 1, 65_535)? as u16,
+            client_transmits: fields.flag("trans", None)?,
+            seconds: fields.seconds("timeout")?,
+            udp: fields.flag("udp", Some(false))?,
+            interval_s: fields.seconds("interval")?,
+            reverse: fields.flag("reverse", Some(false))?,
+            tos: fields.whole("tos", Some(0), 0, 255)? as u8,
+            nodelay: fields.flag("nodelay", Some(false))?,
+        };
+        if options.count == 0 && options.seconds <= 0.0 {
+            return Err("neither a count nor a time to end by".into());
+        }
+        for (key, off) in [("traceroute", "0"), ("thirdparty", "_NULL_"), ("multicast", "0"), ("rate_pps", "0")] {
+            if let Some(value) = fields.0.get(key).filter(|value| **value != off) {
+                return Err(format!("{key} = {}, which is not spoken here", shown(value)));
+            }
+        }
+        Ok(options)
+    }
+}
+
+struct Fields<'a>(BTreeMap<&'a str, &'a str>);
+
+impl Fields<'_> {
+    fn whole(&self, key: &str, default: Option<u64>, least: u64, most: u64) -> Result<u64, String> {
+        let Some(text) = self.0.get(key) else { return default.ok_or_else(|| format!("no {key}")) };
+        let number = text.parse().ok().filter(|number| (least..=most).contains(number));
+        number.ok_or_else(|| format!("{key} = {}, which is not from {least} to {most}", shown(text)))
+    }
+
+    fn flag(&self, key: &str, default: Option<bool>) -> Result<bool, String> {
+        Ok(self.whole(key, default.map(u64::from), 0, 1)? == 1)
+    }
+
+    fn seconds(&self, key: &str) -> Result<f64, String> {
+        let Some(text) = self.0.get(key) else { return Ok(0.0) };
+        let seconds = text.parse().ok().filter(|seconds: &f64| (0.0..=MOST_SECONDS).contains(seconds));
+        seconds.ok_or_else(|| format!("{key} = {}, which is no time of up to a day", shown(text)))
+    }
+}

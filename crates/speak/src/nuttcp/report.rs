@@ -1,0 +1,80 @@
+//! What the server says it counted: text for people, of which the lines with figures are read.
+
+use std::fmt::Write as _;
+
+/// nuttcp's megabyte and kilobyte.
+const MIB: f64 = 1_048_576.0;
+const KIB: f64 = 1024.0;
+
+/// What one side counted.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Report {
+    /// It transmitted.
+    pub transmitted: bool,
+    /// Bytes moved: of a report that was read, as exact as time and rate are printed.
+    pub bytes: f64,
+    /// Wall time, seconds; of a report that was read, in hundredths unless the rate tells it finer.
+    pub real_s: f64,
+    /// Bits per second.
+    pub bps: f64,
+    /// CPU time, seconds.
+    pub cpu_s: Option<f64>,
+    /// Reads or writes.
+    pub calls: Option<u64>,
+    /// Segments sent again, where the transmitter tells.
+    pub retransmits: Option<u64>,
+}
+
+impl Report {
+    /// Reads a line of the server's text into the report.
+    pub fn read(&mut self, line: &str) {
+        let Some((mark, rest)) = line.split_once(": ").filter(|(mark, _)| ["nuttcp-r", "nuttcp-t"].contains(mark))
+        else {
+            return;
+        };
+        self.transmitted = mark == "nuttcp-t";
+        let words: Vec<&str> = rest.split_whitespace().collect();
+        let float = |word: &str| word.parse().ok().filter(|value: &f64| value.is_finite() && *value >= 0.0);
+        match words[..] {
+            [amount, "MB", "in", time, "real", "seconds", "=", _, "KB/sec", "=", rate, "Mbps", ..] => {
+                if let Some(((amount, time), rate)) = float(amount).zip(float(time)).zip(float(rate)) {
+                    (self.bytes, self.bps) = (amount * MIB, rate * 1e6);
+                    self.real_s = if rate > 0.0 { self.bytes * 8.0 / self.bps } else { time };
+                }
+            }
+            [_, "MB", "in", time, "CPU", "seconds", ..] => self.cpu_s = float(time),
+            [calls, "I/O", "calls,", ..] => self.calls = calls.parse().ok(),
+            ["retrans", "=", count] => self.retransmits = count.parse().ok(),
+            _ => {}
+        }
+    }
+
+    /// The text of our own, in nuttcp's lines.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let mark = if self.transmitted { "nuttcp-t" } else { "nuttcp-r" };
+        let mut text = String::new();
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            text,
+            "{mark}: {:.4} MB in {:.2} real seconds = {:.2} KB/sec = {:.4} Mbps",
+            self.bytes / MIB,
+            self.real_s,
+            self.bps / 8.0 / KIB,
+            self.bps / 1e6,
+        );
+        if let Some(cpu) = self.cpu_s {
+            let each = if cpu > 0.0 { self.bytes / KIB / cpu } else { 0.0 };
+            let _ = writeln!(text, "{mark}: {:.4} MB in {cpu:.2} CPU seconds = {each:.2} KB/cpu sec", self.bytes / MIB);
+        }
+        if let Some(count) = self.retransmits {
+            let _ = writeln!(text, "{mark}: retrans = {count}");
+        }
+        if let Some(calls) = self.calls.filter(|calls| *calls > 0) {
+            let each = self.real_s * 1000.0 / calls as f64;
+            let rate = if self.real_s > 0.0 { calls as f64 / self.real_s } else { 0.0 };
+            let _ = writeln!(text, "{mark}: {calls} I/O calls, msec/call = {each:.2}, calls/sec = {rate:.2}");
+        }
+        text
+    }
+}

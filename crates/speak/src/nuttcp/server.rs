@@ -1,0 +1,124 @@
+//! The server's end of the control connection.
+
+use super::options::Options;
+use super::report::Report;
+use super::{LINE_LIMIT, VERSION, error, greeted, hello};
+use crate::intake::Lines;
+use crate::{SpeakError, Turn};
+
+/// What the server's driver has to do.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    /// Weigh what the client asks for, listen where it is this end that does, then call [`Server::accept`] or [`Server::refuse`].
+    Asked(Box<Options>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Greeting,
+    Options,
+    Weighing,
+    Data,
+    Done,
+    Failed,
+}
+
+/// The control connection of a server.
+#[derive(Debug, Clone)]
+pub struct Server {
+    step: Step,
+    lines: Lines,
+}
+
+impl Default for Server {
+    fn default() -> Self {
+        Self { step: Step::Greeting, lines: Lines::new(LINE_LIMIT) }
+    }
+}
+
+impl Server {
+    /// Takes what arrived. Where the client is to be told that it is refused, `turn` has the bytes for it even then.
+    ///
+    /// # Errors
+    /// What the client said wrong.
+    pub fn receive(&mut self, mut input: &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+        while !input.is_empty() {
+            if let Err(what) = self.take(&mut input, turn) {
+                let error = error(self.name(), what);
+                if self.step != Step::Failed {
+                    turn.send.extend_from_slice(b"KO\n");
+                }
+                self.step = Step::Failed;
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), String> {
+        if !matches!(self.step, Step::Greeting | Step::Options) {
+            return Err(format!("{} more bytes came", input.len()));
+        }
+        let Some(line) = self.lines.take(input)? else { return Ok(()) };
+        if self.step == Step::Greeting {
+            greeted(&line)?;
+            turn.send.extend_from_slice(hello().as_bytes());
+            self.step = Step::Options;
+        } else {
+            turn.actions.push(Action::Asked(Box::new(Options::from_line(&line)?)));
+            self.step = Step::Weighing;
+        }
+        Ok(())
+    }
+
+    /// The client is served.
+    ///
+    /// # Errors
+    /// Where no options wait for an answer.
+    pub fn accept(&mut self, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+        if self.step != Step::Weighing {
+            return Err(error(self.name(), "it is not the server's turn"));
+        }
+        turn.send.extend_from_slice(format!("OK v{VERSION}\n").as_bytes());
+        self.step = Step::Data;
+        Ok(())
+    }
+
+    /// The client is not served.
+    pub fn refuse(&mut self, turn: &mut Turn<Action>) {
+        turn.send.extend_from_slice(b"KO\n");
+        self.step = Step::Done;
+    }
+
+    /// The data is through: says what this end counted. Close the connection after it.
+    ///
+    /// # Errors
+    /// Where no data flowed.
+    pub fn counted(&mut self, report: &Report, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+        if self.step != Step::Data {
+            return Err(error(self.name(), "there is nothing to count"));
+        }
+        turn.send.extend_from_slice(report.to_text().as_bytes());
+        self.step = Step::Done;
+        Ok(())
+    }
+
+    /// What it means that the connection ends here.
+    ///
+    /// # Errors
+    /// Where something was still to come.
+    pub fn ended(&self) -> Result<(), SpeakError> {
+        if self.step == Step::Done { Ok(()) } else { Err(error(self.name(), "the client closed the connection")) }
+    }
+
+    fn name(&self) -> &'static str {
+        match self.step {
+            Step::Greeting => "while waiting for the greeting",
+            Step::Options => "while reading the options",
+            Step::Weighing => "while the options were weighed",
+            Step::Data => "while data flowed",
+            Step::Done => "at the end",
+            Step::Failed => "after an error",
+        }
+    }
+}
