@@ -140,6 +140,6 @@ fn a_plan_without_a_lab_says_so_and_one_with_a_lab_wants_a_host_without() {
     fs::write(place.desk.path("bare.toml"), "[base]\ntransport = \"unix\"\n").unwrap();
     let message = run("bare.toml", &["--lab"]);
     assert!(message.contains("bare.toml names no lab: add [lab]"), "{message}");
-    let message = run("plans/plan.toml", &[]);
+    let message = run("plans/plan.toml", &["--var", "device=eth0"]);
     assert!(message.contains("${server} has no value: add --var server=VALUE"), "{message}");
 }
