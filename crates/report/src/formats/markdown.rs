@@ -23,16 +23,16 @@ fn report(run: &Run) -> String {
     }
     let name = header.name.as_ref().map_or(String::new(), |name| format!(" `{}`", plain(name).replace('`', "'")));
     text += &format!(
-        "Run{name} {}, {}, {}.",
+        "Run{name} {}, {}, {}",
         plain(&header.id),
         plain(&words::hosts(run)),
         words::when(header.started_unix_ns)
     );
     text += &match &run.ending {
-        None => " It has not finished.\n".to_owned(),
+        None => ". It has not finished.\n".to_owned(),
         Some(ending) => {
             let why = ending.error.as_deref().map(|why| format!(": {}", plain(why))).unwrap_or_default();
-            format!(" {} after {}{why}.\n", plain(&ending.how), units::seconds(ending.duration_ns as f64))
+            format!(", {} after {}{why}.\n", plain(&ending.how), units::seconds(ending.duration_ns as f64))
         }
     };
     if let Some(lab) = plan.and_then(|plan| plan.lab.as_ref()) {
@@ -108,9 +108,16 @@ mod tests {
         let text = rendered(run.clone());
         assert!(text.contains("\n| block \\\\ sndbuf | ") && text.contains("\n| --- | ---: | ---: |\n"), "{text}");
         assert!(text.contains("\n| block | sndbuf | goodput |"), "{text}");
-        assert!(text.contains("## Findings\n\n- "), "{text}");
         let rows = text.lines().filter(|line| line.starts_with("| ")).count();
         assert_eq!(rows, 2 + 2 + 2 + run.outcomes.len(), "{text}");
+    }
+
+    #[test]
+    fn findings_are_a_list() {
+        let run = sample::curve();
+        let text = rendered(run.clone());
+        let (_, behind) = text.split_once("\n## Findings\n\n").unwrap();
+        assert_eq!(behind.lines().take_while(|line| line.starts_with("- ")).count(), run.findings.len(), "{text}");
     }
 
     #[test]

@@ -201,16 +201,27 @@ fn two_patterns_share_a_base_and_each_takes_its_own() {
 fn the_plans_that_come_along_can_be_read() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plans");
     let mut count = 0;
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
+    let files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    for path in files.filter(|path| path.extension().is_some_and(|ending| ending == "toml")) {
         let text = std::fs::read_to_string(&path).unwrap();
-        let vars = ["host", "device"].iter().filter(|name| text.contains(&format!("${{{name}}}")));
+        let in_lab = text.contains("\n[lab]\n");
+        let names: &[&str] = if in_lab { &[] } else { &["host", "server", "device"] };
+        let vars = names.iter().filter(|name| text.contains(&format!("${{{name}}}")));
         let vars = vars.map(|name| ((*name).to_owned(), "x".to_owned())).collect();
-        let read = read(&path.display().to_string(), text, &vars, false).unwrap_or_else(|failure| panic!("{failure}"));
-        assert!(read.cells.len() > 1);
+        let name = path.display().to_string();
+        let read = read(&name, text, &vars, in_lab).unwrap_or_else(|failure| panic!("{failure}"));
+        assert!(read.cells.len() > 1 || read.plan.schedule.is_some());
+        assert_eq!(read.plan.lab.is_some(), in_lab);
+        if let Some(lab) = &read.plan.lab {
+            let file = folder.join(&lab.topology).display().to_string();
+            let topology = if lab.topology.contains('/') { file } else { lab.topology.clone() };
+            let topology = crate::topology::find(&topology, &lab.vars).unwrap_or_else(|failure| panic!("{failure}"));
+            let hosts = read.plan.to.iter().chain(&read.plan.from);
+            assert!(hosts.into_iter().all(|host| topology.place(host).is_some()), "{name}");
+        }
         count += 1;
     }
-    assert!(count >= 2);
+    assert!(count >= 17, "{count}");
 }
 
 #[test]
