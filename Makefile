@@ -2,7 +2,7 @@
 
 SHELL := bash
 
-.PHONY: help demo test bench fuzz truth stacks install clean
+.PHONY: help demo test bench fuzz truth seeds stacks install clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,6 +22,9 @@ fuzz: ## ten million broken sessions against what other programs say
 truth: ## prove the error rates of comparisons: simulation, and A against A with the real program (10 minutes)
 	@scripts/truth.sh
 
+seeds: ## short cuts of five published experiments, in labs on this machine, as one report (root; 5 minutes)
+	@scripts/seeds.sh
+
 stacks: ## build the BPF objects of the TCP stacks from their sources (clang)
 	@scripts/stacks.sh
 
@@ -30,4 +33,4 @@ install: ## install thru into the cargo home
 	@. scripts/lib.sh && find_rust && cargo install --path crates/throughline --locked
 
 clean: ## remove what the builds made
-	rm -rf "$${CARGO_TARGET_DIR:-target}" demo-report
+	rm -rf "$${CARGO_TARGET_DIR:-target}" demo-report seeds-report

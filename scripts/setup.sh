@@ -10,6 +10,8 @@ cd "$(dirname "$0")/.."
 
 # The version that deny.toml was written for.
 CARGO_DENY=0.20.2
+# The reader of iperf3's JSON that judges ours.
+IPERF3_PYTHON=0.1.11
 
 # Brings apt's lists up to date, once.
 refresh() {
@@ -130,6 +132,19 @@ deny() {
     cargo install --locked --quiet --version "$CARGO_DENY" cargo-deny
 }
 
+# A module for one test, kept beside the build so that the machine's Python stays as it is. Without pip the test says SKIPPED.
+judges() {
+    [ ! -d target/python/iperf3 ] || return 0
+    if ! python3 -m pip --version >/dev/null 2>&1; then
+        warn "no python3 with pip: iperf3-python will not judge our iperf3 JSON"
+        return 0
+    fi
+    say "installing iperf3-python $IPERF3_PYTHON into target/python"
+    python3 -m pip install --quiet --no-deps --disable-pip-version-check --root-user-action ignore \
+        --target target/python "iperf3==$IPERF3_PYTHON" ||
+        warn "iperf3-python could not be installed: it will not judge our iperf3 JSON"
+}
+
 case ${1:-} in
     build)
         compiler
@@ -141,6 +156,7 @@ case ${1:-} in
         libraries
         rust
         programs
+        judges
         checkers
         deny
         ;;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Inventory, Path, Spec, Trial, Verdict};
+use model::{EndTally, Inventory, Pass, Path, Plan, Spec, Trial, Verdict};
 
 /// How sure a format is that a text is its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,6 +57,10 @@ pub struct Imported {
     pub near: Inventory,
     /// What it says of the way to the far host.
     pub path: Option<Path>,
+    /// What it says of the near host over time.
+    pub passes: Vec<Pass>,
+    /// What its cells differ in, where it is a table of several things.
+    pub plan: Option<Plan>,
     /// The measurements, in the order of the text.
     pub rows: Vec<Row>,
     /// What to know of the whole listing.
@@ -86,14 +90,14 @@ pub struct Row {
 }
 
 impl Row {
-    /// A row with a value and nothing else.
+    /// A row with a value and nothing else: no count of it is told yet.
     pub(crate) fn new(spec: Spec, value: f64, line: u32, text: &str) -> Self {
         let trial = Trial {
             cell: 0,
             pass: 0,
             place: 0,
-            near: model::EndTally::default(),
-            far: model::EndTally::default(),
+            near: EndTally::untold(),
+            far: EndTally::untold(),
             ledger: model::Ledger::default(),
             value: Some(value),
             verdicts: Vec::new(),

@@ -50,6 +50,46 @@ pub(crate) fn block(value: f64) -> Option<u64> {
     whole(value).filter(|bytes| *bytes > 0)
 }
 
+/// Bytes of a unit as iperf and its like print sizes: powers of 1024.
+pub(crate) fn binary_size(word: &str) -> Option<f64> {
+    Some(match word {
+        "B" | "Byte" | "Bytes" | "bytes" => 1.0,
+        "KB" | "KByte" | "KBytes" => 1024.0,
+        "MB" | "MByte" | "MBytes" => 1_048_576.0,
+        "GB" | "GByte" | "GBytes" => 1_073_741_824.0,
+        "TByte" | "TBytes" => 1_099_511_627_776.0,
+        _ => return None,
+    })
+}
+
+/// bit/s of a unit of a rate as tools print it: bits are decimal, bytes with a prefix of iperf's are binary.
+pub(crate) fn rate_unit(word: &str) -> Option<f64> {
+    if let Some(size) = word.strip_suffix("/sec").filter(|size| size.ends_with("ytes") || size.ends_with("yte")) {
+        return binary_size(size).map(|bytes| bytes * 8.0);
+    }
+    let word = word.strip_suffix("ec").unwrap_or(word);
+    let (prefix, rest) = word.split_at(usize::from(word.starts_with(['k', 'K', 'M', 'G', 'T'])));
+    let scale = match prefix {
+        "" => 1.0,
+        "k" | "K" => 1e3,
+        "M" => 1e6,
+        "G" => 1e9,
+        _ => 1e12,
+    };
+    ["bit/s", "bits/s", "b/s", "bps"].contains(&rest).then_some(scale)
+}
+
+/// ns of a unit of time.
+pub(crate) fn time_unit(word: &str) -> Option<f64> {
+    Some(match word {
+        "ns" | "nsec" => 1.0,
+        "us" | "usec" | "\u{b5}s" => 1e3,
+        "ms" | "msec" => 1e6,
+        "s" | "sec" => 1e9,
+        _ => return None,
+    })
+}
+
 /// The middle of some values.
 pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.into_iter().collect();
@@ -71,5 +111,14 @@ mod tests {
         assert!((half_digit("20134.6727") - 0.000_05).abs() < 1e-12);
         assert_eq!(median([3.0, 1.0, 2.0, 10.0]), Some(2.5));
         assert_eq!([block(0.0), block(1.5), block(8.0)], [None, None, Some(8)]);
+    }
+
+    #[test]
+    fn bits_are_decimal_and_iperfs_bytes_binary() {
+        let units =
+            ["bits/sec", "Mbits/sec", "Gbit/s", "kbps", "MBytes/sec", "Bytes/sec", "Mbit", "", "T"].map(rate_unit);
+        let mebi = Some(8.0 * 1_048_576.0);
+        assert_eq!(units, [Some(1.0), Some(1e6), Some(1e9), Some(1e3), mebi, Some(8.0), None, None, None]);
+        assert_eq!(["us", "ms", "sec", "m"].map(time_unit), [Some(1e3), Some(1e6), Some(1e9), None]);
     }
 }

@@ -4,7 +4,7 @@ use import::{FORMATS, Source, assemble, read};
 use proptest::prelude::*;
 
 /// Pieces that readers look for, so that arbitrary text gets past their first line.
-const PIECES: [&str; 16] = [
+const PIECES: [&str; 31] = [
     "TCP STREAM TEST to a\n",
     "OMNI Send TEST from a to b\nTHROUGHPUT=",
     " 10^6bits/sec\n",
@@ -19,6 +19,21 @@ const PIECES: [&str; 16] = [
     "total amount transferred: 1\ntotal throughput: ",
     "net.ipv4.a = 5\n",
     "{\"start\":{\"test_start\":{\"protocol\":\"TCP\",\"blksize\":1e300,\"duration\":1}},\"end\":{\"sum_received\":",
+    "Connecting to host a, port 1\n[  5]   0.00-1.00   sec  ",
+    " MBytes  21.0 Mbits/sec    0             sender\n",
+    "Client connecting to a, UDP port 1\n[  1] 0.0000-2.0000 sec  1.00 MBytes  ",
+    " Mbits/sec  0.1 ms 1/2 (50%)  receiver\n[  1] Server Report:\n",
+    "20261122142029,a,1,b,2,3,0.0-",
+    ",262150,2097200,0.1,1,2,50,0\n",
+    "2.3750 MB /   1.00 sec =   19.9223 Mbps 84 %TX 0 %RX 1 / 2 drop/pkt\n",
+    "megabytes=1 real_seconds=1 rate_Mbps=8.388608 drop=1 pkt=",
+    "nuttcp-r: 1.0000 MB in 1.00 real seconds = 1024.00 KB/sec = 8.3886 Mbps\n",
+    "tcp_lat:\n    latency = ",
+    " us\n    msg_size = 1 KiB (1,024)\n",
+    "sockperf: \u{1b}[2;35m====> avg-latency=5.0 (std-dev=1)\nsockperf: ---> percentile 50.000 = ",
+    " r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st\n 5 0 0 1 1 1 0 0 1 1 1 1 60 11 21 0 7 ",
+    "{\"metadata\":{\"SERIES_META\":{}},\"x_values\":[0,1],\"results\":{\"TCP upload\":[",
+    "Mbit/s\tA\tB\nA\t\t5\nB\t6\t",
     "99999999999999999999 ",
     "0.00 ",
 ];
@@ -49,9 +64,10 @@ proptest! {
     }
 
     #[test]
-    fn cut_and_changed_records(name in 0..6usize, cut in any::<prop::sample::Index>(), place in any::<prop::sample::Index>(), byte: u8) {
+    fn cut_and_changed_records(name in 0..14usize, cut in any::<prop::sample::Index>(), place in any::<prop::sample::Index>(), byte: u8) {
         let names = ["1998-netperf.txt", "2012-nttcp.txt", "netpipe372_both.txt", "iperf312_udp.json",
-            "2003-rapid-ping-traceroute.txt", "netperf27_UDP_STREAM.txt"];
+            "2003-rapid-ping-traceroute.txt", "netperf27_UDP_STREAM.txt", "iperf312_bidir.txt", "iperf2_server.txt",
+            "iperf2.csv", "nuttcp_verbose.txt", "qperf_loop.txt", "sockperf_pp.txt", "vmstat_tw.txt", "rrul.flent"];
         let path = format!("{}/tests/data/{}", env!("CARGO_MANIFEST_DIR"), names[name]);
         let mut bytes = std::fs::read(path).unwrap();
         let place = place.index(bytes.len());

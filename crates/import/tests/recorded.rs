@@ -1,7 +1,7 @@
 //! Recorded outputs of the tools and the listings of five published records, read and assembled.
 
 use import::{Imported, Reading, Source, assemble, read};
-use model::{Direction, Run, Stop, Trust, Verdict};
+use model::{Count, Direction, Run, Stop, Trust, Verdict};
 
 fn reading(name: &str) -> Reading {
     let path = format!("{}/tests/data/{name}", env!("CARGO_MANIFEST_DIR"));
@@ -179,7 +179,7 @@ fn iperf3s_documents_both_ways_and_with_datagrams() {
     let run = only("iperf321_tcp.json");
     let summary = &run.outcomes[0].summary;
     close(summary.goodput_bps, 2_093_484.215_654_173_9);
-    assert_eq!((summary.bytes_sent, summary.bytes_received), (262_144, 262_144));
+    assert_eq!((summary.bytes_sent, summary.bytes_received), (Some(262_144), Some(262_144)));
     assert_eq!(run.header.origin.as_ref().unwrap().version.as_deref(), Some("3.21+"));
     assert_eq!(run.header.started_unix_ns, 1_795_292_634_000_000_000);
     assert!(run.header.origin.as_ref().unwrap().unknown.contains(&"start.cookie".to_owned()));
@@ -204,4 +204,151 @@ fn a_broken_part_is_refused_with_its_line_while_the_rest_is_there() {
     assert!(cut.imported.is_empty() && cut.refused[0].reason.contains("not JSON"), "{cut:?}");
     let none = read(b"Dear all,\nit was fast.\n", None).unwrap_err();
     assert!(none.reason.contains("netperf"), "{none:?}");
+}
+
+#[test]
+fn iperf3s_text_of_both_ends() {
+    let run = only("iperf312_tcp.txt");
+    let outcome = &run.outcomes[0];
+    close(outcome.summary.goodput_bps, 18.2e6);
+    close(outcome.summary.sender_bps, 18.2e6);
+    assert_eq!(
+        (outcome.spec.flows, outcome.spec.direction, outcome.spec.stop),
+        (1, Direction::Send, Stop::TimeNs(2_190_000_000))
+    );
+    // What three digits were rounded to is no count.
+    assert_eq!((outcome.summary.bytes_sent, outcome.summary.duration_ns), (None, Some(2_190_000_000)));
+    assert_eq!(outcome.trials[0].near.intervals.len(), 2);
+    let back = only("iperf312_P2_R.txt");
+    close(back.outcomes[0].summary.goodput_bps, 21.0e6);
+    close(back.outcomes[0].summary.sender_bps, 19.8e6);
+    assert_eq!((back.outcomes[0].spec.flows, back.outcomes[0].spec.direction), (2, Direction::Reverse));
+    let both = only("iperf312_bidir.txt");
+    close(both.outcomes[0].summary.goodput_bps, 10_711e3 + 10_175e3);
+    let series = &both.outcomes[0].trials[0].near.intervals;
+    assert_eq!((both.outcomes[0].spec.direction, series.len()), (Direction::Both, 2));
+    assert!(series.iter().all(|one| one.bytes_sent > 0 && one.bytes_received > 0), "{series:?}");
+    let udp = only("iperf312_udp.txt");
+    let row = &udp.header.origin.as_ref().unwrap().rows[0];
+    assert_eq!((row.figures["jitter_ns"], row.figures["packets"]), (407_000.0, 416.0));
+    assert_eq!((udp.outcomes[0].summary.packets_sent, udp.outcomes[0].summary.packets_lost), (Some(416), Some(0)));
+    let server = only("iperf312_server.txt");
+    assert_eq!(server.outcomes[0].spec.direction, Direction::Both);
+    let verbose = only("iperf312_V.txt");
+    assert_eq!((verbose.outcomes[0].spec.block, verbose.header.near.kernel.as_deref()), (32_768, Some("6.18.44")));
+    assert_eq!(verbose.header.origin.as_ref().unwrap().version.as_deref(), Some("3.12"));
+    assert_eq!(only("iperf312_bidir.json").outcomes[0].spec.direction, Direction::Both);
+}
+
+#[test]
+fn iperf_2_as_text_and_csv() {
+    let run = only("iperf2_tcp.txt");
+    close(run.outcomes[0].summary.goodput_bps, 20.4e6);
+    assert_eq!(run.outcomes[0].trials[0].near.intervals.len(), 2);
+    let row = &run.header.origin.as_ref().unwrap().rows[0];
+    assert!(row.remarks[0].contains("a sender's rate"), "{row:?}");
+    assert_eq!(only("iperf2_P2.txt").outcomes[0].spec.flows, 2);
+    let enhanced = only("iperf2_enhanced.txt");
+    assert_eq!(enhanced.header.origin.unwrap().unknown, ["Cwnd/RTT(var)", "NetPwr", "Rtry", "Write/Err"]);
+    let udp = only("iperf2_udp.txt");
+    assert_eq!((udp.outcomes[0].spec.block, udp.outcomes[0].summary.packets_sent), (1470, Some(341)));
+    let server = reading("iperf2_server.txt");
+    assert_eq!(server.imported.iter().map(|one| one.rows[0].spec.flows).collect::<Vec<_>>(), [1, 2, 1, 1]);
+    assert!(server.imported.iter().all(|one| one.rows[0].spec.direction == Direction::Reverse));
+    let csv = reading("iperf2.csv");
+    let [one, two, last] = csv.imported.as_slice() else { panic!("three measurements") };
+    assert_eq!([one, two, last].map(|one| one.rows[0].spec.flows), [1, 2, 1]);
+    assert_eq!(one.rows[0].trial.near.told(Count::BytesSent), Some(5_242_940));
+    close(two.rows[0].trial.value, 10_247_604.0 + 9_506_239.0);
+}
+
+#[test]
+fn nuttcps_lines_in_its_three_forms() {
+    let run = only("nuttcp_tcp.txt");
+    close(run.outcomes[0].summary.goodput_bps, 20.0461e6);
+    assert_eq!(run.header.origin.as_ref().unwrap().rows[0].figures["connect_rtt_ns"], 110_000.0);
+    assert_eq!(run.outcomes[0].trials[0].far.intervals.len(), 2);
+    let udp = only("nuttcp_udp.txt");
+    assert_eq!((udp.outcomes[0].spec.transport.as_str(), udp.outcomes[0].summary.packets_sent), ("udp", Some(417)));
+    close(only("nuttcp_parse.txt").outcomes[0].summary.goodput_bps, 20.0338e6);
+    let verbose = only("nuttcp_verbose.txt");
+    close(verbose.outcomes[0].summary.goodput_bps, 20.0882e6);
+    close(verbose.outcomes[0].summary.sender_bps, 19.9966e6);
+    assert_eq!((verbose.outcomes[0].spec.block, verbose.outcomes[0].spec.rate_bps), (65_536, Some(20_000_000)));
+}
+
+#[test]
+fn latencies_of_qperf_and_sockperf_are_half_a_round_trip() {
+    let run = only("qperf_loop.txt");
+    assert_eq!((run.header.kind.as_str(), run.outcomes.len(), run.outcomes[3].spec.block), ("curve", 4, 4096));
+    close(run.outcomes[0].summary.rtt_p50_ns, 40_200.0);
+    assert_eq!(reading("qperf_lat.txt").imported.len(), 2);
+    close(only("qperf_udp.txt").outcomes[0].summary.goodput_bps, 81.5e6 * 8.0);
+    close(only("qperf_udp.txt").outcomes[0].summary.sender_bps, 187e6 * 8.0);
+    assert_eq!(only("qperf_conf.txt").header.near.hostname.as_deref(), Some("vm"));
+    let sockperf = only("sockperf_pp.txt");
+    close(sockperf.outcomes[0].summary.rtt_p50_ns, 2.0 * 4_819.0);
+    let rtt = sockperf.outcomes[0].trials[0].near.rtt.clone().unwrap();
+    assert_eq!((rtt.count, rtt.min_ns, rtt.p99_ns), (54_032, 7_514, Some(23_428)));
+    assert_eq!(only("sockperf_ul.txt").outcomes[0].trials[0].near.rtt.as_ref().unwrap().p99_ns, None);
+    let stream = only("sockperf_tp.txt");
+    close(stream.outcomes[0].summary.goodput_bps, 45.786 * 1_048_576.0);
+    let none = reading("sockperf_none.txt");
+    assert!(none.imported.is_empty() && none.refused[0].reason.contains("did not come to its end"), "{none:?}");
+}
+
+#[test]
+fn vmstat_is_what_the_host_did_meanwhile() {
+    let run = only("vmstat.txt");
+    let observed = run.passes[0].near.observed.as_ref().unwrap();
+    let series = observed.series.as_ref().unwrap();
+    let line = |name: &str| &series.lines.iter().find(|line| line.name == name).unwrap().values;
+    assert_eq!(
+        line("cpu.all.user").iter().map(|share| share.map(|s| (s * 100.0).round())).collect::<Vec<_>>(),
+        [Some(83.0), Some(92.0)]
+    );
+    assert_eq!((line("stat.intr")[1], line("memory.free")[0]), (Some(620.0), Some(11_406_500.0 * 1024.0)));
+    assert_eq!(only("vmstat_tw.txt").passes[0].near.observed.as_ref().unwrap().window_ns, 1_000_000_000);
+}
+
+#[test]
+fn echoes_over_ip_6_and_a_summary_alone() {
+    let run = only("ping6.txt");
+    close(run.outcomes[0].summary.rtt_p50_ns, 48_000.0);
+    assert_eq!(run.header.path_out.as_ref().unwrap().ping.as_ref().unwrap().packet_bytes, 104);
+    assert!(only("pingq.txt").outcomes.is_empty());
+    assert_eq!(only("traceroute.txt").header.path_out.unwrap().hops.unwrap()[0].address.as_deref(), Some("127.0.0.1"));
+}
+
+#[test]
+fn flents_series_are_cells_and_one_without_a_unit_that_is_known_is_refused() {
+    let reading = reading("rrul.flent");
+    let reasons: Vec<&str> = reading.refused.iter().map(|refused| refused.reason.as_str()).collect();
+    assert!(reasons.len() == 2 && reasons.iter().any(|reason| reason.contains("'share'")), "{reasons:?}");
+    let run = run(&reading.imported[0]);
+    let of = |name: &str| {
+        let cell = run.header.cells.iter().find(|cell| cell.levels["series"] == name).unwrap().id;
+        run.outcomes.iter().find(|outcome| outcome.cell == cell).unwrap()
+    };
+    close(of("TCP download BE").summary.goodput_bps, 93.5e6);
+    assert_eq!(of("TCP download BE").spec.direction, Direction::Reverse);
+    close(of("Ping (ms) ICMP").summary.rtt_p50_ns, 28.5e6);
+    assert_eq!(run.header.started_unix_ns, 1_795_356_200_500_000_000);
+    assert_eq!(run.header.target.as_deref(), Some("server"));
+}
+
+#[test]
+fn the_matrices_of_2002_are_hosts_by_hosts() {
+    let both = reading("2002-throughput.tsv");
+    let [normal, jumbo] = both.imported.as_slice() else { panic!("two matrices") };
+    assert_eq!([normal.rows.len(), jumbo.rows.len(), both.refused.len()], [10, 6, 0]);
+    let run = run(normal);
+    let tables = analysis::plan::tables(&run.header, &run.outcomes);
+    assert_eq!((tables.len(), tables[0].rows.len(), tables[0].row_factor.as_str()), (1, 4, "from"));
+    let finland = &tables[0].cells[1];
+    assert_eq!(finland[0].map(|middle| middle.value), Some(219e6));
+    let rtt = only("2002-rtt.tsv");
+    assert_eq!((rtt.outcomes.len(), rtt.header.origin.unwrap().unknown), (12, vec!["NIC".to_owned()]));
+    let bare = read(b"\tA\tB\nA\t\t5\nB\t6\t\n", None).unwrap();
+    assert!(bare.refused[0].reason.contains("unit"), "{bare:?}");
 }

@@ -56,7 +56,9 @@ pub use observed::{HostSeries, Observe, Observed, SeriesLine, Watched, WatchedIn
 pub use origin::{Origin, OriginLine, OriginRow};
 pub use outcome::{Estimate, Outcome, Shares, Summary, Trust, Verdict};
 pub use path::{ClockDrift, ClockOffset, Hop, Path, PathMtu, Ping, Route};
-pub use plan::{Conditions, Design, Every, Factor, FactorKind, HostReading, Otherwise, Plan, PlanEnd, Require};
+pub use plan::{
+    Conditions, Design, Every, Factor, FactorKind, HostReading, Otherwise, Plan, PlanEnd, PlanLab, Require,
+};
 pub use probe::Responsiveness;
 pub use run::{Ending, Run, RunHeader, Tool};
 pub use selftest::{Check, Claim, SelfTest, SelfTestCitation};
@@ -65,7 +67,7 @@ pub use sizes::NetpipeSizes;
 pub use spec::{Direction, EndOptions, Family, Io, Name, Role, Spec, Stop, Strategy};
 pub use stack_rule::StackRule;
 pub use stopping::{Order, Stopping};
-pub use tally::{DatagramTally, Encryption, EndTally, FlowTally, Interval, PacingTally, RttTally, SocketFacts};
+pub use tally::{Count, DatagramTally, Encryption, EndTally, FlowTally, Interval, PacingTally, RttTally, SocketFacts};
 pub use tcp::TcpSample;
 pub use trial::{Cell, EndPass, Ledger, Pass, Trial};
 pub use units::{BitRate, ByteSize, Nanos, Ratio};

@@ -30,10 +30,10 @@ pub struct Summary {
     pub goodput_bps: Option<f64>,
     /// What the senders counted over the senders' time, bit/s. Mean of trials.
     pub sender_bps: Option<f64>,
-    /// Payload bytes sent, all trials.
-    pub bytes_sent: u64,
-    /// Payload bytes received, all trials.
-    pub bytes_received: u64,
+    /// Payload bytes sent, all trials; null where no end told them, as in some imports.
+    pub bytes_sent: Option<u64>,
+    /// Payload bytes received, all trials; null where no end told them.
+    pub bytes_received: Option<u64>,
     /// Median round trip over all trials' samples, ns.
     pub rtt_p50_ns: Option<f64>,
     /// 99th percentile of the round trip over all trials' samples, ns; null with too few samples.
@@ -59,12 +59,12 @@ pub struct Summary {
     pub ci95_high: Option<f64>,
     /// Trials that gave a value.
     pub trials: u32,
-    /// Calls that sent payload, all trials, both ends.
-    pub calls_sent: u64,
-    /// Calls that received payload, all trials, both ends.
-    pub calls_received: u64,
-    /// Measured time of all trials, ns.
-    pub duration_ns: u64,
+    /// Calls that sent payload, all trials, both ends; null where no end told them.
+    pub calls_sent: Option<u64>,
+    /// Calls that received payload, all trials, both ends; null where no end told them.
+    pub calls_received: Option<u64>,
+    /// Measured time of all trials, ns; null where no end told it.
+    pub duration_ns: Option<u64>,
     /// NetPIPE's rate: block bits over half the round trip (for a stream curve: over the time of a block), bit/s. Half a
     /// round trip is NetPIPE's convention, not a one-way delay.
     pub netpipe_bps: Option<f64>,

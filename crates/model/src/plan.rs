@@ -52,6 +52,20 @@ pub struct Plan {
     /// Times at which the whole is repeated; null for once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Every>,
+    /// The lab that it was measured in; null on hosts that were there before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lab: Option<PlanLab>,
+}
+
+/// The lab of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct PlanLab {
+    /// A topology that comes with the program, or a file.
+    pub topology: String,
+    /// The values of its variables.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub vars: BTreeMap<String, String>,
 }
 
 /// Something that a plan varies.
@@ -62,12 +76,15 @@ pub struct Factor {
     pub name: String,
     /// What kind of thing `key` is.
     pub kind: FactorKind,
-    /// A flag's name, a setting's key, or a key of the inventory.
+    /// A flag's name, a setting's key, or a key of the inventory; of sets the factor's own name.
     pub key: String,
     /// The end that it is of.
     pub end: PlanEnd,
     /// Its levels, in the order of the file; empty for an observed one, whose levels the hosts say.
     pub levels: Vec<String>,
+    /// Of a factor of sets: what each level stands for, fields and settings by their keys.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub sets: BTreeMap<String, BTreeMap<String, String>>,
     /// Costly to change: it is varied in the outer loop.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub dear: bool,
@@ -91,6 +108,8 @@ pub enum FactorKind {
     Field,
     /// A setting of the host.
     Setting,
+    /// Several fields and settings at once: a level is the name of a set of them.
+    Set,
     /// A fact of the host that only labels.
     Observed,
     /// The block sizes of curves: those of one curve are measured one after the other over the same connections, so they are no
@@ -102,7 +121,7 @@ impl FactorKind {
     /// Whether its levels are combined to cells.
     #[must_use]
     pub fn makes_cells(self) -> bool {
-        matches!(self, Self::Field | Self::Setting)
+        matches!(self, Self::Field | Self::Setting | Self::Set)
     }
 }
 

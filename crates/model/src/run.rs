@@ -114,10 +114,18 @@ pub struct Tool {
     pub near_version: String,
     /// Version of the far end's program.
     pub far_version: String,
-    /// Cost of one clock read at the near end, ns.
+    /// Cost of one clock read at the near end, ns; left out where nobody measured it.
+    #[serde(default, skip_serializing_if = "is_unknown")]
     pub near_clock_ns: f64,
-    /// Cost of one clock read at the far end, ns.
+    /// Cost of one clock read at the far end, ns; left out where nobody measured it.
+    #[serde(default, skip_serializing_if = "is_unknown")]
     pub far_clock_ns: f64,
+}
+
+/// Whether a cost that is never 0 is not known.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_unknown(cost_ns: &f64) -> bool {
+    *cost_ns == 0.0
 }
 
 /// How a run ended.

@@ -1,31 +1,51 @@
 //! What one end counted in one trial.
 
+mod count;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+pub use self::count::Count;
 
 use crate::{Histogram, Spent, TcpSample};
 
 /// Everything that one end counted in one trial, over all its flows, threads and processes.
 ///
 /// Times are nanoseconds since the moment this end was told to start; the two ends' clocks are never subtracted from each
-/// other.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+/// other. Counts are null in the document where nobody told them.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
 pub struct EndTally {
     /// Payload bytes that the kernel (or the ring) accepted from this end.
+    #[serde(deserialize_with = "count::null_is_zero")]
+    #[schemars(with = "Option<u64>")]
     pub bytes_sent: u64,
     /// Payload bytes that arrived here.
+    #[serde(deserialize_with = "count::null_is_zero")]
+    #[schemars(with = "Option<u64>")]
     pub bytes_received: u64,
     /// Calls that sent payload.
+    #[serde(deserialize_with = "count::null_is_zero")]
+    #[schemars(with = "Option<u64>")]
     pub calls_sent: u64,
     /// Calls that received payload.
+    #[serde(deserialize_with = "count::null_is_zero")]
+    #[schemars(with = "Option<u64>")]
     pub calls_received: u64,
     /// Whole blocks sent.
+    #[serde(deserialize_with = "count::null_is_zero")]
+    #[schemars(with = "Option<u64>")]
     pub blocks_sent: u64,
     /// Whole round trips that ended here (near end of rr, crr and pingpong).
+    #[serde(deserialize_with = "count::null_is_zero")]
+    #[schemars(with = "Option<u64>")]
     pub transactions: u64,
     /// First to last payload byte handed to the kernel, in ns; 0 when nothing was sent.
+    #[serde(deserialize_with = "count::null_is_zero")]
+    #[schemars(with = "Option<u64>")]
     pub sending_ns: u64,
     /// First to last arrival, in ns; 0 when nothing or all at once arrived.
+    #[serde(deserialize_with = "count::null_is_zero")]
+    #[schemars(with = "Option<u64>")]
     pub receiving_ns: u64,
     /// The part of `bytes_received` that arrived after the warm-up, and its time; null without a warm-up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,6 +63,8 @@ pub struct EndTally {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<DatagramTally>,
     /// Bytes that were still in this end's send queue when the drain ended (SIOCOUTQ).
+    #[serde(deserialize_with = "count::null_is_zero")]
+    #[schemars(with = "Option<u64>")]
     pub bytes_unsent: u64,
     /// The series over time; it adds up to the totals exactly.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -57,6 +79,10 @@ pub struct EndTally {
     pub stalled: bool,
     /// The trial was ended before its stop rule was met (peer gone, command interrupted).
     pub cut_short: bool,
+    /// Counts that nobody told, as a file of another tool may: null in the document, and 0 here. Empty for what this program
+    /// measured itself.
+    #[serde(default)]
+    pub untold: Vec<Count>,
 }
 
 /// A stretch of a trial.

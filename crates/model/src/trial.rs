@@ -40,7 +40,8 @@ pub struct Trial {
     pub near: EndTally,
     /// What the far end counted; empty for transports with one end (memcpy).
     pub far: EndTally,
-    /// Whether the two agree.
+    /// Whether the two agree; left out where the ends' bytes were not told, as in some imports.
+    #[serde(default, skip_serializing_if = "Ledger::is_unknown")]
     pub ledger: Ledger,
     /// The sample: this trial's value of the cell's headline statistic, or null when it has none.
     pub value: Option<f64>,
@@ -62,6 +63,14 @@ pub struct Ledger {
     pub in_flight: u64,
     /// Whether the sum is exact.
     pub balanced: bool,
+}
+
+impl Ledger {
+    /// Whether nobody set the ends against each other: two ends that carried nothing balance.
+    #[must_use]
+    pub fn is_unknown(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// One set-up of connections and the trials that were taken over it.

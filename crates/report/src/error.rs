@@ -20,6 +20,16 @@ pub enum ReportError {
         /// The run's kind.
         kind: String,
     },
+    /// The format's tool has no such measurement.
+    #[error("{format} has no form for {what} (run {run}): write it as text, csv or json")]
+    NoForm {
+        /// The format that was asked for.
+        format: &'static str,
+        /// The run's id.
+        run: String,
+        /// What it has no form for.
+        what: String,
+    },
     /// No figure can be drawn from these runs.
     #[error("{format}: nothing to draw: no outcome of these runs has a value; the text report tells why")]
     NothingToDraw {

@@ -1,10 +1,10 @@
 //! A plan's tables as texts, and what `thru run --dry-run` says.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use analysis::plan::{Middle, PlanTable, tables};
+use analysis::plan::{Middle, PlanTable, of_set, tables};
 use comfy_table::{CellAlignment, ContentArrangement, Table};
-use model::{FactorKind, HostSettings, Order, Plan, Run, Stopping, units};
+use model::{Factor, FactorKind, HostSettings, Order, Plan, Run, Stopping, units};
 
 use crate::words;
 
@@ -145,9 +145,9 @@ pub fn plan_preview(preview: &PlanPreview<'_>) -> String {
 fn changes(plan: &Plan) -> String {
     let mut text = String::new();
     let HostSettings { near, far } = &plan.settings;
+    let alone: Vec<Factor> = plan.factors.iter().flat_map(each).collect();
     for (end, settings) in [("near", near), ("far", far)] {
-        let varied = plan
-            .factors
+        let varied = alone
             .iter()
             .filter(|factor| factor.kind == FactorKind::Setting && factor.end.ends()[usize::from(end == "far")]);
         let fixed = settings.iter().map(|setting| words::plain(&setting.to_string()));
@@ -161,6 +161,15 @@ fn changes(plan: &Plan) -> String {
         text += &format!("Dear to change, so varied in the outer loop: {}\n", dear.join(", "));
     }
     text
+}
+
+/// A factor's settings as factors by themselves.
+fn each(factor: &Factor) -> Vec<Factor> {
+    if factor.kind != FactorKind::Set {
+        return vec![factor.clone()];
+    }
+    let keys: BTreeSet<&String> = factor.sets.values().flat_map(BTreeMap::keys).collect();
+    keys.into_iter().map(|key| of_set(factor, key)).collect()
 }
 
 fn duration(preview: &PlanPreview<'_>) -> String {

@@ -85,16 +85,28 @@ pub(crate) fn title(run: &Run) -> String {
     match (&header.name, &header.target) {
         (Some(name), _) => name.clone(),
         (None, Some(target)) => format!("{} to {target}", header.kind),
+        (None, None) if header.origin.is_some() => header.kind.clone(),
         (None, None) => format!("{} within one host", header.kind),
     }
+}
+
+/// When a run was measured; of an import whose file does not say it, when that was.
+pub(crate) fn begun(run: &Run) -> String {
+    let told = run.header.origin.as_ref().is_none_or(|origin| origin.measured_unix_ns.is_some());
+    let when = when(run.header.started_unix_ns);
+    if told { when } else { format!("imported {when}") }
 }
 
 /// Both hosts in words: `alpha to beta`, or `within alpha`.
 pub(crate) fn hosts(run: &Run) -> String {
     let name = |host: &Inventory| host.hostname.clone();
-    let near = name(&run.header.near).unwrap_or_else(|| "this host".to_owned());
+    // Of a run that was imported nobody knows that it was measured here.
+    let imported = run.header.origin.is_some();
+    let unnamed = if imported { "an unnamed host" } else { "this host" };
+    let near = name(&run.header.near).unwrap_or_else(|| unnamed.to_owned());
     match (name(&run.header.far), &run.header.target) {
         (Some(far), _) if far != near => format!("{near} to {far}"),
+        (None, None) if imported => near,
         (Some(_), _) | (None, None) => format!("within {near}"),
         (None, Some(target)) => format!("{near} to {target}"),
     }

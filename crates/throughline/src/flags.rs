@@ -12,7 +12,7 @@ use model::{
 };
 
 pub use self::enough::{Enough, clock_seed};
-pub use self::output::Output;
+pub use self::output::{Output, form};
 use crate::values::{Congestion, Cores, PerEnd, Rules, SetFlag, Switch};
 
 /// Where the far end is.

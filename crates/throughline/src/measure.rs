@@ -49,6 +49,7 @@ pub fn measure_run(job: &Job<'_>) -> Result<(Option<Run>, u8), Failure> {
     if speak.is_none() {
         job.specs.iter().try_for_each(engine::pattern::check)?;
     }
+    job.output.check(job.kind, &job.specs)?;
     if let Some(launcher) = engine::transport::transport(job.specs[0].transport.as_str())?.launcher() {
         if let Some(host) = job.peer.host.as_ref().or(job.peer.from.as_ref()) {
             return Err(Failure::usage(launch::no_host(launcher, host)));
@@ -90,7 +91,7 @@ pub fn show(output: &Output, np: Option<&Path>, run: &Run) -> Result<u8, Failure
     }
     if !output.quiet && !output.live && !to_stdout {
         // Who asks for NetPIPE's file has scripts that read its screen as well.
-        let form = if np.is_some() { "np-screen" } else { "text" };
+        let form = output.form.unwrap_or(if np.is_some() { "np-screen" } else { "text" });
         crate::output::write_pieces(form, runs, None, None)?;
     }
     let interrupted = run.ending.as_ref().is_some_and(|ending| ending.how == "interrupted");

@@ -32,7 +32,10 @@ pub fn write_pieces(
 
 fn to_stdout(format: &str, pieces: &[report::Piece]) -> Result<Vec<PathBuf>, Failure> {
     let [piece] = pieces else {
-        return Err(Failure::usage(format!("{format} makes {} files: name a folder for them with -o", pieces.len())));
+        return Err(Failure::usage(format!(
+            "{format} makes {} files: `thru export RUN --format {format} -o FOLDER` writes them",
+            pieces.len()
+        )));
     };
     let mut out = std::io::stdout().lock();
     match out.write_all(&piece.bytes).and_then(|()| out.flush()) {

@@ -13,7 +13,7 @@ pub const PATTERNS: [&str; 4] = ["stream", "rr", "transfer", CURVE];
 pub const CURVE: &str = "curve";
 
 /// Flags of those commands that belong to the command as a whole, not to one of its specs.
-pub const OF_THE_WHOLE: [&str; 13] = [
+pub const OF_THE_WHOLE: [&str; 14] = [
     "host",
     "from",
     "token_file",
@@ -27,6 +27,7 @@ pub const OF_THE_WHOLE: [&str; 13] = [
     "name",
     "store",
     "no_store",
+    "as",
 ];
 
 /// What stands in words.

@@ -286,7 +286,7 @@ fn amounts_that_are_no_whole_blocks_are_met_to_the_byte() {
             let doc = bench.measure(way, &[&fixed, flows]);
             assert_eq!(
                 (doc.summary().bytes_sent, doc.summary().bytes_received),
-                (1_000_003, 1_000_003),
+                (Some(1_000_003), Some(1_000_003)),
                 "{}",
                 way.name
             );

@@ -31,7 +31,7 @@ pub(crate) fn excess(outcome: &Outcome) -> Option<f64> {
     let estimate = outcome.estimate.as_ref()?;
     let surely = estimate.low.unwrap_or(estimate.value);
     let trials = outcome.trials.len().max(1) as f64;
-    let arrived = outcome.summary.bytes_received as f64 / trials;
+    let arrived = outcome.summary.bytes_received? as f64 / trials;
     // A receiver's time starts when the first block is there, so that this one's bytes have no time of their own.
     let first = f64::from(outcome.spec.flows) * outcome.spec.block.max(ONE_BUFFER) as f64;
     let slack = match ceiling.kind {

@@ -35,7 +35,7 @@ fn stream(transport: &str, mbit: f64, [a, b]: [&str; 2]) -> Outcome {
     let mut outcome = made("stream", 0, 131_072, &[mbit * 1e6; 6]);
     outcome.spec.transport = transport.into();
     let bytes = (mbit * 125e3) as u64;
-    outcome.summary.bytes_received = 6 * bytes;
+    outcome.summary.bytes_received = Some(6 * bytes);
     for trial in &mut outcome.trials {
         trial.near = EndTally { bytes_sent: bytes, flows: vec![flow(a, bytes, 0)], ..EndTally::default() };
         trial.far = EndTally { bytes_received: bytes, flows: vec![flow(b, 0, bytes)], ..EndTally::default() };
@@ -155,7 +155,7 @@ fn what_is_above_its_ceiling_is_found_out_and_a_first_block_is_no_such_thing() {
     // 40 blocks in the time of 39.
     let mut paced = stream("tcp", 40.0 / 39.0 * 400.0, [A, B]);
     paced.spec.rate_bps = Some(400_000_000);
-    paced.summary.bytes_received = 6 * 40 * 131_072;
+    paced.summary.bytes_received = Some(6 * 40 * 131_072);
     assert_eq!(bounded(paced, &gigabit(A), &gigabit(B)).summary.verdicts, []);
 }
 

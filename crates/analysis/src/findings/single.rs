@@ -269,7 +269,7 @@ mod tests {
     fn a_goodput_above_its_ceiling_is_a_finding() {
         let mut outcome = made("stream", 3, 131_072, &[2e9; 6]);
         outcome.spec.rate_bps = Some(1_000_000_000);
-        outcome.summary.bytes_received = 1 << 40;
+        outcome.summary.bytes_received = Some(1 << 40);
         crate::bound(&mut outcome, &model::Inventory::default(), &model::Inventory::default());
         let findings = of_single(&[outcome]);
         assert!(findings[0].statement.contains("it is above what the path could carry"), "{}", findings[0].statement);

@@ -130,7 +130,7 @@ mod tests {
         assert!((outcome.summary.goodput_bps.unwrap() - estimate.value).abs() < 1.0);
         assert_eq!(outcome.summary.netpipe_bps, None);
         assert_eq!(outcome.summary.bytes_received, outcome.summary.bytes_sent);
-        assert_eq!(outcome.summary.duration_ns, 6_000_000_000);
+        assert_eq!(outcome.summary.duration_ns, Some(6_000_000_000));
     }
 
     #[test]

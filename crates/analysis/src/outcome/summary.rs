@@ -1,6 +1,6 @@
 //! The flat figures of an outcome.
 
-use model::{Cell, DatagramTally, EndTally, Estimate, Histogram, RttTally, Spec, Summary, Trial};
+use model::{Cell, Count, DatagramTally, EndTally, Estimate, Histogram, RttTally, Spec, Summary, Trial};
 
 use super::Headline;
 use super::fairness::{fairness, spread};
@@ -19,15 +19,14 @@ pub(crate) fn summary(
     let spec = &cell.spec;
     let headline = Headline::of(spec);
     let each = |figure: &dyn Fn(&Trial) -> Option<f64>| mean(&trials.iter().filter_map(figure).collect::<Vec<_>>());
-    let total =
-        |figure: &dyn Fn(&EndTally) -> u64| trials.iter().map(|trial| figure(&trial.near) + figure(&trial.far)).sum();
+    let total = |count: Count| total(trials, count);
     let bulk = headline == Headline::Goodput;
     let lost: Vec<u64> = trials.iter().filter_map(|trial| datagrams_lost(&trial.near, &trial.far)).collect();
     Summary {
         goodput_bps: if bulk { each(&|trial| goodput_bps(spec, &trial.near, &trial.far)) } else { None },
         sender_bps: if bulk { each(&|trial| sender_bps(spec, &trial.near, &trial.far)) } else { None },
-        bytes_sent: total(&|end| end.bytes_sent),
-        bytes_received: total(&|end| end.bytes_received),
+        bytes_sent: total(Count::BytesSent),
+        bytes_received: total(Count::BytesReceived),
         rtt_p50_ns: quantile(trials, histogram, 0.5, |rtt| Some(rtt.p50_ns)),
         rtt_p99_ns: quantile(trials, histogram, 0.99, |rtt| rtt.p99_ns),
         transactions_per_s: if bulk {
@@ -44,9 +43,9 @@ pub(crate) fn summary(
         ci95_high: estimate.and_then(|estimate| estimate.high),
         fairness: each(&fairness),
         shares: spread(trials),
-        calls_sent: total(&|end| end.calls_sent),
-        calls_received: total(&|end| end.calls_received),
-        duration_ns: trials.iter().map(duration_ns).sum(),
+        calls_sent: total(Count::CallsSent),
+        calls_received: total(Count::CallsReceived),
+        duration_ns: duration_ns(trials),
         netpipe_bps: estimate.and_then(|estimate| netpipe_bps(spec, headline, estimate.value, curve)),
         ..Summary::default()
     }
@@ -96,10 +95,23 @@ pub(crate) fn packets_per_s(spec: &Spec, trial: &Trial) -> Option<f64> {
     (!rates.is_empty()).then(|| rates.iter().sum())
 }
 
-/// The longest of the ends' own times.
-fn duration_ns(trial: &Trial) -> u64 {
-    let longest = |end: &EndTally| end.sending_ns.max(end.receiving_ns);
-    longest(&trial.near).max(longest(&trial.far))
+/// A count over all trials and both ends; `None` where there are trials and no end of them told it.
+fn total(trials: &[Trial], count: Count) -> Option<u64> {
+    let told: Vec<u64> = ends(trials).filter_map(|end| end.told(count)).collect();
+    (trials.is_empty() || !told.is_empty()).then(|| told.into_iter().fold(0, u64::saturating_add))
+}
+
+fn ends(trials: &[Trial]) -> impl Iterator<Item = &EndTally> {
+    trials.iter().flat_map(|trial| [&trial.near, &trial.far])
+}
+
+/// The longest of the ends' own times, of all trials together; `None` where there are trials and no end told one.
+fn duration_ns(trials: &[Trial]) -> Option<u64> {
+    let times = [Count::SendingNs, Count::ReceivingNs];
+    let told = ends(trials).any(|end| times.iter().any(|time| end.told(*time).is_some()));
+    let longest =
+        |trial: &Trial| [&trial.near, &trial.far].map(|end| end.sending_ns.max(end.receiving_ns)).into_iter().max();
+    (trials.is_empty() || told).then(|| trials.iter().filter_map(longest).fold(0, u64::saturating_add))
 }
 
 /// NetPIPE's rate in bit/s: a block over half the round trip; on a curve of streams the goodput.
@@ -124,7 +136,7 @@ mod tests {
         trial.far.datagrams = Some(DatagramTally { received: 10_000, ..DatagramTally::default() });
         let summary = summary(&Cell::new(0, spec), &[trial.clone(), trial], None, None, false);
         assert_eq!((summary.packets_per_s, summary.packets_lost), (Some(10_000.0), Some(20)));
-        assert_eq!(summary.calls_received, 2000);
+        assert_eq!(summary.calls_received, Some(2000));
         assert_eq!((summary.packets_sent, summary.packets_reordered), (Some(20_020), Some(0)));
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Design, Factor, FactorKind, HostSettings, Plan, Setting};
+use model::{Design, Factor, FactorKind, HostSettings, Plan, PlanEnd, Setting};
 
 /// Most cells of a plan: more would take days.
 pub const MOST_CELLS: usize = 10_000;
@@ -146,17 +146,41 @@ fn apply(plan: &Plan, levels: &Levels) -> (Levels, HostSettings) {
         let Some(level) = levels.get(&factor.name) else { continue };
         match factor.kind {
             FactorKind::Field => set_field(&mut fields, factor, level),
-            FactorKind::Setting => {
-                let lists = [&mut settings.near, &mut settings.far];
-                for (list, _) in lists.into_iter().zip(factor.end.ends()).filter(|(_, meant)| *meant) {
-                    list.retain(|setting| setting.key != factor.key);
-                    list.push(Setting { key: factor.key.clone(), value: level.clone() });
+            FactorKind::Setting => set_setting(&mut settings, factor, level),
+            FactorKind::Set => {
+                for (key, value) in factor.sets.get(level).into_iter().flatten() {
+                    let one = of_set(factor, key);
+                    match one.kind {
+                        FactorKind::Setting => set_setting(&mut settings, &one, value),
+                        _ => set_field(&mut fields, &one, value),
+                    }
                 }
             }
             FactorKind::Observed | FactorKind::Sizes => {}
         }
     }
     (fields, settings)
+}
+
+/// What a key of a set is, as a factor by itself: a setting's key has a dot, a field's has none but behind its end, which wins over
+/// the set's.
+#[must_use]
+pub fn of_set(factor: &Factor, key: &str) -> Factor {
+    let (end, key) = match key.split_once('.') {
+        Some(("near", key)) => (PlanEnd::Near, key),
+        Some(("far", key)) => (PlanEnd::Far, key),
+        _ => (factor.end, key),
+    };
+    let kind = if key.contains('.') { FactorKind::Setting } else { FactorKind::Field };
+    Factor { name: factor.name.clone(), kind, key: key.to_owned(), end, ..Factor::default() }
+}
+
+fn set_setting(settings: &mut HostSettings, factor: &Factor, value: &str) {
+    let lists = [&mut settings.near, &mut settings.far];
+    for (list, _) in lists.into_iter().zip(factor.end.ends()).filter(|(_, meant)| *meant) {
+        list.retain(|setting| setting.key != factor.key);
+        list.push(Setting { key: factor.key.clone(), value: value.to_owned() });
+    }
 }
 
 fn set_field(fields: &mut Levels, factor: &Factor, level: &str) {
@@ -178,7 +202,6 @@ fn set_field(fields: &mut Levels, factor: &Factor, level: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::PlanEnd;
     use proptest::prelude::*;
 
     fn factor(name: &str, levels: &[&str]) -> Factor {
@@ -256,6 +279,20 @@ mod tests {
             (&[setting("1400")][..], &[setting("9000")][..])
         );
         assert_eq!(cells.iter().map(|cell| cell.plot).collect::<Vec<_>>(), [0, 0, 1, 1]);
+    }
+
+    #[test]
+    fn a_set_is_all_of_its_fields_and_settings() {
+        let of = |pairs: &[(&str, &str)]| pairs.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+        let small = of(&[("sndbuf", "1"), ("far.rcvbuf", "2"), ("near.sysctl.net.ipv4.tcp_sack", "0")]);
+        let sets = BTreeMap::from([("small".to_owned(), small), ("none".to_owned(), Levels::new())]);
+        let factor = Factor { kind: FactorKind::Set, sets, ..factor("size", &["small", "none"]) };
+        let plan = Plan { base: of(&[("near.sndbuf", "9")]), factors: vec![factor], ..Plan::default() };
+        let cells = expand(&plan).unwrap();
+        assert_eq!(cells[0].fields, of(&[("sndbuf", "1"), ("far.rcvbuf", "2")]));
+        assert_eq!(cells[0].settings.near[0].to_string(), "sysctl.net.ipv4.tcp_sack=0");
+        assert!(cells[0].settings.far.is_empty());
+        assert_eq!((&cells[1].fields, cells[1].settings.is_empty()), (&plan.base, true));
     }
 
     #[test]

@@ -121,10 +121,10 @@ impl Job<'_> {
         loop {
             match flow.advance(scratch, self.signals)? {
                 Turn::Done | Turn::Next(_) => return Ok(()),
-                Turn::Sleep(until) => self.sleep(until),
-                Turn::Again | Turn::Wait(..) if self.signals.aborting() => {
+                Turn::Sleep(_) | Turn::Again | Turn::Wait(..) if self.signals.aborting() => {
                     return Err(io::ErrorKind::ConnectionAborted.into());
                 }
+                Turn::Sleep(until) => self.sleep(until),
                 Turn::Again | Turn::Wait(..) => {}
             }
         }

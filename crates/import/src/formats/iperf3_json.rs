@@ -3,7 +3,7 @@
 //! The keys are those of the program's own output: `start.test_start` what was asked, `end.sum_sent` and `end.sum_received`
 //! what each side counted; before 3.10 a UDP test has `end.sum` alone.
 
-use model::{DatagramTally, Direction, Interval, Spec, Stop, Verdict};
+use model::{Count, DatagramTally, Direction, Interval, Spec, Stop, Verdict};
 use serde_json::Value;
 
 use super::Format;
@@ -90,7 +90,11 @@ fn of_document(document: &Value, line: u32) -> Result<Imported, String> {
         return Err(format!("iperf3 ended with an error: {error}"));
     }
     let asked = start.get("test_start").ok_or("no start.test_start: iperf3 never began")?;
-    let spec = spec(asked)?;
+    let mut spec = spec(asked)?;
+    // 3.12 does not say --bidir in what was asked.
+    if end.get("sum_received_bidir_reverse").is_some() {
+        spec.direction = Direction::Both;
+    }
     let udp = spec.transport == "udp";
     let one = |key: &str| Sum::of(end, key);
     let sent = one("sum_sent").or_else(|| one("sum"));
@@ -107,6 +111,10 @@ fn of_document(document: &Value, line: u32) -> Result<Imported, String> {
         }
     }
     tallies(&mut row, end, &spec);
+    if value <= 0.0 && sent.as_ref().is_some_and(|sent| sent.bytes > 0) {
+        row.trial.value = None;
+        row.flag(Verdict::LedgerOpen, "iperf3 says that bytes were sent and none received: no goodput follows from it");
+    }
     intervals(&mut row, document, spec.direction);
     for (side, name) in [("host", "local"), ("remote", "remote")] {
         for part in ["total", "user", "system"] {
@@ -179,10 +187,12 @@ fn tallies(row: &mut Row, end: &Value, spec: &Spec) {
         let (near, far) = (&mut row.trial.near, &mut row.trial.far);
         let (sender, receiver) = if *forth { (near, far) } else { (far, near) };
         if let Some(sent) = sent {
-            (sender.bytes_sent, sender.sending_ns) = (sent.bytes, sent.ns);
+            sender.tell(Count::BytesSent, sent.bytes);
+            sender.tell(Count::SendingNs, sent.ns);
         }
         if let Some(received) = received {
-            (receiver.bytes_received, receiver.receiving_ns) = (received.bytes, received.ns);
+            receiver.tell(Count::BytesReceived, received.bytes);
+            receiver.tell(Count::ReceivingNs, received.ns);
         }
         let sum = end.get(format!("sum_received{suffix}")).or_else(|| end.get("sum")).unwrap_or(&Value::Null);
         if let Some((packets, lost)) =
@@ -213,12 +223,16 @@ fn intervals(row: &mut Row, document: &Value, direction: Direction) {
         }
         let figures = float(sum, "start").zip(float(sum, "end")).zip(count(sum, "bytes"));
         let Some(((start, end), bytes)) = figures else { continue };
-        let sends = direction != Direction::Reverse;
+        let back = interval.get("sum_bidir_reverse").and_then(|sum| count(sum, "bytes")).unwrap_or(0);
+        let (bytes_sent, bytes_received) = match direction {
+            Direction::Reverse => (0, bytes),
+            Direction::Send | Direction::Both => (bytes, back),
+        };
         row.trial.near.intervals.push(Interval {
             start_ns: ns(start),
             end_ns: ns(end),
-            bytes_sent: if sends { bytes } else { 0 },
-            bytes_received: if sends { 0 } else { bytes },
+            bytes_sent,
+            bytes_received,
             transactions: 0,
         });
     }

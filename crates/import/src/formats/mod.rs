@@ -1,13 +1,23 @@
 //! The formats: a file each, and its line here.
 
+mod flent;
+mod iperf;
+mod iperf2;
+mod iperf2_csv;
 mod iperf3_json;
+mod iperf3_text;
+mod matrix;
 mod netperf;
 mod netpipe;
 mod nttcp;
+mod nuttcp;
 mod ping;
+mod qperf;
 mod rapid;
+mod sockperf;
 mod sysctl;
 mod traceroute;
+mod vmstat;
 
 use crate::listing::{Confidence, Reading};
 
@@ -27,13 +37,22 @@ pub struct Format {
 /// All formats, in the order in which they are asked.
 pub const FORMATS: &[Format] = &[
     iperf3_json::FORMAT,
+    iperf3_text::FORMAT,
+    iperf2::FORMAT,
+    iperf2_csv::FORMAT,
+    flent::FORMAT,
     netpipe::FORMAT,
     netperf::FORMAT,
     nttcp::FORMAT,
+    nuttcp::FORMAT,
+    qperf::FORMAT,
+    sockperf::FORMAT,
     rapid::FORMAT,
     ping::FORMAT,
     traceroute::FORMAT,
     sysctl::FORMAT,
+    vmstat::FORMAT,
+    matrix::FORMAT,
 ];
 
 /// A format by its name.

@@ -94,7 +94,10 @@ impl Point {
     }
 
     /// A line on the screen: `0:  1 bytes  11600 times -->  0.77 Mbps in  9.96 usec`.
-    fn of_screen(line: &str) -> Result<Self, &'static str> {
+    ///
+    /// With -2 the size there is that of one direction, while the rate is of both: the `first` point of a listing that agrees so
+    /// alone makes it one of these.
+    fn of_screen(line: &str, first: bool, mode: &mut Mode) -> Result<Self, &'static str> {
         let (size, result) = line.split_once("-->").ok_or("no result after the count of repetitions")?;
         let words: Vec<&str> = result.split_whitespace().collect();
         let bytes = size.split_once(':').and_then(|(_, size)| number(size.split_whitespace().next()?)).and_then(block);
@@ -108,7 +111,15 @@ impl Point {
         let (rate_open, time_open) = (resolution(rate), resolution(time));
         let (rate, time) = number(rate).zip(number(time)).ok_or("a rate or a time that is no number")?;
         let point = Self { bytes, rate: rate * MBPS, rate_open, time: time * scale, time_open, version };
-        if point.agrees() { Ok(point) } else { Err("rate and time do not belong together") }
+        let both = Self { bytes: point.bytes * 2, ..point };
+        if *mode != Mode::Both && point.agrees() {
+            return Ok(point);
+        }
+        if (*mode == Mode::Both || first) && both.agrees() {
+            *mode = Mode::Both;
+            return Ok(both);
+        }
+        Err("rate and time do not belong together")
     }
 
     /// Whether bytes over time are the rate, within what their digits leave open.
@@ -165,7 +176,7 @@ fn read(text: &str) -> Reading {
         } else if line.contains("times -->") && line.contains("Integrity check passed") {
             continue;
         } else if line.contains("times -->") {
-            match Point::of_screen(line) {
+            match Point::of_screen(line, screen.is_empty(), &mut mode) {
                 Ok(point) => {
                     // A new listing begins again with small blocks.
                     if screen.last().is_some_and(|(_, _, last)| point.bytes < last.bytes) {

@@ -3,7 +3,7 @@
 //! MBit are 10^6 bit (8388608 bytes in one tick of 1/300 s are printed as 20134.6727). From nine digits on the count of bytes
 //! touches the end's mark: `l134217728`, and `1134217728` for the remote end.
 
-use model::{Spec, Stop, Verdict};
+use model::{Count, Spec, Stop, Verdict};
 
 use super::Format;
 use crate::listing::{Confidence, Imported, Reading, Row};
@@ -171,12 +171,14 @@ fn flush(table: Option<Table>, imported: &mut Imported, reading: &mut Reading) {
         }
     }
     if let Some(line) = &local {
-        (row.trial.near.bytes_sent, row.trial.near.calls_sent) = (line.bytes, line.calls);
-        row.trial.near.sending_ns = line.ns();
+        row.trial.near.tell(Count::BytesSent, line.bytes);
+        row.trial.near.tell(Count::CallsSent, line.calls);
+        row.trial.near.tell(Count::SendingNs, line.ns());
     }
     if let Some(line) = &remote {
-        (row.trial.far.bytes_received, row.trial.far.calls_received) = (line.bytes, line.calls);
-        row.trial.far.receiving_ns = line.ns();
+        row.trial.far.tell(Count::BytesReceived, line.bytes);
+        row.trial.far.tell(Count::CallsReceived, line.calls);
+        row.trial.far.tell(Count::ReceivingNs, line.ns());
     } else {
         row.remarks.push("only the local end's line is there: a sender's rate, not a receiver's".into());
     }

@@ -32,10 +32,10 @@ fn head(line: &str) -> Option<(&str, u64)> {
     let rest = line.trim().strip_prefix("PING ")?;
     let peer = rest.split([' ', '(']).next().filter(|peer| !peer.is_empty())?;
     let (before, _) = rest.rsplit_once("bytes").or_else(|| rest.rsplit_once(" data"))?;
-    let size = before.split([' ', '(', ')', ':']).rfind(|word| !word.is_empty())?;
-    // `56(84)`: the payload, then the packet.
-    let payload = before.rsplit_once('(').and_then(|(left, _)| left.rsplit(' ').next()).and_then(number);
-    let payload = payload.or_else(|| number(size)).and_then(whole)?;
+    // `56(84)`, the payload and the packet, or `(ADDRESS) 56 data`.
+    let size =
+        before.split_whitespace().rfind(|word| word.starts_with(|c: char| c.is_ascii_digit()) && *word != peer)?;
+    let payload = number(size.split('(').next()?).and_then(whole)?;
     Some((peer, payload))
 }
 
@@ -85,8 +85,8 @@ fn close(session: Option<Session>, reading: &mut Reading) {
         method: "ping".into(),
         sent: sent.unwrap_or_else(|| u32::try_from(times_ms.len()).unwrap_or(u32::MAX)),
         received: received.unwrap_or_else(|| u32::try_from(times_ms.len()).unwrap_or(u32::MAX)),
-        // The payload, eight bytes of ICMP and the header of IPv4.
-        packet_bytes: u32::try_from(bytes + 28).unwrap_or(u32::MAX),
+        // The payload, eight bytes of ICMP and the header of IP.
+        packet_bytes: u32::try_from(bytes.saturating_add(if peer.contains(':') { 48 } else { 28 })).unwrap_or(u32::MAX),
         min_ns: least.map(in_ns),
         median_ns: middle.map(in_ns),
         max_ns: most.map(in_ns),

@@ -2,7 +2,7 @@
 //!
 //! Its megabits are 10^6 bit: 16388608000 bytes in 59.991 s are printed as 2185.476.
 
-use model::{Spec, Stop};
+use model::{Count, Spec, Stop};
 
 use super::Format;
 use crate::listing::{Confidence, Imported, Reading, Row};
@@ -70,8 +70,8 @@ fn row(totals: Totals, megabits: f64, line: u32, text: &str) -> Result<Imported,
     spec.flows = totals.processes.max(1);
     spec.processes = spec.flows;
     let mut row = Row::new(spec, value, line, text);
-    row.trial.far.bytes_received = bytes;
-    row.trial.far.receiving_ns = ns(seconds);
+    row.trial.far.tell(Count::BytesReceived, bytes);
+    row.trial.far.tell(Count::ReceivingNs, ns(seconds));
     row.figure("bytes", bytes as f64);
     row.figure("elapsed_ns", seconds * 1e9);
     row.figure("throughput_bps", value);

@@ -1,8 +1,11 @@
 //! Which outcomes make one series, and what the legend calls it.
 
-use model::{Direction, Outcome, Run, units};
+use model::{Direction, Factor, FactorKind, Outcome, Run, Verdict, units};
 
 use crate::sides;
+
+/// Most cells of a plan that are drawn over time: more lines hide each other.
+const MOST_OVER_TIME: usize = 12;
 
 /// The outcomes behind one series.
 pub(crate) struct Line<'a> {
@@ -20,11 +23,19 @@ pub(crate) struct Line<'a> {
 pub(crate) fn curve_lines(runs: &[Run]) -> Vec<Line<'_>> {
     build(runs, |run| {
         let mut groups: Vec<Vec<&Outcome>> = Vec::new();
+        if run.header.plan.is_some() {
+            return plan_curves(run);
+        }
         if run.header.kind != "curve" {
             return groups;
         }
         for outcome in &run.outcomes {
-            match groups.iter_mut().find(|group| group.iter().take(1).all(|first| same_but_block(first, outcome))) {
+            // Of an import a row that stood still is a cell of its own, beside sound ones of the same block.
+            let apart = |other: &Outcome| run.header.origin.is_some() && stalled(other) != stalled(outcome);
+            let like = |group: &&mut Vec<&Outcome>| {
+                group.iter().take(1).all(|first| same_but_block(first, outcome) && !apart(first))
+            };
+            match groups.iter_mut().find(like) {
                 Some(group) => group.push(outcome),
                 None => groups.push(vec![outcome]),
             }
@@ -34,10 +45,43 @@ pub(crate) fn curve_lines(runs: &[Run]) -> Vec<Line<'_>> {
     })
 }
 
-/// Outcomes of runs that are no curves and that pass `wanted`: each a line of its own.
+/// The curves of a plan: sizes whose cells have all other levels in common.
+fn plan_curves(run: &Run) -> Vec<Vec<&Outcome>> {
+    let mut groups: Vec<(Levels<'_>, Vec<&Outcome>)> = Vec::new();
+    for outcome in run.outcomes.iter().filter(|outcome| outcome.spec.is_point()) {
+        let own = levels(run, outcome);
+        match groups.iter_mut().find(|(other, _)| *other == own) {
+            Some((_, group)) => group.push(outcome),
+            None => groups.push((own, vec![outcome])),
+        }
+    }
+    groups.iter_mut().for_each(|(_, group)| group.sort_by_key(|outcome| outcome.spec.block));
+    groups.into_iter().map(|(_, group)| group).collect()
+}
+
+type Levels<'a> = Vec<(&'a str, &'a str)>;
+
+/// The levels of an outcome of a plan, but for the block of a curve, in the plan's order.
+fn levels<'a>(run: &'a Run, outcome: &Outcome) -> Levels<'a> {
+    let cell = run.header.cells.iter().find(|cell| cell.id == outcome.cell);
+    let factors =
+        run.header.plan.iter().flat_map(|plan| &plan.factors).filter(|factor| factor.kind != FactorKind::Sizes);
+    let names = factors.map(|factor| factor.name.as_str()).chain([Factor::FROM, Factor::TO]);
+    names.filter_map(|name| Some((name, cell?.levels.get(name)?.as_str()))).collect()
+}
+
+/// Whether a plan varies the congestion control, whose behaviour over time is then of interest, in few enough cells to see.
+fn stacks_over_time(run: &Run) -> bool {
+    let has = |factor: &Factor| {
+        factor.key == "cc" || factor.sets.values().flatten().any(|(key, _)| key.rsplit('.').next() == Some("cc"))
+    };
+    run.header.cells.len() <= MOST_OVER_TIME && run.header.plan.iter().flat_map(|plan| &plan.factors).any(has)
+}
+
+/// Outcomes of runs that are no curves and that pass `wanted`: each a line of its own. Of plans only the stacks' ones.
 pub(crate) fn single_lines(runs: &[Run], wanted: fn(&Outcome) -> bool) -> Vec<Line<'_>> {
     build(runs, |run| {
-        let single = run.header.kind != "curve" && run.header.plan.is_none();
+        let single = run.header.kind != "curve" && (run.header.plan.is_none() || stacks_over_time(run));
         sides::shown(run).into_iter().filter(|outcome| single && wanted(outcome)).map(|outcome| vec![outcome]).collect()
     })
 }
@@ -50,6 +94,7 @@ fn build<'a>(runs: &'a [Run], groups: impl Fn(&'a Run) -> Vec<Vec<&'a Outcome>>)
         for (group, first) in groups.into_iter().zip(&firsts) {
             let name = match sides::name(of, first) {
                 Some(side) => side_name(of, &side, runs.len() == 1),
+                None if of.header.plan.is_some() => plan_name(of, first, &firsts, runs.len() == 1),
                 None => name(of, first, &firsts),
             };
             let name = unique(&lines, name, of);
@@ -62,6 +107,10 @@ fn build<'a>(runs: &'a [Run], groups: impl Fn(&'a Run) -> Vec<Vec<&'a Outcome>>)
         lines.iter_mut().for_each(|line| line.reference = false);
     }
     lines
+}
+
+fn stalled(outcome: &Outcome) -> bool {
+    outcome.summary.verdicts.contains(&Verdict::Stalled)
 }
 
 fn same_but_block(a: &Outcome, b: &Outcome) -> bool {
@@ -97,11 +146,29 @@ fn name(run: &Run, first: &Outcome, lines: &[&Outcome]) -> String {
     if differs(|o| format!("{:?}", o.spec.rate_bps)) {
         parts.push(spec.rate_bps.map_or("no limit".to_owned(), |bps| units::bits_per_second(bps as f64)));
     }
+    if run.header.origin.is_some() && stalled(first) && differs(|o| stalled(o).to_string()) {
+        parts.push("stood still".to_owned());
+    }
     if !named {
         parts.push(short_id(&run.header.id).to_owned());
     }
     parts.retain(|part| !part.is_empty());
     parts.join(" ")
+}
+
+/// The levels that tell a plan's lines apart; beside other runs, with the plan's name.
+fn plan_name(run: &Run, first: &Outcome, lines: &[&Outcome], alone: bool) -> String {
+    let own = levels(run, first);
+    let differs = |(name, level): &&(&str, &str)| {
+        lines.iter().any(|other| levels(run, other).iter().any(|(of, as_of)| of == name && as_of != level))
+    };
+    let said: Vec<String> = own.iter().filter(differs).map(|(name, level)| format!("{name} {level}")).collect();
+    let title = run.header.name.as_deref().map_or(short_id(&run.header.id), str::trim);
+    match (alone, said.is_empty()) {
+        (true, false) => said.join(", "),
+        (_, true) => title.to_owned(),
+        (false, false) => format!("{title} {}", said.join(", ")),
+    }
 }
 
 /// A side of a comparison; beside other runs, with what tells this run from them.

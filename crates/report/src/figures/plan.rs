@@ -67,7 +67,7 @@ impl Levels {
 }
 
 fn subtitle(run: &Run, note: &str) -> String {
-    format!("{}, {}; {note}", words::hosts(run), words::when(run.header.started_unix_ns))
+    format!("{}, {}; {note}", words::hosts(run), words::begun(run))
 }
 
 /// Each table as lines over its rows, one for each column.
@@ -167,12 +167,14 @@ fn lines_drawn(run: &Run) -> Vec<Figure> {
     figures
 }
 
-/// Every trial of a plan with times over the hours since midnight before its start, one picture for each unit.
+/// Every trial of a plan with times over the hours since midnight before its start, or where they pass within an hour over the time
+/// since its start; one picture for each unit.
 fn over_the_day(run: &Run) -> Vec<Figure> {
-    if run.header.plan.as_ref().is_none_or(|plan| plan.schedule.is_none()) {
-        return Vec::new();
-    }
-    let midnight = run.header.started_unix_ns - run.header.started_unix_ns % DAY_NS;
+    let Some(schedule) = run.header.plan.as_ref().and_then(|plan| plan.schedule) else { return Vec::new() };
+    let started = run.header.started_unix_ns;
+    let midnight = started - started % DAY_NS;
+    let short = (schedule.for_ns as f64) < HOUR;
+    let (origin, scale) = if short { (started, 1.0) } else { (midnight, HOUR) };
     let times: BTreeMap<u32, u64> =
         run.passes.iter().filter_map(|pass| Some((pass.index, pass.started_unix_ns?))).collect();
     let mut by_unit: BTreeMap<&str, Vec<Series>> = BTreeMap::new();
@@ -183,8 +185,8 @@ fn over_the_day(run: &Run) -> Vec<Figure> {
             cell.iter().flat_map(|cell| &cell.levels).map(|(name, level)| format!("{name} {level}")).collect();
         let name = if levels.is_empty() { words::title(run) } else { levels.join(", ") };
         let point = |trial: &model::Trial| {
-            let at = times.get(&trial.pass)?.checked_sub(midnight)?;
-            Some(Point { x: at as f64 / HOUR, y: trial.value?, low: None, high: None })
+            let at = times.get(&trial.pass)?.checked_sub(origin)?;
+            Some(Point { x: at as f64 / scale, y: trial.value?, low: None, high: None })
         };
         let points: Vec<Point> = outcome.trials.iter().filter_map(point).collect();
         if !points.is_empty() {
@@ -195,7 +197,11 @@ fn over_the_day(run: &Run) -> Vec<Figure> {
         id: format!("plan-day-{}", unit.replace('/', "-per-")),
         title: "Over the day".to_owned(),
         subtitle: subtitle(run, "every trial"),
-        x: Axis { label: format!("hours since {}", words::when(midnight)), unit: "h".to_owned(), scale: Scale::Linear },
+        x: if short {
+            Axis { label: "time since the start".to_owned(), unit: "ns".to_owned(), scale: Scale::Linear }
+        } else {
+            Axis { label: format!("hours since {}", words::when(midnight)), unit: "h".to_owned(), scale: Scale::Linear }
+        },
         y: Axis {
             label: match unit {
                 "bit/s" => "goodput",
@@ -241,10 +247,18 @@ mod tests {
             pass.started_unix_ns = Some(midnight + (30.0 * HOUR) as u64);
         }
         if let Some(plan) = &mut run.header.plan {
-            plan.schedule = Some(model::Every { every_ns: 1, for_ns: 1 });
+            plan.schedule = Some(model::Every { every_ns: 1, for_ns: HOUR as u64 });
         }
         let figures = over_the_day(&run);
         assert_eq!((figures.len(), figures[0].series.len()), (1, 4));
         assert!(figures[0].series[0].points.iter().all(|point| (point.x - 30.0).abs() < 1e-9));
+        // A day that was compressed to minutes is drawn from its start.
+        let start = run.header.started_unix_ns;
+        run.passes.iter_mut().for_each(|pass| pass.started_unix_ns = Some(start + 4_000_000_000));
+        if let Some(plan) = &mut run.header.plan {
+            plan.schedule = Some(model::Every { every_ns: 1, for_ns: 60_000_000_000 });
+        }
+        let figures = over_the_day(&run);
+        assert!(figures[0].x.unit == "ns" && figures[0].series[0].points.iter().all(|point| point.x == 4e9));
     }
 }

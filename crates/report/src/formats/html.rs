@@ -69,7 +69,7 @@ fn summary(runs: &[Run]) -> Markup {
                 @if runs.len() > 1 { b { (words::title(run)) } ": " }
                 (words::distinct(run, |spec| spec.transport.to_string())) " "
                 (words::distinct(run, |spec| spec.pattern.to_string())) ", "
-                (words::hosts(run)) ", " (words::when(run.header.started_unix_ns))
+                (words::hosts(run)) ", " (words::begun(run))
                 @match &run.ending {
                     None => { ", " strong { "not finished" } }
                     Some(ending) if ending.how != "finished" => { ", " strong { (ending.how) }

@@ -5,14 +5,18 @@ mod csv;
 mod gnuplot;
 mod html;
 mod json;
+mod markdown;
 mod ndjson;
 mod np;
 mod np_screen;
 mod page;
+mod peers;
 mod png;
 mod svg;
 mod table;
 mod text;
+
+use model::Spec;
 
 use crate::{Piece, ReportError, View};
 
@@ -24,6 +28,11 @@ pub struct Format {
     pub extensions: &'static [&'static str],
     /// One line of help.
     pub help: &'static str,
+    /// Whether it has a form for a measurement of a kind of run (`curve`, `stream`...) with this spec.
+    ///
+    /// # Errors
+    /// What it has no form for.
+    pub takes: fn(kind: &str, spec: &Spec) -> Result<(), String>,
     /// Makes the output of a view; most formats make one piece.
     pub render: fn(&View<'_>) -> Result<Vec<Piece>, ReportError>,
 }
@@ -31,17 +40,30 @@ pub struct Format {
 /// Every format, the ones for people first.
 #[rustfmt::skip]
 pub const FORMATS: &[Format] = &[
-    Format { name: "text", extensions: &["txt"], help: "report for a terminal: table, plot, findings, what the verdicts mean", render: text::render },
-    Format { name: "html", extensions: &["html", "htm"], help: "one self-contained page with figures, tables and both hosts' inventory", render: html::render },
-    Format { name: "svg", extensions: &["svg"], help: "figures as vector graphics, one file each", render: svg::render },
-    Format { name: "png", extensions: &["png"], help: "figures as pixels, one file each", render: png::render },
-    Format { name: "gnuplot", extensions: &["gp"], help: "a gnuplot script and its data files, to redraw as PNG or EPS", render: gnuplot::render },
-    Format { name: "json", extensions: &["json"], help: "the whole run as one document; an array for several", render: json::render },
-    Format { name: "ndjson", extensions: &["ndjson", "jsonl"], help: "the run as its events, one JSON object a line", render: ndjson::render },
-    Format { name: "csv", extensions: &["csv"], help: "one line for each outcome: summary and spec", render: csv::render },
-    Format { name: "np", extensions: &["out", "np"], help: "NetPIPE 3.7.2's np.out: bytes, 2^20 bit/s, seconds (curves only)", render: np::render },
-    Format { name: "np-screen", extensions: &["screen"], help: "what NetPIPE 3.7.2 prints while it measures (curves only)", render: np_screen::render },
+    Format { name: "text", extensions: &["txt"], help: "report for a terminal: table, plot, findings, what the verdicts mean", takes: anything, render: text::render },
+    Format { name: "html", extensions: &["html", "htm"], help: "one self-contained page with figures, tables and both hosts' inventory", takes: anything, render: html::render },
+    Format { name: "md", extensions: &["md", "markdown"], help: "tables and findings as Markdown", takes: anything, render: markdown::render },
+    Format { name: "svg", extensions: &["svg"], help: "figures as vector graphics, one file each", takes: anything, render: svg::render },
+    Format { name: "png", extensions: &["png"], help: "figures as pixels, one file each", takes: anything, render: png::render },
+    Format { name: "gnuplot", extensions: &["gp"], help: "a gnuplot script and its data files, to redraw as PNG or EPS", takes: anything, render: gnuplot::render },
+    Format { name: "json", extensions: &["json"], help: "the whole run as one document; an array for several", takes: anything, render: json::render },
+    Format { name: "ndjson", extensions: &["ndjson", "jsonl"], help: "the run as its events, one JSON object a line", takes: anything, render: ndjson::render },
+    Format { name: "csv", extensions: &["csv"], help: "one line for each outcome: summary and spec", takes: anything, render: csv::render },
+    Format { name: "np", extensions: &["out", "np"], help: "NetPIPE 3.7.2's np.out: bytes, 2^20 bit/s, seconds (curves only)", takes: np::takes, render: np::render },
+    Format { name: "np-screen", extensions: &["screen", "netpipe"], help: "what NetPIPE 3.7.2 prints while it measures (curves only); also called netpipe", takes: np::takes, render: np_screen::render },
+    peers::IPERF3,
+    peers::IPERF3_JSON,
+    peers::NETPERF,
+    peers::NETPERF_KEYS,
+    peers::NTTCP,
+    peers::RAPID,
 ];
+
+/// Takes every measurement.
+#[allow(clippy::unnecessary_wraps, reason = "the type of `Format::takes`")]
+fn anything(_: &str, _: &Spec) -> Result<(), String> {
+    Ok(())
+}
 
 /// The format called `name`, or the one that has it as a file extension.
 #[must_use]

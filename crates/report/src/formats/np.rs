@@ -5,7 +5,7 @@
 //! both. Where NetPIPE takes the fastest of its trials, ours is the outcome's own value, the one with the interval.
 //! Source: NetPIPE 3.7.2, `src/netpipe.c`.
 
-use model::{Direction, Outcome, Run};
+use model::{Direction, Outcome, Run, Spec};
 
 use crate::figures::{Measure, curve_lines, curve_points};
 use crate::view::Piece;
@@ -19,6 +19,11 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     each_line(view, "np.out", |_, points| {
         points.iter().map(|point| np_line(point.bytes, point.mbps, point.seconds)).collect()
     })
+}
+
+/// Curves of block sizes.
+pub(super) fn takes(kind: &str, _: &Spec) -> Result<(), String> {
+    if kind == "curve" { Ok(()) } else { Err(format!("a {kind}, which is no curve of block sizes")) }
 }
 
 /// One point in NetPIPE's terms.

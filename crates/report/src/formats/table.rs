@@ -1,6 +1,6 @@
 //! A run's outcomes as a table of texts, for terminal and page.
 
-use model::{Outcome, Run, Spec, Verdict, units};
+use model::{Cost, EndCost, Outcome, Run, Spec, Verdict, units};
 
 use crate::figures::{Measure, direction};
 use crate::{outcome_line, sides, words};
@@ -36,6 +36,8 @@ const COLUMNS: &[(&str, bool, Value)] = &[
     ("lost", true, |o| o.summary.packets_lost.map(|lost| words::lost(lost, o.summary.packets_sent))),
     ("reordered", true, |o| o.summary.packets_reordered.filter(|count| *count > 0).map(|count| count.to_string())),
     ("duplicated", true, |o| o.summary.packets_duplicated.filter(|count| *count > 0).map(|count| count.to_string())),
+    ("CPU rate near", true, |o| cpu_rate(o, |cost| Some(&cost.near))),
+    ("CPU rate far", true, |o| cpu_rate(o, |cost| cost.far.as_ref())),
     ("trials", true, |o| Some(o.summary.trials.to_string())),
     ("trust", false, |o| Some(words::trust(o.summary.trust).to_owned())),
 ];
@@ -48,6 +50,12 @@ const FACTORS: &[(&str, bool, Value)] = &[
     ("direction", false, |o| Some(direction(o.spec.direction).to_owned())),
     ("rate limit", true, |o| o.spec.rate_bps.map(|rate| units::bits_per_second(rate as f64))),
 ];
+
+/// What an end would carry if its measuring processes had a whole core, bit/s: payload over their CPU time (nttcp's CPU-MBit/s).
+fn cpu_rate(outcome: &Outcome, end: fn(&Cost) -> Option<&EndCost>) -> Option<String> {
+    let seconds = end(outcome.summary.cost.as_ref()?)?.process_s_per_gb?;
+    (seconds > 0.0).then(|| units::bits_per_second(8e9 / seconds))
+}
 
 /// Request/response rather than a curve's pingpong or a stream.
 fn trips(outcome: &Outcome) -> bool {
@@ -75,7 +83,10 @@ impl OutcomeTable {
         let planned = level_names(run);
         let factors = FACTORS.iter().filter(|(_, _, value)| planned.is_empty() && differs(*value));
         let wanted = |(name, _, value): &&(&str, bool, Value)| {
-            some(*value) && (*name != "block" || !planned.iter().any(|level| level == "block"))
+            let of_plans = name.starts_with("CPU rate");
+            some(*value)
+                && (*name != "block" || !planned.iter().any(|level| level == "block"))
+                && (!of_plans || !planned.is_empty())
         };
         let columns: Vec<_> = factors.chain(COLUMNS.iter().filter(wanted)).collect();
         let level = |outcome: &Outcome, name: &String| {

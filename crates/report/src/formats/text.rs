@@ -61,13 +61,18 @@ fn held_back(run: &Run, columns: u16) -> String {
 /// What was measured, between whom and when; then how it ended, if not well.
 fn header(run: &Run) -> String {
     let header = &run.header;
+    let [transport, pattern] = [
+        words::distinct(run, |spec| spec.transport.to_string()),
+        words::distinct(run, |spec| spec.pattern.to_string()),
+    ];
+    // A run without measurements, such as a host's settings, is known by its kind.
+    let what = if transport.is_empty() { header.kind.clone() } else { format!("{transport} {pattern}") };
     let mut text = format!(
-        "{}: {} {}, {}, {} (run {})\n",
+        "{}: {}, {}, {} (run {})\n",
         words::plain(&words::title(run)),
-        words::plain(&words::distinct(run, |spec| spec.transport.to_string())),
-        words::plain(&words::distinct(run, |spec| spec.pattern.to_string())),
+        words::plain(&what),
         words::plain(&words::hosts(run)),
-        words::when(header.started_unix_ns),
+        words::begun(run),
         words::plain(&header.id),
     );
     if header.cells.iter().any(|cell| cell.spec.speak.is_some()) {
@@ -76,6 +81,8 @@ fn header(run: &Run) -> String {
     }
     match &run.ending {
         None => text.push_str("The run has not finished.\n"),
+        // How long an import's measurements took stands with each of them.
+        Some(_) if header.origin.is_some() => {}
         Some(ending) => {
             let took = units::seconds(ending.duration_ns as f64);
             let why = ending.error.as_deref().map(|why| format!(": {}", words::plain(why))).unwrap_or_default();

@@ -92,9 +92,9 @@ fn curve_of(id: &str, transport: &str, shape: &Shape, sizes: &[u64]) -> Run {
             ci95_low: estimate.low,
             ci95_high: estimate.high,
             trials: values.len() as u32,
-            bytes_sent: block * 500,
-            bytes_received: block * 500,
-            duration_ns: (values.iter().sum::<f64>() * 500.0) as u64,
+            bytes_sent: Some(block * 500),
+            bytes_received: Some(block * 500),
+            duration_ns: Some((values.iter().sum::<f64>() * 500.0) as u64),
             verdicts,
             trust: if wide { Trust::Fair } else { Trust::High },
             ..Summary::default()

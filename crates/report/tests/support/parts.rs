@@ -67,12 +67,12 @@ pub(crate) fn goodput_outcome(cell: u32, spec: Spec, trials: Vec<Trial>, values:
         goodput_bps: Some(estimate.value),
         sender_bps: Some(estimate.value * 1.001),
         netpipe_bps: Some(estimate.value),
-        bytes_sent: trials.iter().map(|trial| trial.near.bytes_sent).sum(),
-        bytes_received: trials.iter().map(|trial| trial.far.bytes_received).sum(),
+        bytes_sent: Some(trials.iter().map(|trial| trial.near.bytes_sent).sum()),
+        bytes_received: Some(trials.iter().map(|trial| trial.far.bytes_received).sum()),
         ci95_low: estimate.low,
         ci95_high: estimate.high,
         trials: values.len() as u32,
-        duration_ns: 1_000_000_000 * values.len() as u64,
+        duration_ns: Some(1_000_000_000 * values.len() as u64),
         trust: Trust::High,
         ..Summary::default()
     };

@@ -276,7 +276,7 @@ fn any_header() -> impl Strategy<Value = RunHeader> {
 }
 
 fn any_summary() -> impl Strategy<Value = Summary> {
-    (option::of(number()), option::of(number()), any::<[u64; 4]>(), verdicts()).prop_map(
+    (option::of(number()), option::of(number()), any::<[Option<u64>; 4]>(), verdicts()).prop_map(
         |(goodput_bps, rtt_p50_ns, [bytes_sent, bytes_received, calls_sent, duration_ns], verdicts)| Summary {
             goodput_bps,
             rtt_p50_ns,

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use import::{Format, Refused, Source};
 use model::{Event, Run};
 use sha2::{Digest, Sha256};
@@ -30,8 +31,8 @@ pub struct ImportArgs {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// The format of all files: netpipe, netperf, nttcp, iperf3-json, rapid, ping, traceroute, sysctl [default: found out].
-    #[arg(long, value_name = "FORMAT")]
+    /// The format of all files [default: found out].
+    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(import::FORMATS.iter().map(possible)))]
     format: Option<String>,
 
     /// Name of the runs; the second gets `-2` and so on [default: the file's].
@@ -45,7 +46,7 @@ pub struct ImportArgs {
 
 /// Runs it.
 pub fn run(args: &ImportArgs) -> Result<u8, Failure> {
-    let format = args.format.as_deref().map(known).transpose()?;
+    let format = args.format.as_deref().and_then(import::format);
     let store = open_store(args.store.as_deref())?;
     let mut recorder = store.recorder()?;
     let (mut runs, mut refusals) = (0, 0);
@@ -91,11 +92,9 @@ pub fn run(args: &ImportArgs) -> Result<u8, Failure> {
     }
 }
 
-fn known(name: &str) -> Result<&'static Format, Failure> {
-    import::format(name).ok_or_else(|| {
-        let known = import::FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ");
-        Failure::usage(format!("no format called '{name}' is read: there are {known}"))
-    })
+/// A format as `--format` takes it.
+fn possible(format: &Format) -> PossibleValue {
+    PossibleValue::new(format.name).help(format.help)
 }
 
 fn contents(path: &Path) -> Result<Vec<u8>, String> {
@@ -133,6 +132,9 @@ fn source(args: &ImportArgs, path: &Path, sha256: &str, number: u16) -> Result<S
 /// Appends a whole run, as the events that measuring it would have given.
 fn keep(recorder: &mut Recorder, run: &Run) -> Result<(), Failure> {
     recorder.record(&Event::Run(run.header.clone()))?;
+    for pass in &run.passes {
+        recorder.record(&Event::Pass(pass.clone()))?;
+    }
     for outcome in &run.outcomes {
         for trial in &outcome.trials {
             recorder.record(&Event::Trial(trial.clone()))?;

@@ -18,7 +18,7 @@ pub struct ReportArgs {
     #[arg(required = true)]
     runs: Vec<String>,
 
-    /// What to write; the ending says how: .html, .svg or .png.
+    /// What to write; the ending says how: .html, .md, .svg or .png.
     #[arg(short, long, value_name = "FILE", required = true)]
     output: PathBuf,
 
@@ -34,9 +34,9 @@ pub struct ReportArgs {
 /// Runs it.
 pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
     let ending = args.output.extension().unwrap_or_default().to_string_lossy().to_lowercase();
-    if !["html", "htm", "svg", "png"].contains(&ending.as_str()) {
+    if !["html", "htm", "md", "svg", "png"].contains(&ending.as_str()) {
         return Err(Failure::usage(format!(
-            "{}: end the name in .html, .svg or .png (other forms: `thru export`)",
+            "{}: end the name in .html, .md, .svg or .png (other forms: `thru export`)",
             args.output.display()
         )));
     }

@@ -5,13 +5,16 @@ use std::path::{Path, PathBuf};
 
 use analysis::plan::Place;
 use clap::Args;
-use model::{Factor, Order, Stop};
+use lab::Holder;
+use model::{Factor, Order, PlanLab, Stop};
 
+use super::lab::{Job, within};
 use crate::failure::Failure;
 use crate::flags::Output;
 use crate::measure::{open_store, show};
 use crate::output;
 use crate::plan::{self, Read, Resumed};
+use crate::topology;
 
 /// Flags of `thru run`.
 #[derive(Debug, Args)]
@@ -19,7 +22,8 @@ use crate::plan::{self, Read, Resumed};
   thru run plans/socket-sizes.toml                     message size by socket size, to an agent on this machine
   thru run plans/socket-sizes.toml --var host=10.0.0.2 the same to another host
   thru run plans/mtu.toml --var host=B --dry-run       its cells, the order of the first block, how long it takes
-  thru run plans/mtu.toml --var host=B --resume last   goes on where that run ended")]
+  thru run plans/mtu.toml --var host=B --resume last   goes on where that run ended
+  sudo thru run plans/2012-10gbe.toml --lab            on hosts and links that this machine makes for it")]
 pub struct RunArgs {
     /// The plan, a TOML file.
     #[arg(value_name = "PLAN.toml")]
@@ -28,6 +32,11 @@ pub struct RunArgs {
     /// The value of a variable, which the plan writes as ${NAME}.
     #[arg(long = "var", value_name = "NAME=VALUE", value_parser = variable)]
     vars: Vec<(String, String)>,
+
+    /// Build the lab that the plan names ([lab]), measure in it, and remove it; needs root. On a host of a lab that stands already:
+    /// measure in that one.
+    #[arg(long)]
+    lab: bool,
 
     /// Go on with this run of the same plan; its finished trials count.
     #[arg(long, value_name = "RUN", conflicts_with_all = ["dry_run", "no_store"])]
@@ -65,10 +74,19 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
             return Err(Failure::usage(format!("--var {key} is there twice")));
         }
     }
-    let mut read = plan::read(&name, text, &vars)?;
+    let mut read = plan::read(&name, text, &vars, args.lab)?;
+    if args.lab && read.plan.lab.is_none() {
+        return Err(Failure::usage(format!(
+            "{name} names no lab: add [lab] with topology = \"NAME\", or leave --lab out and measure between hosts that there are"
+        )));
+    }
     if args.dry_run {
         print!("{}", preview(&read)?);
         return Ok(0);
+    }
+    args.output.check("run", &[])?;
+    if let Some(lab) = read.plan.lab.as_ref().filter(|_| std::env::var_os(Holder::VARIABLE).is_none()) {
+        return in_lab(args, lab);
     }
     if let Some(path) = args.output.json.as_deref().filter(|path| *path != Path::new("-")) {
         output::check_writable(path)?;
@@ -84,6 +102,18 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
         Some(failure) => Err(failure),
         None => Ok(code),
     }
+}
+
+/// Builds the lab and runs the very same command on its first host, which finds by its environment that it is in a lab.
+fn in_lab(args: &RunArgs, lab: &PlanLab) -> Result<u8, Failure> {
+    let beside =
+        args.plan.parent().filter(|_| lab.topology.contains(['.', '/'])).map(|folder| folder.join(&lab.topology));
+    let topology = beside.map_or_else(|| lab.topology.clone(), |file| file.display().to_string());
+    let topology = topology::find(&topology, &lab.vars)?;
+    let command: Vec<String> = std::iter::once("thru".to_owned()).chain(std::env::args().skip(1)).collect();
+    let quiet = args.output.quiet;
+    let job = Job { topology: &topology, name: None, agents: true, on: None, command: &command, quiet };
+    within(&job).map(|(_, code)| code)
 }
 
 pub fn variable(text: &str) -> Result<(String, String), String> {

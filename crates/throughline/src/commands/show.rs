@@ -7,11 +7,17 @@ use clap::Args;
 use model::{Run, Trial};
 
 use crate::failure::Failure;
+use crate::flags::form;
 use crate::measure::open_store;
 use crate::output;
 
 /// Flags of `thru show`.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  thru show last                  the report again
+  thru show before --json | jq .outcomes[0].summary
+  thru show last --as iperf3      as iperf3 would have printed it
+  thru show last --as iperf3-json | my-old-script")]
 pub struct ShowArgs {
     /// The run: its id, the start of one, its name, `last`, or `last~1` for the one before.
     #[arg(default_value = "last")]
@@ -21,6 +27,11 @@ pub struct ShowArgs {
     #[arg(long)]
     json: bool,
 
+    /// In another form of `thru export`, such as what iperf3, iperf3-json, netperf, netperf-k, netpipe, nttcp or rapid would have
+    /// printed.
+    #[arg(long = "as", value_name = "FORM", value_parser = form, conflicts_with = "json")]
+    form: Option<&'static str>,
+
     /// The file that keeps runs [default: in the XDG data folder].
     #[arg(long, value_name = "FILE", env = "THRU_STORE")]
     store: Option<PathBuf>,
@@ -29,7 +40,8 @@ pub struct ShowArgs {
 /// Runs it.
 pub fn run(args: &ShowArgs) -> Result<u8, Failure> {
     let run = load(&args.run, args.store.as_deref())?;
-    output::write_pieces(if args.json { "json" } else { "text" }, &[run], None, None)?;
+    let form = args.form.unwrap_or(if args.json { "json" } else { "text" });
+    output::write_pieces(form, &[run], None, None)?;
     Ok(0)
 }
 

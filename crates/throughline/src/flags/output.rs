@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use model::Spec;
+
+use crate::failure::Failure;
 
 /// Where results go.
 #[derive(Debug, Clone, Args)]
@@ -20,6 +23,11 @@ pub struct Output {
     #[arg(long, short)]
     pub quiet: bool,
 
+    /// Print the result in another form of `thru export`, such as what iperf3, iperf3-json, netperf, netperf-k, netpipe, nttcp or
+    /// rapid would have printed.
+    #[arg(id = "as", long = "as", value_name = "FORM", value_parser = form, conflicts_with_all = ["quiet", "live"])]
+    pub form: Option<&'static str>,
+
     /// A name to find the run by.
     #[arg(long)]
     pub name: Option<String>,
@@ -31,4 +39,25 @@ pub struct Output {
     /// Keep nothing, whatever --store and THRU_STORE say.
     #[arg(long)]
     pub no_store: bool,
+}
+
+impl Output {
+    /// Refuses what cannot be printed, before anything is measured.
+    pub fn check<'a>(&self, kind: &str, specs: impl IntoIterator<Item = &'a Spec>) -> Result<(), Failure> {
+        let Some(form) = self.form.and_then(report::format) else { return Ok(()) };
+        if self.json.as_deref() == Some(std::path::Path::new("-")) {
+            return Err(Failure::usage("--as and --json - both print to standard output: name a file for --json"));
+        }
+        specs.into_iter().try_for_each(|spec| (form.takes)(kind, spec)).map_err(|what| {
+            Failure::usage(format!("--as {} has no form for {what}: leave it out, or use text, csv or json", form.name))
+        })
+    }
+}
+
+/// The name of a form in the registry of formats.
+pub fn form(name: &str) -> Result<&'static str, String> {
+    report::format(name).map(|format| format.name).ok_or_else(|| {
+        let known = report::FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ");
+        format!("there are {known}")
+    })
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use analysis::plan::of_set;
 use model::{Design, Factor, FactorKind, Inventory, Plan, PlanEnd, Setting};
 
 use super::fields::{Flags, PATTERN};
@@ -22,23 +23,31 @@ pub(super) fn base(top: &Table<'_>) -> Result<Fields, Failure> {
 pub(super) fn factors(top: &Table<'_>) -> Result<Vec<(Factor, At<String>)>, Failure> {
     let mut factors: Vec<(Factor, At<String>)> = Vec::new();
     for table in top.tables("factor")? {
-        table.known(&["name", "field", "setting", "observed", "end", "levels", "dear"])?;
+        table.known(&["name", "field", "setting", "observed", "end", "levels", "dear", "sets"])?;
         let kinds =
             [("field", FactorKind::Field), ("setting", FactorKind::Setting), ("observed", FactorKind::Observed)];
         let mut named = Vec::new();
+        let sets = sets(&table)?;
+        if !sets.is_empty() {
+            let name = table.text("name")?.ok_or_else(|| table.wrong("a factor of sets wants a `name`"))?;
+            named.push((FactorKind::Set, name));
+        }
         for (key, kind) in kinds {
             named.extend(table.text(key)?.map(|at| (kind, at)));
         }
         let (kind, key) = match (named.pop(), named.pop()) {
             (Some(one), None) => one,
             (None, _) => {
-                return Err(table.wrong("a factor is a `field`, a `setting` or something `observed`: none is named"));
+                return Err(table
+                    .wrong("a factor is a `field`, a `setting`, something `observed` or has `sets`: none is named"));
             }
             (Some((_, at)), Some(_)) => {
-                return Err(table.wrong_at(&at, "a factor is one of `field`, `setting` and `observed`, not two"));
+                return Err(
+                    table.wrong_at(&at, "a factor is one of `field`, `setting`, `observed` and `sets`, not two")
+                );
             }
         };
-        let levels: Vec<String> = table.texts("levels")?.into_iter().map(|at| at.value).collect();
+        let levels = levels(&table)?;
         let (end, key) = ends(&table, kind, key)?;
         let default = match (kind, end) {
             (FactorKind::Observed | FactorKind::Field, PlanEnd::Near) => format!("near.{}", key.value),
@@ -50,12 +59,45 @@ pub(super) fn factors(top: &Table<'_>) -> Result<Vec<(Factor, At<String>)>, Fail
             return Err(table.wrong_at(&key, format!("two factors are called '{name}': give one a `name` of its own")));
         }
         check_kind(&table, kind, &key, &levels)?;
-        // Everything that waits for an interface to come up again.
-        let interface = kind == FactorKind::Setting && ["dev.", "qdisc."].iter().any(|of| key.value.starts_with(of));
-        let dear = table.switch("dear")? || interface;
-        factors.push((Factor { name, kind, key: key.value.clone(), end, levels, dear }, key));
+        let mut factor = Factor { name, kind, key: key.value.clone(), end, levels, sets, dear: false };
+        factor.dear = table.switch("dear")? || each(&factor).iter().any(of_interface);
+        factors.push((factor, key));
     }
     Ok(factors)
+}
+
+/// The levels of a factor: a list, or one text with commas, as a variable can hold it.
+fn levels(table: &Table<'_>) -> Result<Vec<String>, Failure> {
+    let listed = table.texts("levels")?.into_iter().map(|at| at.value);
+    if table.is_list("levels") {
+        return Ok(listed.collect());
+    }
+    let parts = |text: String| text.split(',').map(|level| level.trim().to_owned()).collect::<Vec<_>>();
+    Ok(listed.flat_map(parts).filter(|level| !level.is_empty()).collect())
+}
+
+/// What the levels of a factor of sets stand for.
+fn sets(table: &Table<'_>) -> Result<BTreeMap<String, BTreeMap<String, String>>, Failure> {
+    let Some(sets) = table.table("sets")? else { return Ok(BTreeMap::new()) };
+    let of = |name: &str| {
+        let Some(set) = sets.table(name)? else { return Ok::<_, Failure>(BTreeMap::new()) };
+        Ok(set.flat()?.into_iter().map(|(key, at)| (key, at.value)).collect())
+    };
+    sets.names().map(|name| Ok((name.to_owned(), of(name)?))).collect()
+}
+
+/// What a factor sets, each as a factor by itself with its levels.
+fn each(factor: &Factor) -> Vec<Factor> {
+    if factor.kind != FactorKind::Set {
+        return vec![factor.clone()];
+    }
+    let of = |(key, value): (&String, &String)| Factor { levels: vec![value.clone()], ..of_set(factor, key) };
+    factor.sets.values().flatten().map(of).collect()
+}
+
+/// Whether it is a setting that everything waits for until an interface has come up again.
+fn of_interface(factor: &Factor) -> bool {
+    factor.kind == FactorKind::Setting && ["dev.", "qdisc."].iter().any(|of| factor.key.starts_with(of))
 }
 
 /// The end of a factor, which a field may also name before its key.
@@ -87,12 +129,16 @@ fn check_kind(table: &Table<'_>, kind: FactorKind, key: &At<String>, levels: &[S
         }
         FactorKind::Observed => observable(&key.value).map_err(|what| table.wrong_at(key, what)),
         FactorKind::Setting => {
-            let setting = levels.iter().map(String::as_str).chain(["0"]).next().unwrap_or_default();
-            let setting: Result<Setting, _> = format!("{}={setting}", key.value).parse();
-            setting.map(drop).map_err(|error| table.wrong_at(key, error))
+            let value = levels.iter().map(String::as_str).chain(["0"]).next().unwrap_or_default();
+            check_setting(&key.value, value).map_err(|what| table.wrong_at(key, what))
         }
-        FactorKind::Field | FactorKind::Sizes => Ok(()),
+        FactorKind::Field | FactorKind::Set | FactorKind::Sizes => Ok(()),
     }
+}
+
+fn check_setting(key: &str, value: &str) -> Result<(), String> {
+    let setting: Result<Setting, _> = format!("{key}={value}").parse();
+    setting.map(drop).map_err(|error| error.to_string())
 }
 
 /// Whether the inventory has a plain value of that name.
@@ -135,6 +181,17 @@ pub(super) fn list(top: &Table<'_>, design: Design, factors: &[(Factor, At<Strin
         cells.push(cell);
     }
     Ok(cells)
+}
+
+/// Every level of a factor of sets must be the name of one.
+pub(super) fn check_sets(top: &Table<'_>, plan: &Plan) -> Result<(), Failure> {
+    for factor in plan.factors.iter().filter(|factor| factor.kind == FactorKind::Set) {
+        let names: Vec<&str> = factor.sets.keys().map(String::as_str).collect();
+        if let Some(level) = factor.levels.iter().find(|level| !factor.sets.contains_key(*level)) {
+            return Err(top.wrong(format!("the factor '{}': {}", factor.name, unknown(level, &names, "its sets"))));
+        }
+    }
+    Ok(())
 }
 
 /// Gives the factors of a list their levels; a field that is no factor yet becomes one.
@@ -190,9 +247,16 @@ pub(super) fn check_fields(
         PlanEnd::Far => format!("far.{}", factor.key),
         PlanEnd::Both => factor.key.clone(),
     };
-    for (factor, at) in factors.iter().filter(|(factor, _)| factor.kind == FactorKind::Field) {
-        for level in &factor.levels {
-            flags.check(&prefixed(factor), level).map_err(|what| top.wrong_at(at, what))?;
+    for (factor, at) in factors {
+        for one in each(factor) {
+            for level in &one.levels {
+                let checked = match one.kind {
+                    FactorKind::Field => flags.check(&prefixed(&one), level),
+                    FactorKind::Setting => check_setting(&one.key, level),
+                    _ => Ok(()),
+                };
+                checked.map_err(|what| top.wrong_at(at, what))?;
+            }
         }
     }
     for (name, at) in list.iter().flatten() {

@@ -1,7 +1,8 @@
 //! Where a plan is measured, what is set there, what must hold, and when it is enough.
 
 use model::{
-    BitRate, ByteSize, Every, HostSettings, Nanos, Order, Otherwise, PlanEnd, Ratio, Require, Setting, Stopping,
+    BitRate, ByteSize, Every, HostSettings, Nanos, Order, Otherwise, PlanEnd, PlanLab, Ratio, Require, Setting,
+    Stopping,
 };
 
 use super::source::Table;
@@ -57,6 +58,19 @@ pub(super) fn require(top: &Table<'_>) -> Result<Option<Require>, Failure> {
         wait_ns: table.quantity::<Nanos>("wait")?.unwrap_or(WAIT).0,
         otherwise: table.choice("otherwise", &Otherwise::NAMES)?.unwrap_or_default(),
     }))
+}
+
+/// The lab of `[lab]`, for a plan that is measured in it.
+pub(super) fn lab(top: &Table<'_>) -> Result<Option<PlanLab>, Failure> {
+    let Some(table) = top.table("lab")? else { return Ok(None) };
+    table.known(&["topology", "vars", "values"])?;
+    let topology = table.text("topology")?.ok_or_else(|| {
+        table.wrong(
+            "`topology` is missing: the name of a ready one (`thru lab list --ready`), or a file beside the plan",
+        )
+    })?;
+    let vars = table.table("vars")?.map_or(Ok(Vec::new()), |vars| vars.flat())?;
+    Ok(Some(PlanLab { topology: topology.value, vars: vars.into_iter().map(|(name, at)| (name, at.value)).collect() }))
 }
 
 /// The times of `[schedule]`.

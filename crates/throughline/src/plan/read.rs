@@ -6,9 +6,9 @@ use analysis::plan::{MOST_CELLS, PlannedCell};
 use model::{ByteSize, Design, Factor, FactorKind, Nanos, Plan, Spec, Stopping};
 use sha2::{Digest, Sha256};
 
-use super::factors::{base, check_fields, factors, levels_of_list, list};
+use super::factors::{base, check_fields, check_sets, factors, levels_of_list, list};
 use super::fields::Flags;
-use super::keys::{hosts, require, rule, schedule, settings};
+use super::keys::{hosts, lab, require, rule, schedule, settings};
 use super::source::{Source, Table};
 use crate::failure::Failure;
 
@@ -28,17 +28,21 @@ pub struct Read {
 }
 
 /// Keys of the whole file.
-const TOP: [&str; 17] = [
+const TOP: [&str; 18] = [
     "name", "title", "question", "vars", "base", "factor", "design", "cell", "to", "from", "settings", "repeat",
-    "warmup", "require", "order", "seed", "schedule",
+    "warmup", "require", "order", "seed", "schedule", "lab",
 ];
 
-/// Reads the plan in `text`, which stands in the file `name`, with the values that variables were given.
+/// Reads the plan in `text`, which stands in the file `name`, with the values that variables were given. `in_lab`: it is measured in
+/// its lab, whose values win over those of `[vars]`.
 ///
 /// # Errors
 /// One message that points at line, column and key.
-pub fn read(name: &str, text: String, vars: &BTreeMap<String, String>) -> Result<Read, Failure> {
+pub fn read(name: &str, text: String, vars: &BTreeMap<String, String>, in_lab: bool) -> Result<Read, Failure> {
     let mut source = Source::new(name, "a plan", text, vars.clone());
+    if in_lab {
+        source.default_vars(source.values(&["lab", "values"])?);
+    }
     source.default_vars(source.own_vars()?);
     let parsed = source.parse()?;
     let top = Table::whole(&source, &parsed);
@@ -71,8 +75,10 @@ pub fn read(name: &str, text: String, vars: &BTreeMap<String, String>) -> Result
         require: require(&top)?,
         warmup_ns: top.quantity::<Nanos>("warmup")?.map(|time| time.0).filter(|ns| *ns > 0),
         schedule: schedule(&top)?,
+        lab: if in_lab { lab(&top)? } else { None },
     };
     levels_of_list(&mut plan);
+    check_sets(&top, &plan)?;
     let rule = rule(&top, plan.schedule.is_some())?;
     let planned = analysis::plan::expand(&plan).map_err(|what| top.wrong(what))?;
     let specs = specs(&source, &flags, &planned)?;

@@ -79,9 +79,18 @@ impl Source {
 
     /// The values that `[vars]` gives; they may hold no variables themselves.
     pub fn own_vars(&self) -> Result<BTreeMap<String, String>, Failure> {
+        self.values(&["vars"])
+    }
+
+    /// The values in the table within tables of these names; they may hold no variables without a value.
+    pub fn values(&self, path: &[&str]) -> Result<BTreeMap<String, String>, Failure> {
         let parsed = self.parse()?;
-        let Some(vars) = Table::whole(self, &parsed).table("vars")? else { return Ok(BTreeMap::new()) };
-        Ok(vars.flat()?.into_iter().map(|(name, at)| (name, at.value)).collect())
+        let mut table = Table::whole(self, &parsed);
+        for name in path {
+            let Some(inner) = table.table(name)? else { return Ok(BTreeMap::new()) };
+            table = inner;
+        }
+        Ok(table.flat()?.into_iter().map(|(name, at)| (name, at.value)).collect())
     }
 
     /// The whole as a table.
@@ -168,6 +177,16 @@ impl<'a> Table<'a> {
         self.table.get(key).is_some()
     }
 
+    /// The keys.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.table.keys().map(|key| key.get_ref().as_ref())
+    }
+
+    /// Whether a key has a list, not one value.
+    pub fn is_list(&self, key: &str) -> bool {
+        self.table.get(key).is_some_and(|value| matches!(value.get_ref(), DeValue::Array(_)))
+    }
+
     /// A text, number or switch, as text.
     pub fn text(&self, key: &str) -> Result<Option<At<String>>, Failure> {
         self.table.get(key).map(|value| self.scalar(key, value)).transpose()
@@ -229,11 +248,11 @@ impl<'a> Table<'a> {
         list.iter().enumerate().map(one).collect()
     }
 
-    /// Every text below, with its key after this table's own name; tables in it add theirs with a dot.
+    /// Every text below, with its key after this table's own name; tables in it add theirs with a dot. Keys may hold variables too.
     pub fn flat(&self) -> Result<Vec<(String, At<String>)>, Failure> {
         let mut all = Vec::new();
         for (key, value) in self.table {
-            let name = key.get_ref().to_string();
+            let name = self.source.fill(key.get_ref(), &key.span(), &self.named(key.get_ref()))?;
             match value.get_ref() {
                 DeValue::Table(_) => {
                     let inner = self.inner(value, self.named(&name));

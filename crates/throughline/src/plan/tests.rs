@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use super::*;
 
 fn plan(text: &str) -> Read {
-    read("plan.toml", text.into(), &BTreeMap::new()).unwrap_or_else(|failure| panic!("{failure}\n{text}"))
+    read("plan.toml", text.into(), &BTreeMap::new(), false).unwrap_or_else(|failure| panic!("{failure}\n{text}"))
 }
 
 fn wrong(text: &str) -> String {
-    match read("plan.toml", text.into(), &BTreeMap::new()) {
+    match read("plan.toml", text.into(), &BTreeMap::new(), false) {
         Ok(read) => panic!("{read:?}"),
         Err(failure) => {
             assert_eq!(failure.code(), 2);
@@ -61,14 +61,14 @@ fn a_plan_becomes_cells_and_specs() {
 #[test]
 fn variables_change_the_plan_and_its_digest() {
     let vars = BTreeMap::from([("host".to_owned(), "10.0.0.9".to_owned())]);
-    let other = read("plan.toml", SIZES.into(), &vars).unwrap();
+    let other = read("plan.toml", SIZES.into(), &vars, false).unwrap();
     assert_eq!(other.plan.to, ["10.0.0.9"]);
     assert_ne!(other.plan.digest, plan(SIZES).plan.digest);
     let vars = BTreeMap::from([("hosts".to_owned(), "x".to_owned())]);
-    let failure = read("plan.toml", SIZES.into(), &vars).unwrap_err().to_string();
+    let failure = read("plan.toml", SIZES.into(), &vars, false).unwrap_err().to_string();
     assert_eq!(failure, "--var hosts: plan.toml has no ${hosts}");
     let several = BTreeMap::from([("host".to_owned(), "a, b".to_owned())]);
-    assert_eq!(read("plan.toml", SIZES.into(), &several).unwrap().plan.to, ["a", "b"]);
+    assert_eq!(read("plan.toml", SIZES.into(), &several, false).unwrap().plan.to, ["a", "b"]);
 }
 
 #[test]
@@ -206,9 +206,52 @@ fn the_plans_that_come_along_can_be_read() {
         let text = std::fs::read_to_string(&path).unwrap();
         let vars = ["host", "device"].iter().filter(|name| text.contains(&format!("${{{name}}}")));
         let vars = vars.map(|name| ((*name).to_owned(), "x".to_owned())).collect();
-        let read = read(&path.display().to_string(), text, &vars).unwrap_or_else(|failure| panic!("{failure}"));
+        let read = read(&path.display().to_string(), text, &vars, false).unwrap_or_else(|failure| panic!("{failure}"));
         assert!(read.cells.len() > 1);
         count += 1;
     }
     assert!(count >= 2);
+}
+
+#[test]
+fn a_lab_has_values_of_its_own_that_count_there_only() {
+    let text = "to = \"${server}\"\n[vars]\nmtu = 1500\n[base]\nblock = \"1KiB\"\n\
+                [lab]\ntopology = \"crossover\"\nvars = { mtu = \"${mtu}\" }\nvalues = { server = \"b\", mtu = 9000 }\n";
+    let none = BTreeMap::new();
+    let within = read("plan.toml", text.into(), &none, true).unwrap_or_else(|failure| panic!("{failure}"));
+    let lab = within.plan.lab.unwrap();
+    assert_eq!(
+        (within.plan.to, lab.topology.as_str(), lab.vars["mtu"].as_str()),
+        (vec!["b".into()], "crossover", "9000")
+    );
+    assert!(wrong(text).contains("${server} has no value: add --var server=VALUE"), "{}", wrong(text));
+    let given = BTreeMap::from([("server".to_owned(), "h".to_owned())]);
+    let outside = read("plan.toml", text.into(), &given, false).unwrap_or_else(|failure| panic!("{failure}"));
+    assert_eq!((outside.plan.to, outside.plan.lab), (vec!["h".to_owned()], None));
+}
+
+#[test]
+fn a_factor_of_sets_changes_several_things_at_once() {
+    let text = "[base]\ntransport = \"unix\"\n[[factor]]\nname = \"socket\"\nlevels = \"small, large\"\n\
+                [factor.sets.small]\nsndbuf = 65000\nfar.rcvbuf = 65000\n\
+                [factor.sets.large]\nsndbuf = \"1MiB\"\nnear.sysctl.net.ipv4.tcp_wmem = \"4096 65536 1048576\"\n";
+    let read = plan(text);
+    assert_eq!((read.specs[0].near.sndbuf, read.specs[0].far.rcvbuf), (Some(65_000), Some(65_000)));
+    assert_eq!(read.specs[1].settings.near[0].to_string(), "sysctl.net.ipv4.tcp_wmem=4096 65536 1048576");
+    assert_eq!(read.cells[1].levels["socket"], "large");
+    assert!(!read.plan.factors[0].dear);
+    let other = text.replace("\"small, large\"", "[\"smal\"]");
+    assert!(
+        wrong(&other).contains("the factor 'socket': its sets has no 'smal'; did you mean 'small'"),
+        "{}",
+        wrong(&other)
+    );
+    let other = text.replace("sndbuf = 65000", "sndbufs = 65000");
+    assert!(wrong(&other).contains("did you mean 'sndbuf'"), "{}", wrong(&other));
+    assert!(
+        plan(&text.replace("near.sysctl.net.ipv4.tcp_wmem", "dev.eth0.mtu").replace("4096 65536 1048576", "1500"))
+            .plan
+            .factors[0]
+            .dear
+    );
 }

@@ -143,7 +143,9 @@ impl Bench<'_, Fleet> {
         };
         let pass = Pass { near: before(0), far: before(1), ..started.clone() };
         self.blocks.push(Pass { index: pass.index, block: pass.block, ..Pass::default() });
-        let failure = ended.failure;
+        // A stall ends its pass; what fails behind it is the same stall, which the trial has.
+        let stalled = ended.near.tallies.iter().chain(&ended.far.tallies).any(|tally| tally.stalled);
+        let failure = ended.failure.filter(|_| !stalled);
         let places: Vec<(Option<u32>, u32)> = test.legs.iter().zip(0..).map(|((cell, _), at)| (*cell, at)).collect();
         self.record(pass, ended.near, ended.far, &places, test.single_ended)?;
         match failure.filter(|_| !*self.cancel.borrow()) {

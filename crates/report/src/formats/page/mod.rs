@@ -179,6 +179,20 @@ pub(super) fn hosts(runs: &[Run]) -> Markup {
     }
 }
 
+/// Where an imported run comes from.
+fn imported(origin: &model::Origin) -> Markup {
+    html! {
+        dl.facts {
+            div { dt { "measured by" } dd { (words::plain(&origin.tool)) " " (words::plain(origin.version.as_deref().unwrap_or_default())) } }
+            div { dt { "imported from" } dd { (words::plain(&origin.file)) } }
+            div { dt { "SHA-256 of the file" } dd { (words::plain(&origin.sha256)) } }
+            @if !origin.unknown.is_empty() {
+                div { dt { "fields without a place" } dd { (words::plain(&origin.unknown.join(", "))) } }
+            }
+        }
+    }
+}
+
 pub(super) fn method(runs: &[Run]) -> Markup {
     html! {
         section {
@@ -187,7 +201,9 @@ pub(super) fn method(runs: &[Run]) -> Markup {
                 @if runs.len() > 1 { (heading(run)) }
                 pre.command { (command_line(&run.header.command)) }
                 @let tool = &run.header.tool;
-                dl.facts {
+                @if let Some(origin) = &run.header.origin {
+                    (imported(origin))
+                } @else { dl.facts {
                     div { dt { "stop rule" } dd { (stop_rule(&run.header.stopping)) } }
                     div { dt { "order of the cells" } dd { (order(&run.header.stopping)) } }
                     div { dt { "passes over fresh connections" } dd { (run.passes.len()) } }
@@ -200,7 +216,7 @@ pub(super) fn method(runs: &[Run]) -> Markup {
                         dt { "cost of a clock read, near and far" }
                         dd { (units::seconds(tool.near_clock_ns)) " and " (units::seconds(tool.far_clock_ns)) }
                     }
-                }
+                } }
             }
             p.muted {
                 "Rates are decimal bit/s, sizes binary. The NetPIPE rate is a block's bits over half the round trip; that is "

@@ -36,10 +36,10 @@ pub struct Held {
 
 impl Held {
     /// Builds the lab, and starts an agent on each host unless none are wanted.
-    pub fn build(topology: &Topology, build: &super::Build, stays: bool) -> Result<Self, Failure> {
-        let network = Network::make(topology, build.name.as_deref(), stays)?;
+    pub fn build(topology: &Topology, name: Option<&str>, with_agents: bool, stays: bool) -> Result<Self, Failure> {
+        let network = Network::make(topology, name, stays)?;
         write_secret(&network.file("token"))?;
-        let agents = if build.no_agents { Vec::new() } else { agents(&network)? };
+        let agents = if with_agents { agents(&network)? } else { Vec::new() };
         Ok(Self { network: Rc::new(network), agents, waiting: Rc::default(), down: Rc::default() })
     }
 
@@ -150,7 +150,7 @@ fn agents(network: &Network) -> Result<Vec<OwnAgent>, Failure> {
         .map_err(|error| Failure::other(format!("cannot find this program's own file: {error}")))?;
     let start = |host: &NetworkHost| {
         let mut flags: Vec<OsString> =
-            vec!["--allow-tuning".into(), "--token-file".into(), network.file("token").into()];
+            vec!["--allow-tuning".into(), "--allow-stacks".into(), "--token-file".into(), network.file("token").into()];
         let listen = host.addresses.iter().map(|address| match address {
             IpAddr::V4(v4) => v4.to_string(),
             IpAddr::V6(v6) => format!("[{v6}]"),

@@ -14,6 +14,7 @@ use lab::{LabError, Topology};
 
 use crate::failure::Failure;
 use crate::topology;
+pub use run::{Job, within};
 
 /// Flags of `thru lab`.
 #[derive(Debug, Args)]

@@ -6,6 +6,8 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use clap::Args;
+use lab::Topology;
+use model::LabReport;
 use tokio::process::Child;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -55,42 +57,77 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
     if let Some(path) = &args.json {
         output::check_writable(path)?;
     }
+    let job = Job {
+        topology: &topology,
+        name: args.build.name.as_deref(),
+        agents: !args.build.no_agents,
+        on: args.on.as_deref(),
+        command: &args.command,
+        quiet: args.quiet,
+    };
+    let (report, code) = within(&job)?;
+    if let Some(path) = &args.json {
+        let text = serde_json::to_string_pretty(&report).map_err(Failure::other)? + "\n";
+        std::fs::write(path, text)
+            .map_err(|error| Failure::output(format!("cannot write {}: {error}", path.display())))?;
+    }
+    Ok(code)
+}
+
+/// A lab for the time of a command.
+#[derive(Debug)]
+pub struct Job<'a> {
+    /// What it is built from.
+    pub topology: &'a Topology,
+    /// Its name, where it is to have a given one.
+    pub name: Option<&'a str>,
+    /// Whether each host has an agent.
+    pub agents: bool,
+    /// The host that the command runs on; the first one unless given.
+    pub on: Option<&'a str>,
+    /// The command and its arguments.
+    pub command: &'a [String],
+    /// Whether to say nothing oneself.
+    pub quiet: bool,
+}
+
+/// Builds a lab, runs a command in it and removes the lab, whatever happens; what the emulated links did, and the command's exit
+/// code.
+///
+/// # Errors
+/// A lab that cannot be made or removed, a command that cannot be started.
+pub fn within(job: &Job<'_>) -> Result<(LabReport, u8), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::other(format!("cannot start: {error}")))?;
     // From here on no signal ends this process before the lab is gone.
     let mut signals = runtime.block_on(async { Signals::new() })?;
-    let held = Held::build(&topology, &args.build, false)?;
-    let ended = conduct(&runtime, &held, args, &mut signals);
+    let held = Held::build(job.topology, job.name, job.agents, false)?;
+    let ended = conduct(&runtime, &held, job, &mut signals);
     let report = held.close()?;
     let status = ended?;
-    if !args.quiet {
+    if !job.quiet {
         eprint!("{}", report::lab_report(&report));
     }
-    if let Some(path) = &args.json {
-        let text = serde_json::to_string_pretty(&report).map_err(Failure::other)? + "\n";
-        std::fs::write(path, text)
-            .map_err(|error| Failure::output(format!("cannot write {}: {error}", path.display())))?;
-    }
-    Ok(code(status))
+    Ok((report, code(status)))
 }
 
 fn conduct(
     runtime: &tokio::runtime::Runtime,
     held: &Held,
-    args: &RunArgs,
+    job: &Job<'_>,
     signals: &mut Signals,
 ) -> Result<ExitStatus, Failure> {
     let network = held.network();
-    let host = match &args.on {
+    let host = match job.on {
         Some(name) => network.host(name)?,
         None => &network.hosts()[0],
     };
-    if !args.quiet {
-        eprintln!("thru: lab {}, `{}` on {}", network.name(), args.command.join(" "), host.name);
+    if !job.quiet {
+        eprintln!("thru: lab {}, `{}` on {}", network.name(), job.command.join(" "), host.name);
     }
-    let command = on_host(host, network, &args.command)?;
+    let command = on_host(host, network, job.command)?;
     runtime.block_on(held.answer_while(async {
         let mut child = tokio::process::Command::from(command)
             .spawn()

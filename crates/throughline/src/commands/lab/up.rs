@@ -63,7 +63,7 @@ pub fn hold(args: &UpArgs) -> Result<u8, Failure> {
         .build()
         .map_err(|error| Failure::other(format!("cannot start: {error}")))?;
     let mut signals = runtime.block_on(async { Signals::new() })?;
-    let held = Held::build(&topology, &args.build, true)?;
+    let held = Held::build(&topology, args.build.name.as_deref(), !args.build.no_agents, true)?;
     let name = held.network().name().to_owned();
     runtime.block_on(held.answer_while(async {
         // Whoever waits for this may ask at once.

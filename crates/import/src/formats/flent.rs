@@ -1,0 +1,199 @@
+//! flent's data files (`.flent`, JSON): several series over the same time, such as the streams and the pings of rrul.
+//!
+//! `results` holds each series' values at `x_values` (seconds), null where there is none, and `metadata` what was run (flent's
+//! manual, "The Data File Format"); newer ones have each series' units in `metadata.SERIES_META`. Mbits are 10^6 bit.
+
+use model::{Count, Direction, Factor, FactorKind, Interval, Plan, RttTally, Spec, Stop};
+use serde_json::Value;
+
+use super::Format;
+use crate::listing::{Confidence, Imported, Reading, Row};
+use crate::text::{MOST_ROWS, median, ns, rate_unit, time_unit};
+
+/// flent's data files.
+pub(super) const FORMAT: Format =
+    Format { name: "flent", help: "flent's data files, each series a cell", detect, read };
+
+/// The factor whose levels are the series.
+const SERIES: &str = "series";
+
+fn detect(text: &str) -> Confidence {
+    let shaped = text.trim_start().starts_with('{') && text.contains("\"x_values\"") && text.contains("\"results\"");
+    if shaped && text.contains("\"metadata\"") { Confidence::Sure } else { Confidence::No }
+}
+
+fn read(text: &str) -> Reading {
+    let mut reading = Reading::default();
+    match serde_json::from_str::<Value>(text) {
+        Ok(document) => of_document(&document, &mut reading),
+        Err(error) => reading.refuse(u32::try_from(error.line()).unwrap_or(0), format!("not JSON: {error}")),
+    }
+    reading
+}
+
+/// Values at moments, null where nothing was read.
+type Points = Vec<(f64, Option<f64>)>;
+
+fn of_document(document: &Value, reading: &mut Reading) {
+    let times: Vec<f64> = document["x_values"].as_array().into_iter().flatten().filter_map(Value::as_f64).collect();
+    let Some(results) = document["results"].as_object().filter(|_| !times.is_empty()) else {
+        return reading.refuse(1, "flent's file without x_values and results");
+    };
+    let metadata = &document["metadata"];
+    let mut rows = Vec::new();
+    for (name, values) in results {
+        let values: Vec<Option<f64>> = values.as_array().into_iter().flatten().map(Value::as_f64).collect();
+        if values.len() != times.len() || times.len() > MOST_ROWS {
+            reading.refuse(1, format!("series '{name}' has {} values at {} moments", values.len(), times.len()));
+            continue;
+        }
+        let points: Points = times.iter().copied().zip(values).collect();
+        match row(name, &points, &metadata["SERIES_META"][name], metadata) {
+            Ok(row) => rows.push(row),
+            Err(reason) => reading.refuse(1, format!("series '{name}': {reason}")),
+        }
+    }
+    if rows.is_empty() {
+        return;
+    }
+    let text = |key: &str| metadata[key].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+    let known = [
+        "FLENT_VERSION",
+        "HOST",
+        "HOSTS",
+        "LENGTH",
+        "TITLE",
+        "NAME",
+        "SERIES_META",
+        "LOCAL_HOST",
+        "KERNEL_NAME",
+        "KERNEL_RELEASE",
+        "TIME",
+    ];
+    let keys = metadata.as_object().into_iter().flat_map(|object| object.iter());
+    let unknown = keys.filter(|(key, value)| !known.contains(&key.as_str()) && !value.is_null());
+    let levels = rows.iter().filter_map(|row: &Row| row.levels.get(SERIES).cloned()).collect();
+    let factor =
+        Factor { name: SERIES.into(), kind: FactorKind::Observed, key: SERIES.into(), levels, ..Factor::default() };
+    let title = text("TITLE").or_else(|| text("NAME"));
+    let test = text("NAME").map(|name| format!("flent's test {name}"));
+    let mut imported = Imported {
+        tool: "flent".into(),
+        version: text("FLENT_VERSION"),
+        kind: "run".into(),
+        target: text("HOST").or_else(|| metadata["HOSTS"][0].as_str().map(str::to_owned)),
+        measured_unix_ns: text("TIME").and_then(|time| unix_ns(&time)),
+        rows,
+        plan: Some(Plan { title, factors: vec![factor], ..Plan::default() }),
+        notes: test.into_iter().collect(),
+        unknown: unknown.map(|(key, _)| format!("metadata.{key}")).collect(),
+        ..Imported::default()
+    };
+    imported.near.hostname = text("LOCAL_HOST");
+    imported.near.kernel = text("KERNEL_RELEASE");
+    reading.imported.push(imported);
+}
+
+fn row(name: &str, points: &Points, meta: &Value, metadata: &Value) -> Result<Row, String> {
+    let lower = name.to_lowercase();
+    let ping = lower.starts_with("ping");
+    let named = ["tcp ", "udp "].iter().any(|transport| lower.starts_with(transport)).then_some("Mbits/s");
+    let unit = meta["UNITS"].as_str().or(if ping { Some("ms") } else { named }).ok_or("its units are not told")?;
+    let values: Vec<f64> =
+        points.iter().filter_map(|(_, value)| *value).filter(|value| (0.0..=1e12).contains(value)).collect();
+    if values.is_empty() {
+        return Err("not one value".into());
+    }
+    let tcp = if lower.contains("tcp") { Some("tcp") } else { lower.contains("udp").then_some("udp") };
+    let length = points.last().map_or(0.0, |(last, _)| *last) - points.first().map_or(0.0, |(first, _)| *first);
+    let seconds = metadata["LENGTH"].as_f64().filter(|seconds| *seconds > 0.0).unwrap_or(length);
+    let stop = Stop::TimeNs(ns(seconds).max(1));
+    let text = format!("{name}: {} values in {unit}", values.len());
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let mut row = if let Some(scale) = time_unit(unit) {
+        let transport = if lower.contains("icmp") { "icmp" } else { tcp.unwrap_or("udp") };
+        let mut sorted = values.clone();
+        sorted.sort_by(f64::total_cmp);
+        let middle = median(values.iter().copied()).unwrap_or(mean);
+        let mut row = Row::new(Spec { stop, ..Spec::new(transport, "pingpong") }, middle * scale, 1, &text);
+        let of = |value: f64| (value * scale).round() as u64;
+        row.trial.near.rtt = Some(RttTally {
+            count: values.len() as u64,
+            min_ns: of(sorted[0]),
+            p50_ns: of(middle),
+            mean_ns: mean * scale,
+            p99_ns: None,
+            max_ns: of(sorted[sorted.len() - 1]),
+            batch: 1,
+            histogram: None,
+        });
+        row.remarks.push("round trips at flent's moments, not each one that was measured".into());
+        row
+    } else if let Some(scale) = rate_unit(unit) {
+        let down = lower.contains("download") || lower.contains("down");
+        let direction = if lower.contains("totals") {
+            Direction::Both
+        } else if down {
+            Direction::Reverse
+        } else {
+            Direction::Send
+        };
+        let spec = Spec { direction, stop, ..Spec::new(tcp.unwrap_or("tcp"), "stream") };
+        let mut row = Row::new(spec, mean * scale, 1, &text);
+        let receiver = if down { &mut row.trial.near } else { &mut row.trial.far };
+        receiver.tell(Count::ReceivingNs, ns(seconds));
+        if direction != Direction::Both {
+            receiver.intervals = series(points, scale);
+        }
+        row
+    } else {
+        return Err(format!("in '{unit}', which is neither a rate nor a time"));
+    };
+    row.levels.insert(SERIES.into(), name.to_owned());
+    row.figure("values", values.len() as f64);
+    row.figure("mean", mean);
+    if let Some(told) = meta["MEAN_VALUE"].as_f64() {
+        row.figure("flents_own_mean", told);
+    }
+    Ok(row)
+}
+
+/// Each value as what arrived since the moment before it.
+fn series(points: &Points, bits: f64) -> Vec<Interval> {
+    let pair = |pair: &[(f64, Option<f64>)]| {
+        let (start, end) = (pair[0].0, pair[1].0);
+        let bytes = pair[1].1? * bits / 8.0 * (end - start);
+        let received = (0.0..1e15).contains(&bytes).then_some(bytes as u64)?;
+        Some(Interval { start_ns: ns(start), end_ns: ns(end), bytes_received: received, ..Interval::default() })
+    };
+    points.windows(2).filter_map(pair).collect()
+}
+
+/// `2026-11-22T14:03:20.123456Z`, ns since the Unix epoch; `None` for a time without its zone, which nobody can place.
+fn unix_ns(time: &str) -> Option<u64> {
+    let (day, rest) = time.strip_suffix('Z')?.split_once('T')?;
+    let mut day = day.split('-').map(|part| part.parse::<u64>().ok());
+    let (year, month, of_month) = (day.next()??, day.next()??, day.next()??);
+    let mut clock = rest.split(':');
+    let (hour, minute): (u64, u64) = (clock.next()?.parse().ok()?, clock.next()?.parse().ok()?);
+    let second: f64 = clock.next()?.parse().ok()?;
+    let sane = (1970..3000).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&of_month);
+    (sane && hour < 24 && minute < 60 && (0.0..61.0).contains(&second)).then_some(())?;
+    // Days since the epoch with years that begin in March (H. Hinnant, "chrono-compatible low-level date algorithms").
+    let shifted = if month > 2 { year } else { year - 1 };
+    let since_march = (153 * ((month + 9) % 12) + 2) / 5 + of_month - 1;
+    let days = shifted * 365 + shifted / 4 - shifted / 100 + shifted / 400 + since_march - 719_468;
+    Some((days * 86_400 + hour * 3_600 + minute * 60) * 1_000_000_000 + (second * 1e9) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_ns_since_the_epoch() {
+        assert_eq!(unix_ns("1970-01-01T00:00:00.5Z"), Some(500_000_000));
+        assert_eq!(unix_ns("2026-11-22T14:03:20Z"), Some(1_795_356_200_000_000_000));
+        assert_eq!(["2026-11-22T14:03:20", "2026-13-22T14:03:20Z", "x"].map(unix_ns), [None; 3]);
+    }
+}

@@ -1,0 +1,197 @@
+//! iperf 2's text, of a client and of a server (2.0 to 2.2).
+//!
+//! A client counts what it sent; over UDP it repeats what the server reported. The last line of a connection covers all of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{Count, DatagramTally, Direction, Interval, Spec, Stop, Verdict};
+
+use super::Format;
+use super::iperf::{Line, Who};
+use crate::listing::{Confidence, Imported, Reading, Row};
+use crate::text::{MOST_ROWS, block, lines, ns, number};
+
+/// iperf 2's text.
+pub(super) const FORMAT: Format =
+    Format { name: "iperf2", help: "iperf 2's text, of a client or of a server", detect, read };
+
+fn detect(text: &str) -> Confidence {
+    let opens = lines(text).any(|(_, line)| banner(line).is_some() || connected(line).is_some());
+    if opens && lines(text).any(|(_, line)| Line::of(line).is_some()) { Confidence::Sure } else { Confidence::No }
+}
+
+/// `Client connecting to HOST, TCP port 5001` and `Server listening on TCP port 5001`: the host of a client, and whether it is UDP.
+fn banner(line: &str) -> Option<(Option<&str>, bool)> {
+    let line = line.trim();
+    let (host, rest) = match line.strip_prefix("Client connecting to ") {
+        Some(rest) => rest.split_once(", ").map(|(host, rest)| (Some(host), rest))?,
+        None => (None, line.strip_prefix("Server listening on ")?),
+    };
+    let datagrams = rest.starts_with("UDP port");
+    (datagrams || rest.starts_with("TCP port")).then_some((host, datagrams))
+}
+
+/// `[  1] local A port P connected with B port Q`: B.
+fn connected(line: &str) -> Option<&str> {
+    let (_, rest) = line.trim_start().strip_prefix('[')?.split_once("] local ")?;
+    rest.split_once(" connected with ")?.1.split_whitespace().next()
+}
+
+/// What the banner says.
+#[derive(Debug, Clone, Default)]
+struct Setting {
+    target: Option<String>,
+    server: bool,
+    datagrams: bool,
+    block: Option<u64>,
+}
+
+/// Connections that were measured together, and their lines.
+#[derive(Default)]
+struct Group<'a> {
+    peer: Option<String>,
+    lines: Vec<(u32, &'a str, Line<'a>)>,
+    /// What the server told a client, by connection.
+    reported: Vec<(u32, &'a str, Line<'a>)>,
+    unknown: BTreeSet<String>,
+}
+
+fn read(text: &str) -> Reading {
+    let mut reading = Reading::default();
+    let (mut setting, mut group) = (Setting::default(), Group::default());
+    let (mut report, mut count) = (false, 0);
+    for (at, line) in lines(text) {
+        let trimmed = line.trim();
+        if let Some((host, datagrams)) = banner(line) {
+            if !group.lines.is_empty() {
+                close(std::mem::take(&mut group), &setting, &mut reading);
+            }
+            setting = Setting { target: host.map(str::to_owned), server: host.is_none(), datagrams, block: None };
+        } else if let Some(peer) = connected(line) {
+            if !group.lines.is_empty() {
+                close(std::mem::take(&mut group), &setting, &mut reading);
+            }
+            group.peer = Some(peer.to_owned());
+        } else if let Some(rest) =
+            trimmed.strip_prefix("Write buffer size:").or_else(|| trimmed.strip_prefix("Sending "))
+        {
+            setting.block = rest.split_whitespace().next().and_then(|word| block(number(word)?));
+        } else if trimmed.starts_with("[ ID]") {
+            let known = ["[", "ID]", "Interval", "Transfer", "Bandwidth", "Jitter", "Lost/Total", "Datagrams"];
+            group.unknown.extend(trimmed.split_whitespace().filter(|word| !known.contains(word)).map(str::to_owned));
+        }
+        if trimmed.ends_with("Server Report:") {
+            report = true;
+        }
+        match Line::of(line) {
+            Some(Ok(_)) if count >= MOST_ROWS => {
+                reading.refuse(at, format!("more than {MOST_ROWS} lines of figures; the rest is left out"));
+                break;
+            }
+            Some(Ok(figures)) => {
+                count += 1;
+                let place = if std::mem::take(&mut report) { &mut group.reported } else { &mut group.lines };
+                place.push((at, line, figures));
+            }
+            Some(Err(reason)) => reading.refuse(at, format!("{reason}: '{trimmed}'")),
+            None => {}
+        }
+    }
+    if !group.lines.is_empty() {
+        close(group, &setting, &mut reading);
+    }
+    reading
+}
+
+fn close(group: Group<'_>, setting: &Setting, reading: &mut Reading) {
+    // Of each connection the line that covers most of its time is its total.
+    let mut totals: BTreeMap<Who, &(u32, &str, Line<'_>)> = BTreeMap::new();
+    let length = |line: &Line<'_>| line.end_s - line.start_s;
+    for one in &group.lines {
+        let kept = totals.entry(one.2.who).or_insert(one);
+        if length(&one.2) >= length(&kept.2) {
+            *kept = one;
+        }
+    }
+    let flows: Vec<_> = totals.iter().filter(|(who, _)| **who != Who::Sum).map(|(_, one)| *one).collect();
+    let Some((at, text, total)) = totals.get(&Who::Sum).copied().or_else(|| flows.first().copied()) else { return };
+    let heard: Option<f64> =
+        (group.reported.len() == flows.len()).then(|| group.reported.iter().map(|(.., line)| line.bps).sum());
+    let summed = totals.contains_key(&Who::Sum);
+    let own = if summed { total.bps } else { flows.iter().map(|(.., line)| line.bps).sum() };
+    let transport = if setting.datagrams { "udp" } else { "tcp" };
+    let direction = if setting.server { Direction::Reverse } else { Direction::Send };
+    let mut spec = Spec { direction, ..Spec::new(transport, "stream") };
+    spec.block = setting.block.unwrap_or(spec.block);
+    spec.flows = u32::try_from(flows.len()).unwrap_or(u32::MAX).clamp(1, Spec::MAX_FLOWS);
+    spec.stop = Stop::TimeNs(ns(length(total)).max(1));
+    let mut row = Row::new(spec, heard.unwrap_or(own), *at, text);
+    let elapsed = ns(length(total));
+    if setting.server {
+        row.trial.near.tell(Count::ReceivingNs, elapsed);
+        row.figure("receiver_rate_bps", own);
+    } else {
+        row.trial.near.tell(Count::SendingNs, elapsed);
+        row.figure("sender_rate_bps", own);
+        match heard {
+            Some(heard) => row.figure("receiver_rate_bps", heard),
+            None => row.remarks.push("a client's own count: a sender's rate, not a receiver's".into()),
+        }
+    }
+    row.figure("bytes_as_printed", total.bytes);
+    losses(&mut row, setting, if setting.server { &flows } else { &[] }, &group.reported);
+    series(&mut row, &group, total, summed, setting.server);
+    let mut notes = Vec::new();
+    if setting.block.is_none() {
+        notes.push("the block size is not told; 128 KiB stands for it".to_owned());
+    }
+    reading.imported.push(Imported {
+        tool: "iperf".into(),
+        version: Some("2.x".into()),
+        kind: "stream".into(),
+        target: setting.target.clone().or(group.peer),
+        rows: vec![row],
+        notes,
+        unknown: group.unknown.into_iter().collect(),
+        ..Imported::default()
+    });
+}
+
+/// What became of datagrams, as the receiving end told.
+fn losses(row: &mut Row, setting: &Setting, own: &[&(u32, &str, Line<'_>)], reported: &[(u32, &str, Line<'_>)]) {
+    let told: Vec<&Line<'_>> =
+        own.iter().map(|(.., line)| line).chain(reported.iter().map(|(.., line)| line)).collect();
+    let counts: Vec<(u64, u64)> = told.iter().filter_map(|line| line.lost()).collect();
+    if counts.is_empty() || !setting.datagrams {
+        return;
+    }
+    let (lost, all) = counts.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    let (near, far) = (&mut row.trial.near, &mut row.trial.far);
+    let (sender, receiver) = if setting.server { (far, near) } else { (near, far) };
+    sender.datagrams = Some(DatagramTally { sent: all, ..DatagramTally::default() });
+    receiver.datagrams = Some(DatagramTally { received: all.saturating_sub(lost), ..DatagramTally::default() });
+    row.figure("packets", all as f64);
+    row.figure("lost_packets", lost as f64);
+    if let Some(jitter) = told.iter().filter_map(|line| line.jitter_ns()).reduce(f64::max) {
+        row.figure("jitter_ns", jitter);
+    }
+    if lost > 0 {
+        row.flag(Verdict::Loss, format!("{lost} of {all} datagrams were lost"));
+    }
+}
+
+/// The near end's series: the lines that are no totals.
+fn series(row: &mut Row, group: &Group<'_>, total: &Line<'_>, summed: bool, receives: bool) {
+    let whose = if summed { Who::Sum } else { total.who };
+    if !summed && row.spec.flows > 1 {
+        return;
+    }
+    let parts = group.lines.iter().map(|(.., line)| line).filter(|line| line.who == whose && *line != total);
+    row.trial.near.intervals = parts
+        .map(|line| {
+            let bytes = line.bytes.round() as u64;
+            let (bytes_sent, bytes_received) = if receives { (0, bytes) } else { (bytes, 0) };
+            Interval { start_ns: ns(line.start_s), end_ns: ns(line.end_s), bytes_sent, bytes_received, transactions: 0 }
+        })
+        .collect();
+}

@@ -1,0 +1,211 @@
+//! iperf 2's CSV (`-y C`): time, local address and port, remote address and port, connection, interval, bytes, bit/s; over UDP jitter
+//! in ms, lost, all, per cent and reordered datagrams too.
+
+use std::collections::BTreeMap;
+
+use model::{Count, DatagramTally, Interval, Spec, Stop, Verdict};
+
+use super::Format;
+use crate::listing::{Confidence, Imported, Reading, Row};
+use crate::text::{MOST_ROWS, half_digit, lines, ns, number, whole};
+
+/// iperf 2's CSV.
+pub(super) const FORMAT: Format = Format { name: "iperf2-csv", help: "iperf 2's CSV (-y C)", detect, read };
+
+fn detect(text: &str) -> Confidence {
+    let found = lines(text).any(|(_, line)| matches!(Line::of(line), Some(Ok(_))));
+    if found { Confidence::Sure } else { Confidence::No }
+}
+
+/// A line of nine columns, or of fourteen.
+#[derive(Debug, Clone, PartialEq)]
+struct Line {
+    stamp: String,
+    near: (String, String),
+    far: String,
+    /// -1 for the sum of several.
+    flow: i64,
+    start_s: f64,
+    end_s: f64,
+    bytes: u64,
+    bps: f64,
+    jitter_ns: Option<f64>,
+    lost: Option<u64>,
+    all: Option<u64>,
+    reordered: Option<u64>,
+    datagrams: bool,
+}
+
+impl Line {
+    fn of(line: &str) -> Option<Result<Self, String>> {
+        let columns: Vec<&str> = line.trim().split(',').collect();
+        let [stamp, near, port, far, _, flow, interval, bytes, bps, more @ ..] = columns.as_slice() else {
+            return None;
+        };
+        let digits = stamp.get(..14).is_some_and(|stamp| stamp.bytes().all(|byte| byte.is_ascii_digit()));
+        let (start, end) = interval.split_once('-')?;
+        let flow = flow.parse().ok()?;
+        digits.then_some(())?;
+        let read = || -> Result<Self, String> {
+            let figure = |word: &str| number(word).ok_or_else(|| format!("'{word}' is no number"));
+            let (start_s, end_s, bps) = (figure(start)?, figure(end)?, figure(bps)?);
+            let bytes = whole(figure(bytes)?).ok_or("no count of bytes")?;
+            let seconds = end_s - start_s;
+            let open = 2.0 * half_digit(end) / seconds;
+            let off = (bytes as f64 * 8.0 / seconds / bps).ln().abs();
+            if bytes > 0 && bps > 0.0 && open.is_finite() && open < 0.5 && off > 1.5 * open + 0.02 {
+                return Err(format!("{bytes} bytes in {seconds:.1} s are not {bps} bit/s"));
+            }
+            // A count that failed is printed as -1.
+            let count = |place: usize| more.get(place).and_then(|word| whole(number(word)?));
+            Ok(Self {
+                stamp: (*stamp).to_owned(),
+                near: ((*near).to_owned(), (*port).to_owned()),
+                far: (*far).to_owned(),
+                flow,
+                start_s,
+                end_s,
+                bytes,
+                bps,
+                jitter_ns: more.first().and_then(|ms| number(ms)).map(|ms| ms * 1e6),
+                lost: count(1),
+                all: count(2),
+                reordered: count(4),
+                datagrams: more.len() >= 5,
+            })
+        };
+        Some(read())
+    }
+
+    /// When it was printed, in seconds of some time; `None` for the epoch, which iperf prints where it does not know.
+    fn printed_s(&self) -> Option<u64> {
+        let part = |from: usize, to: usize| self.stamp.get(from..to)?.parse::<u64>().ok();
+        let day = part(0, 8).filter(|day| *day > 19_700_101)?;
+        Some(((day * 24 + part(8, 10)?) * 60 + part(10, 12)?) * 60 + part(12, 14)?)
+    }
+
+    fn seconds(&self) -> f64 {
+        self.end_s - self.start_s
+    }
+}
+
+/// The lines of one connection, or of the sums of several.
+type Lines<'a> = Vec<(u32, &'a str, Line)>;
+
+fn read(text: &str) -> Reading {
+    let mut reading = Reading::default();
+    let (mut connections, mut sums): (Vec<Lines<'_>>, Lines<'_>) = Default::default();
+    let mut places: BTreeMap<(String, String, String, i64), usize> = BTreeMap::new();
+    let mut count = 0;
+    for (at, line) in lines(text) {
+        match Line::of(line) {
+            Some(Ok(_)) if count >= MOST_ROWS => {
+                reading.refuse(at, format!("more than {MOST_ROWS} lines; the rest is left out"));
+                break;
+            }
+            Some(Ok(figures)) => {
+                count += 1;
+                if figures.flow == -1 {
+                    sums.push((at, line, figures));
+                    continue;
+                }
+                let key = (figures.near.0.clone(), figures.near.1.clone(), figures.far.clone(), figures.flow);
+                let place = *places.entry(key).or_insert(connections.len());
+                if place == connections.len() {
+                    connections.push(Vec::new());
+                }
+                connections[place].push((at, line, figures));
+            }
+            Some(Err(reason)) => reading.refuse(at, format!("{reason}: '{}'", line.trim())),
+            None if line.trim().is_empty() || count == 0 => {}
+            None => reading.refuse(at, format!("not a line of iperf's CSV: '{}'", line.trim())),
+        }
+    }
+    let mut groups: Vec<Vec<Lines<'_>>> = Vec::new();
+    for connection in connections {
+        match groups.last_mut() {
+            Some(group) if group.iter().any(|other| together(other, &connection)) => group.push(connection),
+            _ => groups.push(vec![connection]),
+        }
+    }
+    let starts: Vec<u32> = groups.iter().map(|group| group[0][0].0).collect();
+    for (place, group) in groups.into_iter().enumerate() {
+        let until = starts.get(place + 1).copied().unwrap_or(u32::MAX);
+        let own = sums.iter().filter(|(at, ..)| (starts[place]..until).contains(at)).cloned().collect();
+        close(group, own, &mut reading);
+    }
+    reading
+}
+
+/// Whether two connections ran at the same time: their lines stand among each other, or were printed within a part of their
+/// length.
+fn together(first: &Lines<'_>, second: &Lines<'_>) -> bool {
+    let (Some(last), Some(begin)) = (first.last(), second.first()) else { return false };
+    if begin.0 < last.0 {
+        return true;
+    }
+    let apart = last.2.printed_s().zip(begin.2.printed_s()).map(|(first, second)| second.abs_diff(first));
+    apart.is_some_and(|apart| (apart as f64) < 0.5 * last.2.end_s.min(begin.2.end_s))
+}
+
+/// The line that covers most of the time.
+fn longest<'a>(lines: &Lines<'a>) -> Option<(u32, &'a str, Line)> {
+    lines.iter().max_by(|a, b| a.2.seconds().total_cmp(&b.2.seconds())).cloned()
+}
+
+fn close(group: Vec<Lines<'_>>, sums: Lines<'_>, reading: &mut Reading) {
+    let totals: Vec<_> = group.iter().filter_map(longest).collect();
+    let flows = totals.len();
+    let summed = longest(&sums);
+    let Some((at, text, total)) = summed.clone().or_else(|| totals.first().cloned()) else { return };
+    let all: Vec<&Line> =
+        summed.iter().chain(if summed.is_some() { &[][..] } else { &totals }).map(|(.., line)| line).collect();
+    let bytes = all.iter().map(|line| line.bytes).fold(0, u64::saturating_add);
+    let bps = all.iter().map(|line| line.bps).sum();
+    // What the connections did over time stands in the sums where there are several.
+    let open = if flows > 1 { sums } else { group.into_iter().next().unwrap_or_default() };
+    let transport = if total.datagrams { "udp" } else { "tcp" };
+    let mut spec = Spec { stop: Stop::TimeNs(ns(total.seconds()).max(1)), ..Spec::new(transport, "stream") };
+    spec.flows = u32::try_from(flows).unwrap_or(u32::MAX).clamp(1, Spec::MAX_FLOWS);
+    let mut row = Row::new(spec, bps, at, text);
+    row.remarks.push("the CSV does not say which end printed it: it is read as the sender's".into());
+    row.trial.near.tell(Count::BytesSent, bytes);
+    row.trial.near.tell(Count::SendingNs, ns(total.seconds()));
+    row.figure("sender_rate_bps", bps);
+    row.figure("bytes", bytes as f64);
+    if let Some((lost, all)) = total.lost.zip(total.all).filter(|_| total.datagrams) {
+        row.trial.near.datagrams = Some(DatagramTally { sent: all, ..DatagramTally::default() });
+        let reordered = total.reordered.unwrap_or(0);
+        let received = all.saturating_sub(lost);
+        row.trial.far.datagrams = Some(DatagramTally { received, reordered, ..DatagramTally::default() });
+        row.figure("lost_packets", lost as f64);
+        row.figure("packets", all as f64);
+        if lost > 0 {
+            row.flag(Verdict::Loss, format!("{lost} of {all} datagrams were lost"));
+        }
+    }
+    if let Some(jitter) = total.jitter_ns {
+        row.figure("jitter_ns", jitter);
+    }
+    let parts = open.iter().map(|(.., line)| line).filter(|line| **line != total);
+    row.trial.near.intervals = parts
+        .map(|line| Interval {
+            start_ns: ns(line.start_s),
+            end_ns: ns(line.end_s),
+            bytes_sent: line.bytes,
+            ..Interval::default()
+        })
+        .collect();
+    reading.imported.push(Imported {
+        tool: "iperf".into(),
+        version: Some("2.x".into()),
+        kind: "stream".into(),
+        target: Some(total.far.clone()),
+        rows: vec![row],
+        notes: vec![
+            "the block size is not told; 128 KiB stands for it".into(),
+            format!("printed at {} by the clock of that host, whose zone is not told", total.stamp),
+        ],
+        ..Imported::default()
+    });
+}

@@ -1,0 +1,245 @@
+//! iperf3's text, of a client and of a server: interval lines, then a summary whose lines end with `sender` or `receiver`.
+//!
+//! Before 3.2 the summary of a UDP test has lines without these words; the last line with a loss is it then.
+
+use std::collections::BTreeSet;
+
+use model::{Count, DatagramTally, Direction, Interval, Spec, Stop, Verdict};
+
+use super::Format;
+use super::iperf::{Line, Who};
+use crate::listing::{Confidence, Imported, Reading, Row};
+use crate::text::{MOST_ROWS, block, lines, ns, number};
+
+/// iperf3's text.
+pub(super) const FORMAT: Format =
+    Format { name: "iperf3", help: "iperf3's text, of a client or of a server", detect, read };
+
+fn detect(text: &str) -> Confidence {
+    let opens = lines(text).any(|(_, line)| peer(line).is_some());
+    if opens && lines(text).any(|(_, line)| Line::of(line).is_some()) { Confidence::Sure } else { Confidence::No }
+}
+
+/// The other end, and whether this one is the server.
+fn peer(line: &str) -> Option<(&str, bool)> {
+    let line = line.trim();
+    let (rest, server) = match line.strip_prefix("Connecting to host ") {
+        Some(rest) => (rest, false),
+        None => (line.strip_prefix("Accepted connection from ")?, true),
+    };
+    Some((rest.split_once(", port ")?.0, server))
+}
+
+/// One test.
+#[derive(Default)]
+struct Session<'a> {
+    target: Option<String>,
+    server: bool,
+    reverse: bool,
+    datagrams: bool,
+    block: Option<u64>,
+    flows: BTreeSet<(Option<&'a str>, Who)>,
+    intervals: Vec<Line<'a>>,
+    summary: Vec<(u32, &'a str, Line<'a>, bool)>,
+    figures: Vec<(String, f64)>,
+    failed: bool,
+}
+
+fn read(text: &str) -> Reading {
+    let mut reading = Reading::default();
+    let mut version = None;
+    let mut host = None;
+    let mut open: Option<Session<'_>> = None;
+    let mut count = 0;
+    for (at, line) in lines(text) {
+        let trimmed = line.trim();
+        if let Some((target, server)) = peer(line) {
+            close(open.take(), at, &version, &host, &mut reading);
+            open = Some(Session { target: Some(target.to_owned()), server, ..Session::default() });
+            continue;
+        }
+        if let Some(told) = trimmed.strip_prefix("iperf 3.").filter(|rest| !rest.contains(' ')) {
+            version = Some(format!("3.{told}"));
+        } else if let Some(rest) = trimmed.strip_prefix("Linux ") {
+            let mut words = rest.split_whitespace().map(str::to_owned);
+            host = Some((words.next(), words.next()));
+        } else if let Some(error) = trimmed.strip_prefix("iperf3: ") {
+            reading.refuse(at, format!("iperf3's own error: {error}"));
+            open.iter_mut().for_each(|session| session.failed = true);
+        }
+        let Some(session) = &mut open else { continue };
+        session.reverse |= trimmed.starts_with("Reverse mode");
+        session.datagrams |= trimmed.contains("Datagrams") || trimmed.starts_with("Starting Test: protocol: UDP");
+        if let Some(rest) = trimmed.strip_prefix("Starting Test:") {
+            let bytes = rest.split(',').find_map(|part| part.trim().strip_suffix(" byte blocks"));
+            session.block = bytes.and_then(|bytes| block(number(bytes)?));
+        } else if let Some(rest) = trimmed.strip_prefix("CPU Utilization:") {
+            for part in rest.split(", ") {
+                let mut words = part.split_whitespace();
+                let end = words.next().and_then(|end| end.split('/').next());
+                let percent = words.next().and_then(|word| number(word.trim_end_matches('%')));
+                session.figures.extend(end.zip(percent).map(|(end, percent)| (format!("{end}_cpu_percent"), percent)));
+            }
+        } else if trimmed.contains("] Sent ") && session.summary.is_empty() {
+            let last = session.intervals.iter().rposition(|line| line.lost().is_some());
+            session.summary.extend(last.map(|last| (at, line, session.intervals.remove(last), false)));
+        }
+        match Line::of(line) {
+            Some(Ok(_)) if count >= MOST_ROWS => {
+                reading.refuse(at, format!("more than {MOST_ROWS} lines of figures; the rest is left out"));
+                break;
+            }
+            Some(Ok(figures)) => {
+                count += 1;
+                session.flows.extend(matches!(figures.who, Who::Flow(_)).then_some((figures.role, figures.who)));
+                match figures.rest.last() {
+                    Some(&"sender") => session.summary.push((at, line, figures, true)),
+                    Some(&"receiver") => session.summary.push((at, line, figures, false)),
+                    Some(&"(omitted)") => {}
+                    _ => session.intervals.push(figures),
+                }
+            }
+            Some(Err(reason)) => reading.refuse(at, format!("{reason}: '{trimmed}'")),
+            None => {}
+        }
+    }
+    let end = u32::try_from(text.lines().count()).unwrap_or(u32::MAX);
+    close(open, end, &version, &host, &mut reading);
+    reading
+}
+
+type Host = Option<(Option<String>, Option<String>)>;
+
+fn close(session: Option<Session<'_>>, at: u32, version: &Option<String>, host: &Host, reading: &mut Reading) {
+    let Some(session) = session else { return };
+    if session.summary.is_empty() {
+        if !session.failed {
+            reading.refuse(at, "iperf3's output ends without a summary: the test did not come to its end");
+        }
+        return;
+    }
+    let mut notes = Vec::new();
+    if session.block.is_none() {
+        notes.push("the block size is not told; 128 KiB stands for it".into());
+    }
+    let row = session.row();
+    let mut imported = Imported {
+        tool: "iperf3".into(),
+        version: version.clone(),
+        kind: "stream".into(),
+        target: session.target.clone(),
+        rows: vec![row],
+        notes,
+        ..Imported::default()
+    };
+    if let Some((name, kernel)) = host {
+        (imported.near.hostname, imported.near.kernel) = (name.clone(), kernel.clone());
+    }
+    reading.imported.push(imported);
+}
+
+impl Session<'_> {
+    /// The line of all connections of a way as its sender or receiver counted it, or of the only one.
+    fn whole(&self, role: Option<&str>, sender: bool) -> Option<&(u32, &str, Line<'_>, bool)> {
+        let own = || self.summary.iter().filter(move |(_, _, line, end)| line.role == role && *end == sender);
+        own().find(|(_, _, line, _)| line.who == Who::Sum).or_else(|| own().next())
+    }
+
+    /// The ways that payload went, as the lines name them, and whether the near end sends.
+    fn ways(&self) -> Vec<(Option<&'static str>, bool)> {
+        let roles: BTreeSet<Option<&str>> = self.summary.iter().map(|(_, _, line, _)| line.role).collect();
+        let named = [("TX-C", true), ("RX-C", false), ("TX-S", true), ("RX-S", false)];
+        let named: Vec<_> = named.into_iter().filter(|(role, _)| roles.contains(&Some(*role))).collect();
+        if !named.is_empty() {
+            return named.into_iter().map(|(role, sends)| (Some(role), sends)).collect();
+        }
+        // A server says what it did itself: it sent where it has a sender's line only.
+        let sends = if self.server { self.whole(None, false).is_none() } else { !self.reverse };
+        vec![(None, sends)]
+    }
+
+    fn row(&self) -> Row {
+        let ways = self.ways();
+        let direction = match ways.as_slice() {
+            [_, _, ..] => Direction::Both,
+            [(_, true)] => Direction::Send,
+            _ => Direction::Reverse,
+        };
+        let transport = if self.datagrams { "udp" } else { "tcp" };
+        let mut spec = Spec { direction, ..Spec::new(transport, "stream") };
+        spec.block = self.block.unwrap_or(spec.block);
+        spec.flows = u32::try_from(self.flows.len() / ways.len()).unwrap_or(u32::MAX).clamp(1, Spec::MAX_FLOWS);
+        let longest = self.summary.iter().map(|(_, _, line, _)| line.end_s).fold(0.0, f64::max);
+        spec.stop = Stop::TimeNs(ns(longest).max(1));
+        let ends = |(role, _): &(Option<&'static str>, bool)| [self.whole(*role, true), self.whole(*role, false)];
+        let rate = |ends: [Option<&(u32, &str, Line<'_>, bool)>; 2]| {
+            ends[1].or(ends[0]).map_or(0.0, |(_, _, line, _)| line.bps)
+        };
+        let value = ways.iter().map(|way| rate(ends(way))).sum();
+        let (at, text) = self.summary.last().map_or((0, ""), |(at, text, ..)| (*at, *text));
+        let mut row = Row::new(spec, value, at, text);
+        for way in &ways {
+            let [sent, received] = ends(way).map(|end| end.map(|(_, _, line, _)| line));
+            self.tell(&mut row, way.1, sent, received, if ways.len() > 1 && !way.1 { "reverse_" } else { "" });
+        }
+        for (name, value) in &self.figures {
+            row.figure(name, *value);
+        }
+        self.series(&mut row);
+        row
+    }
+
+    fn tell(&self, row: &mut Row, sends: bool, sent: Option<&Line<'_>>, received: Option<&Line<'_>>, prefix: &str) {
+        let (near, far) = (&mut row.trial.near, &mut row.trial.far);
+        let (sender, receiver) = if sends { (near, far) } else { (far, near) };
+        if let Some(line) = sent {
+            sender.tell(Count::SendingNs, ns(line.end_s - line.start_s));
+        }
+        if let Some(line) = received {
+            receiver.tell(Count::ReceivingNs, ns(line.end_s - line.start_s));
+        }
+        if let Some((lost, all)) = received.and_then(Line::lost).filter(|_| self.datagrams) {
+            sender.datagrams = Some(DatagramTally { sent: all, ..sender.datagrams.unwrap_or_default() });
+            let arrived = all.saturating_sub(lost);
+            receiver.datagrams = Some(DatagramTally { received: arrived, ..receiver.datagrams.unwrap_or_default() });
+            row.figure(&format!("{prefix}lost_packets"), lost as f64);
+            row.figure(&format!("{prefix}packets"), all as f64);
+            if lost > 0 {
+                row.flag(Verdict::Loss, format!("{lost} of {all} datagrams were lost"));
+            }
+        }
+        if let Some(jitter) = received.and_then(Line::jitter_ns) {
+            row.figure(&format!("{prefix}jitter_ns"), jitter);
+        }
+        for (end, line) in [("sender", sent), ("receiver", received)] {
+            let Some(line) = line else { continue };
+            row.figure(&format!("{prefix}{end}_rate_bps"), line.bps);
+            row.figure(&format!("{prefix}{end}_bytes_as_printed"), line.bytes);
+        }
+        if let Some(again) = sent.and_then(|line| number(line.rest.first()?)).filter(|_| !self.datagrams) {
+            row.figure(&format!("{prefix}retransmits"), again);
+        }
+        if received.is_none() {
+            row.remarks.push("only the sender's line is there: a sender's rate, not a receiver's".into());
+        }
+    }
+
+    /// The series of this end, from the lines of all connections where there are such.
+    fn series(&self, row: &mut Row) {
+        let summed = self.intervals.iter().any(|line| line.who == Who::Sum);
+        let direction = row.spec.direction;
+        let own = self.intervals.iter().filter(|line| (line.who == Who::Sum) == summed);
+        for line in own {
+            let sends = line.role.map_or(direction == Direction::Send, |role| role.starts_with("TX"));
+            let (start_ns, end_ns, bytes) = (ns(line.start_s), ns(line.end_s), line.bytes.round() as u64);
+            let series = &mut row.trial.near.intervals;
+            let same = series.last().is_some_and(|last| last.start_ns == start_ns && last.end_ns == end_ns);
+            if !same {
+                series.push(Interval { start_ns, end_ns, ..Interval::default() });
+            }
+            if let Some(last) = series.last_mut() {
+                if sends { last.bytes_sent += bytes } else { last.bytes_received += bytes }
+            }
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! A matrix of hosts as CSV: senders down, receivers across, and the unit in the corner.
+//!
+//! Columns are separated by commas, semicolons or tabs; `-` and an empty cell are what nobody measured.
+
+use std::collections::BTreeSet;
+
+use model::{Factor, Plan, Spec, Verdict};
+
+use super::Format;
+use crate::listing::{Confidence, Imported, Reading, Row};
+use crate::text::{lines, number, rate_unit, resolution, time_unit};
+
+/// Matrices.
+pub(super) const FORMAT: Format =
+    Format { name: "matrix", help: "a matrix of hosts as CSV, its unit in the corner", detect, read };
+
+/// A matrix has at most so many hosts.
+const MOST_HOSTS: usize = 200;
+/// A value that its digits tell no better than this is flagged.
+const COARSE: f64 = 0.05;
+
+fn detect(text: &str) -> Confidence {
+    let all: Vec<(u32, &str)> = lines(text).collect();
+    let found = |place: usize| block(&all[place..]).is_some();
+    if (0..all.len()).any(found) { Confidence::Perhaps } else { Confidence::No }
+}
+
+/// The cells of a line.
+fn cells(line: &str) -> Option<Vec<&str>> {
+    let separator = ['\t', ';', ','].into_iter().find(|separator| line.contains(*separator))?;
+    Some(line.split(separator).map(|cell| cell.trim().trim_matches('"')).collect())
+}
+
+/// A head and the rows under it: names across, and names down with figures.
+struct Block<'a> {
+    corner: &'a str,
+    names: Vec<&'a str>,
+    rows: Vec<(u32, &'a str, Vec<&'a str>)>,
+}
+
+fn block<'a>(all: &[(u32, &'a str)]) -> Option<Block<'a>> {
+    let head = cells(all.first()?.1)?;
+    let (corner, names) = head.split_first()?;
+    let names: Vec<&str> = names.to_vec();
+    let named = |name: &&str| !name.is_empty() && number(name).is_none();
+    let several = (2..=MOST_HOSTS).contains(&names.len()) && names.iter().all(named);
+    let corner_fits = corner.is_empty() || unit(corner).is_some();
+    (several && corner_fits).then_some(())?;
+    let row = |(at, line): &(u32, &'a str)| {
+        let cells = cells(line)?;
+        let value = |cell: &&str| number(cell).is_some();
+        let absent = |cell: &str| cell.is_empty() || cell == "-";
+        let fits = cells[1..].iter().any(value) || cells[1..].iter().all(|cell| absent(cell));
+        (fits && cells.len() > 1 && named(&cells[0])).then_some((*at, *line, cells))
+    };
+    let rows: Vec<_> = all[1..].iter().map_while(row).take(MOST_HOSTS).collect();
+    let some = rows.iter().any(|(.., cells)| cells[1..].iter().any(|cell| number(cell).is_some()));
+    (rows.len() >= 2 && some).then_some(Block { corner, names, rows })
+}
+
+/// The unit in a corner such as `Mbit/s` or `from \ to, Mbit/s`: whether it is a rate, and its size in bit/s or ns.
+fn unit(corner: &str) -> Option<(bool, f64)> {
+    let word = corner.split([' ', ',', '(', ')']).rfind(|word| !word.is_empty())?;
+    rate_unit(word).map(|scale| (true, scale)).or_else(|| time_unit(word).map(|scale| (false, scale)))
+}
+
+fn read(text: &str) -> Reading {
+    let mut reading = Reading::default();
+    let all: Vec<(u32, &str)> = lines(text).collect();
+    let mut place = 0;
+    while place < all.len() {
+        let Some(block) = block(&all[place..]) else {
+            place += 1;
+            continue;
+        };
+        let at = all[place].0;
+        place += block.rows.len() + 1;
+        match unit(block.corner) {
+            Some((rate, scale)) => of_block(&block, rate, scale, &mut reading),
+            None => reading.refuse(at, "a matrix without a unit: write it into its first cell, such as Mbit/s or ms"),
+        }
+    }
+    reading
+}
+
+fn of_block(block: &Block<'_>, rate: bool, scale: f64, reading: &mut Reading) {
+    let mut rows: Vec<Row> = Vec::new();
+    let mut strange = BTreeSet::new();
+    for (at, line, cells) in &block.rows {
+        let from = cells[0];
+        for (to, cell) in block.names.iter().zip(&cells[1..]) {
+            if cell.is_empty() || *cell == "-" {
+                continue;
+            }
+            let Some(value) = number(cell).filter(|value| *value > 0.0) else {
+                // A column of words is a remark of its row, not a host.
+                if !strange.insert(*to) || block.rows.iter().any(|(.., cells)| cells.first() == Some(to)) {
+                    reading.refuse(*at, format!("'{cell}' from {from} to {to} is no value"));
+                }
+                continue;
+            };
+            let spec = Spec::new(if rate { "tcp" } else { "icmp" }, if rate { "stream" } else { "pingpong" });
+            let mut row = Row::new(spec, value * scale, *at, line);
+            row.levels.insert(Factor::FROM.into(), from.to_owned());
+            row.levels.insert(Factor::TO.into(), (*to).to_owned());
+            row.figure(if rate { "rate_bps" } else { "round_trip_ns" }, value * scale);
+            if resolution(cell) > COARSE {
+                row.flag(Verdict::ResolutionLimited, "the value is printed with too few digits to be sure to 5 %");
+            }
+            rows.push(row);
+        }
+    }
+    if rows.is_empty() {
+        return;
+    }
+    let level = |name: &str, names: Vec<&str>| -> Vec<String> {
+        let has = |level: &&str| rows.iter().any(|row| row.levels.get(name).is_some_and(|own| own == level));
+        names.into_iter().filter(has).map(str::to_owned).collect()
+    };
+    let from = level(Factor::FROM, block.rows.iter().map(|(.., cells)| cells[0]).collect());
+    let plan = Plan { from, to: level(Factor::TO, block.names.clone()), ..Plan::default() };
+    let what = if rate {
+        "TCP is read for what the matrix does not say"
+    } else {
+        "echoes are read for what the matrix does not say"
+    };
+    reading.imported.push(Imported {
+        tool: "matrix".into(),
+        kind: "run".into(),
+        rows,
+        plan: Some(plan),
+        notes: vec![format!("rows are where payload comes from, columns where it goes; {what}")],
+        unknown: strange.into_iter().map(str::to_owned).collect(),
+        ..Imported::default()
+    });
+}

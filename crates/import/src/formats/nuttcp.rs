@@ -1,0 +1,249 @@
+//! nuttcp: the line that sums up a test, its `-fparse` form, and the two ends' parts of its verbose output.
+//!
+//! MB are 2^20 bytes, Mbps 10^6 bit/s (nuttcp's manual). The rate of the sum is the receiver's.
+
+use std::collections::BTreeMap;
+
+use model::{Count, DatagramTally, Direction, Interval, Spec, Stop, Verdict};
+
+use super::Format;
+use crate::listing::{Confidence, Imported, Reading, Row};
+use crate::text::{MOST_ROWS, block, half_digit, lines, ns, number, resolution, whole};
+
+/// nuttcp.
+pub(super) const FORMAT: Format =
+    Format { name: "nuttcp", help: "nuttcp's lines, -fparse and verbose output", detect, read };
+
+const MIB: f64 = 1_048_576.0;
+
+fn detect(text: &str) -> Confidence {
+    let known = |line: &str| {
+        let verbose = line.contains(" real seconds = ") && (line.contains("nuttcp-t:") || line.contains("nuttcp-r:"));
+        verbose || matches!(Sum::of(line), Some(Ok(sum)) if sum.whole) || matches!(Sum::parsed(line), Some(Ok(_)))
+    };
+    if lines(text).any(|(_, line)| known(line)) { Confidence::Sure } else { Confidence::No }
+}
+
+/// A line of figures.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Sum {
+    bytes: f64,
+    seconds: f64,
+    bps: f64,
+    figures: BTreeMap<&'static str, f64>,
+    /// Of the whole test, not of an interval.
+    whole: bool,
+}
+
+impl Sum {
+    /// `4.8125 MB /   2.01 sec =   20.0461 Mbps 84 %TX 0 %RX 0 retrans 0.11 msRTT`, and the same without what follows the rate.
+    fn of(line: &str) -> Option<Result<Self, String>> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [size, "MB", "/", seconds, "sec", "=", rate, "Mbps", rest @ ..] = words.as_slice() else { return None };
+        let mut figures = BTreeMap::new();
+        for pair in rest.windows(2) {
+            let name = match pair[1] {
+                "%TX" => "sender_cpu_percent",
+                "%RX" => "receiver_cpu_percent",
+                "retrans" => "retransmits",
+                "host-retrans" => "host_retransmits",
+                "msRTT" => "connect_rtt_ns",
+                _ => continue,
+            };
+            let scale = if pair[1] == "msRTT" { 1e6 } else { 1.0 };
+            figures.extend(number(pair[0]).map(|value| (name, value * scale)));
+        }
+        for four in rest.windows(4) {
+            if let [lost, "/", all, "drop/pkt"] = four {
+                figures.extend(number(lost).map(|lost| ("lost_packets", lost)));
+                figures.extend(number(all).map(|all| ("packets", all)));
+            }
+        }
+        Some(Self::checked(size, seconds, rate, figures, rest.contains(&"%TX")))
+    }
+
+    /// `megabytes=2.4375 real_seconds=1.02 rate_Mbps=20.0338 tx_cpu=50 rx_cpu=0 retrans=0`.
+    fn parsed(line: &str) -> Option<Result<Self, String>> {
+        let keys: BTreeMap<&str, &str> = line.split_whitespace().filter_map(|word| word.split_once('=')).collect();
+        let [size, seconds, rate] = ["megabytes", "real_seconds", "rate_Mbps"].map(|key| keys.get(key).copied());
+        let (size, seconds, rate) = (size?, seconds?, rate?);
+        let names = [
+            ("tx_cpu", "sender_cpu_percent", 1.0),
+            ("rx_cpu", "receiver_cpu_percent", 1.0),
+            ("retrans", "retransmits", 1.0),
+            ("drop", "lost_packets", 1.0),
+            ("pkt", "packets", 1.0),
+            ("rtt_ms", "connect_rtt_ns", 1e6),
+        ];
+        let figure = |(key, name, scale): (&str, &'static str, f64)| Some((name, number(keys.get(key)?)? * scale));
+        Some(Self::checked(size, seconds, rate, names.into_iter().filter_map(figure).collect(), true))
+    }
+
+    /// `nuttcp-r: 2.4375 MB in 1.02 real seconds = 2452.18 KB/sec = 20.0882 Mbps`.
+    fn verbose(line: &str) -> Option<Result<Self, String>> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [_, size, "MB", "in", seconds, "real", "seconds", "=", _, "KB/sec", "=", rate, "Mbps", ..] =
+            words.as_slice()
+        else {
+            return None;
+        };
+        Some(Self::checked(size, seconds, rate, BTreeMap::new(), true))
+    }
+
+    fn checked(
+        size: &str,
+        seconds: &str,
+        rate: &str,
+        figures: BTreeMap<&'static str, f64>,
+        whole: bool,
+    ) -> Result<Self, String> {
+        let read = |word: &str| number(word).ok_or_else(|| format!("'{word}' is no number"));
+        let sum = Self { bytes: read(size)? * MIB, seconds: read(seconds)?, bps: read(rate)? * 1e6, figures, whole };
+        // The rate is taken from a finer time than the printed one.
+        let open = resolution(size) + resolution(rate) + 2.0 * half_digit(seconds) / sum.seconds;
+        if open.is_finite() && (sum.bytes * 8.0 / sum.seconds / sum.bps).ln().abs() > open + 1e-3 {
+            return Err(format!("{size} MB in {seconds} s are not {rate} Mbps"));
+        }
+        Ok(sum)
+    }
+}
+
+/// What the verbose lines say.
+#[derive(Default)]
+struct Session {
+    version: Option<String>,
+    target: Option<String>,
+    block: Option<u64>,
+    flows: Option<u32>,
+    udp: bool,
+    rate_bps: Option<u64>,
+    /// The far end sends.
+    reverse: bool,
+    sender: Option<(u32, Sum)>,
+    receiver: Option<(u32, String, Sum)>,
+    intervals: Vec<Sum>,
+}
+
+fn read(text: &str) -> Reading {
+    let mut reading = Reading::default();
+    let mut session = Session::default();
+    for (at, line) in lines(text) {
+        if reading.imported.len() + session.intervals.len() >= MOST_ROWS {
+            reading.refuse(at, format!("more than {MOST_ROWS} lines of figures; the rest is left out"));
+            break;
+        }
+        let end = line.trim_start().get(..9).filter(|end| ["nuttcp-t:", "nuttcp-r:"].contains(end));
+        if let Some(end) = end {
+            let rest = &line.trim_start()[9..];
+            let own = if end == "nuttcp-t:" { session.sender.is_some() } else { session.receiver.is_some() };
+            if own && rest.trim_end().ends_with(": socket") {
+                close(std::mem::take(&mut session), &mut reading);
+            }
+            session.facts(end, rest.trim());
+        }
+        match Sum::of(line).or_else(|| Sum::parsed(line)).or_else(|| end.and_then(|_| Sum::verbose(line))) {
+            Some(Ok(sum)) if end == Some("nuttcp-t:") => session.sender = Some((at, sum)),
+            Some(Ok(sum)) if end == Some("nuttcp-r:") => session.receiver = Some((at, line.to_owned(), sum)),
+            Some(Ok(sum)) if sum.whole => {
+                session.receiver = Some((at, line.to_owned(), sum));
+                close(std::mem::take(&mut session), &mut reading);
+            }
+            Some(Ok(sum)) => session.intervals.push(sum),
+            Some(Err(reason)) => reading.refuse(at, format!("{reason}: '{}'", line.trim())),
+            None => {}
+        }
+    }
+    close(session, &mut reading);
+    reading
+}
+
+impl Session {
+    /// What a line of one end says of the test.
+    fn facts(&mut self, end: &str, rest: &str) {
+        if let Some(version) = rest.strip_prefix('v').and_then(|rest| rest.strip_suffix(": socket")) {
+            self.version = Some(version.to_owned());
+        }
+        for part in rest.split(", ") {
+            if let Some(bytes) = part.strip_prefix("buflen=") {
+                self.block = block(number(bytes).unwrap_or(0.0));
+            } else if let Some(flows) = part.strip_prefix("nstream=") {
+                self.flows = flows.parse().ok();
+            } else if part.starts_with("port=") {
+                self.udp = part.split_whitespace().any(|word| word == "udp");
+            }
+        }
+        if let Some(limit) = rest.strip_prefix("rate limit = ") {
+            let mut words = limit.split_whitespace();
+            self.rate_bps =
+                words.next().and_then(number).map(|megabits| (megabits * 1e6) as u64).filter(|bps| *bps > 0);
+        }
+        // The end that connects is the client.
+        if let Some(host) = rest.strip_prefix("connect to ") {
+            self.target = host.split_whitespace().next().map(str::to_owned);
+            self.reverse = end == "nuttcp-r:";
+        }
+    }
+}
+
+fn close(session: Session, reading: &mut Reading) {
+    let Session { version, target, block, flows, udp, rate_bps, reverse, sender, receiver, intervals } = session;
+    let both = receiver.or_else(|| sender.clone().map(|(at, sum)| (at, String::new(), sum)));
+    let Some((at, text, sum)) = both else {
+        if !intervals.is_empty() {
+            reading.refuse(0, format!("{} lines of intervals without the line that sums them up", intervals.len()));
+        }
+        return;
+    };
+    let packets = sum.figures.get("packets").copied().and_then(whole);
+    let transport = if udp || packets.is_some() { "udp" } else { "tcp" };
+    let direction = if reverse { Direction::Reverse } else { Direction::Send };
+    let mut spec = Spec { direction, rate_bps, ..Spec::new(transport, "stream") };
+    spec.block = block.unwrap_or(spec.block);
+    spec.flows = flows.unwrap_or(1).clamp(1, Spec::MAX_FLOWS);
+    spec.stop = Stop::TimeNs(ns(sum.seconds).max(1));
+    let mut row = Row::new(spec, sum.bps, at, &text);
+    let (near, far) = (&mut row.trial.near, &mut row.trial.far);
+    let (from, to) = if reverse { (far, near) } else { (near, far) };
+    to.tell(Count::ReceivingNs, ns(sum.seconds));
+    if let Some((_, sent)) = &sender {
+        from.tell(Count::SendingNs, ns(sent.seconds));
+    }
+    let lost = sum.figures.get("lost_packets").copied().and_then(whole);
+    if let Some((lost, all)) = lost.zip(packets) {
+        from.datagrams = Some(DatagramTally { sent: all, ..DatagramTally::default() });
+        to.datagrams = Some(DatagramTally { received: all.saturating_sub(lost), ..DatagramTally::default() });
+        if lost > 0 {
+            row.flag(Verdict::Loss, format!("{lost} of {all} datagrams were lost"));
+        }
+    }
+    let mut start_ns = 0;
+    for part in &intervals {
+        let end_ns = start_ns + ns(part.seconds);
+        let bytes_received = part.bytes.round() as u64;
+        let place = if reverse { &mut row.trial.near } else { &mut row.trial.far };
+        place.intervals.push(Interval { start_ns, end_ns, bytes_received, ..Interval::default() });
+        start_ns = end_ns;
+    }
+    row.figure("receiver_rate_bps", sum.bps);
+    row.figure("bytes_as_printed", sum.bytes);
+    for (name, value) in &sum.figures {
+        row.figure(name, *value);
+    }
+    if let Some((_, sent)) = sender {
+        row.figure("sender_rate_bps", sent.bps);
+    }
+    let mut notes = Vec::new();
+    if block.is_none() {
+        notes.push("the block size is not told; 128 KiB stands for it".to_owned());
+    }
+    let kind = "stream".into();
+    reading.imported.push(Imported {
+        tool: "nuttcp".into(),
+        version,
+        kind,
+        target,
+        rows: vec![row],
+        notes,
+        ..Imported::default()
+    });
+}

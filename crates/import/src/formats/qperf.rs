@@ -1,0 +1,184 @@
+//! qperf: `tcp_lat:` and its like, followed by `name = value unit` lines.
+//!
+//! Rates are decimal, sizes binary with their names (qperf's manual, -uu). A latency is half a round trip.
+
+use model::{Count, Spec, Stop};
+
+use super::Format;
+use crate::listing::{Confidence, Imported, Reading, Row};
+use crate::text::{MOST_ROWS, block, lines, ns, number, resolution, time_unit};
+
+/// qperf.
+pub(super) const FORMAT: Format =
+    Format { name: "qperf", help: "qperf's latencies and bandwidths, as printed and with -v", detect, read };
+
+/// A value that its digits tell no better than this is flagged.
+const COARSE: f64 = 0.05;
+
+fn detect(text: &str) -> Confidence {
+    let mut all = lines(text).map(|(_, line)| line).peekable();
+    while let Some(line) = all.next() {
+        let value = |next: &&str| next.starts_with(' ') && key(next).is_some();
+        if test(line).is_some() && all.peek().is_some_and(value) {
+            return Confidence::Sure;
+        }
+    }
+    Confidence::No
+}
+
+/// `tcp_bw:`: the test's name.
+fn test(line: &str) -> Option<&str> {
+    let name = line.trim_end().strip_suffix(':')?;
+    let word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    let known = name == "conf" || name.contains('_');
+    (known && name.bytes().all(word)).then_some(name)
+}
+
+/// `    msg_size  =     1 KiB (1,024)`: name, value and unit.
+fn key(line: &str) -> Option<(&str, &str)> {
+    let (name, value) = line.split_once(" = ")?;
+    Some((name.trim(), value.trim()))
+}
+
+/// A value as qperf prints it: ns, bytes, bit/s, a rate per second, or a plain number; with its name's unit.
+fn figure(name: &str, value: &str) -> Option<(String, f64)> {
+    let exact =
+        value.split_once('(').and_then(|(_, rest)| rest.split_once(')')).map(|(exact, _)| exact.replace(',', ""));
+    let mut words = value.split_whitespace();
+    let plain = words.next()?.replace(',', "");
+    let unit = words.next().unwrap_or_default();
+    let number_ = number(&plain)?;
+    if let Some(scale) = time_unit(unit) {
+        return Some((format!("{name}_ns"), number_ * scale));
+    }
+    let (prefix, rest) = unit.split_at(usize::from(unit.starts_with(['K', 'M', 'G', 'T'])));
+    let binary = rest.starts_with('i');
+    let power = ["", "K", "M", "G", "T"].iter().position(|one| *one == prefix)? as i32;
+    let scale = if binary { 1024f64.powi(power) } else { 1000f64.powi(power) };
+    Some(match rest.trim_start_matches('i') {
+        "b/sec" | "bits/sec" => (format!("{name}_bps"), number_ * scale),
+        "B/sec" | "bytes/sec" => (format!("{name}_bps"), number_ * scale * 8.0),
+        "B" | "bytes" => (format!("{name}_bytes"), exact.and_then(|exact| number(&exact)).unwrap_or(number_ * scale)),
+        "/sec" => (format!("{name}_per_s"), number_ * scale),
+        "%" => (format!("{name}_percent"), number_),
+        _ if unit.is_empty() => (name.to_owned(), number_),
+        other => (format!("{name}_{}", other.replace('/', "_per_")), number_ * scale),
+    })
+}
+
+/// A test and its lines.
+struct Test<'a> {
+    line: u32,
+    name: &'a str,
+    keys: Vec<(&'a str, &'a str)>,
+    texts: Vec<&'a str>,
+}
+
+fn read(text: &str) -> Reading {
+    let mut reading = Reading::default();
+    let mut tests: Vec<Test<'_>> = Vec::new();
+    let mut said: Vec<(u32, &str)> = Vec::new();
+    for (at, line) in lines(text) {
+        if tests.len() >= MOST_ROWS {
+            reading.refuse(at, format!("more than {MOST_ROWS} tests; the rest is left out"));
+            break;
+        }
+        if let Some(name) = test(line) {
+            tests.push(Test { line: at, name, keys: Vec::new(), texts: vec![line] });
+        } else if let Some((pair, test)) = key(line).zip(tests.last_mut()) {
+            test.keys.push(pair);
+            test.texts.push(line.trim());
+        } else if line.contains("failed to") || line.contains("server not responding") {
+            said.push((at, line.trim()));
+        }
+    }
+    let mut listing: Vec<Imported> = Vec::new();
+    let mut hosts = None;
+    for test in tests {
+        if test.name == "conf" {
+            let of = |key: &str| test.keys.iter().find(|(name, _)| *name == key).map(|(_, value)| (*value).to_owned());
+            hosts = Some((of("loc_node"), of("loc_os")));
+            continue;
+        }
+        match row(&test) {
+            Ok((kind, row)) => {
+                let cell = |imported: &&mut Imported| {
+                    imported.kind == kind && imported.rows[0].spec.transport == row.spec.transport
+                };
+                match listing.iter_mut().find(cell) {
+                    Some(imported) => imported.rows.push(row),
+                    None => listing.push(Imported {
+                        tool: "qperf".into(),
+                        kind: kind.into(),
+                        rows: vec![row],
+                        notes: vec![match kind {
+                            "rr" => "qperf's latency is half a round trip: values are twice what it printed".into(),
+                            _ => "qperf's rates are decimal; the value is the receiving end's".into(),
+                        }],
+                        ..Imported::default()
+                    }),
+                }
+            }
+            Err(reason) => {
+                let own =
+                    said.iter().find(|(at, _)| *at > test.line).map_or(String::new(), |(_, line)| format!(": {line}"));
+                reading.refuse(test.line, format!("{}: {reason}{own}", test.name));
+            }
+        }
+    }
+    for mut imported in listing {
+        if imported.rows.iter().any(|row| !row.figures.contains_key("msg_size_bytes")) {
+            imported.notes.push("where msg_size is not told (-vu shows it), qperf's default stands for it".into());
+        }
+        let first = imported.rows[0].spec.block;
+        if imported.rows.iter().any(|row| row.spec.block != first) {
+            imported.kind = "curve".into();
+        }
+        if let Some((node, os)) = &hosts {
+            imported.near.hostname.clone_from(node);
+            imported.near.kernel = os.as_ref().and_then(|os| os.strip_prefix("Linux ")).map(str::to_owned);
+        }
+        reading.imported.push(imported);
+    }
+    reading
+}
+
+fn row(test: &Test<'_>) -> Result<(&'static str, Row), String> {
+    let (transport, what) = test.name.rsplit_once('_').ok_or("no test that is known here")?;
+    let figures: Vec<(String, f64)> = test.keys.iter().filter_map(|(name, value)| figure(name, value)).collect();
+    let get = |name: &str| figures.iter().find(|(known, _)| known == name).map(|(_, value)| *value);
+    let raw = |name: &str| test.keys.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+    // The defaults of qperf's manual: 1 byte for latencies, 64 KiB for streams and 32 KiB for datagrams.
+    let (kind, pattern, value, shown, default) = match what {
+        "lat" => {
+            let half = get("latency_ns").filter(|ns| *ns > 0.0).ok_or("no latency")?;
+            ("rr", "pingpong", half * 2.0, raw("latency"), 1)
+        }
+        "bw" => {
+            let value = get("recv_bw_bps").or_else(|| get("bw_bps")).ok_or("no bandwidth")?;
+            let default = if transport == "udp" { 32 << 10 } else { 64 << 10 };
+            ("stream", "stream", value, raw("recv_bw").or_else(|| raw("bw")), default)
+        }
+        _ => return Err("neither a latency nor a bandwidth".into()),
+    };
+    let mut spec = Spec { block: default, ..Spec::new(transport, pattern) };
+    spec.block = get("msg_size_bytes").and_then(block).unwrap_or(spec.block);
+    let elapsed = get("time_ns").map(|seconds| ns(seconds / 1e9)).filter(|ns| *ns > 0);
+    spec.stop = elapsed.map_or(spec.stop, Stop::TimeNs);
+    let mut row = Row::new(spec, value, test.line, &test.texts.join("; "));
+    let count = if what == "lat" { &mut row.trial.near } else { &mut row.trial.far };
+    if let Some(elapsed) = elapsed {
+        count.tell(Count::ReceivingNs, elapsed);
+    }
+    if let Some(sender) = get("send_bw_bps") {
+        row.figure("sender_rate_bps", sender);
+    }
+    for (name, value) in &figures {
+        row.figure(name, *value);
+    }
+    let open = shown.and_then(|shown| shown.split_whitespace().next()).map_or(0.0, resolution);
+    if open > COARSE {
+        row.flag(model::Verdict::ResolutionLimited, "the value is printed with too few digits to be sure to 5 %");
+    }
+    Ok((kind, row))
+}

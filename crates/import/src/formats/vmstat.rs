@@ -1,0 +1,152 @@
+//! vmstat: what a host did meanwhile, as its observers' series.
+//!
+//! Memory is in KiB, swap in KiB a second, blocks of 1024 bytes (vmstat's manual). The first line is a mean since the host started.
+
+use model::{EndPass, HostSeries, Observed, Pass, SeriesLine};
+
+use super::Format;
+use crate::listing::{Confidence, Imported, Reading};
+use crate::text::{MOST_ROWS, lines, number};
+
+/// vmstat.
+pub(super) const FORMAT: Format =
+    Format { name: "vmstat", help: "vmstat's lines, as the near host's series", detect, read };
+
+/// A column's head, the series' name and unit, and what a value is multiplied with.
+const COLUMNS: [(&str, &str, &str, f64); 18] = [
+    ("r", "procs.running", "processes", 1.0),
+    ("b", "procs.blocked", "processes", 1.0),
+    ("swpd", "memory.swapped", "B", 1024.0),
+    ("free", "memory.free", "B", 1024.0),
+    ("buff", "memory.buffers", "B", 1024.0),
+    ("cache", "memory.cached", "B", 1024.0),
+    ("si", "swap.in", "B/s", 1024.0),
+    ("so", "swap.out", "B/s", 1024.0),
+    ("bi", "io.in", "B/s", 1024.0),
+    ("bo", "io.out", "B/s", 1024.0),
+    ("in", "stat.intr", "1/s", 1.0),
+    ("cs", "stat.ctxt", "1/s", 1.0),
+    ("us", "cpu.all.user", "ratio", 0.01),
+    ("sy", "cpu.all.system", "ratio", 0.01),
+    ("id", "cpu.all.idle", "ratio", 0.01),
+    ("wa", "cpu.all.iowait", "ratio", 0.01),
+    ("st", "cpu.all.steal", "ratio", 0.01),
+    ("gu", "cpu.all.guest", "ratio", 0.01),
+];
+
+fn detect(text: &str) -> Confidence {
+    if lines(text).any(|(_, line)| head(line).is_some()) { Confidence::Sure } else { Confidence::No }
+}
+
+/// The names of the columns: ` r  b   swpd   free ... us sy id wa st`.
+fn head(line: &str) -> Option<Vec<&str>> {
+    let names: Vec<&str> = line.split_whitespace().collect();
+    let has = |name: &str| names.contains(&name);
+    (names.first() == Some(&"r") && ["swpd", "free", "cs", "us", "id"].into_iter().all(has)).then_some(names)
+}
+
+/// Seconds of the day of `13:57:34`.
+fn clock(word: &str) -> Option<u64> {
+    let mut parts = word.split(':').map(|part| part.parse::<u64>().ok());
+    let (hour, minute, second) = (parts.next()??, parts.next()??, parts.next()??);
+    (parts.next().is_none() && hour < 24 && minute < 60 && second < 61).then(|| (hour * 60 + minute) * 60 + second)
+}
+
+struct Listing<'a> {
+    line: u32,
+    names: Vec<&'a str>,
+    rows: Vec<(Vec<f64>, Option<u64>)>,
+}
+
+fn read(text: &str) -> Reading {
+    let mut reading = Reading::default();
+    let mut open: Option<Listing<'_>> = None;
+    for (at, line) in lines(text) {
+        if let Some(names) = head(line) {
+            // The head comes again once a screen.
+            if open.as_ref().is_none_or(|listing| listing.names != names) {
+                close(open.take(), &mut reading);
+                open = Some(Listing { line: at, names, rows: Vec::new() });
+            }
+            continue;
+        }
+        let Some(listing) = &mut open else { continue };
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if words.is_empty() || line.contains("---") {
+            continue;
+        }
+        let numbers = listing.names.iter().take_while(|name| COLUMNS.iter().any(|(known, ..)| known == *name)).count();
+        let values: Option<Vec<f64>> = words.iter().take(numbers).map(|word| number(word)).collect();
+        match values.filter(|values| values.len() == numbers) {
+            Some(_) if listing.rows.len() >= MOST_ROWS => {
+                reading.refuse(at, format!("more than {MOST_ROWS} lines; the rest is left out"));
+                break;
+            }
+            Some(values) => listing.rows.push((values, words[numbers..].iter().find_map(|word| clock(word)))),
+            None if words.first().is_some_and(|word| number(word).is_some()) && words.len() + 3 > numbers => {
+                reading.refuse(at, format!("not {numbers} numbers, as the head has: '{}'", line.trim()));
+            }
+            None => close(open.take(), &mut reading),
+        }
+    }
+    close(open, &mut reading);
+    reading
+}
+
+fn close(listing: Option<Listing<'_>>, reading: &mut Reading) {
+    let Some(Listing { line, names, rows }) = listing else { return };
+    let [(_, first), rest @ ..] = rows.as_slice() else {
+        return reading.refuse(line, "vmstat's head without a line");
+    };
+    let mut notes = vec!["vmstat's first line is a mean since the host started; it is not in the series".to_owned()];
+    if rest.is_empty() {
+        return reading.refuse(line, "only the mean since the host started: run vmstat with a delay and a count");
+    }
+    let times: Option<Vec<u64>> = rest.iter().map(|(_, at)| *at).collect();
+    let at_ns: Vec<u64> = match first.zip(times) {
+        // Over midnight the clock begins again.
+        Some((start, times)) => times.iter().map(|at| ((at + 86_400 - start) % 86_400) * 1_000_000_000).collect(),
+        None => {
+            notes.push("vmstat does not tell its delay without -t: a second stands for it".to_owned());
+            (1..).take(rest.len()).map(|second: u64| second * 1_000_000_000).collect()
+        }
+    };
+    let mut series = Vec::new();
+    for (place, name) in names.iter().enumerate() {
+        let Some((_, name, unit, factor)) = COLUMNS.iter().find(|(known, ..)| known == name) else { break };
+        let values = rest.iter().map(|(values, _)| values.get(place).map(|value| value * factor)).collect();
+        series.push(SeriesLine { name: (*name).to_owned(), unit: (*unit).to_owned(), values });
+    }
+    let mean = |name: &str| {
+        let values: Vec<f64> = series
+            .iter()
+            .filter(|line| line.name == name)
+            .flat_map(|line| line.values.iter().flatten().copied())
+            .collect();
+        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    };
+    let percent = |name: &str| mean(name).map_or("-".to_owned(), |share| format!("{:.0} %", share * 100.0));
+    let count = |name: &str| mean(name).map_or("-".to_owned(), |rate| format!("{rate:.0}"));
+    notes.push(format!(
+        "{} readings: user {}, system {}, idle {}, {} interrupts and {} context switches a second (means)",
+        rest.len(),
+        percent("cpu.all.user"),
+        percent("cpu.all.system"),
+        percent("cpu.all.idle"),
+        count("stat.intr"),
+        count("stat.ctxt"),
+    ));
+    let window_ns = at_ns.last().copied().unwrap_or(0);
+    let series = Some(HostSeries { at_ns, lines: series });
+    let observed = Observed { window_ns, sources: vec!["vmstat".into()], series, ..Observed::default() };
+    let near = EndPass { observed: Some(observed), ..EndPass::default() };
+    let unknown = names.iter().filter(|name| !COLUMNS.iter().any(|(known, ..)| known == *name));
+    reading.imported.push(Imported {
+        tool: "vmstat".into(),
+        kind: "environment".into(),
+        passes: vec![Pass { near, duration_ns: window_ns, ..Pass::default() }],
+        notes,
+        unknown: unknown.map(|name| (*name).to_owned()).collect(),
+        ..Imported::default()
+    });
+}

@@ -1,0 +1,185 @@
+//! Which counts of a tally were told. An end that measures tells all of them; a file of another tool tells some.
+
+use schemars::JsonSchema;
+use serde::ser::{SerializeStruct, Serializer};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::EndTally;
+
+/// A count of an [`EndTally`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Count {
+    /// [`EndTally::bytes_sent`].
+    BytesSent,
+    /// [`EndTally::bytes_received`].
+    BytesReceived,
+    /// [`EndTally::calls_sent`].
+    CallsSent,
+    /// [`EndTally::calls_received`].
+    CallsReceived,
+    /// [`EndTally::blocks_sent`].
+    BlocksSent,
+    /// [`EndTally::transactions`].
+    Transactions,
+    /// [`EndTally::sending_ns`].
+    SendingNs,
+    /// [`EndTally::receiving_ns`].
+    ReceivingNs,
+    /// [`EndTally::bytes_unsent`].
+    BytesUnsent,
+}
+
+impl Count {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::BytesSent,
+        Self::BytesReceived,
+        Self::CallsSent,
+        Self::CallsReceived,
+        Self::BlocksSent,
+        Self::Transactions,
+        Self::SendingNs,
+        Self::ReceivingNs,
+        Self::BytesUnsent,
+    ];
+}
+
+impl EndTally {
+    /// A tally of which no count was told yet.
+    #[must_use]
+    pub fn untold() -> Self {
+        Self { untold: Count::ALL.to_vec(), ..Self::default() }
+    }
+
+    /// Tells a count.
+    pub fn tell(&mut self, count: Count, value: u64) {
+        self.untold.retain(|other| *other != count);
+        let place = match count {
+            Count::BytesSent => &mut self.bytes_sent,
+            Count::BytesReceived => &mut self.bytes_received,
+            Count::CallsSent => &mut self.calls_sent,
+            Count::CallsReceived => &mut self.calls_received,
+            Count::BlocksSent => &mut self.blocks_sent,
+            Count::Transactions => &mut self.transactions,
+            Count::SendingNs => &mut self.sending_ns,
+            Count::ReceivingNs => &mut self.receiving_ns,
+            Count::BytesUnsent => &mut self.bytes_unsent,
+        };
+        *place = value;
+    }
+
+    /// A count, `None` where nobody told it.
+    #[must_use]
+    pub fn told(&self, count: Count) -> Option<u64> {
+        (!self.untold.contains(&count)).then_some(match count {
+            Count::BytesSent => self.bytes_sent,
+            Count::BytesReceived => self.bytes_received,
+            Count::CallsSent => self.calls_sent,
+            Count::CallsReceived => self.calls_received,
+            Count::BlocksSent => self.blocks_sent,
+            Count::Transactions => self.transactions,
+            Count::SendingNs => self.sending_ns,
+            Count::ReceivingNs => self.receiving_ns,
+            Count::BytesUnsent => self.bytes_unsent,
+        })
+    }
+}
+
+/// A count of a document; null is 0, for [`EndTally::untold`] names it.
+pub(super) fn null_is_zero<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or(0))
+}
+
+impl Serialize for EndTally {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let Self {
+            bytes_sent: _,
+            bytes_received: _,
+            calls_sent: _,
+            calls_received: _,
+            blocks_sent: _,
+            transactions: _,
+            sending_ns: _,
+            receiving_ns: _,
+            measured,
+            rtt,
+            probe,
+            pacing,
+            datagrams,
+            bytes_unsent: _,
+            intervals,
+            flows,
+            spent,
+            stalled,
+            cut_short,
+            untold,
+        } = self;
+        let present = [measured.is_some(), rtt.is_some(), probe.is_some(), pacing.is_some(), datagrams.is_some()];
+        let more = [!intervals.is_empty(), !flows.is_empty(), spent.is_some(), !untold.is_empty()];
+        let optional = present.iter().chain(&more).filter(|present| **present).count();
+        let mut document = to.serialize_struct("EndTally", 11 + optional)?;
+        document.serialize_field("bytes_sent", &self.told(Count::BytesSent))?;
+        document.serialize_field("bytes_received", &self.told(Count::BytesReceived))?;
+        document.serialize_field("calls_sent", &self.told(Count::CallsSent))?;
+        document.serialize_field("calls_received", &self.told(Count::CallsReceived))?;
+        document.serialize_field("blocks_sent", &self.told(Count::BlocksSent))?;
+        document.serialize_field("transactions", &self.told(Count::Transactions))?;
+        document.serialize_field("sending_ns", &self.told(Count::SendingNs))?;
+        document.serialize_field("receiving_ns", &self.told(Count::ReceivingNs))?;
+        measured.iter().try_for_each(|measured| document.serialize_field("measured", measured))?;
+        rtt.iter().try_for_each(|rtt| document.serialize_field("rtt", rtt))?;
+        probe.iter().try_for_each(|probe| document.serialize_field("probe", probe))?;
+        pacing.iter().try_for_each(|pacing| document.serialize_field("pacing", pacing))?;
+        datagrams.iter().try_for_each(|datagrams| document.serialize_field("datagrams", datagrams))?;
+        document.serialize_field("bytes_unsent", &self.told(Count::BytesUnsent))?;
+        if !intervals.is_empty() {
+            document.serialize_field("intervals", intervals)?;
+        }
+        if !flows.is_empty() {
+            document.serialize_field("flows", flows)?;
+        }
+        spent.iter().try_for_each(|spent| document.serialize_field("spent", spent))?;
+        document.serialize_field("stalled", stalled)?;
+        document.serialize_field("cut_short", cut_short)?;
+        if !untold.is_empty() {
+            document.serialize_field("untold", untold)?;
+        }
+        document.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tally::Window;
+    use crate::{DatagramTally, Interval};
+
+    #[test]
+    fn what_nobody_told_is_null_and_stays_so() {
+        let mut tally = EndTally::untold();
+        tally.tell(Count::BytesReceived, 0);
+        tally.tell(Count::ReceivingNs, 7);
+        let document = serde_json::to_value(&tally).unwrap();
+        assert_eq!(document["bytes_received"], 0);
+        assert_eq!(document["receiving_ns"], 7);
+        assert!(document["bytes_sent"].is_null() && document["transactions"].is_null(), "{document}");
+        assert_eq!(serde_json::from_value::<EndTally>(document).unwrap(), tally);
+        assert_eq!((tally.told(Count::BytesReceived), tally.told(Count::BytesSent)), (Some(0), None));
+    }
+
+    #[test]
+    fn a_measured_tally_tells_all_its_counts() {
+        let tally = EndTally {
+            bytes_sent: 3,
+            measured: Some(Window { bytes: 2, ns: 1 }),
+            datagrams: Some(DatagramTally::default()),
+            intervals: vec![Interval::default()],
+            ..EndTally::default()
+        };
+        let document = serde_json::to_value(&tally).unwrap();
+        assert_eq!((&document["calls_sent"], &document["bytes_sent"]), (&0.into(), &3.into()));
+        assert!(document.get("untold").is_none() && document.get("flows").is_none(), "{document}");
+        assert_eq!(serde_json::from_value::<EndTally>(document).unwrap(), tally);
+    }
+}

@@ -1,0 +1,122 @@
+//! The report as Markdown, for wikis, issues and READMEs: tables and findings, no pictures.
+
+use model::{Run, units};
+
+use super::table::OutcomeTable;
+use crate::plan::text_tables;
+use crate::view::stem;
+use crate::{Piece, ReportError, View, claims, meanwhile, sides, words};
+
+pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
+    view.some_run("md")?;
+    let reports: Vec<String> = view.runs.iter().map(report).collect();
+    Ok(vec![Piece::new(stem(view.runs), "md", reports.join("\n").into_bytes())])
+}
+
+fn report(run: &Run) -> String {
+    let header = &run.header;
+    let plan = header.plan.as_ref();
+    let title = plan.and_then(|plan| plan.title.clone()).unwrap_or_else(|| words::title(run));
+    let mut text = format!("# {}\n\n", plain(&title));
+    if let Some(question) = plan.and_then(|plan| plan.question.as_ref()) {
+        text += &format!("{}\n\n", plain(question));
+    }
+    let name = header.name.as_ref().map_or(String::new(), |name| format!(" `{}`", plain(name).replace('`', "'")));
+    text += &format!(
+        "Run{name} {}, {}, {}.",
+        plain(&header.id),
+        plain(&words::hosts(run)),
+        words::when(header.started_unix_ns)
+    );
+    text += &match &run.ending {
+        None => " It has not finished.\n".to_owned(),
+        Some(ending) => {
+            let why = ending.error.as_deref().map(|why| format!(": {}", plain(why))).unwrap_or_default();
+            format!(" {} after {}{why}.\n", plain(&ending.how), units::seconds(ending.duration_ns as f64))
+        }
+    };
+    if let Some(lab) = plan.and_then(|plan| plan.lab.as_ref()) {
+        text += &format!("Measured in a lab on one machine, `{}`.\n", plain(&lab.topology));
+    }
+    for one in text_tables(run) {
+        let numeric: Vec<bool> = (0..one.head.len()).map(|column| column > 0).collect();
+        text += &format!("\n{}\n\n{}", plain(&one.title), table(&one.head, &numeric, &one.rows));
+    }
+    if !run.outcomes.is_empty() {
+        let of = OutcomeTable::new(run);
+        text += &format!("\n{}", table(&of.head, &of.numeric, &of.rows));
+        if !of.shared.is_empty() {
+            text += &format!("\nAll of them: {}\n", words::verdicts(&of.shared));
+        }
+    }
+    let findings: Vec<String> = run.findings.iter().map(|finding| finding.statement.clone()).collect();
+    text += &section("Findings", &findings);
+    if plan.is_none() {
+        text += &section("Ceiling and cost", &claims::of_run(run));
+    }
+    text += &section("Hosts meanwhile", &meanwhile::notable(run));
+    let verdicts = words::verdicts_of(sides::shown(run));
+    let meanings: Vec<String> =
+        verdicts.iter().map(|one| format!("{}: {}", words::verdict(*one), words::meaning(*one))).collect();
+    text += &section("Verdicts", &meanings);
+    text
+}
+
+fn section(title: &str, entries: &[String]) -> String {
+    if entries.is_empty() {
+        return String::new();
+    }
+    let lines: String = entries.iter().map(|entry| format!("- {}\n", plain(entry))).collect();
+    format!("\n## {title}\n\n{lines}")
+}
+
+fn table(head: &[String], numeric: &[bool], rows: &[Vec<String>]) -> String {
+    let line = |cells: &[String]| {
+        let cells: Vec<String> = cells.iter().map(|cell| plain(cell).replace('|', "\\|")).collect();
+        format!("| {} |\n", cells.join(" | "))
+    };
+    let rule: Vec<&str> = numeric.iter().map(|numeric| if *numeric { "---:" } else { "---" }).collect();
+    let rows: String = rows.iter().map(|row| line(row)).collect();
+    format!("{}| {} |\n{rows}", line(head), rule.join(" | "))
+}
+
+/// A text of one line in which nothing is markup: names come from other hosts.
+fn plain(text: &str) -> String {
+    let mut plain = String::new();
+    for c in words::plain(text).chars() {
+        if matches!(c, '<' | '>' | '*' | '_' | '[' | ']' | '`' | '\\') {
+            plain.push('\\');
+        }
+        plain.push(if c == '\n' { ' ' } else { c });
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    fn rendered(run: Run) -> String {
+        let pieces = render(&View::new(&[run])).unwrap();
+        String::from_utf8(pieces.into_iter().next().unwrap().bytes).unwrap()
+    }
+
+    #[test]
+    fn a_plan_has_its_tables_outcomes_and_findings() {
+        let run = sample::planned();
+        let text = rendered(run.clone());
+        assert!(text.contains("\n| block \\\\ sndbuf | ") && text.contains("\n| --- | ---: | ---: |\n"), "{text}");
+        assert!(text.contains("\n| block | sndbuf | goodput |"), "{text}");
+        assert!(text.contains("## Findings\n\n- "), "{text}");
+        let rows = text.lines().filter(|line| line.starts_with("| ")).count();
+        assert_eq!(rows, 2 + 2 + 2 + run.outcomes.len(), "{text}");
+    }
+
+    #[test]
+    fn names_are_no_markup() {
+        let text = rendered(sample::hostile());
+        assert!(!text.contains('\u{1b}') && !text.contains("<script"), "{text:?}");
+        assert_eq!(plain("a*b_<i>\\"), "a\\*b\\_\\<i\\>\\\\");
+    }
+}

@@ -1,0 +1,193 @@
+//! What iperf3 3.12's client prints in text.
+//!
+//! Bytes go by powers of 1024, bits by powers of 1000. Lines of intervals are there for one connection in each direction; of
+//! several only the sums are known over time. Jitter is not measured: it is printed as 0.000, which iperf3 prints in the sender's
+//! lines, where it has none either. Recorded outputs of the program are the models.
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+
+use super::quantity::{bits_per_second, bytes, rate, seconds, two_digits};
+use super::series::Step;
+use super::test::{Amount, Datagrams, Share, Test, Way};
+use super::{IPERF3, each_test};
+use crate::{Piece, ReportError, View};
+
+const RULE: &str = "- - - - - - - - - - - - - - - - - - - - - - - - -\n";
+
+pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
+    each_test(view, &IPERF3, "\n", text)
+}
+
+/// The number of the first connection in iperf3's output, and what the next ones are apart.
+pub(super) const FIRST_ID: u32 = 5;
+pub(super) const NEXT_ID: u32 = 2;
+
+fn text(test: &Test<'_>) -> Result<String, String> {
+    let ways = test.ways()?;
+    let udp = test.spec().transport == "udp";
+    let roles = if ways.len() > 1 { ["[TX-C]", "[RX-C]"] } else { ["", ""] };
+    let role = |way: &Way| if way.forth { roles[0] } else { roles[1] };
+    let mut text = greeting(test);
+    let column = if roles[0].is_empty() { "" } else { "[Role]" };
+    let head = |last: &str| format!("[ ID]{column} Interval           Transfer     Bitrate         {last}\n");
+    let receiving = ways.iter().any(|way| !way.forth);
+    text.push_str(&head(match (udp, receiving) {
+        (true, true) => "Jitter    Lost/Total Datagrams",
+        (true, false) => "Total Datagrams",
+        (false, _) => "Retr  Cwnd",
+    }));
+    let block = test.spec().block;
+    for line in lines(test, &ways) {
+        let Line { way, id, step } = line;
+        let start =
+            opening(&id, role(way), step.start_ns, Amount { bytes: step.bytes, ns: step.end_ns - step.start_ns });
+        let omitted = if step.omitted { "(omitted)" } else { "" };
+        let end = match (udp, step.tcp) {
+            // What was lost in each interval is not known, so a receiver's intervals are left out (iperf3 -i 0).
+            (true, _) if !way.forth => continue,
+            (true, _) => {
+                let pad = if receiving { "          " } else { "" };
+                format!(" {pad} {}  {omitted}", step.bytes.div_ceil(block))
+            }
+            (false, Some(tcp)) if test.spec().flows > 1 => format!("  {:3}             {omitted}", tcp.retransmits),
+            (false, Some(tcp)) => {
+                format!("  {:3}   {}       {omitted}", tcp.retransmits, bytes(tcp.cwnd_bytes as f64))
+            }
+            (false, None) => format!("                  {omitted}"),
+        };
+        let _ = writeln!(text, "{start}{end}");
+    }
+    text.push_str(RULE);
+    text.push_str(&head(if udp { "Jitter    Lost/Total Datagrams" } else { "Retr" }));
+    let mut first = FIRST_ID;
+    for way in &ways {
+        let shares = shares(test, way);
+        for (share, number) in shares.iter().zip(0..) {
+            let id = format!("[{:3}]", first + number * NEXT_ID);
+            text.push_str(&ends(&id, role(way), way, share, udp));
+        }
+        first += test.spec().flows * NEXT_ID;
+        if test.spec().flows > 1 {
+            text.push_str(&ends("[SUM]", role(way), way, &whole(way), udp));
+        }
+    }
+    text.push_str("\niperf Done.\n");
+    Ok(text)
+}
+
+/// A line of an interval.
+struct Line<'a> {
+    way: &'a Way,
+    id: String,
+    step: Step,
+}
+
+/// The lines of all intervals, by time; what goes there before what comes back.
+fn lines<'a>(test: &Test<'_>, ways: &'a [Way]) -> Vec<Line<'a>> {
+    let several = test.spec().flows > 1;
+    let mut all = Vec::new();
+    for (way, place) in ways.iter().zip(0..) {
+        let id = if several { "[SUM]".to_owned() } else { format!("[{:3}]", FIRST_ID + place * NEXT_ID) };
+        all.extend(
+            test.steps(way.forth)
+                .into_iter()
+                .zip(0..)
+                .map(|(step, number): (_, usize)| (number, place, Line { way, id: id.clone(), step })),
+        );
+    }
+    all.sort_by_key(|(number, place, _)| (*number, *place));
+    all.into_iter().map(|(.., line)| line).collect()
+}
+
+/// Who talks to whom.
+fn greeting(test: &Test<'_>) -> String {
+    let host = test.host();
+    let sockets = test.trials.first().map(|trial| &trial.near.flows);
+    let pairs: Vec<(SocketAddr, SocketAddr)> = sockets
+        .into_iter()
+        .flatten()
+        .filter_map(|flow| Some((flow.socket.local.as_ref()?.parse().ok()?, flow.socket.peer.as_ref()?.parse().ok()?)))
+        .collect();
+    let mut text = match pairs.first() {
+        Some((_, peer)) => format!("Connecting to host {host}, port {}\n", peer.port()),
+        None => format!("Connecting to host {host}\n"),
+    };
+    if test.directions() == [false] {
+        let _ = writeln!(text, "Reverse mode, remote host {host} is sending");
+    }
+    for ((local, peer), number) in pairs.iter().zip(0_u32..) {
+        let id = FIRST_ID + number * NEXT_ID;
+        let (from, to) = (local.ip().to_canonical(), peer.ip().to_canonical());
+        let _ = writeln!(text, "[{id:3}] local {from} port {} connected to {to} port {}", local.port(), peer.port());
+    }
+    text
+}
+
+/// `[ ID] start-end sec  transfer  bitrate`.
+fn opening(id: &str, role: &str, start_ns: u64, amount: Amount) -> String {
+    let (from, to) = (seconds(start_ns), seconds(start_ns + amount.ns));
+    let rate = bits_per_second(rate(amount.bytes, amount.ns));
+    format!("{id}{role} {from:6.2}-{to:<6.2} sec  {}  {rate}", bytes(amount.bytes as f64))
+}
+
+/// All connections of a way as one.
+fn whole(way: &Way) -> Share {
+    Share { sent: way.sent.bytes, received: way.received.bytes, retransmits: way.retransmits }
+}
+
+/// The connections that have a line. The only one of a way has the way's sums; the counts of several hold their warm-up too, so
+/// with one there is only the sum.
+pub(super) fn shares(test: &Test<'_>, way: &Way) -> Vec<Share> {
+    match () {
+        () if test.spec().flows == 1 => vec![whole(way)],
+        () if test.spec().warmup_ns > 0 => Vec::new(),
+        () => way.shares.clone(),
+    }
+}
+
+/// The lines of a sender and its receiver.
+fn ends(id: &str, role: &str, way: &Way, share: &Share, udp: bool) -> String {
+    let sent = opening(id, role, 0, Amount { bytes: share.sent, ns: way.sent.ns });
+    let received = opening(id, role, 0, Amount { bytes: share.received, ns: way.received.ns });
+    if udp {
+        // Losses are counted for all connections together; of a single one of several they are not known.
+        let known = id == "[SUM]" || way.shares.len() <= 1;
+        let counts = way
+            .datagrams
+            .filter(|_| known)
+            .map_or_else(String::new, |Datagrams { sent, .. }| format!("  0.000 ms  0/{sent} (0%)"));
+        let lost = way.datagrams.filter(|_| known).map_or_else(String::new, |datagrams| {
+            let percent = two_digits(datagrams.lost_percent());
+            format!("  0.000 ms  {}/{} ({percent}%)", datagrams.lost, datagrams.sent)
+        });
+        return format!("{sent}{counts}  sender\n{received}{lost}  receiver\n");
+    }
+    let again =
+        share.retransmits.map_or_else(|| "                  ".to_owned(), |count| format!("  {count:3}             "));
+    format!("{sent}{again}sender\n{received}                  receiver\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::formats::peers::reading::{recorded, rendered};
+
+    #[test]
+    fn a_run_with_the_recorded_counts_gives_the_recorded_text() {
+        for name in ["tcp", "reverse", "udp", "both", "two-flows"] {
+            let (run, text) = recorded::iperf3(name);
+            assert_eq!(rendered("iperf3", &run), text, "{name}");
+        }
+    }
+
+    #[test]
+    fn losses_are_counted_at_the_receiver() {
+        let (mut run, _) = recorded::iperf3("udp");
+        let far = &mut run.outcomes[0].trials[0].far;
+        far.datagrams.as_mut().unwrap().received = 400;
+        let text = rendered("iperf3", &run);
+        assert!(
+            text.contains("0.000 ms  0/425 (0%)  sender\n") && text.contains("0.000 ms  25/425 (5.9%)  receiver\n")
+        );
+    }
+}

@@ -1,0 +1,114 @@
+//! Results in the words of other measuring tools, for the scripts that read them.
+//!
+//! A tool of these measures once; an outcome has several trials. [`Test`] is what the tool would have seen of them: the trials laid
+//! end to end, without the time between them. What was not measured is printed as the tool prints its absence.
+
+mod iperf3;
+mod iperf3_json;
+mod netperf;
+mod netperf_keys;
+mod nttcp;
+mod quantity;
+mod rapid;
+mod series;
+mod test;
+
+use model::{Direction, Outcome, Run, Spec};
+
+use super::Format;
+use crate::view::{Piece, stem};
+use crate::{ReportError, View, words};
+use test::Test;
+
+pub(super) const IPERF3: Format = Format {
+    name: "iperf3",
+    extensions: &["iperf3"],
+    help: "what iperf3 prints (streams and transfers of tcp and udp)",
+    takes: bulk,
+    render: iperf3::render,
+};
+pub(super) const IPERF3_JSON: Format = Format {
+    name: "iperf3-json",
+    extensions: &["iperf3-json"],
+    help: "iperf3's JSON, a document for each outcome",
+    takes: bulk,
+    render: iperf3_json::render,
+};
+pub(super) const NETPERF: Format = Format {
+    name: "netperf",
+    extensions: &["netperf"],
+    help: "netperf's tables: TCP_STREAM, TCP_MAERTS, UDP_STREAM, TCP_RR, TCP_CRR, UDP_RR",
+    takes: netperf::takes,
+    render: netperf::render,
+};
+pub(super) const NETPERF_KEYS: Format = Format {
+    name: "netperf-k",
+    extensions: &["netperf-k"],
+    help: "netperf's KEY=VALUE lines (its test option -k), with interim results",
+    takes: netperf::takes,
+    render: netperf_keys::render,
+};
+pub(super) const NTTCP: Format = Format {
+    name: "nttcp",
+    extensions: &["nttcp"],
+    help: "nttcp 1.47's lines of both ends, a table for each trial",
+    takes: one_way,
+    render: nttcp::render,
+};
+pub(super) const RAPID: Format = Format {
+    name: "rapid",
+    extensions: &["rapid"],
+    help: "rapid's report of a transfer, for each trial",
+    takes: rapid::takes,
+    render: rapid::render,
+};
+
+/// What moves one way or both as fast as it can, over tcp or udp.
+fn bulk(_: &str, spec: &Spec) -> Result<(), String> {
+    match (spec.pattern.as_str(), spec.transport.as_str()) {
+        (pattern, _) if !["stream", "transfer"].contains(&pattern) => {
+            Err(format!("the pattern {}", words::plain(pattern)))
+        }
+        (_, "tcp" | "mptcp" | "udp") => Ok(()),
+        (_, other) => Err(format!("the transport {}", words::plain(other))),
+    }
+}
+
+/// The same, one way at a time.
+fn one_way(kind: &str, spec: &Spec) -> Result<(), String> {
+    bulk(kind, spec)?;
+    if spec.direction == Direction::Both { Err("both directions at once".into()) } else { Ok(()) }
+}
+
+/// The outcomes of a run that a tool would have measured: not a curve's memory ceiling.
+fn outcomes(run: &Run) -> impl Iterator<Item = &Outcome> {
+    let aside = run.outcomes.iter().any(|outcome| outcome.spec.transport != Spec::CEILING);
+    run.outcomes.iter().filter(move |outcome| !(aside && outcome.spec.transport == Spec::CEILING))
+}
+
+/// One piece with a text for each outcome of each run; refuses a run that the form cannot carry, by name.
+fn each_test(
+    view: &View<'_>,
+    format: &Format,
+    between: &str,
+    text: impl Fn(&Test<'_>) -> Result<String, String>,
+) -> Result<Vec<Piece>, ReportError> {
+    view.some_run(format.name)?;
+    let mut texts = Vec::new();
+    for run in view.runs {
+        let refuse = |what| ReportError::NoForm { format: format.name, run: run.header.id.clone(), what };
+        for outcome in outcomes(run) {
+            (format.takes)(&run.header.kind, &outcome.spec).map_err(refuse)?;
+            if let Some(test) = Test::of(run, outcome) {
+                texts.push(text(&test).map_err(refuse)?);
+            }
+        }
+    }
+    if texts.is_empty() {
+        return Err(ReportError::NothingToDraw { format: format.name });
+    }
+    Ok(vec![Piece::new(stem(view.runs), format.extensions[0], texts.join(between).into_bytes())])
+}
+
+#[cfg(test)]
+mod reading;

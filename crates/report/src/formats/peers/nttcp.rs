@@ -1,0 +1,109 @@
+//! The lines that nttcp 1.47 prints with -T and -v: for each trial what was asked, the titles, and a line of each end.
+//!
+//! The format is nttcp's default, `%9b%8.2rt%8.2ct%12.4rbr%12.4cbr%8c%10.2rcr%10.1ccr`, with MBit of 10^6 bit. CPU seconds are
+//! those of the measuring processes; where they were not measured there is no line, for nttcp always prints some. Of its chatter
+//! only the lines with version, and with buffer length, count and protocol are written.
+
+use std::fmt::Write as _;
+
+use model::{EndTally, SocketFacts, Trial};
+
+use super::quantity::seconds;
+use super::test::{Test, ends};
+use super::{NTTCP, each_test};
+use crate::{Piece, ReportError, View};
+
+/// Shortest time that nttcp knows, s.
+const LEAST: f64 = 0.000_01;
+const TITLES: &str = "     Bytes  Real s   CPU s Real-MBit/s  CPU-MBit/s   Calls  Real-C/s   CPU-C/s\n";
+
+pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
+    each_test(view, &NTTCP, "", text)
+}
+
+fn text(test: &Test<'_>) -> Result<String, String> {
+    // Refuses rates without counts.
+    test.ways()?;
+    let mut text = String::new();
+    for trial in &test.trials {
+        text.push_str(&asked(test, trial));
+        text.push_str(TITLES);
+        let forth = test.directions() == [true];
+        let (sender, receiver) = ends(trial, forth);
+        let lines = [
+            (sender, (sender.bytes_sent, sender.sending_ns, sender.calls_sent)),
+            (receiver, (receiver.bytes_received, receiver.receiving_ns, receiver.calls_received)),
+        ];
+        let [local, remote] = if forth { [0, 1] } else { [1, 0] };
+        for (mark, at) in [('l', local), ('1', remote)] {
+            let (end, (bytes, ns, calls)) = lines[at];
+            text.push_str(&line(mark, bytes, seconds(ns), cpu(end)?, calls));
+        }
+    }
+    Ok(text)
+}
+
+/// `nttcp-l: buflen=4096, bufcnt=2048, dataport=5038/tcp`, with the receiver's port.
+fn asked(test: &Test<'_>, trial: &Trial) -> String {
+    let spec = test.spec();
+    let forth = test.directions() == [true];
+    let (sender, receiver) = ends(trial, forth);
+    let socket: Option<&SocketFacts> = receiver.flows.first().map(|flow| &flow.socket);
+    let port = socket.and_then(|socket| socket.local.as_ref()?.rsplit_once(':')?.1.parse::<u16>().ok()).unwrap_or(0);
+    let protocol = if spec.transport == "udp" { "udp" } else { "tcp" };
+    let count = sender.bytes_sent.div_ceil(spec.block);
+    let mut text = String::from("nttcp-l: nttcp, version 1.47\n");
+    let _ = writeln!(text, "nttcp-l: buflen={}, bufcnt={count}, dataport={port}/{protocol}", spec.block);
+    text
+}
+
+fn cpu(end: &EndTally) -> Result<f64, String> {
+    let spent = end.spent.as_ref().ok_or("a trial whose CPU time was not measured")?;
+    Ok(seconds(spent.process_ns))
+}
+
+fn line(mark: char, bytes: u64, real_s: f64, cpu_s: f64, calls: u64) -> String {
+    let (real, cpu) = (real_s.max(LEAST), cpu_s.max(LEAST));
+    let rate = |time: f64| bytes as f64 / time / 125_000.0;
+    let each = |time: f64| calls as f64 / time;
+    format!(
+        "{mark}{bytes:9}{real:8.2}{cpu:8.2}{:12.4}{:12.4}{calls:8}{:10.2}{:10.1}\n",
+        rate(real),
+        rate(cpu),
+        each(real),
+        each(cpu),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::peers::reading::{rendered, with_cpu};
+    use crate::sample;
+
+    #[test]
+    fn recorded_lines_are_written_again() {
+        // Times from the printed rates, which are finer: bytes / 125000 / rate.
+        for (bytes, rate, cpu_rate, calls, printed) in [
+            (8_388_608, 865.7309, 1342.1773, 2177, "l  8388608    0.08    0.05    865.7309   1342.1773    2177"),
+            (134_217_728, 5706.0205, 35_793.780_4, 2048, "l134217728    0.19    0.03   5706.0205  35793.7804    2048"),
+        ] {
+            let time = |rate: f64| bytes as f64 / 125_000.0 / rate;
+            let written = line('l', bytes, time(rate), time(cpu_rate), calls);
+            assert!(written.starts_with(printed), "{written}");
+        }
+    }
+
+    #[test]
+    fn the_local_end_is_first_whoever_sends() {
+        let mut run = with_cpu(sample::stream());
+        run.outcomes[0].trials.truncate(1);
+        let trial = &mut run.outcomes[0].trials[0];
+        (trial.near.bytes_sent, trial.far.bytes_received) = (3_000, 2_000);
+        assert!(rendered("nttcp", &run).contains("\nl     3000") && rendered("nttcp", &run).contains("\n1     2000"));
+        run.outcomes[0].spec.direction = model::Direction::Reverse;
+        let trial = &mut run.outcomes[0].trials[0];
+        std::mem::swap(&mut trial.near, &mut trial.far);
+        assert!(rendered("nttcp", &run).contains("\nl     2000") && rendered("nttcp", &run).contains("\n1     3000"));
+    }
+}

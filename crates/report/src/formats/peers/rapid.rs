@@ -1,0 +1,113 @@
+//! The report of rapid (2003), as far as the one that was published shows it: a section for each process, then totals.
+//!
+//! rapid moves a stream with each process; ours are the connections. Their bytes are their own, their times those of the whole end,
+//! for a connection has none of its own. Start and stop are those of the receiver: its pass's start and set-up by the wall clock,
+//! and from there its first to its last arrival. Megabits are 10^6 bit. Its spelling is kept.
+
+use std::fmt::Write as _;
+
+use model::{Spec, Trial};
+
+use super::quantity::{rate, seconds};
+use super::test::{Test, ends};
+use super::{RAPID, each_test};
+use crate::{Piece, ReportError, View};
+
+pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
+    each_test(view, &RAPID, "\n", text)
+}
+
+/// Streams of TCP, one way.
+pub(super) fn takes(kind: &str, spec: &Spec) -> Result<(), String> {
+    super::one_way(kind, spec)?;
+    if spec.transport == "udp" { Err("the transport udp".into()) } else { Ok(()) }
+}
+
+fn text(test: &Test<'_>) -> Result<String, String> {
+    // Refuses rates without counts.
+    test.ways()?;
+    Ok(test.trials.iter().map(|trial| report(test, trial)).collect::<Vec<_>>().join("\n"))
+}
+
+fn report(test: &Test<'_>, trial: &Trial) -> String {
+    let (_, receiver) = ends(trial, test.directions() == [true]);
+    let own: Vec<u64> = receiver.flows.iter().map(|flow| flow.bytes_received).filter(|bytes| *bytes > 0).collect();
+    let own = if own.iter().sum::<u64>() == receiver.bytes_received { own } else { vec![receiver.bytes_received] };
+    let start = seconds(test.started_unix_ns(trial));
+    let ns = receiver.receiving_ns;
+    let stop = seconds(test.started_unix_ns(trial) + ns);
+    let megabits = |bytes: u64| rate(bytes, ns) / 1e6;
+    let mut text = String::new();
+    for (process, bytes) in own.iter().enumerate() {
+        let _ = write!(
+            text,
+            "statistics for process: {process}\n-------------------------\namount transferred: {bytes}.0 bytes\n\
+             start time: {start:.3}\nstop time: {stop:.3}\ntotal time: {:.3} secounds\n\
+             throughput: {:.3} megabits/sec\n\n",
+            seconds(ns),
+            megabits(*bytes),
+        );
+    }
+    let bytes = receiver.bytes_received;
+    let _ = write!(
+        text,
+        "totals:\n=======\ntotal amount transferred: {bytes}.0 bytes\n\
+         the earliest start time of any child: {start:.3}\nthe latest stop time of any child: {stop:.3}\n\
+         total elapsed time: {:.3} seconds\ntotal throughput: {:.3} megabits/sec\n\nDone!\n",
+        seconds(ns),
+        megabits(bytes),
+    );
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::formats::peers::reading::rendered;
+    use crate::sample;
+
+    /// The published report without the blank lines of its page.
+    const PUBLISHED: &str = "statistics for process: 0
+-------------------------
+amount transferred: 16388608000.0 bytes
+start time: 1046671178.446
+stop time: 1046671238.437
+total time: 59.991 secounds
+throughput: 2185.476 megabits/sec
+
+totals:
+=======
+total amount transferred: 16388608000.0 bytes
+the earliest start time of any child: 1046671178.446
+the latest stop time of any child: 1046671238.437
+total elapsed time: 59.991 seconds
+total throughput: 2185.476 megabits/sec
+
+Done!
+";
+
+    #[test]
+    fn the_published_transfer_gives_the_published_report() {
+        let mut run = sample::stream();
+        run.header.kind = "transfer".into();
+        run.outcomes[0].trials.truncate(1);
+        run.outcomes[0].spec.pattern = "transfer".into();
+        run.passes.clear();
+        run.header.started_unix_ns = 1_046_671_178_446_000_000;
+        let far = &mut run.outcomes[0].trials[0].far;
+        (far.bytes_received, far.receiving_ns) = (16_388_608_000, 59_991_000_000);
+        assert_eq!(rendered("rapid", &run), PUBLISHED);
+        // A connection each, which begin and end together.
+        far_flows(&mut run, &[16_000_000_000, 388_608_000]);
+        let text = rendered("rapid", &run);
+        assert!(
+            text.contains("statistics for process: 1\n") && text.contains("amount transferred: 388608000.0 bytes\n")
+        );
+        assert!(text.ends_with(PUBLISHED.split_once("\n\n").unwrap().1), "{text}");
+    }
+
+    fn far_flows(run: &mut model::Run, bytes: &[u64]) {
+        let flows =
+            bytes.iter().map(|bytes| model::FlowTally { bytes_received: *bytes, ..model::FlowTally::default() });
+        run.outcomes[0].trials[0].far.flows = flows.collect();
+    }
+}

@@ -1,0 +1,198 @@
+//! An outcome as a tool would have seen it that measures once.
+
+use std::collections::BTreeMap;
+
+use model::{Direction, EndTally, Outcome, Pass, Run, SocketFacts, Spec, Trial, Verdict};
+
+/// Bytes and the time that they took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Amount {
+    pub(super) bytes: u64,
+    pub(super) ns: u64,
+}
+
+/// What became of a way's datagrams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Datagrams {
+    pub(super) sent: u64,
+    pub(super) lost: u64,
+    pub(super) reordered: u64,
+}
+
+impl Datagrams {
+    /// The lost part of those that were sent, in percent.
+    pub(super) fn lost_percent(self) -> f64 {
+        if self.sent == 0 { 0.0 } else { self.lost as f64 * 100.0 / self.sent as f64 }
+    }
+}
+
+/// One connection's part of a way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Share {
+    pub(super) sent: u64,
+    pub(super) received: u64,
+    /// Segments sent again; `None` where the kernel does not tell.
+    pub(super) retransmits: Option<u64>,
+}
+
+/// One direction, all trials laid end to end.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Way {
+    /// From the near end to the far one.
+    pub(super) forth: bool,
+    /// What the sender handed over, the warm-up left out.
+    pub(super) sent: Amount,
+    /// What arrived, the warm-up left out.
+    pub(super) received: Amount,
+    /// Of the whole trials; `None` for transports without datagrams.
+    pub(super) datagrams: Option<Datagrams>,
+    /// Segments sent again, of the whole trials; `None` where a connection does not tell.
+    pub(super) retransmits: Option<u64>,
+    /// The connections by number, of the whole trials; empty where their counts were not kept.
+    pub(super) shares: Vec<Share>,
+}
+
+/// An outcome and the trials that it rests on.
+pub(super) struct Test<'a> {
+    pub(super) run: &'a Run,
+    pub(super) outcome: &'a Outcome,
+    pub(super) trials: Vec<&'a Trial>,
+}
+
+impl<'a> Test<'a> {
+    /// The trials that the outcome's value rests on: whole ones, or those that were cut short where there are no others. `None`
+    /// without any.
+    pub(super) fn of(run: &'a Run, outcome: &'a Outcome) -> Option<Self> {
+        let whole = |trial: &&Trial| !trial.verdicts.contains(&Verdict::CutShort);
+        let mut trials: Vec<&Trial> = outcome.trials.iter().filter(whole).collect();
+        if trials.is_empty() {
+            trials = outcome.trials.iter().collect();
+        }
+        (!trials.is_empty()).then_some(Self { run, outcome, trials })
+    }
+
+    pub(super) fn spec(&self) -> &'a Spec {
+        &self.outcome.spec
+    }
+
+    /// Which ways carry payload: true from near to far.
+    pub(super) fn directions(&self) -> &'static [bool] {
+        match self.spec().direction {
+            Direction::Send => &[true],
+            Direction::Reverse => &[false],
+            Direction::Both => &[true, false],
+        }
+    }
+
+    /// The ways, with their counts.
+    ///
+    /// # Errors
+    /// Where there is a rate but no count of bytes, as in results that were imported from a table of rates.
+    pub(super) fn ways(&self) -> Result<Vec<Way>, String> {
+        let ways: Vec<Way> = self.directions().iter().map(|forth| self.way(*forth)).collect();
+        let counted = ways.iter().any(|way| way.received.bytes > 0);
+        if !counted && self.outcome.estimate.as_ref().is_some_and(|estimate| estimate.value > 0.0) {
+            return Err("a rate without the bytes behind it".into());
+        }
+        Ok(ways)
+    }
+
+    fn way(&self, forth: bool) -> Way {
+        let mut way = Way { forth, retransmits: Some(0), ..Way::default() };
+        let mut shares: BTreeMap<u32, Share> = BTreeMap::new();
+        let start = Share { retransmits: Some(0), ..Share::default() };
+        for trial in &self.trials {
+            let (sender, receiver) = ends(trial, forth);
+            way.sent.add(sent(self.spec(), sender));
+            way.received.add(arrived(receiver));
+            if let Some((own, other)) = sender.datagrams.zip(receiver.datagrams) {
+                let sum = way.datagrams.get_or_insert_default();
+                sum.sent += own.sent;
+                sum.lost += own.sent.saturating_sub(other.received);
+                sum.reordered += other.reordered;
+            }
+            for flow in sender.flows.iter().filter(|flow| flow.bytes_sent > 0) {
+                let share = shares.entry(flow.flow).or_insert(start);
+                share.sent += flow.bytes_sent;
+                share.retransmits = share.retransmits.zip(flow.socket.retransmits).map(|(sum, own)| sum + own);
+            }
+            for flow in receiver.flows.iter().filter(|flow| flow.bytes_received > 0) {
+                shares.entry(flow.flow).or_insert(start).received += flow.bytes_received;
+            }
+        }
+        // The points of a curve share their connections, whose totals say nothing of one of them.
+        let told = !shares.is_empty() && !self.spec().is_point();
+        let again = shares.values().map(|share| share.retransmits);
+        way.retransmits = again.fold(way.retransmits.filter(|_| told), |sum, own| Some(sum? + own?));
+        way.shares = shares.into_values().collect();
+        way
+    }
+
+    /// The first connection's facts at the near end, as far as any trial has them.
+    pub(super) fn near_socket(&self) -> Option<&'a SocketFacts> {
+        self.trials.iter().find_map(|trial| trial.near.flows.first()).map(|flow| &flow.socket)
+    }
+
+    /// The same at the far end.
+    pub(super) fn far_socket(&self) -> Option<&'a SocketFacts> {
+        self.trials.iter().find_map(|trial| trial.far.flows.first()).map(|flow| &flow.socket)
+    }
+
+    /// The far end's name without control characters, blanks and port.
+    pub(super) fn host(&self) -> String {
+        let target = self.run.header.target.as_deref().unwrap_or("localhost");
+        let clean: String = target.chars().filter(|c| !c.is_control() && !c.is_whitespace()).collect();
+        match clean.rsplit_once(':') {
+            Some((host, port))
+                if !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()) && !host.contains(':') =>
+            {
+                host.to_owned()
+            }
+            _ => clean,
+        }
+    }
+
+    /// When a trial's payload began to flow, ns since the Unix epoch: the start of its pass and the time that its set-up took.
+    pub(super) fn started_unix_ns(&self, trial: &Trial) -> u64 {
+        let header = &self.run.header;
+        let pass = self.run.passes.iter().find(|pass| pass.index == trial.pass);
+        let start = |pass: &Pass| {
+            pass.started_unix_ns.unwrap_or_else(|| header.started_unix_ns.saturating_add(pass.started_ns))
+                + pass.near.setup_ns.max(pass.far.setup_ns)
+        };
+        pass.map_or(header.started_unix_ns, start)
+    }
+}
+
+impl Amount {
+    pub(super) fn add(&mut self, other: Self) {
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.ns = self.ns.saturating_add(other.ns);
+    }
+}
+
+/// Sender and receiver of a way. Copies within one end have both at the near one.
+pub(super) fn ends(trial: &Trial, forth: bool) -> (&EndTally, &EndTally) {
+    if forth { (&trial.near, &trial.far) } else { (&trial.far, &trial.near) }
+}
+
+/// What arrived at an end, after the warm-up where there is one.
+pub(super) fn arrived(end: &EndTally) -> Amount {
+    end.measured.map_or(Amount { bytes: end.bytes_received, ns: end.receiving_ns }, |window| Amount {
+        bytes: window.bytes,
+        ns: window.ns,
+    })
+}
+
+/// What an end sent; with a warm-up the entries of its series that begin after it, where it has one.
+fn sent(spec: &Spec, end: &EndTally) -> Amount {
+    let mut after = end.intervals.iter().filter(|entry| entry.start_ns >= spec.warmup_ns).peekable();
+    match after.peek() {
+        Some(first) if spec.warmup_ns > 0 => {
+            let start = first.start_ns;
+            let (bytes, last) = after.fold((0, start), |(sum, _), entry| (sum + entry.bytes_sent, entry.end_ns));
+            Amount { bytes, ns: last.saturating_sub(start) }
+        }
+        _ => Amount { bytes: end.bytes_sent, ns: end.sending_ns },
+    }
+}
