@@ -2,7 +2,7 @@
 
 SHELL := bash
 
-.PHONY: help demo test bench truth seeds stacks install clean
+.PHONY: help demo test bench fuzz truth seeds stacks install clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -15,6 +15,9 @@ test: ## all checks and all tests, privileged ones too when run as root
 
 bench: ## measure Throughline itself
 	@if [ -x scripts/bench.sh ]; then scripts/bench.sh; else echo "there is no scripts/bench.sh in this checkout" >&2; exit 1; fi
+
+fuzz: ## ten million broken sessions against what other programs say
+	@cargo bench --quiet -p throughline-speak --bench storm
 
 truth: ## prove the error rates of comparisons: simulation, and A against A with the real program (10 minutes)
 	@scripts/truth.sh
