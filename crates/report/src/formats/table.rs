@@ -88,8 +88,8 @@ impl OutcomeTable {
         };
         let hidden = planned.iter().any(|level| level == "block") || assumed("block");
         let wanted = |(name, _, value): &&(&str, bool, Value)| {
-            let of_plans = name.starts_with("CPU rate");
-            some(*value) && !(*name == "block" && hidden) && (!of_plans || !planned.is_empty())
+            let left_out = (*name == "block" && hidden) || (name.starts_with("CPU rate") && planned.is_empty());
+            some(*value) && !left_out
         };
         let columns: Vec<_> = factors.chain(COLUMNS.iter().filter(wanted)).collect();
         let level = |outcome: &Outcome, name: &String| {
