@@ -94,8 +94,10 @@ fn of_block(block: &Block<'_>, rate: bool, scale: f64, reading: &mut Reading) {
             }
             let Some(value) = number(cell).filter(|value| *value > 0.0) else {
                 // A column of words is a remark of its row, not a host.
-                if !strange.insert(*to) || block.rows.iter().any(|(.., cells)| cells.first() == Some(to)) {
+                if block.rows.iter().any(|(.., cells)| cells.first() == Some(to)) {
                     reading.refuse(*at, format!("'{cell}' from {from} to {to} is no value"));
+                } else {
+                    strange.insert(*to);
                 }
                 continue;
             };
