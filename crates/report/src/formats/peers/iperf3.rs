@@ -1,7 +1,7 @@
 //! What iperf3 3.12's client prints in text.
 //!
 //! Bytes go by powers of 1024, bits by powers of 1000. Lines of intervals are there for one connection in each direction; of
-//! several only the sums are known over time. Jitter is not measured: it is printed as 0.000, which iperf3 prints in the sender's
+//! several only the sums are known over time. Jitter that was not measured is printed as 0.000, which iperf3 prints in the sender's
 //! lines, where it has none either. Recorded outputs of the program are the models.
 
 use core::net::SocketAddr;
@@ -159,7 +159,8 @@ fn ends(id: &str, role: &str, way: &Way, share: &Share, udp: bool) -> String {
             .map_or_else(String::new, |Datagrams { sent, .. }| format!("  0.000 ms  0/{sent} (0%)"));
         let lost = way.datagrams.filter(|_| known).map_or_else(String::new, |datagrams| {
             let percent = two_digits(datagrams.lost_percent());
-            format!("  0.000 ms  {}/{} ({percent}%)", datagrams.lost, datagrams.sent)
+            let jitter = datagrams.jitter_ms().unwrap_or(0.0);
+            format!("  {jitter:5.3} ms  {}/{} ({percent}%)", datagrams.lost, datagrams.sent)
         });
         return format!("{sent}{counts}  sender\n{received}{lost}  receiver\n");
     }
@@ -184,10 +185,11 @@ mod tests {
     fn losses_are_counted_at_the_receiver() {
         let (mut run, _) = recorded::iperf3("udp");
         let far = &mut run.outcomes[0].trials[0].far;
-        far.datagrams.as_mut().unwrap().received = 400;
+        let counts = far.datagrams.as_mut().unwrap();
+        (counts.received, counts.jitter_ns) = (400, Some(14_400));
         let text = rendered("iperf3", &run);
         assert!(
-            text.contains("0.000 ms  0/425 (0%)  sender\n") && text.contains("0.000 ms  25/425 (5.9%)  receiver\n")
+            text.contains("0.000 ms  0/425 (0%)  sender\n") && text.contains("0.014 ms  25/425 (5.9%)  receiver\n")
         );
     }
 }

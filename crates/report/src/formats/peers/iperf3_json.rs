@@ -176,7 +176,7 @@ fn end(test: &Test<'_>, ways: &[Way]) -> Value {
             received.insert("sender".into(), json!(false));
             received.extend(datagrams(way, true));
             sent.extend(datagrams(way, true));
-            sent.extend(object(json!({ "lost_packets": 0, "lost_percent": 0 })));
+            sent.extend(object(json!({ "lost_packets": 0, "lost_percent": 0, "jitter_ms": 0 })));
             // 3.12: the sender's bytes with the receiver's losses.
             let mut both = sent.clone();
             both.extend(datagrams(way, true));
@@ -218,7 +218,7 @@ fn sum(amount: Amount, forth: bool) -> Map<String, Value> {
 fn datagrams(way: &Way, known: bool) -> Map<String, Value> {
     let counts = way.datagrams.filter(|_| known);
     object(json!({
-        "jitter_ms": null,
+        "jitter_ms": counts.and_then(super::test::Datagrams::jitter_ms),
         "lost_packets": counts.map(|counts| counts.lost),
         "packets": counts.map(|counts| counts.sent),
         "lost_percent": counts.map(super::test::Datagrams::lost_percent),

@@ -17,9 +17,17 @@ pub(super) struct Datagrams {
     pub(super) sent: u64,
     pub(super) lost: u64,
     pub(super) reordered: u64,
+    /// Jitter that the receiver measured, the trials' added up, ns, and how many did.
+    jitters: (u64, u64),
 }
 
 impl Datagrams {
+    /// Jitter, mean of the trials that have one, ms; `None` where it was not measured.
+    pub(super) fn jitter_ms(self) -> Option<f64> {
+        let (sum, count) = self.jitters;
+        (count > 0).then(|| sum as f64 / count as f64 / 1e6)
+    }
+
     /// The lost part of those that were sent, in percent.
     pub(super) fn lost_percent(self) -> f64 {
         if self.sent == 0 { 0.0 } else { self.lost as f64 * 100.0 / self.sent as f64 }
@@ -108,8 +116,12 @@ impl<'a> Test<'a> {
             if let Some((own, other)) = sender.datagrams.zip(receiver.datagrams) {
                 let sum = way.datagrams.get_or_insert_default();
                 sum.sent += own.sent;
-                sum.lost += own.sent.saturating_sub(other.received);
+                // Another program's receiver counts by the numbers that it saw.
+                sum.lost += other.missed.unwrap_or_else(|| own.sent.saturating_sub(other.received));
                 sum.reordered += other.reordered;
+                if let Some(jitter) = other.jitter_ns {
+                    sum.jitters = (sum.jitters.0.saturating_add(jitter), sum.jitters.1 + 1);
+                }
             }
             for flow in sender.flows.iter().filter(|flow| flow.bytes_sent > 0) {
                 let share = shares.entry(flow.flow).or_insert(start);
