@@ -1,6 +1,6 @@
 //! One trial: its value of the headline statistic, and what is remarkable about it.
 
-use model::{Direction, EndTally, Ledger, Spec, Verdict};
+use model::{Count, Direction, EndTally, Ledger, Spec, Verdict};
 
 /// Fewest arrivals that a rate may rest on.
 pub(crate) const LEAST_ARRIVALS: u64 = 10;
@@ -173,7 +173,7 @@ fn resolution_limited(spec: &Spec, near: &EndTally, far: &EndTally) -> bool {
         Headline::Transactions => asker.transactions < LEAST_ARRIVALS || arrivals(asker).1 < LEAST_NS,
         // Another program does not say in how many calls it received.
         Headline::Goodput => receivers(spec, near, far).into_iter().any(|end| {
-            let unknown = spec.speak.is_some() && end.calls_received == 0;
+            let unknown = end.told(Count::CallsReceived).is_none();
             (end.calls_received < LEAST_ARRIVALS && !unknown) || arrivals(end).1 < LEAST_NS
         }),
     }

@@ -1,6 +1,6 @@
 //! What an end counted, as iperf3 tells it, and what it told as a tally.
 
-use model::tally::Window;
+use model::tally::{Count, Window};
 use model::{EndTally, FlowTally, Role, SocketFacts, Spec, Spent};
 use speak::iperf3::{Omitted, Results, StreamResult, stream_ids};
 
@@ -57,9 +57,10 @@ fn stream(ran: &Ran, id: u32, at: usize, after_warm_up_s: f64) -> StreamResult {
     }
 }
 
-/// The server's results as the far end's tally. What it does not tell stays as in an empty one: no series, no calls, no sockets.
+/// The server's results as the far end's tally. What it does not tell is absent: series, calls, sockets.
 pub(super) fn far(spec: &Spec, told: &Results) -> EndTally {
-    let mut tally = EndTally::default();
+    let untold = [Count::CallsSent, Count::CallsReceived, Count::BlocksSent, Count::Transactions, Count::BytesUnsent];
+    let mut tally = EndTally { untold: untold.to_vec(), ..EndTally::default() };
     let udp = spec.transport == "udp";
     let mut jitters = Vec::new();
     let mut seconds: f64 = 0.0;
@@ -204,8 +205,8 @@ mod tests {
         let tally = far(&spec, &results(vec![result(1, 70), result(3, 50)]));
         assert_eq!((tally.bytes_received, tally.bytes_sent), (70, 50));
         assert_eq!((tally.receiving_ns, tally.sending_ns), (2_000_000_000, 2_000_000_000));
-        assert_eq!(tally.spent.map(|spent| spent.process_ns), Some(1_000_000_000));
-        assert!(tally.intervals.is_empty() && tally.calls_received == 0 && tally.datagrams.is_none());
+        assert_eq!(tally.spent.as_ref().map(|spent| spent.process_ns), Some(1_000_000_000));
+        assert!(tally.intervals.is_empty() && tally.told(Count::CallsReceived).is_none() && tally.datagrams.is_none());
     }
 
     #[test]
