@@ -30,6 +30,7 @@ mod network;
 mod path;
 mod plug;
 mod scope;
+mod shaped;
 mod standing;
 mod subnets;
 pub mod topology;
@@ -40,7 +41,7 @@ pub use emulator::{
     Bursts, Change, Codel, Discipline, Distribution, Emulator, Jitter, Lateness, OneWay, PathCounts, Red, Reorder,
 };
 pub use error::LabError;
-pub use network::{Network, NetworkHost, NetworkPeer};
+pub use network::{Network, NetworkCounts, NetworkHost, NetworkPeer};
 pub use path::PathSpec;
 pub use scope::reap_stale;
 pub use standing::{Holder, Standing, labs};

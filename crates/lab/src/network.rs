@@ -5,8 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 use std::process::Command;
 
-use model::{EmulatedWay, LabReport};
+use model::{EmulatedWay, LabReport, ShapedWay};
 
+use crate::LabError;
 use crate::available::privileged_ip;
 use crate::crossover::taken;
 use crate::emulator::{Emulator, PathCounts};
@@ -15,9 +16,9 @@ use crate::journal::{Built, Journal, Record};
 use crate::names;
 use crate::plug::{self, Plug};
 use crate::scope::{Scope, reap_stale};
+use crate::shaped::{self, BucketCounts};
 use crate::subnets::random;
 use crate::topology::{Address, Block, Carrier, Layout, NodeKind, NodeLayout, Topology};
-use crate::{LabError, OneWay};
 
 /// The bridge of a switch.
 const BRIDGE: &str = "br0";
@@ -30,10 +31,21 @@ pub struct Network {
     name: String,
     topology: Topology,
     hosts: Vec<NetworkHost>,
+    /// Names of both ends' interfaces, by the place of the link.
+    interfaces: Vec<[String; 2]>,
     /// By the place of the link. Before the namespaces, which their devices keep alive.
     emulators: Vec<(usize, Emulator)>,
     journal: Journal,
     scope: Scope,
+}
+
+/// What the links of a lab have counted so far.
+#[derive(Debug, Clone, Default)]
+pub struct NetworkCounts {
+    /// In the order of the emulated links.
+    emulated: Vec<[PathCounts; 2]>,
+    /// By the place of the link and the end that sends.
+    shaped: Vec<(usize, usize, BucketCounts)>,
 }
 
 /// A host of it.
@@ -94,7 +106,12 @@ impl Network {
             ..Record::of(name.clone())
         };
         let scope = Scope::open(ip, &journal, record)?;
-        let mut network = Self { topology: topology.clone(), hosts, emulators: Vec::new(), journal, scope, name };
+        let interface =
+            |link: usize, node| layout.interface(node, link).map(|end| end.name.clone()).unwrap_or_default();
+        let links = topology.links.iter().enumerate();
+        let interfaces = links.map(|(place, link)| link.between.map(|node| interface(place, node))).collect();
+        let topology = topology.clone();
+        let mut network = Self { topology, hosts, interfaces, emulators: Vec::new(), journal, scope, name };
         network.build(&layout)?;
         Ok(network)
     }
@@ -131,26 +148,48 @@ impl Network {
         self.journal.beside(&self.name, end)
     }
 
-    /// What each emulated link has counted so far, as [`Self::report`] takes it.
+    /// What each link has counted so far, as [`Self::report`] takes it.
     #[must_use]
-    pub fn counts(&self) -> Vec<[PathCounts; 2]> {
-        self.emulators.iter().map(|(_, emulator)| emulator.counts()).collect()
+    pub fn counts(&self) -> NetworkCounts {
+        let emulated = self.emulators.iter().map(|(_, emulator)| emulator.counts()).collect();
+        let ends = (0..self.topology.links.len()).flat_map(|link| [(link, 0), (link, 1)]);
+        let shaped = ends.filter_map(|(link, end)| Some((link, end, self.bucket(link, end)?))).collect();
+        NetworkCounts { emulated, shaped }
     }
 
-    /// What the emulated links did since an earlier reading of [`Self::counts`]; an empty one means since they were made.
+    /// What the links did until one reading of [`Self::counts`] since an earlier one, of which the default means since they were
+    /// made.
     #[must_use]
-    pub fn report(&self, earlier: &[[PathCounts; 2]]) -> LabReport {
+    pub fn report(&self, now: &NetworkCounts, earlier: &NetworkCounts) -> LabReport {
         let mut ways = Vec::new();
-        for (at, (place, emulator)) in self.emulators.iter().enumerate() {
-            let link = &self.topology.links[*place];
-            let now = emulator.counts();
-            for (way, ends) in [link.between, [link.between[1], link.between[0]]].into_iter().enumerate() {
-                let counts = earlier.get(at).map_or_else(|| now[way].clone(), |earlier| now[way].since(&earlier[way]));
-                let [from, to] = ends.map(|node| self.topology.nodes[node].name.clone());
+        for (at, ((place, emulator), now)) in self.emulators.iter().zip(&now.emulated).enumerate() {
+            for (way, now) in now.iter().enumerate() {
+                let counts = earlier.emulated.get(at).map_or_else(|| now.clone(), |earlier| now.since(&earlier[way]));
+                let [from, to] = self.ends(*place, way);
                 ways.push(EmulatedWay { from, to, realtime: emulator.realtime(), ..told(&counts) });
             }
         }
-        LabReport { lab: self.name.clone(), topology: self.topology.name.clone(), ways }
+        let shaped = now.shaped.iter().map(|(link, end, now)| {
+            let before = earlier.shaped.iter().find(|(other, way, _)| (other, way) == (link, end));
+            let counts = before.map_or(*now, |(.., before)| now.since(before));
+            let [from, to] = self.ends(*link, *end);
+            ShapedWay { from, to, sent: counts.sent.into(), dropped: counts.dropped.into() }
+        });
+        LabReport { lab: self.name.clone(), topology: self.topology.name.clone(), ways, shaped: shaped.collect() }
+    }
+
+    /// The nodes at a link's ends, first the one that sends the given way.
+    fn ends(&self, link: usize, way: usize) -> [String; 2] {
+        let between = self.topology.links[link].between;
+        [between[way], between[1 - way]].map(|node| self.topology.nodes[node].name.clone())
+    }
+
+    /// What the bucket at an end of a link has counted, where there is one.
+    fn bucket(&self, link: usize, end: usize) -> Option<BucketCounts> {
+        let said = &self.topology.links[link];
+        let shaped = said.carrier() == Carrier::Veth && said.ways[end].rate_bps.is_some();
+        let namespace = shaped.then(|| self.namespace(said.between[end]))?;
+        shaped::counts(&Plug { namespace: &namespace, interface: &self.interfaces[link][end] })
     }
 
     /// Why an emulated link has stopped carrying anything, with its name; `None` while all work.
@@ -181,7 +220,7 @@ impl Network {
             self.prepare(place, &namespace)?;
         }
         for place in 0..self.topology.links.len() {
-            self.join(place, layout)?;
+            self.join(place)?;
         }
         for (place, node) in layout.nodes.iter().enumerate() {
             self.configure(place, node)?;
@@ -219,18 +258,17 @@ impl Network {
         self.scope.run(&command).map(drop)
     }
 
-    fn join(&mut self, place: usize, layout: &Layout) -> Result<(), LabError> {
+    fn join(&mut self, place: usize) -> Result<(), LabError> {
         let link = &self.topology.links[place];
         let namespaces = link.between.map(|node| self.namespace(node));
-        let interface = |node| layout.interface(node, place).map(|end| end.name.clone()).unwrap_or_default();
-        let interfaces = link.between.map(interface);
+        let interfaces = self.interfaces[place].clone();
         let plug = |end: usize| Plug { namespace: &namespaces[end], interface: &interfaces[end] };
         let plugs = [plug(0), plug(1)];
         match link.carrier() {
             Carrier::Veth => {
                 plug::join(&self.scope, plugs, link.mtu)?;
                 for (plug, way) in plugs.iter().zip(&link.ways) {
-                    shape(&self.scope, plug, way)?;
+                    shaped::shape(&self.scope, plug, way)?;
                 }
             }
             Carrier::Emulator => {
@@ -344,15 +382,4 @@ fn chosen(name: &str, journal: &Journal) -> Result<String, LabError> {
         Some(_) => Err(LabError::Exists { name: name.into() }),
         None => Ok(name.into()),
     }
-}
-
-/// Lets an interface send no faster than the way says, by a token bucket. Its depth is what passes in 4 ms, which makes up for a
-/// late timer, and never less than a TSO packet with the headers of its segments, which would be cut.
-fn shape(scope: &Scope, plug: &Plug<'_>, way: &OneWay) -> Result<(), LabError> {
-    let Some(rate_bps) = way.rate_bps else { return Ok(()) };
-    let (rate, burst) = (format!("{rate_bps}bit"), (rate_bps / 8 / 250).max(80_000).to_string());
-    let limit = way.queue_bytes.to_string();
-    let bucket = ["tbf", "rate", &rate, "burst", &burst, "limit", &limit];
-    let device = ["netns", "exec", plug.namespace, "tc", "qdisc", "add", "dev", plug.interface, "root"];
-    scope.run(&[device.as_slice(), &bucket].concat()).map(drop)
 }

@@ -1,11 +1,11 @@
-//! What the emulated links of a lab did.
+//! What the links of a lab did.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The emulated links of a lab over some time.
+/// The links of a lab over some time.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LabReport {
     /// The lab.
@@ -14,6 +14,22 @@ pub struct LabReport {
     pub topology: String,
     /// Both ways of each link; none where the kernel alone carries all packets.
     pub ways: Vec<EmulatedWay>,
+    /// Ways of links that the kernel carries and holds to a rate.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shaped: Vec<ShapedWay>,
+}
+
+/// One direction of a link that a token bucket of the kernel holds to its rate (tc-tbf(8)).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct ShapedWay {
+    /// The node that sends.
+    pub from: String,
+    /// The node that receives.
+    pub to: String,
+    /// Segments that the bucket let go.
+    pub sent: u64,
+    /// Packets that its queue had no room for. The kernel counts one for several segments that travel together.
+    pub dropped: u64,
 }
 
 /// One direction of an emulated link. Segments are packets as on a wire: one that came in a TSO packet of many counts by itself.

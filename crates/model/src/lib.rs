@@ -51,7 +51,7 @@ pub use figure::{Axis, Figure, Mark, Point, Scale, Series};
 pub use finding::{Finding, FindingKind};
 pub use histogram::Histogram;
 pub use host::{CoreUse, CpuAccounting, CpuUse, Interface, Inventory, KernelSetup, Processor, ResourceLimits};
-pub use lab::{EmulatedWay, LabReport};
+pub use lab::{EmulatedWay, LabReport, ShapedWay};
 pub use observed::{HostSeries, Observe, Observed, SeriesLine, Watched, WatchedInterface};
 pub use origin::{Origin, OriginLine, OriginRow};
 pub use outcome::{Estimate, Outcome, Shares, Summary, Trust, Verdict};

@@ -111,7 +111,8 @@ fn a_command_runs_in_a_lab_that_is_gone_afterwards() {
     // Routes, names of both IP versions, the agent and its secret, settings, and the code of the command.
     let script = "ping -n -q -i 0.02 -c 20 b && ping -6 -n -q -c 1 b-v6 && getent hosts b && \
                   cat /proc/sys/net/ipv4/tcp_no_metrics_save && echo on $THRU_LAB_HOST of $THRU_LAB && \
-                  \"$0\" stream b --time 400ms --trials 1 --no-path --quiet --json run.json; exit 7";
+                  \"$0\" stream b --time 400ms --trials 1 --no-path --quiet --json run.json; \
+                  tc -n $THRU_LAB-r -s -j qdisc show dev eth1 root > tc.json; exit 7";
     let thru = binary::thru().display().to_string();
     let args = ["lab", "run", &file, "--name", &place.name, "--json", &report, "--", "sh", "-c", script, &thru];
     let ended = place.desk.run(&args).ended_with(7);
@@ -133,6 +134,12 @@ fn a_command_runs_in_a_lab_that_is_gone_afterwards() {
     let (all, pass) = (&report.ways[0], &of_pass.ways[0]);
     assert!(pass.arrived > 50 && pass.arrived < all.arrived, "{pass:?} of {all:?}");
     assert!(pass.late_p50_ns.is_some());
+    // What found no room before the shaped link is what tc says.
+    let tc: serde_json::Value = serde_json::from_slice(&fs::read(place.desk.path("tc.json")).unwrap()).unwrap();
+    let shaped: Vec<_> = report.shaped.iter().map(|way| (way.from.as_str(), way.to.as_str())).collect();
+    assert_eq!(shaped, [("r", "q"), ("q", "r")]);
+    assert_eq!(tc[0]["drops"], report.shaped[0].dropped, "{tc}");
+    assert!(tc[0]["packets"].as_u64().is_some_and(|sent| sent > 50 && sent <= report.shaped[0].sent), "{tc}");
     assert!(doc.goodput() < 50e6, "the link in the middle is shaped: {}", doc.goodput());
 }
 

@@ -40,6 +40,7 @@ pub use counts::PathCounts;
 pub use lateness::Lateness;
 pub use spec::{Bursts, Change, Codel, Discipline, Distribution, Jitter, OneWay, Red, Reorder};
 use sys::Tun;
+pub(crate) use sys::within;
 use way::Way;
 
 /// Priority among real-time threads, where 99 is the most urgent: above ordinary threads is all that is needed.

@@ -40,8 +40,12 @@ const TOP: [&str; 18] = [
 /// One message that points at line, column and key.
 pub fn read(name: &str, text: String, vars: &BTreeMap<String, String>, in_lab: bool) -> Result<Read, Failure> {
     let mut source = Source::new(name, "a plan", text, vars.clone());
+    let of_lab = source.values(&["lab", "values"]);
     if in_lab {
-        source.default_vars(source.values(&["lab", "values"])?);
+        source.default_vars(of_lab?);
+    } else {
+        // A mistake in the values of a lab that is not built is none yet.
+        source.offer(of_lab.unwrap_or_default().into_keys(), "measure in the plan's own lab with --lab");
     }
     source.default_vars(source.own_vars()?);
     let parsed = source.parse()?;

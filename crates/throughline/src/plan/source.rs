@@ -22,6 +22,8 @@ pub struct Source {
     kind: &'static str,
     text: String,
     vars: BTreeMap<String, String>,
+    /// Variables that would have a value under another flag, with what to add then.
+    otherwise: BTreeMap<String, &'static str>,
 }
 
 /// A table of it.
@@ -48,7 +50,7 @@ pub struct At<T> {
 impl Source {
     /// A file's text.
     pub fn new(name: &str, kind: &'static str, text: String, vars: BTreeMap<String, String>) -> Self {
-        Self { name: name.to_owned(), kind, text, vars }
+        Self { name: name.to_owned(), kind, text, vars, otherwise: BTreeMap::new() }
     }
 
     /// The text.
@@ -66,6 +68,11 @@ impl Source {
         for (name, value) in defaults {
             self.vars.entry(name).or_insert(value);
         }
+    }
+
+    /// Names variables that would have a value if the user did as `remedy` says.
+    pub fn offer(&mut self, names: impl IntoIterator<Item = String>, remedy: &'static str) {
+        self.otherwise.extend(names.into_iter().map(|name| (name, remedy)));
     }
 
     /// An error at a place: `FILE:LINE:COLUMN: KEY: what`.
@@ -111,7 +118,8 @@ impl Source {
             };
             let Some(value) = self.vars.get(name) else {
                 let known = self.vars.keys().map(String::as_str).collect::<Vec<_>>();
-                let hint = closest(name, &known).map(|near| format!("; there is ${{{near}}}")).unwrap_or_default();
+                let near = closest(name, &known).map(|near| format!("; there is ${{{near}}}"));
+                let hint = self.otherwise.get(name).map(|remedy| format!(", or {remedy}")).or(near).unwrap_or_default();
                 return Err(self.wrong(
                     span,
                     key,

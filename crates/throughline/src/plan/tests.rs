@@ -235,7 +235,9 @@ fn a_lab_has_values_of_its_own_that_count_there_only() {
         (within.plan.to, lab.topology.as_str(), lab.vars["mtu"].as_str()),
         (vec!["b".into()], "crossover", "9000")
     );
-    assert!(wrong(text).contains("${server} has no value: add --var server=VALUE"), "{}", wrong(text));
+    let without = wrong(text);
+    assert!(without.contains("${server} has no value: add --var server=VALUE"), "{without}");
+    assert!(without.contains("or measure in the plan's own lab with --lab"), "{without}");
     let given = BTreeMap::from([("server".to_owned(), "h".to_owned())]);
     let outside = read("plan.toml", text.into(), &given, false).unwrap_or_else(|failure| panic!("{failure}"));
     assert_eq!((outside.plan.to, outside.plan.lab), (vec!["h".to_owned()], None));

@@ -11,7 +11,7 @@ use std::process::Command;
 use std::rc::Rc;
 
 use control::experiment::OwnAgent;
-use lab::{Holder, Network, NetworkHost, Topology};
+use lab::{Holder, Network, NetworkCounts, NetworkHost, Topology};
 use model::LabReport;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
@@ -84,7 +84,7 @@ impl Held {
 
     /// Removes the lab and says what its emulated links did.
     pub fn close(self) -> Result<LabReport, Failure> {
-        let report = self.network.report(&[]);
+        let report = self.network.report(&self.network.counts(), &NetworkCounts::default());
         if let Some((link, why)) = self.network.failure() {
             eprintln!("thru: the emulated link {link} had stopped carrying anything: {why}");
         }
@@ -101,13 +101,15 @@ impl Held {
 /// Answers one who asks; returns the connection when its other end wants the lab gone.
 async fn talk(network: &Network, stream: UnixStream) -> std::io::Result<Option<UnixStream>> {
     let mut stream = BufReader::new(stream);
-    let mut earlier = Vec::new();
+    let mut earlier = NetworkCounts::default();
     let mut request = String::new();
     while stream.read_line(&mut request).await? > 0 {
         let down = request.trim() == Holder::DOWN;
         let counts = network.counts();
-        let since: &[_] = if down { &[] } else { &earlier };
-        let line = serde_json::to_string(&network.report(since))? + "\n";
+        if down {
+            earlier = NetworkCounts::default();
+        }
+        let line = serde_json::to_string(&network.report(&counts, &earlier))? + "\n";
         earlier = counts;
         stream.write_all(line.as_bytes()).await?;
         if down {
