@@ -18,6 +18,7 @@ fn host() -> Arc<FakeGround> {
         files: BTreeMap::from([
             file("/proc/sys/net/ipv4/tcp_rmem", "4096\t131072\t6291456"),
             file("/proc/sys/net/core/rmem_max", "212992"),
+            file("/proc/sys/net/ipv4/tcp_fastopen_key", "0123-4567"),
             file("/proc/sys/net/ipv4/tcp_congestion_control", "cubic"),
             file("/sys/module/tcp_cubic/parameters/beta", "717"),
             file("/sys/module/tcp_cubic/parameters/fast_convergence", "Y"),
@@ -156,6 +157,19 @@ fn mistakes_change_nothing_and_name_the_remedy() {
     assert!(refusal("sysctl.net.ipv4.../../x=1").1.contains("no setting"));
     assert!(refusal("dev.eth0.ring.tx=1").1.contains("does not have it"));
     assert!(desk.host.tables().writes.is_empty());
+}
+
+#[test]
+fn the_kernels_secrets_are_neither_shown_nor_changed() -> Result<(), TuneError> {
+    let desk = Desk::new();
+    let shown = show(&*desk.host, &["sysctl.net.ipv4.*".into()])?;
+    let keys: Vec<&str> = shown.iter().map(|setting| setting.key.as_str()).collect();
+    assert_eq!(keys, ["sysctl.net.ipv4.tcp_congestion_control", "sysctl.net.ipv4.tcp_rmem"]);
+    let refused = show(&*desk.host, &["sysctl.net.ipv4.tcp_fastopen_key".into()]).map(|_| ()).unwrap_err().to_string();
+    assert!(refused.contains("a secret") && !refused.contains("0123"), "{refused}");
+    assert!(desk.tuner().tune(&settings(&["sysctl.net.ipv4.tcp_fastopen_key=1"])).is_err());
+    assert!(desk.host.tables().writes.is_empty());
+    Ok(())
 }
 
 #[test]

@@ -38,6 +38,10 @@ const OWN_CORE: [&str; 6] = [
     "net.core.bypass_prot_mem",
 ];
 
+/// Last parts of names whose values are secrets of the kernel's (ip-sysctl.rst); it lets only root read them, and an agent is
+/// root for others.
+const SECRET: [&str; 2] = ["tcp_fastopen_key", "stable_secret"];
+
 /// One file.
 struct File {
     /// Name with dots.
@@ -88,6 +92,12 @@ impl Kind for Sysctl {
 
 impl Control for File {
     fn read(&self, ground: &dyn Ground) -> io::Result<String> {
+        if SECRET.iter().any(|secret| self.name.ends_with(secret)) {
+            return Err(io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                "a secret, which is neither shown nor changed",
+            ));
+        }
         // Tabs become spaces, so that what is shown can be typed.
         Ok(ground.read(&self.path)?.split_whitespace().collect::<Vec<_>>().join(" "))
     }
