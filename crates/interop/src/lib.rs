@@ -6,6 +6,7 @@
 mod error;
 mod iperf3;
 mod line;
+mod netperf;
 mod netpipe;
 mod service;
 
@@ -17,7 +18,7 @@ pub use error::InteropError;
 pub use service::{Admission, Limits, Service};
 
 /// Every program that can be spoken to.
-pub static SPOKEN: &[&dyn Speaks] = &[&iperf3::Iperf3, &netpipe::NetPipe];
+pub static SPOKEN: &[&dyn Speaks] = &[&iperf3::Iperf3, &netperf::Netperf, &netpipe::NetPipe];
 
 /// The program called `name`.
 ///
@@ -66,6 +67,54 @@ pub trait Speaks: Sync {
         Err(self.check(spec).err().unwrap_or(InteropError::Interrupted))
     }
 
+    /// What is known of its servers' version before anything was said; nothing where a moment's trial is to find it out.
+    fn version(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Refuses what cannot be a curve with this program: the specs of its points, ascending.
+    ///
+    /// # Errors
+    /// What, and what to do instead.
+    fn check_curve(&self, points: &[Spec]) -> Result<(), InteropError> {
+        let _ = points;
+        let name = self.name();
+        Err(InteropError::unsupported(
+            format!("a curve with --speak {name}"),
+            "it is for netpipe: use thru stream or thru rr",
+        ))
+    }
+
+    /// Measures all points of a curve in one conversation.
+    ///
+    /// # Errors
+    /// Why there is no result at all.
+    fn curve(
+        &self,
+        points: &[Spec],
+        host: &str,
+        hears: &mut dyn Hears,
+        cancel: &AtomicBool,
+    ) -> Result<Curve, InteropError> {
+        let _ = (host, hears, cancel);
+        Err(self.check_curve(points).err().unwrap_or(InteropError::Interrupted))
+    }
+
+    /// Refuses options of the program that its server here does not have, see [`Service::words`].
+    ///
+    /// # Errors
+    /// Which.
+    fn check_words(&self, words: &str) -> Result<(), InteropError> {
+        if words.is_empty() {
+            return Ok(());
+        }
+        let name = self.name();
+        Err(InteropError::unsupported(
+            format!("--speak {name}:{words}"),
+            format!("{name} tells its server all it needs: leave the options out"),
+        ))
+    }
+
     /// Serves the program's clients until the service is told to stop.
     ///
     /// # Errors
@@ -98,4 +147,15 @@ pub struct Sides {
     pub elapsed_ns: u64,
     /// What is known of the other program's version, such as `iperf3 3.2 to 3.13`.
     pub version: String,
+}
+
+/// What a curve's conversation brought.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Curve {
+    /// Of each point that was reached, in their order: its trials as the near and the far end counted them.
+    pub points: Vec<Vec<[EndTally; 2]>>,
+    /// Why it ended early, if it did.
+    pub failure: Option<String>,
+    /// From the start to the end at this end, ns.
+    pub elapsed_ns: u64,
 }

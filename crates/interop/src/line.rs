@@ -2,9 +2,12 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use model::Family;
+use engine::EngineError;
+use engine::transport::foreign;
+use model::{Family, Spec};
 use speak::SpeakError;
 
 use crate::InteropError;
@@ -56,6 +59,36 @@ impl Line {
         socket.set_nodelay(true).map_err(failed)?;
         socket.set_write_timeout(Some(SAY_LIMIT)).map_err(failed)?;
         Ok(Self { socket, peer })
+    }
+
+    /// The same with the spec's options for its near end, for programs whose data goes over the connection that they speak on.
+    pub(crate) fn open(program: &'static str, spec: &Spec, host: &str, port: u16) -> Result<Self, InteropError> {
+        let mut last = None;
+        for address in resolve(host, port, spec.family)? {
+            match dial_with(spec, address) {
+                Ok(socket) => return Self::over(socket.into(), address),
+                Err(error) => last = Some((address, error)),
+            }
+        }
+        Err(match last {
+            Some((address, EngineError::Socket { source, .. })) => {
+                InteropError::Unreachable { peer: program, address: address.to_string(), source }
+            }
+            Some((_, error)) => error.into(),
+            None => InteropError::Resolve { host: host.into(), reason: "it has no address of that IP version".into() },
+        })
+    }
+
+    /// The connection itself, for data to go over.
+    pub(crate) fn socket(&self) -> &TcpStream {
+        &self.socket
+    }
+
+    /// Makes its calls wait again as this needs it, after others had the connection.
+    pub(crate) fn regain(&self) -> Result<(), InteropError> {
+        let failed = |source| InteropError::socket("prepare the connection to", self.peer, source);
+        self.socket.set_nonblocking(false).map_err(failed)?;
+        self.socket.set_write_timeout(Some(SAY_LIMIT)).map_err(failed)
     }
 
     pub(crate) fn peer(&self) -> SocketAddr {
@@ -117,12 +150,32 @@ impl Line {
     }
 }
 
+/// Whether a call is to be made again.
+pub(crate) fn later(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
+}
+
 /// Some servers open their port anew after each test: a refusal is believed when it stands for a while.
 fn dial(address: SocketAddr) -> std::io::Result<TcpStream> {
     let deadline = Instant::now() + REFUSED_LIMIT;
     loop {
         match TcpStream::connect_timeout(&address, CONNECT_LIMIT) {
             Err(error) if error.kind() == ErrorKind::ConnectionRefused && Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            other => return other,
+        }
+    }
+}
+
+/// The same with a spec's options.
+fn dial_with(spec: &Spec, address: SocketAddr) -> Result<OwnedFd, EngineError> {
+    let deadline = Instant::now() + REFUSED_LIMIT;
+    loop {
+        match foreign::dial(spec, address, 0) {
+            Err(EngineError::Socket { source, .. })
+                if source.kind() == ErrorKind::ConnectionRefused && Instant::now() < deadline =>
+            {
                 std::thread::sleep(Duration::from_millis(10));
             }
             other => return other,

@@ -24,6 +24,8 @@ pub type Admission = Box<dyn Any + Send>;
 pub struct Service {
     /// Where it listens.
     pub addresses: Vec<SocketAddr>,
+    /// The program's own options, as its users give them to it: for those whose two ends have to be told the same.
+    pub words: String,
     /// What clients may do.
     pub limits: Limits,
     /// Asked for each client: `None` where the machine has no place for one more measurement.

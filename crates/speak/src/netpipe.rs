@@ -88,6 +88,7 @@ pub struct Netpipe {
     steps: VecDeque<Step>,
     next: usize,
     count: u32,
+    target_s: f64,
     best_s: f64,
     last_s: f64,
     sync: Fixed<6>,
@@ -110,6 +111,7 @@ impl Netpipe {
             steps,
             next: 0,
             count: 0,
+            target_s: TARGET_S,
             best_s: f64::INFINITY,
             last_s: 0.0,
             sync: Fixed::new(),
@@ -120,6 +122,23 @@ impl Netpipe {
         };
         this.enter(turn);
         this
+    }
+
+    /// Aims at trials of `seconds` instead of NPtcp's tenth of one. The receiver takes any count.
+    pub fn aim(&mut self, seconds: f64) {
+        self.target_s = seconds;
+    }
+
+    /// Whether this end has begun to take its leave: all sizes are done, or one took too long.
+    #[must_use]
+    pub fn is_quitting(&self) -> bool {
+        self.quitting
+    }
+
+    /// Whether the exchange that is due belongs to a size, and not to the warm-up.
+    #[must_use]
+    pub fn is_timed(&self) -> bool {
+        self.steps.front() == Some(&Step::Trial)
     }
 
     /// Takes marks off the front of `input`. What is left there belongs to the exchange that `turn` asks for, or to a peer that
@@ -304,11 +323,11 @@ impl Netpipe {
         true
     }
 
-    /// Exchanges for about a tenth of a second, if time goes with size from the size before. The receiver takes any count.
+    /// Exchanges for about the time aimed at, if time goes with size from the size before. The receiver takes any count.
     fn estimate(&self) -> u32 {
         let before = self.next.checked_sub(2).map_or(self.plan.first, |at| self.plan.sizes[at]);
         let grown = self.plan.sizes[self.next - 1] as f64 / before.max(1) as f64;
-        ((TARGET_S / (grown.max(1.0) * self.last_s.max(1e-9))) as u32).max(LEAST_COUNT)
+        ((self.target_s / (grown.max(1.0) * self.last_s.max(1e-9))) as u32).max(LEAST_COUNT)
     }
 
     fn finish(&mut self, turn: &mut Turn<Action>) {

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use control::ControlError;
 use control::agent::Agent;
-use control::coordinator::{Cancel, End, Foreign, Pair, Target, run_foreign};
+use control::coordinator::{Cancel, End, Foreign, ForeignCurve, Pair, Schedule, Target, run_foreign};
 use control::proto::message::Done;
 use host::{RealSys, Watch, WatchOptions};
-use interop::{Hears, InteropError, Sides, Speaks};
+use interop::{Curve, Hears, InteropError, Sides, Speaks};
 use model::{EndPass, Event, EventSink, Interval, Inventory, Run, RunHeader, Spec, Stop};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
@@ -30,7 +30,10 @@ struct Far {
 /// Refuses what cannot be asked of another program.
 pub fn check(job: &Job<'_>, name: &str) -> Result<&'static dyn Speaks, Failure> {
     let spoken = interop::spoken(name)?;
-    job.specs.iter().try_for_each(|spec| spoken.check(spec))?;
+    match job.schedule {
+        Schedule::Curve(_) => spoken.check_curve(&job.specs)?,
+        _ => job.specs.iter().try_for_each(|spec| spoken.check(spec))?,
+    }
     if job.peer.from.is_some() {
         return Err(Failure::usage(format!(
             "--from with --speak {name}: {name} is spoken to from this host; leave it out"
@@ -56,9 +59,12 @@ pub async fn conduct(job: &Job<'_>, spoken: &'static dyn Speaks) -> Result<(Run,
     options.selftest = citation::from_store(job.output.store.clone());
     let near = End::connect(Target::Local(&Agent::local(options))).await?;
     let mut far = Far { spoken, host: host.clone() };
-    let version = far.first_look(&job.specs[0], &cancel).await?;
+    let version = match spoken.version() {
+        Some(version) => version.to_owned(),
+        None => far.first_look(&job.specs[0], &cancel).await?,
+    };
     let pair = Pair { near, far: None };
-    let mut header: RunHeader = measure::header(job, job.specs.clone(), &pair)?;
+    let mut header: RunHeader = measure::header(job, specs(job), &pair)?;
     header.far = Inventory::default();
     header.target = Some(host);
     (header.tool.far_version, header.tool.far_clock_ns) = (version, 0.0);
@@ -70,6 +76,23 @@ pub async fn conduct(job: &Job<'_>, spoken: &'static dyn Speaks) -> Result<(Run,
     Ok((run, failed.filter(|error| !matches!(error, ControlError::Interrupted)).map(Failure::from)))
 }
 
+/// The longest trial of a point unless told otherwise, ns: NetPIPE's own.
+const TRIAL_NS: u64 = 100_000_000;
+/// Trials of a point, in NetPIPE as well.
+const TRIALS: u64 = 3;
+
+/// The cells; of a curve with the length of their trials, for nobody is there to change it on the way.
+fn specs(job: &Job<'_>) -> Vec<Spec> {
+    let Schedule::Curve(plan) = &job.schedule else { return job.specs.clone() };
+    let points = job.specs.len().max(1) as u64;
+    let share = job.rule.budget_ns.map_or(TRIAL_NS, |budget| (budget / points / TRIALS).min(TRIAL_NS));
+    let stop = Stop::AboutNs(plan.leg_ns.unwrap_or(share).max(LEAST_TRIAL_NS));
+    job.specs.iter().map(|spec| Spec { stop, ..spec.clone() }).collect()
+}
+
+/// The shortest trial of a point, ns.
+const LEAST_TRIAL_NS: u64 = 1_000_000;
+
 impl Far {
     /// A moment's trial: whether the program is there and takes such a test, and which version it is.
     async fn first_look(&mut self, spec: &Spec, cancel: &Cancel) -> Result<String, Failure> {
@@ -78,20 +101,32 @@ impl Far {
         Ok(sides?.version)
     }
 
-    /// One trial in a thread of its own; this end's host around it.
+    /// One trial.
     async fn measure(
         &self,
         spec: &Spec,
         live: &mut dyn FnMut(Interval) -> Result<(), model::SinkError>,
         cancel: &mut Cancel,
     ) -> Result<(Result<Sides, InteropError>, EndPass), ControlError> {
+        let (far, own) = (self.clone(), spec.clone());
+        self.apart(spec, live, cancel, move |ears, flag| far.spoken.measure(&own, &far.host, ears, flag)).await
+    }
+
+    /// What `work` does in a thread of its own; this end's host around it.
+    async fn apart<T: Send + 'static>(
+        &self,
+        spec: &Spec,
+        live: &mut dyn FnMut(Interval) -> Result<(), model::SinkError>,
+        cancel: &mut Cancel,
+        work: impl FnOnce(&mut dyn Hears, &AtomicBool) -> Result<T, InteropError> + Send + 'static,
+    ) -> Result<(Result<T, InteropError>, EndPass), ControlError> {
         let (tell, mut told) = unbounded_channel();
         let stop = Arc::new(AtomicBool::new(false));
-        let (far, spec, flag) = (self.clone(), spec.clone(), stop.clone());
+        let (spec, flag) = (spec.clone(), stop.clone());
         let mut task = tokio::task::spawn_blocking(move || {
             let mut ears = Ears { spec: &spec, tell, watch: None, host: EndPass::default() };
-            let sides = far.spoken.measure(&spec, &far.host, &mut ears, &flag);
-            (sides, ears.host)
+            let brought = work(&mut ears, &flag);
+            (brought, ears.host)
         });
         let mut wanted = true;
         loop {
@@ -119,11 +154,7 @@ impl Foreign for Far {
     ) -> Result<[Done; 2], ControlError> {
         let mut live = |interval| sink.event(&Event::Interval { pass: number, end: "near".into(), interval });
         let (sides, host) = self.measure(spec, &mut live, cancel).await?;
-        let sides = match sides {
-            Err(InteropError::Interrupted) => return Err(ControlError::Interrupted),
-            sides => sides.map_err(|error| ControlError::Foreign(error.to_string()))?,
-        };
-        let Sides { mut near, far, failure, elapsed_ns, .. } = sides;
+        let Sides { mut near, far, failure, elapsed_ns, .. } = brought(sides)?;
         if let (Some(spent), Some(cpu)) = (near.spent.as_mut(), &host.cpu) {
             spent.host_ns = Some(cpu.busy_ns());
             spent.host_resolution_ns = Some(cpu.resolution_ns);
@@ -131,6 +162,26 @@ impl Foreign for Far {
         let near = Done { tallies: vec![near], failure, elapsed_ns, host, overlapped_by: 0 };
         Ok([near, Done { tallies: vec![far], ..Done::default() }])
     }
+
+    async fn curve(&mut self, points: &[Spec], cancel: &mut Cancel) -> Result<ForeignCurve, ControlError> {
+        let Some(first) = points.first() else { return Err(ControlError::Foreign("a curve without a point".into())) };
+        let (far, own) = (self.clone(), points.to_vec());
+        let work = move |ears: &mut dyn Hears, flag: &AtomicBool| far.spoken.curve(&own, &far.host, ears, flag);
+        let (curve, host) = self.apart(first, &mut |_| Ok(()), cancel, work).await?;
+        let Curve { points, failure, elapsed_ns } = brought(curve)?;
+        let trials = points.iter().map(Vec::len).collect();
+        let (near, far): (Vec<_>, Vec<_>) = points.into_iter().flatten().map(|[near, far]| (near, far)).unzip();
+        let near = Done { tallies: near, failure, elapsed_ns, host, overlapped_by: 0 };
+        Ok(ForeignCurve { trials, ends: [near, Done { tallies: far, ..Done::default() }] })
+    }
+}
+
+/// An interruption is the user's wish, the rest is the other program's doing.
+fn brought<T>(result: Result<T, InteropError>) -> Result<T, ControlError> {
+    result.map_err(|error| match error {
+        InteropError::Interrupted => ControlError::Interrupted,
+        error => ControlError::Foreign(error.to_string()),
+    })
 }
 
 /// Hears how a trial goes, on the thread that makes it.

@@ -13,24 +13,28 @@ use interop::{InteropError, Service, Speaks};
 use crate::commands::serve::ServeArgs;
 use crate::failure::Failure;
 
-/// A program whose clients are served, and on which port.
+/// A program whose clients are served, on which port, and with which options of its own.
 #[derive(Clone)]
 pub struct Spoken {
     program: &'static dyn Speaks,
     port: u16,
+    words: String,
 }
 
 impl FromStr for Spoken {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (name, port) = text.split_once('=').map_or((text, None), |(name, port)| (name, Some(port)));
+        let (place, words) = text.split_once(':').unwrap_or((text, ""));
+        let (name, port) = place.split_once('=').map_or((place, None), |(name, port)| (name, Some(port)));
         let program = interop::spoken(name).map_err(|error| error.to_string())?;
         let port = match port {
             None => program.port(),
             Some(port) => port.parse().map_err(|_| format!("{text}: write a port after the =, 0 to 65535"))?,
         };
-        Ok(Self { program, port })
+        let words = words.trim().to_owned();
+        program.check_words(&words).map_err(|error| error.to_string())?;
+        Ok(Self { program, port, words })
     }
 }
 
@@ -68,6 +72,7 @@ impl Speaking {
             };
             let service = Arc::new(Service {
                 addresses: places,
+                words: spoken.words.clone(),
                 limits: args.spoken_limits(),
                 admit: Box::new(move || machine.try_enter()),
                 news: Box::new(say),

@@ -8,8 +8,9 @@
 
 use std::net::TcpListener;
 use std::process::Command;
+use std::time::Duration;
 
-use program::process::{Process, eventually};
+use program::process::{Process, eventually, within};
 use program::{Agent, Desk, Doc, Running, skip};
 use serde_json::Value;
 
@@ -215,4 +216,91 @@ fn our_server_answers_netpipe() {
     eventually("the agent has seen them all", || agent.log().contains("netpipe ended after 124 sizes"));
     let imported = desk.run(&["import", "theirs.out", "--name", "theirs"]).ok();
     assert!(imported.stderr.contains("theirs") || imported.stdout.contains("theirs"), "{imported:?}");
+}
+
+/// A real NPtcp that waits for a transmitter.
+fn nptcp(port: &str, flags: &[&str]) -> Process {
+    let mut command = Command::new("NPtcp");
+    command.args(["-P", port, "-u", "64"]).args(flags);
+    let receiver = Process::spawn(command);
+    eventually("NPtcp listens", || {
+        let wanted = format!(":{:04X} ", port.parse::<u16>().unwrap());
+        let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
+        table.lines().any(|line| line.contains(&wanted) && line.contains(" 0A "))
+    });
+    receiver
+}
+
+#[test]
+fn our_client_takes_a_curve_with_nptcp() {
+    if !skip::program("our_client_takes_a_curve_with_nptcp", "NPtcp", "netpipe-tcp") {
+        return;
+    }
+    let desk = Desk::new();
+    for (theirs, ours) in [(&[][..], &[][..]), (&["-2"], &["--both"])] {
+        let port = free_port();
+        let receiver = nptcp(&port, theirs);
+        let host = format!("127.0.0.1:{port}");
+        let base = ["curve", &host, "--speak", "netpipe", "--to", "64", "--time", "1ms", "--quiet", "--np", "ours.out"];
+        let doc = desk.measure(&[&base, ours].concat());
+        assert_eq!(doc.run.outcomes.len(), 22, "{}", receiver.stderr());
+        for outcome in &doc.run.outcomes {
+            assert_eq!(outcome.trials.len(), 3, "NetPIPE's three trials");
+            for trial in &outcome.trials {
+                assert!(trial.ledger.balanced && trial.near.transactions >= 3, "{trial:?}");
+                assert!(trial.near.rtt.as_ref().is_some_and(|rtt| rtt.p50_ns > 0), "{trial:?}");
+                assert!(trial.far.told(model::tally::Count::BytesReceived).is_none(), "NPtcp tells nothing");
+            }
+        }
+        let rows = std::fs::read_to_string(desk.path("ours.out")).unwrap();
+        assert_eq!(rows.lines().count(), 22);
+    }
+    let wrong = desk.run(&["curve", "127.0.0.1", "--speak", "netpipe", "--block", "1,10,100"]).ended_with(2).message();
+    assert!(wrong.contains("not NetPIPE's own"), "{wrong}");
+    let wrong = desk.run(&["curve", "127.0.0.1", "--speak", "iperf3"]).ended_with(2).message();
+    assert!(wrong.contains("a curve with --speak iperf3"), "{wrong}");
+}
+
+#[test]
+fn our_server_takes_nptcps_options() {
+    if !skip::program("our_server_takes_nptcps_options", "NPtcp", "netpipe-tcp") {
+        return;
+    }
+    let desk = Desk::new();
+    let cases = [("-s", "22"), ("-2", "22"), ("-r", "22"), ("-i", "8")];
+    let ports: Vec<String> = cases.iter().map(|_| free_port()).collect();
+    let speak: Vec<String> =
+        cases.iter().zip(&ports).map(|((flag, _), port)| format!("netpipe={port}:{flag}")).collect();
+    let agent = Agent::with(&["--speak", &speak.join(",")]);
+    for (at, ((flag, sizes), port)) in cases.iter().zip(&ports).enumerate() {
+        let out = format!("np{at}.out");
+        let said = desk.tool("NPtcp", &["-h", "127.0.0.1", "-P", port, "-n", "3", "-u", "64", flag, "-o", &out]).ok();
+        let rows = std::fs::read_to_string(desk.path(&out)).unwrap();
+        assert_eq!(rows.lines().count().to_string(), *sizes, "{flag}: {}{}", said.stdout, said.stderr);
+        // The machine has one place: the next one is let in when this one has gone.
+        within(Duration::from_secs(20), &format!("{flag} ends: {}", agent.log()), || {
+            agent.log().matches(" netpipe ended after ").count() == at + 1
+        });
+        assert!(agent.log().ends_with(&format!("netpipe ended after {sizes} sizes\n")), "{flag}: {}", agent.log());
+    }
+    assert!(!agent.log().contains("is not as it was sent"), "{}", agent.log());
+}
+
+#[test]
+fn netperf_both_ways_between_our_own_ends() {
+    let (desk, port) = (Desk::new(), free_port());
+    let agent = Agent::with(&["--speak", &format!("netperf={port}")]);
+    let host = format!("127.0.0.1:{port}");
+    let brief = ["--speak", "netperf", "--time", "200ms", "--trials", "1", "--quiet"];
+    let doc = desk.measure(&[&["stream", &host][..], &brief].concat());
+    let trial = &doc.trials()[0];
+    assert!(doc.goodput() > 0.0 && trial.ledger.balanced, "{trial:?}");
+    assert_eq!(trial.near.bytes_sent, trial.far.bytes_received);
+    assert_eq!(doc.run.header.tool.far_version, "netserver 2.6 or 2.7");
+    let doc = desk.measure(&[&["rr", &host][..], &brief].concat());
+    let trial = &doc.trials()[0];
+    assert!(trial.ledger.balanced && trial.near.rtt.is_some() && trial.far.bytes_received > 0, "{trial:?}");
+    eventually("the agent tells of both", || agent.log().contains("netperf measures tcp rr"));
+    let wrong = desk.run(&["stream", &host, "--speak", "netperf", "--both"]).ended_with(2).message();
+    assert!(wrong.contains("--both with netperf"), "{wrong}");
 }

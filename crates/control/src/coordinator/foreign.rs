@@ -3,7 +3,7 @@
 
 use std::future::Future;
 
-use model::{Ending, EventSink, Pass, RunHeader, Spec};
+use model::{Ending, Event, EventSink, Pass, Phase, RunHeader, Spec};
 
 use super::cells::CellState;
 use super::single::GAP;
@@ -21,9 +21,24 @@ pub trait Foreign {
         sink: &mut dyn EventSink,
         cancel: &mut Cancel,
     ) -> impl Future<Output = Result<[Done; 2], ControlError>>;
+
+    /// All points of a curve in one conversation.
+    fn curve(
+        &mut self,
+        points: &[Spec],
+        cancel: &mut Cancel,
+    ) -> impl Future<Output = Result<ForeignCurve, ControlError>>;
 }
 
-/// Measures the first cell of `header` with `foreign` until it is sure. Whatever happens, the sinks get an outcome for it if it has a
+/// What a curve's conversation brought.
+pub struct ForeignCurve {
+    /// How many trials each point has, as far as the conversation got.
+    pub trials: Vec<usize>,
+    /// The near and the far end, with their tallies of all these trials, point after point.
+    pub ends: [Done; 2],
+}
+
+/// Measures the first cell of `header` with `foreign` until it is sure, or all cells once where they are the points of a curve. Whatever happens, the sinks get an outcome for it if it has a
 /// trial, and the ending; the error, if there was one, comes back as well.
 pub async fn run_foreign<F: Foreign>(
     foreign: &mut F,
@@ -31,10 +46,12 @@ pub async fn run_foreign<F: Foreign>(
     sink: &mut dyn EventSink,
     cancel: Cancel,
 ) -> (Ending, Option<ControlError>) {
-    let mut bench = Bench::new(foreign, header, Taking::Single, sink, cancel);
+    let curve = header.cells.first().is_some_and(|cell| cell.spec.is_point());
+    let taking = if curve { Taking::Curve } else { Taking::Single };
+    let mut bench = Bench::new(foreign, header, taking, sink, cancel);
     let mut result = bench.begin();
     if result.is_ok() {
-        result = bench.foreign().await;
+        result = if curve { bench.foreign_curve().await } else { bench.foreign().await };
     }
     bench.end(result, None, None)
 }
@@ -61,5 +78,28 @@ impl<F: Foreign> Bench<'_, F> {
             }
             tokio::time::sleep(GAP).await;
         }
+    }
+
+    /// One conversation, whose trials are as many as the other program makes.
+    async fn foreign_curve(&mut self) -> Result<(), ControlError> {
+        let cells = self.header.cells.clone();
+        let points: Vec<Spec> = cells.iter().map(|cell| cell.spec.clone()).collect();
+        let begun = self.elapsed_ns();
+        let phase = Phase { doing: "all sizes".into(), cells_done: 0, cells: cells.len() as u32, left_ns: None };
+        self.sink.event(&Event::Phase(phase))?;
+        let ForeignCurve { trials, ends: [near, far] } = self.pair.curve(&points, &mut self.cancel).await?;
+        let failure = near.failure.clone();
+        let own = cells.iter().zip(&trials).flat_map(|(cell, count)| std::iter::repeat_n(Some(cell.id), *count));
+        let places: Vec<(Option<u32>, u32)> = own.zip(0..).collect();
+        let pass = Pass { index: self.passes, started_ns: begun, ..Pass::default() };
+        self.passes += 1;
+        self.record(pass, near, far, &places, false)?;
+        self.interrupted()?;
+        if let Some(reason) = failure {
+            return Err(ControlError::Trial { address: "the curve was cut short".into(), reason });
+        }
+        // NetPIPE's own limit.
+        self.cells.give_up(|_| true);
+        Ok(())
     }
 }

@@ -29,7 +29,7 @@ pub use choose::{choose_engine, choose_engines};
 pub use curve::CurvePlan;
 pub use end::{End, Target, leads_to_ipv6};
 pub use fleet::Fleet;
-pub use foreign::{Foreign, run_foreign};
+pub use foreign::{Foreign, ForeignCurve, run_foreign};
 pub use paired::PairedPlan;
 pub use pass::{Cancel, Pair};
 pub use plan::PlanSchedule;

@@ -42,7 +42,7 @@ pub(crate) fn machine<C: Channel>(_: &Spec, part: &Part) -> Box<dyn Machine<C>> 
     if part.initiates() {
         Box::new(Caller::new(part))
     } else {
-        Box::new(Callee { request: part.block, reply: part.reply, step: Step::Open, at: 0 })
+        Box::new(Callee { request: part.block, reply: part.reply, step: Step::Open, at: 0, stop: part.stop, done: 0 })
     }
 }
 
@@ -104,6 +104,10 @@ impl<C: Channel> Machine<C> for Caller {
                     if self.last {
                         env.counters.stop_sending(self.started_ns);
                         env.counters.arrived(self.started_ns);
+                        if channel.is_foreign() {
+                            // Its other end knows no connection that asks nothing.
+                            return Ok(Turn::Done);
+                        }
                     } else if self.done == 0 {
                         env.counters.start_sending(self.started_ns);
                     }
@@ -164,11 +168,23 @@ struct Callee {
     reply: usize,
     step: Step,
     at: usize,
+    /// From another program, which says no farewell: when this end has enough.
+    stop: LegStop,
+    done: u64,
+}
+
+impl Callee {
+    fn has_enough(&self) -> bool {
+        self.step == Step::Open && matches!(self.stop, LegStop::Transactions(count) if self.done >= count)
+    }
 }
 
 impl<C: Channel> Machine<C> for Callee {
     fn advance(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
         for _ in 0..QUANTUM {
+            if channel.is_foreign() && self.has_enough() {
+                return Ok(Turn::Done);
+            }
             let result = match self.step {
                 Step::Open | Step::Connect => channel.renew().map(|()| 0),
                 Step::Request => channel.recv(&mut env.rx[self.at..self.request]),
@@ -178,6 +194,9 @@ impl<C: Channel> Machine<C> for Callee {
             };
             let count = match result {
                 Ok(count) => count,
+                Err(error) if not_now(&error) && channel.is_foreign() && env.signals.stopping() => {
+                    return Ok(Turn::Done);
+                }
                 // Only an accept may take long; its time-out is how this end gets to see that the trial was ended.
                 Err(error) if not_now(&error) => return Ok(Turn::Wait(Interest::Both, u64::MAX)),
                 Err(error) => return Err(error),
@@ -197,6 +216,7 @@ impl<C: Channel> Machine<C> for Callee {
                     env.counters.sent(count);
                     if self.at == self.reply {
                         add(&env.counters.blocks_sent, 1);
+                        self.done += 1;
                         self.step = Step::Close;
                     }
                 }

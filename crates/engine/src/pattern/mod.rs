@@ -69,7 +69,8 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
     spec.check()
         .map_err(|error| EngineError::Unsupported { what: "this measurement".into(), remedy: error.to_string() })?;
     if let Some(program) = &spec.speak {
-        let remedy = "it is spoken to by `thru stream HOST --speak` alone: leave it out, and run `thru serve` on HOST";
+        let remedy =
+            "it is spoken to by `thru stream`, `rr` and `curve` alone: leave it out, and run `thru serve` on HOST";
         return Err(EngineError::unsupported(format!("--speak {program} here"), remedy));
     }
     let transport = crate::transport::transport(spec.transport.as_str())?;

@@ -68,7 +68,7 @@ impl Crossing {
     }
 
     fn close<C: Channel>(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
-        if !self.last {
+        if !self.last || channel.is_foreign() {
             return Ok(Turn::Done);
         }
         if !self.closing {

@@ -10,6 +10,7 @@ use model::Spec;
 use self::datagrams::{DatagramAnswerer, DatagramAsker};
 use self::stopwatch::Stopwatch;
 use super::pacer::Pacer;
+use super::stream::LOOK_NS;
 use super::{Env, Interest, Machine, Part, Pattern, QUANTUM, Turn, await_close, not_now, refuse_direction};
 use crate::now_ns;
 use crate::plan::LegStop;
@@ -86,11 +87,11 @@ impl Asker {
             env.counters.stop_sending(now);
             env.counters.arrived(now);
             self.watch.end(env, now, self.done);
-            if self.last && C::KIND == Kind::Stream {
+            if self.last && C::KIND == Kind::Stream && !channel.is_foreign() {
                 channel.finish_sending()?;
             }
         }
-        if !self.last || C::KIND == Kind::Alone {
+        if !self.last || C::KIND == Kind::Alone || channel.is_foreign() {
             return Ok(Turn::Done);
         }
         await_close(channel, env)
@@ -175,9 +176,10 @@ struct Answerer {
 }
 
 impl Answerer {
-    /// Whether all requests of a leg that another one follows are answered; after the last leg the asker closes.
-    fn over(&self) -> bool {
-        !self.last && matches!(self.stop, LegStop::Transactions(count) if self.done >= count)
+    /// Whether all requests of a leg that another one follows are answered; after the last leg the asker closes, unless it is
+    /// another program, whose connection may go on.
+    fn over(&self, foreign: bool) -> bool {
+        (!self.last || foreign) && matches!(self.stop, LegStop::Transactions(count) if self.done >= count)
     }
 }
 
@@ -185,7 +187,7 @@ impl<C: Channel> Machine<C> for Answerer {
     fn advance(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
         for _ in 0..QUANTUM {
             if self.received < self.request {
-                if self.over() {
+                if self.over(channel.is_foreign()) {
                     return Ok(Turn::Done);
                 }
                 match channel.recv(&mut env.rx[self.received..self.request]) {
@@ -197,6 +199,12 @@ impl<C: Channel> Machine<C> for Answerer {
                     Ok(count) => {
                         self.received += count;
                         env.counters.received(count);
+                    }
+                    Err(error) if not_now(&error) && channel.is_foreign() => {
+                        if env.signals.stopping() {
+                            return Ok(Turn::Done);
+                        }
+                        return Ok(Turn::Wait(Interest::Read, now_ns() + LOOK_NS));
                     }
                     Err(error) if not_now(&error) => return Ok(Turn::Wait(Interest::Read, u64::MAX)),
                     Err(error) => return Err(error),
@@ -217,7 +225,7 @@ impl<C: Channel> Machine<C> for Answerer {
                 add(&env.counters.blocks_sent, 1);
                 self.done += 1;
                 (self.sent, self.received) = (0, 0);
-                if self.waits && !self.over() {
+                if self.waits && !self.over(channel.is_foreign()) {
                     return Ok(Turn::Wait(Interest::Read, u64::MAX));
                 }
             }

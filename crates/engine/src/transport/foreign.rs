@@ -3,14 +3,15 @@
 //! take as they take their own.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 use model::{EndOptions, Engine, Role, SocketFacts, Spec};
 use socket2::{Domain, Socket, Type};
 
 use super::datagram::DatagramChannel;
-use super::stream::StreamChannel;
+use super::stream::{Renewal, StreamChannel};
 use super::udp::roomy;
 use super::{Breaker, Channel, Kind, Link, Mark, options, sys, tcp};
 use crate::EngineError;
@@ -29,6 +30,37 @@ pub trait Header: Send + 'static {
 #[must_use]
 pub fn stream(socket: OwnedFd, spec: &Spec) -> Link {
     Link::of(StreamChannel::foreign(socket, spec.io))
+}
+
+/// A link that makes a connection to `target` for each transaction (pattern crr).
+///
+/// # Errors
+/// Where there is no socket to begin with.
+pub fn callers(spec: &Spec, target: SocketAddr) -> Result<Link, EngineError> {
+    let again = spec.clone();
+    renewing(spec, target, Box::new(move || tcp::dial(&again, target, None).map(OwnedFd::from).map_err(tcp::into_io)))
+}
+
+/// A link that accepts a connection for each transaction.
+///
+/// # Errors
+/// Where the listener cannot be made ready.
+pub fn callees(spec: &Spec, listener: TcpListener) -> Result<Link, EngineError> {
+    let unready = |source: io::Error| EngineError::socket("accept from", "another program", source);
+    let address = listener.local_addr().map_err(unready)?;
+    socket2::SockRef::from(&listener).set_read_timeout(Some(ACCEPT_STEP)).map_err(unready)?;
+    renewing(spec, address, Box::new(move || Ok(listener.accept()?.0.into())))
+}
+
+/// How often one that waits for the next connection looks up.
+const ACCEPT_STEP: Duration = Duration::from_millis(100);
+
+/// Its first socket, which stands for the flow between two transactions, is connected to nobody.
+fn renewing(spec: &Spec, address: SocketAddr, renewal: Renewal) -> Result<Link, EngineError> {
+    let first = tcp::open(spec, address).map_err(|source| EngineError::socket("prepare for", address, source))?;
+    let mut channel = StreamChannel::foreign(first.into(), spec.io);
+    channel.renew_by(renewal);
+    Ok(Link::of(channel))
 }
 
 /// A link over a connected UDP socket.

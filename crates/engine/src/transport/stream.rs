@@ -75,8 +75,13 @@ impl StreamChannel {
     /// A channel that can `renew`.
     pub(crate) fn renewing(socket: OwnedFd, io: Io, renewal: Renewal) -> Self {
         let mut channel = Self::new(socket, io);
-        channel.renewal = Some(renewal);
+        channel.renew_by(renewal);
         channel
+    }
+
+    /// Makes it one that can `renew`.
+    pub(super) fn renew_by(&mut self, renewal: Renewal) {
+        self.renewal = Some(renewal);
     }
 }
 

@@ -285,7 +285,7 @@ impl TcpListener {
     }
 }
 
-fn into_io(error: EngineError) -> io::Error {
+pub(super) fn into_io(error: EngineError) -> io::Error {
     match error {
         EngineError::Socket { source, .. } | EngineError::Option { source, .. } => source,
         other => io::Error::other(other.to_string()),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use control::coordinator::{CurvePlan, Schedule};
-use model::{BitRate, ByteSize, Direction, Nanos, NetpipeSizes, Observe, Spec, Stop};
+use model::{BitRate, ByteSize, Direction, Name, Nanos, NetpipeSizes, Observe, Spec, Stop};
 
 use crate::failure::Failure;
 use crate::flags::{self, Enough, Load, Output, Peer, Sockets};
@@ -22,6 +22,7 @@ const NETPIPE_LIMIT: Nanos = Nanos(1_000_000_000);
   thru curve HOST --np np.out             the same, and NetPIPE's own file for old scripts
   thru curve HOST --stream                one way instead of there and back
   thru curve HOST --to 64KiB --adaptive   up to 64 KiB, with more sizes where the curve bends
+  thru curve HOST --speak netpipe         HOST runs NPtcp
   thru curve --transport shm              between two processes of this machine
   mpirun -n 2 thru curve --transport mpi  between two processes that MPI started, on one host or two
   thru curve --transport pvm              between two tasks of a parallel virtual machine
@@ -80,6 +81,11 @@ pub struct CurveArgs {
     #[arg(long, value_name = "FILE")]
     np: Option<PathBuf>,
 
+    /// HOST runs another program's server, which is spoken to in its own protocol: netpipe (NPtcp, which takes one curve and ends).
+    #[arg(long, value_name = "PROGRAM", value_parser = super::stream::spoken, conflicts_with_all = ["adaptive", "limit"],
+          help_heading = "Path")]
+    speak: Option<String>,
+
     /// Leave the memory ceiling out.
     #[arg(long)]
     no_ceiling: bool,
@@ -118,6 +124,7 @@ impl CurveArgs {
         }
         base.rate_bps = self.rate.map(|rate| rate.0);
         base.paced_to_receiver = self.stream && flags::to_receiver(&base, self.unpaced);
+        base.speak = self.speak.as_deref().map(Name::from);
         cells(self, &base)
     }
 

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use control::coordinator::Schedule;
-use model::{ByteSize, Nanos, Spec, Stop};
+use model::{ByteSize, Name, Nanos, Spec, Stop};
 
 use super::stream::BUDGET;
 use crate::failure::Failure;
@@ -18,7 +18,8 @@ use crate::values::RequestRate;
   thru rr HOST --block 128 --reply 8KiB requests of 128 B, responses of 8 KiB
   thru rr HOST --rate 1000/s            1,000 requests a second, timed from when each was due
   thru rr HOST --connect                a connection for each transaction (CRR)
-  thru rr HOST --flows 64 --threads 2   64 connections in two threads")]
+  thru rr HOST --flows 64 --threads 2   64 connections in two threads
+  thru rr HOST --speak netperf          HOST runs netserver")]
 pub struct RrArgs {
     #[command(flatten)]
     peer: Peer,
@@ -50,6 +51,11 @@ pub struct RrArgs {
     #[arg(long, value_name = "RATE", conflicts_with = "connect")]
     rate: Option<RequestRate>,
 
+    /// HOST runs another program's server, which is spoken to in its own protocol: netperf (netserver). Each trial is one of its
+    /// tests.
+    #[arg(long, value_name = "PROGRAM", value_parser = super::stream::spoken, help_heading = "Path")]
+    speak: Option<String>,
+
     /// Leave the start of each trial out of the rate.
     #[arg(long, value_name = "TIME", default_value = "0s")]
     warmup: Nanos,
@@ -78,6 +84,7 @@ impl RrArgs {
         spec.rate_bps = self.rate.map(|rate| rate.bits_per_second(spec.block));
         spec.warmup_ns = self.warmup.0;
         spec.capture = self.observing.capture();
+        spec.speak = self.speak.as_deref().map(Name::from);
         Ok(spec)
     }
 }

@@ -25,6 +25,7 @@ const SEARCH_BUDGET: Nanos = Nanos(60_000_000_000);
   thru stream HOST --transport udp --block 1472 --rate 500Mbit
   thru stream HOST --sndbuf 4MiB,1MiB --cc bbr  buffers here and there, BBR at both ends
   thru stream HOST --speak iperf3               HOST runs iperf3 -s
+  thru stream HOST --speak netperf              HOST runs netserver
   thru stream B --from A                        A sends to B, this machine only watches")]
 pub struct StreamArgs {
     #[command(flatten)]
@@ -88,7 +89,7 @@ pub struct StreamArgs {
     #[arg(long, value_name = "SEND[,RECEIVE]", default_value = "copy")]
     engine: EngineFlag,
 
-    /// HOST runs another program's server, which is spoken to in its own protocol: iperf3. Its figures of the far end are what
+    /// HOST runs another program's server, which is spoken to in its own protocol: iperf3, netperf. Its figures of the far end are what
     /// that program tells; each trial is one of its tests.
     #[arg(long, value_name = "PROGRAM", value_parser = spoken, help_heading = "Path")]
     speak: Option<String>,
@@ -145,7 +146,8 @@ pub fn run(args: &StreamArgs) -> Result<u8, Failure> {
     })
 }
 
-fn spoken(name: &str) -> Result<String, String> {
+/// The name of a program that can be spoken to.
+pub fn spoken(name: &str) -> Result<String, String> {
     interop::spoken(name).map(|_| name.to_owned()).map_err(|error| error.to_string())
 }
 

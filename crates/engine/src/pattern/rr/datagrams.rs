@@ -6,6 +6,7 @@ use model::Role;
 
 use super::super::farewell::{Farewell, answer_signal};
 use super::super::pacer::Pacer;
+use super::super::stream::LOOK_NS;
 use super::super::{Env, Interest, Machine, Part, QUANTUM, Turn, not_now};
 use crate::now_ns;
 use crate::plan::LegStop;
@@ -86,8 +87,12 @@ impl DatagramAsker {
         if self.longest_ns == 0 { FIRST_REPLY_NS } else { (self.longest_ns * 4).max(REPLY_FLOOR_NS) }
     }
 
-    /// Whether `bytes` answers the request that is out: an older answer that comes late does not.
-    fn answers(&self, bytes: &[u8]) -> bool {
+    /// Whether `bytes` answers the request that is out: an older answer that comes late does not. Another program's answers carry
+    /// no number.
+    fn answers(&self, bytes: &[u8], foreign: bool) -> bool {
+        if foreign {
+            return bytes.len() == self.reply;
+        }
         let width = self.request.min(self.reply).min(8);
         bytes.len() == self.reply && bytes[..width] == self.number.to_le_bytes()[..width]
     }
@@ -97,7 +102,11 @@ impl DatagramAsker {
             env.counters.stop_sending(now_ns());
             env.counters.arrived(now_ns());
         }
-        if self.implied { Ok(Turn::Done) } else { self.farewell.turn(channel, env, self.number, self.leg) }
+        if self.implied || channel.is_foreign() {
+            Ok(Turn::Done)
+        } else {
+            self.farewell.turn(channel, env, self.number, self.leg)
+        }
     }
 }
 
@@ -131,7 +140,7 @@ impl<C: Channel> Machine<C> for DatagramAsker {
                 self.waiting = true;
             }
             match channel.recv(env.rx) {
-                Ok(count) if self.answers(&env.rx[..count]) => {
+                Ok(count) if self.answers(&env.rx[..count], channel.is_foreign()) => {
                     let now = now_ns();
                     let elapsed = now - self.asked_ns;
                     env.rtt.record(now - self.due_ns);
@@ -150,6 +159,7 @@ impl<C: Channel> Machine<C> for DatagramAsker {
                 // A late answer, or the other end repeating that the leg is open or asking for it.
                 Ok(count) => {
                     if let Some(signal @ Signal::Leg(_)) = Signal::decode(&env.rx[..count])
+                        && !channel.is_foreign()
                         && let Some(turn) = answer_signal(channel, signal, self.leg)
                     {
                         return Ok(turn);
@@ -192,10 +202,21 @@ impl<C: Channel> Machine<C> for DatagramAnswerer {
             if self.pending.is_none() {
                 let count = match channel.recv(env.rx) {
                     Ok(count) => count,
+                    Err(error) if not_now(&error) && channel.is_foreign() => {
+                        if env.signals.stopping() {
+                            return Ok(Turn::Done);
+                        }
+                        return Ok(Turn::Wait(Interest::Read, now_ns() + LOOK_NS));
+                    }
                     Err(error) if not_now(&error) => return Ok(Turn::Wait(Interest::Read, u64::MAX)),
                     Err(error) => return Err(error),
                 };
-                if count == SIGNAL_BYTES
+                if channel.is_foreign() {
+                    // What its header says is no payload is the sender's word that it is over.
+                    if channel.number_of(&env.rx[..count]).is_none() {
+                        return Ok(Turn::Done);
+                    }
+                } else if count == SIGNAL_BYTES
                     && let Some(signal) = Signal::decode(&env.rx[..count])
                 {
                     match answer_signal(channel, signal, self.leg) {

@@ -1,0 +1,45 @@
+//! netperf's datagrams: payload alone, and empty ones at the end.
+
+use std::net::UdpSocket;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use engine::transport::foreign::Header;
+
+/// How often a sender says that it is done: each of them may be lost.
+const FAREWELLS: usize = 3;
+
+/// Datagrams without a number: they are counted as they come, and an empty one is the last.
+#[derive(Default)]
+pub(super) struct Bare {
+    next: u64,
+    ended: Arc<AtomicBool>,
+}
+
+impl Bare {
+    /// With a flag that is set when the sender has said that it is done.
+    pub(super) fn new(ended: Arc<AtomicBool>) -> Self {
+        Self { next: 0, ended }
+    }
+}
+
+impl Header for Bare {
+    fn write(&mut self, _: &mut [u8], _: u64) {}
+
+    fn read(&mut self, datagram: &[u8]) -> Option<u64> {
+        if datagram.is_empty() {
+            self.ended.store(true, Ordering::Relaxed);
+            return None;
+        }
+        self.next += 1;
+        Some(self.next - 1)
+    }
+}
+
+/// Says over a connected socket that no more is sent.
+pub(super) fn farewell(socket: &UdpSocket) {
+    for _ in 0..FAREWELLS {
+        // A server that has ended already needs none.
+        let _ = socket.send(&[]);
+    }
+}

@@ -1,0 +1,54 @@
+//! netperf 2.6 and 2.7: tests of the OMNI kind, in both roles. A control connection takes one test after another, each with a data
+//! connection of its own.
+
+mod ask;
+mod bare;
+mod client;
+mod flow;
+mod host_cpu;
+mod server;
+mod session;
+mod told;
+
+use std::sync::atomic::AtomicBool;
+
+use model::Spec;
+use speak::netperf::PEER;
+
+use crate::{Hears, InteropError, Service, Sides, Speaks};
+
+/// The protocol.
+pub(crate) struct Netperf;
+
+impl Speaks for Netperf {
+    fn name(&self) -> &'static str {
+        PEER.name
+    }
+
+    fn port(&self) -> u16 {
+        PEER.port
+    }
+
+    fn version(&self) -> Option<&'static str> {
+        // Its control messages say no version; those before 2.6 are of another length.
+        Some("netserver 2.6 or 2.7")
+    }
+
+    fn check(&self, spec: &Spec) -> Result<(), InteropError> {
+        ask::request(spec, 0).map(|_| ())
+    }
+
+    fn measure(
+        &self,
+        spec: &Spec,
+        host: &str,
+        hears: &mut dyn Hears,
+        cancel: &AtomicBool,
+    ) -> Result<Sides, InteropError> {
+        client::measure(spec, host, hears, cancel)
+    }
+
+    fn serve(&self, service: &Service) -> Result<(), InteropError> {
+        server::serve(service)
+    }
+}

@@ -1,0 +1,295 @@
+//! One client at our netserver: one test after another.
+
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use engine::Signals;
+use engine::transport::{Link, foreign};
+use model::{EndOptions, Role, Spec, Stop};
+use speak::Turn;
+use speak::netperf::{Direction, Flags, PEER, Ready, Request, Server, ServerAction};
+
+use super::bare::{Bare, farewell};
+use super::flow::{self, STEP};
+use super::host_cpu::HostCpu;
+use super::server::accept;
+use super::{ask, told};
+use crate::line::{Heard, Line, later};
+use crate::{InteropError, Service};
+
+/// How long a client may be silent between two tests.
+const IDLE_LIMIT: Duration = Duration::from_secs(60);
+/// How long its data may take to come.
+const DATA_LIMIT: Duration = Duration::from_secs(30);
+/// Linux: the machine is busy (EBUSY); netperf has no words of its own for it.
+const BUSY: u32 = 16;
+
+struct Session<'a> {
+    service: &'a Service,
+    line: Line,
+    machine: Server,
+    turn: Turn<ServerAction>,
+    deadline: Instant,
+}
+
+/// What is listened on for a test's data.
+enum Door {
+    Tcp(TcpListener),
+    Udp(UdpSocket),
+}
+
+/// How a session goes on.
+enum Next {
+    Listen,
+    Over,
+}
+
+/// Serves a client to its end.
+pub(super) fn serve(service: &Service, socket: TcpStream, peer: SocketAddr) {
+    let said = Line::over(socket, peer).and_then(|line| {
+        let deadline = Instant::now() + Duration::from_nanos(service.limits.hold_ns);
+        let mut session = Session { service, line, machine: Server::default(), turn: Turn::default(), deadline };
+        let result = session.conduct();
+        // What the machine has to say of an error goes out even so.
+        let _ = session.line.say(&session.turn.send);
+        result
+    });
+    match said {
+        Ok(()) => (service.news)(&format!("{peer}: {} ended", PEER.name)),
+        Err(error) => (service.news)(&format!("{peer}: {error}")),
+    }
+}
+
+impl Session<'_> {
+    fn conduct(&mut self) -> Result<(), InteropError> {
+        let mut buffer = [0; 1024];
+        let mut silent = Instant::now() + IDLE_LIMIT;
+        loop {
+            let send = std::mem::take(&mut self.turn.send);
+            self.line.say(&send)?;
+            for action in std::mem::take(&mut self.turn.actions) {
+                let ServerAction::Asked(asked) = action;
+                if let Next::Over = self.test(&asked)? {
+                    return Ok(());
+                }
+                silent = Instant::now() + IDLE_LIMIT;
+            }
+            if !self.turn.send.is_empty() {
+                continue;
+            }
+            match self.line.hear(&mut buffer, STEP)? {
+                Heard::Bytes(count) => {
+                    let heard = self.machine.receive(&buffer[..count], &mut self.turn);
+                    heard.map_err(|error| self.line.wrong(error))?;
+                }
+                Heard::Ended => return self.machine.ended().map_err(|error| self.line.wrong(error)),
+                Heard::Nothing if self.service.stopping() => return Ok(()),
+                Heard::Nothing if Instant::now() > silent.min(self.deadline) => {
+                    return Err(self.silent(IDLE_LIMIT, "on its control connection"));
+                }
+                Heard::Nothing => {}
+            }
+        }
+    }
+
+    /// One test.
+    fn test(&mut self, asked: &Request) -> Result<Next, InteropError> {
+        let spec = ask::spec(asked);
+        if let Some((number, why)) = ask::refusal(asked, &spec, &self.service.limits) {
+            return Ok(self.refuse(number, &why));
+        }
+        let Some(_admission) = (self.service.admit)() else {
+            return Ok(self.refuse(BUSY, "another measurement is running"));
+        };
+        let (door, ready) = match self.open(asked, &spec) {
+            Ok(opened) => opened,
+            Err(error) => {
+                return Ok(self.refuse(ask::EINVAL, &error.to_string()));
+            }
+        };
+        (self.service.news)(&format!(
+            "{}: {} measures {} {}",
+            self.line.peer(),
+            PEER.name,
+            spec.transport,
+            spec.pattern
+        ));
+        self.machine.ready(&ready, &mut self.turn).map_err(|error| self.line.wrong(error))?;
+        let send = std::mem::take(&mut self.turn.send);
+        self.line.say(&send)?;
+        let cpu = HostCpu::now().filter(|_| asked.flags.has(Flags::CPU));
+        let ended = Arc::new(AtomicBool::new(false));
+        let (link, last) = self.data(door, &spec, &ended)?;
+        let ran = self.run(&spec, link, &ended)?;
+        if let Some(socket) = last {
+            farewell(&socket);
+        }
+        let percent = cpu.and_then(|before| HostCpu::now()?.percent_since(before));
+        let tally = ran.legs.first().cloned().unwrap_or_default();
+        let counted = told::counted(&tally, percent);
+        self.machine.counted(&counted, &mut self.turn).map_err(|error| self.line.wrong(error))?;
+        Ok(Next::Listen)
+    }
+
+    fn refuse(&mut self, number: u32, why: &str) -> Next {
+        (self.service.news)(&format!("{}: {} refused: {why}", self.line.peer(), PEER.name));
+        self.machine.refuse(number, &mut self.turn);
+        Next::Over
+    }
+
+    /// Listens for a test's data on the address that the client has reached.
+    fn open(&self, asked: &Request, spec: &Spec) -> Result<(Door, Ready), InteropError> {
+        let failed = |source| InteropError::socket("listen for the data of", self.line.peer(), source);
+        let mut place = self.line.socket().local_addr().map_err(failed)?;
+        place.set_port(asked.data_port);
+        let early = EndOptions { sndbuf: spec.far.sndbuf, rcvbuf: spec.far.rcvbuf, ..EndOptions::default() };
+        let (door, address, buffers) = if asked.udp {
+            let socket = UdpSocket::bind(place).map_err(failed)?;
+            foreign::prepare(socket.as_fd(), spec, Role::Passive)?;
+            let address = socket.local_addr().map_err(failed)?;
+            let buffers = buffers(socket.as_fd()).map_err(failed)?;
+            (Door::Udp(socket), address, buffers)
+        } else {
+            let listener = TcpListener::from(foreign::listen(place, &early)?);
+            if spec.pattern == "crr" {
+                // Accepted sockets inherit them.
+                foreign::prepare(listener.as_fd(), spec, Role::Passive)?;
+            }
+            let address = listener.local_addr().map_err(failed)?;
+            let buffers = buffers(listener.as_fd()).map_err(failed)?;
+            (Door::Tcp(listener), address, buffers)
+        };
+        let size = |bytes: u64| u32::try_from(bytes).ok();
+        let (receives, sends) = match asked.direction {
+            Direction::Both => (size(spec.block), size(spec.reply_bytes())),
+            Direction::ServerSends => (None, size(spec.block)),
+            Direction::ServerReceives | Direction::Neither => (size(spec.block), None),
+        };
+        let [receive_buffer, send_buffer] = buffers;
+        let ready = Ready {
+            receive_buffer,
+            receive_size: receives,
+            receive_width: asked.receive_width.max(1),
+            send_buffer,
+            send_size: sends,
+            send_width: asked.send_width.max(1),
+            data_port: address.port(),
+        };
+        Ok((door, ready))
+    }
+
+    /// The link over which the client's data goes, and over UDP the socket that says good-bye.
+    fn data(
+        &mut self,
+        door: Door,
+        spec: &Spec,
+        ended: &Arc<AtomicBool>,
+    ) -> Result<(Link, Option<UdpSocket>), InteropError> {
+        let limit = Instant::now() + DATA_LIMIT;
+        match door {
+            Door::Tcp(listener) if spec.pattern == "crr" => Ok((foreign::callees(spec, listener)?, None)),
+            Door::Tcp(listener) => loop {
+                match accept(&listener) {
+                    // Whoever else comes meanwhile finds it closed.
+                    Some((socket, peer)) if peer.ip() == self.line.peer().ip() => {
+                        foreign::prepare(socket.as_fd(), spec, Role::Passive)?;
+                        return Ok((foreign::stream(socket.into(), spec), None));
+                    }
+                    _ => self.patience(limit)?,
+                }
+            },
+            Door::Udp(socket) => {
+                let client = self.line.peer();
+                let failed = |source| InteropError::socket("take the data of", client, source);
+                socket.set_read_timeout(Some(STEP)).map_err(failed)?;
+                loop {
+                    let mut byte = [0];
+                    match socket.peek_from(&mut byte) {
+                        Ok((_, peer)) if peer.ip() == self.line.peer().ip() => {
+                            socket.connect(peer).map_err(failed)?;
+                            let kept = socket.try_clone().map_err(failed)?;
+                            let link = foreign::datagrams(OwnedFd::from(socket), Bare::new(ended.clone()))?;
+                            return Ok((link, Some(kept)));
+                        }
+                        Ok(_) => {
+                            let _ = socket.recv_from(&mut byte);
+                        }
+                        Err(error) if later(&error) => self.patience(limit)?,
+                        Err(source) => return Err(failed(source)),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Lets the data flow until the client ends it, or its time is over.
+    fn run(&mut self, spec: &Spec, link: Link, ended: &AtomicBool) -> Result<engine::LegTally, InteropError> {
+        let left_ns = self.deadline.saturating_duration_since(Instant::now()).as_nanos() as u64;
+        let stop = match spec.stop {
+            Stop::TimeNs(ns) => Stop::TimeNs(ns.min(left_ns.max(1))),
+            stop => stop,
+        };
+        let spec = Spec { stop, ..spec.clone() };
+        let mut gone: Option<Result<(), InteropError>> = None;
+        let mut buffer = [0; 1024];
+        let ran = flow::run(&spec, Role::Passive, link, &mut |_| {}, &mut |signals: &Signals| {
+            if ended.load(Ordering::Relaxed) {
+                signals.stop();
+            }
+            if gone.is_some() {
+                return;
+            }
+            gone = match self.line.glance(&mut buffer) {
+                Ok(Heard::Nothing) if self.service.stopping() => Some(Ok(())),
+                Ok(Heard::Nothing) => None,
+                Ok(Heard::Bytes(count)) => {
+                    let heard = self.machine.receive(&buffer[..count], &mut self.turn);
+                    heard.err().map(|error| Err(self.line.wrong(error)))
+                }
+                Ok(Heard::Ended) => Some(self.machine.ended().map_err(|error| self.line.wrong(error))),
+                Err(error) => Some(Err(error)),
+            };
+            if gone.is_some() {
+                signals.abort();
+            }
+        })?;
+        // A client that has closed its data before its server had sent all has ended the test, which is no failure.
+        gone.unwrap_or(Ok(())).map(|()| ran)
+    }
+
+    /// Whether to go on waiting for data.
+    fn patience(&mut self, limit: Instant) -> Result<(), InteropError> {
+        let mut buffer = [0; 1024];
+        match self.line.glance(&mut buffer)? {
+            Heard::Ended => return self.machine.ended().map_err(|error| self.line.wrong(error)),
+            Heard::Bytes(count) => {
+                let heard = self.machine.receive(&buffer[..count], &mut self.turn);
+                heard.map_err(|error| self.line.wrong(error))?;
+            }
+            Heard::Nothing => {}
+        }
+        if Instant::now() > limit || self.service.stopping() {
+            return Err(self.silent(DATA_LIMIT, "where its data was due"));
+        }
+        Ok(())
+    }
+
+    fn silent(&self, limit: Duration, during: &'static str) -> InteropError {
+        InteropError::Silent {
+            address: self.line.peer().to_string(),
+            peer: PEER.name,
+            seconds: limit.as_secs(),
+            during,
+        }
+    }
+}
+
+/// SO_RCVBUF and SO_SNDBUF as a socket has them, bytes.
+fn buffers(socket: std::os::fd::BorrowedFd<'_>) -> std::io::Result<[u32; 2]> {
+    let socket = socket2::SockRef::from(&socket);
+    let word = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX);
+    Ok([word(socket.recv_buffer_size()?), word(socket.send_buffer_size()?)])
+}

@@ -1,0 +1,232 @@
+//! Our transmitter at a receiver of NPtcp: a curve in one conversation.
+
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use engine::transport::{foreign, transport};
+use engine::{Leg, Signals, TrialPlan};
+use model::{Direction, EndOptions, EndTally, Role, Spec, Stop};
+use speak::Turn;
+use speak::netpipe::{Action, Exchange, Netpipe, PEER, Plan, Role as End, Way};
+
+use super::options::schedule;
+use crate::line::{Heard, Line};
+use crate::{Curve, Hears, InteropError};
+
+/// How long the receiver may say nothing where a mark is due.
+const SILENCE: Duration = Duration::from_secs(10);
+/// Between two looks at whether to end.
+const STEP: Duration = Duration::from_millis(50);
+/// How long it may take to close at the end.
+const CLOSE_LIMIT: Duration = Duration::from_secs(1);
+
+/// Refuses what NPtcp's receiver cannot do, or cannot be told.
+pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
+    let refuse = |what: &str, remedy: &str| Err(InteropError::unsupported(format!("{what} with netpipe"), remedy));
+    spec.check().map_err(|error| InteropError::unsupported("this measurement", error.to_string()))?;
+    if spec.transport != "tcp" {
+        return refuse(&format!("--transport {}", spec.transport), "it speaks TCP");
+    }
+    if spec.pattern != "pingpong" || !spec.is_point() {
+        return refuse(
+            &format!("{} of a size", spec.pattern),
+            "it has curves of round trips alone: thru curve HOST --speak netpipe, with --both for blocks that cross",
+        );
+    }
+    let far = EndOptions { nodelay: spec.far.nodelay, ..EndOptions::default() };
+    let others = [
+        (spec.direction == Direction::Reverse, "--reverse"),
+        (spec.flows > 1, "--flows"),
+        (spec.processes > 1, "--processes"),
+        (spec.rate_bps.is_some(), "--rate"),
+        (spec.capture.is_some(), "--capture"),
+        (!spec.settings.is_empty(), "--set"),
+        (!spec.engine.is_plain(), "--engine"),
+        (spec.near.nodelay == Some(false) || spec.far.nodelay == Some(false), "--nodelay off"),
+        (spec.far != far, "options of the far end's sockets"),
+    ];
+    match others.into_iter().find(|(there, _)| *there) {
+        Some((_, what)) => refuse(what, "its far end is told nothing: leave it out, or give NPtcp its own option"),
+        None => Ok(()),
+    }
+}
+
+/// What both ends do at these points.
+pub(super) fn plan(points: &[Spec]) -> Result<Plan, InteropError> {
+    points.iter().try_for_each(check)?;
+    let sizes: Vec<u64> = points.iter().map(|point| point.block).collect();
+    let Some(found) = schedule(&sizes) else {
+        return Err(InteropError::unsupported(
+            "sizes that are not NetPIPE's own with netpipe",
+            "use --first, --to and --perturbation, and give NPtcp the same as -l, -u and -p",
+        ));
+    };
+    let both = points.first().is_some_and(|point| point.direction == Direction::Both);
+    let way = if both { Way::Both } else { Way::PingPong };
+    Ok(Plan { first: found.first, sizes, way, reset: false, integrity: false, count: None })
+}
+
+/// Measures all points, or as many as NPtcp's own limit of a second for one message lets.
+pub(super) fn measure(
+    points: &[Spec],
+    host: &str,
+    hears: &mut dyn Hears,
+    cancel: &AtomicBool,
+) -> Result<Curve, InteropError> {
+    let plan = plan(points)?;
+    let Some(spec) = points.first().cloned() else { return Err(InteropError::Interrupted) };
+    let begun = Instant::now();
+    let line = Line::open(PEER.name, &spec, host, PEER.port)?;
+    let mut turn = Turn::default();
+    let mut machine = Netpipe::open(End::Transmitter, plan, &mut turn);
+    if let Stop::AboutNs(ns) = spec.stop {
+        machine.aim(ns as f64 / 1e9);
+    }
+    hears.starting(begun.elapsed().as_nanos() as u64);
+    let mut run = Run { spec, line, machine, turn, trials: Vec::new(), points: Vec::new() };
+    let result = run.conduct(cancel);
+    hears.stopped();
+    let Run { line, points, .. } = run;
+    line.close(CLOSE_LIMIT);
+    let failure = match result {
+        Ok(()) => None,
+        Err(error) if points.is_empty() => return Err(error),
+        Err(error) => Some(error.to_string()),
+    };
+    Ok(Curve { points, failure, elapsed_ns: begun.elapsed().as_nanos() as u64 })
+}
+
+struct Run {
+    spec: Spec,
+    line: Line,
+    machine: Netpipe,
+    turn: Turn<Action>,
+    /// Of the size that is being measured.
+    trials: Vec<[EndTally; 2]>,
+    points: Vec<Vec<[EndTally; 2]>>,
+}
+
+impl Run {
+    fn conduct(&mut self, cancel: &AtomicBool) -> Result<(), InteropError> {
+        loop {
+            let send = std::mem::take(&mut self.turn.send);
+            self.line.say(&send)?;
+            let actions = std::mem::take(&mut self.turn.actions);
+            if cancel.load(Ordering::SeqCst) {
+                return Err(InteropError::Interrupted);
+            }
+            if actions.is_empty() {
+                match self.listen(cancel) {
+                    // A receiver with other sizes knows no end here; what was measured stands.
+                    Err(InteropError::Peer { .. } | InteropError::Silent { .. }) if self.machine.is_quitting() => {
+                        return Ok(());
+                    }
+                    heard => heard?,
+                }
+            }
+            for action in actions {
+                match action {
+                    Action::Exchange(exchange) => self.exchange(&exchange)?,
+                    Action::Point { .. } => self.points.push(std::mem::take(&mut self.trials)),
+                    // Only plans that this end does not have ask for another connection.
+                    Action::Reset | Action::Done => return Ok(()),
+                }
+            }
+        }
+    }
+
+    /// Takes what the receiver says next: a byte at a time, for what comes behind a mark is a message.
+    fn listen(&mut self, cancel: &AtomicBool) -> Result<(), InteropError> {
+        let deadline = Instant::now() + SILENCE;
+        let mut byte = [0];
+        loop {
+            match self.line.hear(&mut byte, STEP)? {
+                Heard::Bytes(_) => {
+                    let heard = self.machine.receive(&mut &byte[..], &mut self.turn);
+                    return heard.map_err(|error| self.line.wrong(error));
+                }
+                Heard::Ended => {
+                    self.machine.ended().map_err(|error| self.line.wrong(error))?;
+                    return Err(InteropError::Interrupted);
+                }
+                Heard::Nothing if cancel.load(Ordering::SeqCst) => return Err(InteropError::Interrupted),
+                Heard::Nothing if Instant::now() > deadline => {
+                    return Err(InteropError::Silent {
+                        address: self.line.peer().to_string(),
+                        peer: PEER.name,
+                        seconds: SILENCE.as_secs(),
+                        during: "where its SyncMe was due: give NPtcp the same sizes and -2 as --both",
+                    });
+                }
+                Heard::Nothing => {}
+            }
+        }
+    }
+
+    /// Lets the engine move a trial's messages.
+    fn exchange(&mut self, exchange: &Exchange) -> Result<(), InteropError> {
+        let failed = |source| InteropError::socket("prepare the connection to", self.line.peer(), source);
+        let stop = Stop::Transactions(u64::from(exchange.count));
+        let direction = if exchange.way == Way::Both { Direction::Both } else { Direction::Send };
+        let spec = Spec { block: exchange.bytes, direction, stop, interval_ns: 0, ..self.spec.clone() };
+        let leg = Leg { block: exchange.bytes, reply: exchange.bytes, stop, expected_ns: 0 };
+        let plan = TrialPlan { role: Role::Active, trial: 0, flows: 0..1, legs: vec![leg], spec };
+        let socket: OwnedFd = self.line.socket().try_clone().map_err(failed)?.into();
+        let link = foreign::stream(socket, &plan.spec);
+        let carrier = transport(plan.spec.transport.as_str())?;
+        let ran = engine::run(&plan, carrier, vec![link], &Signals::new(), &mut |_| {})?;
+        self.line.regain()?;
+        let tally = ran.legs.into_iter().next().unwrap_or_default();
+        if let Some(error) = ran.failure {
+            return Err(error.into());
+        }
+        if tally.stalled {
+            return Err(InteropError::Silent {
+                address: self.line.peer().to_string(),
+                peer: PEER.name,
+                seconds: self.spec.stall_ns / 1_000_000_000,
+                during: "while messages went",
+            });
+        }
+        let once_ns = tally.rtt.as_ref().map_or(0.0, |rtt| rtt.mean_ns);
+        let timed = self.machine.is_timed();
+        let told = self.machine.exchanged(once_ns * f64::from(exchange.count) / 1e9, &mut self.turn);
+        told.map_err(|error| self.line.wrong(error))?;
+        if timed {
+            self.trials.push([tally, EndTally::untold()]);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::NetpipeSizes;
+
+    fn points(sizes: &[u64], change: fn(&mut Spec)) -> Vec<Spec> {
+        let point = |block: &u64| {
+            let mut spec = Spec { block: *block, stop: Stop::AboutNs(1_000_000), ..Spec::new("tcp", "pingpong") };
+            change(&mut spec);
+            spec
+        };
+        sizes.iter().map(point).collect()
+    }
+
+    #[test]
+    fn a_curve_of_netpipes_sizes_is_a_plan() {
+        let sizes = NetpipeSizes { first: 1, last: 64, perturbation: 3 }.list();
+        let found = plan(&points(&sizes, |spec| spec.direction = Direction::Both)).unwrap();
+        assert_eq!((found.first, found.way, found.sizes), (1, Way::Both, sizes));
+    }
+
+    #[test]
+    fn what_the_receiver_cannot_be_told_is_refused() {
+        let said = |sizes: &[u64], change: fn(&mut Spec)| plan(&points(sizes, change)).unwrap_err().to_string();
+        assert!(said(&[1, 10, 100], |_| {}).contains("not NetPIPE's own"));
+        assert!(said(&[1, 2, 3], |spec| spec.far.sndbuf = Some(1 << 16)).contains("far end's sockets"));
+        assert!(said(&[1, 2, 3], |spec| spec.pattern = "stream".into()).contains("curves of round trips alone"));
+        assert!(said(&[1, 2, 3], |spec| spec.stop = Stop::TimeNs(1_000_000)).contains("thru curve HOST"));
+    }
+}

@@ -1,0 +1,58 @@
+//! NetPIPE 3.7.2's NPtcp, in both roles. Its marks and its messages share a connection: our transmitter lets the engine's loops have
+//! it for the messages of a trial, our receiver reads and sends back as NPtcp itself does.
+
+mod client;
+mod options;
+mod server;
+
+use std::sync::atomic::AtomicBool;
+
+use model::Spec;
+use speak::netpipe::PEER;
+
+use self::options::Options;
+use crate::{Curve, Hears, InteropError, Service, Speaks};
+
+/// The protocol.
+pub(crate) struct NetPipe;
+
+impl Speaks for NetPipe {
+    fn name(&self) -> &'static str {
+        PEER.name
+    }
+
+    fn port(&self) -> u16 {
+        PEER.port
+    }
+
+    fn version(&self) -> Option<&'static str> {
+        // Nothing of it crosses the wire; version 5 speaks otherwise.
+        Some("NetPIPE 3 (NPtcp)")
+    }
+
+    fn check(&self, spec: &Spec) -> Result<(), InteropError> {
+        client::check(spec)
+    }
+
+    fn check_curve(&self, points: &[Spec]) -> Result<(), InteropError> {
+        client::plan(points).map(|_| ())
+    }
+
+    fn curve(
+        &self,
+        points: &[Spec],
+        host: &str,
+        hears: &mut dyn Hears,
+        cancel: &AtomicBool,
+    ) -> Result<Curve, InteropError> {
+        client::measure(points, host, hears, cancel)
+    }
+
+    fn check_words(&self, words: &str) -> Result<(), InteropError> {
+        Options::parse(words).map(|_| ())
+    }
+
+    fn serve(&self, service: &Service) -> Result<(), InteropError> {
+        server::serve(service)
+    }
+}

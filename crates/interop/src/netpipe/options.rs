@@ -1,0 +1,128 @@
+//! NPtcp's options, which its two ends have to be given alike.
+
+use model::NetpipeSizes;
+use speak::netpipe::{Plan, Way};
+
+use crate::InteropError;
+
+/// First size of a run whose messages are checked.
+const FIRST_CHECKED: u64 = 5;
+/// NPtcp's largest message here, bytes.
+const MOST: u64 = 1 << 30;
+
+/// The options that a receiver has to know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Options {
+    way: Way,
+    reset: bool,
+    integrity: bool,
+    sizes: NetpipeSizes,
+}
+
+impl Options {
+    /// Reads options as NPtcp takes them, such as `-s -u 1000`; none for its defaults.
+    pub(super) fn parse(text: &str) -> Result<Self, InteropError> {
+        let refuse = |what: String, remedy: &str| Err(InteropError::unsupported(what, remedy));
+        let mut options = Self { way: Way::PingPong, reset: false, integrity: false, sizes: NetpipeSizes::DEFAULT };
+        let mut words = text.split_whitespace();
+        while let Some(word) = words.next() {
+            let mut number = |least: u64| {
+                let value = words.next().and_then(|value| value.parse().ok());
+                value.filter(|value| (least..=MOST).contains(value)).ok_or_else(|| {
+                    InteropError::unsupported(
+                        format!("NPtcp's {word} without a number"),
+                        format!("write one from {least} to {MOST} after it"),
+                    )
+                })
+            };
+            match word {
+                "-s" => options.way = Way::Stream,
+                "-2" => options.way = Way::Both,
+                "-r" => options.reset = true,
+                "-i" => {
+                    options.integrity = true;
+                    (options.sizes.first, options.sizes.perturbation) = (FIRST_CHECKED, 0);
+                }
+                "-l" => options.sizes.first = number(1)?,
+                "-u" => options.sizes.last = number(1)?,
+                "-p" => options.sizes.perturbation = number(0)?,
+                _ => {
+                    return refuse(
+                        format!("NPtcp's option {word}"),
+                        "its receiver here takes -s, -2, -r, -i, -l N, -u N and -p N",
+                    );
+                }
+            }
+        }
+        let ways = text.split_whitespace().filter(|word| matches!(*word, "-s" | "-2")).count();
+        if ways > 1 {
+            return refuse("NPtcp's -s and -2 at once".into(), "give one of them");
+        }
+        if options.integrity && options.way != Way::PingPong {
+            return refuse("NPtcp's -i with -s or -2".into(), "messages are checked there and back: leave one out");
+        }
+        Ok(options)
+    }
+
+    /// The run of a receiver, which takes any count.
+    pub(super) fn plan(&self) -> Plan {
+        Plan {
+            first: self.sizes.first,
+            sizes: self.sizes.list(),
+            way: self.way,
+            reset: self.reset,
+            integrity: self.integrity,
+            count: None,
+        }
+    }
+}
+
+/// The sizes that NPtcp would take, if these are such: with its own first size, last size and perturbation.
+pub(super) fn schedule(sizes: &[u64]) -> Option<NetpipeSizes> {
+    let (least, most) = (*sizes.first()?, *sizes.last()?);
+    let mut candidates = (0..=MOST_PERTURBATION).flat_map(|perturbation| {
+        [least, least + perturbation].into_iter().flat_map(move |first| {
+            [most, most.saturating_sub(perturbation)].map(|last| NetpipeSizes { first, last, perturbation })
+        })
+    });
+    candidates.find(|candidate| candidate.list() == sizes)
+}
+
+/// The largest perturbation that is recognised, bytes.
+const MOST_PERTURBATION: u64 = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_read_as_nptcp_reads_them() {
+        let plan = Options::parse("").unwrap().plan();
+        assert_eq!((plan.first, plan.sizes.len(), plan.way, plan.reset), (1, 124, Way::PingPong, false));
+        let plan = Options::parse("-i").unwrap().plan();
+        assert_eq!((plan.first, plan.sizes.len(), plan.integrity), (5, 43, true));
+        let plan = Options::parse("-s -l 64 -u 1000").unwrap().plan();
+        assert_eq!((plan.first, plan.way, plan.sizes[..3].to_vec()), (64, Way::Stream, vec![61, 64, 67]));
+        for (wrong, said) in
+            [("-s -2", "at once"), ("-i -2", "-i with"), ("-x", "option -x"), ("-u", "without a number")]
+        {
+            let error = Options::parse(wrong).unwrap_err().to_string();
+            assert!(error.contains(said), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_schedule_is_found_in_its_sizes() {
+        for sizes in [
+            NetpipeSizes::DEFAULT,
+            NetpipeSizes { perturbation: 0, ..NetpipeSizes::DEFAULT },
+            NetpipeSizes { first: 64, last: 1000, perturbation: 3 },
+            NetpipeSizes { first: 1, last: 64, perturbation: 5 },
+        ] {
+            let found = schedule(&sizes.list()).unwrap();
+            assert_eq!((found.first, found.list()), (sizes.first, sizes.list()));
+        }
+        assert_eq!(schedule(&[1, 10, 100]), None);
+        assert_eq!(schedule(&[]), None);
+    }
+}

@@ -1,0 +1,239 @@
+//! Our receiver for the real NPtcp's transmitter.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use engine::transport::foreign;
+use model::EndOptions;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use speak::netpipe::{Action, Exchange, Netpipe, PEER, Plan, Role, Way};
+use speak::{SpeakError, Turn};
+
+use super::options::Options;
+use crate::{InteropError, Service};
+
+/// Between two looks at whether to end.
+const STEP: Duration = Duration::from_millis(50);
+/// How long the transmitter may be silent: more than its longest message takes on a slow path.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// Serves on all addresses until the service is told to stop.
+pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
+    if service.limits.rate_bps.is_some() {
+        return Err(InteropError::unsupported(
+            "--speak netpipe with --max-rate",
+            "NetPIPE keeps no rate: leave one out",
+        ));
+    }
+    let options = Options::parse(&service.words)?;
+    let mut listeners = Vec::new();
+    for wanted in &service.addresses {
+        let listener = TcpListener::from(foreign::listen(*wanted, &EndOptions::default())?);
+        let failed = |source| InteropError::socket("listen for NetPIPE on", wanted, source);
+        let address = listener.local_addr().map_err(failed)?;
+        listeners.push((listener, address));
+    }
+    std::thread::scope(|scope| {
+        for (listener, address) in &listeners {
+            (service.listening)(*address);
+            scope.spawn(move || attend(listener, service, &options));
+        }
+    });
+    Ok(())
+}
+
+/// Serves one transmitter after the other: which connection is a test's next one nothing tells but its place in time.
+fn attend(listener: &TcpListener, service: &Service, options: &Options) {
+    while !service.stopping() {
+        let Some((socket, peer)) = accept(listener) else { continue };
+        // NetPIPE has no words for a refusal.
+        let Some(admission) = (service.admit)() else {
+            (service.news)(&format!("{peer}: {} refused: another measurement is running", PEER.name));
+            continue;
+        };
+        (service.news)(&format!("{peer}: {} measures", PEER.name));
+        match Session::new(service, listener, socket, peer).and_then(|session| session.conduct(options.plan())) {
+            Ok(points) => (service.news)(&format!("{peer}: {} ended after {points} sizes", PEER.name)),
+            Err(error) => (service.news)(&format!("{peer}: {error}")),
+        }
+        drop(admission);
+    }
+}
+
+/// The next connection, if there is one soon.
+fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
+    let limit = Timespec { tv_sec: 0, tv_nsec: STEP.as_nanos() as i64 };
+    let mut wanted = [PollFd::new(listener, PollFlags::IN)];
+    match rustix::event::poll(&mut wanted, Some(&limit)) {
+        Ok(1) => listener.accept().ok(),
+        _ => None,
+    }
+}
+
+struct Session<'a> {
+    service: &'a Service,
+    listener: &'a TcpListener,
+    socket: TcpStream,
+    peer: SocketAddr,
+    deadline: Instant,
+    message: Vec<u8>,
+    /// What came behind a mark: the front of a message.
+    ahead: Vec<u8>,
+}
+
+impl<'a> Session<'a> {
+    fn new(
+        service: &'a Service,
+        listener: &'a TcpListener,
+        socket: TcpStream,
+        peer: SocketAddr,
+    ) -> Result<Self, InteropError> {
+        prepare(&socket, peer)?;
+        let deadline = Instant::now() + Duration::from_nanos(service.limits.hold_ns);
+        Ok(Self { service, listener, socket, peer, deadline, message: Vec::new(), ahead: Vec::new() })
+    }
+
+    /// Answers until the transmitter quits; how many sizes it measured.
+    fn conduct(mut self, plan: Plan) -> Result<u32, InteropError> {
+        let mut turn = Turn::default();
+        let mut machine = Netpipe::open(Role::Receiver, plan, &mut turn);
+        let mut points = 0;
+        let mut buffer = [0; 4096];
+        loop {
+            let said = self.say(&std::mem::take(&mut turn.send));
+            let actions = std::mem::take(&mut turn.actions);
+            // A transmitter that ends before its receiver's last size takes the SyncMe for the answer to its QUIT, and is gone.
+            if !actions.contains(&Action::Done) {
+                said?;
+            }
+            if actions.is_empty() {
+                let mut input = std::mem::take(&mut self.ahead);
+                if input.is_empty() {
+                    let Some(count) = self.hear(&mut buffer)? else {
+                        machine.ended().map_err(|error| self.wrong(error))?;
+                        return Ok(points);
+                    };
+                    input.extend_from_slice(&buffer[..count]);
+                }
+                let mut left = input.as_slice();
+                machine.receive(&mut left, &mut turn).map_err(|error| self.wrong(error))?;
+                self.ahead = left.to_vec();
+            }
+            for action in actions {
+                match action {
+                    Action::Exchange(exchange) => {
+                        let begun = Instant::now();
+                        self.exchange(&exchange)?;
+                        let seconds = begun.elapsed().as_secs_f64();
+                        machine.exchanged(seconds, &mut turn).map_err(|error| self.wrong(error))?;
+                    }
+                    Action::Point { .. } => points += 1,
+                    Action::Reset => {
+                        self.reconnect()?;
+                        machine.reconnected(&mut turn).map_err(|error| self.wrong(error))?;
+                    }
+                    Action::Done => return Ok(points),
+                }
+            }
+        }
+    }
+
+    /// Moves messages as this end of NPtcp does.
+    fn exchange(&mut self, exchange: &Exchange) -> Result<(), InteropError> {
+        let size = usize::try_from(exchange.bytes).unwrap_or(usize::MAX);
+        if self.message.len() < size {
+            self.message.resize(size, 0);
+        }
+        let mut message = std::mem::take(&mut self.message);
+        let moved = (0..exchange.count).try_for_each(|_| {
+            if exchange.way == Way::Both {
+                self.say(&message[..size])?;
+            }
+            self.take(&mut message[..size])?;
+            if let Some(at) = exchange.first_wrong(&message[..size]) {
+                let what = format!("a message of {size} bytes is not as it was sent at byte {at}");
+                return Err(self.wrong(SpeakError { peer: PEER.name, step: "while messages went", what }));
+            }
+            if exchange.way == Way::PingPong { self.say(&message[..size]) } else { Ok(()) }
+        });
+        self.message = message;
+        moved
+    }
+
+    /// Fills a message.
+    fn take(&mut self, message: &mut [u8]) -> Result<(), InteropError> {
+        let mut filled = self.ahead.len().min(message.len());
+        message[..filled].copy_from_slice(&self.ahead[..filled]);
+        self.ahead.drain(..filled);
+        while filled < message.len() {
+            let Some(count) = self.hear(&mut message[filled..])? else {
+                return Err(InteropError::socket("hear", self.peer, ErrorKind::UnexpectedEof));
+            };
+            filled += count;
+        }
+        Ok(())
+    }
+
+    /// Goes on with the transmitter's next connection.
+    fn reconnect(&mut self) -> Result<(), InteropError> {
+        self.ahead.clear();
+        let _ = self.socket.shutdown(Shutdown::Both);
+        let silent = Instant::now() + SILENCE;
+        loop {
+            match accept(self.listener) {
+                // Whoever else comes meanwhile finds it closed.
+                Some((socket, peer)) if peer.ip() == self.peer.ip() => {
+                    prepare(&socket, peer)?;
+                    (self.socket, self.peer) = (socket, peer);
+                    return Ok(());
+                }
+                _ => self.patience(silent)?,
+            }
+        }
+    }
+
+    fn say(&mut self, bytes: &[u8]) -> Result<(), InteropError> {
+        self.socket.write_all(bytes).map_err(|source| InteropError::socket("speak to", self.peer, source))
+    }
+
+    /// What comes next; `None` at the end.
+    fn hear(&mut self, into: &mut [u8]) -> Result<Option<usize>, InteropError> {
+        let silent = Instant::now() + SILENCE;
+        loop {
+            match self.socket.read(into) {
+                Ok(0) => return Ok(None),
+                Ok(count) => return Ok(Some(count)),
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+                Err(source) => return Err(InteropError::socket("hear", self.peer, source)),
+            }
+            self.patience(silent)?;
+        }
+    }
+
+    /// Whether to go on waiting.
+    fn patience(&self, silent: Instant) -> Result<(), InteropError> {
+        let now = Instant::now();
+        if now > silent || now > self.deadline || self.service.stopping() {
+            return Err(InteropError::Silent {
+                address: self.peer.to_string(),
+                peer: PEER.name,
+                seconds: SILENCE.as_secs(),
+                during: "in its schedule: both ends need the same -s, -2, -r, -i, -l, -u and -p (here --speak 'netpipe:-s')",
+            });
+        }
+        Ok(())
+    }
+
+    fn wrong(&self, error: SpeakError) -> InteropError {
+        InteropError::Peer { address: self.peer.to_string(), error }
+    }
+}
+
+/// A connection as NPtcp has it, with limits on how long it is waited for.
+fn prepare(socket: &TcpStream, peer: SocketAddr) -> Result<(), InteropError> {
+    let failed = |source| InteropError::socket("prepare the connection to", peer, source);
+    socket.set_nodelay(true).map_err(failed)?;
+    socket.set_read_timeout(Some(STEP)).map_err(failed)?;
+    socket.set_write_timeout(Some(SILENCE)).map_err(failed)
+}
