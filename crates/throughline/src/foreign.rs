@@ -9,16 +9,13 @@ use control::coordinator::{Cancel, End, Foreign, Pair, Target, run_foreign};
 use control::proto::message::Done;
 use host::{RealSys, Watch, WatchOptions};
 use interop::{Hears, InteropError, Sides, Speaks};
-use model::{EndPass, Event, EventSink, Interval, Inventory, Run, RunHeader, Spec, Stop};
+use model::{EndPass, Event, EventSink, Interval, Inventory, Run, RunHeader, Spec};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::citation;
 use crate::failure::Failure;
 use crate::measure::{self, Job, Sinks};
 use crate::sinks::{Collect, Live, Progress};
-
-/// Length of the trial that finds out who answers, ns.
-const FIRST_LOOK_NS: u64 = 50_000_000;
 
 /// A program to measure with, and where its server is.
 #[derive(Clone)]
@@ -73,7 +70,7 @@ pub async fn conduct(job: &Job<'_>, spoken: &'static dyn Speaks) -> Result<(Run,
 impl Far {
     /// A moment's trial: whether the program is there and takes such a test, and which version it is.
     async fn first_look(&mut self, spec: &Spec, cancel: &Cancel) -> Result<String, Failure> {
-        let brief = Spec { stop: Stop::TimeNs(FIRST_LOOK_NS), warmup_ns: 0, ..spec.clone() };
+        let brief = self.spoken.first_look(spec);
         let (sides, _) = self.measure(&brief, &mut |_| Ok(()), &mut cancel.clone()).await?;
         Ok(sides?.version)
     }

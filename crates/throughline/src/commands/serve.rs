@@ -85,7 +85,8 @@ pub struct ServeArgs {
     #[arg(long, value_name = "DIR", env = "THRU_JOURNAL")]
     journal: Option<PathBuf>,
 
-    /// Serve other programs' clients as well, under the same limits, on their usual port or the one given: iperf3.
+    /// Serve other programs' clients as well, under the same limits, on their usual port or the one given: iperf3,
+    /// netpipe, nttcp, nuttcp, iperf2.
     #[arg(long, value_name = "PROGRAM[=PORT]", value_delimiter = ',')]
     pub speak: Vec<Spoken>,
 

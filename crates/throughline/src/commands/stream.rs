@@ -88,8 +88,8 @@ pub struct StreamArgs {
     #[arg(long, value_name = "SEND[,RECEIVE]", default_value = "copy")]
     engine: EngineFlag,
 
-    /// HOST runs another program's server, which is spoken to in its own protocol: iperf3. Its figures of the far end are what
-    /// that program tells; each trial is one of its tests.
+    /// HOST runs another program's server, which is spoken to in its own protocol: iperf3, iperf2, nuttcp. Its figures of the
+    /// far end are what that program tells; each trial is one of its tests.
     #[arg(long, value_name = "PROGRAM", value_parser = spoken, help_heading = "Path")]
     speak: Option<String>,
 
@@ -145,7 +145,8 @@ pub fn run(args: &StreamArgs) -> Result<u8, Failure> {
     })
 }
 
-fn spoken(name: &str) -> Result<String, String> {
+/// A program to speak with.
+pub fn spoken(name: &str) -> Result<String, String> {
     interop::spoken(name).map(|_| name.to_owned()).map_err(|error| error.to_string())
 }
 
