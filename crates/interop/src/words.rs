@@ -2,6 +2,9 @@
 
 use model::{EndOptions, Spec};
 
+/// What to do about an option of the far end.
+pub(crate) const REMEDY: &str = "it has no words for that: leave it out, or give it for this end alone (VALUE,)";
+
 /// The first flag of a spec that no program has words for.
 pub(crate) fn beyond_all(spec: &Spec) -> Option<&'static str> {
     let others = [

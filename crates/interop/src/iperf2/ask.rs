@@ -41,10 +41,10 @@ pub(super) fn header(spec: &Spec, port: u16) -> Result<Header, InteropError> {
         return refuse(&format!("--block {}", spec.block), &format!("it takes {least} to {most} bytes"));
     }
     if let Some(what) = words::beyond_plain(spec) {
-        return refuse(what, "it has no words for that: leave it out, or give it for this end alone");
+        return refuse(what, words::REMEDY);
     }
     if spec.far.sndbuf.is_some() || spec.far.nodelay == Some(true) {
-        return refuse("--sndbuf, --rcvbuf or --nodelay at the far end", "give it for this end alone");
+        return refuse("--sndbuf, --rcvbuf or --nodelay at the far end", words::REMEDY);
     }
     if reverse && spec.rate_bps.is_some() {
         return refuse("--rate with --reverse", "it tells the server no rate over TCP: leave one out");

@@ -61,7 +61,7 @@ pub(super) fn measure(
     }
     for socket in sockets.iter().filter(|_| !asked.reverse) {
         let mut acknowledgement = [0; 28];
-        let count = test.receive(socket, &mut acknowledgement, ACKNOWLEDGEMENT_LIMIT).unwrap_or(0);
+        let Some(count) = test.receive(socket, &mut acknowledgement, ACKNOWLEDGEMENT_LIMIT) else { break };
         version = version.or_else(|| told::version(&acknowledgement[..count]));
     }
     test.streams(sockets, begun, version, hears)
@@ -134,14 +134,13 @@ impl Test<'_> {
         version: Option<String>,
         hears: &mut dyn Hears,
     ) -> Result<Sides, InteropError> {
-        let started = Instant::now();
         let mut moved = self.move_data(hears, begun, |work, live, meanwhile| work.streams(sockets, live, meanwhile))?;
         let near = moved.tally();
         if !plain::sends(self.spec, Role::Active) {
             let far = told::drained(&near);
             return Ok(self.sides(&moved, near, far, version));
         }
-        let mut rest = [0; 256];
+        let (ended, mut rest) = (Instant::now(), [0; 256]);
         for socket in &moved.sockets {
             while moved.legs.failure.is_none() {
                 match self.receive(socket, &mut rest, CLOSE_LIMIT) {
@@ -152,7 +151,7 @@ impl Test<'_> {
                 }
             }
         }
-        let far = told::closed(&near, started.elapsed().as_nanos() as u64);
+        let far = told::closed(&near, near.sending_ns + ended.elapsed().as_nanos() as u64);
         Ok(self.sides(&moved, near, far, version))
     }
 

@@ -4,7 +4,7 @@ use model::tally::Count;
 use model::{DatagramTally, EndTally, FlowTally, Spec};
 use speak::iperf2::Report;
 
-/// The far end of streams to the server, which tells nothing: it closed `ns` after the start, so that all had been read.
+/// The far end of streams to the server, which tells nothing: it closed `ns` after the first byte, so that all had been read.
 pub(super) fn closed(near: &EndTally, ns: u64) -> EndTally {
     let mut tally = EndTally::untold();
     let counts = [(Count::BytesReceived, near.bytes_sent), (Count::ReceivingNs, ns), (Count::BytesSent, 0)];

@@ -50,7 +50,7 @@ pub(super) fn options(spec: &Spec) -> Result<Options, InteropError> {
         return refuse(&format!("--count {count}"), "it takes 1 to 999999999");
     }
     if let Some(what) = words::beyond_plain(spec) {
-        return refuse(what, "it has no words for that: leave it out, or give it for this end alone");
+        return refuse(what, words::REMEDY);
     }
     let window_kib = match spec.far.sndbuf {
         None => None,

@@ -41,7 +41,7 @@ pub(super) fn options(spec: &Spec, port: u16) -> Result<Options, InteropError> {
         return refuse(&format!("--block {}", spec.block), &format!("it takes {least} to {most} bytes"));
     }
     if let Some(what) = words::beyond_plain(spec) {
-        return refuse(what, "it has no words for that: leave it out, or give it for this end alone");
+        return refuse(what, words::REMEDY);
     }
     let (count, seconds) = match spec.stop {
         Stop::TimeNs(ns) => (ENDLESS, ns as f64 / SECOND_NS),
