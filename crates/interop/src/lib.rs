@@ -3,22 +3,40 @@
 //!
 //! A protocol is one module with a [`Speaks`] and one line in [`SPOKEN`].
 
+mod desk;
 mod error;
+mod iperf2;
 mod iperf3;
+mod legs;
 mod line;
+mod marks;
 mod netperf;
 mod netpipe;
+mod nttcp;
+mod nuttcp;
+mod plain;
 mod service;
+mod words;
 
 use std::sync::atomic::AtomicBool;
 
-use model::{EndTally, Interval, Spec};
+use model::{EndTally, Interval, Spec, Stop};
 
 pub use error::InteropError;
 pub use service::{Admission, Limits, Service};
 
+/// Length of a moment's trial, ns.
+const FIRST_LOOK_NS: u64 = 50_000_000;
+
 /// Every program that can be spoken to.
-pub static SPOKEN: &[&dyn Speaks] = &[&iperf3::Iperf3, &netperf::Netperf, &netpipe::NetPipe];
+pub static SPOKEN: &[&dyn Speaks] = &[
+    &iperf3::Iperf3,
+    &netperf::Netperf,
+    &netpipe::NetPipe,
+    &nttcp::Nttcp,
+    &nuttcp::Nuttcp,
+    &iperf2::Iperf2,
+];
 
 /// The program called `name`.
 ///
@@ -50,6 +68,11 @@ pub trait Speaks: Sync {
             format!("--speak {name} here"),
             format!("its clients are served (thru serve --speak {name}), its servers are not measured with"),
         ))
+    }
+
+    /// A moment's trial of the same kind: finds out whether the server is there, takes such a test, and which version it is.
+    fn first_look(&self, spec: &Spec) -> Spec {
+        Spec { stop: Stop::TimeNs(FIRST_LOOK_NS), warmup_ns: 0, ..spec.clone() }
     }
 
     /// Measures once with the server at `host` (a name or address, with or without a port).

@@ -19,10 +19,25 @@ const REFUSED_LIMIT: Duration = Duration::from_millis(300);
 /// How long the peer may take to make room for what is said.
 const SAY_LIMIT: Duration = Duration::from_secs(10);
 
+/// Between two looks at whether to give up.
+const LOOK: Duration = Duration::from_millis(50);
+
 /// A control connection.
 pub(crate) struct Line {
     socket: TcpStream,
     peer: SocketAddr,
+}
+
+/// How long something is waited for.
+pub(crate) struct Patience<'a> {
+    /// Who has to say it.
+    pub(crate) program: &'static str,
+    /// At most this long.
+    pub(crate) limit: Duration,
+    /// When, for the message.
+    pub(crate) during: &'static str,
+    /// Whether to give up now.
+    pub(crate) cancelled: &'a dyn Fn() -> bool,
 }
 
 /// What came.
@@ -95,6 +110,11 @@ impl Line {
         self.peer
     }
 
+    /// The address of this end.
+    pub(crate) fn here(&self) -> Result<SocketAddr, InteropError> {
+        self.socket.local_addr().map_err(|source| InteropError::socket("speak to", self.peer, source))
+    }
+
     pub(crate) fn say(&mut self, bytes: &[u8]) -> Result<(), InteropError> {
         self.socket.write_all(bytes).map_err(|source| InteropError::socket("speak to", self.peer, source))
     }
@@ -104,6 +124,27 @@ impl Line {
         let failed = |source| InteropError::socket("hear", self.peer, source);
         self.socket.set_read_timeout(Some(limit.max(Duration::from_millis(1)))).map_err(failed)?;
         self.read(into)
+    }
+
+    /// Waits for bytes; `None` at the end of the connection.
+    pub(crate) fn wait(&mut self, into: &mut [u8], patience: &Patience<'_>) -> Result<Option<usize>, InteropError> {
+        let deadline = Instant::now() + patience.limit;
+        loop {
+            match self.hear(into, LOOK)? {
+                Heard::Bytes(count) => return Ok(Some(count)),
+                Heard::Ended => return Ok(None),
+                Heard::Nothing if (patience.cancelled)() => return Err(InteropError::Interrupted),
+                Heard::Nothing if Instant::now() > deadline => {
+                    return Err(InteropError::Silent {
+                        address: self.peer.to_string(),
+                        peer: patience.program,
+                        seconds: patience.limit.as_secs(),
+                        during: patience.during,
+                    });
+                }
+                Heard::Nothing => {}
+            }
+        }
     }
 
     /// Looks whether there are bytes.
@@ -132,11 +173,23 @@ impl Line {
         }
     }
 
+    /// The connection's socket once more, for payload.
+    pub(crate) fn socket(&self) -> Result<OwnedFd, InteropError> {
+        let socket = self.socket.try_clone().map_err(|source| InteropError::socket("keep open", self.peer, source))?;
+        Ok(socket.into())
+    }
+
+    /// Says no more.
+    pub(crate) fn finish(&self) {
+        // Where it fails the connection is gone.
+        let _ = self.socket.shutdown(std::net::Shutdown::Write);
+    }
+
     /// Says no more, and waits until the peer has closed, too, at most this long.
     pub(crate) fn close(mut self, limit: Duration) {
         let deadline = Instant::now() + limit;
         let mut rest = [0; 64];
-        let _ = self.socket.shutdown(std::net::Shutdown::Write);
+        self.finish();
         while Instant::now() < deadline {
             if let Ok(Heard::Ended) | Err(_) = self.hear(&mut rest, limit) {
                 return;
@@ -184,7 +237,7 @@ fn dial_with(spec: &Spec, address: SocketAddr) -> Result<OwnedFd, EngineError> {
 }
 
 /// The addresses of `host`, written with or without a port.
-fn resolve(host: &str, port: u16, family: Family) -> Result<Vec<SocketAddr>, InteropError> {
+pub(crate) fn resolve(host: &str, port: u16, family: Family) -> Result<Vec<SocketAddr>, InteropError> {
     let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     let has_port = host.parse::<SocketAddr>().is_ok() || (host.matches(':').count() == 1);
     let found = if has_port { host.to_socket_addrs() } else { (bare, port).to_socket_addrs() };

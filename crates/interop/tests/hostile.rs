@@ -231,6 +231,36 @@ fn results_that_lie_are_refused() {
 }
 
 #[test]
+fn more_bytes_than_a_block_are_counted_and_harm_nobody() {
+    let served = Served::start();
+    // CVE-2025-54351: with --skip-rx-copy more bytes were told to have come than the buffer has, which was believed.
+    for (length, flag) in [(1, "1"), (1000, "true"), (131_072, "0")] {
+        let mut client = served.client();
+        let asked = format!(r#"{{"tcp":true,"time":1,"parallel":1,"len":{length},"skip_rx_copy":{flag}}}"#);
+        client.write_all(&framed(&asked)).unwrap();
+        client.read_exact(&mut [0]).unwrap();
+        let mut stream = served.stream();
+        client.read_exact(&mut [0; 2]).unwrap();
+        stream.write_all(&vec![7; 1 << 20]).unwrap();
+        drop(stream);
+        client.write_all(&[4]).unwrap();
+        client.read_exact(&mut [0]).unwrap();
+        let counts = r#""bytes":1048576,"retransmits":0,"jitter":0,"errors":0,"packets":0"#;
+        let totals = r#""cpu_util_total":1,"cpu_util_user":1,"cpu_util_system":0,"sender_has_retransmits":0"#;
+        client.write_all(&framed(&format!(r#"{{{totals},"streams":[{{"id":1,{counts}}}]}}"#))).unwrap();
+        let mut frame = [0; 4];
+        client.read_exact(&mut frame).unwrap();
+        let mut told = vec![0; u32::from_be_bytes(frame) as usize];
+        client.read_exact(&mut told).unwrap();
+        let told: serde_json::Value = serde_json::from_slice(&told).unwrap();
+        assert_eq!(told.pointer("/streams/0/bytes"), Some(&1_048_576.into()), "{told}");
+        client.write_all(&[16]).unwrap();
+        rest(client);
+    }
+    served.serves();
+}
+
+#[test]
 fn datagrams_of_strangers_open_no_stream() {
     let served = Served::start();
     let mut client = served.client();

@@ -41,6 +41,10 @@ fn a_stream_is_told_from_its_header() {
             assert_eq!(answer, theirs, "{name}");
         }
     }
+    // A client without -l names no size.
+    let unsized_writes = Header { bytes: 0, ..asked(false) }.to_bytes();
+    let (headers, ..) = serve(&unsized_writes, 60);
+    assert_eq!(headers, [Header { bytes: 128 << 10, ..asked(false) }]);
     // Older clients send data only.
     for plain in [&b"0123456789"[..], &[0; 100], b"012"] {
         let (headers, data, answer) = serve(plain, 2);
@@ -64,6 +68,8 @@ fn numbers_and_report_are_those_of_the_real_ones() {
         let mut front = [0; DATAGRAM_BYTES];
         seen.write(&mut front);
         assert_eq!(front[..16], datagram[..16]);
+        let header = Header { bytes: 300, amount: Amount::Bytes(1500), ..asked(false) };
+        assert_eq!(header.to_datagram()[..44], datagram[16..60]);
         assert_eq!(Datagram::read(&front), Some(seen));
         let due = counts.take(&seen, datagram.len(), seen.sent_us + 7);
         assert_eq!(due, seen.last);

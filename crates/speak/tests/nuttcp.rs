@@ -104,6 +104,15 @@ fn our_report_is_read_as_theirs() {
 }
 
 #[test]
+fn pairs_are_told_to_who_wants_them() {
+    let bytes = 5.0 * 1_048_576.0;
+    let report =
+        Report { transmitted: true, bytes, real_s: 2.0, bps: bytes * 4.0, retransmits: Some(3), ..Report::default() };
+    let first = "nuttcp-t: megabytes=5.0000 real_seconds=2.00 rate_KBps=2560.00 rate_Mbps=20.9715";
+    assert_eq!(report.to_pairs(), format!("{first}\nnuttcp-t: retrans=3\n"));
+}
+
+#[test]
 fn what_cannot_be_is_refused_by_name() {
     let hello = "HELO nuttcp v8.1.4\n";
     for (line, named) in [
@@ -135,12 +144,12 @@ proptest! {
     #[test]
     fn options_are_read_as_they_were_said(
         bytes in 1..1_u64 << 26, count in 1_u64.., window_kib in 0..1_u64 << 21, streams in 1_u32..=128,
-        rate_kbps in prop_oneof![Just(NO_RATE), 1..1_u64 << 40], port in 1_u16.., flags in any::<[bool; 4]>(), seconds in 0_u32..86_400, tos: u8,
+        rate_kbps in prop_oneof![Just(NO_RATE), 1..1_u64 << 40], port in 1_u16.., flags in any::<[bool; 5]>(), seconds in 0_u32..86_400, tos: u8,
     ) {
-        let [client_transmits, udp, reverse, nodelay] = flags;
+        let [client_transmits, udp, reverse, nodelay, parse] = flags;
         let options = Options {
             bytes, count, window_kib, streams, rate_kbps, port, client_transmits, seconds: f64::from(seconds), udp, interval_s: 0.5,
-            reverse, tos, nodelay,
+            reverse, tos, nodelay, parse,
         };
         let line = String::from_utf8(options.to_line()).unwrap();
         prop_assert_eq!(Options::from_line(line.trim_end()), Ok(options));

@@ -17,9 +17,6 @@ use crate::failure::Failure;
 use crate::measure::{self, Job, Sinks};
 use crate::sinks::{Collect, Live, Progress};
 
-/// Length of the trial that finds out who answers, ns.
-const FIRST_LOOK_NS: u64 = 50_000_000;
-
 /// A program to measure with, and where its server is.
 #[derive(Clone)]
 struct Far {
@@ -96,7 +93,7 @@ const LEAST_TRIAL_NS: u64 = 1_000_000;
 impl Far {
     /// A moment's trial: whether the program is there and takes such a test, and which version it is.
     async fn first_look(&mut self, spec: &Spec, cancel: &Cancel) -> Result<String, Failure> {
-        let brief = Spec { stop: Stop::TimeNs(FIRST_LOOK_NS), warmup_ns: 0, ..spec.clone() };
+        let brief = self.spoken.first_look(spec);
         let (sides, _) = self.measure(&brief, &mut |_| Ok(()), &mut cancel.clone()).await?;
         Ok(sides?.version)
     }

@@ -3,7 +3,7 @@
 use model::{Direction, EndOptions, Engine, Observe, SendBy, Spec, Stop};
 use speak::iperf3::{Fault, Parameters, Protocol};
 
-use crate::{InteropError, Limits};
+use crate::{InteropError, Limits, words};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// How long a server waits for data before it gives a test up, as iperf3's `--rcv-timeout` has it, ns.
@@ -42,26 +42,7 @@ pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
     if warmup > 0 && !matches!(spec.stop, Stop::TimeNs(_)) {
         return refuse("--warmup beside a count", "use --time");
     }
-    let others = [
-        (spec.processes > 1, "--processes"),
-        (spec.probe.is_some(), "--probe"),
-        (spec.no_loss, "--find-no-loss"),
-        (spec.capture.is_some(), "--capture"),
-        (!spec.settings.is_empty(), "--set"),
-        (spec.engine.auto, "--engine auto"),
-        (spec.far.data_addr.is_some(), "--data"),
-        (spec.far.device.is_some(), "--device at the far end"),
-        (spec.far.port.is_some(), "--data-port at the far end"),
-        (spec.far.cork.is_some(), "--cork at the far end"),
-        (spec.far.notsent_lowat.is_some(), "--notsent-lowat at the far end"),
-        (spec.far.keepalive_s.is_some(), "--keepalive at the far end"),
-        (spec.far.user_timeout_ms.is_some(), "--user-timeout at the far end"),
-        (spec.far.busy_poll_us.is_some(), "--busy-poll at the far end"),
-        (spec.far.drain_bps.is_some(), "--drain at the far end"),
-        (spec.far.pin.len() > 1, "--pin to several cores at the far end"),
-        (!spec.near.cc_rules.is_empty() || !spec.far.cc_rules.is_empty(), "--wad"),
-    ];
-    if let Some((_, what)) = others.into_iter().find(|(there, _)| *there) {
+    if let Some(what) = words::beyond_all(spec) {
         return refuse(what, "it has no words for that: leave it out");
     }
     let (near, far) = (&spec.near, &spec.far);

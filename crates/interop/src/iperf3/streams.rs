@@ -2,15 +2,15 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use engine::transport::{Link, foreign, transport};
+use engine::transport::{Link, foreign};
 use engine::{EngineError, Leg, LegTally, Signals, TrialPlan};
 use model::{Direction, Interval, Role, Spec, Stop};
 
 use super::header::{Ears, Header, Heard};
 use super::processor::Processor;
+use crate::legs;
 
 /// The streams of a test at one end, in the order in which the client opens them.
 pub(super) struct Streams {
@@ -86,34 +86,15 @@ impl Streams {
         let plan = TrialPlan { spec: spec.clone(), role, trial: 0, flows: 0..spec.flows, legs: vec![leg] };
         let ears: Vec<Arc<Ears>> = sockets.iter().map(|_| Arc::default()).collect();
         let links = links(&spec, wide, &sockets, &ears)?;
-        let carrier = transport(spec.transport.as_str())?;
-        let signals = Signals::new();
-        let (tell, told) = channel();
         let processor = Processor::start();
-        let started = Instant::now();
         let warm_up = Duration::from_nanos(spec.warmup_ns);
         let listen = || -> Vec<Heard> { ears.iter().map(|ears| ears.heard()).collect() };
         let mut before = (spec.warmup_ns == 0).then(|| vec![Heard::default(); ears.len()]);
-        let legs = std::thread::scope(|scope| {
-            let (plan, flags) = (&plan, &signals);
-            let engine = scope.spawn(move || {
-                engine::run(plan, carrier, links, flags, &mut |interval| {
-                    // Nobody listens any more where the test has failed.
-                    let _ = tell.send(interval);
-                })
-            });
-            loop {
-                match told.recv_timeout(step) {
-                    Ok(interval) => live(interval),
-                    Err(RecvTimeoutError::Timeout) => {}
-                    Err(RecvTimeoutError::Disconnected) => break,
-                }
-                if before.is_none() && started.elapsed() >= warm_up {
-                    before = Some(listen());
-                }
-                meanwhile(&signals, started.elapsed());
+        let legs = legs::run(&plan, links, step, live, &mut |signals, elapsed| {
+            if before.is_none() && elapsed >= warm_up {
+                before = Some(listen());
             }
-            engine.join().unwrap_or_else(|_| Err(EngineError::Thread("the measuring thread panicked".into())))
+            meanwhile(signals, elapsed);
         })?;
         let cpu_percent = processor.percent();
         let after = listen();

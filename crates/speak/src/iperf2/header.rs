@@ -4,6 +4,10 @@ use super::{flag, word};
 
 /// Bytes of the header that 2.1.8's client writes over TCP.
 pub const HEADER_BYTES: usize = 60;
+/// Bytes of a datagram before the header: number and time.
+pub const NUMBER_BYTES: usize = 16;
+/// Bytes of a write where the client does not say.
+const DEFAULT_BYTES: u32 = 128 << 10;
 /// Version 2.1.8.3, as its parts.
 const VERSION: [u32; 2] = [0x0002_0001, 0x0008_0003];
 
@@ -56,6 +60,16 @@ impl Header {
         bytes
     }
 
+    /// The header as it stands in each datagram behind its number and time.
+    #[must_use]
+    pub fn to_datagram(&self) -> [u8; HEADER_BYTES] {
+        let mut bytes = self.to_bytes();
+        let length = (HEADER_BYTES + NUMBER_BYTES) as u32;
+        let flags = flag::EXTEND | flag::LENGTH | flag::NUMBERS_OF_64_BITS | length << 1;
+        bytes[..4].copy_from_slice(&flags.to_be_bytes());
+        bytes
+    }
+
     /// How long a header that begins with this word is; `None` where it is no header but data.
     #[must_use]
     pub fn length(flags: u32) -> Option<usize> {
@@ -77,7 +91,9 @@ impl Header {
         }
         let (threads, port, size) = (word(bytes, 4), word(bytes, 8), word(bytes, 12));
         let port = u16::try_from(port).map_err(|_| format!("port {port}"))?;
-        if !(1..=1024).contains(&threads) || size == 0 || size > 1 << 30 {
+        // A client without -l names none.
+        let size = if size == 0 { DEFAULT_BYTES } else { size };
+        if !(1..=1024).contains(&threads) || size > 1 << 30 {
             return Err(format!("{threads} connections with writes of {size} bytes"));
         }
         let amount = word(bytes, 20);

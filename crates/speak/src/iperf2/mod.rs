@@ -13,14 +13,14 @@ mod report;
 mod server;
 
 pub use datagram::{DATAGRAM_BYTES, Datagram};
-pub use header::{Amount, HEADER_BYTES, Header};
+pub use header::{Amount, HEADER_BYTES, Header, NUMBER_BYTES};
 pub use report::{Counts, REPORT_BYTES, Report};
 pub use server::{Action as ServerAction, Server};
 
 use crate::{Peer, SpeakError};
 
 /// iperf 2 in the registry.
-pub(crate) const PEER: Peer = Peer { name: "iperf2", port: 5001 };
+pub const PEER: Peer = Peer { name: "iperf2", port: 5001 };
 
 /// Times that a client sends its last datagram before it gives up, and the time between them in milliseconds.
 pub const LAST_TRIES: u32 = 10;

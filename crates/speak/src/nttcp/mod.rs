@@ -28,7 +28,7 @@ pub use statistics::{DEFAULT_FORMAT, Format, Statistics};
 use crate::{Peer, SpeakError};
 
 /// nttcp in the registry: its service, to which inetd listened.
-pub(crate) const PEER: Peer = Peer { name: "nttcp", port: 5037 };
+pub const PEER: Peer = Peer { name: "nttcp", port: 5037 };
 
 /// The first port that a receiver tries for its data socket.
 pub const FIRST_DATA_PORT: u16 = 5038;

@@ -27,7 +27,7 @@ pub use server::{Action as ServerAction, Server};
 use crate::{Peer, SpeakError};
 
 /// nuttcp in the registry.
-pub(crate) const PEER: Peer = Peer { name: "nuttcp", port: 5000 };
+pub const PEER: Peer = Peer { name: "nuttcp", port: 5000 };
 
 /// The version that this says it is.
 const VERSION: &str = "6.1.2";

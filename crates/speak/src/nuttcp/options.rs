@@ -8,6 +8,9 @@ use super::{VERSION, shown};
 /// The rate, in kbit/s, that stands for none.
 pub const NO_RATE: u64 = 4_294_967_295;
 
+/// Bits of what a report looks like: what the client says where the user chose nothing, and pairs of keys and values.
+const FORMAT: u64 = 0x800;
+const FORMAT_PARSE: u64 = 0x40;
 /// Most connections (`MAXSTREAM`).
 const MOST_STREAMS: u64 = 128;
 /// Most bytes of a buffer that this takes.
@@ -44,6 +47,8 @@ pub struct Options {
     pub tos: u8,
     /// TCP_NODELAY.
     pub nodelay: bool,
+    /// Reports are pairs of keys and values (-fparse).
+    pub parse: bool,
 }
 
 impl Default for Options {
@@ -62,6 +67,7 @@ impl Default for Options {
             reverse: false,
             tos: 0,
             nodelay: false,
+            parse: false,
         }
     }
 }
@@ -76,7 +82,7 @@ impl Options {
         let _ = writeln!(
             line,
             "buflen = {}, nbuf = {}, win = {}, nstream = {}, rate = {}, port = {}, trans = {}, braindead = 0, timeout = {:.6}, \
-             udp = {}, vers = {VERSION}, interval = {:.6}, reverse = {}, format = 2048, traceroute = 0, irate = 0, \
+             udp = {}, vers = {VERSION}, interval = {:.6}, reverse = {}, format = {}, traceroute = 0, irate = 0, \
              thirdparty = _NULL_ , multicast = 0 , datamss = 0 , tos = {} , nbuf_bytes = 0 , rate_pps = 0 , nodelay = {}",
             self.bytes,
             self.count,
@@ -89,6 +95,7 @@ impl Options {
             flag(self.udp),
             self.interval_s,
             flag(self.reverse),
+            FORMAT | if self.parse { FORMAT_PARSE } else { 0 },
             self.tos,
             flag(self.nodelay),
         );
@@ -121,6 +128,7 @@ impl Options {
             reverse: fields.flag("reverse", Some(false))?,
             tos: fields.whole("tos", Some(0), 0, 255)? as u8,
             nodelay: fields.flag("nodelay", Some(false))?,
+            parse: fields.whole("format", Some(0), 0, u64::MAX)? & FORMAT_PARSE > 0,
         };
         if options.count == 0 && options.seconds <= 0.0 {
             return Err("neither a count nor a time to end by".into());

@@ -49,6 +49,29 @@ impl Report {
         }
     }
 
+    /// The same in pairs of keys and values, as -fparse has them.
+    #[must_use]
+    pub fn to_pairs(&self) -> String {
+        let mark = if self.transmitted { "nuttcp-t" } else { "nuttcp-r" };
+        let mut text = String::new();
+        let (megabytes, real) = (self.bytes / MIB, self.real_s);
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            text,
+            "{mark}: megabytes={megabytes:.4} real_seconds={real:.2} rate_KBps={:.2} rate_Mbps={:.4}",
+            self.bps / 8.0 / KIB,
+            self.bps / 1e6,
+        );
+        if let Some(cpu) = self.cpu_s {
+            let each = if cpu > 0.0 { self.bytes / KIB / cpu } else { 0.0 };
+            let _ = writeln!(text, "{mark}: megabytes={megabytes:.4} cpu_seconds={cpu:.2} KB_per_cpu_second={each:.2}");
+        }
+        if let Some(count) = self.retransmits {
+            let _ = writeln!(text, "{mark}: retrans={count}");
+        }
+        text
+    }
+
     /// The text of our own, in nuttcp's lines.
     #[must_use]
     pub fn to_text(&self) -> String {

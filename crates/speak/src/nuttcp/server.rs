@@ -28,11 +28,12 @@ enum Step {
 pub struct Server {
     step: Step,
     lines: Lines,
+    parse: bool,
 }
 
 impl Default for Server {
     fn default() -> Self {
-        Self { step: Step::Greeting, lines: Lines::new(LINE_LIMIT) }
+        Self { step: Step::Greeting, lines: Lines::new(LINE_LIMIT), parse: false }
     }
 }
 
@@ -65,7 +66,9 @@ impl Server {
             turn.send.extend_from_slice(hello().as_bytes());
             self.step = Step::Options;
         } else {
-            turn.actions.push(Action::Asked(Box::new(Options::from_line(&line)?)));
+            let options = Options::from_line(&line)?;
+            self.parse = options.parse;
+            turn.actions.push(Action::Asked(Box::new(options)));
             self.step = Step::Weighing;
         }
         Ok(())
@@ -98,7 +101,8 @@ impl Server {
         if self.step != Step::Data {
             return Err(error(self.name(), "there is nothing to count"));
         }
-        turn.send.extend_from_slice(report.to_text().as_bytes());
+        let text = if self.parse { report.to_pairs() } else { report.to_text() };
+        turn.send.extend_from_slice(text.as_bytes());
         self.step = Step::Done;
         Ok(())
     }

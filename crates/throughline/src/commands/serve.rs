@@ -85,8 +85,8 @@ pub struct ServeArgs {
     #[arg(long, value_name = "DIR", env = "THRU_JOURNAL")]
     journal: Option<PathBuf>,
 
-    /// Serve other programs' clients as well, under the same limits, on their usual port or the one given: iperf3, netpipe, netperf.
-    /// NPtcp's two ends must know each other's options: 'netpipe:-2', 'netpipe=5003:-s -u 100000'.
+    /// Serve other programs' clients as well, under the same limits, on their usual port or the one given: iperf3, netperf,
+    /// netpipe, nttcp, nuttcp, iperf2. NPtcp's two ends must know each other's options: 'netpipe:-2', 'netpipe=5003:-s -u 100000'.
     #[arg(long, value_name = "PROGRAM[=PORT][:OPTIONS]", value_delimiter = ',')]
     pub speak: Vec<Spoken>,
 

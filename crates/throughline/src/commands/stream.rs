@@ -89,8 +89,8 @@ pub struct StreamArgs {
     #[arg(long, value_name = "SEND[,RECEIVE]", default_value = "copy")]
     engine: EngineFlag,
 
-    /// HOST runs another program's server, which is spoken to in its own protocol: iperf3, netperf. Its figures of the far end are what
-    /// that program tells; each trial is one of its tests.
+    /// HOST runs another program's server, which is spoken to in its own protocol: iperf3, netperf, nuttcp, iperf2. Its figures
+    /// of the far end are what that program tells; each trial is one of its tests.
     #[arg(long, value_name = "PROGRAM", value_parser = spoken, help_heading = "Path")]
     speak: Option<String>,
 

@@ -2,9 +2,9 @@
 
 use clap::Args;
 use control::coordinator::Schedule;
-use model::{BitRate, ByteSize, Nanos, Spec, Stop};
+use model::{BitRate, ByteSize, Name, Nanos, Spec, Stop};
 
-use super::stream::default_block;
+use super::stream::{default_block, spoken};
 use crate::failure::Failure;
 use crate::flags::{self, Enough, Load, Observing, Output, Peer, Sockets};
 use crate::measure::{Job, measure};
@@ -16,6 +16,7 @@ use crate::values::EngineFlag;
   thru transfer HOST --block 64KiB --count 2048 --flows 4   128 MiB in all, in four connections
   thru transfer HOST --bytes 16GB --processes 4 --flows 4   rapid's way: a process for each connection
   thru transfer HOST --count 2048 --trials 6                six times, with an interval
+  thru transfer HOST --count 2048 --block 4KiB --speak nttcp    HOST runs nttcp -i
 
 --count and --bytes are totals over all flows and are met to the byte.")]
 pub struct TransferArgs {
@@ -58,6 +59,11 @@ pub struct TransferArgs {
     #[arg(long, value_name = "SEND[,RECEIVE]", default_value = "copy")]
     engine: EngineFlag,
 
+    /// HOST runs another program's server, which is spoken to in its own protocol: nttcp, nuttcp, iperf2. Its figures of the far
+    /// end are what that program tells.
+    #[arg(long, value_name = "PROGRAM", value_parser = spoken, help_heading = "Path")]
+    speak: Option<String>,
+
     #[command(flatten)]
     sockets: Sockets,
     #[command(flatten)]
@@ -82,7 +88,9 @@ impl TransferArgs {
         spec.burst = self.burst.map(|burst| burst.0);
         spec.engine = self.engine.0;
         spec.capture = self.observing.capture();
-        spec.paced_to_receiver = flags::to_receiver(&spec, self.unpaced);
+        spec.speak = self.speak.as_deref().map(Name::from);
+        // The others have no such signals.
+        spec.paced_to_receiver = self.speak.is_none() && flags::to_receiver(&spec, self.unpaced);
         spec
     }
 }

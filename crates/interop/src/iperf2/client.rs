@@ -1,0 +1,193 @@
+//! Our client at a server of iperf 2.
+
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use engine::transport::foreign;
+use model::{Role, Spec};
+use rustix::net::{RecvFlags, SendFlags};
+use speak::iperf2::{Counts, LAST_TRIES, LAST_WAIT_MS, PEER, Report};
+
+use super::datagrams::{Front, Numbered};
+use super::{ask, told};
+use crate::plain::{self, Moved, Work};
+use crate::{Hears, InteropError, Sides, line};
+
+/// How long a server may take to acknowledge a header; those before 2.1 never do.
+const ACKNOWLEDGEMENT_LIMIT: Duration = Duration::from_secs(1);
+/// How long a server is left alone after datagrams: 2.1.8's dies, of its own clients as of others, where the next ones come while
+/// it clears up (an assertion of `pthread_mutex_lock`).
+const REST: Duration = Duration::from_secs(1);
+/// How long it may take to close after the end of the data.
+const CLOSE_LIMIT: Duration = Duration::from_secs(30);
+
+/// Measures once.
+pub(super) fn measure(
+    spec: &Spec,
+    host: &str,
+    hears: &mut dyn Hears,
+    cancel: &AtomicBool,
+) -> Result<Sides, InteropError> {
+    let begun = Instant::now();
+    let (mut last, mut trial) = (None, None);
+    for address in line::resolve(host, PEER.port, spec.family)? {
+        match foreign::dial(spec, address, 0) {
+            Ok(first) => {
+                trial = Some((first, address));
+                break;
+            }
+            Err(error) => last = Some(error),
+        }
+    }
+    let Some((first, address)) = trial else {
+        let none =
+            || InteropError::Resolve { host: host.into(), reason: "it has no address of that IP version".into() };
+        return Err(last.map_or_else(none, InteropError::from));
+    };
+    let asked = ask::header(spec, address.port())?;
+    let mut sockets = vec![first];
+    for flow in 1..spec.flows {
+        sockets.push(foreign::dial(spec, address, flow)?);
+    }
+    let test = Test { spec, address: address.to_string(), cancel };
+    if spec.transport == "udp" {
+        return test.datagrams(sockets, Front::new(&asked), begun, hears);
+    }
+    let mut version = None;
+    for socket in &sockets {
+        test.send_all(socket, &asked.to_bytes())?;
+    }
+    for socket in sockets.iter().filter(|_| !asked.reverse) {
+        let mut acknowledgement = [0; 28];
+        let Some(count) = test.receive(socket, &mut acknowledgement, ACKNOWLEDGEMENT_LIMIT) else { break };
+        version = version.or_else(|| told::version(&acknowledgement[..count]));
+    }
+    test.streams(sockets, begun, version, hears)
+}
+
+struct Test<'a> {
+    spec: &'a Spec,
+    address: String,
+    cancel: &'a AtomicBool,
+}
+
+impl Test<'_> {
+    fn send_all(&self, socket: &OwnedFd, mut bytes: &[u8]) -> Result<(), InteropError> {
+        while !bytes.is_empty() {
+            let sent = rustix::net::send(socket, bytes, SendFlags::NOSIGNAL)
+                .map_err(|source| InteropError::socket("speak to", &self.address, source))?;
+            bytes = &bytes[sent..];
+        }
+        Ok(())
+    }
+
+    /// What comes within a time; `None` where nothing does, and 0 at the end of a connection.
+    fn receive(&self, socket: &OwnedFd, into: &mut [u8], limit: Duration) -> Option<usize> {
+        let deadline = Instant::now() + limit;
+        while Instant::now() < deadline && !self.cancel.load(Ordering::SeqCst) {
+            if plain::readable(socket) {
+                // A connection that the server broke off has ended; a datagram that nobody took may be followed by another.
+                match rustix::net::recv(socket, &mut *into, RecvFlags::DONTWAIT) {
+                    Ok((_, count)) => return Some(count),
+                    Err(_) if self.spec.transport != "udp" => return Some(0),
+                    Err(_) => {}
+                }
+            }
+        }
+        None
+    }
+
+    fn move_data(
+        &self,
+        hears: &mut dyn Hears,
+        begun: Instant,
+        run: impl FnOnce(
+            Work,
+            &mut dyn FnMut(model::Interval),
+            &mut dyn FnMut(&engine::Signals, Duration),
+        ) -> Result<Moved, InteropError>,
+    ) -> Result<Moved, InteropError> {
+        hears.starting(begun.elapsed().as_nanos() as u64);
+        let mut meanwhile = |signals: &engine::Signals, _: Duration| {
+            if self.cancel.load(Ordering::SeqCst) {
+                signals.abort();
+            }
+        };
+        let moved = run(Work::new(self.spec, Role::Active), &mut |interval| hears.interval(interval), &mut meanwhile);
+        hears.stopped();
+        moved
+    }
+
+    fn sides(&self, moved: &Moved, near: model::EndTally, far: model::EndTally, version: Option<String>) -> Sides {
+        let near = model::EndTally { cut_short: near.cut_short || self.cancel.load(Ordering::SeqCst), ..near };
+        let version = version.unwrap_or_else(|| PEER.name.into());
+        Sides { near, far, failure: moved.failure(), elapsed_ns: moved.legs.elapsed_ns, version }
+    }
+
+    /// Streams over TCP: the server tells nothing, but that it closes when it has read all.
+    fn streams(
+        &self,
+        sockets: Vec<OwnedFd>,
+        begun: Instant,
+        version: Option<String>,
+        hears: &mut dyn Hears,
+    ) -> Result<Sides, InteropError> {
+        let mut moved = self.move_data(hears, begun, |work, live, meanwhile| work.streams(sockets, live, meanwhile))?;
+        let near = moved.tally();
+        if !plain::sends(self.spec, Role::Active) {
+            let far = told::drained(&near);
+            return Ok(self.sides(&moved, near, far, version));
+        }
+        let (ended, mut rest) = (Instant::now(), [0; 256]);
+        for socket in &moved.sockets {
+            while moved.legs.failure.is_none() {
+                match self.receive(socket, &mut rest, CLOSE_LIMIT) {
+                    Some(0) => break,
+                    Some(_) => {}
+                    None if self.cancel.load(Ordering::SeqCst) => break,
+                    None => return Err(self.silent(CLOSE_LIMIT, "where it had to close: it reads no more")),
+                }
+            }
+        }
+        let far = told::closed(&near, near.sending_ns + ended.elapsed().as_nanos() as u64);
+        Ok(self.sides(&moved, near, far, version))
+    }
+
+    /// Datagrams, the last of which the server answers with its report.
+    fn datagrams(
+        &self,
+        mut sockets: Vec<OwnedFd>,
+        front: Front,
+        begun: Instant,
+        hears: &mut dyn Hears,
+    ) -> Result<Sides, InteropError> {
+        let Some(socket) = sockets.pop() else { return Err(InteropError::Interrupted) };
+        let header = Numbered::new(front, Counts::default(), Arc::new(OnceLock::new()));
+        let mut moved =
+            self.move_data(hears, begun, |work, live, meanwhile| work.datagrams(socket, header, live, meanwhile))?;
+        let near = moved.tally();
+        let number = near.datagrams.map_or(0, |datagrams| datagrams.sent) + 1;
+        let mut last = vec![0; self.spec.block as usize];
+        let (mut answer, wait) = (vec![0; 1 << 16], Duration::from_millis(LAST_WAIT_MS));
+        for _ in 0..LAST_TRIES {
+            front.write(&mut last, number, true);
+            moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &last));
+            let heard = moved.sockets.first().and_then(|socket| self.receive(socket, &mut answer, wait));
+            if let Some(report) = heard.and_then(|count| Report::read(&answer[..count]).ok()) {
+                let far = told::reported(self.spec, &report);
+                std::thread::sleep(REST);
+                return Ok(self.sides(&moved, near, far, None));
+            }
+            if self.cancel.load(Ordering::SeqCst) {
+                return Err(InteropError::Interrupted);
+            }
+        }
+        Err(self.silent(wait * LAST_TRIES, "where its report was due: is it started with -s -u?"))
+    }
+
+    fn silent(&self, limit: Duration, during: &'static str) -> InteropError {
+        InteropError::Silent { address: self.address.clone(), peer: PEER.name, seconds: limit.as_secs(), during }
+    }
+}

@@ -1,0 +1,45 @@
+//! iperf 2, its basics as version 2.1.8 speaks them.
+
+mod ask;
+mod client;
+mod datagrams;
+mod server;
+mod told;
+
+use std::sync::atomic::AtomicBool;
+
+use model::Spec;
+use speak::iperf2::PEER;
+
+use crate::{Hears, InteropError, Service, Sides, Speaks};
+
+/// The protocol.
+pub(crate) struct Iperf2;
+
+impl Speaks for Iperf2 {
+    fn name(&self) -> &'static str {
+        PEER.name
+    }
+
+    fn port(&self) -> u16 {
+        PEER.port
+    }
+
+    fn check(&self, spec: &Spec) -> Result<(), InteropError> {
+        ask::header(spec, PEER.port).map(drop)
+    }
+
+    fn measure(
+        &self,
+        spec: &Spec,
+        host: &str,
+        hears: &mut dyn Hears,
+        cancel: &AtomicBool,
+    ) -> Result<Sides, InteropError> {
+        client::measure(spec, host, hears, cancel)
+    }
+
+    fn serve(&self, service: &Service) -> Result<(), InteropError> {
+        server::serve(service)
+    }
+}

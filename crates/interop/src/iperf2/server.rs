@@ -1,0 +1,226 @@
+//! Our server: each connection is a stream of its own, and so is each sender of datagrams.
+
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use engine::Signals;
+use engine::transport::{foreign, udp};
+use model::Role;
+use socket2::{Domain, Socket, Type};
+use speak::Turn;
+use speak::iperf2::{Counts, Datagram, HEADER_BYTES, LAST_WAIT_MS, PEER, Report, Server, ServerAction};
+
+use super::ask;
+use super::datagrams::{Front, Numbered, take};
+use crate::desk::{self, Guest};
+use crate::line::Patience;
+use crate::plain::{self, Work};
+use crate::{Admission, InteropError, Service};
+
+/// How long a client may take to say something.
+const SAY_LIMIT: Duration = Duration::from_secs(10);
+/// How long it may take to close.
+const CLOSE_LIMIT: Duration = Duration::from_secs(1);
+/// How long after its report a client may still ask for it.
+const ASK_LIMIT: Duration = Duration::from_millis(3 * LAST_WAIT_MS);
+/// Longest datagram.
+const MOST_DATAGRAM: usize = 1 << 16;
+
+/// The machine, held by the streams of one host.
+type Place = Arc<Mutex<Admission>>;
+
+/// Which hosts measure: nothing but its address says that a connection belongs to a client's others.
+#[derive(Default)]
+struct Places(Mutex<Vec<(IpAddr, Weak<Mutex<Admission>>)>>);
+
+impl Places {
+    /// A place for one more stream from `from`.
+    fn take(&self, service: &Service, from: IpAddr) -> Option<Place> {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        held.retain(|(_, place)| place.strong_count() > 0);
+        if let Some(place) = held.iter().find(|(host, _)| *host == from).and_then(|(_, place)| place.upgrade()) {
+            return (Arc::strong_count(&place) <= service.limits.flows as usize).then_some(place);
+        }
+        let place = Arc::new(Mutex::new((service.admit)()?));
+        held.push((from, Arc::downgrade(&place)));
+        Some(place)
+    }
+}
+
+/// Serves until the service is told to stop.
+pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
+    let listeners = desk::open(service)?;
+    let doors = listeners
+        .iter()
+        .map(|(_, address)| Ok((door(*address)?, *address)))
+        .collect::<Result<Vec<_>, InteropError>>()?;
+    let places = Places::default();
+    std::thread::scope(|scope| {
+        for (door, address) in &doors {
+            let places = &places;
+            scope.spawn(move || attend(service, door, *address, places));
+        }
+        desk::attend(service, PEER.name, &listeners, &|guest| stream(guest, &places));
+    });
+    Ok(())
+}
+
+/// Ends what takes too long.
+fn watch(service: &Service) -> impl FnMut(&Signals, Duration) + '_ {
+    let hold = Duration::from_nanos(service.limits.hold_ns);
+    move |signals, elapsed| {
+        if elapsed > hold || service.stopping() {
+            signals.abort();
+        }
+    }
+}
+
+/// One connection.
+fn stream(guest: &mut Guest<'_>, places: &Places) -> Result<String, InteropError> {
+    let (mut machine, mut turn) = (Server::default(), Turn::default());
+    let (mut asked, mut early) = (None, 0);
+    let service = guest.service;
+    let cancelled = || service.stopping();
+    let patience = Patience { program: PEER.name, limit: SAY_LIMIT, during: "at its start", cancelled: &cancelled };
+    // What is read beyond a header is data, but the engine has not counted it.
+    let mut front = [0; HEADER_BYTES];
+    while asked.is_none() && early == 0 {
+        let Some(count) = guest.line.wait(&mut front, &patience)? else {
+            machine.ended().map_err(|error| guest.line.wrong(error))?;
+            return Ok("went without data".into());
+        };
+        machine.receive(&front[..count], &mut turn).map_err(|error| guest.line.wrong(error))?;
+        for action in turn.actions.drain(..) {
+            match action {
+                ServerAction::Asked(header) => asked = Some(header),
+                ServerAction::Data(bytes) => early += bytes as u64,
+            }
+        }
+    }
+    let peer = guest.line.peer().ip();
+    guest.leave();
+    let Some(_place) = places.take(service, peer) else {
+        return Ok("refused: another measurement is running, or these are too many streams".into());
+    };
+    let spec = ask::spec(asked.as_ref());
+    if let Some(why) = ask::refusal(&spec, &service.limits) {
+        return Ok(format!("refused: {why}"));
+    }
+    guest.line.say(&turn.send)?;
+    let socket = guest.line.socket()?;
+    foreign::prepare(socket.as_fd(), &spec, Role::Passive)?;
+    let mut moved = Work::new(&spec, Role::Passive).streams(vec![socket], &mut |_| {}, &mut watch(service))?;
+    let tally = moved.tally();
+    if plain::sends(&spec, Role::Passive) {
+        let patience = Patience { limit: CLOSE_LIMIT, during: "at the end", ..patience };
+        while let Ok(Some(_)) = guest.line.wait(&mut front, &patience) {}
+        return Ok(said("sent", tally.bytes_sent, tally.sending_ns));
+    }
+    Ok(said("received", tally.bytes_received + early, tally.receiving_ns))
+}
+
+fn said(what: &str, bytes: u64, ns: u64) -> String {
+    format!("{what} {bytes} bytes ({:.1} Mbit/s)", bytes as f64 * 8e3 / ns.max(1) as f64)
+}
+
+/// The socket to which all first datagrams come.
+fn door(address: SocketAddr) -> Result<UdpSocket, InteropError> {
+    let open = || {
+        let socket = Socket::new(Domain::for_address(address), Type::DGRAM, None)?;
+        // Each sender gets a second socket on this port, connected to it.
+        socket.set_reuse_port(true)?;
+        if address.is_ipv6() {
+            socket.set_only_v6(true)?;
+        }
+        socket.bind(&address.into())?;
+        socket.set_nonblocking(true)?;
+        Ok(UdpSocket::from(socket))
+    };
+    open().map_err(|source: std::io::Error| InteropError::socket("listen for iperf2 on", address, source))
+}
+
+/// Opens a stream for each new sender of datagrams.
+fn attend(service: &Service, door: &UdpSocket, address: SocketAddr, places: &Places) {
+    let mut buffer = vec![0; MOST_DATAGRAM];
+    std::thread::scope(|scope| {
+        while !service.stopping() {
+            if !plain::readable(door) {
+                continue;
+            }
+            let Ok((count, peer)) = door.recv_from(&mut buffer) else { continue };
+            // Last ones are the rest of a stream that has ended.
+            let Some(first) = Datagram::read(&buffer[..count]).filter(|first| !first.last) else { continue };
+            let place = match ask::refusal(&ask::datagrams(), &service.limits) {
+                None => places.take(service, peer.ip()).ok_or_else(|| "another measurement is running".into()),
+                Some(why) => Err(why),
+            };
+            let place = match place {
+                Ok(place) => place,
+                Err(why) => {
+                    if first.number <= 1 {
+                        (service.news)(&format!("{peer}: {} refused: {why}", PEER.name));
+                    }
+                    continue;
+                }
+            };
+            let Ok(twin) = udp::connected_twin(address, peer, None) else { continue };
+            let (mut counts, report) = (Counts::default(), Arc::new(OnceLock::new()));
+            take(&mut counts, &buffer[..count], &report);
+            // Those that came here before the other socket was there.
+            while let Ok((count, from)) = door.recv_from(&mut buffer) {
+                if from == peer {
+                    take(&mut counts, &buffer[..count], &report);
+                }
+            }
+            scope.spawn(move || {
+                match datagrams(service, twin.into(), counts, &report) {
+                    Ok(Some(report)) => {
+                        let said = said("received", report.bytes, report.elapsed_us.saturating_mul(1_000));
+                        let (lost, all) = (report.lost, report.datagrams);
+                        (service.news)(&format!("{peer}: {} {said}, {lost} of {all} datagrams lost", PEER.name));
+                    }
+                    Ok(None) => (service.news)(&format!("{peer}: {} went without its last datagram", PEER.name)),
+                    Err(error) => (service.news)(&format!("{peer}: {error}")),
+                }
+                drop(place);
+            });
+        }
+    });
+}
+
+/// Takes a stream of datagrams and tells what came.
+fn datagrams(
+    service: &Service,
+    socket: OwnedFd,
+    counts: Counts,
+    report: &Arc<OnceLock<Report>>,
+) -> Result<Option<Report>, InteropError> {
+    let spec = ask::datagrams();
+    foreign::prepare(socket.as_fd(), &spec, Role::Passive)?;
+    let mut ends = watch(service);
+    let header = Numbered::new(Front::none(), counts, report.clone());
+    let moved = Work::new(&spec, Role::Passive).datagrams(socket, header, &mut |_| {}, &mut |signals, elapsed| {
+        ends(signals, elapsed);
+        if report.get().is_some() {
+            signals.stop();
+        }
+    })?;
+    let (Some(report), Some(socket)) = (report.get(), moved.sockets.first()) else { return Ok(None) };
+    plain::send_mark(socket, &report.to_bytes());
+    // The report may be lost: a client without one sends its last datagram again.
+    let (mut buffer, mut until) = (vec![0; MOST_DATAGRAM], Instant::now() + ASK_LIMIT);
+    while Instant::now() < until && !service.stopping() {
+        if !plain::readable(socket) {
+            continue;
+        }
+        let heard = rustix::net::recv(socket, &mut *buffer, rustix::net::RecvFlags::DONTWAIT);
+        let again = heard.is_ok_and(|(_, count)| Datagram::read(&buffer[..count]).is_some_and(|seen| seen.last));
+        if again {
+            plain::send_mark(socket, &report.to_bytes());
+            until = Instant::now() + ASK_LIMIT;
+        }
+    }
+    Ok(Some(*report))
+}

@@ -1,0 +1,41 @@
+//! The engine's loops over links that a driver has opened.
+
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use engine::transport::{Link, transport};
+use engine::{EngineError, LegTally, Signals, TrialPlan};
+use model::Interval;
+
+/// Lets the data flow and waits for the end of all links. `live` gets this end's series as it comes, which is looked for for at most
+/// `step` each time; `meanwhile` is called in between, with the flags that end the links and the time since the start.
+pub(crate) fn run(
+    plan: &TrialPlan,
+    links: Vec<Link>,
+    step: Duration,
+    live: &mut dyn FnMut(Interval),
+    meanwhile: &mut dyn FnMut(&Signals, Duration),
+) -> Result<LegTally, EngineError> {
+    let carrier = transport(plan.spec.transport.as_str())?;
+    let signals = Signals::new();
+    let (tell, told) = channel();
+    let started = Instant::now();
+    std::thread::scope(|scope| {
+        let flags = &signals;
+        let engine = scope.spawn(move || {
+            engine::run(plan, carrier, links, flags, &mut |interval| {
+                // Nobody listens any more where the test has failed.
+                let _ = tell.send(interval);
+            })
+        });
+        loop {
+            match told.recv_timeout(step) {
+                Ok(interval) => live(interval),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            meanwhile(&signals, started.elapsed());
+        }
+        engine.join().unwrap_or_else(|_| Err(EngineError::Thread("the measuring thread panicked".into())))
+    })
+}

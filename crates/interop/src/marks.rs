@@ -1,0 +1,95 @@
+//! Datagrams without numbers, between marks: what nttcp and nuttcp send.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use engine::now_ns;
+use engine::transport::foreign;
+
+/// What a datagram is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sort {
+    /// A mark before the data; the last of them starts the clock.
+    Begin,
+    /// Data.
+    Data,
+    /// A mark after the data; the first of them stops the clock.
+    End,
+}
+
+/// What the marks told; written by the measuring thread alone. Times are of this host's monotonic clock, 0 for never.
+#[derive(Debug, Default)]
+pub(crate) struct Ears {
+    begun_ns: AtomicU64,
+    ended_ns: AtomicU64,
+}
+
+impl Ears {
+    /// The data is over.
+    pub(crate) fn ended(&self) -> bool {
+        self.ended_ns.load(Ordering::Relaxed) > 0
+    }
+
+    /// From mark to mark, ns; `None` where one of them did not come.
+    pub(crate) fn span_ns(&self) -> Option<u64> {
+        let [begun, ended] = [&self.begun_ns, &self.ended_ns].map(|at| at.load(Ordering::Relaxed));
+        (begun > 0 && ended > 0).then(|| ended.saturating_sub(begun))
+    }
+}
+
+/// The header that such datagrams do not have: they are numbered as they come, so that what is lost shows in the bytes alone.
+pub(crate) struct Between<F> {
+    sort: F,
+    ears: Arc<Ears>,
+    next: u64,
+}
+
+impl<F> Between<F> {
+    pub(crate) fn new(sort: F, ears: Arc<Ears>) -> Self {
+        Self { sort, ears, next: 0 }
+    }
+}
+
+impl<F: FnMut(&[u8]) -> Sort + Send + 'static> foreign::Header for Between<F> {
+    #[inline]
+    fn write(&mut self, _: &mut [u8], _: u64) {}
+
+    #[inline]
+    fn read(&mut self, datagram: &[u8]) -> Option<u64> {
+        match (self.sort)(datagram) {
+            Sort::Data if !self.ears.ended() => {
+                let number = self.next;
+                self.next += 1;
+                return Some(number);
+            }
+            Sort::Data => {}
+            Sort::Begin => self.ears.begun_ns.store(now_ns(), Ordering::Relaxed),
+            Sort::End if !self.ears.ended() => self.ears.ended_ns.store(now_ns(), Ordering::Relaxed),
+            Sort::End => {}
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use engine::transport::foreign::Header as _;
+
+    #[test]
+    fn what_stands_between_the_marks_is_data() {
+        let ears = Arc::new(Ears::default());
+        let sort = |datagram: &[u8]| match datagram {
+            b"begin" => Sort::Begin,
+            b"end" => Sort::End,
+            _ => Sort::Data,
+        };
+        let mut header = Between::new(sort, ears.clone());
+        let datagrams: [&[u8]; 6] = [b"begin", b"one", b"two", b"end", b"late", b"end"];
+        let numbers = datagrams.map(|datagram| header.read(datagram));
+        assert_eq!(numbers, [None, Some(0), Some(1), None, None, None]);
+        assert!(ears.ended() && ears.span_ns().is_some());
+        let unbegun = Ears { ended_ns: AtomicU64::new(5), ..Ears::default() };
+        assert_eq!(unbegun.span_ns(), None, "the first mark was lost");
+    }
+}

@@ -1,0 +1,171 @@
+//! A spec in nttcp's words, and the other way round.
+
+use model::{Direction, EndOptions, Observe, Spec, Stop};
+use speak::nttcp::Options;
+
+use crate::{InteropError, Limits, words};
+
+/// nttcp's own bounds, exclusive: bytes of a buffer, buffers, microseconds between writes.
+const BYTES_LIMIT: u64 = 100_000_000;
+const COUNT_LIMIT: u64 = 1_000_000_000;
+const GAP_LIMIT_US: u64 = 10_000_000;
+/// Most bytes of a buffer that a client may ask of us.
+const MOST_BYTES: u64 = 16 << 20;
+/// Bytes of a datagram.
+const LEAST_DATAGRAM: u64 = 8;
+const MOST_DATAGRAM: u64 = 65_507;
+/// How long a client's data may rest, ns.
+const STALL_NS: u64 = 30_000_000_000;
+
+/// What the remote side is told.
+pub(super) fn options(spec: &Spec) -> Result<Options, InteropError> {
+    let refuse = |what: &str, remedy: &str| Err(InteropError::unsupported(format!("{what} with nttcp"), remedy));
+    spec.check().map_err(|error| InteropError::unsupported("this measurement", error.to_string()))?;
+    let udp = spec.transport == "udp";
+    if spec.transport != "tcp" && !udp {
+        return refuse(&format!("--transport {}", spec.transport), "it speaks TCP and, with --udp, UDP");
+    }
+    if spec.pattern != "transfer" {
+        return refuse(&spec.pattern.to_string(), "it has counts alone: thru transfer HOST --speak nttcp");
+    }
+    if spec.direction == Direction::Both || spec.flows != 1 {
+        return refuse("more than one connection", "it has one, in one direction: leave --both and --flows out");
+    }
+    let bytes = if udp { LEAST_DATAGRAM..MOST_DATAGRAM + 1 } else { 1..BYTES_LIMIT };
+    if !bytes.contains(&spec.block) {
+        return refuse(
+            &format!("--block {}", spec.block),
+            &format!("it takes {} to {} bytes", bytes.start, bytes.end - 1),
+        );
+    }
+    let count = match spec.stop {
+        Stop::Blocks(count) => count,
+        Stop::Bytes(bytes) if bytes.is_multiple_of(spec.block) => bytes / spec.block,
+        Stop::Bytes(_) => {
+            return refuse("--bytes that are no multiple of --block", "its buffers are whole: use --count");
+        }
+        _ => return refuse("a trial without a count", "use --count"),
+    };
+    if !(1..COUNT_LIMIT).contains(&count) {
+        return refuse(&format!("--count {count}"), "it takes 1 to 999999999");
+    }
+    if let Some(what) = words::beyond_plain(spec) {
+        return refuse(what, words::REMEDY);
+    }
+    let window_kib = match spec.far.sndbuf {
+        None => None,
+        Some(bytes) if !udp && bytes >= 1024 && bytes.is_multiple_of(1024) => Some((bytes / 1024) as u32),
+        Some(_) => return refuse("--sndbuf and --rcvbuf at the far end", "over TCP it takes whole KiB, over UDP none"),
+    };
+    let transmits = spec.direction == Direction::Reverse;
+    let gap_us = match spec.rate_bps.filter(|_| transmits) {
+        None => 0,
+        Some(bps) => (spec.block as f64 * 8e6 / bps as f64) as u64,
+    };
+    if gap_us >= GAP_LIMIT_US || (gap_us == 0 && transmits && spec.rate_bps.is_some()) {
+        return refuse("--rate with --reverse and this --block", "its time between two writes is 1 us to 10 s");
+    }
+    let nodelay = transmits && spec.far.nodelay == Some(true);
+    // Its version stands in its chatter alone.
+    Ok(Options {
+        transmits,
+        nodelay,
+        bytes: spec.block,
+        count,
+        udp,
+        verbose: true,
+        gap_us,
+        window_kib,
+        ..Options::default()
+    })
+}
+
+/// What a client asks for, as the remote side has it.
+pub(super) fn spec(asked: &Options) -> Spec {
+    let window = asked.window_kib.filter(|_| !asked.udp).map(|kib| u64::from(kib) * 1024);
+    let options = EndOptions {
+        sndbuf: window,
+        rcvbuf: window,
+        nodelay: (!asked.udp).then_some(asked.nodelay),
+        ..EndOptions::default()
+    };
+    let rate = (asked.gap_us > 0).then(|| (asked.bytes as f64 * 8e6 / asked.gap_us as f64).max(1.0) as u64);
+    Spec {
+        block: asked.bytes,
+        direction: if asked.transmits { Direction::Reverse } else { Direction::Send },
+        stop: Stop::Blocks(asked.count),
+        rate_bps: rate,
+        burst: rate.map(|_| asked.bytes),
+        observe: Observe::Off,
+        interval_ns: 0,
+        stall_ns: STALL_NS,
+        near: options.clone(),
+        far: options,
+        ..Spec::new(if asked.udp { "udp" } else { "tcp" }, "transfer")
+    }
+}
+
+/// Why a client is refused, if it is.
+pub(super) fn refusal(asked: &Options, spec: &Spec, limits: &Limits) -> Option<String> {
+    let least = if asked.udp { LEAST_DATAGRAM } else { 1 };
+    let most = if asked.udp { MOST_DATAGRAM } else { MOST_BYTES };
+    if !(least..=most).contains(&asked.bytes) {
+        return Some(format!("buffers of {} bytes; {least} to {most} are served", asked.bytes));
+    }
+    if asked.compare && asked.udp {
+        return Some("-c over UDP is not served".into());
+    }
+    // Of what the client sends it alone has the rate.
+    if limits.rate_bps.is_some_and(|most| !asked.transmits || spec.rate_bps.is_none_or(|bps| bps > most)) {
+        return Some("more than --max-rate, or no rate (-g) at all".into());
+    }
+    engine::transport::check_options(model::Role::Passive, spec).err().map(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn transfer() -> Spec {
+        Spec { block: 4096, stop: Stop::Blocks(10), ..Spec::new("tcp", "transfer") }
+    }
+
+    #[test]
+    fn a_spec_and_its_options_say_the_same() {
+        let far =
+            EndOptions { sndbuf: Some(65_536), rcvbuf: Some(65_536), nodelay: Some(true), ..EndOptions::default() };
+        let spec = Spec { direction: Direction::Reverse, rate_bps: Some(8_192_000), far, ..transfer() };
+        let asked = options(&spec).unwrap();
+        assert_eq!((asked.transmits, asked.nodelay, asked.gap_us, asked.window_kib), (true, true, 4000, Some(64)));
+        let served = super::spec(&asked);
+        assert_eq!((served.direction, served.stop, served.block), (spec.direction, spec.stop, spec.block));
+        assert_eq!((served.rate_bps, &served.far), (spec.rate_bps, &spec.far));
+    }
+
+    #[test]
+    fn what_has_no_words_is_named_with_a_remedy() {
+        let said = |change: fn(&mut Spec)| {
+            let mut spec = transfer();
+            change(&mut spec);
+            options(&spec).unwrap_err().to_string()
+        };
+        assert!(said(|spec| spec.flows = 2).contains("more than one connection with nttcp"));
+        assert!(said(|spec| spec.stop = Stop::Bytes(4097)).contains("use --count"));
+        assert!(said(|spec| spec.pattern = "stream".into()).contains("thru transfer HOST --speak nttcp"));
+        assert!(said(|spec| spec.far.cc = Some("reno".into())).contains("--cc at the far end with nttcp"));
+        assert!(said(|spec| spec.block = BYTES_LIMIT).contains("it takes 1 to 99999999 bytes"));
+        let bytes = Spec { stop: Stop::Bytes(8192), ..transfer() };
+        assert_eq!(options(&bytes).unwrap().count, 2);
+    }
+
+    #[test]
+    fn a_client_beyond_the_limits_is_refused() {
+        let limits = Limits { strangers: 1, hold_ns: 1, flows: 1, rate_bps: Some(1_000_000) };
+        let why = |asked: Options| refusal(&asked, &spec(&asked), &limits);
+        assert!(why(Options { transmits: false, ..Options::default() }).unwrap().contains("--max-rate"));
+        assert!(why(Options { bytes: MOST_BYTES + 1, ..Options::default() }).unwrap().contains("buffers of"));
+        assert!(why(Options { udp: true, compare: true, ..Options::default() }).unwrap().contains("-c over UDP"));
+        // 4096 bytes each 40 ms are 819 kbit/s.
+        assert_eq!(why(Options { gap_us: 40_000, ..Options::default() }), None);
+    }
+}

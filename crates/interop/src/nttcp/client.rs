@@ -1,0 +1,231 @@
+//! Our local side at a remote one.
+
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use model::{Role, Spec};
+use speak::nttcp::{FIRST_DATA_PORT, Local, LocalAction, Options, PEER, Statistics};
+use speak::{SpeakError, Turn};
+
+use super::{MARK, ask, sort, told};
+use crate::line::{Heard, Line, Patience};
+use crate::marks::{Between, Ears, Sort};
+use crate::plain::{self, Moved, Work};
+use crate::{Hears, InteropError, Sides};
+
+/// How long the remote side may take for each thing that it has to say or do.
+const ANSWER_LIMIT: Duration = Duration::from_secs(30);
+/// Ports that are tried for our data socket.
+const PORTS: u16 = 1000;
+/// Time between two marks of the end, and how many of them there are.
+const MARK_GAP: Duration = Duration::from_secs(2);
+const END_MARKS: u32 = 3;
+
+struct Session<'a> {
+    spec: &'a Spec,
+    line: Line,
+    machine: Local,
+    turn: Turn<LocalAction>,
+    cancel: &'a AtomicBool,
+    version: Option<String>,
+    /// The last thing that the remote side chattered: where it fails, why.
+    chatter: Option<String>,
+    port: Option<u16>,
+    theirs: Option<Statistics>,
+    ended: bool,
+}
+
+/// Measures once.
+pub(super) fn measure(
+    spec: &Spec,
+    host: &str,
+    hears: &mut dyn Hears,
+    cancel: &AtomicBool,
+) -> Result<Sides, InteropError> {
+    let options = ask::options(spec)?;
+    let begun = Instant::now();
+    let line = Line::connect(PEER.name, host, PEER.port, spec.family)?;
+    let mut turn = Turn::default();
+    let machine = Local::open(&options, &mut turn).map_err(|error| line.wrong(error))?;
+    let (version, chatter, port, theirs) = (None, None, None, None);
+    let mut session = Session { spec, line, machine, turn, cancel, version, chatter, port, theirs, ended: false };
+    session.say()?;
+    let socket = if options.transmits { session.listen(&options)? } else { session.dial()? };
+    hears.starting(begun.elapsed().as_nanos() as u64);
+    let moved = session.run(socket, hears);
+    hears.stopped();
+    let mut moved = moved?;
+    let theirs = session.statistics(&moved)?;
+    let near = session.near(&mut moved, &theirs);
+    Ok(Sides {
+        far: told::far(spec, &near, &theirs),
+        near,
+        failure: moved.failure(),
+        elapsed_ns: moved.legs.elapsed_ns,
+        version: session.version.unwrap_or_else(|| PEER.name.into()),
+    })
+}
+
+impl Session<'_> {
+    fn say(&mut self) -> Result<(), InteropError> {
+        let send = std::mem::take(&mut self.turn.send);
+        self.line.say(&send)
+    }
+
+    /// Takes what the remote side said.
+    fn take(&mut self, heard: &[u8]) -> Result<(), InteropError> {
+        self.machine.receive(heard, &mut self.turn).map_err(|error| self.line.wrong(error))?;
+        for action in std::mem::take(&mut self.turn.actions) {
+            match action {
+                LocalAction::Listen => {}
+                LocalAction::Transmit(port) => self.port = Some(port),
+                LocalAction::Theirs(theirs) => self.theirs = Some(theirs),
+                LocalAction::Chatter(line) => {
+                    self.version = self.version.take().or_else(|| told::version(&line));
+                    self.chatter = Some(line);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for the next thing that the remote side says.
+    fn hear(&mut self, limit: Duration, during: &'static str) -> Result<(), InteropError> {
+        let (mut buffer, cancel) = ([0; 4096], self.cancel);
+        let cancelled = || cancel.load(Ordering::SeqCst);
+        let patience = Patience { program: PEER.name, limit, during, cancelled: &cancelled };
+        match self.line.wait(&mut buffer, &patience)? {
+            Some(count) => self.take(&buffer[..count]),
+            None => Err(self.left()),
+        }
+    }
+
+    /// The remote side closed the connection: its last words say why, if it had any.
+    fn left(&self) -> InteropError {
+        let closed = |what| SpeakError { peer: PEER.name, step: "before it counted anything", what };
+        let ended = self.machine.ended(true).err();
+        let error = match (&self.chatter, ended) {
+            (Some(line), _) => closed(format!("'{}', and closed the connection", line.escape_debug())),
+            (None, Some(error)) => error,
+            (None, None) => closed("it closed the connection".into()),
+        };
+        self.line.wrong(error)
+    }
+
+    /// Opens the socket on which the remote side sends, and waits until it does.
+    fn listen(&mut self, options: &Options) -> Result<OwnedFd, InteropError> {
+        let (here, peer) = (self.line.here()?.ip(), self.line.peer().ip());
+        let ports = FIRST_DATA_PORT..FIRST_DATA_PORT + PORTS;
+        let deadline = Instant::now() + ANSWER_LIMIT;
+        let spec = self.spec;
+        let socket = if options.udp {
+            let socket = plain::bind(here, ports)?;
+            self.listening(socket.local_addr())?;
+            plain::meet(&socket, peer, &mut || self.waits(deadline))?.then(|| OwnedFd::from(socket))
+        } else {
+            let listener = plain::listen(here, ports, &spec.near)?;
+            self.listening(listener.local_addr())?;
+            plain::accept(&listener, peer, spec, Role::Active, &mut || self.waits(deadline))?
+        };
+        match socket {
+            Some(socket) => Ok(socket),
+            None if self.cancel.load(Ordering::SeqCst) => Err(InteropError::Interrupted),
+            None if self.ended => Err(self.left()),
+            None => Err(InteropError::Silent {
+                address: self.line.peer().to_string(),
+                peer: PEER.name,
+                seconds: ANSWER_LIMIT.as_secs(),
+                during: "where its data was due: a firewall may stand between",
+            }),
+        }
+    }
+
+    fn listening(&mut self, address: std::io::Result<SocketAddr>) -> Result<(), InteropError> {
+        let address = address.map_err(|source| InteropError::socket("receive data from", self.line.peer(), source))?;
+        self.machine.listening(address.port(), &mut self.turn).map_err(|error| self.line.wrong(error))?;
+        self.say()
+    }
+
+    /// Whether the remote side may still come; takes what it says meanwhile.
+    fn waits(&mut self, deadline: Instant) -> bool {
+        let mut buffer = [0; 4096];
+        self.ended |= match self.line.glance(&mut buffer) {
+            Ok(Heard::Nothing) => false,
+            Ok(Heard::Bytes(count)) => self.take(&buffer[..count]).is_err(),
+            Ok(Heard::Ended) | Err(_) => true,
+        };
+        !self.ended && Instant::now() < deadline && !self.cancel.load(Ordering::SeqCst)
+    }
+
+    /// Connects to where the remote side listens.
+    fn dial(&mut self) -> Result<OwnedFd, InteropError> {
+        let port = loop {
+            if let Some(port) = self.port {
+                break port;
+            }
+            self.hear(ANSWER_LIMIT, "where its data port was due")?;
+        };
+        plain::dial(self.spec, SocketAddr::new(self.line.peer().ip(), port), 0)
+    }
+
+    fn run(&mut self, socket: OwnedFd, hears: &mut dyn Hears) -> Result<Moved, InteropError> {
+        let work = Work::new(self.spec, Role::Active);
+        let (cancel, sends) = (self.cancel, plain::sends(self.spec, Role::Active));
+        let mut live = |interval| hears.interval(interval);
+        if self.spec.transport != "udp" {
+            return work.streams(vec![socket], &mut live, &mut |signals, _| {
+                if cancel.load(Ordering::SeqCst) {
+                    signals.abort();
+                }
+            });
+        }
+        let ears = Arc::new(Ears::default());
+        let heard = ears.clone();
+        let mut meanwhile = |signals: &engine::Signals, _| {
+            if cancel.load(Ordering::SeqCst) {
+                signals.abort();
+            } else if heard.ended() {
+                signals.stop();
+            }
+        };
+        if sends {
+            plain::send_mark(&socket, &MARK);
+            let moved = work.datagrams(socket, Between::new(|_: &[u8]| Sort::Data, ears), &mut live, &mut meanwhile)?;
+            moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &MARK));
+            return Ok(moved);
+        }
+        work.datagrams(socket, Between::new(sort(), ears), &mut live, &mut meanwhile)
+    }
+
+    /// Waits for what the remote side counted; marks that may be lost are sent again.
+    fn statistics(&mut self, moved: &Moved) -> Result<Statistics, InteropError> {
+        let marks = plain::sends(self.spec, Role::Active) && self.spec.transport == "udp";
+        let mut left = if marks { END_MARKS - 1 } else { 0 };
+        loop {
+            if let Some(theirs) = self.theirs {
+                return Ok(theirs);
+            }
+            let limit = if left > 0 { MARK_GAP } else { ANSWER_LIMIT };
+            match self.hear(limit, "where its statistics were due") {
+                Err(InteropError::Silent { .. }) if left > 0 => {
+                    left -= 1;
+                    moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &MARK));
+                }
+                heard => heard?,
+            }
+        }
+    }
+
+    /// This end's tally; datagrams that did not come show in what the other end sent.
+    fn near(&self, moved: &mut Moved, theirs: &Statistics) -> model::EndTally {
+        let mut near = moved.tally();
+        near.cut_short |= self.cancel.load(Ordering::SeqCst);
+        if let Some(datagrams) = near.datagrams.as_mut().filter(|_| !plain::sends(self.spec, Role::Active)) {
+            datagrams.missed = Some((theirs.bytes / self.spec.block).saturating_sub(datagrams.received));
+        }
+        near
+    }
+}

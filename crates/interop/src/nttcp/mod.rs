@@ -1,0 +1,67 @@
+//! nttcp 1.47, after a fact sheet: no program but this one has judged it.
+
+mod ask;
+mod checked;
+mod client;
+mod server;
+mod told;
+
+use std::sync::atomic::AtomicBool;
+
+use model::{Spec, Stop};
+use speak::nttcp::{Datagrams, PEER, Seen};
+
+use crate::marks::Sort;
+use crate::{Hears, InteropError, Service, Sides, Speaks};
+
+/// The protocol.
+pub(crate) struct Nttcp;
+
+/// Buffers of a moment's trial: nttcp knows no time.
+const FIRST_LOOK: u64 = 4;
+/// A mark, whose content is nothing.
+const MARK: [u8; 4] = [0; 4];
+/// System calls that a sender and a receiver make for the marks, as nttcp counts them.
+const MARK_CALLS: [u64; 2] = [3, 1];
+
+impl Speaks for Nttcp {
+    fn name(&self) -> &'static str {
+        PEER.name
+    }
+
+    fn port(&self) -> u16 {
+        PEER.port
+    }
+
+    fn check(&self, spec: &Spec) -> Result<(), InteropError> {
+        ask::options(spec).map(drop)
+    }
+
+    fn first_look(&self, spec: &Spec) -> Spec {
+        Spec { stop: Stop::Blocks(FIRST_LOOK), warmup_ns: 0, ..spec.clone() }
+    }
+
+    fn measure(
+        &self,
+        spec: &Spec,
+        host: &str,
+        hears: &mut dyn Hears,
+        cancel: &AtomicBool,
+    ) -> Result<Sides, InteropError> {
+        client::measure(spec, host, hears, cancel)
+    }
+
+    fn serve(&self, service: &Service) -> Result<(), InteropError> {
+        server::serve(service)
+    }
+}
+
+/// Tells marks from data at a receiver.
+fn sort() -> impl FnMut(&[u8]) -> Sort + Send + 'static {
+    let mut seen = Datagrams::default();
+    move |datagram| match seen.take(datagram.len()) {
+        Seen::Start => Sort::Begin,
+        Seen::Data => Sort::Data,
+        Seen::End => Sort::End,
+    }
+}

@@ -1,0 +1,238 @@
+//! One client at our remote side.
+
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use model::{Role, Spec};
+use speak::nttcp::{FIRST_DATA_PORT, Options, PEER, Remote, RemoteAction, Statistics};
+use speak::{SpeakError, Turn};
+
+use super::{MARK, ask, checked, sort, told};
+use crate::desk::{self, Guest};
+use crate::line::{Heard, Patience};
+use crate::marks::{Between, Ears, Sort};
+use crate::plain::{self, Work};
+use crate::{InteropError, Service};
+
+/// How long a client may take for each thing that it has to say or do. nttcp waits 80 s for a connection.
+const SAY_LIMIT: Duration = Duration::from_secs(30);
+/// The ports from which a receiver takes the first that is free.
+const PORTS: std::ops::Range<u16> = FIRST_DATA_PORT..20_000;
+/// Time between two marks of the end, and how many of them there are.
+const MARK_GAP: Duration = Duration::from_secs(2);
+const END_MARKS: u32 = 3;
+/// How long the client may take to close.
+const CLOSE_LIMIT: Duration = Duration::from_secs(1);
+
+/// Serves until the service is told to stop.
+pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
+    desk::serve(service, PEER.name, &|guest| {
+        Session { guest, machine: Remote::default(), turn: Turn::default() }.conduct()
+    })
+}
+
+struct Session<'a, 'g> {
+    guest: &'a mut Guest<'g>,
+    machine: Remote,
+    turn: Turn<RemoteAction>,
+}
+
+impl Session<'_, '_> {
+    fn conduct(mut self) -> Result<String, InteropError> {
+        let served = self.serve();
+        // What the machine has to say of an error goes out even so.
+        let _ = self.say();
+        served
+    }
+
+    fn say(&mut self) -> Result<(), InteropError> {
+        let send = std::mem::take(&mut self.turn.send);
+        self.guest.line.say(&send)
+    }
+
+    fn chatter(&mut self, asked: &Options, line: &str) {
+        if asked.verbose {
+            self.turn.send.extend_from_slice(format!("nttcp-{}: {line}\n\n", asked.number).as_bytes());
+        }
+    }
+
+    /// The next thing that the client wants.
+    fn next(&mut self) -> Result<RemoteAction, InteropError> {
+        let (service, mut buffer) = (self.guest.service, [0; 1024]);
+        let cancelled = || service.stopping();
+        let during = "on its control connection";
+        let patience = Patience { program: PEER.name, limit: SAY_LIMIT, during, cancelled: &cancelled };
+        while self.turn.actions.is_empty() {
+            let Some(count) = self.guest.line.wait(&mut buffer, &patience)? else {
+                return Err(self.machine.ended().err().map_or(InteropError::Interrupted, |error| self.wrong(error)));
+            };
+            self.machine.receive(&buffer[..count], &mut self.turn).map_err(|error| self.wrong(error))?;
+        }
+        Ok(self.turn.actions.remove(0))
+    }
+
+    fn wrong(&self, error: SpeakError) -> InteropError {
+        self.guest.line.wrong(error)
+    }
+
+    fn serve(&mut self) -> Result<String, InteropError> {
+        let asked = loop {
+            if let RemoteAction::Asked(asked) = self.next()? {
+                break asked;
+            }
+        };
+        let spec = ask::spec(&asked);
+        let Some(_admission) = self.guest.admit() else { return Ok(self.refuse("another measurement is running")) };
+        if let Some(why) = ask::refusal(&asked, &spec, &self.guest.service.limits) {
+            return Ok(self.refuse(&why));
+        }
+        self.chatter(&asked, &format!("thru {}, serving as nttcp", env!("CARGO_PKG_VERSION")));
+        let socket = if asked.transmits { self.dial(&asked, &spec)? } else { self.listen(&asked, &spec)? };
+        let (counted, sockets) =
+            if asked.compare { (self.compare(socket, &asked)?, Vec::new()) } else { self.run(socket, &asked, &spec)? };
+        let moved = if asked.transmits { "transmitted" } else { "received" };
+        self.chatter(&asked, &format!("{moved} {} bytes", counted.bytes));
+        self.machine.counted(&counted, &mut self.turn).map_err(|error| self.wrong(error))?;
+        self.say()?;
+        self.finish(&sockets, &asked);
+        let mbps = counted.bytes as f64 * 8e-6 / counted.real_s.max(1e-9);
+        Ok(format!("{moved} {} bytes over {} ({mbps:.1} Mbit/s)", counted.bytes, spec.transport))
+    }
+
+    fn refuse(&mut self, why: &str) -> String {
+        self.machine.refuse(why, &mut self.turn);
+        format!("refused: {why}")
+    }
+
+    /// Listens for the client's data and waits until it comes.
+    fn listen(&mut self, asked: &Options, spec: &Spec) -> Result<OwnedFd, InteropError> {
+        let (here, peer) = (self.guest.here.ip(), self.guest.line.peer().ip());
+        let socket = if asked.udp {
+            let socket = plain::bind(here, PORTS)?;
+            self.listening(asked, socket.local_addr())?;
+            plain::meet(&socket, peer, &mut self.waits())?.then(|| OwnedFd::from(socket))
+        } else {
+            let listener = plain::listen(here, PORTS, &spec.far)?;
+            self.listening(asked, listener.local_addr())?;
+            plain::accept(&listener, peer, spec, Role::Passive, &mut self.waits())?
+        };
+        socket.ok_or_else(|| InteropError::Silent {
+            address: self.guest.line.peer().to_string(),
+            peer: PEER.name,
+            seconds: SAY_LIMIT.as_secs(),
+            during: "where its data was due",
+        })
+    }
+
+    fn listening(&mut self, asked: &Options, address: std::io::Result<SocketAddr>) -> Result<(), InteropError> {
+        let failed = |source| InteropError::socket("receive data from", self.guest.line.peer(), source);
+        let port = address.map_err(failed)?.port();
+        self.machine.listening(port, &mut self.turn).map_err(|error| self.wrong(error))?;
+        let carrier = if asked.udp { "udp" } else { "tcp" };
+        self.chatter(asked, &format!("buflen={}, bufcnt={}, dataport={port}/{carrier}", asked.bytes, asked.count));
+        self.say()
+    }
+
+    /// Whether the client's data may still come.
+    fn waits(&mut self) -> impl FnMut() -> bool + '_ {
+        let deadline = Instant::now() + SAY_LIMIT;
+        let Guest { service, line, .. } = &mut *self.guest;
+        move || {
+            // What it says now is for nobody, but for its end.
+            let left = matches!(line.glance(&mut [0; 64]), Ok(Heard::Ended) | Err(_));
+            !left && Instant::now() < deadline && !service.stopping()
+        }
+    }
+
+    /// Connects to where the client listens.
+    fn dial(&mut self, asked: &Options, spec: &Spec) -> Result<OwnedFd, InteropError> {
+        self.say()?;
+        let port = loop {
+            if let RemoteAction::Transmit(port) = self.next()? {
+                break port;
+            }
+        };
+        let carrier = if asked.udp { "udp" } else { "tcp" };
+        self.chatter(asked, &format!("buflen={}, bufcnt={}, dataport={port}/{carrier}", asked.bytes, asked.count));
+        self.say()?;
+        plain::dial(spec, SocketAddr::new(self.guest.line.peer().ip(), port), 0)
+    }
+
+    fn run(
+        &mut self,
+        socket: OwnedFd,
+        asked: &Options,
+        spec: &Spec,
+    ) -> Result<(Statistics, Vec<OwnedFd>), InteropError> {
+        let work = Work::new(spec, Role::Passive);
+        let service = self.guest.service;
+        let hold = Duration::from_nanos(service.limits.hold_ns);
+        let ears = Arc::new(Ears::default());
+        let heard = ears.clone();
+        let mut meanwhile = |signals: &engine::Signals, elapsed: Duration| {
+            if elapsed > hold || service.stopping() {
+                signals.abort();
+            } else if heard.ended() {
+                signals.stop();
+            }
+        };
+        let mut live = |_| {};
+        let mut moved = match (asked.udp, asked.transmits) {
+            (false, _) => work.streams(vec![socket], &mut live, &mut meanwhile)?,
+            (true, true) => {
+                plain::send_mark(&socket, &MARK);
+                let header = Between::new(|_: &[u8]| Sort::Data, ears.clone());
+                let moved = work.datagrams(socket, header, &mut live, &mut meanwhile)?;
+                moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &MARK));
+                moved
+            }
+            (true, false) => work.datagrams(socket, Between::new(sort(), ears.clone()), &mut live, &mut meanwhile)?,
+        };
+        let tally = moved.tally();
+        let ns = match asked.transmits {
+            true => tally.sending_ns,
+            // Its clock runs from the connection to its end.
+            false if !asked.udp => moved.legs.elapsed_ns,
+            false => ears.span_ns().unwrap_or(tally.receiving_ns),
+        };
+        Ok((told::ours(spec, &tally, Role::Passive, ns), moved.sockets))
+    }
+
+    /// Moves the pattern that `-c` wants compared.
+    fn compare(&mut self, socket: OwnedFd, asked: &Options) -> Result<Statistics, InteropError> {
+        let (peer, service) = (self.guest.line.peer(), self.guest.service);
+        let deadline = Instant::now() + Duration::from_nanos(service.limits.hold_ns);
+        let late = || service.stopping() || Instant::now() > deadline;
+        let (counted, wrong) = checked::run(socket, asked, &late)
+            .map_err(|source| InteropError::socket("compare data with", peer, source))?;
+        if wrong > 0 {
+            self.chatter(asked, &format!("{wrong} bytes differ"));
+            (service.news)(&format!("{peer}: {} sent {wrong} bytes that differ from the pattern", PEER.name));
+        }
+        Ok(counted)
+    }
+
+    /// Closes in an order in which the client gets all that was said. Marks of the end may be lost: they are sent again to a client that
+    /// still listens.
+    fn finish(&mut self, sockets: &[OwnedFd], asked: &Options) {
+        let marks = if asked.udp && asked.transmits { END_MARKS - 1 } else { 0 };
+        for _ in 0..marks {
+            if self.closes(MARK_GAP) {
+                return;
+            }
+            sockets.iter().for_each(|socket| plain::send_mark(socket, &MARK));
+        }
+        self.guest.line.finish();
+        self.closes(CLOSE_LIMIT);
+    }
+
+    /// Whether the client closes within this time.
+    fn closes(&mut self, limit: Duration) -> bool {
+        let service = self.guest.service;
+        let cancelled = || service.stopping();
+        let patience = Patience { program: PEER.name, limit, during: "at the end", cancelled: &cancelled };
+        !matches!(self.guest.line.wait(&mut [0; 64], &patience), Ok(Some(_)) | Err(InteropError::Silent { .. }))
+    }
+}

@@ -1,0 +1,269 @@
+//! Our client at a server of nuttcp.
+
+use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use model::{Role, Spec};
+use speak::Turn;
+use speak::nuttcp::{Client, ClientAction, Mark, PEER, Report};
+
+use super::{ask, sort, told};
+use crate::line::{Heard, Line, Patience};
+use crate::marks::{Between, Ears, Sort};
+use crate::plain::{self, Moved, Work};
+use crate::{Hears, InteropError, Sides};
+
+/// How long the server may take for each thing that it has to say or do.
+const ANSWER_LIMIT: Duration = Duration::from_secs(30);
+/// Ports from which a row of free ones is looked for.
+const PORTS: u16 = 1000;
+/// Between the marks before and after the data.
+pub(super) const BEGIN_GAP: Duration = Duration::from_millis(250);
+pub(super) const END_GAP: Duration = Duration::from_millis(500);
+
+struct Session<'a> {
+    spec: &'a Spec,
+    line: Line,
+    machine: Client,
+    turn: Turn<ClientAction>,
+    cancel: &'a AtomicBool,
+    run: bool,
+    version: Option<String>,
+    ended: bool,
+}
+
+/// Where the server's data is to come in.
+enum Mouth {
+    Tcp(Vec<TcpListener>),
+    Udp(UdpSocket),
+}
+
+/// Measures once.
+pub(super) fn measure(
+    spec: &Spec,
+    host: &str,
+    hears: &mut dyn Hears,
+    cancel: &AtomicBool,
+) -> Result<Sides, InteropError> {
+    let begun = Instant::now();
+    let line = Line::connect(PEER.name, host, PEER.port, spec.family)?;
+    // nuttcp's own ports are next to each other, too.
+    let control = line.peer().port();
+    let first = control.checked_add(1 + spec.flows as u16).map_or(PEER.port, |_| control) + 1;
+    let receives = !plain::sends(spec, Role::Active);
+    let (mouth, port) = match receives {
+        true => Mouth::open(spec, line.here()?.ip(), first).map(|(mouth, port)| (Some(mouth), port))?,
+        false => (None, first),
+    };
+    let mut turn = Turn::default();
+    let machine = Client::open(ask::options(spec, port)?, &mut turn);
+    let mut session = Session { spec, line, machine, turn, cancel, run: false, version: None, ended: false };
+    session.greet()?;
+    let sockets = match mouth {
+        Some(mouth) => session.receive(mouth)?,
+        None => session.dial(port)?,
+    };
+    hears.starting(begun.elapsed().as_nanos() as u64);
+    let moved = session.run(sockets, hears);
+    hears.stopped();
+    let mut moved = moved?;
+    let theirs = session.report(&moved)?;
+    let mut near = moved.tally();
+    near.cut_short |= cancel.load(Ordering::SeqCst);
+    let far = told::far(spec, &near, &theirs);
+    if let (Some(datagrams), Some(sent), true) = (near.datagrams.as_mut(), far.datagrams, receives) {
+        datagrams.missed = Some(sent.sent.saturating_sub(datagrams.received));
+    }
+    Ok(Sides {
+        near,
+        far,
+        failure: moved.failure(),
+        elapsed_ns: moved.legs.elapsed_ns,
+        version: session.version.unwrap_or_else(|| PEER.name.into()),
+    })
+}
+
+impl Mouth {
+    /// Listens on as many ports in a row as there are connections; the first of them.
+    fn open(spec: &Spec, here: IpAddr, first: u16) -> Result<(Self, u16), InteropError> {
+        let mut last = None;
+        for port in (first..=u16::MAX).take(usize::from(PORTS)) {
+            let opened = match spec.transport == "udp" {
+                true => plain::bind(here, [port]).map(Self::Udp),
+                false => (0..spec.flows as u16)
+                    .map(|flow| plain::listen(here, port.checked_add(flow), &spec.near))
+                    .collect::<Result<_, _>>()
+                    .map(Self::Tcp),
+            };
+            match opened {
+                Ok(mouth) => return Ok((mouth, port)),
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(last.unwrap_or(InteropError::Interrupted))
+    }
+}
+
+impl Session<'_> {
+    fn say(&mut self) -> Result<(), InteropError> {
+        let send = std::mem::take(&mut self.turn.send);
+        self.line.say(&send)
+    }
+
+    /// Takes what the server said.
+    fn take(&mut self, heard: &[u8]) -> Result<(), InteropError> {
+        self.version = self.version.take().or_else(|| version(heard));
+        self.machine.receive(heard, &mut self.turn).map_err(|error| self.line.wrong(error))?;
+        self.run |= std::mem::take(&mut self.turn.actions).contains(&ClientAction::Run);
+        self.say()
+    }
+
+    /// Waits for the next thing that the server says; false at the end of the connection.
+    fn hear(&mut self, limit: Duration, during: &'static str) -> Result<bool, InteropError> {
+        let (mut buffer, cancel) = ([0; 4096], self.cancel);
+        let cancelled = || cancel.load(Ordering::SeqCst);
+        let patience = Patience { program: PEER.name, limit, during, cancelled: &cancelled };
+        match self.line.wait(&mut buffer, &patience)? {
+            Some(count) => self.take(&buffer[..count]).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// Says what is wanted, until the server takes it.
+    fn greet(&mut self) -> Result<(), InteropError> {
+        self.say()?;
+        while !self.run {
+            if !self.hear(ANSWER_LIMIT, "where its OK was due")? {
+                self.machine.ended().map_err(|error| self.line.wrong(error))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn dial(&mut self, port: u16) -> Result<Vec<OwnedFd>, InteropError> {
+        let (spec, host) = (self.spec, self.line.peer().ip());
+        (0..spec.flows).map(|flow| plain::dial(spec, SocketAddr::new(host, port + flow as u16), flow)).collect()
+    }
+
+    /// Waits until the server has connected, or sent its first datagram.
+    fn receive(&mut self, mouth: Mouth) -> Result<Vec<OwnedFd>, InteropError> {
+        let (spec, peer, deadline) = (self.spec, self.line.peer().ip(), Instant::now() + ANSWER_LIMIT);
+        let mut still = || self.waits(deadline);
+        let sockets = match mouth {
+            Mouth::Udp(socket) => plain::meet(&socket, peer, &mut still)?.then(|| vec![OwnedFd::from(socket)]),
+            Mouth::Tcp(listeners) => listeners
+                .iter()
+                .map(|listener| plain::accept(listener, peer, spec, Role::Active, &mut still))
+                .collect::<Result<Option<Vec<_>>, _>>()?,
+        };
+        match sockets {
+            Some(sockets) => Ok(sockets),
+            None if self.cancel.load(Ordering::SeqCst) => Err(InteropError::Interrupted),
+            None => {
+                self.machine.ended().map_err(|error| self.line.wrong(error))?;
+                Err(InteropError::Silent {
+                    address: self.line.peer().to_string(),
+                    peer: PEER.name,
+                    seconds: ANSWER_LIMIT.as_secs(),
+                    during: "where its data was due: a firewall may stand between",
+                })
+            }
+        }
+    }
+
+    /// Whether the server may still come; takes what it says meanwhile.
+    fn waits(&mut self, deadline: Instant) -> bool {
+        let mut buffer = [0; 4096];
+        self.ended |= match self.line.glance(&mut buffer) {
+            Ok(Heard::Nothing) => false,
+            Ok(Heard::Bytes(count)) => self.take(&buffer[..count]).is_err(),
+            Ok(Heard::Ended) | Err(_) => true,
+        };
+        !self.ended && Instant::now() < deadline && !self.cancel.load(Ordering::SeqCst)
+    }
+
+    fn run(&mut self, mut sockets: Vec<OwnedFd>, hears: &mut dyn Hears) -> Result<Moved, InteropError> {
+        let work = Work::new(self.spec, Role::Active);
+        let cancel = self.cancel;
+        let ears = Arc::new(Ears::default());
+        let heard = ears.clone();
+        let mut live = |interval| hears.interval(interval);
+        let mut meanwhile = |signals: &engine::Signals, _| {
+            if cancel.load(Ordering::SeqCst) {
+                signals.abort();
+            } else if heard.ended() {
+                signals.stop();
+            }
+        };
+        if self.spec.transport != "udp" {
+            return work.streams(sockets, &mut live, &mut meanwhile);
+        }
+        let Some(socket) = sockets.pop() else { return Err(InteropError::Interrupted) };
+        if !plain::sends(self.spec, Role::Active) {
+            return work.datagrams(socket, Between::new(sort, ears), &mut live, &mut meanwhile);
+        }
+        begin(&socket);
+        let moved = work.datagrams(socket, Between::new(|_: &[u8]| Sort::Data, ears), &mut live, &mut meanwhile)?;
+        moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &Mark::End(0).bytes()));
+        Ok(moved)
+    }
+
+    /// Waits for what the server counted; marks that may be lost are sent again.
+    fn report(&mut self, moved: &Moved) -> Result<Report, InteropError> {
+        let marks = plain::sends(self.spec, Role::Active) && self.spec.transport == "udp";
+        let mut spare = (1..Mark::ENDS).filter(|_| marks);
+        let mut next = spare.next();
+        while !self.ended {
+            let limit = if next.is_some() { END_GAP } else { ANSWER_LIMIT };
+            match (self.hear(limit, "where its report was due"), next) {
+                (Err(InteropError::Silent { .. }), Some(number)) => {
+                    moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &Mark::End(number).bytes()));
+                    next = spare.next();
+                }
+                (heard, _) => self.ended = !heard?,
+            }
+        }
+        self.machine.ended().map_err(|error| self.line.wrong(error))
+    }
+}
+
+/// Sends the marks before the data.
+pub(super) fn begin(socket: &OwnedFd) {
+    for number in 0..Mark::BEGINS {
+        plain::send_mark(socket, &Mark::Begin(number).bytes());
+        if number + 1 < Mark::BEGINS {
+            std::thread::sleep(BEGIN_GAP);
+        }
+    }
+}
+
+/// The server's version, which stands in its greeting.
+fn version(heard: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(heard).ok()?;
+    let number = text.strip_prefix("HELO nuttcp v")?.split_whitespace().next()?;
+    Some(format!("{} {number}", PEER.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_in_the_greeting() {
+        assert_eq!(version(b"HELO nuttcp v6.1.2\n").as_deref(), Some("nuttcp 6.1.2"));
+        assert_eq!(version(b"OK v6.1.2\n"), None);
+    }
+
+    #[test]
+    fn ports_in_a_row_are_found_behind_one_that_is_taken() {
+        let spec = Spec { flows: 2, ..Spec::new("tcp", "stream") };
+        let here = IpAddr::from([127, 0, 0, 1]);
+        let taken = TcpListener::bind((here, 0)).unwrap();
+        let first = taken.local_addr().unwrap().port();
+        let (mouth, port) = Mouth::open(&spec, here, first).unwrap();
+        assert!(port > first && matches!(mouth, Mouth::Tcp(listeners) if listeners.len() == 2));
+    }
+}

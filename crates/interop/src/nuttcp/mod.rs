@@ -1,0 +1,54 @@
+//! nuttcp, as version 6.1.2 speaks it.
+
+mod ask;
+mod client;
+mod server;
+mod told;
+
+use std::sync::atomic::AtomicBool;
+
+use model::Spec;
+use speak::nuttcp::{Mark, PEER, mark};
+
+use crate::marks::Sort;
+use crate::{Hears, InteropError, Service, Sides, Speaks};
+
+/// The protocol.
+pub(crate) struct Nuttcp;
+
+impl Speaks for Nuttcp {
+    fn name(&self) -> &'static str {
+        PEER.name
+    }
+
+    fn port(&self) -> u16 {
+        PEER.port
+    }
+
+    fn check(&self, spec: &Spec) -> Result<(), InteropError> {
+        ask::options(spec, PEER.port + 1).map(drop)
+    }
+
+    fn measure(
+        &self,
+        spec: &Spec,
+        host: &str,
+        hears: &mut dyn Hears,
+        cancel: &AtomicBool,
+    ) -> Result<Sides, InteropError> {
+        client::measure(spec, host, hears, cancel)
+    }
+
+    fn serve(&self, service: &Service) -> Result<(), InteropError> {
+        server::serve(service)
+    }
+}
+
+/// Tells marks from data at a receiver.
+fn sort(datagram: &[u8]) -> Sort {
+    match mark(datagram) {
+        None => Sort::Data,
+        Some(Mark::Begin(_)) => Sort::Begin,
+        Some(Mark::End(_)) => Sort::End,
+    }
+}

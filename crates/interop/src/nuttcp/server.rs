@@ -1,0 +1,193 @@
+//! One client at our server.
+
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use model::{Role, Spec};
+use speak::nuttcp::{Mark, Options, PEER, Report, Server, ServerAction};
+use speak::{SpeakError, Turn};
+
+use super::client::{END_GAP, begin};
+use super::{ask, sort, told};
+use crate::desk::{self, Guest};
+use crate::line::{Heard, Patience};
+use crate::marks::{Between, Ears, Sort};
+use crate::plain::{self, Work};
+use crate::{InteropError, Service};
+
+/// How long a client may take for each thing that it has to say or do.
+const SAY_LIMIT: Duration = Duration::from_secs(30);
+
+/// Serves until the service is told to stop.
+pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
+    desk::serve(service, PEER.name, &|guest| {
+        Session { guest, machine: Server::default(), turn: Turn::default() }.conduct()
+    })
+}
+
+struct Session<'a, 'g> {
+    guest: &'a mut Guest<'g>,
+    machine: Server,
+    turn: Turn<ServerAction>,
+}
+
+impl Session<'_, '_> {
+    fn conduct(mut self) -> Result<String, InteropError> {
+        let served = self.serve();
+        // What the machine has to say of an error goes out even so.
+        let _ = self.say();
+        served
+    }
+
+    fn say(&mut self) -> Result<(), InteropError> {
+        let send = std::mem::take(&mut self.turn.send);
+        self.guest.line.say(&send)
+    }
+
+    fn wrong(&self, error: SpeakError) -> InteropError {
+        self.guest.line.wrong(error)
+    }
+
+    /// What the client wants.
+    fn asked(&mut self) -> Result<Options, InteropError> {
+        let (service, mut buffer) = (self.guest.service, [0; 1024]);
+        let cancelled = || service.stopping();
+        let during = "on its control connection";
+        let patience = Patience { program: PEER.name, limit: SAY_LIMIT, during, cancelled: &cancelled };
+        loop {
+            let Some(count) = self.guest.line.wait(&mut buffer, &patience)? else {
+                return Err(self.machine.ended().err().map_or(InteropError::Interrupted, |error| self.wrong(error)));
+            };
+            self.machine.receive(&buffer[..count], &mut self.turn).map_err(|error| self.wrong(error))?;
+            self.say()?;
+            if let Some(ServerAction::Asked(asked)) = self.turn.actions.pop() {
+                return Ok(*asked);
+            }
+        }
+    }
+
+    fn serve(&mut self) -> Result<String, InteropError> {
+        let asked = self.asked()?;
+        let spec = ask::spec(&asked);
+        let Some(_admission) = self.guest.admit() else { return Ok(self.refuse("another measurement is running")) };
+        if let Some(why) = ask::refusal(&asked, &spec, &self.guest.service.limits) {
+            return Ok(self.refuse(&why));
+        }
+        let sockets = self.open(&asked, &spec)?;
+        let Some(sockets) = sockets else { return Ok(self.refuse("a data port is taken")) };
+        let (report, sockets) = self.run(sockets, &spec)?;
+        self.machine.counted(&report, &mut self.turn).map_err(|error| self.wrong(error))?;
+        self.say()?;
+        self.guest.line.finish();
+        if asked.udp && report.transmitted {
+            self.spare_marks(&sockets);
+        }
+        let moved = if report.transmitted { "transmitted" } else { "received" };
+        Ok(format!("{moved} {:.0} bytes over {} ({:.1} Mbit/s)", report.bytes, spec.transport, report.bps / 1e6))
+    }
+
+    fn refuse(&mut self, why: &str) -> String {
+        self.machine.refuse(&mut self.turn);
+        format!("refused: {why}")
+    }
+
+    /// Takes the client, and the data's connections with it; `None` where a port cannot be had.
+    fn open(&mut self, asked: &Options, spec: &Spec) -> Result<Option<Vec<OwnedFd>>, InteropError> {
+        let (here, peer) = (self.guest.here.ip(), self.guest.line.peer().ip());
+        let ports = || (asked.port..).take(asked.streams as usize);
+        // The receiver listens, unless the client turns that round.
+        if asked.client_transmits == (asked.reverse && !asked.udp) {
+            self.accept()?;
+            let dialled = ports().zip(0..).map(|(port, flow)| plain::dial(spec, SocketAddr::new(peer, port), flow));
+            return dialled.collect::<Result<Vec<_>, _>>().map(Some);
+        }
+        let sockets = if asked.udp {
+            let Ok(socket) = plain::bind(here, ports()) else { return Ok(None) };
+            self.accept()?;
+            plain::meet(&socket, peer, &mut self.waits())?.then(|| vec![OwnedFd::from(socket)])
+        } else {
+            let listeners: Result<Vec<_>, _> = ports().map(|port| plain::listen(here, [port], &spec.far)).collect();
+            let Ok(listeners) = listeners else { return Ok(None) };
+            self.accept()?;
+            let mut waits = self.waits();
+            listeners
+                .iter()
+                .map(|listener| plain::accept(listener, peer, spec, Role::Passive, &mut waits))
+                .collect::<Result<Option<Vec<_>>, _>>()?
+        };
+        sockets.map(Some).ok_or_else(|| InteropError::Silent {
+            address: self.guest.line.peer().to_string(),
+            peer: PEER.name,
+            seconds: SAY_LIMIT.as_secs(),
+            during: "where its data was due",
+        })
+    }
+
+    fn accept(&mut self) -> Result<(), InteropError> {
+        self.machine.accept(&mut self.turn).map_err(|error| self.wrong(error))?;
+        self.say()
+    }
+
+    /// Whether the client's data may still come.
+    fn waits(&mut self) -> impl FnMut() -> bool + '_ {
+        let deadline = Instant::now() + SAY_LIMIT;
+        let Guest { service, line, .. } = &mut *self.guest;
+        move || {
+            // What it says now is for nobody, but for its end.
+            let left = matches!(line.glance(&mut [0; 64]), Ok(Heard::Ended) | Err(_));
+            !left && Instant::now() < deadline && !service.stopping()
+        }
+    }
+
+    fn run(&mut self, mut sockets: Vec<OwnedFd>, spec: &Spec) -> Result<(Report, Vec<OwnedFd>), InteropError> {
+        let work = Work::new(spec, Role::Passive);
+        let service = self.guest.service;
+        let hold = Duration::from_nanos(service.limits.hold_ns);
+        let ears = Arc::new(Ears::default());
+        let heard = ears.clone();
+        let mut meanwhile = |signals: &engine::Signals, elapsed: Duration| {
+            if elapsed > hold || service.stopping() {
+                signals.abort();
+            } else if heard.ended() {
+                signals.stop();
+            }
+        };
+        let (mut live, transmits) = (|_| {}, plain::sends(spec, Role::Passive));
+        let datagrams = if spec.transport == "udp" { sockets.pop() } else { None };
+        let mut moved = match datagrams {
+            None => work.streams(sockets, &mut live, &mut meanwhile)?,
+            Some(socket) if transmits => {
+                begin(&socket);
+                let header = Between::new(|_: &[u8]| Sort::Data, ears.clone());
+                let moved = work.datagrams(socket, header, &mut live, &mut meanwhile)?;
+                moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &Mark::End(0).bytes()));
+                moved
+            }
+            Some(socket) => work.datagrams(socket, Between::new(sort, ears.clone()), &mut live, &mut meanwhile)?,
+        };
+        let tally = moved.tally();
+        let ns = match transmits {
+            true => tally.sending_ns,
+            // Its clock runs from the connection to its end.
+            false if spec.transport != "udp" => moved.legs.elapsed_ns,
+            false => ears.span_ns().unwrap_or(tally.receiving_ns),
+        };
+        Ok((told::ours(spec, &tally, ns), moved.sockets))
+    }
+
+    /// Marks of the end may be lost: they are sent again to a client that still listens.
+    fn spare_marks(&mut self, sockets: &[OwnedFd]) {
+        let service = self.guest.service;
+        let cancelled = || service.stopping();
+        let patience = Patience { program: PEER.name, limit: END_GAP, during: "at the end", cancelled: &cancelled };
+        for number in 1..Mark::ENDS {
+            let heard = self.guest.line.wait(&mut [0; 64], &patience);
+            if !matches!(heard, Ok(Some(_)) | Err(InteropError::Silent { .. })) {
+                return;
+            }
+            sockets.iter().for_each(|socket| plain::send_mark(socket, &Mark::End(number).bytes()));
+        }
+    }
+}

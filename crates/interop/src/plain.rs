@@ -1,0 +1,205 @@
+//! Transfers as the older programs make them: nothing but payload on a connection, whose end is the end of the data; datagrams between
+//! marks.
+
+use std::io::ErrorKind;
+use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use engine::transport::{Link, foreign};
+use engine::{EngineError, Leg, LegTally, Signals, TrialPlan};
+use model::{Direction, EndOptions, EndTally, Interval, Role, Spec, Stop};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::net::{SendFlags, Shutdown};
+use socket2::{Domain, Socket, Type};
+
+use crate::{InteropError, legs};
+
+/// Between two looks at whether to end.
+pub(crate) const STEP: Duration = Duration::from_millis(20);
+/// The same of a receiver of datagrams, whose sender waits for an answer to its last one.
+const BRIEF_STEP: Duration = Duration::from_millis(5);
+/// More than anybody sends: a receiver takes what comes until its end.
+const ALL_BYTES: u64 = 1 << 62;
+
+/// One end's part of a transfer.
+pub(crate) struct Work {
+    plan: TrialPlan,
+}
+
+/// What one end moved.
+pub(crate) struct Moved {
+    pub(crate) legs: LegTally,
+    /// Open until they are let go; those of a sender say no more.
+    pub(crate) sockets: Vec<OwnedFd>,
+}
+
+/// Whether the end of `role` sends.
+pub(crate) fn sends(spec: &Spec, role: Role) -> bool {
+    (spec.direction == Direction::Send) == (role == Role::Active)
+}
+
+impl Work {
+    /// The part that the end of `role` has in a spec with one direction.
+    pub(crate) fn new(spec: &Spec, role: Role) -> Self {
+        let stop = if sends(spec, role) { spec.stop } else { Stop::Bytes(ALL_BYTES) };
+        let spec = Spec { stop, paced_to_receiver: false, ..spec.clone() };
+        let leg = Leg { block: spec.block, reply: spec.reply_bytes(), stop, expected_ns: 0 };
+        Self { plan: TrialPlan { role, trial: 0, flows: 0..spec.flows, legs: vec![leg], spec } }
+    }
+
+    /// Moves the data over connections, one for each flow. Receivers take all until their ends.
+    pub(crate) fn streams(
+        self,
+        sockets: Vec<OwnedFd>,
+        live: &mut dyn FnMut(Interval),
+        meanwhile: &mut dyn FnMut(&Signals, Duration),
+    ) -> Result<Moved, InteropError> {
+        let links = sockets.iter().map(|socket| Ok(foreign::stream(kept(socket)?, &self.plan.spec)));
+        let links = links.collect::<Result<Vec<Link>, EngineError>>()?;
+        let legs = legs::run(&self.plan, links, STEP, live, meanwhile)?;
+        if sends(&self.plan.spec, self.plan.role) {
+            // Where it fails the connection is gone, which ends the data as well.
+            for socket in &sockets {
+                let _ = rustix::net::shutdown(socket, Shutdown::Write);
+            }
+        }
+        Ok(Moved { legs, sockets })
+    }
+
+    /// Moves datagrams over one socket. A receiver ends when `meanwhile` stops it.
+    pub(crate) fn datagrams(
+        self,
+        socket: OwnedFd,
+        header: impl foreign::Header,
+        live: &mut dyn FnMut(Interval),
+        meanwhile: &mut dyn FnMut(&Signals, Duration),
+    ) -> Result<Moved, InteropError> {
+        let link = foreign::datagrams(kept(&socket)?, header)?;
+        let legs = legs::run(&self.plan, vec![link], BRIEF_STEP, live, meanwhile)?;
+        Ok(Moved { legs, sockets: vec![socket] })
+    }
+}
+
+fn kept(socket: &OwnedFd) -> Result<OwnedFd, EngineError> {
+    socket
+        .try_clone()
+        .map_err(|error| EngineError::Thread(format!("cannot keep a connection open: {error}; raise `ulimit -n`")))
+}
+
+impl Moved {
+    /// What was counted here, and why it ended early, if it did.
+    pub(crate) fn tally(&mut self) -> EndTally {
+        self.legs.legs.pop().unwrap_or_default()
+    }
+
+    /// Why it ended early, if it did.
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.legs.failure.as_ref().map(ToString::to_string)
+    }
+}
+
+/// Listens on the first free port of `ports`.
+pub(crate) fn listen(
+    address: IpAddr,
+    ports: impl IntoIterator<Item = u16>,
+    options: &EndOptions,
+) -> Result<TcpListener, InteropError> {
+    first_free(address, ports, |wanted| Ok(TcpListener::from(foreign::listen(wanted, options)?)))
+}
+
+/// A UDP socket on the first free port of `ports`.
+pub(crate) fn bind(address: IpAddr, ports: impl IntoIterator<Item = u16>) -> Result<UdpSocket, InteropError> {
+    first_free(address, ports, |wanted| {
+        let open = || {
+            let socket = Socket::new(Domain::for_address(wanted), Type::DGRAM, None)?;
+            if wanted.is_ipv6() {
+                socket.set_only_v6(true)?;
+            }
+            socket.bind(&wanted.into())?;
+            Ok(UdpSocket::from(socket))
+        };
+        open().map_err(|source: std::io::Error| InteropError::socket("receive data on", wanted, source))
+    })
+}
+
+fn first_free<T>(
+    address: IpAddr,
+    ports: impl IntoIterator<Item = u16>,
+    mut open: impl FnMut(SocketAddr) -> Result<T, InteropError>,
+) -> Result<T, InteropError> {
+    let mut last = InteropError::socket("listen for data on", address, ErrorKind::AddrInUse);
+    for port in ports {
+        match open(SocketAddr::new(address, port)) {
+            Ok(opened) => return Ok(opened),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// The next connection from `from`, prepared as the end of `role` wants it; `None` where `still` no longer holds. Whoever else
+/// connects is turned away.
+pub(crate) fn accept(
+    listener: &TcpListener,
+    from: IpAddr,
+    spec: &Spec,
+    role: Role,
+    still: &mut dyn FnMut() -> bool,
+) -> Result<Option<OwnedFd>, InteropError> {
+    while still() {
+        if !readable(listener) {
+            continue;
+        }
+        let Ok((socket, peer)) = listener.accept() else { continue };
+        if peer.ip() == from {
+            foreign::prepare(socket.as_fd(), spec, role)?;
+            return Ok(Some(socket.into()));
+        }
+    }
+    Ok(None)
+}
+
+/// Connects the socket to whoever at `from` sends the first datagram, which stays to be read; false where `still` no longer holds.
+/// What others send is thrown away.
+pub(crate) fn meet(socket: &UdpSocket, from: IpAddr, still: &mut dyn FnMut() -> bool) -> Result<bool, InteropError> {
+    let failed = |source| InteropError::socket("receive data from", from, source);
+    let mut front = [0; 1];
+    while still() {
+        if !readable(socket) {
+            continue;
+        }
+        let Ok((_, peer)) = socket.peek_from(&mut front) else { continue };
+        if peer.ip() == from {
+            socket.connect(peer).map_err(failed)?;
+            return Ok(true);
+        }
+        socket.recv_from(&mut front).map_err(failed)?;
+    }
+    Ok(false)
+}
+
+/// Whether there is something to read or to accept, looked for for a moment.
+pub(crate) fn readable(socket: impl AsFd) -> bool {
+    let limit = Timespec { tv_sec: 0, tv_nsec: STEP.as_nanos() as i64 };
+    let mut wanted = [PollFd::new(&socket, PollFlags::IN)];
+    matches!(rustix::event::poll(&mut wanted, Some(&limit)), Ok(1))
+}
+
+/// Connects to where the other program is about to listen: it may say so a moment before it does.
+pub(crate) fn dial(spec: &Spec, target: SocketAddr, flow: u32) -> Result<OwnedFd, InteropError> {
+    const LIMIT: Duration = Duration::from_secs(1);
+    let deadline = Instant::now() + LIMIT;
+    loop {
+        match foreign::dial(spec, target, flow) {
+            Ok(socket) => return Ok(socket),
+            Err(error) if Instant::now() > deadline => return Err(error.into()),
+            Err(_) => std::thread::sleep(Duration::from_millis(5)),
+        }
+    }
+}
+
+/// Sends a mark. One that the receiver does not take is lost like any other datagram.
+pub(crate) fn send_mark(socket: &OwnedFd, mark: &[u8]) {
+    let _ = rustix::net::send(socket, mark, SendFlags::NOSIGNAL);
+}

@@ -1,0 +1,227 @@
+//! Our servers for the clients of nttcp, nuttcp and iperf 2 at the socket: what `thru` does not ask for, and what no such client would say.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use interop::{Limits, Service, spoken};
+use speak::iperf2::{Amount, DATAGRAM_BYTES, Datagram, Header, Report};
+use speak::nttcp::{Options, Pattern, Statistics};
+
+struct Served {
+    service: Arc<Service>,
+    thread: Option<std::thread::JoinHandle<()>>,
+    address: SocketAddr,
+}
+
+impl Served {
+    fn start(program: &'static str) -> Self {
+        let (tell, told) = channel();
+        let place = Arc::new(());
+        let service = Arc::new(Service {
+            addresses: vec!["127.0.0.1:0".parse().unwrap()],
+            limits: Limits { strangers: 8, hold_ns: 60_000_000_000, flows: 4, rate_bps: None },
+            admit: Box::new(move || (Arc::strong_count(&place) == 1).then(|| Box::new(place.clone()) as _)),
+            news: Box::new(|_| {}),
+            listening: Box::new(move |address| tell.send(address).unwrap()),
+            stop: AtomicBool::new(false),
+        });
+        let serving = service.clone();
+        let thread = std::thread::spawn(move || spoken(program).unwrap().serve(&serving).unwrap());
+        Self { service, thread: Some(thread), address: told.recv().unwrap() }
+    }
+
+    /// A client that has said `line`.
+    fn client(&self, line: &[u8]) -> BufReader<TcpStream> {
+        let mut socket = TcpStream::connect(self.address).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        socket.write_all(line).unwrap();
+        BufReader::new(socket)
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.service.stop.store(true, Ordering::SeqCst);
+        let ended = self.thread.take().map(std::thread::JoinHandle::join);
+        assert!(std::thread::panicking() || ended.is_some_and(|ended| ended.is_ok()));
+    }
+}
+
+/// The port of the data, from among the chatter.
+fn data_port(client: &mut BufReader<TcpStream>) -> u16 {
+    loop {
+        let mut line = String::new();
+        assert!(client.read_line(&mut line).unwrap() > 0, "no data port");
+        if let Some(port) = line.strip_prefix("dataport: ") {
+            return port.trim().parse().unwrap();
+        }
+    }
+}
+
+/// All that still comes, until the remote side closes.
+fn rest(mut client: BufReader<TcpStream>) -> String {
+    let mut said = String::new();
+    client.read_to_string(&mut said).unwrap();
+    said
+}
+
+fn statistics(said: &str) -> Statistics {
+    said.lines().find_map(Statistics::from_line).unwrap_or_else(|| panic!("no statistics: {said}")).1
+}
+
+#[test]
+fn nttcps_content_is_compared_in_both_directions() {
+    let served = Served::start("nttcp");
+    let asked =
+        Options { transmits: false, bytes: 1000, count: 50, compare: true, verbose: true, ..Options::default() };
+    for wrong in [0, 3] {
+        let mut client = served.client(&asked.to_line());
+        let mut data = TcpStream::connect((served.address.ip(), data_port(&mut client))).unwrap();
+        let mut bytes = vec![0; 50_000];
+        Pattern::new(&asked.seed).fill(&mut bytes);
+        bytes[..wrong].iter_mut().for_each(|byte| *byte ^= 1);
+        data.write_all(&bytes).unwrap();
+        drop(data);
+        let said = rest(client);
+        assert_eq!(statistics(&said).bytes, 50_000, "{said}");
+        assert_eq!(said.contains("3 bytes differ"), wrong == 3, "{said}");
+        assert!(said.contains("nttcp-1: received 50000 bytes"), "{said}");
+    }
+
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let said = [Options { transmits: true, ..asked.clone() }.to_line(), format!("dataport: {port}\n").into_bytes()];
+    let client = served.client(&said.concat());
+    let (mut data, mut bytes) = (listener.accept().unwrap().0, Vec::new());
+    data.read_to_end(&mut bytes).unwrap();
+    assert_eq!((bytes.len(), Pattern::new(&asked.seed).mismatches(&bytes)), (50_000, 0));
+    assert_eq!(statistics(&rest(client)).bytes, 50_000);
+}
+
+#[test]
+fn what_no_nttcp_says_is_refused_in_a_line_and_the_server_goes_on() {
+    let served = Served::start("nttcp");
+    let cases: [(&[u8], &str); 6] = [
+        (b"nttcp@-t@-l0@-n1\n", "-l"),
+        (b"nttcp@-r@-l99999999@-n1\n", "buffers of 99999999 bytes"),
+        (b"nttcp@-r@-u@-c@-l1000@-n1\n", "-c over UDP is not served"),
+        (b"nttcp@-m1.2.3.4:5\n", "multicast"),
+        (b"GET@/@HTTP\n", "for an option"),
+        (b"nttcp@-t@-f%q\n", "no value after %"),
+    ];
+    for (line, why) in cases {
+        let said = rest(served.client(line));
+        assert!(said.starts_with("nttcp-1: ") && said.contains(why), "{said}");
+    }
+    // Lines without an end, data ports that are none, and clients that vanish at every step.
+    let _endless = served.client(&[b'x'; 5000]);
+    let said = rest(served.client(b"nttcp@-t@-l10@-n1\ndataport: -1\n"));
+    assert!(said.contains("no data socket at the other end"), "{said}");
+    for cut in [0, 5, 12] {
+        drop(served.client(&b"nttcp@-r@-l10@-n1\n"[..cut]));
+    }
+    drop(served.client(b"nttcp@-r@-l10@-n1\n"));
+    // One that holds the machine while another one asks.
+    let mut first = loop {
+        let mut client = served.client(b"nttcp@-r@-v@-l10@-n1\n");
+        let mut line = String::new();
+        client.read_line(&mut line).unwrap();
+        if !line.contains("another measurement") {
+            break client;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    let port = data_port(&mut first);
+    assert!(rest(served.client(b"nttcp@-r\n")).contains("another measurement is running"));
+    TcpStream::connect((served.address.ip(), port)).unwrap().write_all(&[7; 10]).unwrap();
+    assert_eq!(statistics(&rest(first)).bytes, 10);
+}
+
+#[test]
+fn what_no_nuttcp_says_is_refused_and_the_server_goes_on() {
+    let served = Served::start("nuttcp");
+    let hello = "HELO nuttcp v6.1.2\n";
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let asked = |port: u16, more: &str| format!("{hello}buflen = 100, nbuf = 10, port = {port}, trans = 1{more}\n");
+    for said in [
+        "GET / HTTP/1.0\n".to_owned(),
+        format!("{hello}\n"),
+        asked(0, ""),
+        asked(5001, ", nstream = 5"),
+        asked(5001, ", timeout = 80000"),
+        asked(5001, ", thirdparty = somebody"),
+        asked(port, ""),
+    ] {
+        let answer = rest(served.client(said.as_bytes()));
+        assert!(answer.ends_with("KO\n"), "{said}: {answer}");
+    }
+    let _endless = served.client(&[b'x'; 5000]);
+    drop(taken);
+    for cut in [0, 10, hello.len(), hello.len() + 20] {
+        drop(served.client(&asked(port, "").as_bytes()[..cut]));
+    }
+    // One that leaves where its data is due gives the machine back.
+    drop(served.client(asked(port, "").as_bytes()));
+    for _ in 0..500 {
+        let mut client = served.client(asked(port, "").as_bytes());
+        let mut line = String::new();
+        client.read_line(&mut line).unwrap();
+        assert_eq!(line, hello);
+        line.clear();
+        client.read_line(&mut line).unwrap();
+        if line.starts_with("OK") {
+            TcpStream::connect((served.address.ip(), port)).unwrap().write_all(&[7; 1000]).unwrap();
+            let report = rest(client);
+            assert!(report.starts_with("nuttcp-r: 0.0010 MB in"), "{report}");
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("the machine's place was never given back");
+}
+
+#[test]
+fn what_no_iperf2_says_harms_nobody() {
+    let served = Served::start("iperf2");
+    let asked = Header { threads: 1, port: 5001, bytes: 100, amount: Amount::Bytes(1000), reverse: true, rate_bps: 0 };
+    let header = asked.to_bytes();
+    let mut back = header;
+    back[0] |= 0x80;
+    let many = Header { threads: 5000, ..asked }.to_bytes();
+    for broken in [back, many] {
+        assert_eq!(rest(served.client(&broken)), "", "a test back, and connections beyond all bounds");
+    }
+    for cut in [0, 3, 4, 30] {
+        drop(served.client(&header[..cut]));
+    }
+
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.set_read_timeout(Some(Duration::from_millis(250))).unwrap();
+    socket.connect(served.address).unwrap();
+    for length in 0..40 {
+        socket.send(&vec![0xff; length]).unwrap();
+        socket.send(&vec![0; length]).unwrap();
+    }
+    let datagram = |number, last| {
+        let mut bytes = [0; DATAGRAM_BYTES];
+        Datagram { number, last, sent_us: 7 }.write(&mut bytes);
+        bytes
+    };
+    socket.send(&datagram(1 << 60, false)).unwrap();
+    let mut answer = [0; 256];
+    let mut tries = (0..80).filter_map(|_| {
+        socket.send(&datagram(3, true)).unwrap();
+        socket.recv(&mut answer).ok()
+    });
+    let count = tries.next().expect("a report");
+    let report = Report::read(&answer[..count]).unwrap();
+    assert!(report.datagrams < 1000 && report.lost < 1000, "{report:?}");
+
+    assert_eq!(rest(served.client(&header)).len(), 1000);
+}

@@ -1,0 +1,222 @@
+//! The older programs at the other end: the real nuttcp and the real iperf 2 are the judges, in both roles. Nobody but our own pair
+//! judges nttcp.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a test stops at the first surprise and says what it saw"
+)]
+
+use std::net::TcpListener;
+use std::process::Command;
+
+use program::process::{Process, eventually};
+use program::{Agent, Desk, Doc, Running, skip};
+
+/// A port that is free, and so are the two behind it, where nuttcp has its data.
+fn free_port() -> String {
+    loop {
+        let first = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = first.local_addr().unwrap().port();
+        if (1..3).all(|more| port < u16::MAX - 2 && TcpListener::bind(("127.0.0.1", port + more)).is_ok()) {
+            return port.to_string();
+        }
+    }
+}
+
+/// Waits until somebody listens there, without being taken for a client.
+fn listens(protocol: &str, port: &str) {
+    let place = format!(":{:04X} 0", port.parse::<u16>().unwrap());
+    eventually(&format!("{protocol} port {port} is served"), || {
+        let files = [protocol.to_owned(), format!("{protocol}6")].map(|name| format!("/proc/net/{name}"));
+        files.iter().any(|file| std::fs::read_to_string(file).is_ok_and(|sockets| sockets.contains(&place)))
+    });
+}
+
+/// One trial with the program's server on this port.
+fn ours(desk: &Desk, command: &str, program: &str, port: &str, flags: &[&str]) -> Doc {
+    let host = format!("127.0.0.1:{port}");
+    let words = [command, &host, "--speak", program, "--trials", "1", "--quiet"];
+    let doc = desk.measure(&[&words, flags].concat());
+    let trial = &doc.trials()[0];
+    assert!(trial.ledger.balanced, "{program} {flags:?}: {:?}", trial.ledger);
+    assert!(doc.goodput() > 0.0, "{program} {flags:?}");
+    doc
+}
+
+fn agent(program: &str, flags: &[&str]) -> (Agent, String) {
+    let port = free_port();
+    (Agent::with(&[&["--speak", &format!("{program}={port}")], flags].concat()), port)
+}
+
+#[test]
+fn our_pair_speaks_nttcp() {
+    let (desk, (agent, port)) = (Desk::new(), agent("nttcp", &[]));
+    let count = ["--count", "512", "--block", "4KiB"];
+    let windows = ["--nodelay", "--sndbuf", "128KiB", "--rcvbuf", "128KiB"];
+    for flags in [[&count[..], &windows].concat(), [&count[..], &["--reverse"]].concat()] {
+        let doc = ours(&desk, "transfer", "nttcp", &port, &flags);
+        let (near, far) = (&doc.trials()[0].near, &doc.trials()[0].far);
+        assert_eq!((near.bytes_sent + near.bytes_received, far.bytes_sent + far.bytes_received), (2 << 20, 2 << 20));
+        assert!(far.calls_sent + far.calls_received > 0 && far.spent.is_some(), "{far:?}");
+        assert!(doc.run.header.tool.far_version.starts_with("thru "), "{:?}", doc.run.header.tool);
+    }
+    let datagrams = ["--udp", "--count", "200", "--block", "1000", "--rate", "40Mbit"];
+    for direction in [&[][..], &["--reverse"]] {
+        let doc = ours(&desk, "transfer", "nttcp", &port, &[&datagrams[..], direction].concat());
+        let trial = &doc.trials()[0];
+        let receiver = if direction.is_empty() { &trial.far } else { &trial.near };
+        let told = receiver.datagrams.unwrap();
+        assert_eq!((told.received + told.missed.unwrap(), receiver.bytes_received), (200, told.received * 1000));
+    }
+    assert!(agent.log().contains("nttcp received 2097152 bytes over tcp"), "{}", agent.log());
+    let host = format!("127.0.0.1:{port}");
+    let wrong = desk.run(&["stream", &host, "--speak", "nttcp"]).ended_with(2).message();
+    assert!(wrong.contains("thru transfer HOST --speak nttcp"), "{wrong}");
+}
+
+#[test]
+fn our_client_measures_with_nuttcps_server() {
+    if !skip::program("our_client_measures_with_nuttcps_server", "nuttcp", "nuttcp") {
+        return;
+    }
+    let (desk, port) = (Desk::new(), free_port());
+    let mut command = Command::new("nuttcp");
+    command.args(["-S", "-P", &port, "--nofork"]);
+    let _server = Process::spawn(command);
+    listens("tcp", &port);
+
+    let doc = ours(&desk, "stream", "nuttcp", &port, &["--time", "200ms", "--flows", "2", "--nodelay"]);
+    let far = &doc.trials()[0].far;
+    assert!(doc.run.header.tool.far_version.starts_with("nuttcp "), "{:?}", doc.run.header.tool);
+    assert!(far.calls_received > 0 && far.receiving_ns > 0 && far.spent.is_some(), "{far:?}");
+
+    let doc = ours(&desk, "transfer", "nuttcp", &port, &["--count", "64", "--block", "8KiB", "--reverse"]);
+    let (near, far) = (&doc.trials()[0].near, &doc.trials()[0].far);
+    assert_eq!((near.bytes_received, far.bytes_sent), (64 * 8192, 64 * 8192));
+    assert!(far.flows[0].socket.retransmits.is_some(), "{far:?}");
+
+    for direction in [&[][..], &["--reverse"]] {
+        let flags = ["--udp", "--time", "200ms", "--rate", "20Mbit", "--block", "1000"];
+        let doc = ours(&desk, "stream", "nuttcp", &port, &[&flags[..], direction].concat());
+        let trial = &doc.trials()[0];
+        let receiver = if direction.is_empty() { &trial.far } else { &trial.near };
+        let told = receiver.datagrams.unwrap();
+        assert!(told.received > 100 && told.missed.is_some(), "{told:?}");
+        assert_eq!(receiver.bytes_received, told.received * 1000);
+    }
+}
+
+/// What a program's client says.
+fn client(desk: &Desk, program: &str, words: &[&str]) -> Running {
+    let mut command = Command::new(program);
+    command.args(words).current_dir(desk.path(""));
+    Running::of(command)
+}
+
+#[test]
+fn our_server_serves_nuttcps_clients() {
+    if !skip::program("our_server_serves_nuttcps_clients", "nuttcp", "nuttcp") {
+        return;
+    }
+    let (desk, (agent, port)) = (Desk::new(), agent("nuttcp", &["--concurrent", "8", "--max-flows", "4"]));
+    let cases: [&[&str]; 6] = [
+        &["-t", "-n", "640", "-l", "8192", "-N", "2"],
+        &["-r", "-n", "640", "-l", "8192", "-w", "256"],
+        &["-t", "-F", "-n", "640", "-l", "8192"],
+        &["-r", "-T", "0.5", "-R", "50m"],
+        &["-u", "-t", "-n", "100", "-l", "1000", "-R", "20m"],
+        &["-u", "-r", "-n", "100", "-l", "1000", "-R", "20m"],
+    ];
+    let running: Vec<(Running, &[&str])> = cases
+        .iter()
+        .map(|case| {
+            let data = free_port();
+            (
+                client(&desk, "nuttcp", &[&["-fparse", "-P", &port, "-p", &data][..], case, &["127.0.0.1"]].concat()),
+                *case,
+            )
+        })
+        .collect();
+    for (one, case) in running {
+        let said = one.wait().ok().stdout;
+        let value = |key: &str| -> f64 {
+            let found = said.split_whitespace().find_map(|word| word.strip_prefix(key)?.strip_prefix('='));
+            found.unwrap_or_else(|| panic!("{case:?}: no {key}: {said}\n{}", agent.log())).parse().unwrap()
+        };
+        assert!(value("rate_Mbps") > 1.0, "{case:?}: {said}");
+        if case.contains(&"640") {
+            assert_eq!(value("megabytes"), 5.0, "{case:?}: {said}");
+        }
+        if case.contains(&"-u") {
+            assert_eq!(value("pkt"), 100.0, "{case:?}: {said}");
+            assert!(value("drop") <= 100.0, "{case:?}: {said}");
+        }
+    }
+    let refused = client(&desk, "nuttcp", &["-P", &port, "-N", "5", "-n", "10", "127.0.0.1"]).wait();
+    assert!(!refused.stderr.is_empty(), "{refused:?}");
+    eventually("the agent says why", || agent.log().contains("refused: 5 streams"));
+}
+
+#[test]
+fn our_client_measures_with_iperf2s_server() {
+    if !skip::program("our_client_measures_with_iperf2s_server", "iperf", "iperf") {
+        return;
+    }
+    let (desk, tcp, udp) = (Desk::new(), free_port(), free_port());
+    let serve = |port: &str, flags: &[&str]| {
+        let mut command = Command::new("iperf");
+        command.args(["-s", "-p", port]).args(flags);
+        Process::spawn(command)
+    };
+    let _servers = [serve(&tcp, &[]), serve(&udp, &["-u"])];
+    listens("tcp", &tcp);
+    listens("udp", &udp);
+
+    let doc = ours(&desk, "stream", "iperf2", &tcp, &["--time", "200ms", "--flows", "2"]);
+    let trial = &doc.trials()[0];
+    assert_eq!(doc.run.header.tool.far_version, "iperf 2.1.8");
+    assert_eq!((trial.far.bytes_received, trial.far.flows.len()), (trial.near.bytes_sent, 2));
+    assert!(trial.far.told(model::tally::Count::CallsReceived).is_none());
+
+    let doc = ours(&desk, "transfer", "iperf2", &tcp, &["--count", "64", "--block", "8KiB", "--reverse"]);
+    assert!(doc.trials()[0].near.bytes_received >= 64 * 8192, "{:?}", doc.trials()[0].near);
+
+    let doc =
+        ours(&desk, "stream", "iperf2", &udp, &["--udp", "--time", "200ms", "--rate", "20Mbit", "--block", "1000"]);
+    let trial = &doc.trials()[0];
+    let told = trial.far.datagrams.unwrap();
+    assert!(told.received > 100 && told.missed.is_some() && told.jitter_ns.is_some(), "{told:?}");
+    let sent = trial.near.datagrams.unwrap().sent;
+    assert_eq!(told.received + told.missed.unwrap(), sent, "all numbers are accounted for");
+}
+
+#[test]
+fn our_server_serves_iperf2s_clients() {
+    if !skip::program("our_server_serves_iperf2s_clients", "iperf", "iperf") {
+        return;
+    }
+    let (desk, (agent, port)) = (Desk::new(), agent("iperf2", &["--max-flows", "4"]));
+    let cases: [&[&str]; 5] = [
+        &["-n", "1M", "-P", "2"],
+        &["-t", "1"],
+        &["-n", "1M", "-R"],
+        &["-t", "1", "-R"],
+        &["-u", "-n", "100K", "-b", "20m", "-l", "1000"],
+    ];
+    for case in cases {
+        let said = client(&desk, "iperf", &[&["-c", "127.0.0.1", "-p", &port, "-y", "C"][..], case].concat())
+            .wait()
+            .ok()
+            .stdout;
+        // The seventh and later columns: interval, bytes, bit/s.
+        let line = said.lines().last().unwrap_or_else(|| panic!("{case:?} said nothing\n{}", agent.log()));
+        let columns: Vec<&str> = line.split(',').collect();
+        let bytes: u64 = columns[7].parse().unwrap();
+        let least = if case.contains(&"100K") { 100 << 10 } else { 1 << 20 };
+        assert!(bytes >= least, "{case:?}: {said}");
+    }
+    eventually("the agent has seen the datagrams", || agent.log().contains("datagrams lost"));
+    // Two at once of one host are one measurement.
+    assert_eq!(agent.log().matches("iperf2 received 1048").count(), 2, "{}", agent.log());
+}
