@@ -29,14 +29,8 @@ pub use service::{Admission, Limits, Service};
 const FIRST_LOOK_NS: u64 = 50_000_000;
 
 /// Every program that can be spoken to.
-pub static SPOKEN: &[&dyn Speaks] = &[
-    &iperf3::Iperf3,
-    &netperf::Netperf,
-    &netpipe::NetPipe,
-    &nttcp::Nttcp,
-    &nuttcp::Nuttcp,
-    &iperf2::Iperf2,
-];
+pub static SPOKEN: &[&dyn Speaks] =
+    &[&iperf3::Iperf3, &netperf::Netperf, &netpipe::NetPipe, &nttcp::Nttcp, &nuttcp::Nuttcp, &iperf2::Iperf2];
 
 /// The program called `name`.
 ///

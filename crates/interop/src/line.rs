@@ -94,11 +94,6 @@ impl Line {
         })
     }
 
-    /// The connection itself, for data to go over.
-    pub(crate) fn socket(&self) -> &TcpStream {
-        &self.socket
-    }
-
     /// Makes its calls wait again as this needs it, after others had the connection.
     pub(crate) fn regain(&self) -> Result<(), InteropError> {
         let failed = |source| InteropError::socket("prepare the connection to", self.peer, source);

@@ -143,7 +143,7 @@ impl Session<'_> {
     /// Listens for a test's data on the address that the client has reached.
     fn open(&self, asked: &Request, spec: &Spec) -> Result<(Door, Ready), InteropError> {
         let failed = |source| InteropError::socket("listen for the data of", self.line.peer(), source);
-        let mut place = self.line.socket().local_addr().map_err(failed)?;
+        let mut place = self.line.here()?;
         place.set_port(asked.data_port);
         let early = EndOptions { sndbuf: spec.far.sndbuf, rcvbuf: spec.far.rcvbuf, ..EndOptions::default() };
         let (door, address, buffers) = if asked.udp {

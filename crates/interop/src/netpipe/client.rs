@@ -1,6 +1,5 @@
 //! Our transmitter at a receiver of NPtcp: a curve in one conversation.
 
-use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -166,14 +165,12 @@ impl Run {
 
     /// Lets the engine move a trial's messages.
     fn exchange(&mut self, exchange: &Exchange) -> Result<(), InteropError> {
-        let failed = |source| InteropError::socket("prepare the connection to", self.line.peer(), source);
         let stop = Stop::Transactions(u64::from(exchange.count));
         let direction = if exchange.way == Way::Both { Direction::Both } else { Direction::Send };
         let spec = Spec { block: exchange.bytes, direction, stop, interval_ns: 0, ..self.spec.clone() };
         let leg = Leg { block: exchange.bytes, reply: exchange.bytes, stop, expected_ns: 0 };
         let plan = TrialPlan { role: Role::Active, trial: 0, flows: 0..1, legs: vec![leg], spec };
-        let socket: OwnedFd = self.line.socket().try_clone().map_err(failed)?.into();
-        let link = foreign::stream(socket, &plan.spec);
+        let link = foreign::stream(self.line.socket()?, &plan.spec);
         let carrier = transport(plan.spec.transport.as_str())?;
         let ran = engine::run(&plan, carrier, vec![link], &Signals::new(), &mut |_| {})?;
         self.line.regain()?;
