@@ -82,6 +82,8 @@ fn our_pair_measures_each_way() {
                 assert!((both - rtt.mean_ns).abs() < rtt.mean_ns * 0.05 + 20_000.0, "{both} {rtt:?}");
                 assert!(way.offset_ns.0 <= 0 && way.offset_ns.1 >= 0, "the clocks do not differ: {way:?}");
                 assert_eq!(way.near_clock, way.far_clock);
+                let manner = if words.is_empty() { "a stateless reflector" } else { "a stateful reflector" };
+                assert!(sides.version.starts_with(manner), "{}", sides.version);
                 assert_eq!((sides.far.bytes_received, way.there.count), (5_000, 50));
             }
         }

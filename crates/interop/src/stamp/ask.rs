@@ -4,6 +4,7 @@ use model::{Direction, EndOptions, Spec};
 use speak::stamp::BASE_BYTES;
 
 use crate::InteropError;
+use crate::words::{REMEDY, beyond_plain};
 
 /// Bytes of a datagram at most.
 const MOST_BYTES: u64 = 65_507;
@@ -31,12 +32,19 @@ pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
         (!spec.settings.is_empty(), "--set"),
         (!spec.engine.is_plain(), "--engine"),
         (spec.strategy != model::Strategy::Auto, "--spin and --wait"),
-        (spec.far != EndOptions::default(), "options of the far end's sockets"),
+        (!spec.near.pin.is_empty() || !spec.far.pin.is_empty(), "--pin"),
+        (spec.threads.is_some(), "--threads"),
     ];
-    match others.into_iter().find(|(there, _)| *there) {
-        Some((_, what)) => refuse(what, "a reflector is told nothing: leave it out"),
-        None => Ok(()),
+    if let Some((_, what)) = others.into_iter().find(|(there, _)| *there) {
+        return refuse(what, "a reflector and its sender have no such thing: leave it out");
     }
+    if let Some(what) = beyond_plain(spec) {
+        return refuse(what, REMEDY);
+    }
+    if spec.far != EndOptions::default() {
+        return refuse("an option of the far end's socket", REMEDY);
+    }
+    Ok(())
 }
 
 /// How our reflector works.
@@ -80,7 +88,12 @@ mod tests {
         assert!(said(Spec { block: 43, ..good.clone() }).contains("44 to 65507"));
         assert!(said(Spec { flows: 2, ..good.clone() }).contains("--flows with stamp"));
         assert!(said(Spec { transport: "tcp".into(), ..good.clone() }).contains("round trips over UDP alone"));
-        assert!(said(Spec { reply: Some(45), ..good }).contains("--reply"));
+        assert!(said(Spec { reply: Some(45), ..good.clone() }).contains("--reply"));
+        let marked = EndOptions { dscp: Some(46), ..EndOptions::default() };
+        check(&Spec { near: marked.clone(), ..good.clone() }).unwrap();
+        assert!(said(Spec { far: marked, ..good.clone() }).contains("--dscp at the far end with stamp"));
+        let pinned = EndOptions { pin: vec![1], ..EndOptions::default() };
+        assert!(said(Spec { near: pinned, ..good }).contains("--pin with stamp"));
         assert_eq!(manner("").unwrap(), Manner { stateful: false, unpadded: false });
         assert_eq!(manner("stateful unpadded").unwrap(), Manner { stateful: true, unpadded: true });
         assert!(manner("both").unwrap_err().to_string().contains("stamp:both"));

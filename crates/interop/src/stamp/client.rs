@@ -1,5 +1,6 @@
 //! Our sender at a reflector.
 
+use std::io::ErrorKind;
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -40,8 +41,15 @@ pub(super) fn measure(
     hears.starting(begun.elapsed().as_nanos() as u64);
     let mut datagram = vec![0; spec.block as usize];
     stamp::pad(&mut datagram);
-    let mut test =
-        Test { spec, socket, trips: Trips::default(), datagram, error: wall::error(), started: Instant::now() };
+    let mut test = Test {
+        spec,
+        socket,
+        trips: Trips::default(),
+        datagram,
+        error: wall::error(),
+        refused: false,
+        started: Instant::now(),
+    };
     let clock = test.conduct(hears, cancel).map_err(failed);
     hears.stopped();
     let Clock { sending_ns, receiving_ns, intervals } = clock?;
@@ -49,15 +57,11 @@ pub(super) fn measure(
     if test.trips.received() == 0 {
         return Err(match cancelled {
             true => InteropError::Interrupted,
-            false => InteropError::Silent {
-                address: target.to_string(),
-                peer: PEER.name,
-                seconds: test.started.elapsed().as_secs(),
-                during: "to any request: is a reflector there, and does a firewall pass UDP",
-            },
+            false => InteropError::Unreachable { peer: PEER.name, address: target.to_string(), source: test.silence() },
         });
     }
     let elapsed_ns = test.started.elapsed().as_nanos() as u64;
+    let counts = test.trips.counts();
     let [mut near, far] = test.trips.tallies(spec.block, test.error);
     let socket = SocketFacts { local, peer: Some(target.to_string()), ..SocketFacts::default() };
     near.flows = vec![FlowTally {
@@ -69,7 +73,8 @@ pub(super) fn measure(
     }];
     (near.sending_ns, near.receiving_ns, near.intervals, near.cut_short) =
         (sending_ns, receiving_ns, intervals, cancelled);
-    let version = crate::Speaks::version(&super::Stamp).unwrap_or_default().into();
+    // A reflection does not say who made it.
+    let version = format!("a {} reflector of STAMP or TWAMP Light", if counts { "stateful" } else { "stateless" });
     Ok(Sides { near, far, failure: None, elapsed_ns, version })
 }
 
@@ -80,6 +85,8 @@ struct Test<'a> {
     datagram: Vec<u8>,
     /// What is said of this host's clock.
     error: ErrorEstimate,
+    /// Whether the host has said that nobody listens there.
+    refused: bool,
     started: Instant,
 }
 
@@ -155,19 +162,32 @@ impl Test<'_> {
         }
     }
 
+    /// Why nothing has come.
+    fn silence(&self) -> std::io::Error {
+        if self.refused {
+            return ErrorKind::ConnectionRefused.into();
+        }
+        let seconds = self.started.elapsed().as_secs_f64();
+        let what = format!("no request was answered within {seconds:.1} s, as where a firewall passes no UDP");
+        std::io::Error::new(ErrorKind::TimedOut, what)
+    }
+
     fn send(&mut self) -> std::io::Result<()> {
         let sequence = self.trips.next(engine::now_ns());
         let request = Request { sequence, sent: wall::now(), error: self.error, session: 0 };
         request.write(&mut self.datagram).map_err(|error| std::io::Error::other(error.to_string()))?;
         match self.socket.send(&self.datagram) {
             // ICMP errors of earlier datagrams surface here; the path may well carry the next one.
-            Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => Ok(()),
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+                self.refused = true;
+                Ok(())
+            }
             sent => sent.map(|_| ()),
         }
     }
 
     /// The length of what comes until then, or a look at the flags is due.
-    fn hear(&self, room: &mut [u8], until: Instant) -> std::io::Result<Option<usize>> {
+    fn hear(&mut self, room: &mut [u8], until: Instant) -> std::io::Result<Option<usize>> {
         let left = until.saturating_duration_since(Instant::now()).min(STEP);
         // Socket time-outs are of the timer tick's length, this wait is not.
         let limit = Timespec { tv_sec: 0, tv_nsec: left.as_nanos() as i64 };
@@ -179,7 +199,11 @@ impl Test<'_> {
         }
         match self.socket.recv(room) {
             Ok(count) => Ok(Some(count)),
-            Err(error) if later(&error) || error.kind() == std::io::ErrorKind::ConnectionRefused => Ok(None),
+            Err(error) if later(&error) => Ok(None),
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+                self.refused = true;
+                Ok(None)
+            }
             Err(error) => Err(error),
         }
     }

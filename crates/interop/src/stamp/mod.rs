@@ -27,11 +27,6 @@ impl Speaks for Stamp {
         PEER.port
     }
 
-    fn version(&self) -> Option<&'static str> {
-        // A reflection does not say who made it.
-        Some("a STAMP reflector")
-    }
-
     fn shape(&self, spec: &mut Spec) {
         spec.transport = "udp".into();
         spec.block = spec.block.max(BASE_BYTES as u64);

@@ -78,6 +78,11 @@ impl Trips {
         self.datagrams.received
     }
 
+    /// Whether the reflector counts for itself, by what came back.
+    pub(super) fn counts(&self) -> bool {
+        self.counts
+    }
+
     /// The longest time that a reflection took to come, ns; 0 before the first.
     pub(super) fn longest_ns(&self) -> u64 {
         self.longest_ns
