@@ -25,13 +25,14 @@ struct Served {
 
 impl Served {
     fn start(words: &str) -> Self {
-        Self::under(Limits { strangers: 8, hold_ns: 60_000_000_000, flows: 128, rate_bps: None }, words)
+        let limits = Limits { strangers: 8, hold_ns: 60_000_000_000, flows: 128, rate_bps: None };
+        Self::under(limits, words, "127.0.0.1:0")
     }
 
-    fn under(limits: Limits, words: &str) -> Self {
+    fn under(limits: Limits, words: &str, address: &str) -> Self {
         let (tell, told) = channel();
         let service = Arc::new(Service {
-            addresses: vec!["127.0.0.1:0".parse().unwrap()],
+            addresses: vec![address.parse().unwrap()],
             words: words.into(),
             limits,
             admit: Box::new(|| Some(Box::new(()))),
@@ -125,7 +126,7 @@ fn a_reflector_answers_no_more_than_was_asked() {
 #[test]
 fn a_rate_bounds_what_is_reflected() {
     let limits = Limits { strangers: 8, hold_ns: 60_000_000_000, flows: 128, rate_bps: Some(8_000) };
-    let served = Served::under(limits, "stateful");
+    let served = Served::under(limits, "stateful", "[::1]:0");
     let sides = measure(&Spec { rate_bps: Some(8_000_000), ..brief(200) }, served.address);
     // 1,000 bytes in a second, of which a tenth at once: 200 requests of 100 bytes in 20 ms are too many.
     assert!((1..100).contains(&sides.near.transactions), "{:?}", sides.near.datagrams);

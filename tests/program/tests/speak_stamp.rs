@@ -127,6 +127,7 @@ def now(ahead=0):
     return Fraction(time.time_ns(), 10**9) + 2208988800 + ahead
 link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 link.settimeout(5)
+link.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, 61)
 link.connect(("127.0.0.1", int(sys.argv[1])))
 read = []
 error = ErrorEstimate(S=1, scale=20, multiplier=3)
@@ -183,7 +184,7 @@ fn scapy_reads_and_writes_what_we_do() {
         let reply = &read[own];
         let expected = json!({
             "bytes": [52, 52], "seq": own, "seq_sender": sent, "ssid": 515, "same_time": true, "error": [1, 20, 3], "z": 0,
-            "mbz": [0, 0], "order": true, "ttl": 255, "tlv": [[128, 1, "abcd"]], "multiplier": reply["multiplier"],
+            "mbz": [0, 0], "order": true, "ttl": 61, "tlv": [[128, 1, "abcd"]], "multiplier": reply["multiplier"],
         });
         assert_eq!(*reply, expected, "{}", judge.stderr());
         assert!(reply["multiplier"].as_u64().is_some_and(|multiplier| multiplier > 0), "{reply}");

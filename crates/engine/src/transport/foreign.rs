@@ -16,6 +16,8 @@ use super::udp::roomy;
 use super::{Breaker, Channel, Kind, Link, Mark, options, sys, tcp};
 use crate::EngineError;
 
+pub use super::sys::arrivals::{Arrived, answer, receive, tell_arrivals};
+
 /// What another program puts at the front of its datagrams. One for each socket, called for each datagram on the measuring thread:
 /// it must neither lock nor allocate.
 pub trait Header: Send + 'static {

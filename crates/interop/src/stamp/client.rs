@@ -2,10 +2,11 @@
 
 use std::io::ErrorKind;
 use std::net::UdpSocket;
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use engine::transport::foreign;
+use engine::transport::foreign::{self, Arrived};
 use model::{FlowTally, Interval, SocketFacts, Spec, Stop};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use speak::stamp::{self, ErrorEstimate, PEER, Reply, Request};
@@ -37,6 +38,7 @@ pub(super) fn measure(
     };
     let failed = |source| InteropError::socket("send to the reflector at", target, source);
     let socket = UdpSocket::from(foreign::dial(spec, target, 0)?);
+    foreign::tell_arrivals(socket.as_fd(), target.is_ipv6()).map_err(failed)?;
     let local = socket.local_addr().ok().map(|address| address.to_string());
     hears.starting(begun.elapsed().as_nanos() as u64);
     let mut datagram = vec![0; spec.block as usize];
@@ -124,14 +126,14 @@ impl Test<'_> {
                 due = gap.map_or(last + patience, |gap| due + gap);
             }
             let until = if over { last + patience } else { due };
-            let Some(count) = self.hear(&mut room, until)? else {
+            let Some(arrived) = self.hear(&mut room, until)? else {
                 self.entry(&mut clock, &mut entry, hears, false);
                 continue;
             };
-            let arrived = Moment { wall: wall::now(), ns: engine::now_ns() };
+            let moment = wall::moment_of(arrived.unix_ns);
             // Something that is no reflection may come from anywhere.
-            let Ok(reply) = Reply::read(&room[..count]) else { continue };
-            if self.trips.take(&reply, arrived) == Arrival::New {
+            let Ok(reply) = Reply::read(&room[..arrived.bytes]) else { continue };
+            if self.trips.take(&reply, moment) == Arrival::New {
                 let came = Instant::now();
                 clock.receiving_ns = came.duration_since(*first[1].get_or_insert(came)).as_nanos() as u64;
                 entry.bytes_received += self.spec.block;
@@ -173,8 +175,8 @@ impl Test<'_> {
     }
 
     fn send(&mut self) -> std::io::Result<()> {
-        let sequence = self.trips.next(engine::now_ns());
-        let request = Request { sequence, sent: wall::now(), error: self.error, session: 0 };
+        let Moment { ns, wall } = wall::moment();
+        let request = Request { sequence: self.trips.next(ns), sent: wall, error: self.error, session: 0 };
         request.write(&mut self.datagram).map_err(|error| std::io::Error::other(error.to_string()))?;
         match self.socket.send(&self.datagram) {
             // ICMP errors of earlier datagrams surface here; the path may well carry the next one.
@@ -186,8 +188,8 @@ impl Test<'_> {
         }
     }
 
-    /// The length of what comes until then, or a look at the flags is due.
-    fn hear(&mut self, room: &mut [u8], until: Instant) -> std::io::Result<Option<usize>> {
+    /// What comes until then, or a look at the flags is due.
+    fn hear(&mut self, room: &mut [u8], until: Instant) -> std::io::Result<Option<Arrived>> {
         let left = until.saturating_duration_since(Instant::now()).min(STEP);
         // Socket time-outs are of the timer tick's length, this wait is not.
         let limit = Timespec { tv_sec: 0, tv_nsec: left.as_nanos() as i64 };
@@ -197,8 +199,8 @@ impl Test<'_> {
             Ok(_) => {}
             Err(errno) => return Err(errno.into()),
         }
-        match self.socket.recv(room) {
-            Ok(count) => Ok(Some(count)),
+        match foreign::receive(self.socket.as_fd(), room) {
+            Ok(arrived) => Ok(Some(arrived)),
             Err(error) if later(&error) => Ok(None),
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
                 self.refused = true;

@@ -1,11 +1,13 @@
 //! Our reflector: sends each request back with its own times in it.
 
 use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use engine::transport::foreign;
 use socket2::{Domain, Socket, Type};
-use speak::stamp::{BASE_BYTES, Reply, Request, SHORTEST_REPLY_BYTES};
+use speak::stamp::{BASE_BYTES, Reply, Request, SHORTEST_REPLY_BYTES, Timestamp};
 
 use super::ask::{self, Manner};
 use super::senders::{Place, Senders};
@@ -50,6 +52,7 @@ fn bound(address: SocketAddr) -> std::io::Result<UdpSocket> {
     }
     socket.bind(&address.into())?;
     socket.set_read_timeout(Some(STEP))?;
+    foreign::tell_arrivals(socket.as_fd(), address.is_ipv6())?;
     Ok(socket.into())
 }
 
@@ -97,11 +100,11 @@ impl Mirror<'_> {
             if asked.elapsed() > CLOCK_STEP {
                 (error, asked) = (wall::error(), Instant::now());
             }
-            let Ok((count, peer)) = self.socket.recv_from(&mut room) else { continue };
-            let received = wall::now();
+            let Ok(arrived) = foreign::receive(self.socket.as_fd(), &mut room) else { continue };
+            let peer = arrived.peer;
             // Whatever else reaches the port is no request.
-            let Ok(request) = Request::read(&room[..count]) else { continue };
-            let count = if self.manner.unpadded { count.max(BASE_BYTES) } else { count };
+            let Ok(request) = Request::read(&room[..arrived.bytes]) else { continue };
+            let count = if self.manner.unpadded { arrived.bytes.max(BASE_BYTES) } else { arrived.bytes };
             if count < SHORTEST_REPLY_BYTES {
                 self.refuse(peer, Refusal::Room);
                 continue;
@@ -132,12 +135,14 @@ impl Mirror<'_> {
                 sent: wall::now(),
                 error,
                 session: request.session,
-                received,
+                received: Timestamp::of_unix_ns(arrived.unix_ns),
                 request,
-                ttl: TTL_UNKNOWN,
+                ttl: arrived.ttl.unwrap_or(TTL_UNKNOWN),
             };
             // What is written here has room, and a reply that does not get out is a loss, which is what the sender measures.
-            let _ = reply.write(&mut room[..count]).map(|()| self.socket.send_to(&room[..count], peer));
+            let _ = reply
+                .write(&mut room[..count])
+                .map(|()| foreign::answer(self.socket.as_fd(), &room[..count], &arrived));
         }
     }
 
