@@ -124,6 +124,35 @@ fn a_reflector_answers_no_more_than_was_asked() {
 }
 
 #[test]
+fn reflectors_do_not_keep_each_other_busy() {
+    let served = Served::start("");
+    let port = served.address.port();
+    // Another reflector on the same port of another address: what it would get is a request to it.
+    let other = UdpSocket::bind(("127.0.0.2", port)).unwrap();
+    other.set_read_timeout(Some(std::time::Duration::from_millis(200))).unwrap();
+    other.send_to(&[0; 44], served.address).unwrap();
+    assert!(other.recv(&mut [0; 100]).is_err());
+    assert_eq!(measure(&brief(3), served.address).near.transactions, 3, "it still serves others");
+}
+
+#[test]
+fn what_cannot_be_read_is_told() {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap();
+    let reflector = std::thread::spawn(move || {
+        let mut room = [0; 2048];
+        let (_, peer) = socket.recv_from(&mut room).unwrap();
+        // The Z bit: its times are PTP's.
+        room[12] |= 0x40;
+        socket.send_to(&room[..44], peer).unwrap();
+    });
+    let stamp = spoken("stamp").unwrap();
+    let error = stamp.measure(&brief(1), &address.to_string(), &mut Ears, &AtomicBool::new(false)).unwrap_err();
+    reflector.join().unwrap();
+    assert!(error.to_string().contains("its times are PTP's"), "{error}");
+}
+
+#[test]
 fn a_rate_bounds_what_is_reflected() {
     let limits = Limits { strangers: 8, hold_ns: 60_000_000_000, flows: 128, rate_bps: Some(8_000) };
     let served = Served::under(limits, "stateful", "[::1]:0");

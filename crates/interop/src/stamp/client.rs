@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use engine::transport::foreign::{self, Arrived};
 use model::{FlowTally, Interval, SocketFacts, Spec, Stop};
 use rustix::event::{PollFd, PollFlags, Timespec};
+use speak::SpeakError;
 use speak::stamp::{self, ErrorEstimate, PEER, Reply, Request};
 
 use super::trips::{Arrival, Moment, Trips};
@@ -38,6 +39,8 @@ pub(super) fn measure(
     };
     let failed = |source| InteropError::socket("send to the reflector at", target, source);
     let socket = UdpSocket::from(foreign::dial(spec, target, 0)?);
+    // What is there by poll(2) may be gone by a wrong checksum.
+    socket.set_read_timeout(Some(STEP)).map_err(failed)?;
     foreign::tell_arrivals(socket.as_fd(), target.is_ipv6()).map_err(failed)?;
     let local = socket.local_addr().ok().map(|address| address.to_string());
     hears.starting(begun.elapsed().as_nanos() as u64);
@@ -50,6 +53,7 @@ pub(super) fn measure(
         datagram,
         error: wall::error(),
         refused: false,
+        unread: None,
         started: Instant::now(),
     };
     let clock = test.conduct(hears, cancel).map_err(failed);
@@ -59,7 +63,12 @@ pub(super) fn measure(
     if test.trips.received() == 0 {
         return Err(match cancelled {
             true => InteropError::Interrupted,
-            false => InteropError::Unreachable { peer: PEER.name, address: target.to_string(), source: test.silence() },
+            false => match test.unread.take() {
+                Some(error) => InteropError::Peer { address: target.to_string(), error },
+                None => {
+                    InteropError::Unreachable { peer: PEER.name, address: target.to_string(), source: test.silence() }
+                }
+            },
         });
     }
     let elapsed_ns = test.started.elapsed().as_nanos() as u64;
@@ -89,6 +98,8 @@ struct Test<'a> {
     error: ErrorEstimate,
     /// Whether the host has said that nobody listens there.
     refused: bool,
+    /// What was wrong with the last one that is no reflection.
+    unread: Option<SpeakError>,
     started: Instant,
 }
 
@@ -131,8 +142,13 @@ impl Test<'_> {
                 continue;
             };
             let moment = wall::moment_of(arrived.unix_ns);
-            // Something that is no reflection may come from anywhere.
-            let Ok(reply) = Reply::read(&room[..arrived.bytes]) else { continue };
+            let reply = match Reply::read(&room[..arrived.bytes]) {
+                Ok(reply) => reply,
+                Err(error) => {
+                    self.unread = Some(error);
+                    continue;
+                }
+            };
             if self.trips.take(&reply, moment) == Arrival::New {
                 let came = Instant::now();
                 clock.receiving_ns = came.duration_since(*first[1].get_or_insert(came)).as_nanos() as u64;
@@ -159,6 +175,8 @@ impl Test<'_> {
     /// Several times what any reflection took so far.
     fn patience(&self) -> Duration {
         match self.trips.longest_ns() {
+            // Somebody has said already that there will be none.
+            0 if self.refused || self.unread.is_some() => LEAST_PATIENCE,
             0 => PATIENCE,
             ns => Duration::from_nanos(ns.saturating_mul(4)).clamp(LEAST_PATIENCE, PATIENCE),
         }
@@ -179,10 +197,10 @@ impl Test<'_> {
         let request = Request { sequence: self.trips.next(ns), sent: wall, error: self.error, session: 0 };
         request.write(&mut self.datagram).map_err(|error| std::io::Error::other(error.to_string()))?;
         match self.socket.send(&self.datagram) {
-            // ICMP errors of earlier datagrams surface here; the path may well carry the next one.
+            // An ICMP error of an earlier datagram surfaces here in place of sending this one; the path may well carry it.
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
                 self.refused = true;
-                Ok(())
+                self.socket.send(&self.datagram).map(|_| ())
             }
             sent => sent.map(|_| ()),
         }

@@ -20,6 +20,8 @@ const STEP: Duration = Duration::from_millis(50);
 const CLOCK_STEP: Duration = Duration::from_secs(1);
 /// What stands for a time to live that is not known (RFC 5357, 4.2.1).
 const TTL_UNKNOWN: u8 = 255;
+/// Ports below are of services that answer whatever comes; senders have one above (RFC 8762, 4.1).
+const LEAST_PORT: u16 = 1024;
 /// How much of a rate's time may be used at once, ns.
 const BURST_NS: u64 = 100_000_000;
 
@@ -37,7 +39,7 @@ pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
     std::thread::scope(|scope| {
         for (socket, address) in &sockets {
             (service.listening)(*address);
-            let mirror = Mirror { socket, service, pace: &pace, manner, said: [false; 4] };
+            let mirror = Mirror { socket, service, pace: &pace, manner, said: [false; 5], port: address.port() };
             scope.spawn(move || mirror.reflect());
         }
     });
@@ -75,6 +77,7 @@ impl Pace<'_> {
 /// Why a request is not answered.
 #[derive(Clone, Copy)]
 enum Refusal {
+    Port,
     Rate,
     Room,
     Places,
@@ -87,8 +90,10 @@ struct Mirror<'a> {
     service: &'a Service,
     pace: &'a Pace<'a>,
     manner: Manner,
+    /// Where it listens.
+    port: u16,
     /// Which refusals were told: one line for each has to do, for anybody may send anything.
-    said: [bool; 4],
+    said: [bool; 5],
 }
 
 impl Mirror<'_> {
@@ -105,6 +110,11 @@ impl Mirror<'_> {
             // Whatever else reaches the port is no request.
             let Ok(request) = Request::read(&room[..arrived.bytes]) else { continue };
             let count = if self.manner.unpadded { arrived.bytes.max(BASE_BYTES) } else { arrived.bytes };
+            // A reply would pass for a request with another reflector, and theirs with us, for ever.
+            if peer.port() == self.port || peer.port() < LEAST_PORT {
+                self.refuse(peer, Refusal::Port);
+                continue;
+            }
             if count < SHORTEST_REPLY_BYTES {
                 self.refuse(peer, Refusal::Room);
                 continue;
@@ -151,6 +161,7 @@ impl Mirror<'_> {
             return;
         }
         let why = match refusal {
+            Refusal::Port => "requests from ports below 1024 or from its own port, for they may be another reflector's",
             Refusal::Rate => "requests beyond --max-rate",
             Refusal::Room => {
                 "requests of fewer than 41 bytes, for a reply would be longer (--speak stamp:unpadded answers them)"
