@@ -132,6 +132,17 @@ pub fn unsent(socket: BorrowedFd<'_>) -> u64 {
     sys::sockopt::unsent(socket)
 }
 
+/// Asks for a receive buffer of a UDP socket that survives a scheduling gap.
+pub fn make_roomy(socket: BorrowedFd<'_>) {
+    roomy(&socket2::SockRef::from(&socket), false);
+}
+
+/// Datagrams that a UDP socket has dropped for want of room; 0 where the kernel does not say.
+#[must_use]
+pub fn dropped(socket: BorrowedFd<'_>) -> u64 {
+    sys::sockopt::drops(socket).unwrap_or(0)
+}
+
 /// A connected UDP socket whose datagrams have another program's header.
 struct ForeignDatagrams<H> {
     inner: DatagramChannel,

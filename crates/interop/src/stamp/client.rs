@@ -73,6 +73,7 @@ pub(super) fn measure(
     }
     let elapsed_ns = test.started.elapsed().as_nanos() as u64;
     let counts = test.trips.counts();
+    let dropped = foreign::dropped(test.socket.as_fd());
     let [mut near, far] = test.trips.tallies(spec.block, test.error);
     let socket = SocketFacts { local, peer: Some(target.to_string()), ..SocketFacts::default() };
     near.flows = vec![FlowTally {
@@ -84,6 +85,7 @@ pub(super) fn measure(
     }];
     (near.sending_ns, near.receiving_ns, near.intervals, near.cut_short) =
         (sending_ns, receiving_ns, intervals, cancelled);
+    near.datagrams.iter_mut().for_each(|tally| tally.socket_drops = dropped);
     // A reflection does not say who made it.
     let version = format!("a {} reflector of STAMP or TWAMP Light", if counts { "stateful" } else { "stateless" });
     Ok(Sides { near, far, failure: None, elapsed_ns, version })

@@ -54,6 +54,7 @@ fn bound(address: SocketAddr) -> std::io::Result<UdpSocket> {
     }
     socket.bind(&address.into())?;
     socket.set_read_timeout(Some(STEP))?;
+    foreign::make_roomy(socket.as_fd());
     foreign::tell_arrivals(socket.as_fd(), address.is_ipv6())?;
     Ok(socket.into())
 }
