@@ -61,6 +61,8 @@ fn delays_of_each_way_are_measured_kept_and_shown() {
     eventually("the agent tells of its sender", || agent.log().contains("stamp counts"));
     for (flags, message) in [
         (&["--speak", "stamp", "--flows", "2"][..], "--flows with stamp"),
+        (&["--speak", "stamp", "--block", "43"], "44 to 65507 bytes"),
+        (&["--speak", "stamp", "--dscp", "46"], "--dscp at the far end with stamp"),
         (&["--speak", "stamp", "--connect"], "crr over udp with stamp"),
     ] {
         let wrong = desk.run(&[&["rr", &host][..], flags].concat()).ended_with(2).message();
