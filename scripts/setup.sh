@@ -12,6 +12,8 @@ cd "$(dirname "$0")/.."
 CARGO_DENY=0.20.2
 # The reader of iperf3's JSON that judges ours.
 IPERF3_PYTHON=0.1.11
+# Its layers of STAMP judge our datagrams.
+SCAPY=2.8.0
 
 # Brings apt's lists up to date, once.
 refresh() {
@@ -132,17 +134,22 @@ deny() {
     cargo install --locked --quiet --version "$CARGO_DENY" cargo-deny
 }
 
-# A module for one test, kept beside the build so that the machine's Python stays as it is. Without pip the test says SKIPPED.
+# Modules for single tests, kept beside the build so that the machine's Python stays as it is. Without pip these tests say SKIPPED.
 judges() {
-    [ ! -d target/python/iperf3 ] || return 0
+    judge iperf3 "iperf3==$IPERF3_PYTHON" "our iperf3 JSON"
+    judge scapy "scapy==$SCAPY" "our STAMP datagrams"
+}
+
+# judge MODULE PACKAGE WHAT-IT-JUDGES
+judge() {
+    [ ! -d "target/python/$1" ] || return 0
     if ! python3 -m pip --version >/dev/null 2>&1; then
-        warn "no python3 with pip: iperf3-python will not judge our iperf3 JSON"
+        warn "no python3 with pip: $2 will not judge $3"
         return 0
     fi
-    say "installing iperf3-python $IPERF3_PYTHON into target/python"
-    python3 -m pip install --quiet --no-deps --disable-pip-version-check --root-user-action ignore \
-        --target target/python "iperf3==$IPERF3_PYTHON" ||
-        warn "iperf3-python could not be installed: it will not judge our iperf3 JSON"
+    say "installing $2 into target/python"
+    python3 -m pip install --quiet --no-deps --disable-pip-version-check --root-user-action ignore --target target/python "$2" ||
+        warn "$2 could not be installed: it will not judge $3"
 }
 
 case ${1:-} in

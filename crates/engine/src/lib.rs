@@ -11,9 +11,11 @@ mod error;
 pub mod pattern;
 mod plan;
 pub mod runner;
+mod sys;
 pub mod transport;
 
 pub use clock::now_ns;
 pub use error::EngineError;
 pub use plan::{Leg, LegStop, TrialPlan};
 pub use runner::{LegTally, Signals, run};
+pub use sys::{WallError, wall_error};

@@ -16,6 +16,7 @@ mod nttcp;
 mod nuttcp;
 mod plain;
 mod service;
+mod stamp;
 mod words;
 
 use std::sync::atomic::AtomicBool;
@@ -29,8 +30,15 @@ pub use service::{Admission, Limits, Service};
 const FIRST_LOOK_NS: u64 = 50_000_000;
 
 /// Every program that can be spoken to.
-pub static SPOKEN: &[&dyn Speaks] =
-    &[&iperf3::Iperf3, &netperf::Netperf, &netpipe::NetPipe, &nttcp::Nttcp, &nuttcp::Nuttcp, &iperf2::Iperf2];
+pub static SPOKEN: &[&dyn Speaks] = &[
+    &iperf3::Iperf3,
+    &netperf::Netperf,
+    &netpipe::NetPipe,
+    &nttcp::Nttcp,
+    &nuttcp::Nuttcp,
+    &iperf2::Iperf2,
+    &stamp::Stamp,
+];
 
 /// The program called `name`.
 ///
@@ -82,6 +90,11 @@ pub trait Speaks: Sync {
     ) -> Result<Sides, InteropError> {
         let _ = (host, hears, cancel);
         Err(self.check(spec).err().unwrap_or(InteropError::Interrupted))
+    }
+
+    /// Makes of a spec what the program's nature leaves no choice in, such as its transport.
+    fn shape(&self, spec: &mut Spec) {
+        let _ = spec;
     }
 
     /// What is known of its servers' version before anything was said; nothing where a moment's trial is to find it out.

@@ -67,7 +67,10 @@ pub use sizes::NetpipeSizes;
 pub use spec::{Direction, EndOptions, Family, Io, Name, Role, Spec, Stop, Strategy};
 pub use stack_rule::StackRule;
 pub use stopping::{Order, Stopping};
-pub use tally::{Count, DatagramTally, Encryption, EndTally, FlowTally, Interval, PacingTally, RttTally, SocketFacts};
+pub use tally::{
+    Count, DatagramTally, Delay, Delays, Encryption, EndTally, FlowTally, Interval, OneWay, PacingTally, RttTally,
+    SocketFacts, WallClock,
+};
 pub use tcp::TcpSample;
 pub use trial::{Cell, EndPass, Ledger, Pass, Trial};
 pub use units::{BitRate, ByteSize, Nanos, Ratio};

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Ceiling, Cost, Histogram, Responsiveness, Spec, Trial, Why};
+use crate::{Ceiling, Cost, Histogram, OneWay, Responsiveness, Spec, Trial, Why};
 
 /// One immutable, self-describing record: a cell's spec, its trials and what they amount to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -78,6 +78,9 @@ pub struct Summary {
     /// What a probe beside the stream found; null without `--probe`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<Responsiveness>,
+    /// Delays of each way apart, over all trials; null where no end tells its times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub one_way: Option<OneWay>,
     /// A point of a curve: the estimate without what each pass did to all sizes alike (its connections, the machine's pace
     /// meanwhile), which is how surely the point stands among the others. `estimate` holds both parts. Null elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]

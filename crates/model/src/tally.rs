@@ -1,11 +1,13 @@
 //! What one end counted in one trial.
 
 mod count;
+mod one_way;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::count::Count;
+pub use self::one_way::{Delay, Delays, OneWay, WallClock};
 
 use crate::{Histogram, Spent, TcpSample};
 
@@ -62,6 +64,9 @@ pub struct EndTally {
     /// Sequence bookkeeping, for transports that may lose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<DatagramTally>,
+    /// Delays of each way apart, at the end that measures round trips with a reflector that tells its times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub one_way: Option<OneWay>,
     /// Bytes that were still in this end's send queue when the drain ended (SIOCOUTQ).
     #[serde(deserialize_with = "count::null_is_zero")]
     #[schemars(with = "Option<u64>")]

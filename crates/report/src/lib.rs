@@ -35,6 +35,7 @@ mod selftest;
 mod sides;
 mod view;
 mod watch;
+mod ways;
 mod why;
 mod words;
 

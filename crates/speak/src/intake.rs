@@ -1,5 +1,13 @@
 //! Messages put together from bytes as they arrive.
 
+/// Has `take` take messages off the front of `input` until nothing is left of it, or one is wrong.
+pub(crate) fn each<E>(mut input: &[u8], mut take: impl FnMut(&mut &[u8]) -> Result<(), E>) -> Result<(), E> {
+    while !input.is_empty() {
+        take(&mut input)?;
+    }
+    Ok(())
+}
+
 /// A message of `N` bytes.
 #[derive(Debug, Clone)]
 pub(crate) struct Fixed<const N: usize> {

@@ -13,7 +13,10 @@ pub const BASE_BYTES: usize = 44;
 pub const SHORTEST_BYTES: usize = 14;
 
 /// Bytes of a TWAMP reply without padding.
-const SHORTEST_REPLY_BYTES: usize = 41;
+pub const SHORTEST_REPLY_BYTES: usize = 41;
+
+/// Bytes before the value of an extension: flags, type, length (RFC 8972, 4).
+const TLV_HEAD_BYTES: usize = 4;
 
 /// Seconds from 1900, where NTP counts from, to 1970.
 const NTP_TO_UNIX_S: u64 = 2_208_988_800;
@@ -134,6 +137,16 @@ fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     array
 }
 
+/// Makes what a request has beyond [`BASE_BYTES`] one Extra Padding extension (RFC 8972, 4.1), where its head fits: reflectors that know
+/// extensions would read plain padding as broken ones, those that do not take it for padding.
+pub fn pad(request: &mut [u8]) {
+    let Some(beyond) = request.get_mut(BASE_BYTES..).filter(|beyond| beyond.len() >= TLV_HEAD_BYTES) else { return };
+    let length = (beyond.len() - TLV_HEAD_BYTES) as u16;
+    // A sender says of each extension that it is not understood, until the reflector knows better (RFC 8972, 4).
+    beyond[..2].copy_from_slice(&[0x80, 1]);
+    beyond[2..TLV_HEAD_BYTES].copy_from_slice(&length.to_be_bytes());
+}
+
 impl Request {
     /// Writes the datagram; what `into` has beyond [`BASE_BYTES`] stays, as padding.
     ///
@@ -165,8 +178,11 @@ impl Request {
         if request.error.is_ptp() {
             return Err(error(step, "its times are PTP's; NTP's are spoken"));
         }
-        // What a TWAMP sender has beyond its 14 bytes is padding, and no session.
-        let session = if datagram.len() < BASE_BYTES { 0 } else { u16::from_be_bytes(array(datagram, 14)) };
+        // What a TWAMP sender has beyond its 14 bytes is padding, pseudo-random as a rule, and no session; what STAMP's has there but a
+        // session are zeros.
+        let rest = datagram.get(16..BASE_BYTES);
+        let is_stamp = rest.is_some_and(|rest| rest.iter().all(|byte| *byte == 0));
+        let session = if is_stamp { u16::from_be_bytes(array(datagram, 14)) } else { 0 };
         Ok(Self { session, ..request })
     }
 
@@ -181,11 +197,16 @@ impl Request {
 }
 
 impl Reply {
-    /// Turns the request in `datagram` into this reply, in place. It stays as long as it was, but for requests below
-    /// [`BASE_BYTES`], which grow to it: a reflector must not be an amplifier. What lies beyond goes back as it came.
-    pub fn write(&self, datagram: &mut Vec<u8>) {
-        if datagram.len() < BASE_BYTES {
-            datagram.resize(BASE_BYTES, 0);
+    /// Turns the request in `datagram` into this reply, in place: as long as the request was, so that nothing is amplified. What lies
+    /// beyond goes back as it came.
+    ///
+    /// # Errors
+    /// Where there is no room for a reply, which takes [`SHORTEST_REPLY_BYTES`].
+    pub fn write(&self, datagram: &mut [u8]) -> Result<(), SpeakError> {
+        let have = datagram.len();
+        if have < SHORTEST_REPLY_BYTES {
+            let what = format!("{have} bytes are too few; {SHORTEST_REPLY_BYTES} are needed");
+            return Err(error("while writing a reply", what));
         }
         datagram[..4].copy_from_slice(&self.sequence.to_be_bytes());
         datagram[4..12].copy_from_slice(&self.sent.0.to_be_bytes());
@@ -197,7 +218,8 @@ impl Reply {
         datagram[36..38].copy_from_slice(&self.request.error.0.to_be_bytes());
         datagram[38..40].fill(0);
         datagram[40] = self.ttl;
-        datagram[41..BASE_BYTES].fill(0);
+        datagram[SHORTEST_REPLY_BYTES..have.min(BASE_BYTES)].fill(0);
+        Ok(())
     }
 
     /// Reads a reflector's datagram, of STAMP or TWAMP Light.

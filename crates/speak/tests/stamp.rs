@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
 use proptest::prelude::*;
-use speak::stamp::{BASE_BYTES, ErrorEstimate, Reply, Request, Timestamp, Trip};
+use speak::stamp::{BASE_BYTES, ErrorEstimate, Reply, Request, Timestamp, Trip, pad};
 
 /// 2026-01-01T00:00:00.5Z.
 const UNIX_NS: u64 = 1_767_225_600_500_000_000;
@@ -29,6 +29,19 @@ fn a_request_lies_as_the_rfc_has_it() {
     assert!(request().write(&mut [0; 43]).unwrap_err().what.contains("43 bytes"));
     // Of a TWAMP sender's padding nothing is a session.
     assert_eq!(Request::read(&bytes[..43]).unwrap(), Request { session: 0, ..request() });
+    bytes[30] = 1;
+    assert_eq!(Request::read(&bytes).unwrap(), Request { session: 0, ..request() });
+}
+
+#[test]
+fn padding_is_an_extension_where_one_fits() {
+    for (length, beyond) in [(44, &[][..]), (47, &[0; 3]), (48, &[0x80, 1, 0, 0]), (51, &[0x80, 1, 0, 3, 0, 0, 0])] {
+        let mut bytes = vec![0; length];
+        pad(&mut bytes);
+        request().write(&mut bytes).unwrap();
+        assert_eq!(bytes[BASE_BYTES..], *beyond);
+        assert_eq!(Request::read(&bytes).unwrap(), request());
+    }
 }
 
 #[test]
@@ -41,7 +54,7 @@ fn error_estimates_cover_what_they_are_to() {
 }
 
 #[test]
-fn a_reply_carries_the_request_back_and_grows_only_to_the_base() {
+fn a_reply_carries_the_request_back_and_does_not_grow() {
     let at = |ns: u64| Timestamp::of_unix_ns(UNIX_NS + ns);
     let reply = Reply {
         sequence: 9,
@@ -52,15 +65,17 @@ fn a_reply_carries_the_request_back_and_grows_only_to_the_base() {
         request: request(),
         ttl: 61,
     };
-    for (length, expected) in [(14, 44), (44, 44), (100, 100)] {
+    for length in [41, 43, 44, 100] {
         let mut datagram = vec![0x5a; length];
-        reply.write(&mut datagram);
-        assert_eq!(datagram.len(), expected);
-        assert_eq!(datagram[BASE_BYTES..], vec![0x5a; expected - BASE_BYTES][..], "what lies beyond goes back");
+        reply.write(&mut datagram).unwrap();
+        let beyond = datagram.get(BASE_BYTES..).unwrap_or_default();
+        assert!(beyond.iter().all(|byte| *byte == 0x5a), "what lies beyond goes back");
+        assert!(datagram[41..length.min(BASE_BYTES)].iter().all(|byte| *byte == 0));
         assert_eq!((datagram[40], &datagram[24..28]), (61, &[1, 2, 3, 4][..]));
         assert_eq!(Reply::read(&datagram).unwrap(), reply);
         assert_eq!(Reply::read(&datagram[..41]).unwrap(), reply, "TWAMP's is three bytes shorter");
     }
+    assert!(reply.write(&mut [0; 40]).unwrap_err().what.contains("40 bytes are too few"));
     let trip = reply.trip(at(1_750_000));
     let expected = Trip { round_ns: 1_500_000, there_ns: 1_000_000, back_ns: 500_000, reflector_ns: 250_000 };
     // A timestamp's unit is a quarter of a nanosecond, and each is cut.

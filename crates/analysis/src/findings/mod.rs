@@ -3,6 +3,7 @@
 mod anomaly;
 mod connections;
 mod latency;
+mod one_way;
 mod path;
 mod peak;
 mod saturation;

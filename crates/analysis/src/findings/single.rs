@@ -20,7 +20,11 @@ pub fn of_single(outcomes: &[Outcome]) -> Vec<Finding> {
     outcomes
         .iter()
         .flat_map(|outcome| {
-            std::iter::once(headline(outcome)).chain(above(outcome)).chain(spread(outcome)).chain(probed(outcome))
+            std::iter::once(headline(outcome))
+                .chain(above(outcome))
+                .chain(spread(outcome))
+                .chain(probed(outcome))
+                .chain(super::one_way::of_ways(outcome))
         })
         .collect()
 }

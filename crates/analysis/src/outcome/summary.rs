@@ -1,6 +1,6 @@
 //! The flat figures of an outcome.
 
-use model::{Cell, Count, DatagramTally, EndTally, Estimate, Histogram, RttTally, Spec, Summary, Trial};
+use model::{Cell, Count, DatagramTally, EndTally, Estimate, Histogram, OneWay, RttTally, Spec, Summary, Trial};
 
 use super::Headline;
 use super::fairness::{fairness, spread};
@@ -43,6 +43,7 @@ pub(crate) fn summary(
         ci95_high: estimate.and_then(|estimate| estimate.high),
         fairness: each(&fairness),
         shares: spread(trials),
+        one_way: OneWay::merged(&trials.iter().filter_map(|trial| trial.near.one_way.as_ref()).collect::<Vec<_>>()),
         calls_sent: total(Count::CallsSent),
         calls_received: total(Count::CallsReceived),
         duration_ns: duration_ns(trials),

@@ -16,6 +16,8 @@ use super::udp::roomy;
 use super::{Breaker, Channel, Kind, Link, Mark, options, sys, tcp};
 use crate::EngineError;
 
+pub use super::sys::arrivals::{Arrived, answer, receive, tell_arrivals};
+
 /// What another program puts at the front of its datagrams. One for each socket, called for each datagram on the measuring thread:
 /// it must neither lock nor allocate.
 pub trait Header: Send + 'static {
@@ -128,6 +130,17 @@ pub fn prepare(socket: BorrowedFd<'_>, spec: &Spec, role: Role) -> Result<(), En
 #[must_use]
 pub fn unsent(socket: BorrowedFd<'_>) -> u64 {
     sys::sockopt::unsent(socket)
+}
+
+/// Asks for a receive buffer of a UDP socket that survives a scheduling gap.
+pub fn make_roomy(socket: BorrowedFd<'_>) {
+    roomy(&socket2::SockRef::from(&socket), false);
+}
+
+/// Datagrams that a UDP socket has dropped for want of room; 0 where the kernel does not say.
+#[must_use]
+pub fn dropped(socket: BorrowedFd<'_>) -> u64 {
+    sys::sockopt::drops(socket).unwrap_or(0)
 }
 
 /// A connected UDP socket whose datagrams have another program's header.

@@ -107,6 +107,7 @@ impl Serialize for EndTally {
             probe,
             pacing,
             datagrams,
+            one_way,
             bytes_unsent: _,
             intervals,
             flows,
@@ -116,7 +117,7 @@ impl Serialize for EndTally {
             untold,
         } = self;
         let present = [measured.is_some(), rtt.is_some(), probe.is_some(), pacing.is_some(), datagrams.is_some()];
-        let more = [!intervals.is_empty(), !flows.is_empty(), spent.is_some(), !untold.is_empty()];
+        let more = [one_way.is_some(), !intervals.is_empty(), !flows.is_empty(), spent.is_some(), !untold.is_empty()];
         let optional = present.iter().chain(&more).filter(|present| **present).count();
         let mut document = to.serialize_struct("EndTally", 11 + optional)?;
         document.serialize_field("bytes_sent", &self.told(Count::BytesSent))?;
@@ -132,6 +133,7 @@ impl Serialize for EndTally {
         probe.iter().try_for_each(|probe| document.serialize_field("probe", probe))?;
         pacing.iter().try_for_each(|pacing| document.serialize_field("pacing", pacing))?;
         datagrams.iter().try_for_each(|datagrams| document.serialize_field("datagrams", datagrams))?;
+        one_way.iter().try_for_each(|one_way| document.serialize_field("one_way", one_way))?;
         document.serialize_field("bytes_unsent", &self.told(Count::BytesUnsent))?;
         if !intervals.is_empty() {
             document.serialize_field("intervals", intervals)?;

@@ -1,6 +1,6 @@
 //! One line for each outcome, for spreadsheets and scripts. Quoting after RFC 4180, with its CR LF line ends.
 
-use model::{EndCost, EndOptions, Outcome, Run, Spec, Stop, Summary};
+use model::{EndCost, EndOptions, OneWay, Outcome, Run, Spec, Stop, Summary};
 
 use super::table::level_names;
 use crate::view::stem;
@@ -104,8 +104,20 @@ const COLUMNS: &[Column] = &[
     ("trust", |_, o| Some(words::trust(o.summary.trust).to_owned())),
     ("within_low", |_, o| number(o.summary.within.as_ref().and_then(|e| e.low))),
     ("within_high", |_, o| number(o.summary.within.as_ref().and_then(|e| e.high))),
+    ("there_p50_ns", |_, o| way(o, |way| Some(way.there.p50_ns))),
+    ("there_p99_ns", |_, o| way(o, |way| way.there.p99_ns)),
+    ("back_p50_ns", |_, o| way(o, |way| Some(way.back.p50_ns))),
+    ("back_p99_ns", |_, o| way(o, |way| way.back.p99_ns)),
+    ("lost_there", |_, o| way(o, |way| way.lost_there)),
+    ("lost_back", |_, o| way(o, |way| way.lost_back)),
+    ("clock_error_ns", |_, o| way(o, |way| way.clock_error_ns)),
     ("verdicts", |_, Outcome { summary: Summary { verdicts, .. }, .. }| Some(words::verdicts(verdicts).replace(", ", " "))),
 ];
+
+/// A figure of one way.
+fn way<T: ToString>(outcome: &Outcome, figure: fn(&OneWay) -> Option<T>) -> Option<String> {
+    figure(outcome.summary.one_way.as_ref()?).map(|figure| figure.to_string())
+}
 
 /// A cost at the near end.
 fn near(outcome: &Outcome, figure: fn(&EndCost) -> Option<f64>) -> Option<String> {

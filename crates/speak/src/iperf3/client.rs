@@ -5,7 +5,7 @@ use super::fault::Fault;
 use super::parameters::Parameters;
 use super::results::{RESULTS_LIMIT, Results};
 use super::{byte, error};
-use crate::intake::{Fixed, Framed, framed};
+use crate::intake::{Fixed, Framed, each, framed};
 use crate::{SpeakError, Turn};
 
 /// What the client's driver has to do.
@@ -76,14 +76,8 @@ impl Client {
     ///
     /// # Errors
     /// What the server said wrong, or why it refused.
-    pub fn receive(&mut self, mut input: &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
-        while !input.is_empty() {
-            if let Err(error) = self.take(&mut input, turn) {
-                self.step = Step::Failed;
-                return Err(error);
-            }
-        }
-        Ok(())
+    pub fn receive(&mut self, input: &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+        each(input, |rest| self.take(rest, turn)).inspect_err(|_| self.step = Step::Failed)
     }
 
     fn take(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {

@@ -4,7 +4,7 @@ use super::fault::Fault;
 use super::parameters::{PARAMETERS_LIMIT, Parameters};
 use super::results::{RESULTS_LIMIT, Results};
 use super::{byte, error};
-use crate::intake::{Framed, framed};
+use crate::intake::{Framed, each, framed};
 use crate::{SpeakError, Turn};
 
 /// All that a server says to a client that it cannot serve now, before it closes the connection; also to a stream whose
@@ -75,14 +75,8 @@ impl Server {
     ///
     /// # Errors
     /// What the client said wrong.
-    pub fn receive(&mut self, mut input: &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
-        while !input.is_empty() {
-            if let Err(error) = self.take(&mut input, turn) {
-                self.step = Step::Failed;
-                return Err(error);
-            }
-        }
-        Ok(())
+    pub fn receive(&mut self, input: &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+        each(input, |rest| self.take(rest, turn)).inspect_err(|_| self.step = Step::Failed)
     }
 
     fn take(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {

@@ -3,7 +3,7 @@
 use super::block::{BLOCK_BYTES, Block};
 use super::error;
 use super::omni::{Counted, Flags, Ready, Request};
-use crate::intake::Fixed;
+use crate::intake::{Fixed, each};
 use crate::{SpeakError, Turn};
 
 /// What the client's driver has to do.
@@ -54,15 +54,12 @@ impl Client {
     ///
     /// # Errors
     /// What the server said wrong, or why it refused.
-    pub fn receive(&mut self, mut input: &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
-        while !input.is_empty() {
-            if let Err(what) = self.take(&mut input, turn) {
-                let error = error(self.name(), what);
-                self.step = Step::Failed;
-                return Err(error);
-            }
-        }
-        Ok(())
+    pub fn receive(&mut self, input: &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+        each(input, |rest| self.take(rest, turn)).map_err(|what| {
+            let error = error(self.name(), what);
+            self.step = Step::Failed;
+            error
+        })
     }
 
     fn take(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), String> {

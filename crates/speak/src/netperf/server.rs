@@ -3,7 +3,7 @@
 use super::block::{BLOCK_BYTES, Block};
 use super::omni::{Counted, Ready, Request};
 use super::{error, kind};
-use crate::intake::Fixed;
+use crate::intake::{Fixed, each};
 use crate::{SpeakError, Turn};
 
 /// netserver's error number for a request that it does not know.
@@ -45,15 +45,12 @@ impl Server {
     ///
     /// # Errors
     /// What the client said wrong.
-    pub fn receive(&mut self, mut input: &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
-        while !input.is_empty() {
-            if let Err(what) = self.take(&mut input, turn) {
-                let error = error(self.name(), what);
-                self.step = Step::Failed;
-                return Err(error);
-            }
-        }
-        Ok(())
+    pub fn receive(&mut self, input: &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+        each(input, |rest| self.take(rest, turn)).map_err(|what| {
+            let error = error(self.name(), what);
+            self.step = Step::Failed;
+            error
+        })
     }
 
     fn take(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), String> {

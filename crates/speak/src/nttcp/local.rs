@@ -3,7 +3,7 @@
 use super::options::{OPTIONS_LIMIT, Options};
 use super::statistics::Statistics;
 use super::{data_port, error, say_port};
-use crate::intake::Lines;
+use crate::intake::{Lines, each};
 use crate::{SpeakError, Turn};
 
 /// Most bytes of chatter that are read before the remote side comes to the point.
@@ -77,15 +77,12 @@ impl Local {
     ///
     /// # Errors
     /// What the remote side said wrong, or that it failed.
-    pub fn receive(&mut self, mut input: &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
-        while !input.is_empty() {
-            if let Err(what) = self.take(&mut input, turn) {
-                let error = error(self.name(), what);
-                self.step = Step::Failed;
-                return Err(error);
-            }
-        }
-        Ok(())
+    pub fn receive(&mut self, input: &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+        each(input, |rest| self.take(rest, turn)).map_err(|what| {
+            let error = error(self.name(), what);
+            self.step = Step::Failed;
+            error
+        })
     }
 
     fn take(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), String> {

@@ -3,7 +3,7 @@
 use super::options::{OPTIONS_LIMIT, Options};
 use super::statistics::{Format, Statistics};
 use super::{data_port, error, say_port};
-use crate::intake::Lines;
+use crate::intake::{Lines, each};
 use crate::{SpeakError, Turn};
 
 /// What the remote side's driver has to do.
@@ -46,18 +46,15 @@ impl Remote {
     ///
     /// # Errors
     /// What the local side said wrong.
-    pub fn receive(&mut self, mut input: &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
-        while !input.is_empty() {
-            if let Err(what) = self.take(&mut input, turn) {
-                let error = error(self.name(), what);
-                if self.step != Step::Failed {
-                    turn.send.extend_from_slice(format!("nttcp-{}: {}\n", self.mark, error.what).as_bytes());
-                }
-                self.step = Step::Failed;
-                return Err(error);
+    pub fn receive(&mut self, input: &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+        each(input, |rest| self.take(rest, turn)).map_err(|what| {
+            let error = error(self.name(), what);
+            if self.step != Step::Failed {
+                turn.send.extend_from_slice(format!("nttcp-{}: {}\n", self.mark, error.what).as_bytes());
             }
-        }
-        Ok(())
+            self.step = Step::Failed;
+            error
+        })
     }
 
     fn take(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), String> {

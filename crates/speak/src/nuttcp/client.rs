@@ -3,7 +3,7 @@
 use super::options::Options;
 use super::report::Report;
 use super::{LINE_LIMIT, error, greeted, hello, shown};
-use crate::intake::Lines;
+use crate::intake::{Lines, each};
 use crate::{SpeakError, Turn};
 
 /// Most bytes of the server's report.
@@ -45,15 +45,12 @@ impl Client {
     ///
     /// # Errors
     /// What the server said wrong, or that it refused.
-    pub fn receive(&mut self, mut input: &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
-        while !input.is_empty() {
-            if let Err(what) = self.take(&mut input, turn) {
-                let error = error(self.name(), what);
-                self.step = Step::Failed;
-                return Err(error);
-            }
-        }
-        Ok(())
+    pub fn receive(&mut self, input: &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+        each(input, |rest| self.take(rest, turn)).map_err(|what| {
+            let error = error(self.name(), what);
+            self.step = Step::Failed;
+            error
+        })
     }
 
     fn take(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), String> {

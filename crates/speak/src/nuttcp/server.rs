@@ -3,7 +3,7 @@
 use super::options::Options;
 use super::report::Report;
 use super::{LINE_LIMIT, VERSION, error, greeted, hello};
-use crate::intake::Lines;
+use crate::intake::{Lines, each};
 use crate::{SpeakError, Turn};
 
 /// What the server's driver has to do.
@@ -42,18 +42,15 @@ impl Server {
     ///
     /// # Errors
     /// What the client said wrong.
-    pub fn receive(&mut self, mut input: &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
-        while !input.is_empty() {
-            if let Err(what) = self.take(&mut input, turn) {
-                let error = error(self.name(), what);
-                if self.step != Step::Failed {
-                    turn.send.extend_from_slice(b"KO\n");
-                }
-                self.step = Step::Failed;
-                return Err(error);
+    pub fn receive(&mut self, input: &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+        each(input, |rest| self.take(rest, turn)).map_err(|what| {
+            let error = error(self.name(), what);
+            if self.step != Step::Failed {
+                turn.send.extend_from_slice(b"KO\n");
             }
-        }
-        Ok(())
+            self.step = Step::Failed;
+            error
+        })
     }
 
     fn take(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), String> {

@@ -19,7 +19,8 @@ use crate::values::RequestRate;
   thru rr HOST --rate 1000/s            1,000 requests a second, timed from when each was due
   thru rr HOST --connect                a connection for each transaction (CRR)
   thru rr HOST --flows 64 --threads 2   64 connections in two threads
-  thru rr HOST --speak netperf          HOST runs netserver")]
+  thru rr HOST --speak netperf          HOST runs netserver
+  thru rr HOST --speak stamp            HOST reflects: the delay of each way")]
 pub struct RrArgs {
     #[command(flatten)]
     peer: Peer,
@@ -51,8 +52,8 @@ pub struct RrArgs {
     #[arg(long, value_name = "RATE", conflicts_with = "connect")]
     rate: Option<RequestRate>,
 
-    /// HOST runs another program's server, which is spoken to in its own protocol: netperf (netserver). Each trial is one of its
-    /// tests.
+    /// HOST runs another program's server, which is spoken to in its own protocol: netperf (netserver), or stamp (a
+    /// reflector of STAMP or TWAMP Light, over UDP). Each trial is one of its tests.
     #[arg(long, value_name = "PROGRAM", value_parser = super::stream::spoken, help_heading = "Path")]
     speak: Option<String>,
 
@@ -80,11 +81,14 @@ impl RrArgs {
         let mut spec = flags::spec(pattern, &self.peer, &self.load, &self.sockets, &self.enough);
         spec.block = self.block.0;
         spec.reply = self.reply.map(|size| size.0);
+        if let Some(name) = &self.speak {
+            spec.speak = Some(Name::from(name.as_str()));
+            interop::spoken(name)?.shape(&mut spec);
+        }
         spec.stop = self.count.map_or(Stop::TimeNs(self.time.0), Stop::Transactions);
         spec.rate_bps = self.rate.map(|rate| rate.bits_per_second(spec.block));
         spec.warmup_ns = self.warmup.0;
         spec.capture = self.observing.capture();
-        spec.speak = self.speak.as_deref().map(Name::from);
         Ok(spec)
     }
 }

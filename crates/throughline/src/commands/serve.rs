@@ -86,7 +86,7 @@ pub struct ServeArgs {
     journal: Option<PathBuf>,
 
     /// Serve other programs' clients as well, under the same limits, on their usual port or the one given: iperf3, netperf,
-    /// netpipe, nttcp, nuttcp, iperf2. NPtcp's two ends must know each other's options: 'netpipe:-2', 'netpipe=5003:-s -u 100000'.
+    /// netpipe, nttcp, nuttcp, iperf2, stamp. NPtcp's two ends must know each other's options: 'netpipe:-2', 'netpipe=5003:-s -u 100000'.
     #[arg(long, value_name = "PROGRAM[=PORT][:OPTIONS]", value_delimiter = ',')]
     pub speak: Vec<Spoken>,
 

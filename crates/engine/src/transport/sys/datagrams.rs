@@ -4,7 +4,7 @@ use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsFd, AsRawFd};
 
-fn set_int(fd: impl AsFd, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
+pub(super) fn set_int(fd: impl AsFd, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
     // SAFETY: the pointer and length describe a live int for the length of the call.
     let result = unsafe {
         libc::setsockopt(

@@ -2,6 +2,7 @@
 //! with the kernel, and libraries that are opened at run time.
 #![allow(unsafe_code, reason = "each block states why it is sound")]
 
+pub(crate) mod arrivals;
 pub(crate) mod batch;
 pub(crate) mod datagrams;
 pub(crate) mod ktls;

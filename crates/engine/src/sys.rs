@@ -1,0 +1,20 @@
+//! What the kernel says of the wall clock.
+#![allow(unsafe_code, reason = "each block states why it is sound")]
+
+/// How far the wall clock may be off, by whoever keeps it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WallError {
+    /// At most, ns (adjtimex(2), `maxerror`).
+    pub max_ns: u64,
+}
+
+/// How far CLOCK_REALTIME may be off UTC; `None` where nothing keeps it.
+#[must_use]
+pub fn wall_error() -> Option<WallError> {
+    // SAFETY: the structure is of integers alone, for which zeros are values.
+    let mut timex: libc::timex = unsafe { std::mem::zeroed() };
+    // SAFETY: without modes the call only writes to the structure, which is ours.
+    let state = unsafe { libc::adjtimex(&raw mut timex) };
+    let kept = state >= 0 && timex.status & libc::STA_UNSYNC == 0;
+    kept.then(|| WallError { max_ns: u64::try_from(timex.maxerror).unwrap_or(0).saturating_mul(1_000) })
+}

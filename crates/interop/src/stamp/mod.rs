@@ -1,0 +1,59 @@
+//! STAMP (RFC 8762) and TWAMP Light, unauthenticated, in both roles. There is no control connection, and no agreement: a datagram there
+//! and its reflection back is all that is said.
+
+mod ask;
+mod client;
+mod reflector;
+mod senders;
+mod trips;
+mod wall;
+
+use std::sync::atomic::AtomicBool;
+
+use model::Spec;
+use speak::stamp::{BASE_BYTES, PEER};
+
+use crate::{Hears, InteropError, Service, Sides, Speaks};
+
+/// The protocol.
+pub(crate) struct Stamp;
+
+impl Speaks for Stamp {
+    fn name(&self) -> &'static str {
+        PEER.name
+    }
+
+    fn port(&self) -> u16 {
+        PEER.port
+    }
+
+    fn shape(&self, spec: &mut Spec) {
+        spec.transport = "udp".into();
+        // A request of round trips is a byte unless told otherwise; other sizes that are too small are refused.
+        if spec.block == 1 {
+            spec.block = BASE_BYTES as u64;
+        }
+    }
+
+    fn check(&self, spec: &Spec) -> Result<(), InteropError> {
+        ask::check(spec)
+    }
+
+    fn measure(
+        &self,
+        spec: &Spec,
+        host: &str,
+        hears: &mut dyn Hears,
+        cancel: &AtomicBool,
+    ) -> Result<Sides, InteropError> {
+        client::measure(spec, host, hears, cancel)
+    }
+
+    fn check_words(&self, words: &str) -> Result<(), InteropError> {
+        ask::manner(words).map(|_| ())
+    }
+
+    fn serve(&self, service: &Service) -> Result<(), InteropError> {
+        reflector::serve(service)
+    }
+}

@@ -1,0 +1,192 @@
+//! Our reflector: sends each request back with its own times in it.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use engine::transport::foreign;
+use socket2::{Domain, Socket, Type};
+use speak::stamp::{BASE_BYTES, Reply, Request, SHORTEST_REPLY_BYTES, Timestamp};
+
+use super::ask::{self, Manner};
+use super::senders::{Place, Senders};
+use super::wall;
+use crate::{InteropError, Limits, Service};
+
+/// Between two looks at whether to end.
+const STEP: Duration = Duration::from_millis(50);
+/// Between two questions how far the clock may be off.
+const CLOCK_STEP: Duration = Duration::from_secs(1);
+/// What stands for a time to live that is not known (RFC 5357, 4.2.1).
+const TTL_UNKNOWN: u8 = 255;
+/// Ports below are of services that answer whatever comes; senders have one above (RFC 8762, 4.1).
+const LEAST_PORT: u16 = 1024;
+/// How much of a rate's time may be used at once, ns.
+const BURST_NS: u64 = 100_000_000;
+
+/// Serves on all addresses until the service is told to stop. A reflection holds no place of the machine: it is a datagram.
+pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
+    let manner = ask::manner(&service.words)?;
+    let mut sockets = Vec::new();
+    for wanted in &service.addresses {
+        let failed = |source| InteropError::socket("reflect STAMP on", wanted, source);
+        let socket = bound(*wanted).map_err(failed)?;
+        let address = socket.local_addr().map_err(failed)?;
+        sockets.push((socket, address));
+    }
+    let pace = Pace { limits: &service.limits, next_ns: AtomicU64::new(0) };
+    std::thread::scope(|scope| {
+        for (socket, address) in &sockets {
+            (service.listening)(*address);
+            let mirror = Mirror { socket, service, pace: &pace, manner, said: [false; 5], port: address.port() };
+            scope.spawn(move || mirror.reflect());
+        }
+    });
+    Ok(())
+}
+
+fn bound(address: SocketAddr) -> std::io::Result<UdpSocket> {
+    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, None)?;
+    if address.is_ipv6() {
+        // Each IP version has a socket of its own, as each of the agent's addresses has.
+        socket.set_only_v6(true)?;
+    }
+    socket.bind(&address.into())?;
+    socket.set_read_timeout(Some(STEP))?;
+    foreign::make_roomy(socket.as_fd());
+    foreign::tell_arrivals(socket.as_fd(), address.is_ipv6())?;
+    Ok(socket.into())
+}
+
+/// The rate that the agent allows, over all addresses.
+struct Pace<'a> {
+    limits: &'a Limits,
+    /// When the rate's time is used up to, ns of the monotonic clock.
+    next_ns: AtomicU64,
+}
+
+impl Pace<'_> {
+    fn admits(&self, bytes: usize) -> bool {
+        let Some(rate_bps) = self.limits.rate_bps else { return true };
+        let (now, cost) = (engine::now_ns(), (bytes as u64 * 8_000_000_000) / rate_bps.max(1));
+        let taken = |next: u64| (next <= now + BURST_NS).then(|| next.max(now) + cost);
+        self.next_ns.fetch_update(Ordering::Relaxed, Ordering::Relaxed, taken).is_ok()
+    }
+}
+
+/// Why a request is not answered.
+#[derive(Clone, Copy)]
+enum Refusal {
+    Port,
+    Rate,
+    Room,
+    Places,
+    Time,
+}
+
+/// What reflects on one address.
+struct Mirror<'a> {
+    socket: &'a UdpSocket,
+    service: &'a Service,
+    pace: &'a Pace<'a>,
+    manner: Manner,
+    /// Where it listens.
+    port: u16,
+    /// Which refusals were told: one line for each has to do, for anybody may send anything.
+    said: [bool; 5],
+}
+
+impl Mirror<'_> {
+    fn reflect(mut self) {
+        let mut senders = self.manner.stateful.then(|| Senders::new(Duration::from_nanos(self.service.limits.hold_ns)));
+        let mut room = vec![0; 1 << 16];
+        let (mut error, mut asked) = (wall::error(), Instant::now());
+        while !self.service.stopping() {
+            if asked.elapsed() > CLOCK_STEP {
+                (error, asked) = (wall::error(), Instant::now());
+            }
+            let Ok(arrived) = foreign::receive(self.socket.as_fd(), &mut room) else { continue };
+            let peer = arrived.peer;
+            // Whatever else reaches the port is no request.
+            let Ok(request) = Request::read(&room[..arrived.bytes]) else { continue };
+            let count = if self.manner.unpadded { arrived.bytes.max(BASE_BYTES) } else { arrived.bytes };
+            // A reply would pass for a request with another reflector, and theirs with us, for ever.
+            if peer.port() == self.port || peer.port() < LEAST_PORT {
+                self.refuse(peer, Refusal::Port);
+                continue;
+            }
+            if count < SHORTEST_REPLY_BYTES {
+                self.refuse(peer, Refusal::Room);
+                continue;
+            }
+            if !self.pace.admits(count) {
+                self.refuse(peer, Refusal::Rate);
+                continue;
+            }
+            let own = match senders.as_mut().map(|senders| senders.count(peer, request.session, Instant::now())) {
+                None => request.sequence,
+                Some(Place::Number(number)) => {
+                    if number == 0 {
+                        (self.service.news)(&format!("{peer}: stamp counts"));
+                    }
+                    number
+                }
+                Some(Place::None) => {
+                    self.refuse(peer, Refusal::Places);
+                    continue;
+                }
+                Some(Place::TimeIsUp) => {
+                    self.refuse(peer, Refusal::Time);
+                    continue;
+                }
+            };
+            let reply = Reply {
+                sequence: own,
+                sent: wall::now(),
+                error,
+                session: request.session,
+                received: Timestamp::of_unix_ns(arrived.unix_ns),
+                request,
+                ttl: arrived.ttl.unwrap_or(TTL_UNKNOWN),
+            };
+            // What is written here has room, and a reply that does not get out is a loss, which is what the sender measures.
+            let _ = reply
+                .write(&mut room[..count])
+                .map(|()| foreign::answer(self.socket.as_fd(), &room[..count], &arrived));
+        }
+    }
+
+    fn refuse(&mut self, peer: SocketAddr, refusal: Refusal) {
+        if std::mem::replace(&mut self.said[refusal as usize], true) {
+            return;
+        }
+        let why = match refusal {
+            Refusal::Port => "requests from ports below 1024 or from its own port, for they may be another reflector's",
+            Refusal::Rate => "requests beyond --max-rate",
+            Refusal::Room => {
+                "requests of fewer than 41 bytes, for a reply would be longer (--speak stamp:unpadded answers them)"
+            }
+            Refusal::Places => "more senders than are counted at a time",
+            Refusal::Time => "a sender for longer than --max-time, until it has paused",
+        };
+        (self.service.news)(&format!("{peer}: stamp does not answer {why}; this is said once"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_lets_through_what_fits_in_its_time() {
+        let limits = |rate_bps| Limits { strangers: 1, hold_ns: 1, flows: 1, rate_bps };
+        let open = limits(None);
+        let pace = Pace { limits: &open, next_ns: AtomicU64::new(0) };
+        assert!((0..100).all(|_| pace.admits(60_000)));
+        // A byte a second: one goes, and pays for long.
+        let tight = limits(Some(8));
+        let pace = Pace { limits: &tight, next_ns: AtomicU64::new(0) };
+        assert_eq!((0..10).filter(|_| pace.admits(1_000)).count(), 1);
+    }
+}

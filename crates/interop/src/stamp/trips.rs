@@ -1,0 +1,303 @@
+//! What the reflections of a test tell.
+
+use std::collections::VecDeque;
+
+use model::{Count, DatagramTally, Delays, EndTally, Histogram, OneWay, RttTally, WallClock};
+use speak::stamp::{ErrorEstimate, Reply, Timestamp};
+
+/// Requests that reflections are waited for at a time; those before them are given up.
+const REMEMBERED: usize = 1 << 18;
+/// The number of the first request. A reflector that counts gives itself away by calling it 0, which one that copies numbers does not:
+/// to it, number 0 was lost.
+const FIRST: u32 = 1;
+
+/// The reflections of a test, as they come.
+#[derive(Default)]
+pub(super) struct Trips {
+    /// The latest requests, in order.
+    requests: VecDeque<Asked>,
+    rtt: Histogram,
+    longest_ns: u64,
+    there: Delays,
+    back: Delays,
+    within: Delays,
+    datagrams: DatagramTally,
+    /// The highest number that came back.
+    highest: Option<u32>,
+    /// The highest number that the reflector itself gave.
+    own_highest: u32,
+    /// Copies of requests that the reflector counted, each with a number of its own.
+    copies: u64,
+    /// Whether the reflector's numbers are its own.
+    counts: bool,
+    far_clock: Option<WallClock>,
+}
+
+/// A request.
+struct Asked {
+    /// When it left by the monotonic clock, ns.
+    sent_ns: u64,
+    /// The reflector's number for it, once it has come back.
+    own: Option<u32>,
+}
+
+/// A moment, by both clocks of this host.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Moment {
+    /// The monotonic clock, ns.
+    pub(super) ns: u64,
+    /// The time of day.
+    pub(super) wall: Timestamp,
+}
+
+/// What a reflection is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Arrival {
+    /// The first of its request.
+    New,
+    /// A second one, or none of this test's.
+    Other,
+}
+
+impl Trips {
+    /// The number of the next request, which leaves now.
+    pub(super) fn next(&mut self, sent_ns: u64) -> u32 {
+        if self.requests.len() == REMEMBERED {
+            self.requests.pop_front();
+        }
+        self.requests.push_back(Asked { sent_ns, own: None });
+        self.datagrams.sent += 1;
+        FIRST.wrapping_add((self.datagrams.sent - 1) as u32)
+    }
+
+    pub(super) fn sent(&self) -> u64 {
+        self.datagrams.sent
+    }
+
+    pub(super) fn received(&self) -> u64 {
+        self.datagrams.received
+    }
+
+    /// Whether the reflector counts for itself, by what came back.
+    pub(super) fn counts(&self) -> bool {
+        self.counts
+    }
+
+    /// The longest time that a reflection took to come, ns; 0 before the first.
+    pub(super) fn longest_ns(&self) -> u64 {
+        self.longest_ns
+    }
+
+    /// Whether all requests so far were answered.
+    pub(super) fn settled(&self) -> bool {
+        self.datagrams.received == self.datagrams.sent
+    }
+
+    /// The request of that number, if reflections of it are still waited for.
+    fn asked(&mut self, number: u32) -> Option<&mut Asked> {
+        let forgotten = self.datagrams.sent - self.requests.len() as u64;
+        let at = u64::from(number).checked_sub(u64::from(FIRST) + forgotten)?;
+        self.requests.get_mut(usize::try_from(at).ok()?)
+    }
+
+    /// A reflection has come at `arrived`.
+    pub(super) fn take(&mut self, reply: &Reply, arrived: Moment) -> Arrival {
+        let number = reply.request.sequence;
+        let Some(asked) = self.asked(number) else { return Arrival::Other };
+        let sent_ns = asked.sent_ns;
+        if let Some(own) = asked.own {
+            self.datagrams.duplicates += 1;
+            self.copies += u64::from(own != reply.sequence);
+            self.own_highest = self.own_highest.max(reply.sequence);
+            return Arrival::Other;
+        }
+        asked.own = Some(reply.sequence);
+        if self.highest.is_some_and(|highest| number < highest) {
+            self.datagrams.reordered += 1;
+        }
+        self.highest = self.highest.max(Some(number));
+        self.datagrams.received += 1;
+        self.counts |= reply.sequence != number;
+        self.own_highest = self.own_highest.max(reply.sequence);
+        let clock = said_by(reply.error);
+        self.far_clock = Some(self.far_clock.map_or(clock, |before| before.worse(clock)));
+        let trip = reply.trip(arrived.wall);
+        // This end's part of a round trip is by a clock that nobody sets.
+        let elapsed_ns = arrived.ns.saturating_sub(sent_ns);
+        self.longest_ns = self.longest_ns.max(elapsed_ns);
+        // A reflector whose clock was set meanwhile says nonsense of its own time: then all of it is the way's.
+        let within_ns = u64::try_from(trip.reflector_ns).ok().filter(|within| *within <= elapsed_ns).unwrap_or(0);
+        self.rtt.record(elapsed_ns - within_ns);
+        self.there.record(trip.there_ns);
+        self.back.record(trip.back_ns);
+        self.within.record(trip.reflector_ns);
+        Arrival::New
+    }
+
+    /// How many different requests have reached a reflector that counts, up to the highest number that came back; `None` where it does
+    /// not count, or its count is not of this test alone.
+    fn reached(&self) -> Option<u64> {
+        let most = u64::from(self.highest?).checked_sub(u64::from(FIRST))? + 1;
+        let reached = (u64::from(self.own_highest) + 1).checked_sub(self.copies)?;
+        (self.counts && (self.datagrams.received..=most).contains(&reached)).then_some(reached)
+    }
+
+    /// Both ends' tallies; the far one is what the reflections prove. `near_clock` is what this end said of its own.
+    pub(super) fn tallies(mut self, block: u64, near_clock: ErrorEstimate) -> [EndTally; 2] {
+        let DatagramTally { sent, received, .. } = self.datagrams;
+        let lost = sent - received;
+        self.datagrams.replies_lost = lost;
+        let counted = self.reached();
+        let asked = self.highest.map_or(0, |highest| u64::from(highest) + 1 - u64::from(FIRST));
+        let (lost_there, lost_back) = match (lost, counted) {
+            (0, _) => (Some(0), Some(0)),
+            (_, Some(reached)) => (Some(asked - reached), Some(reached - received)),
+            (_, None) => (None, None),
+        };
+        let [near_clock, far_clock] = [said_by(near_clock), self.far_clock.unwrap_or_default()];
+        let ends = near_clock.error_ns.zip(far_clock.error_ns);
+        let clock_error_ns = ends
+            .filter(|_| near_clock.follows_utc && far_clock.follows_utc)
+            .map(|(near, far)| near.saturating_add(far));
+        let within = self.within.digest().map_or(0, |within| u64::try_from(within.p50_ns).unwrap_or(0));
+        let one_way = self.there.digest().zip(self.back.digest()).map(|(there, back)| OneWay {
+            offset_ns: (-back.min_ns, there.min_ns),
+            there,
+            back,
+            reflector_p50_ns: within,
+            near_clock,
+            far_clock,
+            clock_error_ns,
+            lost_there,
+            lost_back,
+        });
+        let near = EndTally {
+            bytes_sent: sent * block,
+            bytes_received: received * block,
+            calls_sent: sent,
+            calls_received: received + self.datagrams.duplicates,
+            blocks_sent: sent,
+            transactions: received,
+            rtt: RttTally::from_histogram(self.rtt, 1),
+            datagrams: Some(self.datagrams),
+            one_way,
+            ..EndTally::default()
+        };
+        let reached = counted.unwrap_or(received);
+        let datagrams = DatagramTally { sent: reached, received: reached, ..DatagramTally::default() };
+        let mut far = EndTally { datagrams: Some(datagrams), ..EndTally::untold() };
+        far.tell(Count::BytesReceived, reached * block);
+        far.tell(Count::BytesSent, reached * block);
+        [near, far]
+    }
+}
+
+/// What an error estimate says.
+fn said_by(error: ErrorEstimate) -> WallClock {
+    WallClock {
+        follows_utc: error.synchronised(),
+        // 2^31 s are the most that scale and multiplier can say.
+        error_ns: error.seconds().map(|seconds| (seconds * 1e9).ceil() as u64),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use speak::stamp::Request;
+
+    const START_NS: u64 = 1_700_000_000_000_000_000;
+
+    fn at(ns: u64) -> Timestamp {
+        Timestamp::of_unix_ns(START_NS + ns)
+    }
+
+    /// By the near clock 440 ns after the request left.
+    const ARRIVED: Moment = Moment { ns: 440, wall: Timestamp(0) };
+
+    fn arrived() -> Moment {
+        Moment { wall: at(1440), ..ARRIVED }
+    }
+
+    /// There in 300 ns by clocks that differ, 40 ns within, back in 100 ns.
+    fn reply(number: u32, own: u32, error: ErrorEstimate) -> Reply {
+        let request = Request { sequence: number, sent: at(1000), error, session: 0 };
+        Reply { sequence: own, sent: at(1340), error, session: 0, received: at(1300), request, ttl: 255 }
+    }
+
+    fn ways(sent: u32, replies: &[(u32, u32)]) -> ([EndTally; 2], OneWay) {
+        let error = ErrorEstimate::covering(1_000, true);
+        let mut trips = Trips::default();
+        (0..sent).for_each(|number| assert_eq!(trips.next(0), FIRST + number));
+        replies.iter().for_each(|(number, own)| {
+            trips.take(&reply(*number, *own, error), arrived());
+        });
+        let tallies = trips.tallies(44, error);
+        let way = tallies[0].one_way.clone().unwrap();
+        (tallies, way)
+    }
+
+    #[test]
+    fn losses_of_each_way_are_those_of_a_reflector_that_counts() {
+        // Request 2 did not get there, reply 3 not back, and 5 overtook 4; 6 is lost at the end, where nobody knows.
+        let ([near, far], way) = ways(6, &[(1, 0), (5, 3), (4, 2), (4, 2)]);
+        let datagrams = near.datagrams.unwrap();
+        let DatagramTally { sent, received, duplicates, reordered, replies_lost, .. } = datagrams;
+        assert_eq!((sent, received, duplicates, reordered, replies_lost), (6, 3, 1, 1, 3));
+        assert_eq!((way.lost_there, way.lost_back), (Some(1), Some(1)));
+        assert!((way.there.p50_ns - 300).abs() <= 1 && (way.back.p50_ns - 100).abs() <= 1, "{way:?}");
+        assert!(near.rtt.is_some_and(|rtt| (399..=401).contains(&rtt.p50_ns)));
+        assert!(way.clock_error_ns.is_some_and(|ns| (2_000..2_100).contains(&ns)), "{way:?}");
+        assert!(way.near_clock.follows_utc && way.near_clock == way.far_clock, "{way:?}");
+        assert!((way.offset_ns.0 + 100).abs() <= 1 && (way.offset_ns.1 - 300).abs() <= 1, "{way:?}");
+        assert_eq!((far.bytes_received, far.datagrams.map(|tally| tally.received)), (4 * 44, Some(4)));
+    }
+
+    #[test]
+    fn a_reflector_that_counts_is_known_by_its_first_number() {
+        for (sent, replies, lost) in [
+            // All losses on the way back, or all there.
+            (4, &[(1, 0), (2, 1), (4, 3)][..], (Some(0), Some(1))),
+            (4, &[(1, 0), (2, 1), (4, 2)], (Some(1), Some(0))),
+            // A copy of request 2, which the reflector counts and answers.
+            (4, &[(1, 0), (2, 1), (2, 2), (4, 3)], (Some(1), Some(0))),
+            // One that copies numbers, and one that has counted others' requests as well.
+            (4, &[(1, 1), (2, 2), (4, 4)], (None, None)),
+            (4, &[(1, 7), (2, 8), (4, 10)], (None, None)),
+            // Without a loss there is none on either way.
+            (2, &[(1, 1), (2, 2)], (Some(0), Some(0))),
+        ] {
+            let (_, way) = ways(sent, replies);
+            assert_eq!((way.lost_there, way.lost_back), lost, "{replies:?}");
+        }
+    }
+
+    #[test]
+    fn a_clock_that_is_set_meanwhile_does_not_touch_the_round_trip() {
+        let error = ErrorEstimate::covering(1_000, false);
+        let mut trips = Trips::default();
+        trips.next(0);
+        let set_back = Reply { sent: at(300), ..reply(1, 1, error) };
+        assert_eq!(trips.take(&set_back, Moment { wall: at(200), ..ARRIVED }), Arrival::New);
+        assert_eq!(trips.take(&reply(0, 0, error), arrived()), Arrival::Other, "a number that was never sent");
+        assert_eq!(trips.take(&reply(2, 2, error), arrived()), Arrival::Other, "a number that was not sent yet");
+        let [near, _] = trips.tallies(44, error);
+        assert_eq!(near.rtt.map(|rtt| rtt.p50_ns), Some(440));
+        let way = near.one_way.unwrap();
+        assert!(way.back.p50_ns < 0, "{way:?}");
+        assert_eq!((way.clock_error_ns, way.near_clock.follows_utc), (None, false));
+        assert!(way.far_clock.error_ns.is_some(), "{way:?}");
+    }
+
+    #[test]
+    fn old_requests_are_given_up() {
+        let error = ErrorEstimate::covering(1_000, true);
+        let mut trips = Trips::default();
+        (0..REMEMBERED + 2).for_each(|_| {
+            trips.next(0);
+        });
+        assert_eq!(trips.take(&reply(2, 1, error), arrived()), Arrival::Other);
+        assert_eq!(trips.take(&reply(3, 2, error), arrived()), Arrival::New);
+        assert_eq!(trips.take(&reply(REMEMBERED as u32 + 2, 3, error), arrived()), Arrival::New);
+    }
+}

@@ -1,0 +1,198 @@
+//! STAMP over real sockets: our sender and our reflector, and a reflector that loses and overtakes on purpose.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
+
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+
+use interop::{Hears, Limits, Service, Sides, spoken};
+use model::{Interval, Spec, Stop};
+
+struct Ears;
+
+impl Hears for Ears {
+    fn starting(&mut self, _: u64) {}
+    fn interval(&mut self, _: Interval) {}
+    fn stopped(&mut self) {}
+}
+
+struct Served {
+    service: Arc<Service>,
+    thread: Option<std::thread::JoinHandle<()>>,
+    address: SocketAddr,
+}
+
+impl Served {
+    fn start(words: &str) -> Self {
+        let limits = Limits { strangers: 8, hold_ns: 60_000_000_000, flows: 128, rate_bps: None };
+        Self::under(limits, words, "127.0.0.1:0")
+    }
+
+    fn under(limits: Limits, words: &str, address: &str) -> Self {
+        let (tell, told) = channel();
+        let service = Arc::new(Service {
+            addresses: vec![address.parse().unwrap()],
+            words: words.into(),
+            limits,
+            admit: Box::new(|| Some(Box::new(()))),
+            news: Box::new(|_| {}),
+            listening: Box::new(move |address| tell.send(address).unwrap()),
+            stop: AtomicBool::new(false),
+        });
+        let serving = service.clone();
+        let thread = std::thread::spawn(move || spoken("stamp").unwrap().serve(&serving).unwrap());
+        Self { service, thread: Some(thread), address: told.recv().unwrap() }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.service.stop.store(true, Ordering::SeqCst);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn measure(spec: &Spec, address: SocketAddr) -> Sides {
+    spoken("stamp").unwrap().measure(spec, &address.to_string(), &mut Ears, &AtomicBool::new(false)).unwrap()
+}
+
+fn brief(count: u64) -> Spec {
+    Spec { block: 100, stop: Stop::Transactions(count), ..Spec::new("udp", "rr") }
+}
+
+#[test]
+fn our_pair_measures_each_way() {
+    for words in ["", "stateful"] {
+        let served = Served::start(words);
+        // Two senders after each other: a stateful reflector counts each from 0.
+        for _ in 0..2 {
+            for rate_bps in [None, Some(800_000)] {
+                let sides = measure(&Spec { rate_bps, ..brief(50) }, served.address);
+                let near = &sides.near;
+                assert_eq!((near.transactions, near.bytes_received), (50, 5_000), "{words}: {near:?}");
+                let way = near.one_way.as_ref().unwrap();
+                assert_eq!((way.lost_there, way.lost_back), (Some(0), Some(0)), "{words}: {way:?}");
+                // One clock: neither way is below zero, and the two make up the round trip.
+                assert!(way.there.min_ns >= 0 && way.back.min_ns >= 0, "{way:?}");
+                let rtt = near.rtt.as_ref().unwrap();
+                let both = way.there.mean_ns + way.back.mean_ns;
+                // The two clocks are read one after the other.
+                assert!((both - rtt.mean_ns).abs() < rtt.mean_ns * 0.05 + 20_000.0, "{both} {rtt:?}");
+                assert!(way.offset_ns.0 <= 0 && way.offset_ns.1 >= 0, "the clocks do not differ: {way:?}");
+                assert_eq!(way.near_clock, way.far_clock);
+                let manner = if words.is_empty() { "a stateless reflector" } else { "a stateful reflector" };
+                assert!(sides.version.starts_with(manner), "{}", sides.version);
+                assert_eq!((sides.far.bytes_received, way.there.count), (5_000, 50));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_reflector_answers_no_more_than_was_asked() {
+    let long = |length: usize, number: u8| {
+        let mut request = vec![7; length];
+        request[..14].copy_from_slice(&[0, 0, 0, number, 0xed, 0, 0x37, 0x80, 0x80, 0, 0, 0, 0x8f, 0x84]);
+        request
+    };
+    for (words, expected) in
+        [("stateful", &[(41, 0), (43, 1), (44, 2), (500, 3)][..]), ("unpadded", &[(44, 14), (44, 40)])]
+    {
+        let served = Served::start(words);
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.connect(served.address).unwrap();
+        // What is no request at all, what is too short for a reply, and what has one.
+        socket.send(&[7; 13]).unwrap();
+        for length in [14_u8, 40] {
+            socket.send(&long(length.into(), length)).unwrap();
+        }
+        if words == "stateful" {
+            for length in [41, 43, 44, 500] {
+                socket.send(&long(length, 99)).unwrap();
+            }
+        }
+        let mut room = [0; 2048];
+        for (length, number) in expected {
+            assert_eq!(socket.recv(&mut room).unwrap(), *length, "{words}");
+            assert_eq!((room[3], &room[..3]), (*number, &[0; 3][..]), "{words}");
+            assert_eq!(room[28..38], long(14, 0)[4..14], "the request's time and error");
+        }
+    }
+}
+
+#[test]
+fn reflectors_do_not_keep_each_other_busy() {
+    let served = Served::start("");
+    let port = served.address.port();
+    // Another reflector on the same port of another address: what it would get is a request to it.
+    let other = UdpSocket::bind(("127.0.0.2", port)).unwrap();
+    other.set_read_timeout(Some(std::time::Duration::from_millis(200))).unwrap();
+    other.send_to(&[0; 44], served.address).unwrap();
+    assert!(other.recv(&mut [0; 100]).is_err());
+    assert_eq!(measure(&brief(3), served.address).near.transactions, 3, "it still serves others");
+}
+
+#[test]
+fn what_cannot_be_read_is_told() {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap();
+    let reflector = std::thread::spawn(move || {
+        let mut room = [0; 2048];
+        let (_, peer) = socket.recv_from(&mut room).unwrap();
+        // The Z bit: its times are PTP's.
+        room[12] |= 0x40;
+        socket.send_to(&room[..44], peer).unwrap();
+    });
+    let stamp = spoken("stamp").unwrap();
+    let error = stamp.measure(&brief(1), &address.to_string(), &mut Ears, &AtomicBool::new(false)).unwrap_err();
+    reflector.join().unwrap();
+    assert!(error.to_string().contains("its times are PTP's"), "{error}");
+}
+
+#[test]
+fn a_rate_bounds_what_is_reflected() {
+    let limits = Limits { strangers: 8, hold_ns: 60_000_000_000, flows: 128, rate_bps: Some(8_000) };
+    let served = Served::under(limits, "stateful", "[::1]:0");
+    let sides = measure(&Spec { rate_bps: Some(8_000_000), ..brief(200) }, served.address);
+    // 1,000 bytes in a second, of which a tenth at once: 200 requests of 100 bytes in 20 ms are too many.
+    assert!((1..100).contains(&sides.near.transactions), "{:?}", sides.near.datagrams);
+    let way = sides.near.one_way.unwrap();
+    assert_eq!(way.lost_back, Some(0), "what is not answered is not counted either: {way:?}");
+}
+
+#[test]
+fn losses_and_overtaking_are_seen() {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap();
+    // A stateless reflector in the least of words: number, times, the request's head; of each ten it loses one, and swaps two.
+    let reflector = std::thread::spawn(move || {
+        let mut held: Option<Vec<u8>> = None;
+        let mut room = [0; 2048];
+        for number in 0..20_u32 {
+            let (count, peer) = socket.recv_from(&mut room).unwrap();
+            let mut reply = room[..count].to_vec();
+            assert_eq!(reply[..4], (number + 1).to_be_bytes());
+            reply[16..24].copy_from_slice(&room[4..12]);
+            reply[24..38].copy_from_slice(&room[..14]);
+            match number % 10 {
+                3 => continue,
+                5 => held = Some(reply),
+                _ => {
+                    socket.send_to(&reply, peer).unwrap();
+                    if let Some(late) = held.take() {
+                        socket.send_to(&late, peer).unwrap();
+                    }
+                }
+            }
+        }
+    });
+    let sides = measure(&Spec { rate_bps: Some(800_000), ..brief(20) }, address);
+    reflector.join().unwrap();
+    let datagrams = sides.near.datagrams.unwrap();
+    assert_eq!((datagrams.sent, datagrams.received, datagrams.replies_lost, datagrams.reordered), (20, 18, 2, 2));
+    let way = sides.near.one_way.unwrap();
+    assert_eq!((way.lost_there, way.lost_back), (None, None), "a stateless reflector cannot tell where");
+}
