@@ -23,6 +23,7 @@ use std::sync::atomic::AtomicBool;
 use model::{EndTally, Interval, Spec, Stop};
 
 pub use error::InteropError;
+pub use iperf3::{Login, Padding, SKEW_S, Users};
 pub use service::{Admission, Limits, Service};
 
 /// Length of a moment's trial, ns.
@@ -82,6 +83,34 @@ pub trait Speaks: Sync {
     ) -> Result<Sides, InteropError> {
         let _ = (host, hears, cancel);
         Err(self.check(spec).err().unwrap_or(InteropError::Interrupted))
+    }
+
+    /// Refuses logins where the program has none.
+    ///
+    /// # Errors
+    /// What to leave out.
+    fn check_login(&self) -> Result<(), InteropError> {
+        let name = self.name();
+        Err(InteropError::unsupported(
+            format!("a login with --speak {name}"),
+            format!("{name} knows no users: leave it out"),
+        ))
+    }
+
+    /// The same as [`Speaks::measure`] as a user who logs in.
+    ///
+    /// # Errors
+    /// Why there is no result.
+    fn measure_as(
+        &self,
+        login: &Login,
+        spec: &Spec,
+        host: &str,
+        hears: &mut dyn Hears,
+        cancel: &AtomicBool,
+    ) -> Result<Sides, InteropError> {
+        let _ = (login, spec, host, hears, cancel);
+        Err(self.check_login().err().unwrap_or(InteropError::Interrupted))
     }
 
     /// What is known of its servers' version before anything was said; nothing where a moment's trial is to find it out.

@@ -30,6 +30,7 @@ impl Served {
         let service = Arc::new(Service {
             addresses: vec!["127.0.0.1:0".parse().unwrap()],
             words: String::new(),
+            users: None,
             limits: Limits { strangers: 8, hold_ns: 3_600_000_000_000, flows: 128, rate_bps: None },
             // The machine has one place: who holds the only other reference has it.
             admit: Box::new(move || (Arc::strong_count(&place) == 1).then(|| Box::new(place.clone()) as _)),

@@ -8,7 +8,7 @@ use common::recording;
 use proptest::prelude::*;
 use speak::Turn;
 use speak::netperf::{
-    BLOCK_BYTES, Block, Client, ClientAction, Counted, Direction, Flags, NOT_SUPPORTED, Ready, Request, Server,
+    BLOCK_BYTES, Block, Client, ClientAction, Counted, Direction, Flags, NOT_SUPPORTED, Ready, Request, Served, Server,
     ServerAction,
 };
 
@@ -91,6 +91,8 @@ fn our_server_says_what_netserver_said() {
 
 fn request() -> Request {
     Request {
+        served: Served::Omni,
+        tos: Some(0x20),
         send_buffer: None,
         send_size: Some(1 << 14),
         send_width: 1,

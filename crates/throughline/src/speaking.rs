@@ -58,6 +58,12 @@ impl Speaking {
     /// Starts a server for each program, and returns when all listen.
     pub fn start(args: &ServeArgs, addresses: &[SocketAddr], machine: &Machine) -> Result<Self, Failure> {
         let mut started = Self(Vec::new());
+        let logs_in = |spoken: &Spoken| spoken.program.check_login().is_ok();
+        if args.users.are_given() && !args.speak.iter().any(logs_in) {
+            return Err(Failure::usage(
+                "--rsa-private-key-path without --speak iperf3: no other program's clients log in",
+            ));
+        }
         for spoken in &args.speak {
             let places: Vec<SocketAddr> =
                 addresses.iter().map(|address| SocketAddr::new(address.ip(), spoken.port)).collect();
@@ -73,6 +79,7 @@ impl Speaking {
             let service = Arc::new(Service {
                 addresses: places,
                 words: spoken.words.clone(),
+                users: if logs_in(spoken) { args.users.read()? } else { None },
                 limits: args.spoken_limits(),
                 admit: Box::new(move || machine.try_enter()),
                 news: Box::new(say),

@@ -12,7 +12,7 @@ use speak::Turn;
 use speak::iperf3::{COOKIE_BYTES, Client, ClientAction, Cookie, PEER, Results, datagram};
 
 use super::streams::{Ran, Streams};
-use super::{ask, told};
+use super::{Login, ask, told};
 use crate::line::{Heard, Line};
 use crate::{Hears, InteropError, Sides};
 
@@ -46,10 +46,12 @@ struct Test<'a> {
 pub(super) fn measure(
     spec: &Spec,
     host: &str,
+    login: Option<&Login>,
     hears: &mut dyn Hears,
     cancel: &AtomicBool,
 ) -> Result<Sides, InteropError> {
-    let parameters = ask::parameters(spec)?;
+    let mut parameters = ask::parameters(spec)?;
+    parameters.token = login.map(Login::token).transpose()?;
     let begun = Instant::now();
     let line = Line::connect(PEER.name, host, PEER.port, spec.family)?;
     let mut random = [0; COOKIE_BYTES - 1];

@@ -131,6 +131,11 @@ impl Session<'_> {
 
     /// Weighs what the client wants, takes its streams and lets the data flow.
     fn asked(&mut self, asked: Parameters) -> Result<Next, InteropError> {
+        if let Some(users) = &self.service.users
+            && !users.admits(asked.token.as_deref())
+        {
+            return Ok(self.refuse(Fault::Authorisation, "its name, password or time are not right"));
+        }
         let spec = ask::spec(&asked);
         if let Some((fault, why)) = ask::refusal(&asked, &spec, &self.service.limits) {
             return Ok(self.refuse(fault, &why));

@@ -4,18 +4,21 @@
 mod ask;
 mod bare;
 mod client;
-mod flow;
 mod host_cpu;
 mod server;
 mod session;
 mod told;
 
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use model::Spec;
 use speak::netperf::PEER;
 
 use crate::{Hears, InteropError, Service, Sides, Speaks};
+
+/// Between two looks at the control connection while data flows.
+const STEP: Duration = Duration::from_millis(50);
 
 /// The protocol.
 pub(crate) struct Netperf;

@@ -9,8 +9,7 @@ use model::EndOptions;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use speak::netperf::PEER;
 
-use super::flow::STEP;
-use super::session;
+use super::{STEP, session};
 use crate::{InteropError, Service};
 
 /// Serves on all addresses until the service is told to stop.

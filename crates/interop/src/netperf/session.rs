@@ -6,19 +6,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use engine::Signals;
 use engine::transport::{Link, foreign};
+use engine::{Leg, TrialPlan};
 use model::{EndOptions, Role, Spec, Stop};
 use speak::Turn;
 use speak::netperf::{Direction, Flags, PEER, Ready, Request, Server, ServerAction};
 
 use super::bare::{Bare, farewell};
-use super::flow::{self, STEP};
 use super::host_cpu::HostCpu;
 use super::server::accept;
-use super::{ask, told};
+use super::{STEP, ask, told};
 use crate::line::{Heard, Line, later};
-use crate::{InteropError, Service};
+use crate::{InteropError, Service, legs};
 
 /// How long a client may be silent between two tests.
 const IDLE_LIMIT: Duration = Duration::from_secs(60);
@@ -177,6 +176,7 @@ impl Session<'_> {
             send_size: sends,
             send_width: asked.send_width.max(1),
             data_port: address.port(),
+            tos: asked.tos,
         };
         Ok((door, ready))
     }
@@ -235,7 +235,9 @@ impl Session<'_> {
         let spec = Spec { stop, ..spec.clone() };
         let mut gone: Option<Result<(), InteropError>> = None;
         let mut buffer = [0; 1024];
-        let ran = flow::run(&spec, Role::Passive, link, &mut |_| {}, &mut |signals: &Signals| {
+        let leg = Leg { block: spec.block, reply: spec.reply_bytes(), stop: spec.stop, expected_ns: 0 };
+        let plan = TrialPlan { role: Role::Passive, trial: 0, flows: 0..1, legs: vec![leg], spec };
+        let ran = legs::run(&plan, vec![link], STEP, &mut |_| {}, &mut |signals, _| {
             if ended.load(Ordering::Relaxed) {
                 signals.stop();
             }

@@ -84,7 +84,7 @@ impl Session<'_, '_> {
             }
         };
         let spec = ask::spec(&asked);
-        let Some(_admission) = self.guest.admit() else { return Ok(self.refuse("another measurement is running")) };
+        let Some(admission) = self.guest.admit() else { return Ok(self.refuse("another measurement is running")) };
         if let Some(why) = ask::refusal(&asked, &spec, &self.guest.service.limits) {
             return Ok(self.refuse(&why));
         }
@@ -95,6 +95,8 @@ impl Session<'_, '_> {
         let moved = if asked.transmits { "transmitted" } else { "received" };
         self.chatter(&asked, &format!("{moved} {} bytes", counted.bytes));
         self.machine.counted(&counted, &mut self.turn).map_err(|error| self.wrong(error))?;
+        // Who has heard this may send the next client at once.
+        drop(admission);
         self.say()?;
         self.finish(&sockets, &asked);
         let mbps = counted.bytes as f64 * 8e-6 / counted.real_s.max(1e-9);

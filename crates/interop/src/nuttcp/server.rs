@@ -71,7 +71,7 @@ impl Session<'_, '_> {
     fn serve(&mut self) -> Result<String, InteropError> {
         let asked = self.asked()?;
         let spec = ask::spec(&asked);
-        let Some(_admission) = self.guest.admit() else { return Ok(self.refuse("another measurement is running")) };
+        let Some(admission) = self.guest.admit() else { return Ok(self.refuse("another measurement is running")) };
         if let Some(why) = ask::refusal(&asked, &spec, &self.guest.service.limits) {
             return Ok(self.refuse(&why));
         }
@@ -79,6 +79,8 @@ impl Session<'_, '_> {
         let Some(sockets) = sockets else { return Ok(self.refuse("a data port is taken")) };
         let (report, sockets) = self.run(sockets, &spec)?;
         self.machine.counted(&report, &mut self.turn).map_err(|error| self.wrong(error))?;
+        // Who has heard this may send the next client at once.
+        drop(admission);
         self.say()?;
         self.guest.line.finish();
         if asked.udp && report.transmitted {

@@ -11,6 +11,7 @@ use host::tune::Journal;
 use model::{BitRate, Nanos};
 
 use crate::failure::Failure;
+use crate::flags::UsersFlags;
 use crate::measure;
 use crate::speaking::{Speaking, Spoken};
 
@@ -89,6 +90,9 @@ pub struct ServeArgs {
     /// netpipe, nttcp, nuttcp, iperf2. NPtcp's two ends must know each other's options: 'netpipe:-2', 'netpipe=5003:-s -u 100000'.
     #[arg(long, value_name = "PROGRAM[=PORT][:OPTIONS]", value_delimiter = ',')]
     pub speak: Vec<Spoken>,
+
+    #[command(flatten)]
+    pub users: UsersFlags,
 
     /// Say nothing.
     #[arg(long, short)]
