@@ -12,6 +12,8 @@ cd "$(dirname "$0")/.."
 CARGO_DENY=0.20.2
 # The reader of iperf3's JSON that judges ours.
 IPERF3_PYTHON=0.1.11
+# The program that runs netperf many times at once, which our server for netperf has to bear.
+FLENT=2.3.0
 
 # Brings apt's lists up to date, once.
 refresh() {
@@ -132,17 +134,23 @@ deny() {
     cargo install --locked --quiet --version "$CARGO_DENY" cargo-deny
 }
 
-# A module for one test, kept beside the build so that the machine's Python stays as it is. Without pip the test says SKIPPED.
+# Modules for two tests, kept beside the build so that the machine's Python stays as it is. Without pip the tests say SKIPPED.
 judges() {
-    [ ! -d target/python/iperf3 ] || return 0
+    judge iperf3 iperf3 "$IPERF3_PYTHON"
+    judge flent flent "$FLENT"
+}
+
+judge() {
+    local module=$1 package=$2 version=$3
+    [ ! -d "target/python/$module" ] || return 0
     if ! python3 -m pip --version >/dev/null 2>&1; then
-        warn "no python3 with pip: iperf3-python will not judge our iperf3 JSON"
+        warn "no python3 with pip: $package of the Python package index will judge nothing"
         return 0
     fi
-    say "installing iperf3-python $IPERF3_PYTHON into target/python"
+    say "installing $package $version of the Python package index into target/python"
     python3 -m pip install --quiet --no-deps --disable-pip-version-check --root-user-action ignore \
-        --target target/python "iperf3==$IPERF3_PYTHON" ||
-        warn "iperf3-python could not be installed: it will not judge our iperf3 JSON"
+        --target target/python "$package==$version" ||
+        warn "$package could not be installed: it will judge nothing"
 }
 
 case ${1:-} in

@@ -237,7 +237,7 @@ fn our_client_takes_a_curve_with_nptcp() {
         return;
     }
     let desk = Desk::new();
-    for (theirs, ours) in [(&[][..], &[][..]), (&["-2"], &["--both"])] {
+    for (theirs, ours) in [(&[][..], &[][..]), (&["-2"], &["--both"]), (&["-s"], &["--stream"])] {
         let port = free_port();
         let receiver = nptcp(&port, theirs);
         let host = format!("127.0.0.1:{port}");
@@ -245,6 +245,15 @@ fn our_client_takes_a_curve_with_nptcp() {
         let doc = desk.measure(&[&base, ours].concat());
         assert_eq!(doc.run.outcomes.len(), 22, "{}", receiver.stderr());
         for outcome in &doc.run.outcomes {
+            if theirs == ["-s"] {
+                let [trial] = &outcome.trials[..] else { panic!("the least of NetPIPE's three: {outcome:?}") };
+                assert!(trial.ledger.balanced && trial.far.bytes_received >= 3 * outcome.spec.block, "{trial:?}");
+                assert!(
+                    trial.far.receiving_ns > 0 && outcome.summary.goodput_bps.is_some_and(|bps| bps > 0.0),
+                    "{trial:?}"
+                );
+                continue;
+            }
             assert_eq!(outcome.trials.len(), 3, "NetPIPE's three trials");
             for trial in &outcome.trials {
                 assert!(trial.ledger.balanced && trial.near.transactions >= 3, "{trial:?}");
@@ -301,8 +310,25 @@ fn netperf_both_ways_between_our_own_ends() {
     let trial = &doc.trials()[0];
     assert!(trial.ledger.balanced && trial.near.rtt.is_some() && trial.far.bytes_received > 0, "{trial:?}");
     eventually("the agent tells of both", || agent.log().contains("netperf measures tcp rr"));
-    let wrong = desk.run(&["stream", &host, "--speak", "netperf", "--both"]).ended_with(2).message();
-    assert!(wrong.contains("--both with netperf"), "{wrong}");
+    let wrong = desk.run(&["stream", &host, "--speak", "netperf", "--both", "--count", "9"]).ended_with(2).message();
+    assert!(wrong.contains("a count of several flows with netperf"), "{wrong}");
+    // Each flow in each direction is a test of its own, and the machine has one place.
+    let whole = ["--speak", "netperf", "--time", "1s", "--trials", "1", "--both", "--flows", "2", "--quiet"];
+    let refused = desk.run(&[&["stream", &host][..], &whole].concat());
+    assert!(refused.message().contains("the server refused with error 16"), "{}", refused.stderr);
+    let (desk, port) = (Desk::new(), free_port());
+    let _agent = Agent::with(&["--speak", &format!("netperf={port}"), "--concurrent", "4"]);
+    let host = format!("127.0.0.1:{port}");
+    let doc = desk.measure(&[&["stream", &host][..], &whole].concat());
+    let trial = &doc.trials()[0];
+    assert!(trial.ledger.balanced && trial.far.flows.len() == 2, "{trial:?}");
+    for end in [&trial.near, &trial.far] {
+        assert!(end.bytes_sent > 0 && end.bytes_received > 0, "{trial:?}");
+    }
+    let base = ["stream", &host, "--speak", "netperf", "--quiet", "--reverse", "--time", "2s"];
+    let doc = desk.measure(&[&base[..], &["--warmup", "1s", "--trials", "1"]].concat());
+    let measured = doc.trials()[0].near.measured.unwrap();
+    assert!(measured.bytes > 0 && measured.bytes < doc.trials()[0].near.bytes_received, "{measured:?}");
 }
 
 /// A key pair and a file of users: mario with the password rossi.
