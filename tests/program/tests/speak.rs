@@ -295,42 +295,6 @@ fn our_server_takes_nptcps_options() {
     assert!(!agent.log().contains("is not as it was sent"), "{}", agent.log());
 }
 
-#[test]
-fn netperf_both_ways_between_our_own_ends() {
-    let (desk, port) = (Desk::new(), free_port());
-    let agent = Agent::with(&["--speak", &format!("netperf={port}")]);
-    let host = format!("127.0.0.1:{port}");
-    let brief = ["--speak", "netperf", "--time", "200ms", "--trials", "1", "--quiet"];
-    let doc = desk.measure(&[&["stream", &host][..], &brief].concat());
-    let trial = &doc.trials()[0];
-    assert!(doc.goodput() > 0.0 && trial.ledger.balanced, "{trial:?}");
-    assert_eq!(trial.near.bytes_sent, trial.far.bytes_received);
-    assert_eq!(doc.run.header.tool.far_version, "netserver 2.6 or 2.7");
-    let doc = desk.measure(&[&["rr", &host][..], &brief].concat());
-    let trial = &doc.trials()[0];
-    assert!(trial.ledger.balanced && trial.near.rtt.is_some() && trial.far.bytes_received > 0, "{trial:?}");
-    eventually("the agent tells of both", || agent.log().contains("netperf measures tcp rr"));
-    let wrong = desk.run(&["stream", &host, "--speak", "netperf", "--both", "--count", "9"]).ended_with(2).message();
-    assert!(wrong.contains("a count of several flows with netperf"), "{wrong}");
-    // Each flow in each direction is a test of its own, and the machine has one place.
-    let whole = ["--speak", "netperf", "--time", "1s", "--trials", "1", "--both", "--flows", "2", "--quiet"];
-    let refused = desk.run(&[&["stream", &host][..], &whole].concat());
-    assert!(refused.message().contains("the server refused with error 16"), "{}", refused.stderr);
-    let (desk, port) = (Desk::new(), free_port());
-    let _agent = Agent::with(&["--speak", &format!("netperf={port}"), "--concurrent", "4"]);
-    let host = format!("127.0.0.1:{port}");
-    let doc = desk.measure(&[&["stream", &host][..], &whole].concat());
-    let trial = &doc.trials()[0];
-    assert!(trial.ledger.balanced && trial.far.flows.len() == 2, "{trial:?}");
-    for end in [&trial.near, &trial.far] {
-        assert!(end.bytes_sent > 0 && end.bytes_received > 0, "{trial:?}");
-    }
-    let base = ["stream", &host, "--speak", "netperf", "--quiet", "--reverse", "--time", "2s"];
-    let doc = desk.measure(&[&base[..], &["--warmup", "1s", "--trials", "1"]].concat());
-    let measured = doc.trials()[0].near.measured.unwrap();
-    assert!(measured.bytes > 0 && measured.bytes < doc.trials()[0].near.bytes_received, "{measured:?}");
-}
-
 /// A key pair and a file of users: mario with the password rossi.
 fn keys(desk: &Desk) {
     let private = desk.path("private.pem").display().to_string();

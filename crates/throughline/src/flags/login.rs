@@ -9,20 +9,23 @@ use interop::{Login, Padding, SKEW_S, Users};
 use crate::failure::Failure;
 use crate::password;
 
+/// Where `--help` has the flags.
+const LOGIN: &str = "Login at iperf3's server";
+const CLIENTS: &str = "Login of iperf3's clients";
+
 /// Flags of a client that logs in.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Login at iperf3's server")]
 pub struct LoginFlags {
     /// With --speak iperf3: log in as this user. The password is that in IPERF3_PASSWORD, or is asked for at the terminal.
-    #[arg(long, value_name = "NAME", requires = "rsa_public_key_path")]
+    #[arg(long, value_name = "NAME", requires = "rsa_public_key_path", help_heading = LOGIN)]
     username: Option<String>,
 
     /// The server's public RSA key, a PEM file.
-    #[arg(long, value_name = "FILE", requires = "username")]
+    #[arg(long, value_name = "FILE", requires = "username", help_heading = LOGIN)]
     rsa_public_key_path: Option<PathBuf>,
 
     /// Encrypt the login as iperf3 before 3.17 does (PKCS #1 v1.5 in the place of OAEP).
-    #[arg(long, requires = "username")]
+    #[arg(long, requires = "username", help_heading = LOGIN)]
     use_pkcs1_padding: bool,
 }
 
@@ -45,23 +48,22 @@ impl LoginFlags {
 
 /// Flags of a server whose clients log in.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Login of iperf3's clients")]
 pub struct UsersFlags {
     /// With --speak iperf3: serve only clients that log in, and open their logins with this private RSA key, a PEM file without a
     /// passphrase.
-    #[arg(long, value_name = "FILE", requires = "authorized_users_path")]
+    #[arg(long, value_name = "FILE", requires = "authorized_users_path", help_heading = CLIENTS)]
     rsa_private_key_path: Option<PathBuf>,
 
     /// The users: lines of NAME,HASH with the SHA-256 of {NAME}PASSWORD.
-    #[arg(long, value_name = "FILE", requires = "rsa_private_key_path")]
+    #[arg(long, value_name = "FILE", requires = "rsa_private_key_path", help_heading = CLIENTS)]
     authorized_users_path: Option<PathBuf>,
 
     /// How far a client's clock may be from this host's, in seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = SKEW_S, requires = "rsa_private_key_path")]
+    #[arg(long, value_name = "SECONDS", default_value_t = SKEW_S, requires = "rsa_private_key_path", help_heading = CLIENTS)]
     time_skew_threshold: u64,
 
     /// Open logins of iperf3 before 3.17 (PKCS #1 v1.5 in the place of OAEP).
-    #[arg(long, requires = "rsa_private_key_path")]
+    #[arg(long, requires = "rsa_private_key_path", help_heading = CLIENTS)]
     use_pkcs1_padding: bool,
 }
 

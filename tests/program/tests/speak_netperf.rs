@@ -1,4 +1,4 @@
-//! flent's rrul against our server for netperf: four streams each way and three series of round trips over UDP at the same time, each with
+//! netperf between our own ends, and flent's rrul against our server: four streams each way and three series of round trips over UDP at the same time, each with
 //! its own mark, and ping beside them. No netperf is in Debian 12: in its place stands a script that calls `thru --speak netperf` with what
 //! flent asks for, and prints `--as netperf-k`, which flent has to read.
 #![allow(
@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+use program::process::eventually;
 use program::skip::skip;
 use program::{Agent, Desk, Running, binary};
 
@@ -43,6 +44,46 @@ exec \"$THRU\" \"$@\" \"$host:$port\" --speak netperf --time \"${seconds}s\" --t
 /// The marks of rrul's streams: CS0, CS1, CS5 and EF.
 const MARKS: [u32; 4] = [0, 0x20, 0xa0, 0xb8];
 
+fn free_port() -> String {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string()
+}
+
+#[test]
+fn both_ways_between_our_own_ends() {
+    let (desk, port) = (Desk::new(), free_port());
+    let agent = Agent::with(&["--speak", &format!("netperf={port}")]);
+    let host = format!("127.0.0.1:{port}");
+    let brief = ["--speak", "netperf", "--time", "200ms", "--trials", "1", "--quiet"];
+    let doc = desk.measure(&[&["stream", &host][..], &brief].concat());
+    let trial = &doc.trials()[0];
+    assert!(doc.goodput() > 0.0 && trial.ledger.balanced, "{trial:?}");
+    assert_eq!(trial.near.bytes_sent, trial.far.bytes_received);
+    assert_eq!(doc.run.header.tool.far_version, "netserver 2.6 or 2.7");
+    let doc = desk.measure(&[&["rr", &host][..], &brief].concat());
+    let trial = &doc.trials()[0];
+    assert!(trial.ledger.balanced && trial.near.rtt.is_some() && trial.far.bytes_received > 0, "{trial:?}");
+    eventually("the agent tells of both", || agent.log().contains("netperf measures tcp rr"));
+    let wrong = desk.run(&["stream", &host, "--speak", "netperf", "--both", "--count", "9"]).ended_with(2).message();
+    assert!(wrong.contains("a count of several flows with netperf"), "{wrong}");
+    // Each flow in each direction is a test of its own, and the machine has one place.
+    let whole = ["--speak", "netperf", "--time", "1s", "--trials", "1", "--both", "--flows", "2", "--quiet"];
+    let refused = desk.run(&[&["stream", &host][..], &whole].concat());
+    assert!(refused.message().contains("the server refused with error 16"), "{}", refused.stderr);
+    let (desk, port) = (Desk::new(), free_port());
+    let _agent = Agent::with(&["--speak", &format!("netperf={port}"), "--concurrent", "4"]);
+    let host = format!("127.0.0.1:{port}");
+    let doc = desk.measure(&[&["stream", &host][..], &whole].concat());
+    let trial = &doc.trials()[0];
+    assert!(trial.ledger.balanced && trial.far.flows.len() == 2, "{trial:?}");
+    for end in [&trial.near, &trial.far] {
+        assert!(end.bytes_sent > 0 && end.bytes_received > 0, "{trial:?}");
+    }
+    let base = ["stream", &host, "--speak", "netperf", "--quiet", "--reverse", "--time", "2s"];
+    let doc = desk.measure(&[&base[..], &["--warmup", "1s", "--trials", "1"]].concat());
+    let measured = doc.trials()[0].near.measured.unwrap();
+    assert!(measured.bytes > 0 && measured.bytes < doc.trials()[0].near.bytes_received, "{measured:?}");
+}
+
 struct Bench {
     desk: Desk,
     agent: Agent,
@@ -51,7 +92,7 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+        let port = free_port();
         let agent = Agent::with(&["--speak", &format!("netperf={port}"), "--concurrent", "16", "--max-clients", "32"]);
         let desk = Desk::new();
         std::fs::write(desk.path("netperf"), NETPERF).unwrap();
