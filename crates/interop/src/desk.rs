@@ -78,10 +78,7 @@ pub(crate) fn attend(
             let strangers = &strangers;
             scope.spawn(move || {
                 while !service.stopping() {
-                    if !plain::readable(listener) {
-                        continue;
-                    }
-                    let Ok((socket, peer)) = listener.accept() else { continue };
+                    let Some((socket, peer)) = plain::next(listener) else { continue };
                     if strangers.fetch_add(1, Ordering::SeqCst) >= service.limits.strangers {
                         strangers.fetch_sub(1, Ordering::SeqCst);
                         continue;

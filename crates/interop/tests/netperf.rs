@@ -309,7 +309,7 @@ fn our_server_takes_tcp_sendfile_as_netperf_asks_for_it() {
     assert_eq!(word(&ready, 0), word(&theirs, 0));
     // Of its own words those that netperf prints: what came, in how many calls and seconds.
     let bytes = f64::from_bits(u64::from(word(&counted, 8)) << 32 | u64::from(word(&counted, 12)));
-    assert_eq!((bytes, word(&counted, 0)), ((1 << 20) as f64, word(&theirs, BLOCK)));
+    assert_eq!((bytes, word(&counted, 0)), (1_048_576.0, word(&theirs, BLOCK)));
     assert!(word(&counted, 16) > 0 && (0.0..2.0).contains(&f32::from_bits(word(&counted, 20))));
     assert!(word(&counted, 40) > 0 && word(&ready, 8) > 0);
 }

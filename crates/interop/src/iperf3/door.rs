@@ -10,12 +10,11 @@ use std::time::{Duration, Instant};
 
 use engine::transport::{foreign, udp};
 use model::{EndOptions, Spec};
-use rustix::event::{PollFd, PollFlags, Timespec};
 use socket2::{Domain, Socket, Type};
 use speak::iperf3::{Cookie, PEER, REFUSAL, StreamHello, datagram};
 
 use super::session;
-use crate::{InteropError, Service};
+use crate::{InteropError, Service, plain};
 
 /// Between two looks at whether to end.
 const STEP: Duration = Duration::from_millis(50);
@@ -89,16 +88,8 @@ impl Door {
         'e: 's,
     {
         while !service.stopping() {
-            let accepted = {
-                let listener = lock(&self.listener);
-                let limit = Timespec { tv_sec: 0, tv_nsec: STEP.as_nanos() as i64 };
-                let mut wanted = [PollFd::new(&*listener, PollFlags::IN)];
-                match rustix::event::poll(&mut wanted, Some(&limit)) {
-                    Ok(1) => listener.accept(),
-                    _ => Err(std::io::ErrorKind::WouldBlock.into()),
-                }
-            };
-            let Ok((socket, peer)) = accepted else {
+            let accepted = plain::next(&lock(&self.listener));
+            let Some((socket, peer)) = accepted else {
                 // Lets a test put a listener with other options in this one's place.
                 std::thread::yield_now();
                 continue;

@@ -13,7 +13,7 @@ use speak::iperf3::{Cookie, Fault, PEER, Parameters, Results, Server, ServerActi
 use super::door::{Door, Expecting};
 use super::streams::{Ran, Streams};
 use super::{ask, told};
-use crate::line::{Heard, Line};
+use crate::line::{Heard, Line, Patience};
 use crate::{InteropError, Service};
 
 /// How long a client may take for each thing that it has to say; iperf3's own server waits as long.
@@ -84,34 +84,25 @@ impl Session<'_> {
     }
 
     fn listen(&mut self, buffer: &mut [u8]) -> Result<(), InteropError> {
-        let deadline = Instant::now() + SAY_LIMIT;
-        loop {
-            match self.line.hear(buffer, STEP)? {
-                Heard::Bytes(count) => {
-                    let heard = self.machine.receive(&buffer[..count], &mut self.turn);
-                    return heard.map_err(|error| self.line.wrong(error));
-                }
-                Heard::Ended => {
-                    self.machine.ended().map_err(|error| self.line.wrong(error))?;
-                    self.turn.actions.push(ServerAction::Done);
-                    return Ok(());
-                }
-                Heard::Nothing if self.service.stopping() => {
-                    self.machine.terminate(&mut self.turn);
-                    self.turn.actions.push(ServerAction::Terminated);
-                    return Ok(());
-                }
-                Heard::Nothing if Instant::now() > deadline => {
-                    return Err(InteropError::Silent {
-                        address: self.line.peer().to_string(),
-                        peer: PEER.name,
-                        seconds: SAY_LIMIT.as_secs(),
-                        during: "on its control connection",
-                    });
-                }
-                Heard::Nothing => {}
+        let service = self.service;
+        let cancelled = || service.stopping();
+        let during = "on its control connection";
+        let patience = Patience { program: PEER.name, limit: SAY_LIMIT, during, cancelled: &cancelled };
+        let heard = self.line.wait(buffer, &patience);
+        let wrong = |error| self.line.wrong(error);
+        match heard {
+            Ok(Some(count)) => self.machine.receive(&buffer[..count], &mut self.turn).map_err(wrong)?,
+            Ok(None) => {
+                self.machine.ended().map_err(wrong)?;
+                self.turn.actions.push(ServerAction::Done);
             }
+            Err(InteropError::Interrupted) => {
+                self.machine.terminate(&mut self.turn);
+                self.turn.actions.push(ServerAction::Terminated);
+            }
+            Err(error) => return Err(error),
         }
+        Ok(())
     }
 
     fn act(&mut self, action: ServerAction) -> Result<Next, InteropError> {

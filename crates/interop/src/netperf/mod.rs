@@ -5,7 +5,6 @@ mod ask;
 mod bare;
 mod client;
 mod host_cpu;
-mod server;
 mod session;
 mod told;
 
@@ -52,6 +51,6 @@ impl Speaks for Netperf {
     }
 
     fn serve(&self, service: &Service) -> Result<(), InteropError> {
-        server::serve(service)
+        session::serve(service)
     }
 }

@@ -1,6 +1,6 @@
 //! One client at our netserver: one test after another.
 
-use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{TcpListener, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,10 +14,10 @@ use speak::netperf::{Direction, Flags, PEER, Ready, Request, Server, ServerActio
 
 use super::bare::{Bare, farewell};
 use super::host_cpu::HostCpu;
-use super::server::accept;
 use super::{STEP, ask, told};
+use crate::desk::{self, Guest};
 use crate::line::{Heard, Line, later};
-use crate::{InteropError, Service, legs};
+use crate::{InteropError, Service, legs, plain};
 
 /// How long a client may be silent between two tests.
 const IDLE_LIMIT: Duration = Duration::from_secs(60);
@@ -26,9 +26,9 @@ const DATA_LIMIT: Duration = Duration::from_secs(30);
 /// Linux: the machine is busy (EBUSY); netperf has no words of its own for it.
 const BUSY: u32 = 16;
 
-struct Session<'a> {
-    service: &'a Service,
-    line: Line,
+struct Session<'a, 'g> {
+    service: &'g Service,
+    line: &'a mut Line,
     machine: Server,
     turn: Turn<ServerAction>,
     deadline: Instant,
@@ -46,23 +46,31 @@ enum Next {
     Over,
 }
 
-/// Serves a client to its end.
-pub(super) fn serve(service: &Service, socket: TcpStream, peer: SocketAddr) {
-    let said = Line::over(socket, peer).and_then(|line| {
-        let deadline = Instant::now() + Duration::from_nanos(service.limits.hold_ns);
-        let mut session = Session { service, line, machine: Server::default(), turn: Turn::default(), deadline };
-        let result = session.conduct();
-        // What the machine has to say of an error goes out even so.
-        let _ = session.line.say(&session.turn.send);
-        result
-    });
-    match said {
-        Ok(()) => (service.news)(&format!("{peer}: {} ended", PEER.name)),
-        Err(error) => (service.news)(&format!("{peer}: {error}")),
+/// Serves on all addresses until the service is told to stop. Many clients may measure at once, as far as the machine's places go: each has
+/// a control connection, and counts as a stranger all its time, for it measures in parts of that.
+pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
+    if service.limits.rate_bps.is_some() {
+        return Err(InteropError::unsupported(
+            "--speak netperf with --max-rate",
+            "netperf tells its server no rate: leave one out",
+        ));
     }
+    desk::serve(service, PEER.name, &client)
 }
 
-impl Session<'_> {
+/// Serves a client to its end.
+fn client(guest: &mut Guest<'_>) -> Result<String, InteropError> {
+    let service = guest.service;
+    let deadline = Instant::now() + Duration::from_nanos(service.limits.hold_ns);
+    let line = &mut guest.line;
+    let mut session = Session { service, line, machine: Server::default(), turn: Turn::default(), deadline };
+    let result = session.conduct();
+    // What the machine has to say of an error goes out even so.
+    let _ = session.line.say(&session.turn.send);
+    result.map(|()| "ended".into())
+}
+
+impl Session<'_, '_> {
     fn conduct(&mut self) -> Result<(), InteropError> {
         let mut buffer = [0; 1024];
         let mut silent = Instant::now() + IDLE_LIMIT;
@@ -192,7 +200,7 @@ impl Session<'_> {
         match door {
             Door::Tcp(listener) if spec.pattern == "crr" => Ok((foreign::callees(spec, listener)?, None)),
             Door::Tcp(listener) => loop {
-                match accept(&listener) {
+                match plain::next(&listener) {
                     // Whoever else comes meanwhile finds it closed.
                     Some((socket, peer)) if peer.ip() == self.line.peer().ip() => {
                         foreign::prepare(socket.as_fd(), spec, Role::Passive)?;

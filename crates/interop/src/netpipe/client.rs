@@ -11,7 +11,7 @@ use speak::Turn;
 use speak::netpipe::{Action, Exchange, Netpipe, PEER, Plan, Role as End, Way};
 
 use super::options::schedule;
-use crate::line::{Heard, Line};
+use crate::line::{Heard, Line, Patience};
 use crate::{Curve, Hears, InteropError};
 
 /// How long the receiver may say nothing where a mark is due.
@@ -151,26 +151,15 @@ impl Run {
 
     /// Takes what the receiver says next: a byte at a time, for what comes behind a mark is a message.
     fn listen(&mut self, cancel: &AtomicBool) -> Result<(), InteropError> {
-        let deadline = Instant::now() + SILENCE;
         let mut byte = [0];
-        loop {
-            match self.line.hear(&mut byte, STEP)? {
-                Heard::Bytes(_) => {
-                    let heard = self.machine.receive(&mut &byte[..], &mut self.turn);
-                    return heard.map_err(|error| self.line.wrong(error));
-                }
-                Heard::Ended => {
-                    self.machine.ended().map_err(|error| self.line.wrong(error))?;
-                    return Err(InteropError::Interrupted);
-                }
-                Heard::Nothing if cancel.load(Ordering::SeqCst) => return Err(InteropError::Interrupted),
-                Heard::Nothing if Instant::now() > deadline => {
-                    return Err(self.silent(
-                        "where its SyncMe was due: give NPtcp the same sizes, and -2 for --both, -s for --stream",
-                    ));
-                }
-                Heard::Nothing => {}
-            }
+        let cancelled = || cancel.load(Ordering::SeqCst);
+        let during = "where its SyncMe was due: give NPtcp the same sizes, and -2 for --both, -s for --stream";
+        let patience = Patience { program: PEER.name, limit: SILENCE, during, cancelled: &cancelled };
+        let heard = self.line.wait(&mut byte, &patience)?;
+        let wrong = |error| self.line.wrong(error);
+        match heard {
+            Some(_) => self.machine.receive(&mut &byte[..], &mut self.turn).map_err(wrong),
+            None => self.machine.ended().map_err(wrong).and(Err(InteropError::Interrupted)),
         }
     }
 
