@@ -1,6 +1,6 @@
 //! The front of a server whose clients each hold a control connection: who may come in, and how many at a time.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use engine::transport::foreign;
@@ -43,6 +43,21 @@ impl Drop for Guest<'_> {
 /// Listens on the service's addresses until it is told to stop, and gives each client to `conduct`, in a thread of its own.
 pub(crate) fn serve(service: &Service, program: &'static str, conduct: &Conduct<'_>) -> Result<(), InteropError> {
     attend(service, program, &open(service)?, conduct);
+    Ok(())
+}
+
+/// Serves the one client of a connection that somebody else has accepted.
+pub(crate) fn serve_one(
+    service: &Service,
+    program: &'static str,
+    socket: TcpStream,
+    conduct: &Conduct<'_>,
+) -> Result<(), InteropError> {
+    let failed = |source| InteropError::socket("serve the client of", program, source);
+    let (peer, here) = (socket.peer_addr().map_err(failed)?, socket.local_addr().map_err(failed)?);
+    let line = Line::over(socket, peer)?;
+    let said = conduct(&mut Guest { service, line, here, strangers: None })?;
+    (service.news)(&format!("{peer}: {program} {said}"));
     Ok(())
 }
 

@@ -18,6 +18,7 @@ mod plain;
 mod service;
 mod words;
 
+use std::net::TcpStream;
 use std::sync::atomic::AtomicBool;
 
 use model::{EndTally, Interval, Spec, Stop};
@@ -166,6 +167,19 @@ pub trait Speaks: Sync {
     /// # Errors
     /// Where it cannot listen.
     fn serve(&self, service: &Service) -> Result<(), InteropError>;
+
+    /// Serves the one client of this connection, which inetd has accepted. The service's addresses are not looked at.
+    ///
+    /// # Errors
+    /// Where it fails, and of programs whose servers need a port of their own.
+    fn serve_one(&self, service: &Service, socket: TcpStream) -> Result<(), InteropError> {
+        let _ = (service, socket);
+        let name = self.name();
+        Err(InteropError::unsupported(
+            format!("--inetd with --speak {name}"),
+            "its server needs a port of its own: leave --inetd out (netperf, nttcp and nuttcp can be started by inetd)",
+        ))
+    }
 }
 
 /// Whoever is told how a trial goes.

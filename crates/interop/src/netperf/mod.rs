@@ -8,6 +8,7 @@ mod host_cpu;
 mod session;
 mod told;
 
+use std::net::TcpStream;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -52,5 +53,9 @@ impl Speaks for Netperf {
 
     fn serve(&self, service: &Service) -> Result<(), InteropError> {
         session::serve(service)
+    }
+
+    fn serve_one(&self, service: &Service, socket: TcpStream) -> Result<(), InteropError> {
+        session::serve_one(service, socket)
     }
 }

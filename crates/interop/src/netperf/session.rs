@@ -1,6 +1,6 @@
 //! One client at our netserver: one test after another.
 
-use std::net::{TcpListener, UdpSocket};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -49,13 +49,24 @@ enum Next {
 /// Serves on all addresses until the service is told to stop. Many clients may measure at once, as far as the machine's places go: each has
 /// a control connection, and counts as a stranger all its time, for it measures in parts of that.
 pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
-    if service.limits.rate_bps.is_some() {
-        return Err(InteropError::unsupported(
+    check(service)?;
+    desk::serve(service, PEER.name, &client)
+}
+
+/// Serves the client of a connection that inetd has accepted.
+pub(super) fn serve_one(service: &Service, socket: TcpStream) -> Result<(), InteropError> {
+    check(service)?;
+    desk::serve_one(service, PEER.name, socket, &client)
+}
+
+fn check(service: &Service) -> Result<(), InteropError> {
+    match service.limits.rate_bps {
+        None => Ok(()),
+        Some(_) => Err(InteropError::unsupported(
             "--speak netperf with --max-rate",
             "netperf tells its server no rate: leave one out",
-        ));
+        )),
     }
-    desk::serve(service, PEER.name, &client)
 }
 
 /// Serves a client to its end.

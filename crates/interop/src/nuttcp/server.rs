@@ -1,6 +1,6 @@
 //! One client at our server.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,9 +22,16 @@ const SAY_LIMIT: Duration = Duration::from_secs(30);
 
 /// Serves until the service is told to stop.
 pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
-    desk::serve(service, PEER.name, &|guest| {
-        Session { guest, machine: Server::default(), turn: Turn::default() }.conduct()
-    })
+    desk::serve(service, PEER.name, &client)
+}
+
+/// Serves the client of a connection that inetd has accepted.
+pub(super) fn serve_one(service: &Service, socket: TcpStream) -> Result<(), InteropError> {
+    desk::serve_one(service, PEER.name, socket, &client)
+}
+
+fn client(guest: &mut Guest<'_>) -> Result<String, InteropError> {
+    Session { guest, machine: Server::default(), turn: Turn::default() }.conduct()
 }
 
 struct Session<'a, 'g> {
