@@ -28,7 +28,7 @@ pub(super) struct Door {
     pub(super) address: SocketAddr,
     listener: Mutex<TcpListener>,
     udp: Mutex<UdpSocket>,
-    tests: Mutex<Vec<(Cookie, Sender<TcpStream>)>>,
+    tests: Mutex<Vec<(Cookie, Sender<Arrival>)>>,
     strangers: AtomicUsize,
 }
 
@@ -36,8 +36,11 @@ pub(super) struct Door {
 pub(super) struct Expecting<'a> {
     door: &'a Door,
     cookie: Cookie,
-    pub(super) streams: Receiver<TcpStream>,
+    pub(super) streams: Receiver<Arrival>,
 }
+
+/// A stream and its place among the connections that were accepted: the cookie of a later one may be read before it.
+pub(super) type Arrival = (u64, TcpStream);
 
 /// Serves on all addresses until the service is told to stop.
 pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
@@ -87,6 +90,7 @@ impl Door {
     where
         'e: 's,
     {
+        let mut place = 0;
         while !service.stopping() {
             let accepted = plain::next(&lock(&self.listener));
             let Some((socket, peer)) = accepted else {
@@ -98,9 +102,10 @@ impl Door {
                 self.strangers.fetch_sub(1, Ordering::SeqCst);
                 continue;
             }
+            place += 1;
             let greeted = std::thread::Builder::new()
                 .name("iperf3".into())
-                .spawn_scoped(scope, move || self.greet(socket, peer, service));
+                .spawn_scoped(scope, move || self.greet((place, socket), peer, service));
             if greeted.is_err() {
                 self.strangers.fetch_sub(1, Ordering::SeqCst);
             }
@@ -108,14 +113,14 @@ impl Door {
     }
 
     /// Sorts a new connection by its cookie.
-    fn greet(&self, mut socket: TcpStream, peer: SocketAddr, service: &Service) {
+    fn greet(&self, (place, mut socket): Arrival, peer: SocketAddr, service: &Service) {
         let cookie = read_cookie(&mut socket);
         self.strangers.fetch_sub(1, Ordering::SeqCst);
         let Some(cookie) = cookie else { return };
         let expected = lock(&self.tests).iter().find(|(known, _)| *known == cookie).map(|(_, streams)| streams.clone());
         if let Some(streams) = expected {
             // A test that has just ended wants it no more.
-            let _ = streams.send(socket);
+            let _ = streams.send((place, socket));
             return;
         }
         match (service.admit)() {

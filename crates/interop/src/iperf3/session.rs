@@ -153,12 +153,16 @@ impl Session<'_> {
         self.line.say(&send)?;
         let mut streams = Streams::new(Role::Passive, &spec, asked.wide_counters);
         let deadline = Instant::now() + STREAMS_LIMIT;
-        while streams.len() < streams.wanted() {
+        let mut arrived = Vec::new();
+        while arrived.len() < streams.wanted() {
             match self.next_stream(&spec, deadline)? {
-                Some(socket) => streams.push(socket),
+                Some(arrival) => arrived.push(arrival),
                 None => return Ok(Next::Over),
             }
         }
+        // Which stream is which, and which way it goes, is nothing but their order.
+        arrived.sort_by_key(|(place, _)| *place);
+        arrived.into_iter().for_each(|(_, socket)| streams.push(socket));
         self.asked = Some((asked, spec));
         self.machine.start(&mut self.turn).map_err(|error| self.line.wrong(error))?;
         let send = std::mem::take(&mut self.turn.send);
@@ -172,8 +176,8 @@ impl Session<'_> {
         Next::Over
     }
 
-    /// The next stream; `None` where the client gave up.
-    fn next_stream(&mut self, spec: &Spec, deadline: Instant) -> Result<Option<OwnedFd>, InteropError> {
+    /// The next stream with its place; `None` where the client gave up. Those over UDP come in their order.
+    fn next_stream(&mut self, spec: &Spec, deadline: Instant) -> Result<Option<(u64, OwnedFd)>, InteropError> {
         let Self { line, machine, turn, service, door, expecting, .. } = self;
         let mut ended = Ok(false);
         let from = line.peer().ip();
@@ -182,13 +186,13 @@ impl Session<'_> {
             matches!(ended, Ok(false)) && Instant::now() < deadline && !service.stopping()
         };
         let stream = if spec.transport == "udp" {
-            door.datagram_stream(from, spec, &mut still)?.map(OwnedFd::from)
+            door.datagram_stream(from, spec, &mut still)?.map(|socket| (0, OwnedFd::from(socket)))
         } else {
             loop {
                 match expecting.streams.recv_timeout(STEP) {
-                    Ok(socket) => {
+                    Ok((place, socket)) => {
                         foreign::prepare(socket.as_fd(), spec, Role::Passive)?;
-                        break Some(OwnedFd::from(socket));
+                        break Some((place, OwnedFd::from(socket)));
                     }
                     Err(RecvTimeoutError::Timeout) if still() => {}
                     Err(_) => break None,
