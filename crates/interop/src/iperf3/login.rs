@@ -147,7 +147,7 @@ impl Users {
         known & said & (now_s.abs_diff(claim.at_s) <= self.skew_s)
     }
 
-    /// What was encrypted; other bytes where nothing was.
+    /// What was encrypted; nothing where that cannot be told.
     fn open(&self, sealed: &[u8]) -> Vec<u8> {
         let (size, mut plain) = match &self.key {
             Opening::Oaep(key) => (key.key_size_bytes(), vec![0; key.min_output_size()]),
