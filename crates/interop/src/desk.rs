@@ -1,6 +1,6 @@
 //! The front of a server whose clients each hold a control connection: who may come in, and how many at a time.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use engine::transport::foreign;
@@ -46,6 +46,21 @@ pub(crate) fn serve(service: &Service, program: &'static str, conduct: &Conduct<
     Ok(())
 }
 
+/// Serves the one client of a connection that somebody else has accepted.
+pub(crate) fn serve_one(
+    service: &Service,
+    program: &'static str,
+    socket: TcpStream,
+    conduct: &Conduct<'_>,
+) -> Result<(), InteropError> {
+    let failed = |source| InteropError::socket("serve the client of", program, source);
+    let (peer, here) = (socket.peer_addr().map_err(failed)?, socket.local_addr().map_err(failed)?);
+    let line = Line::over(socket, peer)?;
+    let said = conduct(&mut Guest { service, line, here, strangers: None })?;
+    (service.news)(&format!("{peer}: {program} {said}"));
+    Ok(())
+}
+
 /// Serves a client to its end; what is to be said of it then.
 pub(crate) type Conduct<'a> = dyn Fn(&mut Guest<'_>) -> Result<String, InteropError> + Sync + 'a;
 
@@ -78,10 +93,7 @@ pub(crate) fn attend(
             let strangers = &strangers;
             scope.spawn(move || {
                 while !service.stopping() {
-                    if !plain::readable(listener) {
-                        continue;
-                    }
-                    let Ok((socket, peer)) = listener.accept() else { continue };
+                    let Some((socket, peer)) = plain::next(listener) else { continue };
                     if strangers.fetch_add(1, Ordering::SeqCst) >= service.limits.strangers {
                         strangers.fetch_sub(1, Ordering::SeqCst);
                         continue;

@@ -1,6 +1,7 @@
 //! Why there is no result from another program.
 
 use std::io;
+use std::path::PathBuf;
 
 use speak::SpeakError;
 
@@ -23,6 +24,14 @@ pub enum InteropError {
         what: String,
         /// What would work.
         remedy: String,
+    },
+    /// A file of keys or users is not what it is to be.
+    #[error("{} {what}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong, and what to do.
+        what: String,
     },
     /// The host's name means nothing.
     #[error("cannot resolve '{host}': {reason}; check the name, or give an address")]

@@ -19,11 +19,13 @@ mod service;
 mod stamp;
 mod words;
 
+use std::net::TcpStream;
 use std::sync::atomic::AtomicBool;
 
 use model::{EndTally, Interval, Spec, Stop};
 
 pub use error::InteropError;
+pub use iperf3::{Login, Padding, SKEW_S, Users};
 pub use service::{Admission, Limits, Service};
 
 /// Length of a moment's trial, ns.
@@ -97,6 +99,34 @@ pub trait Speaks: Sync {
         let _ = spec;
     }
 
+    /// Refuses logins where the program has none.
+    ///
+    /// # Errors
+    /// What to leave out.
+    fn check_login(&self) -> Result<(), InteropError> {
+        let name = self.name();
+        Err(InteropError::unsupported(
+            format!("a login with --speak {name}"),
+            format!("{name} knows no users: leave it out"),
+        ))
+    }
+
+    /// The same as [`Speaks::measure`] as a user who logs in.
+    ///
+    /// # Errors
+    /// Why there is no result.
+    fn measure_as(
+        &self,
+        login: &Login,
+        spec: &Spec,
+        host: &str,
+        hears: &mut dyn Hears,
+        cancel: &AtomicBool,
+    ) -> Result<Sides, InteropError> {
+        let _ = (login, spec, host, hears, cancel);
+        Err(self.check_login().err().unwrap_or(InteropError::Interrupted))
+    }
+
     /// What is known of its servers' version before anything was said; nothing where a moment's trial is to find it out.
     fn version(&self) -> Option<&'static str> {
         None
@@ -150,6 +180,19 @@ pub trait Speaks: Sync {
     /// # Errors
     /// Where it cannot listen.
     fn serve(&self, service: &Service) -> Result<(), InteropError>;
+
+    /// Serves the one client of this connection, which inetd has accepted. The service's addresses are not looked at.
+    ///
+    /// # Errors
+    /// Where it fails, and of programs whose servers need a port of their own.
+    fn serve_one(&self, service: &Service, socket: TcpStream) -> Result<(), InteropError> {
+        let _ = (service, socket);
+        let name = self.name();
+        Err(InteropError::unsupported(
+            format!("--inetd with --speak {name}"),
+            "its server needs a port of its own: leave --inetd out (netperf, nttcp and nuttcp can be started by inetd)",
+        ))
+    }
 }
 
 /// Whoever is told how a trial goes.

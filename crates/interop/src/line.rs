@@ -114,6 +114,13 @@ impl Line {
         self.socket.write_all(bytes).map_err(|source| InteropError::socket("speak to", self.peer, source))
     }
 
+    /// Waits until bytes are there, at most this long, and leaves them there.
+    pub(crate) fn peek(&self, limit: Duration) -> Result<Heard, InteropError> {
+        let failed = |source| InteropError::socket("hear", self.peer, source);
+        self.socket.set_read_timeout(Some(limit)).map_err(failed)?;
+        sorted(self.socket.peek(&mut [0])).map_or(Ok(Heard::Nothing), |heard| heard.map_err(failed))
+    }
+
     /// Waits for bytes, at most this long.
     pub(crate) fn hear(&mut self, into: &mut [u8], limit: Duration) -> Result<Heard, InteropError> {
         let failed = |source| InteropError::socket("hear", self.peer, source);
@@ -154,16 +161,8 @@ impl Line {
 
     fn read(&mut self, into: &mut [u8]) -> Result<Heard, InteropError> {
         loop {
-            match self.socket.read(into) {
-                Ok(0) => return Ok(Heard::Ended),
-                Ok(count) => return Ok(Heard::Bytes(count)),
-                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                    return Ok(Heard::Nothing);
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                // What a peer that went away in anger had still to say is lost: the connection has ended.
-                Err(error) if error.kind() == ErrorKind::ConnectionReset => return Ok(Heard::Ended),
-                Err(source) => return Err(InteropError::socket("hear", self.peer, source)),
+            if let Some(heard) = sorted(self.socket.read(into)) {
+                return heard.map_err(|source| InteropError::socket("hear", self.peer, source));
             }
         }
     }
@@ -182,6 +181,11 @@ impl Line {
 
     /// Says no more, and waits until the peer has closed, too, at most this long.
     pub(crate) fn close(mut self, limit: Duration) {
+        self.part(limit);
+    }
+
+    /// The same of a connection in whose place another one comes.
+    pub(crate) fn part(&mut self, limit: Duration) {
         let deadline = Instant::now() + limit;
         let mut rest = [0; 64];
         self.finish();
@@ -196,6 +200,21 @@ impl Line {
     pub(crate) fn wrong(&self, error: SpeakError) -> InteropError {
         InteropError::Peer { address: self.peer.to_string(), error }
     }
+}
+
+/// What a call brought; `None` where it is to be made again.
+fn sorted(read: std::io::Result<usize>) -> Option<std::io::Result<Heard>> {
+    Some(Ok(match read {
+        Ok(0) => Heard::Ended,
+        Ok(count) => Heard::Bytes(count),
+        Err(error) => match error.kind() {
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => Heard::Nothing,
+            ErrorKind::Interrupted => return None,
+            // What a peer that went away in anger had still to say is lost: the connection has ended.
+            ErrorKind::ConnectionReset => Heard::Ended,
+            _ => return Some(Err(error)),
+        },
+    }))
 }
 
 /// Whether a call is to be made again.

@@ -2,7 +2,7 @@
 //! marks.
 
 use std::io::ErrorKind;
-use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -148,10 +148,7 @@ pub(crate) fn accept(
     still: &mut dyn FnMut() -> bool,
 ) -> Result<Option<OwnedFd>, InteropError> {
     while still() {
-        if !readable(listener) {
-            continue;
-        }
-        let Ok((socket, peer)) = listener.accept() else { continue };
+        let Some((socket, peer)) = next(listener) else { continue };
         if peer.ip() == from {
             foreign::prepare(socket.as_fd(), spec, role)?;
             return Ok(Some(socket.into()));
@@ -177,6 +174,11 @@ pub(crate) fn meet(socket: &UdpSocket, from: IpAddr, still: &mut dyn FnMut() -> 
         socket.recv_from(&mut front).map_err(failed)?;
     }
     Ok(false)
+}
+
+/// The next connection, if there is one soon.
+pub(crate) fn next(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
+    if readable(listener) { listener.accept().ok() } else { None }
 }
 
 /// Whether there is something to read or to accept, looked for for a moment.

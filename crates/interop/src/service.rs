@@ -4,6 +4,8 @@ use std::any::Any;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::Users;
+
 /// What clients may do to this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
@@ -26,6 +28,8 @@ pub struct Service {
     pub addresses: Vec<SocketAddr>,
     /// The program's own options, as its users give them to it: for those whose two ends have to be told the same.
     pub words: String,
+    /// Who may measure, for programs whose clients log in ([`crate::Speaks::check_login`]); everybody where absent.
+    pub users: Option<Users>,
     /// What clients may do.
     pub limits: Limits,
     /// Asked for each client: `None` where the machine has no place for one more measurement.

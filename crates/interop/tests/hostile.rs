@@ -30,6 +30,7 @@ impl Served {
         let service = Arc::new(Service {
             addresses: vec!["127.0.0.1:0".parse().unwrap()],
             words: String::new(),
+            users: None,
             limits: Limits { strangers: 8, hold_ns: 3_600_000_000_000, flows: 128, rate_bps: None },
             // The machine has one place: who holds the only other reference has it.
             admit: Box::new(move || (Arc::strong_count(&place) == 1).then(|| Box::new(place.clone()) as _)),
@@ -167,6 +168,28 @@ fn a_login_that_cannot_be_is_no_harm() {
         client.write_all(&[12]).unwrap();
         assert!(rest(client).is_empty());
     }
+    served.serves();
+}
+
+#[test]
+fn of_two_streams_the_first_connection_is_the_first_whenever_its_cookie_comes() {
+    let served = Served::start();
+    let mut client = served.client();
+    client.write_all(&framed(r#"{"tcp":true,"time":1,"parallel":1,"bidirectional":true,"len":1000}"#)).unwrap();
+    client.read_exact(&mut [0]).unwrap();
+    let mut first = served.dial(b"");
+    let mut second = served.stream();
+    std::thread::sleep(Duration::from_millis(100));
+    first.write_all(&cookie(served.clients.get())).unwrap();
+    let mut started = [0; 2];
+    client.read_exact(&mut started).unwrap();
+    assert_eq!(started, [1, 2]);
+    // On the second one the server sends.
+    second.read_exact(&mut [0; 5000]).unwrap();
+    first.write_all(&[0; 5000]).unwrap();
+    client.write_all(&[12]).unwrap();
+    assert!(rest(first).is_empty());
+    drop((second, client));
     served.serves();
 }
 

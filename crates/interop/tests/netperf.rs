@@ -10,13 +10,18 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use interop::{Hears, InteropError, Limits, Service, Sides, spoken};
-use model::{Direction, EndOptions, Interval, Spec, Stop};
+use model::{Direction, EndOptions, Engine, Interval, SendBy, Spec, Stop};
 
 const BLOCK: usize = 656;
 /// Where a server tells its data port, and where either tells the seconds or the number of an error.
 const PORT_AT: usize = 52;
 const ERROR_AT: usize = 4;
 const LENGTH_AT: usize = 64;
+/// The same of the one test that is asked for in blocks of its own.
+const CLASSIC: u32 = 10;
+const CLASSIC_LENGTH_AT: usize = 40;
+const CLASSIC_ASKED_PORT_AT: usize = 60;
+const CLASSIC_PORT_AT: usize = 32;
 
 /// The blocks of a recorded control connection: the client's, and the server's two.
 fn recorded(name: &str) -> (Vec<u8>, Vec<u8>) {
@@ -187,6 +192,7 @@ impl Served {
         let service = Arc::new(Service {
             addresses: vec!["127.0.0.1:0".parse().unwrap()],
             words: String::new(),
+            users: None,
             limits: Limits { strangers: 8, hold_ns: 60_000_000_000, flows: 128, rate_bps: None },
             admit: Box::new(|| Some(Box::new(()))),
             news: Box::new(move |line| log.lock().unwrap().push_str(&format!("{line}\n"))),
@@ -216,8 +222,9 @@ impl Drop for Served {
 fn play_netperf(served: &Served, name: &str, length: i32) -> (Vec<u8>, Vec<u8>, u64) {
     let (mut request, _) = recorded(name);
     // Its own test took a second; a count ends at once.
-    put(&mut request, LENGTH_AT, length as u32);
-    put(&mut request, 88, 0);
+    let classic = word(&request, 0) == CLASSIC;
+    put(&mut request, if classic { CLASSIC_LENGTH_AT } else { LENGTH_AT }, length as u32);
+    put(&mut request, if classic { CLASSIC_ASKED_PORT_AT } else { 88 }, 0);
     let mut line = TcpStream::connect(served.address).unwrap();
     line.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     line.write_all(&request).unwrap();
@@ -225,7 +232,7 @@ fn play_netperf(served: &Served, name: &str, length: i32) -> (Vec<u8>, Vec<u8>, 
     line.read_exact(&mut ready).unwrap_or_else(|error| panic!("{name}: {error}: {}", served.log()));
     assert_eq!(word(&ready, ERROR_AT), 0, "{name}: {}", served.log());
     let mut place = served.address;
-    place.set_port(word(&ready, PORT_AT) as u16);
+    place.set_port(word(&ready, if classic { CLASSIC_PORT_AT } else { PORT_AT }) as u16);
     let mut rest = vec![0; 1 << 16];
     let mut received = 0;
     let exchanges = word(&request, 104) == 6;
@@ -244,7 +251,7 @@ fn play_netperf(served: &Served, name: &str, length: i32) -> (Vec<u8>, Vec<u8>, 
     } else {
         let mut data = TcpStream::connect(place).unwrap();
         data.set_nodelay(true).unwrap();
-        if word(&request, 104) == 4 {
+        if classic || word(&request, 104) == 4 {
             data.write_all(&vec![b'n'; 1 << 20]).unwrap();
         }
         for _ in 0..if exchanges { 50 } else { 0 } {
@@ -295,6 +302,19 @@ fn our_server_takes_what_netperf_said() {
 }
 
 #[test]
+fn our_server_takes_tcp_sendfile_as_netperf_asks_for_it() {
+    let served = Served::start();
+    let (ready, counted, _) = play_netperf(&served, "TCP_SENDFILE", 1);
+    let (_, theirs) = recorded("TCP_SENDFILE");
+    assert_eq!(word(&ready, 0), word(&theirs, 0));
+    // Of its own words those that netperf prints: what came, in how many calls and seconds.
+    let bytes = f64::from_bits(u64::from(word(&counted, 8)) << 32 | u64::from(word(&counted, 12)));
+    assert_eq!((bytes, word(&counted, 0)), (1_048_576.0, word(&theirs, BLOCK)));
+    assert!(word(&counted, 16) > 0 && (0.0..2.0).contains(&f32::from_bits(word(&counted, 20))));
+    assert!(word(&counted, 40) > 0 && word(&ready, 8) > 0);
+}
+
+#[test]
 fn our_own_pair_agrees() {
     let served = Served::start();
     let far = EndOptions { sndbuf: Some(1 << 18), rcvbuf: Some(1 << 18), ..EndOptions::default() };
@@ -302,6 +322,10 @@ fn our_own_pair_agrees() {
     let cases = [
         Spec { block: 64 << 10, far, ..brief("tcp", "stream") },
         Spec { stop: Stop::Bytes(100_000), ..brief("tcp", "stream") },
+        Spec { flows: 3, ..brief("tcp", "stream") },
+        Spec { engine: Engine { send: SendBy::Sendfile, ..Engine::default() }, ..brief("tcp", "stream") },
+        Spec { flows: 2, ..brief("tcp", "rr") },
+        Spec { warmup_ns: 20_000_000, ..brief("tcp", "rr") },
         reverse,
         brief("tcp", "rr"),
         Spec { block: 100, reply: Some(3000), ..brief("tcp", "rr") },

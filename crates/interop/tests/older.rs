@@ -25,6 +25,7 @@ impl Served {
         let service = Arc::new(Service {
             addresses: vec!["127.0.0.1:0".parse().unwrap()],
             words: String::new(),
+            users: None,
             limits: Limits { strangers: 8, hold_ns: 60_000_000_000, flows: 4, rate_bps: None },
             admit: Box::new(move || (Arc::strong_count(&place) == 1).then(|| Box::new(place.clone()) as _)),
             news: Box::new(|_| {}),

@@ -8,7 +8,7 @@ use common::recording;
 use proptest::prelude::*;
 use speak::Turn;
 use speak::netperf::{
-    BLOCK_BYTES, Block, Client, ClientAction, Counted, Direction, Flags, NOT_SUPPORTED, Ready, Request, Server,
+    BLOCK_BYTES, Block, Client, ClientAction, Counted, Direction, Flags, NOT_SUPPORTED, Ready, Request, Served, Server,
     ServerAction,
 };
 
@@ -89,8 +89,55 @@ fn our_server_says_what_netserver_said() {
     }
 }
 
+#[test]
+fn tcp_sendfile_is_answered_in_its_own_blocks() {
+    let recording = recording("netperf27_TCP_SENDFILE", 12_865);
+    let control = &recording.connections[0];
+    let (first, second) = (block(&control.from_server, 0), block(&control.from_server, 1));
+    let (mut turn, mut server) = (Turn::default(), Server::default());
+    server.receive(&control.from_client, &mut turn).unwrap();
+    let [ServerAction::Asked(asked)] = &turn.actions[..] else { panic!("{:?}", turn.actions) };
+    assert_eq!((asked.served, asked.direction, asked.length), (Served::Classic, Direction::ServerReceives, 1));
+    assert_eq!((asked.ip_version, asked.receive_size, asked.flags), (4, None, Flags::ROUTED));
+    let word = |block: &Block, at: usize| u32::from_be_bytes(block.0[at..at + 4].try_into().unwrap());
+    let ready = Ready {
+        receive_buffer: word(&first, 8),
+        receive_size: Some(word(&first, 12)),
+        receive_width: 1,
+        send_buffer: word(&first, 28),
+        send_size: None,
+        send_width: 1,
+        data_port: word(&first, 32) as u16,
+        tos: None,
+    };
+    server.ready(&ready, &mut turn).unwrap();
+    let bytes = f64::from_be_bytes(second.0[8..16].try_into().unwrap());
+    let counted = Counted {
+        bytes_received: bytes as u64,
+        receives: word(&second, 16),
+        receive_buffer: word(&second, 40),
+        bytes_sent: 0,
+        sends: 0,
+        send_buffer: word(&second, 44),
+        failed_sends: 0,
+        transactions: 0,
+        elapsed_s: f32::from_bits(word(&second, 20)),
+        cpu_percent: None,
+        retransmits: None,
+        congestion: String::new(),
+    };
+    assert!(bytes > 1e9 && (0.9..1.1).contains(&counted.elapsed_s), "{counted:?}");
+    server.counted(&counted, &mut turn).unwrap();
+    assert_eq!(differences(&turn.send[..BLOCK_BYTES], &first.0), [0_usize; 0]);
+    // A leftover where the service demand would be, which netperf shows only where CPU time was asked for.
+    assert_eq!(differences(&turn.send[BLOCK_BYTES..], &second.0), [28]);
+    server.ended().unwrap();
+}
+
 fn request() -> Request {
     Request {
+        served: Served::Omni,
+        tos: Some(0x20),
         send_buffer: None,
         send_size: Some(1 << 14),
         send_width: 1,

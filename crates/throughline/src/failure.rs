@@ -82,7 +82,7 @@ impl fmt::Display for Failure {
 impl From<InteropError> for Failure {
     fn from(error: InteropError) -> Self {
         let code = match &error {
-            InteropError::Unknown { .. } | InteropError::Unsupported { .. } => 2,
+            InteropError::Unknown { .. } | InteropError::Unsupported { .. } | InteropError::File { .. } => 2,
             InteropError::Resolve { .. } | InteropError::Unreachable { .. } => 3,
             InteropError::Peer { .. } => 4,
             InteropError::Interrupted => INTERRUPTED,

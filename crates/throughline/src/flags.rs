@@ -1,6 +1,7 @@
 //! The flags that all measuring subcommands share, and the spec they make.
 
 mod enough;
+mod login;
 mod output;
 
 use std::net::IpAddr;
@@ -12,6 +13,7 @@ use model::{
 };
 
 pub use self::enough::{Enough, clock_seed};
+pub use self::login::{LoginFlags, UsersFlags};
 pub use self::output::{Output, form};
 use crate::values::{Congestion, Cores, PerEnd, Rules, SetFlag, Switch};
 

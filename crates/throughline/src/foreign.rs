@@ -8,7 +8,7 @@ use control::agent::Agent;
 use control::coordinator::{Cancel, End, Foreign, ForeignCurve, Pair, Schedule, Target, run_foreign};
 use control::proto::message::Done;
 use host::{RealSys, Watch, WatchOptions};
-use interop::{Curve, Hears, InteropError, Sides, Speaks};
+use interop::{Curve, Hears, InteropError, Login, Sides, Speaks};
 use model::{EndPass, Event, EventSink, Interval, Inventory, Run, RunHeader, Spec, Stop};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
@@ -22,6 +22,7 @@ use crate::sinks::{Collect, Live, Progress};
 struct Far {
     spoken: &'static dyn Speaks,
     host: String,
+    login: Option<Arc<Login>>,
 }
 
 /// Refuses what cannot be asked of another program.
@@ -30,6 +31,9 @@ pub fn check(job: &Job<'_>, name: &str) -> Result<&'static dyn Speaks, Failure> 
     match job.schedule {
         Schedule::Curve(_) => spoken.check_curve(&job.specs)?,
         _ => job.specs.iter().try_for_each(|spec| spoken.check(spec))?,
+    }
+    if job.login.is_some() {
+        spoken.check_login()?;
     }
     if job.peer.from.is_some() {
         return Err(Failure::usage(format!(
@@ -55,7 +59,7 @@ pub async fn conduct(job: &Job<'_>, spoken: &'static dyn Speaks) -> Result<(Run,
     let mut options = measure::local_options(directory.path())?;
     options.selftest = citation::from_store(job.output.store.clone());
     let near = End::connect(Target::Local(&Agent::local(options))).await?;
-    let mut far = Far { spoken, host: host.clone() };
+    let mut far = Far { spoken, host: host.clone(), login: job.login.clone() };
     let version = match spoken.version() {
         Some(version) => version.to_owned(),
         None => far.first_look(&job.specs[0], &cancel).await?,
@@ -106,7 +110,11 @@ impl Far {
         cancel: &mut Cancel,
     ) -> Result<(Result<Sides, InteropError>, EndPass), ControlError> {
         let (far, own) = (self.clone(), spec.clone());
-        self.apart(spec, live, cancel, move |ears, flag| far.spoken.measure(&own, &far.host, ears, flag)).await
+        let work = move |ears: &mut dyn Hears, flag: &AtomicBool| match &far.login {
+            Some(login) => far.spoken.measure_as(login, &own, &far.host, ears, flag),
+            None => far.spoken.measure(&own, &far.host, ears, flag),
+        };
+        self.apart(spec, live, cancel, work).await
     }
 
     /// What `work` does in a thread of its own; this end's host around it.

@@ -11,6 +11,7 @@ mod foreign;
 mod launch;
 mod measure;
 mod output;
+mod password;
 mod plan;
 mod sinks;
 mod speaking;

@@ -1,6 +1,7 @@
 //! From flags to a finished run: reaches the agents, waits in their queues, measures, keeps and shows.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use control::ControlError;
@@ -8,6 +9,7 @@ use control::agent::{Agent, AgentOptions, Captures, Limits, Machine, Tuning, Wor
 use control::coordinator::{self, Cancel, End, Order, Pair, Schedule, Target};
 use control::proto::auth::Token;
 use engine::transport::Launcher;
+use interop::Login;
 use model::{Cell, Event, EventSink, Family, Run, RunHeader, SinkError, Spec, Stopping, Tool, Trust};
 use store::Store;
 use tokio::sync::watch;
@@ -36,6 +38,8 @@ pub struct Job<'a> {
     pub output: &'a Output,
     /// A NetPIPE file to write as well.
     pub np: Option<&'a Path>,
+    /// Who logs in to another program's server.
+    pub login: Option<Arc<Login>>,
 }
 
 /// Measures and returns the exit code.
@@ -72,10 +76,11 @@ pub fn measure_run(job: &Job<'_>) -> Result<(Option<Run>, u8), Failure> {
             None => conduct(job).await,
         }
     })?;
-    let code = show(job.output, job.np, &run)?;
+    // Of a run that failed there may be nothing to show, but why it failed is to be said.
+    let shown = show(job.output, job.np, &run);
     match failed {
         Some(failure) => Err(failure),
-        None => Ok((Some(run), code)),
+        None => Ok((Some(run), shown?)),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `thru serve --speak`: other programs' clients beside the agent's coordinators.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::AsFd;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -49,6 +50,63 @@ impl Spoken {
     pub fn name(&self) -> &'static str {
         self.program.name()
     }
+
+    /// Whether its clients can log in.
+    fn logs_in(&self) -> bool {
+        self.program.check_login().is_ok()
+    }
+}
+
+/// What a program's server may do and whom it tells; `listening` hears of each address that it listens on.
+fn service(
+    args: &ServeArgs,
+    spoken: &Spoken,
+    machine: Machine,
+    addresses: Vec<SocketAddr>,
+    listening: impl Fn(SocketAddr) + Send + Sync + 'static,
+) -> Result<Service, Failure> {
+    let (quiet, name) = (args.is_quiet(), spoken.name());
+    let say = move |text: &str| {
+        if !quiet {
+            eprintln!("thru serve: {text}");
+        }
+    };
+    Ok(Service {
+        addresses,
+        words: spoken.words.clone(),
+        users: if spoken.logs_in() { args.users.read()? } else { None },
+        limits: args.spoken_limits(),
+        admit: Box::new(move || machine.try_enter()),
+        news: Box::new(say),
+        listening: Box::new(move |address| {
+            say(&format!("speaking {name} on {address}"));
+            listening(address);
+        }),
+        stop: AtomicBool::new(false),
+    })
+}
+
+/// Serves the client whose connection is standard input.
+pub fn serve_input(args: &ServeArgs) -> Result<u8, Failure> {
+    let [spoken] = &args.speak[..] else {
+        return Err(Failure::usage("--inetd with several programs: a connection is of one of them, name that"));
+    };
+    let none = |_| {
+        Failure::usage(
+            "--inetd: standard input is no TCP connection; let inetd (stream tcp nowait) or systemd (Accept=yes) start it",
+        )
+    };
+    let socket = TcpStream::from(std::io::stdin().as_fd().try_clone_to_owned().map_err(none)?);
+    let (peer, here) = (socket.peer_addr().map_err(none)?, socket.local_addr().map_err(none)?);
+    if !here.ip().to_canonical().is_loopback() && !args.is_open() {
+        let name = spoken.name();
+        return Err(Failure::usage(format!(
+            "--inetd --speak {name} for {peer}: its clients know no token; give --open to let anybody in"
+        )));
+    }
+    let service = service(args, spoken, Machine::new(1), Vec::new(), |_| {})?;
+    spoken.program.serve_one(&service, socket)?;
+    Ok(0)
 }
 
 /// The servers that run.
@@ -58,30 +116,21 @@ impl Speaking {
     /// Starts a server for each program, and returns when all listen.
     pub fn start(args: &ServeArgs, addresses: &[SocketAddr], machine: &Machine) -> Result<Self, Failure> {
         let mut started = Self(Vec::new());
+        if args.users.are_given() && !args.speak.iter().any(Spoken::logs_in) {
+            return Err(Failure::usage(
+                "--rsa-private-key-path without --speak iperf3: no other program's clients log in",
+            ));
+        }
         for spoken in &args.speak {
             let places: Vec<SocketAddr> =
                 addresses.iter().map(|address| SocketAddr::new(address.ip(), spoken.port)).collect();
             let count = places.len();
             let (tell, told) = channel::<Result<(), InteropError>>();
-            let (machine, quiet, name) = (machine.clone(), args.is_quiet(), spoken.name());
-            let said = tell.clone();
-            let say = move |text: &str| {
-                if !quiet {
-                    eprintln!("thru serve: {text}");
-                }
+            let (name, said) = (spoken.name(), tell.clone());
+            let listening = move |_| {
+                let _ = said.send(Ok(()));
             };
-            let service = Arc::new(Service {
-                addresses: places,
-                words: spoken.words.clone(),
-                limits: args.spoken_limits(),
-                admit: Box::new(move || machine.try_enter()),
-                news: Box::new(say),
-                listening: Box::new(move |address| {
-                    say(&format!("speaking {name} on {address}"));
-                    let _ = said.send(Ok(()));
-                }),
-                stop: AtomicBool::new(false),
-            });
+            let service = Arc::new(service(args, spoken, machine.clone(), places, listening)?);
             let (program, serving) = (spoken.program, service.clone());
             let thread = std::thread::spawn(move || {
                 if let Err(error) = program.serve(&serving) {

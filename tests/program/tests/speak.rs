@@ -11,7 +11,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use program::process::{Process, eventually, within};
-use program::{Agent, Desk, Doc, Running, skip};
+use program::{Agent, Desk, Doc, Finished, Running, skip};
 use serde_json::Value;
 
 fn free_port() -> String {
@@ -237,7 +237,7 @@ fn our_client_takes_a_curve_with_nptcp() {
         return;
     }
     let desk = Desk::new();
-    for (theirs, ours) in [(&[][..], &[][..]), (&["-2"], &["--both"])] {
+    for (theirs, ours) in [(&[][..], &[][..]), (&["-2"], &["--both"]), (&["-s"], &["--stream"])] {
         let port = free_port();
         let receiver = nptcp(&port, theirs);
         let host = format!("127.0.0.1:{port}");
@@ -245,6 +245,15 @@ fn our_client_takes_a_curve_with_nptcp() {
         let doc = desk.measure(&[&base, ours].concat());
         assert_eq!(doc.run.outcomes.len(), 22, "{}", receiver.stderr());
         for outcome in &doc.run.outcomes {
+            if theirs == ["-s"] {
+                let [trial] = &outcome.trials[..] else { panic!("the least of NetPIPE's three: {outcome:?}") };
+                assert!(trial.ledger.balanced && trial.far.bytes_received >= 3 * outcome.spec.block, "{trial:?}");
+                assert!(
+                    trial.far.receiving_ns > 0 && outcome.summary.goodput_bps.is_some_and(|bps| bps > 0.0),
+                    "{trial:?}"
+                );
+                continue;
+            }
             assert_eq!(outcome.trials.len(), 3, "NetPIPE's three trials");
             for trial in &outcome.trials {
                 assert!(trial.ledger.balanced && trial.near.transactions >= 3, "{trial:?}");
@@ -286,21 +295,78 @@ fn our_server_takes_nptcps_options() {
     assert!(!agent.log().contains("is not as it was sent"), "{}", agent.log());
 }
 
+/// A key pair and a file of users: mario with the password rossi.
+fn keys(desk: &Desk) {
+    let private = desk.path("private.pem").display().to_string();
+    desk.tool("openssl", &["genrsa", "-out", &private, "2048"]).ok();
+    desk.tool("openssl", &["pkey", "-in", &private, "-pubout", "-out", "public.pem"]).ok();
+    let user = "mario,bf7a49a846d44b454a5d11e7acfaf13d138bbe0b7483aa3e050879700572709b\n";
+    std::fs::write(desk.path("users.csv"), user).unwrap();
+}
+
+/// Our client with that login; its end.
+fn logged_in(desk: &Desk, port: &str, password: &str, flags: &[&str]) -> Finished {
+    let (host, key) = (format!("127.0.0.1:{port}"), desk.path("public.pem").display().to_string());
+    let base = ["stream", &host, "--speak", "iperf3", "--time", "100ms", "--trials", "1", "--quiet", "--json", "-"];
+    let login = ["--username", "mario", "--rsa-public-key-path", &key];
+    let mut command = desk.command(&[&base[..], &login, flags].concat());
+    command.env("IPERF3_PASSWORD", password);
+    Running::of(command).wait()
+}
+
 #[test]
-fn netperf_both_ways_between_our_own_ends() {
-    let (desk, port) = (Desk::new(), free_port());
-    let agent = Agent::with(&["--speak", &format!("netperf={port}")]);
-    let host = format!("127.0.0.1:{port}");
-    let brief = ["--speak", "netperf", "--time", "200ms", "--trials", "1", "--quiet"];
-    let doc = desk.measure(&[&["stream", &host][..], &brief].concat());
-    let trial = &doc.trials()[0];
-    assert!(doc.goodput() > 0.0 && trial.ledger.balanced, "{trial:?}");
-    assert_eq!(trial.near.bytes_sent, trial.far.bytes_received);
-    assert_eq!(doc.run.header.tool.far_version, "netserver 2.6 or 2.7");
-    let doc = desk.measure(&[&["rr", &host][..], &brief].concat());
-    let trial = &doc.trials()[0];
-    assert!(trial.ledger.balanced && trial.near.rtt.is_some() && trial.far.bytes_received > 0, "{trial:?}");
-    eventually("the agent tells of both", || agent.log().contains("netperf measures tcp rr"));
-    let wrong = desk.run(&["stream", &host, "--speak", "netperf", "--both"]).ended_with(2).message();
-    assert!(wrong.contains("--both with netperf"), "{wrong}");
+fn iperf3s_login_in_both_roles() {
+    let test = "iperf3s_login_in_both_roles";
+    if !skip::program(test, "iperf3", "iperf3") || !skip::program(test, "openssl", "openssl") {
+        return;
+    }
+    let desk = Desk::new();
+    keys(&desk);
+    let file = |name: &str| desk.path(name).display().to_string();
+    let (private, users) = (file("private.pem"), file("users.csv"));
+    let keyed = ["--rsa-private-key-path", &private, "--authorized-users-path", &users];
+
+    // Version 3.12 knows PKCS #1 alone, and has no word of the padding.
+    let port = free_port();
+    let mut command = Command::new("iperf3");
+    command.args(["--server", "--port", &port, "--forceflush"]).args(keyed);
+    let server = Process::spawn(command);
+    eventually("iperf3 listens", || server.stdout().contains("Server listening"));
+    let old = logged_in(&desk, &port, "rossi", &["--use-pkcs1-padding"]);
+    let older = if old.code == Some(0) { &["--use-pkcs1-padding"][..] } else { &[] };
+    assert!(logged_in(&desk, &port, "rossi", older).ok().doc().goodput() > 0.0);
+    let wrong = logged_in(&desk, &port, "verdi", older).ended_with(4).message();
+    assert!(wrong.contains("error 142 (the login was refused: check --username"), "{wrong}");
+
+    let port = free_port();
+    let speak = format!("iperf3={port}");
+    let agent = Agent::with(&[&["--speak", &speak][..], &keyed, older].concat());
+    let theirs = |password: &str, flags: &[&str]| {
+        let mut command = Command::new("iperf3");
+        command.args(["-c", "127.0.0.1", "-p", &port, "-n", "1M", "-J"]).args(flags).env("IPERF3_PASSWORD", password);
+        let said = Running::of(command).wait();
+        let json: Value = serde_json::from_str(&said.stdout).unwrap();
+        json["error"].as_str().map(str::to_owned)
+    };
+    let public = file("public.pem");
+    let login = ["--username", "mario", "--rsa-public-key-path", &public];
+    assert_eq!(theirs("rossi", &login), None, "{}", agent.log());
+    for (password, flags) in [("verdi", &login[..]), ("rossi", &[])] {
+        let refused = theirs(password, flags).unwrap();
+        assert!(refused.contains("authorization"), "{refused}");
+    }
+    assert_eq!(agent.log().matches("iperf3 refused: its name, password or time are not right").count(), 2);
+    // Of the other padding nothing is said but the same.
+    let other: &[&str] = if older.is_empty() { &["--use-pkcs1-padding"] } else { &[] };
+    let wrong = logged_in(&desk, &port, "rossi", other).ended_with(4).message();
+    assert!(wrong.contains("the login was refused"), "{wrong}");
+    assert!(logged_in(&desk, &port, "rossi", older).ok().doc().goodput() > 0.0);
+
+    std::fs::write(&users, "mario\n").unwrap();
+    let serve = ["serve", "--listen", "127.0.0.1:0", "--speak", "iperf3=0"];
+    let wrong = desk.run(&[&serve[..], &keyed].concat()).ended_with(2).message();
+    assert!(wrong.contains("users.csv has no user in line 1"), "{wrong}");
+    let nuttcp = ["stream", "127.0.0.1", "--speak", "nuttcp", "--username", "m", "--rsa-public-key-path", &public];
+    let wrong = desk.run(&nuttcp).ended_with(2).message();
+    assert!(wrong.contains("a login with --speak nuttcp"), "{wrong}");
 }

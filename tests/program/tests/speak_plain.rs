@@ -8,10 +8,11 @@
 )]
 
 use std::net::TcpListener;
-use std::process::Command;
+use std::os::fd::OwnedFd;
+use std::process::{Command, Stdio};
 
 use program::process::{Process, eventually};
-use program::{Agent, Desk, Doc, Running, skip};
+use program::{Agent, Desk, Doc, Running, binary, skip};
 
 /// A port that is free, and so are the two behind it, where nuttcp has its data.
 fn free_port() -> String {
@@ -73,6 +74,42 @@ fn our_pair_speaks_nttcp() {
     let host = format!("127.0.0.1:{port}");
     let wrong = desk.run(&["stream", &host, "--speak", "nttcp"]).ended_with(2).message();
     assert!(wrong.contains("thru transfer HOST --speak nttcp"), "{wrong}");
+}
+
+/// Starts a process for each client, as inetd does, which has the connection for all of its three.
+fn inetd(program: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port().to_string();
+    std::thread::spawn(move || {
+        for client in listener.incoming() {
+            let ends = [(); 3].map(|()| Stdio::from(OwnedFd::from(client.as_ref().unwrap().try_clone().unwrap())));
+            let [stdin, stdout, stderr] = ends;
+            let mut command = Command::new(binary::thru());
+            command.args(["serve", "--inetd", "--speak", program]).stdin(stdin).stdout(stdout).stderr(stderr);
+            let mut server = command.spawn().unwrap();
+            drop((command, client));
+            std::thread::spawn(move || server.wait());
+        }
+    });
+    port
+}
+
+#[test]
+fn inetd_starts_our_servers() {
+    let (desk, port) = (Desk::new(), inetd("nttcp"));
+    for direction in [&[][..], &["--reverse"]] {
+        let flags = [&["--count", "512", "--block", "4KiB"][..], direction].concat();
+        let trial = &ours(&desk, "transfer", "nttcp", &port, &flags).trials()[0].clone();
+        let moved = [&trial.near, &trial.far].map(|end| end.bytes_sent + end.bytes_received);
+        assert_eq!(moved, [2 << 20, 2 << 20]);
+    }
+    if skip::program("inetd_starts_our_servers", "nuttcp", "nuttcp") {
+        let said =
+            desk.tool("nuttcp", &["-P", &inetd("nuttcp"), "-p", &free_port(), "-n", "64", "127.0.0.1"]).ok().stdout;
+        assert!(said.contains(" Mbps "), "{said}");
+    }
+    let alone = desk.run(&["serve", "--inetd", "--speak", "nttcp"]).ended_with(2).message();
+    assert!(alone.contains("standard input is no TCP connection"), "{alone}");
 }
 
 #[test]

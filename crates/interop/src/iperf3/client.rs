@@ -12,8 +12,8 @@ use speak::Turn;
 use speak::iperf3::{COOKIE_BYTES, Client, ClientAction, Cookie, PEER, Results, datagram};
 
 use super::streams::{Ran, Streams};
-use super::{ask, told};
-use crate::line::{Heard, Line};
+use super::{Login, ask, told};
+use crate::line::{Heard, Line, Patience};
 use crate::{Hears, InteropError, Sides};
 
 /// How long a server may take to answer; its own limit for reading a control item is 30 s.
@@ -46,10 +46,12 @@ struct Test<'a> {
 pub(super) fn measure(
     spec: &Spec,
     host: &str,
+    login: Option<&Login>,
     hears: &mut dyn Hears,
     cancel: &AtomicBool,
 ) -> Result<Sides, InteropError> {
-    let parameters = ask::parameters(spec)?;
+    let mut parameters = ask::parameters(spec)?;
+    parameters.token = login.map(Login::token).transpose()?;
     let begun = Instant::now();
     let line = Line::connect(PEER.name, host, PEER.port, spec.family)?;
     let mut random = [0; COOKIE_BYTES - 1];
@@ -99,32 +101,19 @@ impl Test<'_> {
 
     /// Takes what the server says next.
     fn listen(&mut self, buffer: &mut [u8]) -> Result<(), InteropError> {
-        let deadline = Instant::now() + ANSWER_LIMIT;
-        loop {
-            match self.line.hear(buffer, STEP)? {
-                Heard::Bytes(count) => {
-                    let heard = self.machine.receive(&buffer[..count], &mut self.turn);
-                    return heard.map_err(|error| self.line.wrong(error));
-                }
-                Heard::Ended => {
-                    self.machine.ended().map_err(|error| self.line.wrong(error))?;
-                    return Err(InteropError::Interrupted);
-                }
-                Heard::Nothing if self.cancel.load(Ordering::SeqCst) && self.ran.is_none() => {
-                    self.machine.terminate(&mut self.turn);
-                    self.line.say(&self.turn.send)?;
-                    return Err(InteropError::Interrupted);
-                }
-                Heard::Nothing if Instant::now() > deadline => {
-                    return Err(InteropError::Silent {
-                        address: self.line.peer().to_string(),
-                        peer: PEER.name,
-                        seconds: ANSWER_LIMIT.as_secs(),
-                        during: "on its control connection",
-                    });
-                }
-                Heard::Nothing => {}
-            }
+        let (cancel, measured) = (self.cancel, self.ran.is_some());
+        let cancelled = || cancel.load(Ordering::SeqCst) && !measured;
+        let during = "on its control connection";
+        let patience = Patience { program: PEER.name, limit: ANSWER_LIMIT, during, cancelled: &cancelled };
+        let heard = self.line.wait(buffer, &patience);
+        if let Err(InteropError::Interrupted) = heard {
+            self.machine.terminate(&mut self.turn);
+            self.line.say(&self.turn.send)?;
+        }
+        let wrong = |error| self.line.wrong(error);
+        match heard? {
+            Some(count) => self.machine.receive(&buffer[..count], &mut self.turn).map_err(wrong),
+            None => self.machine.ended().map_err(wrong).and(Err(InteropError::Interrupted)),
         }
     }
 

@@ -10,12 +10,11 @@ use std::time::{Duration, Instant};
 
 use engine::transport::{foreign, udp};
 use model::{EndOptions, Spec};
-use rustix::event::{PollFd, PollFlags, Timespec};
 use socket2::{Domain, Socket, Type};
 use speak::iperf3::{Cookie, PEER, REFUSAL, StreamHello, datagram};
 
 use super::session;
-use crate::{InteropError, Service};
+use crate::{InteropError, Service, plain};
 
 /// Between two looks at whether to end.
 const STEP: Duration = Duration::from_millis(50);
@@ -29,7 +28,7 @@ pub(super) struct Door {
     pub(super) address: SocketAddr,
     listener: Mutex<TcpListener>,
     udp: Mutex<UdpSocket>,
-    tests: Mutex<Vec<(Cookie, Sender<TcpStream>)>>,
+    tests: Mutex<Vec<(Cookie, Sender<Arrival>)>>,
     strangers: AtomicUsize,
 }
 
@@ -37,8 +36,11 @@ pub(super) struct Door {
 pub(super) struct Expecting<'a> {
     door: &'a Door,
     cookie: Cookie,
-    pub(super) streams: Receiver<TcpStream>,
+    pub(super) streams: Receiver<Arrival>,
 }
+
+/// A stream and its place among the connections that were accepted: the cookie of a later one may be read before it.
+pub(super) type Arrival = (u64, TcpStream);
 
 /// Serves on all addresses until the service is told to stop.
 pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
@@ -88,17 +90,10 @@ impl Door {
     where
         'e: 's,
     {
+        let mut place = 0;
         while !service.stopping() {
-            let accepted = {
-                let listener = lock(&self.listener);
-                let limit = Timespec { tv_sec: 0, tv_nsec: STEP.as_nanos() as i64 };
-                let mut wanted = [PollFd::new(&*listener, PollFlags::IN)];
-                match rustix::event::poll(&mut wanted, Some(&limit)) {
-                    Ok(1) => listener.accept(),
-                    _ => Err(std::io::ErrorKind::WouldBlock.into()),
-                }
-            };
-            let Ok((socket, peer)) = accepted else {
+            let accepted = plain::next(&lock(&self.listener));
+            let Some((socket, peer)) = accepted else {
                 // Lets a test put a listener with other options in this one's place.
                 std::thread::yield_now();
                 continue;
@@ -107,9 +102,10 @@ impl Door {
                 self.strangers.fetch_sub(1, Ordering::SeqCst);
                 continue;
             }
+            place += 1;
             let greeted = std::thread::Builder::new()
                 .name("iperf3".into())
-                .spawn_scoped(scope, move || self.greet(socket, peer, service));
+                .spawn_scoped(scope, move || self.greet((place, socket), peer, service));
             if greeted.is_err() {
                 self.strangers.fetch_sub(1, Ordering::SeqCst);
             }
@@ -117,14 +113,14 @@ impl Door {
     }
 
     /// Sorts a new connection by its cookie.
-    fn greet(&self, mut socket: TcpStream, peer: SocketAddr, service: &Service) {
+    fn greet(&self, (place, mut socket): Arrival, peer: SocketAddr, service: &Service) {
         let cookie = read_cookie(&mut socket);
         self.strangers.fetch_sub(1, Ordering::SeqCst);
         let Some(cookie) = cookie else { return };
         let expected = lock(&self.tests).iter().find(|(known, _)| *known == cookie).map(|(_, streams)| streams.clone());
         if let Some(streams) = expected {
             // A test that has just ended wants it no more.
-            let _ = streams.send(socket);
+            let _ = streams.send((place, socket));
             return;
         }
         match (service.admit)() {

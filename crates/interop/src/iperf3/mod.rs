@@ -4,6 +4,7 @@ mod ask;
 mod client;
 mod door;
 mod header;
+mod login;
 mod processor;
 mod session;
 mod streams;
@@ -13,6 +14,8 @@ use std::sync::atomic::AtomicBool;
 
 use model::Spec;
 use speak::iperf3::PEER;
+
+pub use self::login::{Login, Padding, SKEW_S, Users};
 
 use crate::{Hears, InteropError, Service, Sides, Speaks};
 
@@ -39,7 +42,22 @@ impl Speaks for Iperf3 {
         hears: &mut dyn Hears,
         cancel: &AtomicBool,
     ) -> Result<Sides, InteropError> {
-        client::measure(spec, host, hears, cancel)
+        client::measure(spec, host, None, hears, cancel)
+    }
+
+    fn check_login(&self) -> Result<(), InteropError> {
+        Ok(())
+    }
+
+    fn measure_as(
+        &self,
+        login: &Login,
+        spec: &Spec,
+        host: &str,
+        hears: &mut dyn Hears,
+        cancel: &AtomicBool,
+    ) -> Result<Sides, InteropError> {
+        client::measure(spec, host, Some(login), hears, cancel)
     }
 
     fn serve(&self, service: &Service) -> Result<(), InteropError> {

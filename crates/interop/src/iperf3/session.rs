@@ -13,7 +13,7 @@ use speak::iperf3::{Cookie, Fault, PEER, Parameters, Results, Server, ServerActi
 use super::door::{Door, Expecting};
 use super::streams::{Ran, Streams};
 use super::{ask, told};
-use crate::line::{Heard, Line};
+use crate::line::{Heard, Line, Patience};
 use crate::{InteropError, Service};
 
 /// How long a client may take for each thing that it has to say; iperf3's own server waits as long.
@@ -84,34 +84,25 @@ impl Session<'_> {
     }
 
     fn listen(&mut self, buffer: &mut [u8]) -> Result<(), InteropError> {
-        let deadline = Instant::now() + SAY_LIMIT;
-        loop {
-            match self.line.hear(buffer, STEP)? {
-                Heard::Bytes(count) => {
-                    let heard = self.machine.receive(&buffer[..count], &mut self.turn);
-                    return heard.map_err(|error| self.line.wrong(error));
-                }
-                Heard::Ended => {
-                    self.machine.ended().map_err(|error| self.line.wrong(error))?;
-                    self.turn.actions.push(ServerAction::Done);
-                    return Ok(());
-                }
-                Heard::Nothing if self.service.stopping() => {
-                    self.machine.terminate(&mut self.turn);
-                    self.turn.actions.push(ServerAction::Terminated);
-                    return Ok(());
-                }
-                Heard::Nothing if Instant::now() > deadline => {
-                    return Err(InteropError::Silent {
-                        address: self.line.peer().to_string(),
-                        peer: PEER.name,
-                        seconds: SAY_LIMIT.as_secs(),
-                        during: "on its control connection",
-                    });
-                }
-                Heard::Nothing => {}
+        let service = self.service;
+        let cancelled = || service.stopping();
+        let during = "on its control connection";
+        let patience = Patience { program: PEER.name, limit: SAY_LIMIT, during, cancelled: &cancelled };
+        let heard = self.line.wait(buffer, &patience);
+        let wrong = |error| self.line.wrong(error);
+        match heard {
+            Ok(Some(count)) => self.machine.receive(&buffer[..count], &mut self.turn).map_err(wrong)?,
+            Ok(None) => {
+                self.machine.ended().map_err(wrong)?;
+                self.turn.actions.push(ServerAction::Done);
             }
+            Err(InteropError::Interrupted) => {
+                self.machine.terminate(&mut self.turn);
+                self.turn.actions.push(ServerAction::Terminated);
+            }
+            Err(error) => return Err(error),
         }
+        Ok(())
     }
 
     fn act(&mut self, action: ServerAction) -> Result<Next, InteropError> {
@@ -131,6 +122,11 @@ impl Session<'_> {
 
     /// Weighs what the client wants, takes its streams and lets the data flow.
     fn asked(&mut self, asked: Parameters) -> Result<Next, InteropError> {
+        if let Some(users) = &self.service.users
+            && !users.admits(asked.token.as_deref())
+        {
+            return Ok(self.refuse(Fault::Authorisation, "its name, password or time are not right"));
+        }
         let spec = ask::spec(&asked);
         if let Some((fault, why)) = ask::refusal(&asked, &spec, &self.service.limits) {
             return Ok(self.refuse(fault, &why));
@@ -157,12 +153,16 @@ impl Session<'_> {
         self.line.say(&send)?;
         let mut streams = Streams::new(Role::Passive, &spec, asked.wide_counters);
         let deadline = Instant::now() + STREAMS_LIMIT;
-        while streams.len() < streams.wanted() {
+        let mut arrived = Vec::new();
+        while arrived.len() < streams.wanted() {
             match self.next_stream(&spec, deadline)? {
-                Some(socket) => streams.push(socket),
+                Some(arrival) => arrived.push(arrival),
                 None => return Ok(Next::Over),
             }
         }
+        // Which stream is which, and which way it goes, is nothing but their order.
+        arrived.sort_by_key(|(place, _)| *place);
+        arrived.into_iter().for_each(|(_, socket)| streams.push(socket));
         self.asked = Some((asked, spec));
         self.machine.start(&mut self.turn).map_err(|error| self.line.wrong(error))?;
         let send = std::mem::take(&mut self.turn.send);
@@ -176,8 +176,8 @@ impl Session<'_> {
         Next::Over
     }
 
-    /// The next stream; `None` where the client gave up.
-    fn next_stream(&mut self, spec: &Spec, deadline: Instant) -> Result<Option<OwnedFd>, InteropError> {
+    /// The next stream with its place; `None` where the client gave up. Those over UDP come in their order.
+    fn next_stream(&mut self, spec: &Spec, deadline: Instant) -> Result<Option<(u64, OwnedFd)>, InteropError> {
         let Self { line, machine, turn, service, door, expecting, .. } = self;
         let mut ended = Ok(false);
         let from = line.peer().ip();
@@ -186,13 +186,13 @@ impl Session<'_> {
             matches!(ended, Ok(false)) && Instant::now() < deadline && !service.stopping()
         };
         let stream = if spec.transport == "udp" {
-            door.datagram_stream(from, spec, &mut still)?.map(OwnedFd::from)
+            door.datagram_stream(from, spec, &mut still)?.map(|socket| (0, OwnedFd::from(socket)))
         } else {
             loop {
                 match expecting.streams.recv_timeout(STEP) {
-                    Ok(socket) => {
+                    Ok((place, socket)) => {
                         foreign::prepare(socket.as_fd(), spec, Role::Passive)?;
-                        break Some(OwnedFd::from(socket));
+                        break Some((place, OwnedFd::from(socket)));
                     }
                     Err(RecvTimeoutError::Timeout) if still() => {}
                     Err(_) => break None,

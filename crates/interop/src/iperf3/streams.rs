@@ -59,10 +59,6 @@ impl Streams {
         self.spec.flows as usize * if self.spec.direction == Direction::Both { 2 } else { 1 }
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.sockets.len()
-    }
-
     pub(super) fn push(&mut self, socket: OwnedFd) {
         self.sockets.push(socket);
     }

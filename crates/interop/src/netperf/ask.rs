@@ -1,7 +1,7 @@
 //! A spec in netperf's words, and the other way round.
 
 use model::{Direction, EndOptions, Engine, Observe, SendBy, Spec, Stop};
-use speak::netperf::{Direction as Way, Flags, Request};
+use speak::netperf::{Direction as Way, Flags, Request, Served};
 
 use crate::{InteropError, Limits};
 
@@ -37,6 +37,7 @@ pub(super) fn request(spec: &Spec, ip_version: u8) -> Result<Request, InteropErr
         flags |= SENDFILE;
     }
     Ok(Request {
+        served: Served::Omni,
         send_buffer: spec.far.sndbuf.and_then(size),
         send_size: size(spec.block).filter(|_| sends),
         send_width: u32::from(sends),
@@ -56,6 +57,7 @@ pub(super) fn request(spec: &Spec, ip_version: u8) -> Result<Request, InteropErr
             _ => Way::ServerReceives,
         },
         client_port: spec.near.port.unwrap_or(0),
+        tos: spec.far.dscp.map(|dscp| dscp << 2),
         congestion: spec.far.cc.clone().unwrap_or_default(),
     })
 }
@@ -88,10 +90,13 @@ fn check(spec: &Spec) -> Result<(), InteropError> {
         return refuse(&format!("datagrams of {} bytes", spec.block), "use --block 65507 or less");
     }
     let reverse = spec.direction == Direction::Reverse;
-    if let (true, Stop::TimeNs(ns)) = (reverse, spec.stop)
+    if let (true, Stop::TimeNs(ns)) = (spec.direction != Direction::Send, spec.stop)
         && !ns.is_multiple_of(SECOND_NS)
     {
-        return refuse("--reverse for parts of a second", "its server ends by itself: use --time in whole seconds");
+        return refuse(
+            "--reverse or --both for parts of a second",
+            "its server ends by itself: use --time in whole seconds",
+        );
     }
     let far = EndOptions {
         sndbuf: spec.far.sndbuf,
@@ -99,22 +104,31 @@ fn check(spec: &Spec) -> Result<(), InteropError> {
         nodelay: spec.far.nodelay,
         cc: spec.far.cc.clone(),
         port: spec.far.port,
+        dscp: spec.far.dscp,
         ..EndOptions::default()
     };
+    let several = spec.flows > 1 || spec.direction == Direction::Both;
+    if several && !matches!(spec.stop, Stop::TimeNs(_)) {
+        return refuse("a count of several flows", "each is a test of its own: use --time");
+    }
+    let both = spec.direction == Direction::Both;
     let others = [
-        (spec.direction == Direction::Both, "--both"),
+        (both && (udp || pattern != "stream"), "--both but of TCP streams"),
         (reverse && (udp || pattern != "stream"), "--reverse but of a TCP stream"),
-        (reverse && spec.rate_bps.is_some(), "--rate for its server"),
-        (spec.flows > 1, "--flows"),
+        ((reverse || both) && spec.rate_bps.is_some(), "--rate for its server"),
+        (several && spec.far.port.is_some(), "--data-port at the far end of several flows"),
         (spec.processes > 1, "--processes"),
-        (spec.warmup_ns > 0, "--warmup"),
+        (
+            spec.warmup_ns > 0 && pattern == "stream" && !reverse,
+            "--warmup where its server counts (only --reverse and thru rr have one)",
+        ),
         (spec.probe.is_some(), "--probe"),
         (spec.no_loss, "--find-no-loss"),
         (spec.capture.is_some(), "--capture"),
         (!spec.settings.is_empty(), "--set"),
         (spec.engine.auto, "--engine auto"),
         (pattern == "crr" && spec.strategy == model::Strategy::Spin, "--spin and --connect"),
-        (spec.far != far, "an option of the far end but --sndbuf, --rcvbuf, --nodelay, --cc and --data-port"),
+        (spec.far != far, "an option of the far end but --sndbuf, --rcvbuf, --nodelay, --cc, --dscp and --data-port"),
     ];
     match others.into_iter().find(|(there, _)| *there) {
         Some((_, what)) => refuse(what, "it has no words for that: leave it out"),
@@ -140,6 +154,7 @@ pub(super) fn spec(asked: &Request) -> Spec {
         sndbuf: size(asked.send_buffer),
         rcvbuf: size(asked.receive_buffer),
         nodelay: (!asked.udp).then(|| asked.flags.has(Flags::NODELAY)),
+        dscp: asked.tos.map(|tos| tos >> 2),
         cc: Some(asked.congestion.clone()).filter(|name| !name.is_empty() && !asked.udp),
         ..EndOptions::default()
     };
@@ -220,8 +235,11 @@ mod tests {
             change(&mut spec);
             request(&spec, 4).unwrap_err().to_string()
         };
-        assert!(said(|spec| spec.flows = 2).contains("--flows with netperf"));
-        assert!(said(|spec| spec.direction = Direction::Both).contains("--both"));
+        assert!(said(|spec| (spec.flows, spec.stop) = (2, Stop::Bytes(1 << 20))).contains("a count of several flows"));
+        assert!(
+            said(|spec| (spec.direction, spec.rate_bps) = (Direction::Both, Some(1))).contains("--rate for its server")
+        );
+        assert!(said(|spec| spec.warmup_ns = 1).contains("--warmup where its server counts"));
         assert!(said(|spec| spec.far.mss = Some(1200)).contains("an option of the far end"));
         assert!(said(|spec| spec.pattern = "pingpong".into()).contains("it has streams and round trips"));
         assert!(said(|spec| spec.stop = Stop::Bytes(3 << 30)).contains("it counts to"));

@@ -7,14 +7,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use engine::transport::{Link, foreign};
+use engine::{Leg, TrialPlan};
 use model::{Direction, Role, Spec, Stop};
 use speak::Turn;
-use speak::netperf::{Client, ClientAction, Counted, PEER, Ready};
+use speak::netperf::{Client, ClientAction, Counted, PEER};
 
 use super::bare::{Bare, farewell};
-use super::{ask, flow, told};
-use crate::line::{Heard, Line, later};
-use crate::{Hears, InteropError, Sides};
+use super::{STEP, ask, told};
+use crate::line::{Heard, Line, Patience, later};
+use crate::{Hears, InteropError, Sides, legs};
 
 /// How long a server may take to answer, as netperf has it.
 const ANSWER_LIMIT: Duration = Duration::from_secs(120);
@@ -31,6 +32,16 @@ enum Data {
     Calls,
 }
 
+/// One of the tests that run at once: netperf has a control connection for each, as if it were started so often.
+struct Call {
+    /// Its own part of the measurement: one flow in one direction.
+    spec: Spec,
+    line: Line,
+    machine: Client,
+    turn: Turn<ClientAction>,
+    counted: Option<Counted>,
+}
+
 /// Measures once.
 pub(super) fn measure(
     spec: &Spec,
@@ -40,44 +51,29 @@ pub(super) fn measure(
 ) -> Result<Sides, InteropError> {
     ask::request(spec, 0)?;
     let begun = Instant::now();
-    let mut line = Line::connect(PEER.name, host, PEER.port, spec.family)?;
-    let request = ask::request(spec, if line.peer().is_ipv4() { 4 } else { 6 })?;
-    let mut turn = Turn::default();
-    let mut machine = Client::open(&request, &mut turn);
-    line.say(&turn.send)?;
-    let ready: Ready = loop {
-        match next(&mut line, &mut machine, cancel)? {
-            ClientAction::Run(ready) => break ready,
-            ClientAction::Counted(_) => {}
-        }
-    };
-    let mut target = line.peer();
-    target.set_port(ready.data_port);
-    let (data, link) = open(spec, target)?;
+    let mut calls = parts(spec).map(|part| Call::open(part, host)).collect::<Result<Vec<_>, _>>()?;
+    let mut targets = Vec::new();
+    for call in &mut calls {
+        targets.push(call.ready(cancel)?);
+    }
+    // A server that sends begins when its connection is there: all of them close together.
+    let (mut data, mut links) = (Vec::new(), Vec::new());
+    for (call, target) in calls.iter().zip(targets) {
+        let (one, link) = open(&call.spec, target)?;
+        data.push(one);
+        links.push(link);
+    }
     hears.starting(begun.elapsed().as_nanos() as u64);
     let mut cancelled = false;
     let mut wrong: Option<InteropError> = None;
-    let mut early: Option<Counted> = None;
-    let mut buffer = [0; 1024];
-    let mut turn = Turn::default();
-    let ran = flow::run(&until(spec), Role::Active, link, &mut |interval| hears.interval(interval), &mut |signals| {
+    let ran = legs::run(&plan(spec), links, STEP, &mut |interval| hears.interval(interval), &mut |signals, _| {
         if cancel.load(Ordering::SeqCst) {
             cancelled = true;
             signals.stop();
         }
-        if wrong.is_some() || early.is_some() {
-            return;
+        if wrong.is_none() {
+            wrong = calls.iter_mut().find_map(|call| call.glance().err());
         }
-        // A server that has counted already has closed its end of the data.
-        wrong = match line.glance(&mut buffer) {
-            Ok(Heard::Nothing) => None,
-            Ok(Heard::Bytes(count)) => {
-                machine.receive(&buffer[..count], &mut turn).err().map(|error| line.wrong(error))
-            }
-            Ok(Heard::Ended) => machine.ended().err().map(|error| line.wrong(error)),
-            Err(error) => Some(error),
-        };
-        early = turn.actions.drain(..).find_map(counts);
         if wrong.is_some() {
             signals.abort();
         }
@@ -87,17 +83,13 @@ pub(super) fn measure(
         return Err(error);
     }
     let mut ran = ran?;
-    close(&data, cancel);
+    data.iter().for_each(|data| close(data, cancel));
     drop(data);
-    let counted = match early {
-        Some(counted) => counted,
-        None => loop {
-            if let Some(counted) = counts(next(&mut line, &mut machine, cancel)?) {
-                break counted;
-            }
-        },
-    };
-    line.close(CLOSE_LIMIT);
+    let mut counted = Vec::new();
+    for mut call in calls {
+        counted.push(call.counted(cancel)?);
+        call.line.close(CLOSE_LIMIT);
+    }
     let mut near = ran.legs.pop().unwrap_or_default();
     near.cut_short |= cancelled;
     Ok(Sides {
@@ -107,6 +99,98 @@ pub(super) fn measure(
         elapsed_ns: ran.elapsed_ns,
         version: crate::Speaks::version(&super::Netperf).unwrap_or_default().into(),
     })
+}
+
+/// The tests that a measurement is made of, in the engine's order of their links.
+fn parts(spec: &Spec) -> impl Iterator<Item = Spec> {
+    let directions = match spec.direction {
+        Direction::Both => vec![Direction::Send, Direction::Reverse],
+        one => vec![one],
+    };
+    let one = Spec { flows: 1, rate_bps: None, ..spec.clone() };
+    (0..spec.flows).flat_map(move |_| {
+        let one = one.clone();
+        directions.clone().into_iter().map(move |direction| Spec { direction, ..one.clone() })
+    })
+}
+
+/// The measurement as this end has it.
+fn plan(spec: &Spec) -> TrialPlan {
+    let spec = until(spec);
+    let leg = Leg { block: spec.block, reply: spec.reply_bytes(), stop: spec.stop, expected_ns: 0 };
+    TrialPlan { role: Role::Active, trial: 0, flows: 0..spec.flows, legs: vec![leg], spec }
+}
+
+impl Call {
+    /// Asks for a test.
+    fn open(spec: Spec, host: &str) -> Result<Self, InteropError> {
+        let mut line = Line::connect(PEER.name, host, PEER.port, spec.family)?;
+        let request = ask::request(&spec, if line.peer().is_ipv4() { 4 } else { 6 })?;
+        let mut turn = Turn::default();
+        let machine = Client::open(&request, &mut turn);
+        line.say(&std::mem::take(&mut turn.send))?;
+        Ok(Self { spec, line, machine, turn, counted: None })
+    }
+
+    /// Waits until the server is ready; where its data goes.
+    fn ready(&mut self, cancel: &AtomicBool) -> Result<SocketAddr, InteropError> {
+        loop {
+            if let ClientAction::Run(ready) = self.next(cancel)? {
+                let mut target = self.line.peer();
+                target.set_port(ready.data_port);
+                return Ok(target);
+            }
+        }
+    }
+
+    /// Takes what the server says beside the data: one that has counted already has closed its end of it.
+    fn glance(&mut self) -> Result<(), InteropError> {
+        if self.counted.is_some() {
+            return Ok(());
+        }
+        let mut buffer = [0; 1024];
+        match self.line.glance(&mut buffer)? {
+            Heard::Nothing => {}
+            Heard::Bytes(count) => self.hear(&buffer[..count])?,
+            Heard::Ended => self.machine.ended().map_err(|error| self.line.wrong(error))?,
+        }
+        self.counted = self.turn.actions.drain(..).find_map(counts);
+        Ok(())
+    }
+
+    /// What the server counted.
+    fn counted(&mut self, cancel: &AtomicBool) -> Result<Counted, InteropError> {
+        loop {
+            match self.counted.take() {
+                Some(counted) => return Ok(counted),
+                None => self.counted = counts(self.next(cancel)?),
+            }
+        }
+    }
+
+    fn hear(&mut self, bytes: &[u8]) -> Result<(), InteropError> {
+        self.machine.receive(bytes, &mut self.turn).map_err(|error| self.line.wrong(error))
+    }
+
+    /// What the server says next.
+    fn next(&mut self, cancel: &AtomicBool) -> Result<ClientAction, InteropError> {
+        let mut buffer = [0; 1024];
+        let cancelled = || cancel.load(Ordering::SeqCst);
+        let during = "on its control connection";
+        let patience = Patience { program: PEER.name, limit: ANSWER_LIMIT, during, cancelled: &cancelled };
+        loop {
+            if let Some(action) = self.turn.actions.pop() {
+                return Ok(action);
+            }
+            match self.line.wait(&mut buffer, &patience)? {
+                Some(count) => self.hear(&buffer[..count])?,
+                None => {
+                    self.machine.ended().map_err(|error| self.line.wrong(error))?;
+                    return Err(InteropError::Interrupted);
+                }
+            }
+        }
+    }
 }
 
 fn counts(action: ClientAction) -> Option<Counted> {
@@ -149,7 +233,7 @@ fn close(data: &Data, cancel: &AtomicBool) {
             // A server that has gone is met again on the control connection.
             let _ = socket.shutdown(Shutdown::Write);
             let _ = socket.set_nonblocking(false);
-            let _ = socket.set_read_timeout(Some(flow::STEP));
+            let _ = socket.set_read_timeout(Some(STEP));
             while Instant::now() < deadline && !cancel.load(Ordering::SeqCst) {
                 match socket.read(&mut rest) {
                     Ok(0) => return,
@@ -158,37 +242,6 @@ fn close(data: &Data, cancel: &AtomicBool) {
                     Err(_) => return,
                 }
             }
-        }
-    }
-}
-
-/// What the server says next.
-fn next(line: &mut Line, machine: &mut Client, cancel: &AtomicBool) -> Result<ClientAction, InteropError> {
-    let deadline = Instant::now() + ANSWER_LIMIT;
-    let mut buffer = [0; 1024];
-    let mut turn = Turn::default();
-    loop {
-        if let Some(action) = turn.actions.pop() {
-            return Ok(action);
-        }
-        match line.hear(&mut buffer, flow::STEP)? {
-            Heard::Bytes(count) => {
-                machine.receive(&buffer[..count], &mut turn).map_err(|error| line.wrong(error))?;
-            }
-            Heard::Ended => {
-                machine.ended().map_err(|error| line.wrong(error))?;
-                return Err(InteropError::Interrupted);
-            }
-            Heard::Nothing if cancel.load(Ordering::SeqCst) => return Err(InteropError::Interrupted),
-            Heard::Nothing if Instant::now() > deadline => {
-                return Err(InteropError::Silent {
-                    address: line.peer().to_string(),
-                    peer: PEER.name,
-                    seconds: ANSWER_LIMIT.as_secs(),
-                    during: "on its control connection",
-                });
-            }
-            Heard::Nothing => {}
         }
     }
 }

@@ -4,18 +4,21 @@
 mod ask;
 mod bare;
 mod client;
-mod flow;
 mod host_cpu;
-mod server;
 mod session;
 mod told;
 
+use std::net::TcpStream;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use model::Spec;
 use speak::netperf::PEER;
 
 use crate::{Hears, InteropError, Service, Sides, Speaks};
+
+/// Between two looks at the control connection while data flows.
+const STEP: Duration = Duration::from_millis(50);
 
 /// The protocol.
 pub(crate) struct Netperf;
@@ -49,6 +52,10 @@ impl Speaks for Netperf {
     }
 
     fn serve(&self, service: &Service) -> Result<(), InteropError> {
-        server::serve(service)
+        session::serve(service)
+    }
+
+    fn serve_one(&self, service: &Service, socket: TcpStream) -> Result<(), InteropError> {
+        session::serve_one(service, socket)
     }
 }

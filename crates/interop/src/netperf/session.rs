@@ -1,24 +1,23 @@
 //! One client at our netserver: one test after another.
 
-use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use engine::Signals;
 use engine::transport::{Link, foreign};
+use engine::{Leg, TrialPlan};
 use model::{EndOptions, Role, Spec, Stop};
 use speak::Turn;
 use speak::netperf::{Direction, Flags, PEER, Ready, Request, Server, ServerAction};
 
 use super::bare::{Bare, farewell};
-use super::flow::{self, STEP};
 use super::host_cpu::HostCpu;
-use super::server::accept;
-use super::{ask, told};
+use super::{STEP, ask, told};
+use crate::desk::{self, Guest};
 use crate::line::{Heard, Line, later};
-use crate::{InteropError, Service};
+use crate::{InteropError, Service, legs, plain};
 
 /// How long a client may be silent between two tests.
 const IDLE_LIMIT: Duration = Duration::from_secs(60);
@@ -27,9 +26,9 @@ const DATA_LIMIT: Duration = Duration::from_secs(30);
 /// Linux: the machine is busy (EBUSY); netperf has no words of its own for it.
 const BUSY: u32 = 16;
 
-struct Session<'a> {
-    service: &'a Service,
-    line: Line,
+struct Session<'a, 'g> {
+    service: &'g Service,
+    line: &'a mut Line,
     machine: Server,
     turn: Turn<ServerAction>,
     deadline: Instant,
@@ -47,23 +46,42 @@ enum Next {
     Over,
 }
 
-/// Serves a client to its end.
-pub(super) fn serve(service: &Service, socket: TcpStream, peer: SocketAddr) {
-    let said = Line::over(socket, peer).and_then(|line| {
-        let deadline = Instant::now() + Duration::from_nanos(service.limits.hold_ns);
-        let mut session = Session { service, line, machine: Server::default(), turn: Turn::default(), deadline };
-        let result = session.conduct();
-        // What the machine has to say of an error goes out even so.
-        let _ = session.line.say(&session.turn.send);
-        result
-    });
-    match said {
-        Ok(()) => (service.news)(&format!("{peer}: {} ended", PEER.name)),
-        Err(error) => (service.news)(&format!("{peer}: {error}")),
+/// Serves on all addresses until the service is told to stop. Many clients may measure at once, as far as the machine's places go: each has
+/// a control connection, and counts as a stranger all its time, for it measures in parts of that.
+pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
+    check(service)?;
+    desk::serve(service, PEER.name, &client)
+}
+
+/// Serves the client of a connection that inetd has accepted.
+pub(super) fn serve_one(service: &Service, socket: TcpStream) -> Result<(), InteropError> {
+    check(service)?;
+    desk::serve_one(service, PEER.name, socket, &client)
+}
+
+fn check(service: &Service) -> Result<(), InteropError> {
+    match service.limits.rate_bps {
+        None => Ok(()),
+        Some(_) => Err(InteropError::unsupported(
+            "--speak netperf with --max-rate",
+            "netperf tells its server no rate: leave one out",
+        )),
     }
 }
 
-impl Session<'_> {
+/// Serves a client to its end.
+fn client(guest: &mut Guest<'_>) -> Result<String, InteropError> {
+    let service = guest.service;
+    let deadline = Instant::now() + Duration::from_nanos(service.limits.hold_ns);
+    let line = &mut guest.line;
+    let mut session = Session { service, line, machine: Server::default(), turn: Turn::default(), deadline };
+    let result = session.conduct();
+    // What the machine has to say of an error goes out even so.
+    let _ = session.line.say(&session.turn.send);
+    result.map(|()| "ended".into())
+}
+
+impl Session<'_, '_> {
     fn conduct(&mut self) -> Result<(), InteropError> {
         let mut buffer = [0; 1024];
         let mut silent = Instant::now() + IDLE_LIMIT;
@@ -177,6 +195,7 @@ impl Session<'_> {
             send_size: sends,
             send_width: asked.send_width.max(1),
             data_port: address.port(),
+            tos: asked.tos,
         };
         Ok((door, ready))
     }
@@ -192,7 +211,7 @@ impl Session<'_> {
         match door {
             Door::Tcp(listener) if spec.pattern == "crr" => Ok((foreign::callees(spec, listener)?, None)),
             Door::Tcp(listener) => loop {
-                match accept(&listener) {
+                match plain::next(&listener) {
                     // Whoever else comes meanwhile finds it closed.
                     Some((socket, peer)) if peer.ip() == self.line.peer().ip() => {
                         foreign::prepare(socket.as_fd(), spec, Role::Passive)?;
@@ -235,7 +254,9 @@ impl Session<'_> {
         let spec = Spec { stop, ..spec.clone() };
         let mut gone: Option<Result<(), InteropError>> = None;
         let mut buffer = [0; 1024];
-        let ran = flow::run(&spec, Role::Passive, link, &mut |_| {}, &mut |signals: &Signals| {
+        let leg = Leg { block: spec.block, reply: spec.reply_bytes(), stop: spec.stop, expected_ns: 0 };
+        let plan = TrialPlan { role: Role::Passive, trial: 0, flows: 0..1, legs: vec![leg], spec };
+        let ran = legs::run(&plan, vec![link], STEP, &mut |_| {}, &mut |signals, _| {
             if ended.load(Ordering::Relaxed) {
                 signals.stop();
             }

@@ -1,11 +1,49 @@
 //! What netserver counted as a tally, and what this end counted as netserver tells it.
 
 use model::tally::Count;
-use model::{DatagramTally, EndTally, FlowTally, SocketFacts, Spec};
+use model::{DatagramTally, Direction, EndTally, FlowTally, SocketFacts, Spec};
 use speak::netperf::Counted;
 
-/// The server's counts as the far end's tally. What it does not tell is absent.
-pub(super) fn far(spec: &Spec, counted: &Counted) -> EndTally {
+/// What the server counted of the tests that ran at once, in their order, as the far end's tally. What it does not tell is absent.
+pub(super) fn far(spec: &Spec, counted: &[Counted]) -> EndTally {
+    let ways = if spec.direction == Direction::Both { 2 } else { 1 };
+    let mut all = EndTally::untold();
+    for (flow, counted) in (0..).zip(counted.chunks(ways)) {
+        for one in counted {
+            add(&mut all, one_test(spec, one), flow);
+        }
+    }
+    all
+}
+
+/// Adds a test's tally; both directions of a flow are one flow.
+fn add(all: &mut EndTally, one: EndTally, flow: u32) {
+    use Count::{BytesReceived, BytesSent, CallsReceived, CallsSent, ReceivingNs, SendingNs};
+    for count in [BytesSent, BytesReceived, CallsSent, CallsReceived] {
+        all.tell(count, all.told(count).unwrap_or(0) + one.told(count).unwrap_or(0));
+    }
+    for count in [SendingNs, ReceivingNs] {
+        all.tell(count, all.told(count).unwrap_or(0).max(one.told(count).unwrap_or(0)));
+    }
+    if let Some(one) = one.datagrams {
+        let datagrams = all.datagrams.get_or_insert_default();
+        datagrams.sent += one.sent;
+        datagrams.received += one.received;
+    }
+    for tally in one.flows {
+        match all.flows.last_mut().filter(|last| last.flow == flow) {
+            Some(last) => {
+                last.bytes_sent += tally.bytes_sent;
+                last.bytes_received += tally.bytes_received;
+                last.socket.retransmits = last.socket.retransmits.max(tally.socket.retransmits);
+            }
+            None => all.flows.push(FlowTally { flow, ..tally }),
+        }
+    }
+}
+
+/// A test's counts.
+fn one_test(spec: &Spec, counted: &Counted) -> EndTally {
     let ns = (f64::from(counted.elapsed_s) * 1e9) as u64;
     let socket = SocketFacts {
         sndbuf: Some(u64::from(counted.send_buffer)),
@@ -72,10 +110,16 @@ mod tests {
             ..EndTally::default()
         };
         let counted = counted(&own, None);
-        let told = far(&Spec { block: 1000, ..Spec::new("udp", "stream") }, &counted);
+        let told = far(&Spec { block: 1000, ..Spec::new("udp", "stream") }, std::slice::from_ref(&counted));
         assert_eq!((told.bytes_received, told.calls_received, told.receiving_ns), (3000, 3, 1_000_000_000));
         assert_eq!(told.datagrams.map(|datagrams| datagrams.received), Some(3));
         assert_eq!(told.flows[0].socket.retransmits, Some(2));
+        let both = Spec { direction: Direction::Both, flows: 2, ..Spec::new("tcp", "stream") };
+        let back = Counted { bytes_received: 0, bytes_sent: 500, elapsed_s: 2.0, ..counted.clone() };
+        let all = far(&both, &[counted.clone(), back.clone(), counted.clone(), back]);
+        assert_eq!((all.bytes_received, all.bytes_sent, all.calls_received), (6000, 1000, 12));
+        assert_eq!((all.receiving_ns, all.sending_ns, all.flows.len()), (1_000_000_000, 2_000_000_000, 2));
+        assert_eq!((all.flows[1].flow, all.flows[1].bytes_sent, all.flows[1].bytes_received), (1, 500, 3000));
         assert!(told.told(Count::BlocksSent).is_none() && told.told(Count::CallsReceived) == Some(3));
     }
 }

@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 
 use engine::transport::{foreign, transport};
 use engine::{Leg, Signals, TrialPlan};
+use model::tally::Count;
 use model::{Direction, EndOptions, EndTally, Role, Spec, Stop};
 use speak::Turn;
 use speak::netpipe::{Action, Exchange, Netpipe, PEER, Plan, Role as End, Way};
 
 use super::options::schedule;
-use crate::line::{Heard, Line};
+use crate::line::{Heard, Line, Patience};
 use crate::{Curve, Hears, InteropError};
 
 /// How long the receiver may say nothing where a mark is due.
@@ -27,10 +28,10 @@ pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
     if spec.transport != "tcp" {
         return refuse(&format!("--transport {}", spec.transport), "it speaks TCP");
     }
-    if spec.pattern != "pingpong" || !spec.is_point() {
+    if !matches!(spec.pattern.as_str(), "pingpong" | "stream") || !spec.is_point() {
         return refuse(
             &format!("{} of a size", spec.pattern),
-            "it has curves of round trips alone: thru curve HOST --speak netpipe, with --both for blocks that cross",
+            "it has curves alone: thru curve HOST --speak netpipe, with --both for blocks that cross, --stream for one way",
         );
     }
     let far = EndOptions { nodelay: spec.far.nodelay, ..EndOptions::default() };
@@ -61,8 +62,11 @@ pub(super) fn plan(points: &[Spec]) -> Result<Plan, InteropError> {
             "use --first, --to and --perturbation, and give NPtcp the same as -l, -u and -p",
         ));
     };
-    let both = points.first().is_some_and(|point| point.direction == Direction::Both);
-    let way = if both { Way::Both } else { Way::PingPong };
+    let way = match points.first() {
+        Some(point) if point.pattern == "stream" => Way::Stream,
+        Some(point) if point.direction == Direction::Both => Way::Both,
+        _ => Way::PingPong,
+    };
     Ok(Plan { first: found.first, sizes, way, reset: false, integrity: false, count: None })
 }
 
@@ -83,7 +87,8 @@ pub(super) fn measure(
         machine.aim(ns as f64 / 1e9);
     }
     hears.starting(begun.elapsed().as_nanos() as u64);
-    let mut run = Run { spec, line, machine, turn, trials: Vec::new(), points: Vec::new() };
+    let host = host.to_owned();
+    let mut run = Run { spec, host, line, machine, turn, trials: Vec::new(), points: Vec::new() };
     let result = run.conduct(cancel);
     hears.stopped();
     let Run { line, points, .. } = run;
@@ -98,6 +103,7 @@ pub(super) fn measure(
 
 struct Run {
     spec: Spec,
+    host: String,
     line: Line,
     machine: Netpipe,
     turn: Turn<Action>,
@@ -127,9 +133,17 @@ impl Run {
             for action in actions {
                 match action {
                     Action::Exchange(exchange) => self.exchange(&exchange)?,
-                    Action::Point { .. } => self.points.push(std::mem::take(&mut self.trials)),
-                    // Only plans that this end does not have ask for another connection.
-                    Action::Reset | Action::Done => return Ok(()),
+                    Action::Point { bytes, count, seconds } => {
+                        let trials = std::mem::take(&mut self.trials);
+                        let streams = self.spec.pattern == "stream";
+                        self.points.push(if streams {
+                            told(trials, bytes * u64::from(count), seconds * f64::from(count))
+                        } else {
+                            trials
+                        });
+                    }
+                    Action::Reset => self.reset(cancel)?,
+                    Action::Done => return Ok(()),
                 }
             }
         }
@@ -137,37 +151,64 @@ impl Run {
 
     /// Takes what the receiver says next: a byte at a time, for what comes behind a mark is a message.
     fn listen(&mut self, cancel: &AtomicBool) -> Result<(), InteropError> {
-        let deadline = Instant::now() + SILENCE;
         let mut byte = [0];
+        let cancelled = || cancel.load(Ordering::SeqCst);
+        let during = "where its SyncMe was due: give NPtcp the same sizes, and -2 for --both, -s for --stream";
+        let patience = Patience { program: PEER.name, limit: SILENCE, during, cancelled: &cancelled };
+        let heard = self.line.wait(&mut byte, &patience)?;
+        let wrong = |error| self.line.wrong(error);
+        match heard {
+            Some(_) => self.machine.receive(&mut &byte[..], &mut self.turn).map_err(wrong),
+            None => self.machine.ended().map_err(wrong).and(Err(InteropError::Interrupted)),
+        }
+    }
+
+    /// Goes on with a new connection, as both ends do after each trial of a stream.
+    fn reset(&mut self, cancel: &AtomicBool) -> Result<(), InteropError> {
+        let deadline = Instant::now() + SILENCE;
+        self.line.part(CLOSE_LIMIT);
         loop {
-            match self.line.hear(&mut byte, STEP)? {
-                Heard::Bytes(_) => {
-                    let heard = self.machine.receive(&mut &byte[..], &mut self.turn);
-                    return heard.map_err(|error| self.line.wrong(error));
+            self.line = Line::open(PEER.name, &self.spec, &self.host, PEER.port)?;
+            // NPtcp opens its port anew. A connection to the old one is lost, which shows before NPtcp says its SyncMe.
+            let over = || cancel.load(Ordering::SeqCst) || Instant::now() > deadline;
+            let heard = loop {
+                match self.line.peek(STEP)? {
+                    Heard::Nothing if !over() => {}
+                    heard => break heard,
                 }
-                Heard::Ended => {
-                    self.machine.ended().map_err(|error| self.line.wrong(error))?;
-                    return Err(InteropError::Interrupted);
-                }
-                Heard::Nothing if cancel.load(Ordering::SeqCst) => return Err(InteropError::Interrupted),
-                Heard::Nothing if Instant::now() > deadline => {
-                    return Err(InteropError::Silent {
-                        address: self.line.peer().to_string(),
-                        peer: PEER.name,
-                        seconds: SILENCE.as_secs(),
-                        during: "where its SyncMe was due: give NPtcp the same sizes and -2 as --both",
-                    });
-                }
-                Heard::Nothing => {}
+            };
+            if let Heard::Bytes(_) = heard {
+                return self.machine.reconnected(&mut self.turn).map_err(|error| self.line.wrong(error));
+            }
+            if over() {
+                return Err(self.silent("after it had opened its port anew"));
             }
         }
     }
 
+    fn silent(&self, during: &'static str) -> InteropError {
+        let address = self.line.peer().to_string();
+        InteropError::Silent { address, peer: PEER.name, seconds: SILENCE.as_secs(), during }
+    }
+
     /// Lets the engine move a trial's messages.
     fn exchange(&mut self, exchange: &Exchange) -> Result<(), InteropError> {
-        let stop = Stop::Transactions(u64::from(exchange.count));
+        let count = u64::from(exchange.count);
+        // Before the first size the two ends send to and fro, whatever they do then.
+        let (pattern, stop) = match exchange.way {
+            Way::Stream => ("stream", Stop::Blocks(count)),
+            Way::PingPong | Way::Both => ("pingpong", Stop::Transactions(count)),
+        };
         let direction = if exchange.way == Way::Both { Direction::Both } else { Direction::Send };
-        let spec = Spec { block: exchange.bytes, direction, stop, interval_ns: 0, ..self.spec.clone() };
+        let spec = Spec {
+            pattern: pattern.into(),
+            block: exchange.bytes,
+            direction,
+            stop,
+            interval_ns: 0,
+            paced_to_receiver: false,
+            ..self.spec.clone()
+        };
         let leg = Leg { block: exchange.bytes, reply: exchange.bytes, stop, expected_ns: 0 };
         let plan = TrialPlan { role: Role::Active, trial: 0, flows: 0..1, legs: vec![leg], spec };
         let link = foreign::stream(self.line.socket()?, &plan.spec);
@@ -186,15 +227,30 @@ impl Run {
                 during: "while messages went",
             });
         }
-        let once_ns = tally.rtt.as_ref().map_or(0.0, |rtt| rtt.mean_ns);
+        let seconds = match &tally.rtt {
+            Some(rtt) => rtt.mean_ns * f64::from(exchange.count) / 1e9,
+            None => tally.sending_ns as f64 / 1e9,
+        };
         let timed = self.machine.is_timed();
-        let told = self.machine.exchanged(once_ns * f64::from(exchange.count) / 1e9, &mut self.turn);
+        let told = self.machine.exchanged(seconds, &mut self.turn);
         told.map_err(|error| self.line.wrong(error))?;
         if timed {
             self.trials.push([tally, EndTally::untold()]);
         }
         Ok(())
     }
+}
+
+/// A size's one trial of a stream: NPtcp tells the least time of its three, after which it has read them all. Which it was it does not
+/// tell: the quickest at this end stands for it.
+fn told(trials: Vec<[EndTally; 2]>, bytes: u64, seconds: f64) -> Vec<[EndTally; 2]> {
+    let least = trials.into_iter().min_by_key(|[near, _]| near.sending_ns);
+    let told = |[near, mut far]: [EndTally; 2]| {
+        far.tell(Count::BytesReceived, bytes);
+        far.tell(Count::ReceivingNs, (seconds * 1e9) as u64);
+        [near, far]
+    };
+    least.map(told).into_iter().collect()
 }
 
 #[cfg(test)]
@@ -223,7 +279,7 @@ mod tests {
         let said = |sizes: &[u64], change: fn(&mut Spec)| plan(&points(sizes, change)).unwrap_err().to_string();
         assert!(said(&[1, 10, 100], |_| {}).contains("not NetPIPE's own"));
         assert!(said(&[1, 2, 3], |spec| spec.far.sndbuf = Some(1 << 16)).contains("far end's sockets"));
-        assert!(said(&[1, 2, 3], |spec| spec.pattern = "stream".into()).contains("curves of round trips alone"));
+        assert!(said(&[1, 2, 3], |spec| spec.pattern = "rr".into()).contains("it has curves alone"));
         assert!(said(&[1, 2, 3], |spec| spec.stop = Stop::TimeNs(1_000_000)).contains("thru curve HOST"));
     }
 }

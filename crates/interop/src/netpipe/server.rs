@@ -4,14 +4,11 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use engine::transport::foreign;
-use model::EndOptions;
-use rustix::event::{PollFd, PollFlags, Timespec};
 use speak::netpipe::{Action, Exchange, Netpipe, PEER, Plan, Role, Way};
 use speak::{SpeakError, Turn};
 
 use super::options::Options;
-use crate::{InteropError, Service};
+use crate::{InteropError, Service, desk, plain};
 
 /// Between two looks at whether to end.
 const STEP: Duration = Duration::from_millis(50);
@@ -27,13 +24,7 @@ pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
         ));
     }
     let options = Options::parse(&service.words)?;
-    let mut listeners = Vec::new();
-    for wanted in &service.addresses {
-        let listener = TcpListener::from(foreign::listen(*wanted, &EndOptions::default())?);
-        let failed = |source| InteropError::socket("listen for NetPIPE on", wanted, source);
-        let address = listener.local_addr().map_err(failed)?;
-        listeners.push((listener, address));
-    }
+    let listeners = desk::open(service)?;
     std::thread::scope(|scope| {
         for (listener, address) in &listeners {
             (service.listening)(*address);
@@ -46,7 +37,7 @@ pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
 /// Serves one transmitter after the other: which connection is a test's next one nothing tells but its place in time.
 fn attend(listener: &TcpListener, service: &Service, options: &Options) {
     while !service.stopping() {
-        let Some((socket, peer)) = accept(listener) else { continue };
+        let Some((socket, peer)) = plain::next(listener) else { continue };
         // NetPIPE has no words for a refusal.
         let Some(admission) = (service.admit)() else {
             (service.news)(&format!("{peer}: {} refused: another measurement is running", PEER.name));
@@ -58,16 +49,6 @@ fn attend(listener: &TcpListener, service: &Service, options: &Options) {
             Err(error) => (service.news)(&format!("{peer}: {error}")),
         }
         drop(admission);
-    }
-}
-
-/// The next connection, if there is one soon.
-fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
-    let limit = Timespec { tv_sec: 0, tv_nsec: STEP.as_nanos() as i64 };
-    let mut wanted = [PollFd::new(listener, PollFlags::IN)];
-    match rustix::event::poll(&mut wanted, Some(&limit)) {
-        Ok(1) => listener.accept().ok(),
-        _ => None,
     }
 }
 
@@ -181,7 +162,7 @@ impl<'a> Session<'a> {
         let _ = self.socket.shutdown(Shutdown::Both);
         let silent = Instant::now() + SILENCE;
         loop {
-            match accept(self.listener) {
+            match plain::next(self.listener) {
                 // Whoever else comes meanwhile finds it closed.
                 Some((socket, peer)) if peer.ip() == self.peer.ip() => {
                     prepare(&socket, peer)?;

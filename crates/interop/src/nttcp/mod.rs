@@ -6,6 +6,7 @@ mod client;
 mod server;
 mod told;
 
+use std::net::TcpStream;
 use std::sync::atomic::AtomicBool;
 
 use model::{Spec, Stop};
@@ -53,6 +54,10 @@ impl Speaks for Nttcp {
 
     fn serve(&self, service: &Service) -> Result<(), InteropError> {
         server::serve(service)
+    }
+
+    fn serve_one(&self, service: &Service, socket: TcpStream) -> Result<(), InteropError> {
+        server::serve_one(service, socket)
     }
 }
 

@@ -1,6 +1,6 @@
 //! One client at our remote side.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -28,9 +28,16 @@ const CLOSE_LIMIT: Duration = Duration::from_secs(1);
 
 /// Serves until the service is told to stop.
 pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
-    desk::serve(service, PEER.name, &|guest| {
-        Session { guest, machine: Remote::default(), turn: Turn::default() }.conduct()
-    })
+    desk::serve(service, PEER.name, &client)
+}
+
+/// Serves the client of a connection that inetd has accepted.
+pub(super) fn serve_one(service: &Service, socket: TcpStream) -> Result<(), InteropError> {
+    desk::serve_one(service, PEER.name, socket, &client)
+}
+
+fn client(guest: &mut Guest<'_>) -> Result<String, InteropError> {
+    Session { guest, machine: Remote::default(), turn: Turn::default() }.conduct()
 }
 
 struct Session<'a, 'g> {
@@ -84,7 +91,7 @@ impl Session<'_, '_> {
             }
         };
         let spec = ask::spec(&asked);
-        let Some(_admission) = self.guest.admit() else { return Ok(self.refuse("another measurement is running")) };
+        let Some(admission) = self.guest.admit() else { return Ok(self.refuse("another measurement is running")) };
         if let Some(why) = ask::refusal(&asked, &spec, &self.guest.service.limits) {
             return Ok(self.refuse(&why));
         }
@@ -95,6 +102,8 @@ impl Session<'_, '_> {
         let moved = if asked.transmits { "transmitted" } else { "received" };
         self.chatter(&asked, &format!("{moved} {} bytes", counted.bytes));
         self.machine.counted(&counted, &mut self.turn).map_err(|error| self.wrong(error))?;
+        // Who has heard this may send the next client at once.
+        drop(admission);
         self.say()?;
         self.finish(&sockets, &asked);
         let mbps = counted.bytes as f64 * 8e-6 / counted.real_s.max(1e-9);

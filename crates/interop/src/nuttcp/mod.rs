@@ -5,6 +5,7 @@ mod client;
 mod server;
 mod told;
 
+use std::net::TcpStream;
 use std::sync::atomic::AtomicBool;
 
 use model::Spec;
@@ -41,6 +42,10 @@ impl Speaks for Nuttcp {
 
     fn serve(&self, service: &Service) -> Result<(), InteropError> {
         server::serve(service)
+    }
+
+    fn serve_one(&self, service: &Service, socket: TcpStream) -> Result<(), InteropError> {
+        server::serve_one(service, socket)
     }
 }
 

@@ -1,6 +1,6 @@
 //! One client at our server.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,9 +22,16 @@ const SAY_LIMIT: Duration = Duration::from_secs(30);
 
 /// Serves until the service is told to stop.
 pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
-    desk::serve(service, PEER.name, &|guest| {
-        Session { guest, machine: Server::default(), turn: Turn::default() }.conduct()
-    })
+    desk::serve(service, PEER.name, &client)
+}
+
+/// Serves the client of a connection that inetd has accepted.
+pub(super) fn serve_one(service: &Service, socket: TcpStream) -> Result<(), InteropError> {
+    desk::serve_one(service, PEER.name, socket, &client)
+}
+
+fn client(guest: &mut Guest<'_>) -> Result<String, InteropError> {
+    Session { guest, machine: Server::default(), turn: Turn::default() }.conduct()
 }
 
 struct Session<'a, 'g> {
@@ -71,7 +78,7 @@ impl Session<'_, '_> {
     fn serve(&mut self) -> Result<String, InteropError> {
         let asked = self.asked()?;
         let spec = ask::spec(&asked);
-        let Some(_admission) = self.guest.admit() else { return Ok(self.refuse("another measurement is running")) };
+        let Some(admission) = self.guest.admit() else { return Ok(self.refuse("another measurement is running")) };
         if let Some(why) = ask::refusal(&asked, &spec, &self.guest.service.limits) {
             return Ok(self.refuse(&why));
         }
@@ -79,6 +86,8 @@ impl Session<'_, '_> {
         let Some(sockets) = sockets else { return Ok(self.refuse("a data port is taken")) };
         let (report, sockets) = self.run(sockets, &spec)?;
         self.machine.counted(&report, &mut self.turn).map_err(|error| self.wrong(error))?;
+        // Who has heard this may send the next client at once.
+        drop(admission);
         self.say()?;
         self.guest.line.finish();
         if asked.udp && report.transmitted {

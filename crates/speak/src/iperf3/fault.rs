@@ -46,7 +46,9 @@ pub enum Fault {
     #[error("the congestion control is not there")]
     Congestion = 134,
     /// Name, password or time of the login are not right.
-    #[error("the login was refused")]
+    #[error(
+        "the login was refused: check --username, the password, --rsa-public-key-path, --use-pkcs1-padding and both clocks"
+    )]
     Authorisation = 142,
     /// No data came for too long.
     #[error("no data came")]

@@ -17,6 +17,7 @@
 //! 16 IPERF_DONE           ->
 //! ```
 
+mod claim;
 mod client;
 mod cookie;
 pub mod datagram;
@@ -26,6 +27,7 @@ mod parameters;
 mod results;
 mod server;
 
+pub use claim::{Claim, hashed_text};
 pub use client::{Action as ClientAction, Client};
 pub use cookie::{ALPHABET, COOKIE_BYTES, Cookie, StreamHello};
 pub use fault::Fault;

@@ -1,5 +1,5 @@
 //! netperf 2.6 and 2.7's control connection: blocks of 656 bytes both ways, of which this speaks the tests of the OMNI kind. All
-//! tests of a default build since 2.5 are of it, whatever name they go by. Data goes over connections of its own, without frames.
+//! tests of a default build since 2.5 are of it, whatever name they go by, but for TCP_SENDFILE, which is a classic TCP_STREAM. Data goes over connections of its own, without frames.
 //!
 //! ```text
 //! netperf: OMNI (97), what to do   ->
@@ -9,13 +9,14 @@
 //! ```
 
 mod block;
+mod classic;
 mod client;
 mod omni;
 mod server;
 
 pub use block::{BLOCK_BYTES, Block};
 pub use client::{Action as ClientAction, Client};
-pub use omni::{Counted, Direction, Flags, Ready, Request};
+pub use omni::{Counted, Direction, Flags, Ready, Request, Served};
 pub use server::{Action as ServerAction, NOT_SUPPORTED, Server};
 
 use crate::{Peer, SpeakError};
@@ -29,6 +30,8 @@ mod kind {
     pub(super) const DEBUG_OFF: u32 = 2;
     pub(super) const DEBUG_OK: u32 = 3;
     pub(super) const PASSPHRASE: u32 = 6;
+    pub(super) const TCP_STREAM: u32 = 10;
+    pub(super) const TCP_STREAM_DONE: u32 = 11;
     pub(super) const OMNI: u32 = 97;
     pub(super) const OMNI_DONE: u32 = 98;
 }

@@ -43,9 +43,20 @@ impl Flags {
     }
 }
 
+/// In which blocks a test is asked for and answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Served {
+    /// Those that all tests share.
+    Omni,
+    /// Those of TCP_STREAM before there was OMNI.
+    Classic,
+}
+
 /// What netperf asks for. Sizes of `None` are the server's choice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
+    /// Which blocks it speaks in.
+    pub served: Served,
     /// SO_SNDBUF in bytes.
     pub send_buffer: Option<u32>,
     /// Bytes of a send.
@@ -76,6 +87,8 @@ pub struct Request {
     pub direction: Direction,
     /// The client's data port; 0 where it is not bound.
     pub client_port: u16,
+    /// The IP type of service of what the server sends; the system's where absent.
+    pub tos: Option<u8>,
     /// The congestion control to use; empty for the system's.
     pub congestion: String,
 }
@@ -97,6 +110,8 @@ pub struct Ready {
     pub send_width: u32,
     /// Its data port.
     pub data_port: u16,
+    /// The IP type of service of its socket, where it was asked for one.
+    pub tos: Option<u8>,
 }
 
 /// What netserver counted.
@@ -132,7 +147,7 @@ fn chosen(size: Option<u32>) -> i32 {
     size.map_or(-1, |size| i32::try_from(size).unwrap_or(i32::MAX))
 }
 
-fn size(block: &Block, at: usize, what: &str) -> Result<Option<u32>, String> {
+pub(super) fn size(block: &Block, at: usize, what: &str) -> Result<Option<u32>, String> {
     match block.signed(at) {
         -1 => Ok(None),
         size @ 0..=SIZE_LIMIT => Ok(Some(size as u32)),
@@ -147,7 +162,7 @@ fn width(block: &Block, at: usize) -> Result<u32, String> {
     }
 }
 
-fn port(block: &Block, at: usize) -> Result<u16, String> {
+pub(super) fn port(block: &Block, at: usize) -> Result<u16, String> {
     u16::try_from(block.word(at)).map_err(|_| format!("port {}", block.word(at)))
 }
 
@@ -179,9 +194,8 @@ impl Request {
         block.put(100, if self.udp { 17 } else { 6 });
         block.put(104, self.direction.bits());
         block.put(108, self.client_port.into());
-        for socket_default in [152, 156] {
-            block.put_signed(socket_default, -1);
-        }
+        block.put_signed(152, -1);
+        block.put_signed(156, chosen(self.tos.map(u32::from)));
         block.put_text(160, 16, &self.congestion);
         block
     }
@@ -203,6 +217,7 @@ impl Request {
             version => return Err(format!("address family {version}; IPv4 and IPv6 are spoken")),
         };
         Ok(Self {
+            served: Served::Omni,
             send_buffer: size(block, 8, "a send buffer")?,
             send_size: size(block, 12, "a send")?,
             send_width: width(block, 24)?,
@@ -218,6 +233,7 @@ impl Request {
             udp,
             direction: Direction::of(block.word(104))?,
             client_port: port(block, 108)?,
+            tos: u8::try_from(block.signed(156)).ok(),
             congestion: block.text(160, 16),
         })
     }
@@ -253,9 +269,8 @@ impl Ready {
         block.put_signed(24, chosen(self.send_size));
         block.put(28, self.send_width);
         block.put(52, self.data_port.into());
-        for socket_default in [72, 76] {
-            block.put_signed(socket_default, -1);
-        }
+        block.put_signed(72, -1);
+        block.put_signed(76, chosen(self.tos.map(u32::from)));
         block
     }
 
@@ -272,6 +287,7 @@ impl Ready {
             send_size: size(block, 24, "a send")?,
             send_width: block.word(28),
             data_port: port(block, 52)?,
+            tos: u8::try_from(block.signed(76)).ok(),
         })
     }
 }

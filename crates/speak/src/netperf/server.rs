@@ -1,8 +1,8 @@
 //! netserver's end of the control connection.
 
 use super::block::{BLOCK_BYTES, Block};
-use super::omni::{Counted, Ready, Request};
-use super::{error, kind};
+use super::omni::{Counted, Ready, Request, Served};
+use super::{classic, error, kind};
 use crate::intake::{Fixed, each};
 use crate::{SpeakError, Turn};
 
@@ -31,12 +31,13 @@ enum Step {
 #[derive(Debug, Clone)]
 pub struct Server {
     step: Step,
+    served: Served,
     block: Fixed<BLOCK_BYTES>,
 }
 
 impl Default for Server {
     fn default() -> Self {
-        Self { step: Step::Idle, block: Fixed::new() }
+        Self { step: Step::Idle, served: Served::Omni, block: Fixed::new() }
     }
 }
 
@@ -61,22 +62,26 @@ impl Server {
         self.block = Fixed::new();
         let block = Block(bytes);
         match block.word(0) {
-            kind::OMNI => match Request::from_block(&block) {
-                Ok(request) => {
-                    turn.actions.push(Action::Asked(request));
-                    self.step = Step::Preparing;
+            asked @ (kind::OMNI | kind::TCP_STREAM) => {
+                let request = if asked == kind::OMNI { Request::from_block(&block) } else { classic::request(&block) };
+                match request {
+                    Ok(request) => {
+                        self.served = request.served;
+                        turn.actions.push(Action::Asked(request));
+                        self.step = Step::Preparing;
+                    }
+                    Err(what) => {
+                        say(INVALID, turn);
+                        return Err(what);
+                    }
                 }
-                Err(what) => {
-                    say(INVALID, turn);
-                    return Err(what);
-                }
-            },
+            }
             kind::DEBUG_ON | kind::DEBUG_OFF => turn.send.extend_from_slice(&Block::new(kind::DEBUG_OK).0),
             // Nothing is answered to a passphrase that was not asked for.
             kind::PASSPHRASE => {}
             unknown => {
                 say(NOT_SUPPORTED, turn);
-                return Err(format!("request {unknown}; only OMNI tests (97) are spoken"));
+                return Err(format!("request {unknown}; only OMNI tests (97) and TCP_STREAM (10) are spoken"));
             }
         }
         Ok(())
@@ -87,7 +92,11 @@ impl Server {
     /// # Errors
     /// Where no request waits.
     pub fn ready(&mut self, ready: &Ready, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
-        self.go(Step::Preparing, Step::Running, &ready.to_block(), turn)
+        let block = match self.served {
+            Served::Omni => ready.to_block(),
+            Served::Classic => classic::ready(ready),
+        };
+        self.go(Step::Preparing, Step::Running, &block, turn)
     }
 
     /// The data is through, and the data socket closed.
@@ -95,7 +104,11 @@ impl Server {
     /// # Errors
     /// Where no data flowed.
     pub fn counted(&mut self, counted: &Counted, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
-        self.go(Step::Running, Step::Idle, &counted.to_block(), turn)
+        let block = match self.served {
+            Served::Omni => counted.to_block(),
+            Served::Classic => classic::counted(counted),
+        };
+        self.go(Step::Running, Step::Idle, &block, turn)
     }
 
     /// The test cannot be done: `number` is an errno or [`NOT_SUPPORTED`]. netperf then ends.

@@ -52,6 +52,8 @@ pub(crate) fn targets() -> Vec<Target> {
         // The cookie is a codec of its own.
         said.drain(..iperf3::COOKIE_BYTES);
     }
+    let claim = iperf3::Claim { name: "mario".into(), password: "rossi".into(), at_s: 1_700_000_000 };
+    let claim = claim.to_text().into_bytes();
     let options = nttcp::Options { udp: true, verbose: true, ..nttcp::Options::default() }.to_line();
     let port = b"nttcp-1: hello\ndataport: 5038\n1  8388608    0.08    0.05    865.7309   1342.1773    2177  28084.16   43540.0\n";
     let stamp = {
@@ -69,9 +71,14 @@ pub(crate) fn targets() -> Vec<Target> {
         target("iperf2", "datagrams", datagrams(true), iperf2_datagrams),
         target("iperf3", "client", spoken(&iperf3, 5201, false), iperf3_client),
         target("iperf3", "server", parameters, iperf3_server),
-        target("iperf3", "datagrams", vec![iperf3::datagram::REPLY.to_vec(), vec![0; 16]], iperf3_datagrams),
+        target("iperf3", "datagrams", vec![iperf3::datagram::REPLY.to_vec(), vec![0; 16], claim], iperf3_datagrams),
         target("netperf", "client", spoken(&netperf, 12_865, false), netperf_client),
-        target("netperf", "server", spoken(&netperf, 12_865, true), netperf_server),
+        target(
+            "netperf",
+            "server",
+            spoken(&[&netperf[..], &["netperf27_TCP_SENDFILE"]].concat(), 12_865, true),
+            netperf_server,
+        ),
         target("netpipe", "transmitter", spoken(&netpipe, 5002, false), |said| {
             netpipe_end(netpipe::Role::Transmitter, said)
         }),
@@ -219,6 +226,8 @@ fn iperf3_server(said: &[&[u8]]) -> Result<(), SpeakError> {
 fn iperf3_datagrams(said: &[&[u8]]) -> Result<(), SpeakError> {
     let all = said.concat();
     let _ = (is_reply(&all), Header::read(&all, true), Header::read(&all, false));
+    // What a login decrypts to is as little to be trusted.
+    let _ = iperf3::Claim::from_text(&all);
     let mut hello = iperf3::StreamHello::default();
     let _ = hello.take(&mut &all[..]);
     Ok(())

@@ -127,6 +127,7 @@ fn compare(args: &AbArgs) -> Result<u8, Failure> {
         peer: &args.peer,
         output: &args.output,
         np: None,
+        login: None,
     })
 }
 

@@ -126,6 +126,7 @@ pub fn run(args: &AdviseArgs) -> Result<u8, Failure> {
         peer: &args.peer,
         output: &args.output,
         np: None,
+        login: None,
     })?;
     if let Some(run) = run {
         for (path, text) in args.sysctl_files().iter().zip(report::sysctl_files(&run)) {

@@ -123,7 +123,7 @@ impl CurveArgs {
             base.observe = Observe::Counters;
         }
         base.rate_bps = self.rate.map(|rate| rate.0);
-        base.paced_to_receiver = self.stream && flags::to_receiver(&base, self.unpaced);
+        base.paced_to_receiver = self.stream && self.speak.is_none() && flags::to_receiver(&base, self.unpaced);
         base.speak = self.speak.as_deref().map(Name::from);
         cells(self, &base)
     }
@@ -156,6 +156,7 @@ pub fn run(args: &CurveArgs) -> Result<u8, Failure> {
         peer: &args.peer,
         output: &args.output,
         np: args.np.as_deref(),
+        login: None,
     })
 }
 

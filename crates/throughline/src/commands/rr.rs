@@ -103,5 +103,6 @@ pub fn run(args: &RrArgs) -> Result<u8, Failure> {
         peer: &args.peer,
         output: &args.output,
         np: None,
+        login: None,
     })
 }

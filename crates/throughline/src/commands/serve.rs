@@ -11,8 +11,9 @@ use host::tune::Journal;
 use model::{BitRate, Nanos};
 
 use crate::failure::Failure;
+use crate::flags::UsersFlags;
 use crate::measure;
-use crate::speaking::{Speaking, Spoken};
+use crate::speaking::{self, Speaking, Spoken};
 
 /// Flags of `thru serve`.
 #[derive(Debug, Args)]
@@ -90,6 +91,14 @@ pub struct ServeArgs {
     #[arg(long, value_name = "PROGRAM[=PORT][:OPTIONS]", value_delimiter = ',')]
     pub speak: Vec<Spoken>,
 
+    /// Serve the one client whose connection is standard input, as inetd (stream tcp nowait) or systemd (Accept=yes) hand it over,
+    /// and end: with --speak of one of netperf, nttcp and nuttcp.
+    #[arg(long, conflicts_with_all = ["listen", "token_file", "once", "concurrent"], requires = "speak")]
+    inetd: bool,
+
+    #[command(flatten)]
+    pub users: UsersFlags,
+
     /// Say nothing.
     #[arg(long, short)]
     quiet: bool,
@@ -98,7 +107,13 @@ pub struct ServeArgs {
 impl ServeArgs {
     /// Whether nothing is to be said.
     pub fn is_quiet(&self) -> bool {
-        self.quiet
+        // What inetd starts has the client's connection for standard error as well.
+        self.quiet || self.inetd
+    }
+
+    /// Whether anybody may come in.
+    pub fn is_open(&self) -> bool {
+        self.open
     }
 
     /// What other programs' clients may do: what coordinators may.
@@ -114,6 +129,9 @@ impl ServeArgs {
 
 /// Runs it.
 pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
+    if args.inetd {
+        return speaking::serve_input(args);
+    }
     let addresses = addresses(&args.listen)?;
     let token = measure::token(args.token_file.as_deref())?;
     let beyond = addresses.iter().find(|address| !address.ip().is_loopback());

@@ -5,7 +5,7 @@ use control::coordinator::Schedule;
 use model::{BitRate, ByteSize, Direction, Name, Nanos, Spec, Stop};
 
 use crate::failure::Failure;
-use crate::flags::{self, Enough, Load, Observing, Output, Peer, Sockets};
+use crate::flags::{self, Enough, Load, LoginFlags, Observing, Output, Peer, Sockets};
 use crate::measure::{Job, measure};
 use crate::values::EngineFlag;
 
@@ -95,6 +95,8 @@ pub struct StreamArgs {
     speak: Option<String>,
 
     #[command(flatten)]
+    login: LoginFlags,
+    #[command(flatten)]
     sockets: Sockets,
     #[command(flatten)]
     observing: Observing,
@@ -143,6 +145,7 @@ pub fn run(args: &StreamArgs) -> Result<u8, Failure> {
         peer: &args.peer,
         output: &args.output,
         np: None,
+        login: args.login.read(args.speak.as_deref())?,
     })
 }
 

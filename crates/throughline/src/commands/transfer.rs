@@ -107,5 +107,6 @@ pub fn run(args: &TransferArgs) -> Result<u8, Failure> {
         peer: &args.peer,
         output: &args.output,
         np: None,
+        login: None,
     })
 }

@@ -41,13 +41,18 @@ fn text(test: &Test<'_>) -> Result<String, String> {
 }
 
 /// Start, end (both ns since the trial began), end by the wall clock (ns since 1970) and count of each entry of the series: round
-/// trips, else bytes where they arrived.
+/// trips, else bytes where they arrived, or as this end sent them where the far end tells no series.
 fn interims(test: &Test<'_>, transactions: bool, reverse: bool) -> Vec<[u64; 4]> {
     let of = |trial: &Trial| {
-        let end = if transactions || reverse { &trial.near } else { &trial.far };
+        let untold = trial.far.intervals.is_empty();
+        let end = if transactions || reverse || untold { &trial.near } else { &trial.far };
         let started = test.started_unix_ns(trial);
         let entries = end.intervals.iter().filter(|entry| entry.end_ns > entry.start_ns);
-        let count = |entry: &model::Interval| if transactions { entry.transactions } else { entry.bytes_received };
+        let count = |entry: &model::Interval| match (transactions, !reverse && untold) {
+            (true, _) => entry.transactions,
+            (_, true) => entry.bytes_sent,
+            (_, false) => entry.bytes_received,
+        };
         entries.map(|e| [e.start_ns, e.end_ns, started + e.end_ns, count(e)]).collect::<Vec<_>>()
     };
     test.trials.iter().flat_map(|trial| of(trial)).collect()
@@ -140,6 +145,7 @@ fn latency(test: &Test<'_>) -> Vec<(&'static str, Option<String>)> {
 mod tests {
     use crate::formats::peers::reading::{recorded, rendered};
     use crate::sample;
+    use model::Interval;
 
     #[test]
     fn the_recorded_keys_have_the_recorded_values() {
@@ -168,6 +174,18 @@ mod tests {
         assert!((bits / 8.0 / received as f64 - 1.0).abs() < 1e-6, "{bits} {received}");
         let endings = of("NETPERF_ENDING[");
         assert!(endings.windows(2).all(|pair| pair[0] < pair[1]) && endings[0] > 1.7e9);
+    }
+
+    #[test]
+    fn where_the_far_end_tells_no_series_it_is_what_was_sent() {
+        let mut run = sample::stream();
+        let told = rendered("netperf-k", &run);
+        for trial in &mut run.outcomes[0].trials {
+            let sent = |entry: Interval| Interval { bytes_sent: entry.bytes_received, bytes_received: 0, ..entry };
+            trial.near.intervals = std::mem::take(&mut trial.far.intervals).into_iter().map(sent).collect();
+        }
+        assert!(told.contains("NETPERF_INTERIM_RESULT[0]="), "{told}");
+        assert_eq!(rendered("netperf-k", &run), told);
     }
 
     #[test]

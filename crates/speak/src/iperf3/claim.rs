@@ -1,0 +1,71 @@
+//! What a login says, before it is encrypted with the server's public key and after it was opened with the private one.
+
+use std::fmt;
+
+/// Who a client says it is, and when.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Claim {
+    /// The user's name.
+    pub name: String,
+    /// The user's password.
+    pub password: String,
+    /// The client's clock: seconds since 1970 UTC.
+    pub at_s: i64,
+}
+
+impl Claim {
+    /// The text that iperf3 encrypts (`iperf_auth.c`).
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        format!("user: {}\npwd:  {}\nts:   {}", self.name, self.password, self.at_s)
+    }
+
+    /// Reads such a text; `None` where it is none.
+    #[must_use]
+    pub fn from_text(text: &[u8]) -> Option<Self> {
+        let mut lines = std::str::from_utf8(text).ok()?.split('\n');
+        let mut value = |key: &str| Some(lines.next()?.strip_prefix(key)?.trim_start_matches(' ').to_owned());
+        let (name, password, at) = (value("user:")?, value("pwd:")?, value("ts:")?);
+        let at_s = at.trim_end_matches(['\0', '\r']).parse().ok()?;
+        Some(Self { name, password, at_s })
+    }
+}
+
+impl fmt::Debug for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Claim of {}", self.name)
+    }
+}
+
+/// What iperf3's file of users has a hash of, for a name and a password: SHA-256 in hexadecimal digits.
+#[must_use]
+pub fn hashed_text(name: &str, password: &str) -> String {
+    format!("{{{name}}}{password}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_text_is_iperf3s() {
+        let claim = Claim { name: "mario".into(), password: "rossi 1".into(), at_s: 1_509_364_000 };
+        assert_eq!(claim.to_text(), "user: mario\npwd:  rossi 1\nts:   1509364000");
+        assert_eq!(Claim::from_text(claim.to_text().as_bytes()), Some(claim.clone()));
+        assert!(!format!("{claim:?}").contains("rossi"));
+        assert_eq!(hashed_text("mario", "rossi"), "{mario}rossi");
+        for wrong in ["", "user: mario", "user: a\npwd:  b\nts:   soon", "pwd:  b\nuser: a\nts:   1"] {
+            assert_eq!(Claim::from_text(wrong.as_bytes()), None, "{wrong}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_a_claim_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            if let Some(claim) = Claim::from_text(&bytes) {
+                prop_assert_eq!(Claim::from_text(claim.to_text().as_bytes()), Some(claim));
+            }
+        }
+    }
+}

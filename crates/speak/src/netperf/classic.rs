@@ -1,0 +1,65 @@
+//! The classic TCP_STREAM test: what netperf 2.7 still asks for as TCP_SENDFILE, and older ones ask for anyway. Of the blocks only the
+//! server's side is here, by the offsets of 2.7.
+
+use super::block::Block;
+use super::kind;
+use super::omni::{Counted, Direction, Flags, Ready, Request, Served, port, size};
+
+/// Reads a request and holds its values against limits.
+///
+/// # Errors
+/// What cannot be done.
+pub(super) fn request(block: &Block) -> Result<Request, String> {
+    let ip_version = match block.word(64) {
+        version @ (0 | 4 | 6) => version as u8,
+        version => return Err(format!("address family {version}; IPv4 and IPv6 are spoken")),
+    };
+    let mut flags = Flags::ROUTED.0;
+    for (at, flag) in [(28, Flags::NODELAY), (32, Flags::CPU)] {
+        if block.word(at) != 0 {
+            flags |= flag.0;
+        }
+    }
+    Ok(Request {
+        served: Served::Classic,
+        send_buffer: size(block, 8, "a send buffer")?,
+        send_size: None,
+        send_width: 0,
+        request_size: None,
+        receive_buffer: size(block, 12, "a receive buffer")?,
+        receive_size: size(block, 16, "a receive")?.filter(|size| *size > 0),
+        receive_width: 0,
+        response_size: None,
+        flags: Flags(flags),
+        length: block.signed(40),
+        data_port: port(block, 60)?,
+        ip_version,
+        udp: false,
+        direction: Direction::ServerReceives,
+        client_port: 0,
+        tos: None,
+        congestion: String::new(),
+    })
+}
+
+/// The block before the data.
+pub(super) fn ready(ready: &Ready) -> Block {
+    let mut block = Block::new(kind::TCP_STREAM_DONE);
+    block.put(8, ready.receive_buffer);
+    block.put(12, ready.receive_size.unwrap_or(0));
+    block.put(28, ready.send_buffer);
+    block.put(32, ready.data_port.into());
+    block
+}
+
+/// The block after the data.
+pub(super) fn counted(counted: &Counted) -> Block {
+    let mut block = Block::new(kind::TCP_STREAM_DONE.swap_bytes());
+    block.put_wide(8, (counted.bytes_received as f64).to_bits());
+    block.put(16, counted.receives);
+    block.put(20, counted.elapsed_s.to_bits());
+    block.put(24, counted.cpu_percent.unwrap_or(0.0).to_bits());
+    block.put(40, counted.receive_buffer);
+    block.put(44, counted.send_buffer);
+    block
+}

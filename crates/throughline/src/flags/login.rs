@@ -1,0 +1,89 @@
+//! The login of iperf3: who measures, and who is let in. The names of the flags are iperf3's own.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+use interop::{Login, Padding, SKEW_S, Users};
+
+use crate::failure::Failure;
+use crate::password;
+
+/// Where `--help` has the flags.
+const LOGIN: &str = "Login at iperf3's server";
+const CLIENTS: &str = "Login of iperf3's clients";
+
+/// Flags of a client that logs in.
+#[derive(Debug, Args)]
+pub struct LoginFlags {
+    /// With --speak iperf3: log in as this user. The password is that in IPERF3_PASSWORD, or is asked for at the terminal.
+    #[arg(long, value_name = "NAME", requires = "rsa_public_key_path", help_heading = LOGIN)]
+    username: Option<String>,
+
+    /// The server's public RSA key, a PEM file.
+    #[arg(long, value_name = "FILE", requires = "username", help_heading = LOGIN)]
+    rsa_public_key_path: Option<PathBuf>,
+
+    /// Encrypt the login as iperf3 before 3.17 does (PKCS #1 v1.5 in the place of OAEP).
+    #[arg(long, requires = "username", help_heading = LOGIN)]
+    use_pkcs1_padding: bool,
+}
+
+impl LoginFlags {
+    /// The user, with the password.
+    pub fn read(&self, speak: Option<&str>) -> Result<Option<Arc<Login>>, Failure> {
+        let (Some(name), Some(key)) = (&self.username, &self.rsa_public_key_path) else { return Ok(None) };
+        match speak.map(interop::spoken).transpose()? {
+            Some(program) => program.check_login()?,
+            None => {
+                return Err(Failure::usage(
+                    "--username without --speak: it logs in to a server of iperf3, add --speak iperf3",
+                ));
+            }
+        }
+        let login = Login::read(name.clone(), password::of(name)?, key, padding(self.use_pkcs1_padding))?;
+        Ok(Some(Arc::new(login)))
+    }
+}
+
+/// Flags of a server whose clients log in.
+#[derive(Debug, Args)]
+pub struct UsersFlags {
+    /// With --speak iperf3: serve only clients that log in, and open their logins with this private RSA key, a PEM file without a
+    /// passphrase.
+    #[arg(long, value_name = "FILE", requires = "authorized_users_path", help_heading = CLIENTS)]
+    rsa_private_key_path: Option<PathBuf>,
+
+    /// The users: lines of NAME,HASH with the SHA-256 of {NAME}PASSWORD.
+    #[arg(long, value_name = "FILE", requires = "rsa_private_key_path", help_heading = CLIENTS)]
+    authorized_users_path: Option<PathBuf>,
+
+    /// How far a client's clock may be from this host's, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = SKEW_S, requires = "rsa_private_key_path", help_heading = CLIENTS)]
+    time_skew_threshold: u64,
+
+    /// Open logins of iperf3 before 3.17 (PKCS #1 v1.5 in the place of OAEP).
+    #[arg(long, requires = "rsa_private_key_path", help_heading = CLIENTS)]
+    use_pkcs1_padding: bool,
+}
+
+impl UsersFlags {
+    /// Whether clients log in.
+    pub fn are_given(&self) -> bool {
+        self.files().is_some()
+    }
+
+    /// The users, where there are such.
+    pub fn read(&self) -> Result<Option<Users>, Failure> {
+        let Some((key, users)) = self.files() else { return Ok(None) };
+        Ok(Some(Users::read(key, users, self.time_skew_threshold, padding(self.use_pkcs1_padding))?))
+    }
+
+    fn files(&self) -> Option<(&Path, &Path)> {
+        Some((self.rsa_private_key_path.as_deref()?, self.authorized_users_path.as_deref()?))
+    }
+}
+
+fn padding(pkcs1: bool) -> Padding {
+    if pkcs1 { Padding::Pkcs1 } else { Padding::Oaep }
+}
