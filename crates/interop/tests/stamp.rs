@@ -34,6 +34,7 @@ impl Served {
         let service = Arc::new(Service {
             addresses: vec![address.parse().unwrap()],
             words: words.into(),
+            users: None,
             limits,
             admit: Box::new(|| Some(Box::new(()))),
             news: Box::new(|_| {}),
