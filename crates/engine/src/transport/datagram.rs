@@ -16,7 +16,7 @@ const CALL_LIMIT: Duration = Duration::from_millis(20);
 
 /// How long a blocking receiver of many datagrams to a call lets them gather while they come quickly: nobody waits at the socket
 /// then, so that the kernel need not wake a thread up for the next one, which costs more than to carry it.
-const GATHER: Duration = Duration::from_micros(20);
+const GATHER: Duration = Duration::from_micros(50);
 /// So many in one call come quickly.
 const QUICK: usize = 4;
 
