@@ -79,18 +79,18 @@ pub trait Speaks: Sync {
         Spec { stop: Stop::TimeNs(FIRST_LOOK_NS), warmup_ns: 0, ..spec.clone() }
     }
 
-    /// Measures once with the server at `host` (a name or address, with or without a port).
+    /// Measures once with a server.
     ///
     /// # Errors
     /// Why there is no result.
     fn measure(
         &self,
         spec: &Spec,
-        host: &str,
+        server: &Server<'_>,
         hears: &mut dyn Hears,
         cancel: &AtomicBool,
     ) -> Result<Sides, InteropError> {
-        let _ = (host, hears, cancel);
+        let _ = (server, hears, cancel);
         Err(self.check(spec).err().unwrap_or(InteropError::Interrupted))
     }
 
@@ -109,22 +109,6 @@ pub trait Speaks: Sync {
             format!("a login with --speak {name}"),
             format!("{name} knows no users: leave it out"),
         ))
-    }
-
-    /// The same as [`Speaks::measure`] as a user who logs in.
-    ///
-    /// # Errors
-    /// Why there is no result.
-    fn measure_as(
-        &self,
-        login: &Login,
-        spec: &Spec,
-        host: &str,
-        hears: &mut dyn Hears,
-        cancel: &AtomicBool,
-    ) -> Result<Sides, InteropError> {
-        let _ = (login, spec, host, hears, cancel);
-        Err(self.check_login().err().unwrap_or(InteropError::Interrupted))
     }
 
     /// What is known of its servers' version before anything was said; nothing where a moment's trial is to find it out.
@@ -193,6 +177,15 @@ pub trait Speaks: Sync {
             "its server needs a port of its own: leave --inetd out (netperf, nttcp and nuttcp can be started by inetd)",
         ))
     }
+}
+
+/// A server of another program.
+#[derive(Debug, Clone, Copy)]
+pub struct Server<'a> {
+    /// Its name or address, with or without a port.
+    pub host: &'a str,
+    /// Whom to log in as, where the program knows users.
+    pub login: Option<&'a Login>,
 }
 
 /// Whoever is told how a trial goes.

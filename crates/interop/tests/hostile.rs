@@ -10,7 +10,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use interop::{Hears, Limits, Service, spoken};
+use interop::{Hears, Limits, Server, Service, spoken};
 use model::{Interval, Spec, Stop};
 
 /// A server of iperf3's protocol for one measurement at a time, and what it says.
@@ -81,7 +81,12 @@ impl Served {
         let spec = Spec { stop: Stop::Bytes(1 << 20), ..Spec::new("tcp", "stream") };
         let host = self.address.to_string();
         for _ in 0..500 {
-            match spoken("iperf3").unwrap().measure(&spec, &host, &mut Deaf, &AtomicBool::new(false)) {
+            match spoken("iperf3").unwrap().measure(
+                &spec,
+                &Server { host: &host, login: None },
+                &mut Deaf,
+                &AtomicBool::new(false),
+            ) {
                 Ok(sides) => {
                     assert_eq!((sides.near.bytes_sent, sides.far.bytes_received), (1 << 20, 1 << 20));
                     return;

@@ -9,7 +9,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use interop::{Hears, InteropError, Limits, Service, Sides, spoken};
+use interop::{Hears, InteropError, Limits, Server, Service, Sides, spoken};
 use model::{Direction, EndOptions, Engine, Interval, SendBy, Spec, Stop};
 
 const BLOCK: usize = 656;
@@ -113,7 +113,12 @@ impl Hears for Ears {
 }
 
 fn measure(spec: &Spec, address: SocketAddr) -> Result<Sides, InteropError> {
-    spoken("netperf").unwrap().measure(spec, &address.to_string(), &mut Ears, &AtomicBool::new(false))
+    spoken("netperf").unwrap().measure(
+        spec,
+        &Server { host: &address.to_string(), login: None },
+        &mut Ears,
+        &AtomicBool::new(false),
+    )
 }
 
 fn brief(transport: &str, pattern: &str) -> Spec {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 
-use interop::{Hears, Limits, Service, Sides, spoken};
+use interop::{Hears, Limits, Server, Service, Sides, spoken};
 use model::{Interval, Spec, Stop};
 
 struct Ears;
@@ -57,7 +57,10 @@ impl Drop for Served {
 }
 
 fn measure(spec: &Spec, address: SocketAddr) -> Sides {
-    spoken("stamp").unwrap().measure(spec, &address.to_string(), &mut Ears, &AtomicBool::new(false)).unwrap()
+    spoken("stamp")
+        .unwrap()
+        .measure(spec, &Server { host: &address.to_string(), login: None }, &mut Ears, &AtomicBool::new(false))
+        .unwrap()
 }
 
 fn brief(count: u64) -> Spec {
@@ -148,7 +151,9 @@ fn what_cannot_be_read_is_told() {
         socket.send_to(&room[..44], peer).unwrap();
     });
     let stamp = spoken("stamp").unwrap();
-    let error = stamp.measure(&brief(1), &address.to_string(), &mut Ears, &AtomicBool::new(false)).unwrap_err();
+    let error = stamp
+        .measure(&brief(1), &Server { host: &address.to_string(), login: None }, &mut Ears, &AtomicBool::new(false))
+        .unwrap_err();
     reflector.join().unwrap();
     assert!(error.to_string().contains("its times are PTP's"), "{error}");
 }

@@ -8,7 +8,7 @@ use control::agent::Agent;
 use control::coordinator::{Cancel, End, Foreign, ForeignCurve, Pair, Schedule, Target, run_foreign};
 use control::proto::message::Done;
 use host::{RealSys, Watch, WatchOptions};
-use interop::{Curve, Hears, InteropError, Login, Sides, Speaks};
+use interop::{Curve, Hears, InteropError, Login, Server, Sides, Speaks};
 use model::{EndPass, Event, EventSink, Interval, Inventory, Run, RunHeader, Spec, Stop};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
@@ -110,9 +110,9 @@ impl Far {
         cancel: &mut Cancel,
     ) -> Result<(Result<Sides, InteropError>, EndPass), ControlError> {
         let (far, own) = (self.clone(), spec.clone());
-        let work = move |ears: &mut dyn Hears, flag: &AtomicBool| match &far.login {
-            Some(login) => far.spoken.measure_as(login, &own, &far.host, ears, flag),
-            None => far.spoken.measure(&own, &far.host, ears, flag),
+        let work = move |ears: &mut dyn Hears, flag: &AtomicBool| {
+            let server = Server { host: &far.host, login: far.login.as_deref() };
+            far.spoken.measure(&own, &server, ears, flag)
         };
         self.apart(spec, live, cancel, work).await
     }

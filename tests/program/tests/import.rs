@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
 use std::fs;
+use std::process::Command;
 
 use program::{Agent, Desk, binary};
 use serde_json::Value;
@@ -14,6 +15,19 @@ fn desk(names: &[&str]) -> Desk {
         fs::copy(&recorded, desk.path(name)).unwrap_or_else(|error| panic!("{}: {error}", recorded.display()));
     }
     desk
+}
+
+#[test]
+fn packed_files_are_unpacked() {
+    let desk = desk(&["netpipe372_np.out"]);
+    let packed = Command::new("gzip").arg(desk.path("netpipe372_np.out")).status().unwrap();
+    assert!(packed.success());
+    let imported = desk.run(&["import", "netpipe372_np.out.gz"]).ok();
+    assert!(imported.stdout.contains("124 measurements in 124 cells"), "{}", imported.stdout);
+    let bytes = fs::read(desk.path("netpipe372_np.out.gz")).unwrap();
+    fs::write(desk.path("half.gz"), &bytes[..bytes.len() / 2]).unwrap();
+    let refused = desk.run(&["import", "half.gz"]).ended_with(1);
+    assert!(refused.stderr.contains("half.gz: is packed by gzip, and broken: "), "{}", refused.stderr);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 use model::Spec;
 use speak::iperf2::PEER;
 
-use crate::{Hears, InteropError, Service, Sides, Speaks};
+use crate::{Hears, InteropError, Server, Service, Sides, Speaks};
 
 /// The protocol.
 pub(crate) struct Iperf2;
@@ -32,11 +32,11 @@ impl Speaks for Iperf2 {
     fn measure(
         &self,
         spec: &Spec,
-        host: &str,
+        server: &Server<'_>,
         hears: &mut dyn Hears,
         cancel: &AtomicBool,
     ) -> Result<Sides, InteropError> {
-        client::measure(spec, host, hears, cancel)
+        client::measure(spec, server.host, hears, cancel)
     }
 
     fn serve(&self, service: &Service) -> Result<(), InteropError> {

@@ -17,7 +17,7 @@ use speak::iperf3::PEER;
 
 pub use self::login::{Login, Padding, SKEW_S, Users};
 
-use crate::{Hears, InteropError, Service, Sides, Speaks};
+use crate::{Hears, InteropError, Server, Service, Sides, Speaks};
 
 /// The protocol.
 pub(crate) struct Iperf3;
@@ -38,26 +38,15 @@ impl Speaks for Iperf3 {
     fn measure(
         &self,
         spec: &Spec,
-        host: &str,
+        server: &Server<'_>,
         hears: &mut dyn Hears,
         cancel: &AtomicBool,
     ) -> Result<Sides, InteropError> {
-        client::measure(spec, host, None, hears, cancel)
+        client::measure(spec, server.host, server.login, hears, cancel)
     }
 
     fn check_login(&self) -> Result<(), InteropError> {
         Ok(())
-    }
-
-    fn measure_as(
-        &self,
-        login: &Login,
-        spec: &Spec,
-        host: &str,
-        hears: &mut dyn Hears,
-        cancel: &AtomicBool,
-    ) -> Result<Sides, InteropError> {
-        client::measure(spec, host, Some(login), hears, cancel)
     }
 
     fn serve(&self, service: &Service) -> Result<(), InteropError> {

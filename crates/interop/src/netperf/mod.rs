@@ -15,7 +15,7 @@ use std::time::Duration;
 use model::Spec;
 use speak::netperf::PEER;
 
-use crate::{Hears, InteropError, Service, Sides, Speaks};
+use crate::{Hears, InteropError, Server, Service, Sides, Speaks};
 
 /// Between two looks at the control connection while data flows.
 const STEP: Duration = Duration::from_millis(50);
@@ -44,11 +44,11 @@ impl Speaks for Netperf {
     fn measure(
         &self,
         spec: &Spec,
-        host: &str,
+        server: &Server<'_>,
         hears: &mut dyn Hears,
         cancel: &AtomicBool,
     ) -> Result<Sides, InteropError> {
-        client::measure(spec, host, hears, cancel)
+        client::measure(spec, server.host, hears, cancel)
     }
 
     fn serve(&self, service: &Service) -> Result<(), InteropError> {

@@ -13,7 +13,7 @@ use model::{Spec, Stop};
 use speak::nttcp::{Datagrams, PEER, Seen};
 
 use crate::marks::Sort;
-use crate::{Hears, InteropError, Service, Sides, Speaks};
+use crate::{Hears, InteropError, Server, Service, Sides, Speaks};
 
 /// The protocol.
 pub(crate) struct Nttcp;
@@ -45,11 +45,11 @@ impl Speaks for Nttcp {
     fn measure(
         &self,
         spec: &Spec,
-        host: &str,
+        server: &Server<'_>,
         hears: &mut dyn Hears,
         cancel: &AtomicBool,
     ) -> Result<Sides, InteropError> {
-        client::measure(spec, host, hears, cancel)
+        client::measure(spec, server.host, hears, cancel)
     }
 
     fn serve(&self, service: &Service) -> Result<(), InteropError> {

@@ -12,7 +12,7 @@ use model::Spec;
 use speak::nuttcp::{Mark, PEER, mark};
 
 use crate::marks::Sort;
-use crate::{Hears, InteropError, Service, Sides, Speaks};
+use crate::{Hears, InteropError, Server, Service, Sides, Speaks};
 
 /// The protocol.
 pub(crate) struct Nuttcp;
@@ -33,11 +33,11 @@ impl Speaks for Nuttcp {
     fn measure(
         &self,
         spec: &Spec,
-        host: &str,
+        server: &Server<'_>,
         hears: &mut dyn Hears,
         cancel: &AtomicBool,
     ) -> Result<Sides, InteropError> {
-        client::measure(spec, host, hears, cancel)
+        client::measure(spec, server.host, hears, cancel)
     }
 
     fn serve(&self, service: &Service) -> Result<(), InteropError> {

@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 use model::Spec;
 use speak::stamp::{BASE_BYTES, PEER};
 
-use crate::{Hears, InteropError, Service, Sides, Speaks};
+use crate::{Hears, InteropError, Server, Service, Sides, Speaks};
 
 /// The protocol.
 pub(crate) struct Stamp;
@@ -42,11 +42,11 @@ impl Speaks for Stamp {
     fn measure(
         &self,
         spec: &Spec,
-        host: &str,
+        server: &Server<'_>,
         hears: &mut dyn Hears,
         cancel: &AtomicBool,
     ) -> Result<Sides, InteropError> {
-        client::measure(spec, host, hears, cancel)
+        client::measure(spec, server.host, hears, cancel)
     }
 
     fn check_words(&self, words: &str) -> Result<(), InteropError> {

@@ -1,11 +1,13 @@
 //! `thru import`: other tools' results, as runs in the store.
 
 use std::fmt::Write as _;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
+use flate2::read::MultiGzDecoder;
 use import::{Format, Refused, Source};
 use model::{Event, Run};
 use sha2::{Digest, Sha256};
@@ -52,15 +54,16 @@ pub fn run(args: &ImportArgs) -> Result<u8, Failure> {
     let (mut runs, mut refusals) = (0_u32, 0);
     for path in &args.files {
         let shown = path.display();
-        let bytes = match contents(path) {
-            Ok(bytes) => bytes,
+        let contents = contents(path).and_then(|bytes| Ok((unpacked(&bytes)?, bytes)));
+        let (text, bytes) = match contents {
+            Ok(contents) => contents,
             Err(reason) => {
                 eprintln!("thru: {shown}: {reason}");
                 refusals += 1;
                 continue;
             }
         };
-        let reading = match import::read(&bytes, format) {
+        let reading = match import::read(text.as_deref().unwrap_or(&bytes), format) {
             Ok(reading) => reading,
             Err(Refused { reason, .. }) => {
                 eprintln!("thru: {shown}: {reason}");
@@ -106,6 +109,20 @@ fn contents(path: &Path) -> Result<Vec<u8>, String> {
         return Err(format!("has {} bytes, more than the 256 MiB that are read: cut it into parts", facts.len()));
     }
     std::fs::read(path).map_err(|error| format!("cannot be read: {error}"))
+}
+
+/// What a file that gzip packed (RFC 1952), as flent's are, has in it; `None` of another file.
+fn unpacked(bytes: &[u8]) -> Result<Option<Vec<u8>>, String> {
+    if !bytes.starts_with(&[0x1f, 0x8b]) {
+        return Ok(None);
+    }
+    let mut text = Vec::new();
+    let read = MultiGzDecoder::new(bytes).take(MOST_BYTES + 1).read_to_end(&mut text);
+    match read {
+        Ok(_) if text.len() as u64 <= MOST_BYTES => Ok(Some(text)),
+        Ok(_) => Err("unpacks to more than the 256 MiB that are read: unpack it and cut it into parts".into()),
+        Err(error) => Err(format!("is packed by gzip, and broken: {error}")),
+    }
 }
 
 /// What a run is called that is the listing numbered `place` (from 1) of its file, and `number` (from 0) of this import.
