@@ -5,7 +5,8 @@
 
 use proptest::prelude::*;
 use speak::nttcp::{
-    DEFAULT_FORMAT, Datagrams, Format, Local, LocalAction, Options, Pattern, Remote, RemoteAction, Seen, Statistics,
+    APART, DEFAULT_FORMAT, Datagrams, Format, Local, LocalAction, Options, Pattern, Remote, RemoteAction, Seen,
+    Statistics,
 };
 use speak::{SpeakError, Turn};
 
@@ -96,6 +97,18 @@ fn published_lines_are_read_and_written() {
         assert_eq!((&written[..38], &written[50..68]), (&line[..38], &line[50..68]));
     }
     assert_eq!(Statistics::from_line("nttcp-1: got EOF"), None);
+}
+
+#[test]
+fn columns_that_touch_are_kept_apart_for_programs() {
+    let fast =
+        Statistics { bytes: 2_097_152, calls: 512, real_s: 0.000_457, cpu_s: 0.003_655, ..Statistics::default() };
+    let touching = Format::new(DEFAULT_FORMAT).unwrap().line('1', &fast);
+    assert!(touching.contains("5121120350.11"), "{touching}");
+    let apart = Format::new(APART).unwrap().line('1', &fast);
+    let (mark, read) = Statistics::from_line(&apart).unwrap();
+    assert_eq!((mark, read.bytes, read.calls, read.cpu_s), ('1', 2_097_152, 512, 0.003_655), "{apart}");
+    assert!((read.real_s / fast.real_s - 1.0).abs() < 1e-6, "{apart}");
 }
 
 #[test]

@@ -130,7 +130,7 @@ fn values(outcome: &Outcome) -> usize {
 /// How far the verdicts let an outcome be trusted, by the words at `model::Trust`.
 fn trust_left_by(verdicts: &[Verdict]) -> Trust {
     let any = |those: &[Verdict]| verdicts.iter().any(|verdict| those.contains(verdict));
-    if any(&[Verdict::Stalled, Verdict::CutShort, Verdict::LedgerOpen]) {
+    if any(&[Verdict::Stalled, Verdict::CutShort, Verdict::LedgerOpen, Verdict::EmulatorLate]) {
         Trust::None
     } else if any(&[Verdict::FewTrials, Verdict::ResolutionLimited, Verdict::AboveCeiling]) {
         Trust::Low

@@ -1,7 +1,7 @@
 //! A spec in nttcp's words, and the other way round.
 
 use model::{Direction, EndOptions, Observe, Spec, Stop};
-use speak::nttcp::Options;
+use speak::nttcp::{APART, Options};
 
 use crate::{InteropError, Limits, words};
 
@@ -76,6 +76,8 @@ pub(super) fn options(spec: &Spec) -> Result<Options, InteropError> {
         verbose: true,
         gap_us,
         window_kib,
+        // Of a transfer of a millisecond the usual columns touch.
+        format: APART.into(),
         ..Options::default()
     })
 }

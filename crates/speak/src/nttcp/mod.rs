@@ -23,7 +23,7 @@ pub use local::{Action as LocalAction, Local};
 pub use options::{OPTIONS_LIMIT, Options};
 pub use pattern::{DEFAULT_SEED, Pattern};
 pub use remote::{Action as RemoteAction, Remote};
-pub use statistics::{DEFAULT_FORMAT, Format, Statistics};
+pub use statistics::{APART, DEFAULT_FORMAT, Format, Statistics};
 
 use crate::{Peer, SpeakError};
 
