@@ -147,6 +147,13 @@ impl<'a> Course<'a> {
         samples.max(self.flow.socket.peer_window_bytes).filter(|bytes| *bytes > 0).map(f64::from)
     }
 
+    /// How far open the receiver's window was at the middle reading, as a part of its largest. A closed one reads as nothing.
+    pub(super) fn window_open(&self) -> Option<f64> {
+        let largest = self.window_bytes()?;
+        let read: Vec<f64> = self.flow.tcp.iter().map(|one| f64::from(one.peer_window_bytes.unwrap_or(0))).collect();
+        Some(median(&read)? / largest)
+    }
+
     /// The pacing rate at the middle of the trial, bit/s.
     pub(super) fn pacing_bps(&self) -> Option<f64> {
         self.middle(|one| one.pacing_bps.map(|bps| bps as f64))

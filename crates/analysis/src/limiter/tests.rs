@@ -50,13 +50,30 @@ fn a_small_window_is_the_receive_window() {
 #[test]
 fn a_window_that_would_carry_more_is_a_slow_reader() {
     let mut story = Story::tcp(20, 2 * MS);
-    story.samples(|i, one| one.rwnd_limited_ns = Some(i * 95 * MS));
+    story.samples(|i, one| {
+        one.rwnd_limited_ns = Some(i * 95 * MS);
+        one.peer_window_bytes = Some(if i == 0 { 4 << 20 } else { 1 << 18 });
+    });
     let why = story.why();
     assert_eq!(why.limiter, LimiterKind::ReceiverApplication);
     assert!(why.statement.contains("its program did not read"), "{}", why.statement);
     // A receiver whose thread never rests is slow for another reason.
     story.trials(|trial| trial.far.spent = Some(Spent { process_ns: 990 * MS, ..Spent::default() }));
     assert_eq!(story.limiter(), LimiterKind::ReceiverCpu);
+}
+
+#[test]
+fn a_window_that_stands_open_but_is_used_up_is_not_the_readers_fault() {
+    // A megabyte waits before a link of 940 Mbit/s; what is announced stays the same.
+    let mut story = Story::tcp(940, 6 * MS);
+    story.samples(|i, one| {
+        one.rwnd_limited_ns = Some(i * 60 * MS);
+        one.min_rtt_ns = Some(MS / 4);
+        one.peer_window_bytes = Some(800_000);
+    });
+    let why = story.why();
+    assert!(why.evidence.iter().all(|one| one.rule != "slow-reader"), "{why:#?}");
+    assert!(why.evidence.iter().any(|one| one.rule == "standing-queue" && one.weight > 0.5), "{why:#?}");
 }
 
 #[test]

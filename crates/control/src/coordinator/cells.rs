@@ -284,13 +284,19 @@ impl Cells {
 
     /// Trials that the open cell which is furthest from its answer still needs, as far as the spread so far tells.
     pub(super) fn trials_left(&self) -> u32 {
+        self.open.values().map(|state| self.needs(state).max(1)).max().unwrap_or(0)
+    }
+
+    /// The same of all open cells together.
+    pub(super) fn all_trials_left(&self) -> u64 {
+        self.open.values().map(|state| u64::from(self.needs(state))).sum()
+    }
+
+    fn needs(&self, state: &CellState) -> u32 {
         let rule = &self.rule;
-        let of = |state: &CellState| {
-            let needed = passes_needed(&self.values(state), rule).unwrap_or(rule.min_trials);
-            let most = rule.max_trials.max(rule.min_trials);
-            needed.clamp(rule.min_trials, most).saturating_sub(state.trials.len() as u32).max(1)
-        };
-        self.open.values().map(of).max().unwrap_or(0)
+        let needed = passes_needed(&self.values(state), rule).unwrap_or(rule.min_trials);
+        let most = rule.max_trials.max(rule.min_trials);
+        needed.clamp(rule.min_trials, most).saturating_sub(state.trials.len() as u32)
     }
 
     /// Takes the open cells out of the way of others.

@@ -36,7 +36,7 @@ pub(super) const RECEIVE: Rule = Rule {
 pub(super) const READER: Rule = Rule {
     name: "slow-reader",
     speaks_for: &[LimiterKind::ReceiverApplication],
-    about: "The receiver's window held the sender back although it would carry much more: it was full, because nobody read.",
+    about: "The receiver's window held the sender back although it would carry much more: it closed, because nobody read.",
     source: "RFC 9293, section 3.8.6.2 (the window closes as data waits for its reader); tcpi_rwnd_limited in linux/tcp.h",
     see: |scene, way| {
         let courses = courses(way);
@@ -51,7 +51,10 @@ pub(super) const READER: Rule = Rule {
         let (Some(limited), Some(part)) = (limited, part) else { return Vec::new() };
         let busy = cores::busiest(scene, &way.receiver).map(|thread| thread.share());
         let idle = 1.0 - ramp(busy.unwrap_or(0.0), 0.8, 0.95);
-        let weight = 0.9 * ramp(limited, 0.05, 0.3) * (1.0 - ramp(part, 0.2, 0.5)) * idle;
+        // What waits for its reader closes the window. One that stands open and is used up all the same is full of what waits on
+        // the path.
+        let closed = 1.0 - ramp(each(&courses, Course::window_open).unwrap_or(0.0), 0.5, 0.9);
+        let weight = 0.9 * ramp(limited, 0.05, 0.3) * (1.0 - ramp(part, 0.2, 0.5)) * idle * closed;
         Seen::of(LimiterKind::ReceiverApplication, weight, || {
             let carried = total(&courses, |course| over_rtt_of(course.window_bytes()?, course.min_rtt_ns()?));
             let thread = busy.map_or_else(String::new, |busy| {

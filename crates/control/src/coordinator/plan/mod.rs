@@ -244,12 +244,11 @@ impl Bench<'_, Fleet> {
             if cells.len() > 1 { format!(", {} pairs of hosts at once", cells.len()) } else { String::new() };
         let separator = if said.is_empty() { "" } else { ": " };
         let doing = format!("block {}{separator}{}{together}", block + 1, said.join(", "));
-        let open = self.cells.open().count().max(1) as u64;
         let trials: usize = self.cells.open().map(super::cells::CellState::trials).sum::<usize>() + self.trials_done();
         let each = self.elapsed_ns().checked_div(trials as u64);
         let left = match schedule.plan.schedule {
             Some(every) => Some((self.header.started_unix_ns + every.for_ns).saturating_sub(unix_ns())),
-            None => each.map(|each| (each * open * u64::from(self.cells.trials_left())).min(self.left_ns())),
+            None => each.map(|each| each.saturating_mul(self.cells.all_trials_left()).min(self.left_ns())),
         };
         self.tell(doing, left)
     }
