@@ -5,8 +5,20 @@ use model::{Interface, Spec};
 use super::frame::{self, Network};
 use crate::way::{Side, local, owner};
 
-/// Drivers whose speed is a number without a line behind it. Devices without hardware (veth, bridges) have no driver at all.
-const WITHOUT_LINE: [&str; 6] = ["virtio_net", "vmxnet3", "xen_netfront", "vif", "hv_netvsc", "tun"];
+/// Drivers whose speed is a number without a line behind it. Where ethtool was not asked, devices without hardware have no driver at all.
+const WITHOUT_LINE: [&str; 11] = [
+    "virtio_net",
+    "vmxnet3",
+    "xen_netfront",
+    "vif",
+    "hv_netvsc",
+    "tun",
+    "veth",
+    "bridge",
+    "bonding",
+    "802.1Q VLAN Support",
+    "dummy",
+];
 
 /// One way from interface to interface.
 pub(super) struct Route {
