@@ -1,5 +1,5 @@
-//! Ten million random, mutated and cut inputs for every codec in both roles (a count as argument for another number). Prints how many
-//! of them each refused; ends with a panic where a codec does.
+//! Ten million random, mutated and cut inputs for each codec in each of its roles (a count as argument for another number). Prints how
+//! many of them each refused; ends with a panic where a codec does.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a surprise ends the run")]
 #![allow(clippy::print_stdout, reason = "a bench prints what it found")]
@@ -14,8 +14,9 @@ const INPUTS: u64 = 10_000_000;
 const ROUND: u64 = 1_000_000;
 
 fn main() {
-    let inputs = std::env::args().skip(1).find_map(|word| word.parse().ok()).unwrap_or(INPUTS);
+    let each: u64 = std::env::args().skip(1).find_map(|word| word.parse().ok()).unwrap_or(INPUTS);
     let targets = storm::targets();
+    let inputs = each * targets.len() as u64;
     let mut random = storm::Random::new(inputs);
     let mut sums = vec![storm::Tally::default(); targets.len()];
     let start = std::time::Instant::now();
