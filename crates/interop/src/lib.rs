@@ -136,11 +136,11 @@ pub trait Speaks: Sync {
     fn curve(
         &self,
         points: &[Spec],
-        host: &str,
+        server: &Server<'_>,
         hears: &mut dyn Hears,
         cancel: &AtomicBool,
     ) -> Result<Curve, InteropError> {
-        let _ = (host, hears, cancel);
+        let _ = (server, hears, cancel);
         Err(self.check_curve(points).err().unwrap_or(InteropError::Interrupted))
     }
 

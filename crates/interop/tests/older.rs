@@ -106,12 +106,58 @@ fn nttcps_content_is_compared_in_both_directions() {
 }
 
 #[test]
+fn nttcps_datagrams_are_compared_in_both_directions() {
+    const MARK: &[u8] = &[0; 4];
+    let served = Served::start("nttcp");
+    let asked = Options { transmits: false, udp: true, bytes: 1000, count: 5, compare: true, ..Options::default() };
+    let asked = Options { verbose: true, ..asked };
+    for (stream, lost) in [(false, true), (true, false), (true, true)] {
+        let mut client = served.client(&Options { stream, ..asked.clone() }.to_line());
+        let data = UdpSocket::bind("127.0.0.1:0").unwrap();
+        data.connect((served.address.ip(), data_port(&mut client))).unwrap();
+        data.send(MARK).unwrap();
+        let mut pattern = Pattern::new(&asked.seed);
+        for number in 0..5 {
+            let mut datagram = [0; 1000];
+            pattern.fill(&mut datagram);
+            pattern = if stream { pattern } else { Pattern::new(&asked.seed) };
+            if !(lost && number == 1) {
+                data.send(&datagram).unwrap();
+            }
+        }
+        data.send(MARK).unwrap();
+        let said = rest(client);
+        let counted = statistics(&said);
+        let arrived = if lost { 4 } else { 5 };
+        assert_eq!((counted.bytes, counted.calls), (1000 * arrived, arrived + 1), "{said}");
+        // Of a pattern that goes on nothing after a loss is what was expected; of one that repeats, all is.
+        assert_eq!(said.contains("bytes differ"), stream && lost, "{said}");
+    }
+
+    let data = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let port = data.local_addr().unwrap().port();
+    let said = [Options { transmits: true, ..asked.clone() }.to_line(), format!("dataport: {port}\n").into_bytes()];
+    let client = served.client(&said.concat());
+    data.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let mut datagram = [0; 2000];
+    let sizes: Vec<usize> = (0..7)
+        .map(|_| {
+            let count = data.recv(&mut datagram).unwrap();
+            assert!(count <= 4 || Pattern::new(&asked.seed).mismatches(&datagram[..count]) == 0);
+            count
+        })
+        .collect();
+    assert_eq!(sizes, [4, 1000, 1000, 1000, 1000, 1000, 4]);
+    let counted = statistics(&rest(client));
+    assert_eq!((counted.bytes, counted.calls), (5000, 8));
+}
+
+#[test]
 fn what_no_nttcp_says_is_refused_in_a_line_and_the_server_goes_on() {
     let served = Served::start("nttcp");
-    let cases: [(&[u8], &str); 6] = [
+    let cases: [(&[u8], &str); 5] = [
         (b"nttcp@-t@-l0@-n1\n", "-l"),
         (b"nttcp@-r@-l99999999@-n1\n", "buffers of 99999999 bytes"),
-        (b"nttcp@-r@-u@-c@-l1000@-n1\n", "-c over UDP is not served"),
         (b"nttcp@-m1.2.3.4:5\n", "multicast"),
         (b"GET@/@HTTP\n", "for an option"),
         (b"nttcp@-t@-f%q\n", "no value after %"),

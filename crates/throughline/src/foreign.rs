@@ -102,6 +102,10 @@ impl Far {
         Ok(sides?.version)
     }
 
+    fn server(&self) -> Server<'_> {
+        Server { host: &self.host, login: self.login.as_deref() }
+    }
+
     /// One trial.
     async fn measure(
         &self,
@@ -110,10 +114,7 @@ impl Far {
         cancel: &mut Cancel,
     ) -> Result<(Result<Sides, InteropError>, EndPass), ControlError> {
         let (far, own) = (self.clone(), spec.clone());
-        let work = move |ears: &mut dyn Hears, flag: &AtomicBool| {
-            let server = Server { host: &far.host, login: far.login.as_deref() };
-            far.spoken.measure(&own, &server, ears, flag)
-        };
+        let work = move |ears: &mut dyn Hears, flag: &AtomicBool| far.spoken.measure(&own, &far.server(), ears, flag);
         self.apart(spec, live, cancel, work).await
     }
 
@@ -171,7 +172,7 @@ impl Foreign for Far {
     async fn curve(&mut self, points: &[Spec], cancel: &mut Cancel) -> Result<ForeignCurve, ControlError> {
         let Some(first) = points.first() else { return Err(ControlError::Foreign("a curve without a point".into())) };
         let (far, own) = (self.clone(), points.to_vec());
-        let work = move |ears: &mut dyn Hears, flag: &AtomicBool| far.spoken.curve(&own, &far.host, ears, flag);
+        let work = move |ears: &mut dyn Hears, flag: &AtomicBool| far.spoken.curve(&own, &far.server(), ears, flag);
         let (curve, host) = self.apart(first, &mut |_| Ok(()), cancel, work).await?;
         let Curve { points, failure, elapsed_ns } = brought(curve)?;
         let trials = points.iter().map(Vec::len).collect();

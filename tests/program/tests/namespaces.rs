@@ -297,13 +297,19 @@ fn round_trips_are_plausible_beside_ping() {
         return;
     }
     let Some(pair) = Pair::new(test, 1_500) else { return };
-    let ours = median_round_trip(&pair, &["--time", "200ms"]);
-    let args = ["-c", "100", "-i", "0.01", "-q", &pair.b().v4.to_string()];
-    let output = pair.a().command("ping").args(args).output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    // rtt min/avg/max/mdev = 0.020/0.031/0.190/0.017 ms
-    let times = text.lines().find_map(|line| line.strip_prefix("rtt min/avg/max/mdev = ")).expect("a summary");
-    let least = times.split('/').next().unwrap().parse::<f64>().unwrap() * 1e6;
+    let mut ours = 0.0f64;
+    let mut least = f64::INFINITY;
+    // A machine's pace changes from one moment to the next: of three looks in turn the slowest of ours and the fastest of ping's,
+    // which goes without pauses as ours does, for a processor that has slept answers late.
+    for _ in 0..3 {
+        ours = ours.max(median_round_trip(&pair, &["--time", "200ms"]));
+        let args = ["-f", "-c", "500", "-q", &pair.b().v4.to_string()];
+        let output = pair.a().command("ping").args(args).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        // rtt min/avg/max/mdev = 0.020/0.031/0.190/0.017 ms, ...
+        let times = text.lines().find_map(|line| line.strip_prefix("rtt min/avg/max/mdev = ")).expect("a summary");
+        least = least.min(times.split('/').next().unwrap().parse::<f64>().unwrap() * 1e6);
+    }
     // ping is answered within the kernel; ours wakes a process at either end for it, on processors that others use too, which
     // takes tens of microseconds each. It cannot be much faster than ping's fastest, and 500 us are a busy machine's share.
     assert!(ours > least / 2.0, "{ours} ns against ping's least of {least} ns");

@@ -102,12 +102,15 @@ fn ways_that_differ_are_told_apart() {
                   code=$?; kill $!; wait; exit $code";
     let thru = binary::thru().display().to_string();
     let args = ["lab", "run", &file.display().to_string(), "--name", &name, "--", "sh", "-c", script, &thru];
-    desk.run(&args).ok();
-    let doc = Doc::try_parse(&fs::read_to_string(desk.path("run.json")).unwrap()).unwrap();
+    let ended = desk.run(&args);
+    let doc = Doc::try_parse(&fs::read_to_string(desk.path("run.json")).unwrap()).expect(&ended.stderr);
     let (way, ms) = (ways(&doc), 1_000_000);
-    // What a busy machine adds is on either way.
-    assert!((10 * ms..25 * ms).contains(&way.there.p50_ns) && way.there.min_ns >= 10 * ms, "{way:?}");
-    assert!((30 * ms..45 * ms).contains(&way.back.p50_ns) && way.back.min_ns >= 30 * ms, "{way:?}");
+    // Where a busy machine held the emulator up, the outcome says so, and its delays have no upper end.
+    let late = doc.has(model::Verdict::EmulatorLate);
+    ended.ended_with(if late { 8 } else { 0 });
+    for (delays, least) in [(&way.there, 10 * ms), (&way.back, 30 * ms)] {
+        assert!(delays.min_ns >= least && (late || delays.p50_ns < least + 15 * ms), "{way:?}");
+    }
     // One in ten of 800 there, and none back.
     assert!(way.lost_there.is_some_and(|lost| (30..200).contains(&lost)) && way.lost_back == Some(0), "{way:?}");
     assert!(doc.has(model::Verdict::Loss), "{:?}", doc.summary().verdicts);

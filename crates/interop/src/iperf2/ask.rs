@@ -3,7 +3,8 @@
 use model::{Direction, Observe, Spec, Stop};
 use speak::iperf2::{Amount, HEADER_BYTES, Header, NUMBER_BYTES};
 
-use crate::{InteropError, Limits, plain, words};
+use crate::words::{Plain, REMEDY};
+use crate::{InteropError, Limits, plain};
 
 /// Bytes of a write that are spoken.
 const MOST_BYTES: u64 = 16 << 20;
@@ -17,34 +18,23 @@ const MOST_AMOUNT: u64 = 0x7fff_ffff;
 /// How long a client's data may rest, ns.
 const STALL_NS: u64 = 30_000_000_000;
 
+const WORDS: Plain = Plain {
+    program: "iperf2",
+    patterns: (&["stream", "transfer"], "it has streams and transfers: thru stream HOST --speak iperf2"),
+    flows: [MOST_FLOWS, 1],
+    blocks: [1..=MOST_BYTES, LEAST_DATAGRAM..=MOST_DATAGRAM],
+};
+
 /// What the server at `port` is told over each connection.
 pub(super) fn header(spec: &Spec, port: u16) -> Result<Header, InteropError> {
-    let refuse = |what: &str, remedy: &str| Err(InteropError::unsupported(format!("{what} with iperf2"), remedy));
-    spec.check().map_err(|error| InteropError::unsupported("this measurement", error.to_string()))?;
+    let refuse = |what: &str, remedy: &str| Err(WORDS.lacks(what, remedy));
+    WORDS.check(spec)?;
     let (udp, reverse) = (spec.transport == "udp", spec.direction == Direction::Reverse);
-    if spec.transport != "tcp" && !udp {
-        return refuse(&format!("--transport {}", spec.transport), "it speaks TCP and, with --udp, UDP");
-    }
-    if !["stream", "transfer"].contains(&spec.pattern.as_str()) {
-        return refuse(&spec.pattern.to_string(), "it has streams and transfers: thru stream HOST --speak iperf2");
-    }
     if spec.direction == Direction::Both || (udp && reverse) {
         return refuse("this direction", "to the server, or over TCP with --reverse from it");
     }
-    let flows = if udp { 1 } else { MOST_FLOWS };
-    if !(1..=flows).contains(&spec.flows) {
-        return refuse(&format!("--flows {}", spec.flows), &format!("it takes 1 to {flows} over {}", spec.transport));
-    }
-    let blocks = if udp { LEAST_DATAGRAM..=MOST_DATAGRAM } else { 1..=MOST_BYTES };
-    if !blocks.contains(&spec.block) {
-        let (least, most) = blocks.into_inner();
-        return refuse(&format!("--block {}", spec.block), &format!("it takes {least} to {most} bytes"));
-    }
-    if let Some(what) = words::beyond_plain(spec) {
-        return refuse(what, words::REMEDY);
-    }
     if spec.far.sndbuf.is_some() || spec.far.nodelay == Some(true) {
-        return refuse("--sndbuf, --rcvbuf or --nodelay at the far end", words::REMEDY);
+        return refuse("--sndbuf, --rcvbuf or --nodelay at the far end", REMEDY);
     }
     if reverse && spec.rate_bps.is_some() {
         return refuse("--rate with --reverse", "it tells the server no rate over TCP: leave one out");

@@ -100,7 +100,8 @@ pub(super) fn parameters(spec: &Spec) -> Result<Parameters, InteropError> {
     Ok(asked)
 }
 
-/// The measurement that a client asks for, as the passive end has it, without an end: the client decides that.
+/// The measurement that a client asks for, as the passive end has it. The client decides its end, but of a count over TCP that is this
+/// end's to send no more is sent. Of datagrams some may be lost, and a client that counts them wants others in their place.
 pub(super) fn spec(asked: &Parameters) -> Spec {
     let udp = asked.protocol == Protocol::Udp;
     let block = u64::from(asked.block());
@@ -116,6 +117,11 @@ pub(super) fn spec(asked: &Parameters) -> Spec {
         pin: asked.server_affinity.into_iter().collect(),
         ..EndOptions::default()
     };
+    let stop = match (asked.reverse && !asked.bidirectional && !udp, asked.bytes, asked.blocks) {
+        (true, bytes, _) if bytes > 0 => Stop::Bytes(bytes),
+        (true, _, blocks) if blocks > 0 => Stop::Blocks(blocks),
+        _ => Stop::TimeNs(7 * 86_400 * SECOND_NS),
+    };
     let send = if asked.zerocopy && !udp { SendBy::Sendfile } else { SendBy::Copy };
     Spec {
         block,
@@ -125,7 +131,7 @@ pub(super) fn spec(asked: &Parameters) -> Spec {
             (_, true) => Direction::Reverse,
             _ => Direction::Send,
         },
-        stop: Stop::TimeNs(7 * 86_400 * SECOND_NS),
+        stop,
         warmup_ns: u64::from(asked.omit_s) * SECOND_NS,
         rate_bps: asked.rate_bps.map(|bps| bps.saturating_mul(u64::from(asked.parallel))),
         burst: asked.burst.map(|blocks| u64::from(blocks) * block),

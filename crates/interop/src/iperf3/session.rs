@@ -219,9 +219,25 @@ impl Session<'_> {
             false => Duration::from_secs(u64::from(asked.time_s) + u64::from(asked.omit_s)) + GRACE,
         };
         let Self { line, machine, turn, service, .. } = self;
-        let mut over: Option<(Instant, Result<(), InteropError>)> = None;
         let mut expired = false;
         let mut buffer = [0; 1024];
+        // Whether the client, or what limits it, has ended the test.
+        let mut ends = |elapsed: Duration| match line.hear(&mut buffer, STEP)? {
+            Heard::Bytes(count) => {
+                machine.receive(&buffer[..count], turn).map_err(|error| line.wrong(error)).map(|()| true)
+            }
+            Heard::Ended => machine.ended().map_err(|error| line.wrong(error)).map(|()| true),
+            Heard::Nothing if service.stopping() => {
+                machine.terminate(turn);
+                turn.actions.push(ServerAction::Terminated);
+                Ok(true)
+            }
+            Heard::Nothing => {
+                expired = elapsed > limit;
+                Ok(expired)
+            }
+        };
+        let mut over: Option<(Instant, Result<(), InteropError>)> = None;
         let begun = Instant::now();
         let ran = streams.run(Duration::ZERO, &mut |_| {}, &mut |signals, elapsed| {
             if let Some((since, _)) = &over {
@@ -231,23 +247,7 @@ impl Session<'_> {
                 }
                 return;
             }
-            let heard = match line.hear(&mut buffer, STEP) {
-                Ok(Heard::Bytes(count)) => {
-                    machine.receive(&buffer[..count], turn).map_err(|error| line.wrong(error)).map(|()| true)
-                }
-                Ok(Heard::Ended) => machine.ended().map_err(|error| line.wrong(error)).map(|()| true),
-                Ok(Heard::Nothing) if service.stopping() => {
-                    machine.terminate(turn);
-                    turn.actions.push(ServerAction::Terminated);
-                    Ok(true)
-                }
-                Ok(Heard::Nothing) => {
-                    expired = elapsed > limit;
-                    Ok(expired)
-                }
-                Err(error) => Err(error),
-            };
-            match heard {
+            match ends(elapsed) {
                 Ok(false) => {}
                 Ok(true) => {
                     signals.stop();
@@ -259,6 +259,13 @@ impl Session<'_> {
                 }
             }
         });
+        // All that was asked for is sent: the client says when it has it.
+        while over.is_none() && ran.as_ref().is_ok_and(|ran| ran.legs.failure.is_none()) {
+            match ends(begun.elapsed()) {
+                Ok(false) => {}
+                ended => over = Some((Instant::now(), ended.map(drop))),
+            }
+        }
         if let Some((_, Err(error))) = over {
             return Err(error);
         }
@@ -267,10 +274,10 @@ impl Session<'_> {
         }
         match ran {
             Ok(mut ran) => {
-                // What was still taken from the sockets after the client's word is counted, but belongs to no more time.
+                // The time is the client's, up to its word: what was still taken from the sockets after it is counted, but belongs to
+                // no more time.
                 if let Some((since, _)) = over {
-                    let span = since.duration_since(begun).as_nanos() as u64;
-                    ran.legs.elapsed_ns = ran.legs.elapsed_ns.min(span);
+                    ran.legs.elapsed_ns = since.duration_since(begun).as_nanos() as u64;
                 }
                 // A client that receives reads until its streams end.
                 ran.sockets.clear();

@@ -11,7 +11,7 @@ use model::Spec;
 use speak::netpipe::PEER;
 
 use self::options::Options;
-use crate::{Curve, Hears, InteropError, Service, Speaks};
+use crate::{Curve, Hears, InteropError, Server, Service, Speaks};
 
 /// The protocol.
 pub(crate) struct NetPipe;
@@ -41,11 +41,11 @@ impl Speaks for NetPipe {
     fn curve(
         &self,
         points: &[Spec],
-        host: &str,
+        server: &Server<'_>,
         hears: &mut dyn Hears,
         cancel: &AtomicBool,
     ) -> Result<Curve, InteropError> {
-        client::measure(points, host, hears, cancel)
+        client::measure(points, server.host, hears, cancel)
     }
 
     fn check_words(&self, words: &str) -> Result<(), InteropError> {

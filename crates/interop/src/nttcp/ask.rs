@@ -3,7 +3,8 @@
 use model::{Direction, EndOptions, Observe, Spec, Stop};
 use speak::nttcp::{APART, Options};
 
-use crate::{InteropError, Limits, words};
+use crate::words::{ONE_WAY, Plain};
+use crate::{InteropError, Limits};
 
 /// nttcp's own bounds, exclusive: bytes of a buffer, buffers, microseconds between writes.
 const BYTES_LIMIT: u64 = 100_000_000;
@@ -17,27 +18,21 @@ const MOST_DATAGRAM: u64 = 65_507;
 /// How long a client's data may rest, ns.
 const STALL_NS: u64 = 30_000_000_000;
 
+const WORDS: Plain = Plain {
+    program: "nttcp",
+    patterns: (&["transfer"], "it has counts alone: thru transfer HOST --speak nttcp"),
+    flows: [1, 1],
+    blocks: [1..=BYTES_LIMIT - 1, LEAST_DATAGRAM..=MOST_DATAGRAM],
+};
+
 /// What the remote side is told.
 pub(super) fn options(spec: &Spec) -> Result<Options, InteropError> {
-    let refuse = |what: &str, remedy: &str| Err(InteropError::unsupported(format!("{what} with nttcp"), remedy));
-    spec.check().map_err(|error| InteropError::unsupported("this measurement", error.to_string()))?;
+    let refuse = |what: &str, remedy: &str| Err(WORDS.lacks(what, remedy));
+    WORDS.check(spec)?;
+    if spec.direction == Direction::Both {
+        return refuse("--both", ONE_WAY);
+    }
     let udp = spec.transport == "udp";
-    if spec.transport != "tcp" && !udp {
-        return refuse(&format!("--transport {}", spec.transport), "it speaks TCP and, with --udp, UDP");
-    }
-    if spec.pattern != "transfer" {
-        return refuse(&spec.pattern.to_string(), "it has counts alone: thru transfer HOST --speak nttcp");
-    }
-    if spec.direction == Direction::Both || spec.flows != 1 {
-        return refuse("more than one connection", "it has one, in one direction: leave --both and --flows out");
-    }
-    let bytes = if udp { LEAST_DATAGRAM..MOST_DATAGRAM + 1 } else { 1..BYTES_LIMIT };
-    if !bytes.contains(&spec.block) {
-        return refuse(
-            &format!("--block {}", spec.block),
-            &format!("it takes {} to {} bytes", bytes.start, bytes.end - 1),
-        );
-    }
     let count = match spec.stop {
         Stop::Blocks(count) => count,
         Stop::Bytes(bytes) if bytes.is_multiple_of(spec.block) => bytes / spec.block,
@@ -48,9 +43,6 @@ pub(super) fn options(spec: &Spec) -> Result<Options, InteropError> {
     };
     if !(1..COUNT_LIMIT).contains(&count) {
         return refuse(&format!("--count {count}"), "it takes 1 to 999999999");
-    }
-    if let Some(what) = words::beyond_plain(spec) {
-        return refuse(what, words::REMEDY);
     }
     let window_kib = match spec.far.sndbuf {
         None => None,
@@ -114,9 +106,6 @@ pub(super) fn refusal(asked: &Options, spec: &Spec, limits: &Limits) -> Option<S
     if !(least..=most).contains(&asked.bytes) {
         return Some(format!("buffers of {} bytes; {least} to {most} are served", asked.bytes));
     }
-    if asked.compare && asked.udp {
-        return Some("-c over UDP is not served".into());
-    }
     // Of what the client sends it alone has the rate.
     if limits.rate_bps.is_some_and(|most| !asked.transmits || spec.rate_bps.is_none_or(|bps| bps > most)) {
         return Some("more than --max-rate, or no rate (-g) at all".into());
@@ -151,7 +140,7 @@ mod tests {
             change(&mut spec);
             options(&spec).unwrap_err().to_string()
         };
-        assert!(said(|spec| spec.flows = 2).contains("more than one connection with nttcp"));
+        assert!(said(|spec| spec.flows = 2).contains("--flows 2 with nttcp"));
         assert!(said(|spec| spec.stop = Stop::Bytes(4097)).contains("use --count"));
         assert!(said(|spec| spec.pattern = "stream".into()).contains("thru transfer HOST --speak nttcp"));
         assert!(said(|spec| spec.far.cc = Some("reno".into())).contains("--cc at the far end with nttcp"));
@@ -166,7 +155,6 @@ mod tests {
         let why = |asked: Options| refusal(&asked, &spec(&asked), &limits);
         assert!(why(Options { transmits: false, ..Options::default() }).unwrap().contains("--max-rate"));
         assert!(why(Options { bytes: MOST_BYTES + 1, ..Options::default() }).unwrap().contains("buffers of"));
-        assert!(why(Options { udp: true, compare: true, ..Options::default() }).unwrap().contains("-c over UDP"));
         // 4096 bytes each 40 ms are 819 kbit/s.
         assert_eq!(why(Options { gap_us: 40_000, ..Options::default() }), None);
     }

@@ -1,66 +1,201 @@
 //! Data whose content is compared (-c): the engine's loops do not look at what they move, so that it goes its own, slower way.
 
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::io::{self, ErrorKind};
+use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustix::time::{ClockId, clock_gettime};
-use speak::nttcp::{Options, Pattern, Statistics};
+use socket2::SockRef;
+use speak::nttcp::{Datagrams, Options, Pattern, Seen, Statistics};
+
+use super::{MARK, MARK_CALLS};
 
 /// Between two looks at whether to end.
 const STEP: Duration = Duration::from_millis(50);
 /// How long the data may rest.
 const REST: Duration = Duration::from_secs(30);
 
-/// Sends or receives the pattern over a connection; what was moved, and how many bytes were not the pattern's.
-pub(super) fn run(socket: OwnedFd, asked: &Options, late: &dyn Fn() -> bool) -> io::Result<(Statistics, u64)> {
-    let mut socket = TcpStream::from(socket);
-    socket.set_nonblocking(false)?;
-    socket.set_read_timeout(Some(STEP))?;
-    socket.set_write_timeout(Some(STEP))?;
-    let mut pattern = Pattern::new(&asked.seed);
-    let mut buffer = vec![0; usize::try_from(asked.bytes).unwrap_or(usize::MAX)];
-    let (mut bytes, mut calls, mut wrong) = (0, 0, 0);
-    let (started, cpu) = (Instant::now(), cpu_s());
-    if asked.transmits {
-        for _ in 0..asked.count {
-            pattern.fill(&mut buffer);
-            let mut left = buffer.as_slice();
-            while !left.is_empty() {
-                let sent = patiently(late, || socket.write(left))?;
-                left = &left[sent..];
-                (bytes, calls) = (bytes + sent as u64, calls + 1);
-            }
-        }
-        socket.shutdown(std::net::Shutdown::Write)?;
-    } else {
-        loop {
-            let count = patiently(late, || socket.read(&mut buffer))?;
-            calls += 1;
-            if count == 0 {
-                break;
-            }
-            wrong += pattern.mismatches(&buffer[..count]);
-            bytes += count as u64;
-        }
-    }
-    let (real_s, cpu_s) = (started.elapsed().as_secs_f64(), cpu_s() - cpu);
-    let buffers = bytes / asked.bytes;
-    Ok((Statistics { bytes, buffer_bytes: asked.bytes, buffers, calls, real_s, cpu_s }, wrong))
+/// Sends or receives what `-c` compares, over a connection or in datagrams between marks; what was moved, and how many bytes were not the
+/// pattern's.
+pub(super) fn run(socket: &OwnedFd, asked: &Options, late: &dyn Fn() -> bool) -> io::Result<(Statistics, u64)> {
+    let options = SockRef::from(socket);
+    options.set_nonblocking(false)?;
+    options.set_read_timeout(Some(STEP))?;
+    options.set_write_timeout(Some(STEP))?;
+    let mut way = Way { socket, late, asked, content: Content::of(asked), account: Account::begun() };
+    let counted = match (asked.udp, asked.transmits) {
+        (_, true) => way.transmit()?,
+        (false, false) => way.receive()?,
+        (true, false) => way.receive_datagrams()?,
+    };
+    Ok((counted, way.account.wrong))
 }
 
-/// Repeats a call that brings nothing until it does, or it is late.
-fn patiently(late: &dyn Fn() -> bool, mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
-    let rest = Instant::now() + REST;
-    loop {
-        match call() {
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
-                if late() || Instant::now() > rest {
-                    return Err(ErrorKind::TimedOut.into());
-                }
+/// What is in the buffers, one after the other.
+enum Content {
+    /// A sequence without end.
+    Endless(Box<Pattern>),
+    /// The same in each.
+    Same(Vec<u8>),
+}
+
+impl Content {
+    fn of(asked: &Options) -> Self {
+        let mut pattern = Pattern::new(&asked.seed);
+        if asked.streams_pattern() {
+            return Self::Endless(Box::new(pattern));
+        }
+        let mut buffer = room(asked);
+        pattern.fill(&mut buffer);
+        Self::Same(buffer)
+    }
+
+    fn fill(&mut self, buffer: &mut [u8]) {
+        match self {
+            Self::Endless(pattern) => pattern.fill(buffer),
+            Self::Same(content) => buffer.copy_from_slice(content),
+        }
+    }
+
+    /// How many of these bytes, no more than a buffer's, are others.
+    fn mismatches(&mut self, arrived: &[u8]) -> u64 {
+        match self {
+            Self::Endless(pattern) => pattern.mismatches(arrived),
+            Self::Same(content) => arrived.iter().zip(content).map(|(byte, same)| u64::from(byte != same)).sum(),
+        }
+    }
+}
+
+/// A buffer of the asked size.
+fn room(asked: &Options) -> Vec<u8> {
+    vec![0; usize::try_from(asked.bytes).unwrap_or(usize::MAX)]
+}
+
+struct Account {
+    bytes: u64,
+    calls: u64,
+    /// Bytes that are not the pattern's.
+    wrong: u64,
+    started: Instant,
+    /// CPU time of this process when it started, seconds.
+    cpu_s: f64,
+}
+
+impl Account {
+    fn begun() -> Self {
+        Self { bytes: 0, calls: 0, wrong: 0, started: Instant::now(), cpu_s: cpu_s() }
+    }
+
+    /// What was counted up to now, with so many calls for marks.
+    fn told(&self, asked: &Options, marks: u64) -> Statistics {
+        Statistics {
+            bytes: self.bytes,
+            buffer_bytes: asked.bytes,
+            buffers: self.bytes / asked.bytes,
+            calls: self.calls + marks,
+            real_s: self.started.elapsed().as_secs_f64(),
+            cpu_s: cpu_s() - self.cpu_s,
+        }
+    }
+}
+
+struct Way<'a> {
+    socket: &'a OwnedFd,
+    late: &'a dyn Fn() -> bool,
+    asked: &'a Options,
+    content: Content,
+    account: Account,
+}
+
+impl Way<'_> {
+    fn transmit(&mut self) -> io::Result<Statistics> {
+        let mut buffer = room(self.asked);
+        let gap = Duration::from_micros(self.asked.gap_us);
+        self.mark()?;
+        self.account = Account::begun();
+        for _ in 0..self.asked.count {
+            self.content.fill(&mut buffer);
+            let mut left = buffer.as_slice();
+            while !left.is_empty() {
+                let sent = self.patiently(|| send(self.socket, left, SendFlags::NOSIGNAL))?;
+                left = &left[sent..];
+                self.account.bytes += sent as u64;
+                self.account.calls += 1;
             }
-            moved => return moved,
+            if !gap.is_zero() {
+                std::thread::sleep(gap);
+            }
+        }
+        let counted = self.account.told(self.asked, if self.asked.udp { MARK_CALLS[0] } else { 0 });
+        match self.asked.udp {
+            true => self.mark()?,
+            false => SockRef::from(self.socket).shutdown(Shutdown::Write)?,
+        }
+        Ok(counted)
+    }
+
+    /// Sends a mark, where there are any.
+    fn mark(&self) -> io::Result<()> {
+        if self.asked.udp {
+            self.patiently(|| send(self.socket, &MARK, SendFlags::NOSIGNAL))?;
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self) -> io::Result<Statistics> {
+        let mut buffer = room(self.asked);
+        loop {
+            let count = self.hear(&mut buffer)?;
+            self.account.calls += 1;
+            if count == 0 {
+                return Ok(self.account.told(self.asked, 0));
+            }
+            self.compare(&buffer[..count]);
+        }
+    }
+
+    fn receive_datagrams(&mut self) -> io::Result<Statistics> {
+        let (mut buffer, mut seen) = (room(self.asked), Datagrams::default());
+        loop {
+            let count = self.hear(&mut buffer)?;
+            match seen.take(count) {
+                Seen::Start => {
+                    self.account = Account::begun();
+                    self.content = Content::of(self.asked);
+                }
+                Seen::Data => {
+                    self.account.calls += 1;
+                    self.compare(&buffer[..count]);
+                }
+                Seen::End => return Ok(self.account.told(self.asked, MARK_CALLS[1])),
+            }
+        }
+    }
+
+    fn compare(&mut self, arrived: &[u8]) {
+        self.account.wrong += self.content.mismatches(arrived);
+        self.account.bytes += arrived.len() as u64;
+    }
+
+    fn hear(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.patiently(|| recv(self.socket, &mut *buffer, RecvFlags::empty()).map(|(count, _)| count))
+    }
+
+    /// Repeats a call that brings nothing until it does, or it is late.
+    fn patiently(&self, mut call: impl FnMut() -> rustix::io::Result<usize>) -> io::Result<usize> {
+        let rest = Instant::now() + REST;
+        loop {
+            match call() {
+                Err(Errno::AGAIN | Errno::INTR | Errno::NOBUFS) => {
+                    if (self.late)() || Instant::now() > rest {
+                        return Err(ErrorKind::TimedOut.into());
+                    }
+                }
+                moved => return Ok(moved?),
+            }
         }
     }
 }
@@ -74,31 +209,69 @@ fn cpu_s() -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::TcpListener;
+    use std::net::{TcpListener, TcpStream, UdpSocket};
+
+    /// Two ends that are connected.
+    fn pair(udp: bool) -> [OwnedFd; 2] {
+        if udp {
+            let [a, b] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+            a.connect(b.local_addr().unwrap()).unwrap();
+            b.connect(a.local_addr().unwrap()).unwrap();
+            return [a.into(), b.into()];
+        }
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let out = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        [out.into(), listener.accept().unwrap().0.into()]
+    }
 
     #[test]
     fn the_pattern_arrives_and_a_wrong_byte_is_counted() {
-        let options = Options { bytes: 1000, count: 300, compare: true, ..Options::default() };
-        for seed in [options.seed.as_str(), "another"] {
-            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-            let out = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-            let (inward, _) = listener.accept().unwrap();
-            let asked = Options { seed: seed.into(), ..options.clone() };
-            let sender = std::thread::spawn(move || run(out.into(), &asked, &|| false).unwrap());
-            let expected = Options { transmits: false, ..options.clone() };
-            let (counted, wrong) = run(inward.into(), &expected, &|| false).unwrap();
-            assert_eq!((counted.bytes, counted.buffers), (300_000, 300));
-            assert_eq!(sender.join().unwrap().0.bytes, 300_000);
-            assert_eq!(wrong == 0, seed == options.seed, "{wrong}");
+        // What a socket holds without a reader.
+        let options = Options { bytes: 1000, count: 50, compare: true, ..Options::default() };
+        for (udp, stream) in [(false, false), (true, false), (true, true)] {
+            for seed in [options.seed.as_str(), "another"] {
+                let [out, inward] = pair(udp);
+                let asked = Options { seed: seed.into(), udp, stream, ..options.clone() };
+                let (sent, _) = run(&out, &asked, &|| false).unwrap();
+                let expected = Options { transmits: false, udp, stream, ..options.clone() };
+                let (counted, wrong) = run(&inward, &expected, &|| false).unwrap();
+                assert_eq!((sent.bytes, counted.bytes, counted.buffers), (50_000, 50_000, 50));
+                let calls = if udp { [53, 51] } else { [sent.calls, counted.calls] };
+                assert_eq!([sent.calls, counted.calls], calls, "with the marks of the end");
+                assert_eq!(wrong == 0, seed == options.seed, "{wrong} of {asked:?}");
+            }
         }
     }
 
     #[test]
+    fn datagrams_of_one_pattern_may_be_lost_and_those_of_a_sequence_may_not() {
+        for stream in [false, true] {
+            let [out, inward] = pair(true);
+            let asked = Options { bytes: 500, count: 2, compare: true, udp: true, stream, ..Options::default() };
+            let mut sequence = Content::of(&asked);
+            let mut datagrams = [[0; 500]; 3];
+            datagrams.iter_mut().for_each(|datagram| sequence.fill(datagram));
+            for datagram in [&MARK[..], &datagrams[0], &datagrams[2], &MARK] {
+                send(&out, datagram, SendFlags::NOSIGNAL).unwrap();
+            }
+            let (counted, wrong) = run(&inward, &Options { transmits: false, ..asked }, &|| false).unwrap();
+            assert_eq!((counted.bytes, wrong > 0), (1000, stream), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_gap_is_kept_between_buffers() {
+        let [out, _inward] = pair(true);
+        let asked = Options { bytes: 100, count: 5, compare: true, udp: true, gap_us: 4000, ..Options::default() };
+        assert!(run(&out, &asked, &|| false).unwrap().0.real_s >= 0.02);
+    }
+
+    #[test]
     fn silence_ends_when_it_is_late() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let _silent = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (socket, _) = listener.accept().unwrap();
-        let asked = Options { transmits: false, ..Options::default() };
-        assert_eq!(run(socket.into(), &asked, &|| true).unwrap_err().kind(), ErrorKind::TimedOut);
+        for udp in [false, true] {
+            let [_silent, socket] = pair(udp);
+            let asked = Options { transmits: false, udp, compare: true, ..Options::default() };
+            assert_eq!(run(&socket, &asked, &|| true).unwrap_err().kind(), ErrorKind::TimedOut);
+        }
     }
 }

@@ -97,8 +97,10 @@ impl Session<'_, '_> {
         }
         self.chatter(&asked, &format!("thru {}, serving as nttcp", env!("CARGO_PKG_VERSION")));
         let socket = if asked.transmits { self.dial(&asked, &spec)? } else { self.listen(&asked, &spec)? };
-        let (counted, sockets) =
-            if asked.compare { (self.compare(socket, &asked)?, Vec::new()) } else { self.run(socket, &asked, &spec)? };
+        let (counted, sockets) = match asked.compare {
+            true => (self.compare(&socket, &asked)?, vec![socket]),
+            false => self.run(socket, &asked, &spec)?,
+        };
         let moved = if asked.transmits { "transmitted" } else { "received" };
         self.chatter(&asked, &format!("{moved} {} bytes", counted.bytes));
         self.machine.counted(&counted, &mut self.turn).map_err(|error| self.wrong(error))?;
@@ -210,7 +212,7 @@ impl Session<'_, '_> {
     }
 
     /// Moves the pattern that `-c` wants compared.
-    fn compare(&mut self, socket: OwnedFd, asked: &Options) -> Result<Statistics, InteropError> {
+    fn compare(&mut self, socket: &OwnedFd, asked: &Options) -> Result<Statistics, InteropError> {
         let (peer, service) = (self.guest.line.peer(), self.guest.service);
         let deadline = Instant::now() + Duration::from_nanos(service.limits.hold_ns);
         let late = || service.stopping() || Instant::now() > deadline;

@@ -3,7 +3,8 @@
 use model::{Direction, EndOptions, Observe, Spec, Stop};
 use speak::nuttcp::{NO_RATE, Options};
 
-use crate::{InteropError, Limits, words};
+use crate::words::{ONE_WAY, Plain};
+use crate::{InteropError, Limits};
 
 const SECOND_NS: f64 = 1e9;
 /// Bytes of a buffer and of a datagram that are spoken.
@@ -17,31 +18,19 @@ const MOST_FLOWS: u32 = 128;
 /// How long a client's data may rest, ns.
 const STALL_NS: u64 = 30_000_000_000;
 
+const WORDS: Plain = Plain {
+    program: "nuttcp",
+    patterns: (&["stream", "transfer"], "it has streams and transfers: thru stream HOST --speak nuttcp"),
+    flows: [MOST_FLOWS, 1],
+    blocks: [1..=MOST_BYTES, LEAST_DATAGRAM..=MOST_DATAGRAM],
+};
+
 /// What the server is told; the data goes to ports from `port` on.
 pub(super) fn options(spec: &Spec, port: u16) -> Result<Options, InteropError> {
-    let refuse = |what: &str, remedy: &str| Err(InteropError::unsupported(format!("{what} with nuttcp"), remedy));
-    spec.check().map_err(|error| InteropError::unsupported("this measurement", error.to_string()))?;
-    let udp = spec.transport == "udp";
-    if spec.transport != "tcp" && !udp {
-        return refuse(&format!("--transport {}", spec.transport), "it speaks TCP and, with --udp, UDP");
-    }
-    if !["stream", "transfer"].contains(&spec.pattern.as_str()) {
-        return refuse(&spec.pattern.to_string(), "it has streams and transfers: thru stream HOST --speak nuttcp");
-    }
+    let refuse = |what: &str, remedy: &str| Err(WORDS.lacks(what, remedy));
+    WORDS.check(spec)?;
     if spec.direction == Direction::Both {
-        return refuse("--both", "it has one direction: leave it out, or give --reverse");
-    }
-    let flows = if udp { 1 } else { MOST_FLOWS };
-    if !(1..=flows).contains(&spec.flows) {
-        return refuse(&format!("--flows {}", spec.flows), &format!("it takes 1 to {flows} over {}", spec.transport));
-    }
-    let blocks = if udp { LEAST_DATAGRAM..=MOST_DATAGRAM } else { 1..=MOST_BYTES };
-    if !blocks.contains(&spec.block) {
-        let (least, most) = blocks.into_inner();
-        return refuse(&format!("--block {}", spec.block), &format!("it takes {least} to {most} bytes"));
-    }
-    if let Some(what) = words::beyond_plain(spec) {
-        return refuse(what, words::REMEDY);
+        return refuse("--both", ONE_WAY);
     }
     let (count, seconds) = match spec.stop {
         Stop::TimeNs(ns) => (ENDLESS, ns as f64 / SECOND_NS),
@@ -66,7 +55,7 @@ pub(super) fn options(spec: &Spec, port: u16) -> Result<Options, InteropError> {
         port,
         client_transmits: spec.direction == Direction::Send,
         seconds,
-        udp,
+        udp: spec.transport == "udp",
         nodelay: spec.far.nodelay == Some(true),
         ..Options::default()
     })
