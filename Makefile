@@ -22,7 +22,7 @@ fuzz: ## ten million broken sessions against each codec of what other programs s
 truth: ## prove the error rates of comparisons: simulation, and A against A with the real program (10 minutes)
 	@scripts/truth.sh
 
-seeds: ## short cuts of five published experiments, in labs on this machine, as one report (root; 5 minutes)
+seeds: ## short cuts of five published experiments, in labs on this machine, as one report (root; 4 minutes)
 	@scripts/seeds.sh
 
 stacks: ## build the BPF objects of the TCP stacks from their sources (clang)

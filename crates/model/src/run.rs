@@ -56,7 +56,7 @@ pub struct RunHeader {
     pub id: String,
     /// The name given with `--name`, or null.
     pub name: Option<String>,
-    /// The subcommand: `curve`, `stream`, `rr`, `transfer`, `ab`, `run`, `advise`.
+    /// The subcommand: `curve`, `stream`, `rr`, `transfer`, `ab`, `run`, `advise`; of imports also `environment` and `path`.
     pub kind: String,
     /// The command line, as typed.
     pub command: Vec<String>,

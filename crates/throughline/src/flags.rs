@@ -20,8 +20,8 @@ use crate::values::{Congestion, Cores, PerEnd, Rules, SetFlag, Switch};
 /// Where the far end is.
 #[derive(Debug, Clone, Args)]
 pub struct Peer {
-    /// The far host, running `thru serve`: a name or address, with :PORT if not 6280. Left out for memcpy, shm and unix, whose
-    /// both ends then run here.
+    /// The far host, running `thru serve`: a name or address, with :PORT if not 6280. Left out for memcpy, shm, unix and
+    /// unix-dgram, whose both ends then run here, and for mpi and pvm.
     pub host: Option<String>,
 
     /// Let this host's agent be the near end instead of this machine: two agents measure each other.

@@ -69,8 +69,7 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
     spec.check()
         .map_err(|error| EngineError::Unsupported { what: "this measurement".into(), remedy: error.to_string() })?;
     if let Some(program) = &spec.speak {
-        let remedy =
-            "it is spoken to by `thru stream`, `rr` and `curve` alone: leave it out, and run `thru serve` on HOST";
+        let remedy = "it is spoken to by `thru stream`, `rr`, `transfer` and `curve`: leave it out, and run `thru serve` on HOST";
         return Err(EngineError::unsupported(format!("--speak {program} here"), remedy));
     }
     let transport = crate::transport::transport(spec.transport.as_str())?;
@@ -246,7 +245,10 @@ pub(crate) fn await_close<C: Channel>(channel: &mut C, env: &mut Env<'_>) -> io:
 
 pub(crate) fn needs_streams(spec: &Spec, capabilities: &Capabilities, what: &str) -> Result<(), EngineError> {
     if capabilities.datagram {
-        return Err(EngineError::unsupported(format!("{what} on {}", spec.transport), "use tcp, unix or shm"));
+        return Err(EngineError::unsupported(
+            format!("{what} on {}", spec.transport),
+            "use tcp, unix, shm or another stream",
+        ));
     }
     Ok(())
 }

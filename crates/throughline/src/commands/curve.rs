@@ -177,7 +177,7 @@ fn cells(args: &CurveArgs, base: &Spec) -> Result<Vec<Spec>, Failure> {
         )));
     }
     if base.direction == Direction::Both && capabilities.datagram {
-        return Err(Failure::usage(format!("--both on {}: use tcp, unix or shm", base.transport)));
+        return Err(Failure::usage(format!("--both on {}: use tcp, unix, shm or another stream", base.transport)));
     }
     let sizes = NetpipeSizes {
         first: args.first.0,

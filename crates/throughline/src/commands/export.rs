@@ -18,8 +18,8 @@ pub struct ExportArgs {
     /// The run: its id, the start of one, its name, `last`, or `last~1`.
     run: String,
 
-    /// The form: json, ndjson, csv, np, np-screen, gnuplot, text, html, svg or png; or that of another tool: iperf3, iperf3-json,
-    /// netperf, netperf-k, nttcp or rapid.
+    /// The form: json, ndjson, csv, np, np-screen, gnuplot, text, html, md, svg or png; or that of another tool: iperf3,
+    /// iperf3-json, netperf, netperf-k, netpipe, nttcp or rapid.
     #[arg(long, value_name = "FORMAT")]
     format: String,
 

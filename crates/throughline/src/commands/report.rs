@@ -22,7 +22,7 @@ pub struct ReportArgs {
     #[arg(short, long, value_name = "FILE", required = true)]
     output: PathBuf,
 
-    /// Only this figure: throughput, saturation, signature, goodput or latency.
+    /// Only this figure, such as throughput, saturation, signature, goodput, latency, tcp-window, time-sequence or host-cpu.
     #[arg(long)]
     figure: Option<String>,
 

@@ -23,8 +23,8 @@ use crate::speaking::{self, Speaking, Spoken};
   thru serve --speak iperf3                          for clients of iperf3, too (port 5201)
   thru serve --listen 10.0.0.2:7000 --open --once    for one measurement, by anybody who reaches the port
 
-Control and data use one port, TCP and UDP (6280). Connections per transaction, and options that must be set before a
-handshake (buffers, MSS, device, another data address), get a port of their own.")]
+Control and data use one port, TCP and UDP (6280). Connections per transaction, options that must be set before a
+handshake (buffers, MSS, device, another data address), and mptcp, tls, quic and vsock get a port of their own.")]
 pub struct ServeArgs {
     /// Address to listen on, with :PORT if not 6280; may be repeated [default: loopback].
     #[arg(long, value_name = "ADDR[:PORT]")]

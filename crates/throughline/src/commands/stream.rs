@@ -85,7 +85,7 @@ pub struct StreamArgs {
     probe: Option<u32>,
 
     /// Calls that move the blocks: auto (tries each for a moment and keeps the best), or how to send and, after a comma, how to
-    /// receive: copy, sendfile, splice, zerocopy on tcp; mmsg, gso on udp; receiving copy, trunc, map on tcp; mmsg, gro on udp.
+    /// receive: copy, sendfile, splice, zerocopy on tcp; mmsg, gso on udp; receiving copy, trunc, map on tcp; mmsg, gro on udp; ktls on tls.
     #[arg(long, value_name = "SEND[,RECEIVE]", default_value = "copy")]
     engine: EngineFlag,
 
