@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use engine::transport::foreign;
 use model::EndOptions;
 
-use crate::line::Line;
+use crate::leash::{Leash, Leashes};
+use crate::line::{Heard, Line};
 use crate::{Admission, InteropError, Service, plain};
 
 /// A client that has come.
@@ -16,6 +17,7 @@ pub(crate) struct Guest<'a> {
     pub(crate) line: Line,
     /// Where it came to.
     pub(crate) here: SocketAddr,
+    pub(crate) leash: Leash,
     strangers: Option<&'a AtomicUsize>,
 }
 
@@ -23,7 +25,17 @@ impl Guest<'_> {
     /// The machine for a measurement; `None` while others have it.
     pub(crate) fn admit(&mut self) -> Option<Admission> {
         self.leave();
+        self.leash.lengthen(self.service.hold());
         (self.service.admit)()
+    }
+
+    /// Whether to go on with what it asked for: it is there, and its time is not over. What it says meanwhile is for nobody.
+    pub(crate) fn going(&mut self) -> impl FnMut() -> bool + '_ {
+        let Self { service, line, leash, .. } = self;
+        move || {
+            let left = matches!(line.glance(&mut [0; 64]), Ok(Heard::Ended) | Err(_));
+            !left && !leash.is_over() && !service.stopping()
+        }
     }
 
     /// It is no stranger any more.
@@ -55,8 +67,9 @@ pub(crate) fn serve_one(
 ) -> Result<(), InteropError> {
     let failed = |source| InteropError::socket("serve the client of", program, source);
     let (peer, here) = (socket.peer_addr().map_err(failed)?, socket.local_addr().map_err(failed)?);
+    let leash = Leash::loose(&socket);
     let line = Line::over(socket, peer)?;
-    let said = conduct(&mut Guest { service, line, here, strangers: None })?;
+    let said = conduct(&mut Guest { service, line, here, leash, strangers: None })?;
     (service.news)(&format!("{peer}: {program} {said}"));
     Ok(())
 }
@@ -86,11 +99,12 @@ pub(crate) fn attend(
     listeners: &[(TcpListener, SocketAddr)],
     conduct: &Conduct<'_>,
 ) {
-    let strangers = AtomicUsize::new(0);
+    let (strangers, leashes) = (AtomicUsize::new(0), Leashes::default());
     std::thread::scope(|scope| {
+        scope.spawn(|| leashes.watch(service));
         for (listener, address) in listeners {
             (service.listening)(*address);
-            let strangers = &strangers;
+            let (strangers, leashes) = (&strangers, &leashes);
             scope.spawn(move || {
                 while !service.stopping() {
                     let Some((socket, peer)) = plain::next(listener) else { continue };
@@ -100,15 +114,17 @@ pub(crate) fn attend(
                     }
                     let greeted = std::thread::Builder::new().name(program.into()).spawn_scoped(scope, move || {
                         let here = socket.local_addr().unwrap_or(*address);
-                        let line = Line::over(socket, peer).inspect_err(|_| {
-                            strangers.fetch_sub(1, Ordering::SeqCst);
-                        });
-                        let said = line
-                            .and_then(|line| conduct(&mut Guest { service, line, here, strangers: Some(strangers) }));
-                        match said {
-                            Ok(said) => (service.news)(&format!("{peer}: {program} {said}")),
-                            Err(error) => (service.news)(&format!("{peer}: {error}")),
-                        }
+                        let leash = leashes.take(&socket);
+                        let line = match Line::over(socket, peer) {
+                            Ok(line) => line,
+                            Err(error) => {
+                                strangers.fetch_sub(1, Ordering::SeqCst);
+                                return (service.news)(&format!("{peer}: {error}"));
+                            }
+                        };
+                        let mut guest = Guest { service, line, here, leash, strangers: Some(strangers) };
+                        let said = conduct(&mut guest);
+                        report(service, program, peer, &guest.leash, said.map(|said| format!("{program} {said}")));
                     });
                     if greeted.is_err() {
                         strangers.fetch_sub(1, Ordering::SeqCst);
@@ -117,4 +133,23 @@ pub(crate) fn attend(
             });
         }
     });
+}
+
+/// Says how a client's session ended.
+pub(crate) fn report(
+    service: &Service,
+    program: &str,
+    peer: SocketAddr,
+    leash: &Leash,
+    said: Result<String, InteropError>,
+) {
+    let said = match said {
+        Ok(said) => said,
+        Err(_) if leash.was_cut() && service.stopping() => format!("{program} was cut off, for the service stops"),
+        Err(_) if leash.was_cut() => {
+            format!("{program} was cut off, for its time was over (--max-time, 30 s before it measures)")
+        }
+        Err(error) => return (service.news)(&format!("{peer}: {error}")),
+    };
+    (service.news)(&format!("{peer}: {said}"));
 }

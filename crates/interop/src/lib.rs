@@ -7,6 +7,7 @@ mod desk;
 mod error;
 mod iperf2;
 mod iperf3;
+mod leash;
 mod legs;
 mod line;
 mod marks;

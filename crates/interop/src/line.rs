@@ -132,10 +132,13 @@ impl Line {
     pub(crate) fn wait(&mut self, into: &mut [u8], patience: &Patience<'_>) -> Result<Option<usize>, InteropError> {
         let deadline = Instant::now() + patience.limit;
         loop {
+            // Also of a peer that is never silent.
+            if (patience.cancelled)() {
+                return Err(InteropError::Interrupted);
+            }
             match self.hear(into, LOOK)? {
                 Heard::Bytes(count) => return Ok(Some(count)),
                 Heard::Ended => return Ok(None),
-                Heard::Nothing if (patience.cancelled)() => return Err(InteropError::Interrupted),
                 Heard::Nothing if Instant::now() > deadline => {
                     return Err(InteropError::Silent {
                         address: self.peer.to_string(),

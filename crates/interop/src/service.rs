@@ -43,6 +43,11 @@ pub struct Service {
 }
 
 impl Service {
+    /// How long one measurement may take.
+    pub(crate) fn hold(&self) -> std::time::Duration {
+        std::time::Duration::from_nanos(self.limits.hold_ns)
+    }
+
     pub(crate) fn stopping(&self) -> bool {
         self.stop.load(Ordering::SeqCst)
     }

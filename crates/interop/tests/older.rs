@@ -152,6 +152,23 @@ fn nttcps_datagrams_are_compared_in_both_directions() {
     assert_eq!((counted.bytes, counted.calls), (5000, 8));
 }
 
+/// Drops the service while clients go on that are never silent; it waits for its threads.
+#[test]
+fn clients_that_never_stop_end_with_the_service() {
+    let served = Served::start("nttcp");
+    let asked = Options { transmits: false, compare: true, ..Options::default() };
+    let mut client = served.client(&asked.to_line());
+    let mut data = TcpStream::connect((served.address.ip(), data_port(&mut client))).unwrap();
+    let feeding = std::thread::spawn(move || while data.write_all(&[7; 4096]).is_ok() {});
+    // One that chatters on in place of a port.
+    let mut other = TcpStream::connect(served.address).unwrap();
+    other.write_all(b"nttcp@-t@-l10@-n1\n").unwrap();
+    let chattering = std::thread::spawn(move || while other.write_all(b"no data port\n").is_ok() {});
+    drop(served);
+    feeding.join().unwrap();
+    chattering.join().unwrap();
+}
+
 #[test]
 fn what_no_nttcp_says_is_refused_in_a_line_and_the_server_goes_on() {
     let served = Served::start("nttcp");

@@ -1,5 +1,6 @@
 //! Our server: each connection is a stream of its own, and so is each sender of datagrams.
 
+use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -25,15 +26,26 @@ const SAY_LIMIT: Duration = Duration::from_secs(10);
 const CLOSE_LIMIT: Duration = Duration::from_secs(1);
 /// How long after its report a client may still ask for it.
 const ASK_LIMIT: Duration = Duration::from_millis(3 * LAST_WAIT_MS);
+/// How long a sender may take for its second datagram.
+const SECOND_LIMIT: Duration = Duration::from_secs(2);
+/// Datagrams that are kept while a stream is opened.
+const MOST_EARLY: usize = 256;
 /// Longest datagram.
 const MOST_DATAGRAM: usize = 1 << 16;
 
 /// The machine, held by the streams of one host.
-type Place = Arc<Mutex<Admission>>;
+type Place = Arc<Held>;
+
+struct Held {
+    /// Until when they may have it, all together; `None` for ever.
+    until: Option<Instant>,
+    /// Nobody looks at it: it is given up when this is dropped.
+    _admission: Mutex<Admission>,
+}
 
 /// Which hosts measure: nothing but its address says that a connection belongs to a client's others.
 #[derive(Default)]
-struct Places(Mutex<Vec<(IpAddr, Weak<Mutex<Admission>>)>>);
+struct Places(Mutex<Vec<(IpAddr, Weak<Held>)>>);
 
 impl Places {
     /// A place for one more stream from `from`.
@@ -41,9 +53,11 @@ impl Places {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         held.retain(|(_, place)| place.strong_count() > 0);
         if let Some(place) = held.iter().find(|(host, _)| *host == from).and_then(|(_, place)| place.upgrade()) {
-            return (Arc::strong_count(&place) <= service.limits.flows as usize).then_some(place);
+            let room = Arc::strong_count(&place) <= service.limits.flows as usize;
+            return (room && !place.is_over()).then_some(place);
         }
-        let place = Arc::new(Mutex::new((service.admit)()?));
+        let until = Instant::now().checked_add(service.hold());
+        let place = Arc::new(Held { until, _admission: Mutex::new((service.admit)()?) });
         held.push((from, Arc::downgrade(&place)));
         Some(place)
     }
@@ -67,11 +81,16 @@ pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
     Ok(())
 }
 
+impl Held {
+    fn is_over(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() > until)
+    }
+}
+
 /// Ends what takes too long.
-fn watch(service: &Service) -> impl FnMut(&Signals, Duration) + '_ {
-    let hold = Duration::from_nanos(service.limits.hold_ns);
-    move |signals, elapsed| {
-        if elapsed > hold || service.stopping() {
+fn watch<'a>(service: &'a Service, place: &'a Held) -> impl FnMut(&Signals, Duration) + 'a {
+    move |signals, _| {
+        if place.is_over() || service.stopping() {
             signals.abort();
         }
     }
@@ -101,9 +120,10 @@ fn stream(guest: &mut Guest<'_>, places: &Places) -> Result<String, InteropError
     }
     let peer = guest.line.peer().ip();
     guest.leave();
-    let Some(_place) = places.take(service, peer) else {
+    let Some(place) = places.take(service, peer) else {
         return Ok("refused: another measurement is running, or these are too many streams".into());
     };
+    guest.leash.lengthen(service.hold());
     let spec = ask::spec(asked.as_ref());
     if let Some(why) = ask::refusal(&spec, &service.limits) {
         return Ok(format!("refused: {why}"));
@@ -111,7 +131,7 @@ fn stream(guest: &mut Guest<'_>, places: &Places) -> Result<String, InteropError
     guest.line.say(&turn.send)?;
     let socket = guest.line.socket()?;
     foreign::prepare(socket.as_fd(), &spec, Role::Passive)?;
-    let mut moved = Work::new(&spec, Role::Passive).streams(vec![socket], &mut |_| {}, &mut watch(service))?;
+    let mut moved = Work::new(&spec, Role::Passive).streams(vec![socket], &mut |_| {}, &mut watch(service, &place))?;
     let tally = moved.tally();
     if plain::sends(&spec, Role::Passive) {
         let patience = Patience { limit: CLOSE_LIMIT, during: "at the end", ..patience };
@@ -144,14 +164,20 @@ fn door(address: SocketAddr) -> Result<UdpSocket, InteropError> {
 /// Opens a stream for each new sender of datagrams.
 fn attend(service: &Service, door: &UdpSocket, address: SocketAddr, places: &Places) {
     let mut buffer = vec![0; MOST_DATAGRAM];
+    // What came while another sender's stream was opened.
+    let mut early: VecDeque<(SocketAddr, Vec<u8>)> = VecDeque::new();
     std::thread::scope(|scope| {
         while !service.stopping() {
-            if !plain::readable(door) {
-                continue;
-            }
-            let Ok((count, peer)) = door.recv_from(&mut buffer) else { continue };
+            let (peer, datagram) = match early.pop_front() {
+                Some(first) => first,
+                None if !plain::readable(door) => continue,
+                None => match door.recv_from(&mut buffer) {
+                    Ok((count, peer)) => (peer, buffer[..count].to_vec()),
+                    Err(_) => continue,
+                },
+            };
             // Last ones are the rest of a stream that has ended.
-            let Some(first) = Datagram::read(&buffer[..count]).filter(|first| !first.last) else { continue };
+            let Some(first) = Datagram::read(&datagram).filter(|first| !first.last) else { continue };
             let place = match ask::refusal(&ask::datagrams(), &service.limits) {
                 None => places.take(service, peer.ip()).ok_or_else(|| "another measurement is running".into()),
                 Some(why) => Err(why),
@@ -167,15 +193,30 @@ fn attend(service: &Service, door: &UdpSocket, address: SocketAddr, places: &Pla
             };
             let Ok(twin) = udp::connected_twin(address, peer, None) else { continue };
             let (mut counts, report) = (Counts::default(), Arc::new(OnceLock::new()));
-            take(&mut counts, &buffer[..count], &report);
+            take(&mut counts, &datagram, &report);
             // Those that came here before the other socket was there.
             while let Ok((count, from)) = door.recv_from(&mut buffer) {
-                if from == peer {
-                    take(&mut counts, &buffer[..count], &report);
+                if early.len() < MOST_EARLY {
+                    early.push_back((from, buffer[..count].to_vec()));
                 }
             }
+            let mut alone = true;
+            early.retain(|(from, datagram)| {
+                if *from == peer {
+                    take(&mut counts, datagram, &report);
+                    alone = false;
+                }
+                *from != peer
+            });
             scope.spawn(move || {
-                match datagrams(service, twin.into(), counts, &report) {
+                // One datagram is easily said in another's name: it must not keep the machine from others for long.
+                let until = Instant::now() + SECOND_LIMIT;
+                while alone && !plain::readable(&twin) {
+                    if Instant::now() > until || service.stopping() {
+                        return (service.news)(&format!("{peer}: {} sent a single datagram", PEER.name));
+                    }
+                }
+                match datagrams(service, &place, twin.into(), counts, &report) {
                     Ok(Some(report)) => {
                         let said = said("received", report.bytes, report.elapsed_us.saturating_mul(1_000));
                         let (lost, all) = (report.lost, report.datagrams);
@@ -193,13 +234,14 @@ fn attend(service: &Service, door: &UdpSocket, address: SocketAddr, places: &Pla
 /// Takes a stream of datagrams and tells what came.
 fn datagrams(
     service: &Service,
+    place: &Held,
     socket: OwnedFd,
     counts: Counts,
     report: &Arc<OnceLock<Report>>,
 ) -> Result<Option<Report>, InteropError> {
     let spec = ask::datagrams();
     foreign::prepare(socket.as_fd(), &spec, Role::Passive)?;
-    let mut ends = watch(service);
+    let mut ends = watch(service, place);
     let header = Numbered::new(Front::none(), counts, report.clone());
     let moved = Work::new(&spec, Role::Passive).datagrams(socket, header, &mut |_| {}, &mut |signals, elapsed| {
         ends(signals, elapsed);

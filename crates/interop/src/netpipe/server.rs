@@ -8,6 +8,7 @@ use speak::netpipe::{Action, Exchange, Netpipe, PEER, Plan, Role, Way};
 use speak::{SpeakError, Turn};
 
 use super::options::Options;
+use crate::leash::{Leash, Leashes};
 use crate::{InteropError, Service, desk, plain};
 
 /// Between two looks at whether to end.
@@ -25,17 +26,20 @@ pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
     }
     let options = Options::parse(&service.words)?;
     let listeners = desk::open(service)?;
+    let leashes = Leashes::default();
     std::thread::scope(|scope| {
+        scope.spawn(|| leashes.watch(service));
         for (listener, address) in &listeners {
             (service.listening)(*address);
-            scope.spawn(move || attend(listener, service, &options));
+            let leashes = &leashes;
+            scope.spawn(move || attend(listener, service, leashes, &options));
         }
     });
     Ok(())
 }
 
 /// Serves one transmitter after the other: which connection is a test's next one nothing tells but its place in time.
-fn attend(listener: &TcpListener, service: &Service, options: &Options) {
+fn attend(listener: &TcpListener, service: &Service, leashes: &Leashes, options: &Options) {
     while !service.stopping() {
         let Some((socket, peer)) = plain::next(listener) else { continue };
         // NetPIPE has no words for a refusal.
@@ -44,10 +48,12 @@ fn attend(listener: &TcpListener, service: &Service, options: &Options) {
             continue;
         };
         (service.news)(&format!("{peer}: {} measures", PEER.name));
-        match Session::new(service, listener, socket, peer).and_then(|session| session.conduct(options.plan())) {
-            Ok(points) => (service.news)(&format!("{peer}: {} ended after {points} sizes", PEER.name)),
-            Err(error) => (service.news)(&format!("{peer}: {error}")),
-        }
+        let leash = leashes.take(&socket);
+        leash.lengthen(service.hold());
+        let session = Session::new(service, listener, &leash, socket, peer);
+        let points = session.and_then(|session| session.conduct(options.plan()));
+        let said = points.map(|points| format!("{} ended after {points} sizes", PEER.name));
+        desk::report(service, PEER.name, peer, &leash, said);
         drop(admission);
     }
 }
@@ -55,9 +61,9 @@ fn attend(listener: &TcpListener, service: &Service, options: &Options) {
 struct Session<'a> {
     service: &'a Service,
     listener: &'a TcpListener,
+    leash: &'a Leash,
     socket: TcpStream,
     peer: SocketAddr,
-    deadline: Instant,
     message: Vec<u8>,
     /// What came behind a mark: the front of a message.
     ahead: Vec<u8>,
@@ -67,12 +73,12 @@ impl<'a> Session<'a> {
     fn new(
         service: &'a Service,
         listener: &'a TcpListener,
+        leash: &'a Leash,
         socket: TcpStream,
         peer: SocketAddr,
     ) -> Result<Self, InteropError> {
         prepare(&socket, peer)?;
-        let deadline = Instant::now() + Duration::from_nanos(service.limits.hold_ns);
-        Ok(Self { service, listener, socket, peer, deadline, message: Vec::new(), ahead: Vec::new() })
+        Ok(Self { service, listener, leash, socket, peer, message: Vec::new(), ahead: Vec::new() })
     }
 
     /// Answers until the transmitter quits; how many sizes it measured.
@@ -166,6 +172,7 @@ impl<'a> Session<'a> {
                 // Whoever else comes meanwhile finds it closed.
                 Some((socket, peer)) if peer.ip() == self.peer.ip() => {
                     prepare(&socket, peer)?;
+                    self.leash.moves_to(&socket);
                     (self.socket, self.peer) = (socket, peer);
                     return Ok(());
                 }
@@ -194,8 +201,10 @@ impl<'a> Session<'a> {
 
     /// Whether to go on waiting.
     fn patience(&self, silent: Instant) -> Result<(), InteropError> {
-        let now = Instant::now();
-        if now > silent || now > self.deadline || self.service.stopping() {
+        if self.leash.was_cut() || self.service.stopping() {
+            return Err(InteropError::Interrupted);
+        }
+        if Instant::now() > silent {
             return Err(InteropError::Silent {
                 address: self.peer.to_string(),
                 peer: PEER.name,

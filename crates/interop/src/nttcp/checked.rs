@@ -20,12 +20,13 @@ const REST: Duration = Duration::from_secs(30);
 
 /// Sends or receives what `-c` compares, over a connection or in datagrams between marks; what was moved, and how many bytes were not the
 /// pattern's.
-pub(super) fn run(socket: &OwnedFd, asked: &Options, late: &dyn Fn() -> bool) -> io::Result<(Statistics, u64)> {
+pub(super) fn run(socket: &OwnedFd, asked: &Options, late: &mut dyn FnMut() -> bool) -> io::Result<(Statistics, u64)> {
     let options = SockRef::from(socket);
     options.set_nonblocking(false)?;
     options.set_read_timeout(Some(STEP))?;
     options.set_write_timeout(Some(STEP))?;
-    let mut way = Way { socket, late, asked, content: Content::of(asked), account: Account::begun() };
+    let mut way =
+        Way { socket, late, looked: Instant::now(), asked, content: Content::of(asked), account: Account::begun() };
     let counted = match (asked.udp, asked.transmits) {
         (_, true) => way.transmit()?,
         (false, false) => way.receive()?,
@@ -104,7 +105,9 @@ impl Account {
 
 struct Way<'a> {
     socket: &'a OwnedFd,
-    late: &'a dyn Fn() -> bool,
+    late: &'a mut dyn FnMut() -> bool,
+    /// When that was last asked.
+    looked: Instant,
     asked: &'a Options,
     content: Content,
     account: Account,
@@ -120,14 +123,12 @@ impl Way<'_> {
             self.content.fill(&mut buffer);
             let mut left = buffer.as_slice();
             while !left.is_empty() {
-                let sent = self.patiently(|| send(self.socket, left, SendFlags::NOSIGNAL))?;
+                let sent = self.send(left)?;
                 left = &left[sent..];
                 self.account.bytes += sent as u64;
                 self.account.calls += 1;
             }
-            if !gap.is_zero() {
-                std::thread::sleep(gap);
-            }
+            self.pause(gap)?;
         }
         let counted = self.account.told(self.asked, if self.asked.udp { MARK_CALLS[0] } else { 0 });
         match self.asked.udp {
@@ -138,9 +139,18 @@ impl Way<'_> {
     }
 
     /// Sends a mark, where there are any.
-    fn mark(&self) -> io::Result<()> {
+    fn mark(&mut self) -> io::Result<()> {
         if self.asked.udp {
-            self.patiently(|| send(self.socket, &MARK, SendFlags::NOSIGNAL))?;
+            self.send(&MARK)?;
+        }
+        Ok(())
+    }
+
+    fn pause(&mut self, gap: Duration) -> io::Result<()> {
+        let until = Instant::now() + gap;
+        while let Some(left) = until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
+            std::thread::sleep(left.min(STEP));
+            self.in_time()?;
         }
         Ok(())
     }
@@ -180,23 +190,39 @@ impl Way<'_> {
         self.account.bytes += arrived.len() as u64;
     }
 
-    fn hear(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.patiently(|| recv(self.socket, &mut *buffer, RecvFlags::empty()).map(|(count, _)| count))
+    fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let socket = self.socket;
+        self.patiently(|| send(socket, bytes, SendFlags::NOSIGNAL))
+    }
+
+    fn hear(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let socket = self.socket;
+        self.patiently(|| recv(socket, &mut *buffer, RecvFlags::empty()).map(|(count, _)| count))
     }
 
     /// Repeats a call that brings nothing until it does, or it is late.
-    fn patiently(&self, mut call: impl FnMut() -> rustix::io::Result<usize>) -> io::Result<usize> {
+    fn patiently(&mut self, mut call: impl FnMut() -> rustix::io::Result<usize>) -> io::Result<usize> {
         let rest = Instant::now() + REST;
         loop {
+            // Also of a peer that always has something, or always takes it.
+            self.in_time()?;
             match call() {
-                Err(Errno::AGAIN | Errno::INTR | Errno::NOBUFS) => {
-                    if (self.late)() || Instant::now() > rest {
-                        return Err(ErrorKind::TimedOut.into());
-                    }
-                }
+                Err(Errno::AGAIN | Errno::INTR | Errno::NOBUFS) if Instant::now() < rest => {}
+                Err(Errno::AGAIN) => return Err(ErrorKind::TimedOut.into()),
                 moved => return Ok(moved?),
             }
         }
+    }
+
+    /// Fails where it is late.
+    fn in_time(&mut self) -> io::Result<()> {
+        if self.looked.elapsed() >= STEP {
+            self.looked = Instant::now();
+            if (self.late)() {
+                return Err(ErrorKind::TimedOut.into());
+            }
+        }
+        Ok(())
     }
 }
 
@@ -232,9 +258,9 @@ mod tests {
             for seed in [options.seed.as_str(), "another"] {
                 let [out, inward] = pair(udp);
                 let asked = Options { seed: seed.into(), udp, stream, ..options.clone() };
-                let (sent, _) = run(&out, &asked, &|| false).unwrap();
+                let (sent, _) = run(&out, &asked, &mut || false).unwrap();
                 let expected = Options { transmits: false, udp, stream, ..options.clone() };
-                let (counted, wrong) = run(&inward, &expected, &|| false).unwrap();
+                let (counted, wrong) = run(&inward, &expected, &mut || false).unwrap();
                 assert_eq!((sent.bytes, counted.bytes, counted.buffers), (50_000, 50_000, 50));
                 let calls = if udp { [53, 51] } else { [sent.calls, counted.calls] };
                 assert_eq!([sent.calls, counted.calls], calls, "with the marks of the end");
@@ -254,7 +280,7 @@ mod tests {
             for datagram in [&MARK[..], &datagrams[0], &datagrams[2], &MARK] {
                 send(&out, datagram, SendFlags::NOSIGNAL).unwrap();
             }
-            let (counted, wrong) = run(&inward, &Options { transmits: false, ..asked }, &|| false).unwrap();
+            let (counted, wrong) = run(&inward, &Options { transmits: false, ..asked }, &mut || false).unwrap();
             assert_eq!((counted.bytes, wrong > 0), (1000, stream), "{wrong}");
         }
     }
@@ -263,7 +289,7 @@ mod tests {
     fn a_gap_is_kept_between_buffers() {
         let [out, _inward] = pair(true);
         let asked = Options { bytes: 100, count: 5, compare: true, udp: true, gap_us: 4000, ..Options::default() };
-        assert!(run(&out, &asked, &|| false).unwrap().0.real_s >= 0.02);
+        assert!(run(&out, &asked, &mut || false).unwrap().0.real_s >= 0.02);
     }
 
     #[test]
@@ -271,7 +297,21 @@ mod tests {
         for udp in [false, true] {
             let [_silent, socket] = pair(udp);
             let asked = Options { transmits: false, udp, compare: true, ..Options::default() };
-            assert_eq!(run(&socket, &asked, &|| true).unwrap_err().kind(), ErrorKind::TimedOut);
+            assert_eq!(run(&socket, &asked, &mut || true).unwrap_err().kind(), ErrorKind::TimedOut);
         }
+    }
+
+    #[test]
+    fn a_peer_that_never_stops_is_cut_off_when_it_is_late() {
+        let [out, inward] = pair(false);
+        let asked = Options { transmits: false, compare: true, ..Options::default() };
+        let feeding = std::thread::spawn(move || while send(&out, &[7; 4096], SendFlags::NOSIGNAL).is_ok() {});
+        assert_eq!(run(&inward, &asked, &mut || true).unwrap_err().kind(), ErrorKind::TimedOut);
+        drop(inward);
+        feeding.join().unwrap();
+        // Nor does one that takes a gap of hours between two buffers.
+        let [out, _inward] = pair(true);
+        let asked = Options { udp: true, compare: true, gap_us: 3_600_000_000, ..Options::default() };
+        assert_eq!(run(&out, &asked, &mut || true).unwrap_err().kind(), ErrorKind::TimedOut);
     }
 }

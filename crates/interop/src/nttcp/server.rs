@@ -11,7 +11,7 @@ use speak::{SpeakError, Turn};
 
 use super::{MARK, ask, checked, sort, told};
 use crate::desk::{self, Guest};
-use crate::line::{Heard, Patience};
+use crate::line::Patience;
 use crate::marks::{Between, Ears, Sort};
 use crate::plain::{self, Work};
 use crate::{InteropError, Service};
@@ -149,12 +149,8 @@ impl Session<'_, '_> {
     /// Whether the client's data may still come.
     fn waits(&mut self) -> impl FnMut() -> bool + '_ {
         let deadline = Instant::now() + SAY_LIMIT;
-        let Guest { service, line, .. } = &mut *self.guest;
-        move || {
-            // What it says now is for nobody, but for its end.
-            let left = matches!(line.glance(&mut [0; 64]), Ok(Heard::Ended) | Err(_));
-            !left && Instant::now() < deadline && !service.stopping()
-        }
+        let mut going = self.guest.going();
+        move || going() && Instant::now() < deadline
     }
 
     /// Connects to where the client listens.
@@ -178,12 +174,11 @@ impl Session<'_, '_> {
         spec: &Spec,
     ) -> Result<(Statistics, Vec<OwnedFd>), InteropError> {
         let work = Work::new(spec, Role::Passive);
-        let service = self.guest.service;
-        let hold = Duration::from_nanos(service.limits.hold_ns);
         let ears = Arc::new(Ears::default());
         let heard = ears.clone();
-        let mut meanwhile = |signals: &engine::Signals, elapsed: Duration| {
-            if elapsed > hold || service.stopping() {
+        let mut going = self.guest.going();
+        let mut meanwhile = |signals: &engine::Signals, _| {
+            if !going() {
                 signals.abort();
             } else if heard.ended() {
                 signals.stop();
@@ -214,10 +209,11 @@ impl Session<'_, '_> {
     /// Moves the pattern that `-c` wants compared.
     fn compare(&mut self, socket: &OwnedFd, asked: &Options) -> Result<Statistics, InteropError> {
         let (peer, service) = (self.guest.line.peer(), self.guest.service);
-        let deadline = Instant::now() + Duration::from_nanos(service.limits.hold_ns);
-        let late = || service.stopping() || Instant::now() > deadline;
-        let (counted, wrong) = checked::run(socket, asked, &late)
-            .map_err(|source| InteropError::socket("compare data with", peer, source))?;
+        let compared = {
+            let mut going = self.guest.going();
+            checked::run(socket, asked, &mut || !going())
+        };
+        let (counted, wrong) = compared.map_err(|source| InteropError::socket("compare data with", peer, source))?;
         if wrong > 0 {
             self.chatter(asked, &format!("{wrong} bytes differ"));
             (service.news)(&format!("{peer}: {} sent {wrong} bytes that differ from the pattern", PEER.name));

@@ -12,7 +12,7 @@ use speak::{SpeakError, Turn};
 use super::client::{END_GAP, begin};
 use super::{ask, sort, told};
 use crate::desk::{self, Guest};
-use crate::line::{Heard, Patience};
+use crate::line::Patience;
 use crate::marks::{Between, Ears, Sort};
 use crate::plain::{self, Work};
 use crate::{InteropError, Service};
@@ -142,22 +142,17 @@ impl Session<'_, '_> {
     /// Whether the client's data may still come.
     fn waits(&mut self) -> impl FnMut() -> bool + '_ {
         let deadline = Instant::now() + SAY_LIMIT;
-        let Guest { service, line, .. } = &mut *self.guest;
-        move || {
-            // What it says now is for nobody, but for its end.
-            let left = matches!(line.glance(&mut [0; 64]), Ok(Heard::Ended) | Err(_));
-            !left && Instant::now() < deadline && !service.stopping()
-        }
+        let mut going = self.guest.going();
+        move || going() && Instant::now() < deadline
     }
 
     fn run(&mut self, mut sockets: Vec<OwnedFd>, spec: &Spec) -> Result<(Report, Vec<OwnedFd>), InteropError> {
         let work = Work::new(spec, Role::Passive);
-        let service = self.guest.service;
-        let hold = Duration::from_nanos(service.limits.hold_ns);
         let ears = Arc::new(Ears::default());
         let heard = ears.clone();
-        let mut meanwhile = |signals: &engine::Signals, elapsed: Duration| {
-            if elapsed > hold || service.stopping() {
+        let mut going = self.guest.going();
+        let mut meanwhile = |signals: &engine::Signals, _| {
+            if !going() {
                 signals.abort();
             } else if heard.ended() {
                 signals.stop();

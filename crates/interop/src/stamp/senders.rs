@@ -53,7 +53,11 @@ impl Senders {
                 return Place::None;
             }
             self.swept = Some(now);
-            self.of.retain(|_, known| now.duration_since(known.last) < FORGET);
+            // Whoever sent one request and no more may have been made up, and makes room.
+            self.of.retain(|_, known| {
+                let age = now.duration_since(known.last);
+                age < if known.next > 1 { FORGET } else { SWEEP }
+            });
             if self.of.len() >= MOST {
                 return Place::None;
             }
@@ -103,10 +107,24 @@ mod tests {
     #[test]
     fn places_are_bounded_and_come_back() {
         let (mut senders, begun) = (Senders::new(Duration::from_secs(100_000)), Instant::now());
-        assert!((0..MOST).all(|port| senders.count(peer(port), 0, begun) == Place::Number(0)));
+        for number in 0..2 {
+            assert!((0..MOST).all(|port| senders.count(peer(port), 0, begun) == Place::Number(number)));
+        }
         assert_eq!(senders.count(peer(MOST), 0, begun), Place::None);
-        assert_eq!(senders.count(peer(0), 0, begun), Place::Number(1), "those that have a place keep it");
+        assert_eq!(senders.count(peer(0), 0, begun), Place::Number(2), "those that have a place keep it");
         assert_eq!(senders.of.len(), MOST);
         assert_eq!(senders.count(peer(MOST), 0, begun + FORGET), Place::Number(0));
+    }
+
+    #[test]
+    fn senders_that_were_made_up_do_not_keep_others_out() {
+        let (mut senders, begun) = (Senders::new(Duration::from_secs(100_000)), Instant::now());
+        assert_eq!(
+            [senders.count(peer(0), 0, begun), senders.count(peer(0), 0, begun)].map(|place| place != Place::None),
+            [true; 2]
+        );
+        assert!((1..MOST).all(|port| senders.count(peer(port), 0, begun) == Place::Number(0)));
+        assert_eq!(senders.count(peer(MOST), 0, begun + SWEEP), Place::Number(0));
+        assert_eq!(senders.count(peer(0), 0, begun + SWEEP), Place::Number(2), "who has sent more keeps its place");
     }
 }
