@@ -137,7 +137,7 @@ mod tests {
             addresses: Vec::new(),
             words: String::new(),
             users: None,
-            limits: crate::Limits { strangers: 1, hold_ns: 1, flows: 1, rate_bps: None },
+            limits: crate::Limits { strangers: 1, hold_ns: 1, flows: 1, rate_bps: None, memory_bytes: 8 << 30 },
             admit: Box::new(|| None),
             news: Box::new(|_| {}),
             listening: Box::new(|_| {}),

@@ -17,6 +17,16 @@ pub struct Limits {
     pub flows: u32,
     /// Rate of a measurement in bit/s; `None` for no bound.
     pub rate_bps: Option<u64>,
+    /// Bytes of buffers of a measurement.
+    pub memory_bytes: u64,
+}
+
+impl Limits {
+    /// Why so many streams with such blocks are more than this host gives, if they are: a thread has one to send and one to receive.
+    pub(crate) fn beyond_memory(&self, streams: u64, block: u64) -> Option<String> {
+        let bytes = streams.saturating_mul(2).saturating_mul(block);
+        (bytes > self.memory_bytes).then(|| format!("{bytes} bytes of buffers; up to {} are given", self.memory_bytes))
+    }
 }
 
 /// Holds the machine for a measurement while it lives.

@@ -31,7 +31,13 @@ impl Served {
             addresses: vec!["127.0.0.1:0".parse().unwrap()],
             words: String::new(),
             users: None,
-            limits: Limits { strangers: 8, hold_ns: 3_600_000_000_000, flows: 128, rate_bps: None },
+            limits: Limits {
+                strangers: 8,
+                hold_ns: 3_600_000_000_000,
+                flows: 128,
+                rate_bps: None,
+                memory_bytes: 8 << 30,
+            },
             // The machine has one place: who holds the only other reference has it.
             admit: Box::new(move || (Arc::strong_count(&place) == 1).then(|| Box::new(place.clone()) as _)),
             news: Box::new(move |line| log.lock().unwrap().push_str(&format!("{line}\n"))),

@@ -198,7 +198,7 @@ impl Served {
             addresses: vec!["127.0.0.1:0".parse().unwrap()],
             words: String::new(),
             users: None,
-            limits: Limits { strangers: 8, hold_ns: 60_000_000_000, flows: 128, rate_bps: None },
+            limits: Limits { strangers: 8, hold_ns: 60_000_000_000, flows: 128, rate_bps: None, memory_bytes: 8 << 30 },
             admit: Box::new(|| Some(Box::new(()))),
             news: Box::new(move |line| log.lock().unwrap().push_str(&format!("{line}\n"))),
             listening: Box::new(move |address| tell.send(address).unwrap()),

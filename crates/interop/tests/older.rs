@@ -26,7 +26,7 @@ impl Served {
             addresses: vec!["127.0.0.1:0".parse().unwrap()],
             words: String::new(),
             users: None,
-            limits: Limits { strangers: 8, hold_ns: 60_000_000_000, flows: 4, rate_bps: None },
+            limits: Limits { strangers: 8, hold_ns: 60_000_000_000, flows: 4, rate_bps: None, memory_bytes: 8 << 30 },
             admit: Box::new(move || (Arc::strong_count(&place) == 1).then(|| Box::new(place.clone()) as _)),
             news: Box::new(|_| {}),
             listening: Box::new(move |address| tell.send(address).unwrap()),

@@ -25,7 +25,8 @@ struct Served {
 
 impl Served {
     fn start(words: &str) -> Self {
-        let limits = Limits { strangers: 8, hold_ns: 60_000_000_000, flows: 128, rate_bps: None };
+        let limits =
+            Limits { strangers: 8, hold_ns: 60_000_000_000, flows: 128, rate_bps: None, memory_bytes: 8 << 30 };
         Self::under(limits, words, "127.0.0.1:0")
     }
 
@@ -160,7 +161,8 @@ fn what_cannot_be_read_is_told() {
 
 #[test]
 fn a_rate_bounds_what_is_reflected() {
-    let limits = Limits { strangers: 8, hold_ns: 60_000_000_000, flows: 128, rate_bps: Some(8_000) };
+    let limits =
+        Limits { strangers: 8, hold_ns: 60_000_000_000, flows: 128, rate_bps: Some(8_000), memory_bytes: 8 << 30 };
     let served = Served::under(limits, "stateful", "[::1]:0");
     let sides = measure(&Spec { rate_bps: Some(8_000_000), ..brief(200) }, served.address);
     // 1,000 bytes in a second, of which a tenth at once: 200 requests of 100 bytes in 20 ms are too many.

@@ -95,12 +95,18 @@ fn our_report_is_read_as_theirs() {
         real_s: 2.0,
         bps: 52_428_800.0,
         cpu_s: Some(0.25),
+        system_s: None,
         calls: Some(200),
         retransmits: Some(3),
     };
     let mut read = Report::default();
     said.to_text().lines().for_each(|line| read.read(line));
     assert_eq!(read, said);
+    // What nuttcp's client takes for the processor of the other side.
+    let split = Report { system_s: Some(0.125), real_s: 62.0, cpu_s: Some(31.0), ..said };
+    assert!(split.to_text().ends_with("nuttcp-t: 30.9user 0.1sys 1:02real 50%\n"), "{}", split.to_text());
+    let pairs = split.to_pairs();
+    assert!(pairs.ends_with("nuttcp-t: stats=cpu user=30.9 system=0.1 elapsed=1:02 cpu=50%\n"), "{pairs}");
 }
 
 #[test]

@@ -157,7 +157,8 @@ fn our_server_serves_nuttcps_clients() {
         return;
     }
     let (desk, (agent, port)) = (Desk::new(), agent("nuttcp", &["--concurrent", "8", "--max-flows", "4"]));
-    let cases: [&[&str]; 6] = [
+    let cases: [&[&str]; 7] = [
+        &["-t", "-T", "0.5"],
         &["-t", "-n", "640", "-l", "8192", "-N", "2"],
         &["-r", "-n", "640", "-l", "8192", "-w", "256"],
         &["-t", "-F", "-n", "640", "-l", "8192"],
@@ -182,6 +183,9 @@ fn our_server_serves_nuttcps_clients() {
             found.unwrap_or_else(|| panic!("{case:?}: no {key}: {said}\n{}", agent.log())).parse().unwrap()
         };
         assert!(value("rate_Mbps") > 1.0, "{case:?}: {said}");
+        if *case == ["-t", "-T", "0.5"] {
+            assert!(value("rx_cpu") > 0.0, "a receiver at full speed: {said}");
+        }
         if case.contains(&"640") {
             assert_eq!(value("megabytes"), 5.0, "{case:?}: {said}");
         }

@@ -5,6 +5,7 @@ mod buffer;
 mod completions;
 mod counters;
 mod flow;
+mod gate;
 mod merge;
 mod meter;
 mod readiness;
@@ -18,7 +19,7 @@ mod thread;
 mod timers;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Barrier, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use model::tally::Window;
@@ -32,6 +33,7 @@ use crate::{EngineError, TrialPlan, now_ns};
 pub(crate) use buffer::PageBuffer;
 pub(crate) use counters::{Counters, Snapshot, add};
 pub(crate) use flow::{Flow, FlowLeg, FlowOf, FlowSetup, Scratch};
+use gate::Gate;
 use merge::ThreadLegs;
 use meter::Meter;
 pub(crate) use rtt::RttRecorder;
@@ -190,7 +192,7 @@ struct Watched {
 
 impl Trial<'_> {
     fn run(&self, crews: Vec<Crew>, probed: bool, live: &mut dyn FnMut(Interval)) -> Result<LegTally, EngineError> {
-        let barrier = Barrier::new(crews.len() + 1);
+        let gate = Gate::default();
         let running = Mutex::new(crews.len());
         let done = std::sync::Condvar::new();
         let pin = &self.plan.spec.end(self.plan.role).pin;
@@ -200,9 +202,9 @@ impl Trial<'_> {
             for (index, Crew { plan, strategy, flows }) in crews.into_iter().enumerate() {
                 let core = (!pin.is_empty()).then(|| pin[index % pin.len()]);
                 let job = thread::Job { plan, strategy, signals: self.signals, core };
-                let (barrier, running, done) = (&barrier, &running, &done);
+                let (gate, running, done) = (&gate, &running, &done);
                 let body = move || {
-                    let result = job.run(flows, barrier);
+                    let result = job.run(flows, gate);
                     *running.lock().unwrap_or_else(std::sync::PoisonError::into_inner) -= 1;
                     done.notify_all();
                     result
@@ -213,13 +215,15 @@ impl Trial<'_> {
                 );
             }
             if let Some(position) = handles.iter().position(Result::is_err) {
-                // The threads that did start wait at the barrier for one that never comes: nothing sane is left to do with
-                // this worker process, and its agent reports the panic.
+                // Those that did start find the trial aborted and their connections broken.
                 let error = handles.swap_remove(position).err();
-                panic!("{}", error.map_or_else(String::new, |error| error.to_string()));
+                self.signals.abort();
+                self.breakers.iter().for_each(Breaker::break_now);
+                gate.open(handles.iter().flatten().count());
+                return Err(error.unwrap_or_else(|| EngineError::Thread("cannot start a measuring thread".into())));
             }
             meter.release();
-            barrier.wait();
+            gate.open(handles.len());
             let start_ns = now_ns();
             let mut watched = self.watch(start_ns, &running, &done, live);
             let mut threads: Vec<ThreadLegs> = Vec::new();

@@ -1,13 +1,14 @@
 //! One measuring thread: its flows, leg after leg, by the way of waiting that was chosen.
 
 use std::io;
-use std::sync::{Arc, Barrier};
+use std::sync::Arc;
 use std::time::Duration;
 
 use model::Strategy;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::completions::Completions;
+use super::gate::Gate;
 use super::merge::ThreadLegs;
 use super::readiness::Readiness;
 use super::rounds::serve;
@@ -40,8 +41,8 @@ enum Waiting {
 }
 
 impl Job<'_> {
-    /// Runs all legs. Whatever happens, the barrier is passed once, and what was counted comes back.
-    pub(super) fn run(&self, mut flows: Vec<Box<dyn Flow>>, barrier: &Barrier) -> (ThreadLegs, Option<EngineError>) {
+    /// Runs all legs. Whatever happens, the gate is passed once, and what was counted comes back.
+    pub(super) fn run(&self, mut flows: Vec<Box<dyn Flow>>, gate: &Gate) -> (ThreadLegs, Option<EngineError>) {
         let prepared = self.prepare().and_then(|()| agree(&mut flows, 0));
         let mut scratch = Scratch::new(&self.plan);
         let mut waiting = match self.strategy {
@@ -51,7 +52,7 @@ impl Job<'_> {
         };
         let mut legs = ThreadLegs::default();
         let mut watch = (self.plan.legs.len() == 1).then(Stopwatch::new);
-        barrier.wait();
+        gate.pass();
         if let Some(watch) = &mut watch {
             watch.release();
         }

@@ -92,13 +92,16 @@ pub(super) fn datagrams() -> Spec {
     }
 }
 
-/// Why a client is refused, if it is.
-pub(super) fn refusal(spec: &Spec, limits: &Limits) -> Option<String> {
+/// Why a client is refused that has so many streams with this one, if it is.
+pub(super) fn refusal(spec: &Spec, streams: u64, limits: &Limits) -> Option<String> {
     if limits.rate_bps.is_some() {
         return Some("--max-rate holds, and it tells no rate".into());
     }
     if spec.block > MOST_BYTES {
         return Some(format!("writes of {} bytes; up to {MOST_BYTES} are served", spec.block));
+    }
+    if let Some(why) = limits.beyond_memory(streams, spec.block) {
+        return Some(why);
     }
     let sends = plain::sends(spec, model::Role::Passive);
     match spec.stop {
@@ -148,10 +151,10 @@ mod tests {
 
     #[test]
     fn a_client_beyond_the_limits_is_refused() {
-        let limits = Limits { strangers: 1, hold_ns: 1_000_000_000, flows: 2, rate_bps: None };
+        let limits = Limits { strangers: 1, hold_ns: 1_000_000_000, flows: 2, rate_bps: None, memory_bytes: 8 << 30 };
         let long = Spec { direction: Direction::Reverse, stop: Stop::TimeNs(2_000_000_000), ..spec(None) };
-        assert!(refusal(&long, &limits).unwrap().contains("--max-time"));
-        assert_eq!(refusal(&spec(None), &limits), None, "a client that sends ends by itself");
-        assert!(refusal(&spec(None), &Limits { rate_bps: Some(1), ..limits }).unwrap().contains("--max-rate"));
+        assert!(refusal(&long, 1, &limits).unwrap().contains("--max-time"));
+        assert_eq!(refusal(&spec(None), 1, &limits), None, "a client that sends ends by itself");
+        assert!(refusal(&spec(None), 1, &Limits { rate_bps: Some(1), ..limits }).unwrap().contains("--max-rate"));
     }
 }

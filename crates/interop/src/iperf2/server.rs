@@ -125,7 +125,7 @@ fn stream(guest: &mut Guest<'_>, places: &Places) -> Result<String, InteropError
     };
     guest.leash.lengthen(service.hold());
     let spec = ask::spec(asked.as_ref());
-    if let Some(why) = ask::refusal(&spec, &service.limits) {
+    if let Some(why) = ask::refusal(&spec, Arc::strong_count(&place) as u64, &service.limits) {
         return Ok(format!("refused: {why}"));
     }
     guest.line.say(&turn.send)?;
@@ -178,7 +178,7 @@ fn attend(service: &Service, door: &UdpSocket, address: SocketAddr, places: &Pla
             };
             // Last ones are the rest of a stream that has ended.
             let Some(first) = Datagram::read(&datagram).filter(|first| !first.last) else { continue };
-            let place = match ask::refusal(&ask::datagrams(), &service.limits) {
+            let place = match ask::refusal(&ask::datagrams(), 1, &service.limits) {
                 None => places.take(service, peer.ip()).ok_or_else(|| "another measurement is running".into()),
                 Some(why) => Err(why),
             };

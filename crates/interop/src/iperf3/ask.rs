@@ -210,7 +210,13 @@ mod tests {
 
     #[test]
     fn a_client_beyond_the_limits_is_refused_with_iperf3s_number() {
-        let limits = Limits { strangers: 1, hold_ns: 10 * SECOND_NS, flows: 2, rate_bps: Some(1_000_000) };
+        let limits = Limits {
+            strangers: 1,
+            hold_ns: 10 * SECOND_NS,
+            flows: 2,
+            rate_bps: Some(1_000_000),
+            memory_bytes: 8 << 30,
+        };
         let fault = |change: fn(&mut Parameters)| {
             let mut asked = Parameters::new(Protocol::Tcp, 5);
             asked.rate_bps = Some(1_000_000);

@@ -198,6 +198,9 @@ pub(super) fn refusal(asked: &Request, spec: &Spec, limits: &Limits) -> Option<(
     if u64::try_from(asked.length).is_ok_and(|seconds| seconds.saturating_mul(SECOND_NS) > limits.hold_ns) {
         return Some((EINVAL, format!("{} s; raise --max-time", asked.length)));
     }
+    if let Some(why) = limits.beyond_memory(1, spec.block.max(spec.reply_bytes())) {
+        return Some((EINVAL, why));
+    }
     engine::transport::check_options(model::Role::Passive, spec).err().map(|error| (EINVAL, error.to_string()))
 }
 
@@ -249,7 +252,7 @@ mod tests {
 
     #[test]
     fn a_client_beyond_the_limits_gets_a_number() {
-        let limits = Limits { strangers: 1, hold_ns: 10 * SECOND_NS, flows: 1, rate_bps: None };
+        let limits = Limits { strangers: 1, hold_ns: 10 * SECOND_NS, flows: 1, rate_bps: None, memory_bytes: 8 << 30 };
         let long = request(&Spec { stop: Stop::TimeNs(11 * SECOND_NS), ..Spec::new("tcp", "stream") }, 4).unwrap();
         assert_eq!(refusal(&long, &spec(&long), &limits).map(|(number, _)| number), Some(EINVAL));
         let brief = request(&Spec::new("tcp", "stream"), 4).unwrap();

@@ -106,6 +106,9 @@ pub(super) fn refusal(asked: &Options, spec: &Spec, limits: &Limits) -> Option<S
     if !(least..=most).contains(&asked.bytes) {
         return Some(format!("buffers of {} bytes; {least} to {most} are served", asked.bytes));
     }
+    if let Some(why) = limits.beyond_memory(1, asked.bytes) {
+        return Some(why);
+    }
     // Of what the client sends it alone has the rate.
     if limits.rate_bps.is_some_and(|most| !asked.transmits || spec.rate_bps.is_none_or(|bps| bps > most)) {
         return Some("more than --max-rate, or no rate (-g) at all".into());
@@ -151,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_client_beyond_the_limits_is_refused() {
-        let limits = Limits { strangers: 1, hold_ns: 1, flows: 1, rate_bps: Some(1_000_000) };
+        let limits = Limits { strangers: 1, hold_ns: 1, flows: 1, rate_bps: Some(1_000_000), memory_bytes: 8 << 30 };
         let why = |asked: Options| refusal(&asked, &spec(&asked), &limits);
         assert!(why(Options { transmits: false, ..Options::default() }).unwrap().contains("--max-rate"));
         assert!(why(Options { bytes: MOST_BYTES + 1, ..Options::default() }).unwrap().contains("buffers of"));

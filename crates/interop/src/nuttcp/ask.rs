@@ -98,6 +98,9 @@ pub(super) fn refusal(asked: &Options, spec: &Spec, limits: &Limits) -> Option<S
     if asked.streams > limits.flows || (asked.udp && asked.streams > 1) {
         return Some(format!("{} streams; up to {} are served, over UDP one", asked.streams, limits.flows));
     }
+    if let Some(why) = limits.beyond_memory(asked.streams.into(), asked.bytes) {
+        return Some(why);
+    }
     if asked.port.checked_add(asked.streams as u16).is_none() {
         return Some(format!("{} data ports from {}", asked.streams, asked.port));
     }
@@ -151,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_client_beyond_the_limits_is_refused() {
-        let limits = Limits { strangers: 1, hold_ns: 11_000_000_000, flows: 2, rate_bps: None };
+        let limits = Limits { strangers: 1, hold_ns: 11_000_000_000, flows: 2, rate_bps: None, memory_bytes: 8 << 30 };
         let why = |asked: Options| refusal(&asked, &spec(&asked), &limits);
         assert_eq!(why(Options::default()), None);
         assert!(why(Options { streams: 3, ..Options::default() }).unwrap().contains("3 streams"));

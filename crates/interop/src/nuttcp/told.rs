@@ -18,12 +18,18 @@ pub(super) fn ours(spec: &Spec, tally: &EndTally, ns: u64) -> Report {
     };
     let real_s = ns.max(1) as f64 / 1e9;
     let retransmits = tally.flows.iter().filter_map(|flow| flow.socket.retransmits).reduce(|sum, more| sum + more);
+    let spent = tally.spent.as_ref();
+    let threads = spent.and_then(|spent| spent.threads.as_ref());
     Report {
         transmitted,
         bytes: bytes as f64,
         real_s,
         bps: bytes as f64 * 8.0 / real_s,
-        cpu_s: tally.spent.as_ref().map(|spent| spent.process_ns as f64 / 1e9),
+        cpu_s: spent.map(|spent| spent.process_ns as f64 / 1e9),
+        system_s: spent.zip(threads).map(|(spent, threads)| {
+            let kernels = threads.system_ns as f64 / threads.cpu_ns.max(1) as f64;
+            kernels.min(1.0) * spent.process_ns as f64 / 1e9
+        }),
         calls: Some(calls),
         retransmits: retransmits.filter(|_| transmitted && spec.transport != "udp"),
     }

@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_rate_lets_through_what_fits_in_its_time() {
-        let limits = |rate_bps| Limits { strangers: 1, hold_ns: 1, flows: 1, rate_bps };
+        let limits = |rate_bps| Limits { strangers: 1, hold_ns: 1, flows: 1, rate_bps, memory_bytes: 8 << 30 };
         let open = limits(None);
         let pace = Pace { limits: &open, next_ns: AtomicU64::new(0) };
         assert!((0..100).all(|_| pace.admits(60_000)));

@@ -19,6 +19,8 @@ pub struct Report {
     pub bps: f64,
     /// CPU time, seconds.
     pub cpu_s: Option<f64>,
+    /// The kernel's part of that, seconds.
+    pub system_s: Option<f64>,
     /// Reads or writes.
     pub calls: Option<u64>,
     /// Segments sent again, where the transmitter tells.
@@ -69,7 +71,25 @@ impl Report {
         if let Some(count) = self.retransmits {
             let _ = writeln!(text, "{mark}: retrans={count}");
         }
+        if let Some([user, system, percent]) = self.processor() {
+            let clock = self.clock();
+            let _ =
+                writeln!(text, "{mark}: stats=cpu user={user:.1} system={system:.1} elapsed={clock} cpu={percent:.0}%");
+        }
         text
+    }
+
+    /// Seconds of the processor for the program and for the kernel, and both as a share of the time, percent.
+    fn processor(&self) -> Option<[f64; 3]> {
+        let cpu = self.cpu_s.filter(|_| self.real_s > 0.0)?;
+        let system = self.system_s.unwrap_or(cpu).min(cpu);
+        Some([cpu - system, system, 100.0 * cpu / self.real_s])
+    }
+
+    /// The time in minutes and seconds.
+    fn clock(&self) -> String {
+        let seconds = self.real_s as u64;
+        format!("{}:{:02}", seconds / 60, seconds % 60)
     }
 
     /// The text of our own, in nuttcp's lines.
@@ -97,6 +117,10 @@ impl Report {
             let each = self.real_s * 1000.0 / calls as f64;
             let rate = if self.real_s > 0.0 { calls as f64 / self.real_s } else { 0.0 };
             let _ = writeln!(text, "{mark}: {calls} I/O calls, msec/call = {each:.2}, calls/sec = {rate:.2}");
+        }
+        // nuttcp's client has its figure for the other side's processor from here.
+        if let Some([user, system, percent]) = self.processor() {
+            let _ = writeln!(text, "{mark}: {user:.1}user {system:.1}sys {}real {percent:.0}%", self.clock());
         }
         text
     }

@@ -123,6 +123,7 @@ impl ServeArgs {
             hold_ns: self.max_time.0,
             flows: self.max_flows,
             rate_bps: self.max_rate.map(|rate| rate.0),
+            memory_bytes: Limits::default().memory_bytes,
         }
     }
 }
