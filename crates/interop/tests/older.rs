@@ -54,14 +54,16 @@ impl Drop for Served {
     }
 }
 
-/// The port of the data, from among the chatter.
-fn data_port(client: &mut BufReader<TcpStream>) -> u16 {
+/// What the remote side chatters, and the port of the data.
+fn data_port(client: &mut BufReader<TcpStream>) -> (String, u16) {
+    let mut chatter = String::new();
     loop {
         let mut line = String::new();
         assert!(client.read_line(&mut line).unwrap() > 0, "no data port");
         if let Some(port) = line.strip_prefix("dataport: ") {
-            return port.trim().parse().unwrap();
+            return (chatter, port.trim().parse().unwrap());
         }
+        chatter += &line;
     }
 }
 
@@ -83,7 +85,8 @@ fn nttcps_content_is_compared_in_both_directions() {
         Options { transmits: false, bytes: 1000, count: 50, compare: true, verbose: true, ..Options::default() };
     for wrong in [0, 3] {
         let mut client = served.client(&asked.to_line());
-        let mut data = TcpStream::connect((served.address.ip(), data_port(&mut client))).unwrap();
+        let (chatter, port) = data_port(&mut client);
+        let mut data = TcpStream::connect((served.address.ip(), port)).unwrap();
         let mut bytes = vec![0; 50_000];
         Pattern::new(&asked.seed).fill(&mut bytes);
         bytes[..wrong].iter_mut().for_each(|byte| *byte ^= 1);
@@ -92,7 +95,17 @@ fn nttcps_content_is_compared_in_both_directions() {
         let said = rest(client);
         assert_eq!(statistics(&said).bytes, 50_000, "{said}");
         assert_eq!(said.contains("3 bytes differ"), wrong == 3, "{said}");
-        assert!(said.contains("nttcp-1: received 50000 bytes"), "{said}");
+        let lines = [
+            "Pid=",
+            "InetPeer= 127.0.0.1",
+            "Optionline=\"nttcp@-r",
+            "accept from 127.0.0.1",
+            "send window size = ",
+            "receive window size = ",
+        ];
+        let all = format!("{chatter}{said}");
+        assert!(lines.iter().all(|line| all.contains(line)), "{all}");
+        assert!(said.contains("nttcp-1: received 50000 bytes") && said.contains("nttcp-1: exiting"), "{said}");
     }
 
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -114,7 +127,7 @@ fn nttcps_datagrams_are_compared_in_both_directions() {
     for (stream, lost) in [(false, true), (true, false), (true, true)] {
         let mut client = served.client(&Options { stream, ..asked.clone() }.to_line());
         let data = UdpSocket::bind("127.0.0.1:0").unwrap();
-        data.connect((served.address.ip(), data_port(&mut client))).unwrap();
+        data.connect((served.address.ip(), data_port(&mut client).1)).unwrap();
         data.send(MARK).unwrap();
         let mut pattern = Pattern::new(&asked.seed);
         for number in 0..5 {
@@ -158,7 +171,7 @@ fn clients_that_never_stop_end_with_the_service() {
     let served = Served::start("nttcp");
     let asked = Options { transmits: false, compare: true, ..Options::default() };
     let mut client = served.client(&asked.to_line());
-    let mut data = TcpStream::connect((served.address.ip(), data_port(&mut client))).unwrap();
+    let mut data = TcpStream::connect((served.address.ip(), data_port(&mut client).1)).unwrap();
     let feeding = std::thread::spawn(move || while data.write_all(&[7; 4096]).is_ok() {});
     // One that chatters on in place of a port.
     let mut other = TcpStream::connect(served.address).unwrap();
@@ -203,7 +216,7 @@ fn what_no_nttcp_says_is_refused_in_a_line_and_the_server_goes_on() {
     };
     let port = data_port(&mut first);
     assert!(rest(served.client(b"nttcp@-r\n")).contains("another measurement is running"));
-    TcpStream::connect((served.address.ip(), port)).unwrap().write_all(&[7; 10]).unwrap();
+    TcpStream::connect((served.address.ip(), port.1)).unwrap().write_all(&[7; 10]).unwrap();
     assert_eq!(statistics(&rest(first)).bytes, 10);
 }
 

@@ -103,16 +103,22 @@ impl Standing {
     /// [`LabError::Silent`] where the holder does not answer.
     pub fn take_down(&self) -> Result<LabReport, LabError> {
         let silent = |source| LabError::Silent { lab: self.name.clone(), pid: self.owner_pid, source };
-        let mut holder = Holder::reach(&self.file("sock")).map_err(silent)?;
-        holder.end().map_err(silent)
+        Holder::at(&self.file("sock")).end().map_err(silent)
     }
 }
 
 /// A connection to the process that holds a lab. Requests and answers are lines: `report` is answered with a
 /// [`LabReport`] as JSON of what happened since the connection's last one, `down` with the last report, after which the holder
 /// removes its lab and closes the connection.
+///
+/// An answer that does not come ends the connection, so that it is not taken for that to a later question.
 #[derive(Debug)]
-pub struct Holder(BufReader<UnixStream>);
+pub struct Holder {
+    socket: PathBuf,
+    connection: Option<BufReader<UnixStream>>,
+    /// How long an answer may take.
+    patience: Duration,
+}
 
 impl Holder {
     /// The environment variable that tells programs on a lab's hosts where the socket of its holder is.
@@ -122,47 +128,125 @@ impl Holder {
     /// Asks the holder to remove its lab.
     pub const DOWN: &'static str = "down";
 
-    /// Connects to a holder's socket.
-    ///
-    /// # Errors
-    /// Where nobody listens.
-    pub fn reach(socket: &Path) -> io::Result<Self> {
-        let stream = UnixStream::connect(socket)?;
-        stream.set_read_timeout(Some(ANSWER))?;
-        Ok(Self(BufReader::new(stream)))
-    }
-
-    /// The holder of the lab that this process runs in, with a first report taken; `None` elsewhere.
+    /// The holder of the lab that this process runs in, which is asked nothing yet; `None` elsewhere.
     #[must_use]
     pub fn of_this_host() -> Option<Self> {
-        let mut holder = Self::reach(Path::new(&std::env::var_os(Self::VARIABLE)?)).ok()?;
-        holder.report().ok()?;
-        Some(holder)
+        Some(Self::at(Path::new(&std::env::var_os(Self::VARIABLE)?)))
     }
 
-    /// What the emulated links did since the last report over this connection, or since they were made.
+    /// The holder that answers at this socket, which is asked nothing yet.
+    #[must_use]
+    pub fn at(socket: &Path) -> Self {
+        Self { socket: socket.into(), connection: None, patience: ANSWER }
+    }
+
+    /// Begins the time that the next [`report`](Self::report) tells of.
     ///
     /// # Errors
-    /// Where the holder has ended, or answers with something else.
+    /// Where the holder has ended, does not answer in time, or answers with something else. There is no report then until
+    /// another time has begun.
+    pub fn begin(&mut self) -> io::Result<()> {
+        let connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => self.connect()?,
+        };
+        self.ask(connection, Self::REPORT).map(drop)
+    }
+
+    /// What the emulated links did since the last report or [`begin`](Self::begin), whichever was later.
+    ///
+    /// # Errors
+    /// As [`begin`](Self::begin), and where no time has begun.
     pub fn report(&mut self) -> io::Result<LabReport> {
-        self.ask(Self::REPORT)
+        let connection = self.connection.take().ok_or(io::ErrorKind::NotConnected)?;
+        self.ask(connection, Self::REPORT)
     }
 
     fn end(&mut self) -> io::Result<LabReport> {
-        self.0.get_ref().set_read_timeout(Some(END))?;
-        let report = self.ask(Self::DOWN)?;
+        self.patience = END;
+        let connection = self.connect()?;
+        let report = self.ask(connection, Self::DOWN)?;
         // The connection closes when the lab is gone.
-        match self.0.read_line(&mut String::new()) {
+        match self.connection.take().map_or(Ok(0), |mut connection| connection.read_line(&mut String::new())) {
             Ok(_) => Ok(report),
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(report),
             Err(error) => Err(error),
         }
     }
 
-    fn ask(&mut self, request: &str) -> io::Result<LabReport> {
-        self.0.get_ref().write_all(format!("{request}\n").as_bytes())?;
+    fn connect(&self) -> io::Result<BufReader<UnixStream>> {
+        let stream = UnixStream::connect(&self.socket)?;
+        stream.set_read_timeout(Some(self.patience))?;
+        Ok(BufReader::new(stream))
+    }
+
+    /// Keeps the connection for the next question only if this one is answered.
+    fn ask(&mut self, mut connection: BufReader<UnixStream>, request: &str) -> io::Result<LabReport> {
+        connection.get_ref().write_all(format!("{request}\n").as_bytes())?;
         let mut line = String::new();
-        self.0.read_line(&mut line)?;
-        serde_json::from_str(&line).map_err(io::Error::other)
+        connection.read_line(&mut line)?;
+        let report = serde_json::from_str(&line).map_err(io::Error::other)?;
+        self.connection = Some(connection);
+        Ok(report)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    /// Reads a question; answers with a report of this name.
+    fn answer(connection: &mut BufReader<UnixStream>, name: &str) {
+        assert_eq!(question(connection), "report\n");
+        let report = LabReport { lab: name.into(), ..LabReport::default() };
+        let line = serde_json::to_string(&report).unwrap() + "\n";
+        connection.get_ref().write_all(line.as_bytes()).unwrap();
+    }
+
+    fn question(connection: &mut BufReader<UnixStream>) -> String {
+        let mut line = String::new();
+        connection.read_line(&mut line).unwrap();
+        line
+    }
+
+    #[test]
+    fn an_answer_that_did_not_come_is_not_taken_for_the_next() {
+        let directory = tempfile::tempdir().unwrap();
+        let socket = directory.path().join("sock");
+        let listener = UnixListener::bind(&socket).unwrap();
+        let mut holder = Holder::at(&socket);
+        let accept = || BufReader::new(listener.accept().unwrap().0);
+        std::thread::scope(|scope| {
+            let first = scope.spawn(|| {
+                let mut connection = accept();
+                answer(&mut connection, "before");
+                answer(&mut connection, "measured");
+                connection
+            });
+            holder.begin().unwrap();
+            assert_eq!(holder.report().unwrap().lab, "measured");
+            let mut first = first.join().unwrap();
+
+            // It is asked, and silent for longer than anybody waits.
+            let waits = Some(Duration::from_millis(10));
+            holder.connection.as_ref().unwrap().get_ref().set_read_timeout(waits).unwrap();
+            assert!(holder.begin().is_err());
+            assert!(holder.report().is_err(), "no time has begun");
+            assert_eq!(question(&mut first), "report\n");
+            assert_eq!(question(&mut first), "", "the connection has ended");
+
+            scope.spawn(|| {
+                let mut connection = accept();
+                answer(&mut connection, "since it was made");
+                answer(&mut connection, "measured again");
+            });
+            holder.begin().unwrap();
+            assert_eq!(holder.report().unwrap().lab, "measured again");
+        });
+        drop(listener);
+        holder.connection = None;
+        assert!(holder.begin().is_err(), "nobody listens");
     }
 }

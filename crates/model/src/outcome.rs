@@ -185,6 +185,8 @@ pub enum Verdict {
     Unmet,
     /// The lab's emulator handed packets over more than 1 ms after their time: what was measured is not the path that was asked for.
     EmulatorLate,
+    /// In a lab whose holder did not say what the emulated links did meanwhile: nobody knows whether they were on time.
+    EmulatorUntold,
 }
 
 /// How far to trust an outcome, from its verdicts: the worst one decides.

@@ -39,6 +39,9 @@ pub(crate) fn meaning(verdict: Verdict) -> &'static str {
         Verdict::EmulatorLate => {
             "the lab's emulator was more than 1 ms late: give it a core of its own, or measure again on a quieter machine"
         }
+        Verdict::EmulatorUntold => {
+            "the lab did not say whether its emulator was on time: measure again on a quieter machine"
+        }
         Verdict::Starved => "a flow got nothing in a trial: see the flows' shares in the document",
         _ => "see the manual of the version that measured",
     }

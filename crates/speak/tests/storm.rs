@@ -1,4 +1,4 @@
-//! A short storm over all codecs; `cargo bench -p throughline-speak` throws ten million inputs.
+//! A storm over all codecs: a second of it, in CI a minute; `cargo bench -p throughline-speak` throws ten million inputs at each.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
@@ -8,12 +8,15 @@ use common::recording;
 #[path = "common/storm.rs"]
 mod storm;
 
-#[test]
-fn no_codec_panics_and_every_error_names_its_peer() {
+/// Inputs of a thread for each codec in each role: what takes a second, and half a minute.
+const BRIEF: u64 = 2_000;
+const LONG: u64 = 60_000;
+
+fn withstand(seed: u64, each: u64) {
     let targets = storm::targets();
-    let tallies = storm::storm(&targets, 32_000, &mut storm::Random::new(6));
+    let tallies = storm::storm(&targets, each * targets.len() as u64, &mut storm::Random::new(seed));
     for (target, tally) in targets.iter().zip(tallies) {
-        assert_eq!(tally.inputs, 2000, "{} {}", target.peer, target.role);
+        assert_eq!(tally.inputs, each, "{} {}", target.peer, target.role);
         let never = target.role == "datagrams";
         assert_eq!(tally.errors > 0, !never, "{} {}: noise is refused", target.peer, target.role);
         assert!(tally.errors < tally.inputs, "{} {}: some sessions pass", target.peer, target.role);
@@ -21,4 +24,16 @@ fn no_codec_panics_and_every_error_names_its_peer() {
     for peer in speak::PEERS {
         assert!(targets.iter().filter(|target| target.peer == peer.name).count() >= 2, "{} in both roles", peer.name);
     }
+}
+
+#[test]
+fn no_codec_panics_and_every_error_names_its_peer() {
+    if std::env::var_os("CI").is_none() {
+        return withstand(6, BRIEF);
+    }
+    std::thread::scope(|scope| {
+        for seed in [6, 7] {
+            scope.spawn(move || withstand(seed, LONG));
+        }
+    });
 }

@@ -134,7 +134,13 @@ fn trust_left_by(verdicts: &[Verdict]) -> Trust {
         Trust::None
     } else if any(&[Verdict::FewTrials, Verdict::ResolutionLimited, Verdict::AboveCeiling]) {
         Trust::Low
-    } else if any(&[Verdict::TargetMissed, Verdict::Overlapped, Verdict::Loss, Verdict::SocketDrops]) {
+    } else if any(&[
+        Verdict::TargetMissed,
+        Verdict::Overlapped,
+        Verdict::Loss,
+        Verdict::SocketDrops,
+        Verdict::EmulatorUntold,
+    ]) {
         Trust::Fair
     } else {
         Trust::High

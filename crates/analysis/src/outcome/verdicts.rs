@@ -43,7 +43,7 @@ fn at_most(verdict: Verdict) -> Trust {
         // The trials that were whole still stand; `outcome` sees to the case without any.
         Verdict::CutShort | Verdict::FewTrials | Verdict::ResolutionLimited | Verdict::AboveCeiling => Trust::Low,
         Verdict::BatchTimed | Verdict::SelfLimited | Verdict::OneHost | Verdict::MetricsKept => Trust::High,
-        // Missed target, overlap, loss and drops; and, until it is weighed here, anything new.
+        // Missed target, overlap, loss and drops, a lab that did not tell; and, until it is weighed here, anything new.
         _ => Trust::Fair,
     }
 }
@@ -81,6 +81,7 @@ pub fn explain(verdict: Verdict) -> &'static str {
         Verdict::Unmet => "what the plan requires did not hold before a trial, which was left out",
         Verdict::Starved => "a flow got nothing in a trial",
         Verdict::EmulatorLate => "the lab's emulator handed packets over more than 1 ms late",
+        Verdict::EmulatorUntold => "the lab did not say whether its emulator was on time",
         _ => "see the verdict's name in the document",
     }
 }
@@ -94,6 +95,7 @@ mod tests {
         assert_eq!(trust(&[]), Trust::High);
         assert_eq!(trust(&[Verdict::BatchTimed, Verdict::OneHost]), Trust::High);
         assert_eq!(trust(&[Verdict::Loss]), Trust::Fair);
+        assert_eq!(trust(&[Verdict::EmulatorUntold]), Trust::Fair);
         assert_eq!(trust(&[Verdict::Loss, Verdict::ResolutionLimited]), Trust::Low);
         assert_eq!(trust(&[Verdict::FewTrials, Verdict::LedgerOpen, Verdict::Loss]), Trust::None);
     }

@@ -15,8 +15,8 @@ pub(super) struct Cells {
     rule: Stopping,
     stop: Sequential,
     taking: Taking,
-    /// Whether the lab's emulator was late during the pass whose trials come next.
-    pub(super) emulator_late: bool,
+    /// What the lab's links did to the pass whose trials come next.
+    pub(super) links: Option<Verdict>,
     /// Whose hosts the cells are measured between.
     header: RunHeader,
     /// What the hosts did around each pass, for what held a cell back; none of curves.
@@ -48,7 +48,7 @@ impl Cells {
             rule: header.stopping.clone(),
             stop: Sequential::new(&header.stopping),
             taking,
-            emulator_late: false,
+            links: None,
             header: header.clone(),
             passes: Vec::new(),
             open: BTreeMap::new(),
@@ -102,7 +102,7 @@ impl Cells {
         let ledger = analysis::ledger(spec, &near, &far);
         let value = analysis::trial_value(spec, &near, &far);
         let mut verdicts = analysis::trial_verdicts(spec, &near, &far, &ledger);
-        verdicts.extend(self.emulator_late.then_some(Verdict::EmulatorLate));
+        verdicts.extend(self.links);
         if spec.is_point() {
             // A pass that has one size left would give some trials a cost and others none.
             (near.spent, far.spent) = (None, None);

@@ -163,6 +163,7 @@ impl Bench<'_> {
     }
 
     async fn curve_pass(&mut self, first: &Spec, planned: &[Planned]) -> Result<(), ControlError> {
+        self.watch_links();
         let begun = self.elapsed_ns();
         let legs: Vec<WireLeg> = planned.iter().map(|(_, leg)| *leg).collect();
         let spec = spec_of(first, &legs);

@@ -3,7 +3,7 @@
 
 use std::future::Future;
 
-use model::{Ending, Event, EventSink, Pass, Phase, RunHeader, Spec};
+use model::{Ending, Event, EventSink, Phase, RunHeader, Spec};
 
 use super::cells::CellState;
 use super::single::GAP;
@@ -62,10 +62,10 @@ impl<F: Foreign> Bench<'_, F> {
         loop {
             let begun = self.elapsed_ns();
             self.phase(begun)?;
+            self.watch_links();
             let [near, far] = self.pair.trial(self.passes, &cell.spec, self.sink, &mut self.cancel).await?;
             let failure = near.failure.clone().or_else(|| far.failure.clone());
-            let pass = Pass { index: self.passes, started_ns: begun, ..Pass::default() };
-            self.passes += 1;
+            let pass = self.ended_pass(begun);
             self.record(pass, near, far, &[(Some(cell.id), 0)], false)?;
             self.interrupted()?;
             if let Some(reason) = failure {
@@ -87,12 +87,12 @@ impl<F: Foreign> Bench<'_, F> {
         let begun = self.elapsed_ns();
         let phase = Phase { doing: "all sizes".into(), cells_done: 0, cells: cells.len() as u32, left_ns: None };
         self.sink.event(&Event::Phase(phase))?;
+        self.watch_links();
         let ForeignCurve { trials, ends: [near, far] } = self.pair.curve(&points, &mut self.cancel).await?;
         let failure = near.failure.clone();
         let own = cells.iter().zip(&trials).flat_map(|(cell, count)| std::iter::repeat_n(Some(cell.id), *count));
         let places: Vec<(Option<u32>, u32)> = own.zip(0..).collect();
-        let pass = Pass { index: self.passes, started_ns: begun, ..Pass::default() };
-        self.passes += 1;
+        let pass = self.ended_pass(begun);
         self.record(pass, near, far, &places, false)?;
         self.interrupted()?;
         if let Some(reason) = failure {

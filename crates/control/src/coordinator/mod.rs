@@ -9,6 +9,7 @@ mod end;
 mod fetch;
 mod fleet;
 mod foreign;
+mod links;
 mod look;
 mod metrics;
 mod noloss;
@@ -20,7 +21,7 @@ mod tuning;
 
 use std::time::Instant;
 
-use model::{Advice, ClockDrift, ClockOffset, Ending, Event, EventSink, Finding, Pass, RunHeader};
+use model::{Advice, ClockDrift, ClockOffset, Ending, Event, EventSink, Finding, Pass, RunHeader, Verdict};
 
 use crate::ControlError;
 pub use advise::AdvisePlan;
@@ -90,6 +91,8 @@ struct Bench<'a, E = Pair> {
     stolen: [analysis::Stolen; 2],
     /// In a lab: who says what its emulated links did.
     lab: Option<lab::Holder>,
+    /// What that says of the pass, or of all passes at the same time, that ended last.
+    links: Option<Verdict>,
 }
 
 /// Measures what `order` wants. Whatever happens, the sinks get an outcome for each cell that has a trial, and the ending; the
@@ -172,6 +175,7 @@ impl<'a, E> Bench<'a, E> {
             advice: None,
             stolen: Default::default(),
             lab: lab::Holder::of_this_host(),
+            links: None,
         }
     }
 

@@ -59,6 +59,7 @@ impl Bench<'_> {
         let spec = &cell.spec;
         self.pair.apply(&spec.settings).await?;
         let leg = WireLeg { block: spec.block, reply: spec.reply_bytes(), stop: spec.stop, expected_ns: 0 };
+        self.watch_links();
         let begun = self.elapsed_ns();
         let result = if spec.no_loss {
             let left_ns = Some(self.left_ns()).filter(|left| *left < u64::MAX);
@@ -85,8 +86,7 @@ impl Bench<'_> {
         cells: &[(Option<u32>, u32)],
     ) -> Result<(), ControlError> {
         let single_ended = far.tallies.is_empty() && self.pair.far.is_none();
-        let pass = Pass { index: self.passes, started_ns: begun_ns, ..Pass::default() };
-        self.passes += 1;
+        let pass = self.ended_pass(begun_ns);
         self.record(pass, near, far, cells, single_ended)
     }
 }
@@ -101,7 +101,7 @@ impl<E> Bench<'_, E> {
         Ok(self.sink.event(&Event::Phase(Phase { doing, cells_done: 0, cells: 1, left_ns }))?)
     }
 
-    /// The same of a pass that is known in part; its hosts, its length and what overlapped it are filled in.
+    /// The same of a pass that is known in part, after the lab's links were heard; its hosts and what overlapped it are filled in.
     pub(super) fn record(
         &mut self,
         mut pass: Pass,
@@ -111,9 +111,8 @@ impl<E> Bench<'_, E> {
         single_ended: bool,
     ) -> Result<(), ControlError> {
         let overlapped_by = near.overlapped_by.max(far.overlapped_by);
-        // A holder that has ended says nothing any more.
-        pass.lab = self.lab.as_mut().and_then(|holder| holder.report().ok());
-        self.cells.emulator_late = pass.lab.as_ref().is_some_and(analysis::emulator_late);
+        // What has one end goes over no link.
+        self.cells.links = self.links.filter(|_| !single_ended);
         let mut far_tallies = far.tallies.into_iter();
         let mut interrupted_leg = false;
         for ((cell, place), near) in cells.iter().zip(near.tallies) {
@@ -133,7 +132,6 @@ impl<E> Bench<'_, E> {
                 break;
             }
         }
-        pass.duration_ns = self.elapsed_ns().saturating_sub(pass.started_ns);
         // What a plan knows of the hosts was known before the pass.
         let [before_near, before_far] = [std::mem::take(&mut pass.near), std::mem::take(&mut pass.far)];
         let (conditions, settings) = (before_near.conditions, before_near.settings);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use model::{Role, Spec};
+use socket2::SockRef;
 use speak::nttcp::{FIRST_DATA_PORT, Options, PEER, Remote, RemoteAction, Statistics};
 use speak::{SpeakError, Turn};
 
@@ -96,6 +97,8 @@ impl Session<'_, '_> {
             return Ok(self.refuse(&why));
         }
         self.chatter(&asked, &format!("thru {}, serving as nttcp", env!("CARGO_PKG_VERSION")));
+        self.chatter(&asked, &format!("Pid={}, InetPeer= {}", std::process::id(), self.guest.line.peer().ip()));
+        self.chatter(&asked, &format!("Optionline=\"{}\"", String::from_utf8_lossy(&asked.to_line()).trim_end()));
         let socket = if asked.transmits { self.dial(&asked, &spec)? } else { self.listen(&asked, &spec)? };
         let (counted, sockets) = match asked.compare {
             true => (self.compare(&socket, &asked)?, vec![socket]),
@@ -103,9 +106,13 @@ impl Session<'_, '_> {
         };
         let moved = if asked.transmits { "transmitted" } else { "received" };
         self.chatter(&asked, &format!("{moved} {} bytes", counted.bytes));
+        if asked.udp && !asked.transmits {
+            self.chatter(&asked, "got EOF");
+        }
         self.machine.counted(&counted, &mut self.turn).map_err(|error| self.wrong(error))?;
         // Who has heard this may send the next client at once.
         drop(admission);
+        self.chatter(&asked, "exiting");
         self.say()?;
         self.finish(&sockets, &asked);
         let mbps = counted.bytes as f64 * 8e-6 / counted.real_s.max(1e-9);
@@ -129,6 +136,11 @@ impl Session<'_, '_> {
             self.listening(asked, listener.local_addr())?;
             plain::accept(&listener, peer, spec, Role::Passive, &mut self.waits())?
         };
+        if let Some(socket) = &socket {
+            self.chatter(asked, &format!("accept from {peer}"));
+            self.windows(asked, socket);
+            self.say()?;
+        }
         socket.ok_or_else(|| InteropError::Silent {
             address: self.guest.line.peer().to_string(),
             peer: PEER.name,
@@ -163,8 +175,20 @@ impl Session<'_, '_> {
         };
         let carrier = if asked.udp { "udp" } else { "tcp" };
         self.chatter(asked, &format!("buflen={}, bufcnt={}, dataport={port}/{carrier}", asked.bytes, asked.count));
+        let socket = plain::dial(spec, SocketAddr::new(self.guest.line.peer().ip(), port), 0)?;
+        self.windows(asked, &socket);
         self.say()?;
-        plain::dial(spec, SocketAddr::new(self.guest.line.peer().ip(), port), 0)
+        Ok(socket)
+    }
+
+    /// Says how large the data's buffers are.
+    fn windows(&mut self, asked: &Options, socket: &OwnedFd) {
+        let socket = SockRef::from(socket);
+        for (what, bytes) in [("send", socket.send_buffer_size()), ("receive", socket.recv_buffer_size())] {
+            if let Ok(bytes) = bytes {
+                self.chatter(asked, &format!("{what} window size = {bytes}"));
+            }
+        }
     }
 
     fn run(

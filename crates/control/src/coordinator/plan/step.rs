@@ -84,8 +84,8 @@ impl Bench<'_, Fleet> {
         Ok(())
     }
 
-    /// Runs all tests at the same time and records each when it ends; with `warmup` ns they are shorter and nobody's result. The
-    /// first error is told after all have ended.
+    /// Runs all tests at the same time and records them when all have ended, for a lab tells of its links once for all of them;
+    /// with `warmup` ns they are shorter and nobody's result. The first error is told after all have ended.
     pub(super) async fn at_once(
         &mut self,
         tests: &[Test],
@@ -95,6 +95,9 @@ impl Bench<'_, Fleet> {
         let (relay, mut live) = mpsc::unbounded_channel();
         let mut running: Vec<Pin<Box<dyn Future<Output = Ended>>>> = Vec::new();
         let first = self.passes;
+        if warmup.is_none() {
+            self.watch_links();
+        }
         let (begun, begun_unix) = (self.elapsed_ns(), unix_ns());
         for (at, test) in tests.iter().enumerate() {
             // A curve warms its connections up by itself.
@@ -110,38 +113,46 @@ impl Bench<'_, Fleet> {
             self.passes += tests.len() as u32;
         }
         let mut result = Ok(());
+        let mut over = Vec::new();
         while !running.is_empty() {
             tokio::select! {
                 Some(event) = live.recv() => result = result.and(self.sink.event(&event).map_err(ControlError::from)),
                 (at, pair, ended) = next(&mut running) => {
-                    let test = &tests[at];
-                    self.pair.take_back(test.hosts, pair);
-                    let started = Pass {
+                    self.pair.take_back(tests[at].hosts, pair);
+                    over.push((at, self.elapsed_ns() - begun, ended));
+                }
+            }
+        }
+        let lab = if warmup.is_none() { self.hear_links() } else { None };
+        for (at, duration_ns, ended) in over {
+            let recorded = match ended {
+                Ok(ended) if warmup.is_none() => {
+                    let pass = Pass {
                         index: first + at as u32,
                         started_ns: begun,
                         started_unix_ns: Some(begun_unix),
+                        duration_ns,
                         block: Some(block),
+                        lab: lab.clone(),
                         ..Pass::default()
                     };
-                    let recorded = match ended {
-                        Ok(ended) if warmup.is_none() => self.record_test(test, &started, ended),
-                        Ok(_) => Ok(()),
-                        Err(error) => Err(error),
-                    };
-                    result = result.and(recorded);
+                    self.record_test(&tests[at], pass, ended)
                 }
-            }
+                Ok(_) => Ok(()),
+                Err(error) => Err(error),
+            };
+            result = result.and(recorded);
         }
         result
     }
 
-    fn record_test(&mut self, test: &Test, started: &Pass, ended: PassResult) -> Result<(), ControlError> {
+    fn record_test(&mut self, test: &Test, over: Pass, ended: PassResult) -> Result<(), ControlError> {
         let before = |end: usize| EndPass {
             conditions: test.conditions[end],
             settings: self.pair.changes(test.hosts[end]),
             ..EndPass::default()
         };
-        let pass = Pass { near: before(0), far: before(1), ..started.clone() };
+        let pass = Pass { near: before(0), far: before(1), ..over };
         self.blocks.push(Pass { index: pass.index, block: pass.block, ..Pass::default() });
         // A stall ends its pass; what fails behind it is the same stall, which the trial has.
         let stalled = ended.near.tallies.iter().chain(&ended.far.tallies).any(|tally| tally.stalled);
