@@ -38,7 +38,7 @@ seed 1998-socket-sizes-time cells=250ms,1500ms runs=3
 seed 1998-socket-sizes-modes sizes=1KiB,12800,64KiB,1MiB runs=3
 seed 1998-socket-sizes-stalls cell=2s
 seed 2002-gigabit windows=16KiB,64KiB,256KiB,1MiB cell=400ms
-seed 2002-gigabit-countries cell=2s runs=1 segments=4418 hosts=finland,norway,switzerland
+seed 2002-gigabit-countries cell=2s runs=1 segments=4430 hosts=finland,norway,switzerland
 seed 2002-gigabit-day
 seed 2003-land-speed cell=6s mtus=9000 queues=10000 windows=auto
 seed 2003-land-speed-rapid blocks=60 processes=1,4

@@ -6,6 +6,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -108,7 +109,7 @@ impl Journal {
 
     /// All records, with or without an owner; what is not a record is left out.
     pub(crate) fn records(&self) -> Result<Vec<Record>, LabError> {
-        Ok(self.files()?.iter().filter_map(|path| read(path)).collect())
+        Ok(self.files()?.iter().filter_map(|path| read(path, &File::open(path).ok()?)).collect())
     }
 
     /// The record of that lab and whether its owner lives; `None` where there is no such lab.
@@ -120,7 +121,8 @@ impl Journal {
     pub(crate) fn states(&self) -> Result<Vec<(Record, bool)>, LabError> {
         let mut states = Vec::new();
         for path in self.files()? {
-            let (Some(record), Ok(lock)) = (read(&path), File::open(&path)) else { continue };
+            let Ok(lock) = File::open(&path) else { continue }; // removed meanwhile
+            let Some(record) = read(&path, &lock) else { continue };
             // Shared, so that others who only ask do not take each other for the owner.
             let lives = matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock));
             states.push((record, lives));
@@ -157,7 +159,11 @@ impl Journal {
         for path in self.files()? {
             let Ok(lock) = File::open(&path) else { continue }; // removed meanwhile
             match lock.try_lock() {
-                Ok(()) => stale.extend(read(&path).map(|record| Entry { record, path, _lock: lock })),
+                // A name that was given again meanwhile is another file's: this one is gone, and no matter of ours.
+                Ok(()) if lock.metadata().is_ok_and(|file| file.nlink() > 0) => {
+                    stale.extend(read(&path, &lock).map(|record| Entry { record, path, _lock: lock }));
+                }
+                Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {}
                 Err(TryLockError::Error(source)) => return Err(failure("lock a file", &path, source)),
             }
@@ -177,9 +183,9 @@ impl Journal {
     }
 }
 
-/// The record in a file, if it is one: named after its lab, and naming only namespaces that are called after that lab.
-fn read(path: &Path) -> Option<Record> {
-    let record: Record = serde_json::from_str(&fs::read_to_string(path).ok()?).ok()?;
+/// The record in a file at that path, if it is one: named after its lab, and naming only namespaces that are called after that lab.
+fn read(path: &Path, file: &File) -> Option<Record> {
+    let record: Record = serde_json::from_str(&io::read_to_string(file).ok()?).ok()?;
     let own = |namespace: &String| namespace.strip_prefix(&record.lab).is_some_and(|rest| rest.starts_with('-'));
     let sound = path.file_stem()? == record.lab.as_str() && record.namespaces.iter().all(own);
     sound.then_some(record)

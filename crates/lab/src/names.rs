@@ -20,15 +20,17 @@ const MARK: &str = ".throughline";
 pub(crate) fn write<'a>(hosts: impl Iterator<Item = (&'a str, &'a [NetworkPeer])>) -> Result<(), LabError> {
     let directory = Path::new(DIRECTORY);
     let fail = |source: io::Error| LabError::Names { path: directory.to_owned(), source };
-    if !directory.exists() {
-        fs::create_dir_all(directory).map_err(fail)?;
-        fs::write(directory.join(MARK), "").map_err(fail)?;
-    }
+    let mark = directory.join(MARK);
+    let ours = !directory.exists() || mark.exists();
     // Names that the machine gives itself stay, behind those of the lab.
     let own = fs::read_to_string("/etc/hosts").unwrap_or_default();
     for (namespace, peers) in hosts {
         let place = directory.join(namespace);
         fs::create_dir_all(&place).map_err(fail)?;
+        if ours {
+            // Not before: while it was empty another lab's reaper may have removed the directory.
+            fs::write(&mark, "").map_err(fail)?;
+        }
         fs::write(place.join("hosts"), text(peers, &own)).map_err(fail)?;
     }
     Ok(())

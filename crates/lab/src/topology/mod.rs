@@ -212,11 +212,11 @@ impl Topology {
 /// The shortest queue of the kernel's, bytes: it takes and drops TSO packets of 64 KiB as one.
 const KERNEL_QUEUE: u64 = 256 << 10;
 
-/// Whether the kernel can do all of it without the emulator: a rate with a drop-tail queue, or nothing at all.
+/// Whether the kernel can do all of it without the emulator: a rate with a drop-tail queue, or nothing at all. It knows no framing but its own.
 fn is_plain(way: &OneWay) -> bool {
-    let OneWay { rate_bps, queue_bytes, framing_bytes, .. } = *way;
+    let OneWay { rate_bps, queue_bytes, .. } = *way;
     let short = rate_bps.is_some() && queue_bytes < KERNEL_QUEUE;
-    !short && *way == OneWay { rate_bps, queue_bytes, framing_bytes, ..OneWay::default() }
+    !short && *way == OneWay { rate_bps, queue_bytes, ..OneWay::default() }
 }
 
 /// Whether a key can only lead to a file below /proc/sys/net.

@@ -205,13 +205,17 @@ fn the_plans_that_come_along_can_be_read() {
     for path in files.filter(|path| path.extension().is_some_and(|ending| ending == "toml")) {
         let text = std::fs::read_to_string(&path).unwrap();
         let in_lab = text.contains("\n[lab]\n");
-        let names: &[&str] = if in_lab { &[] } else { &["host", "server", "device"] };
-        let vars = names.iter().filter(|name| text.contains(&format!("${{{name}}}")));
-        let vars = vars.map(|name| ((*name).to_owned(), "x".to_owned())).collect();
+        let names = [("host", "x"), ("server", "x"), ("device", "x"), ("hosts", "x,y")];
+        let vars = names.iter().filter(|(name, _)| text.contains(&format!("${{{name}}}")));
+        let vars = vars.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let name = path.display().to_string();
-        let read = read(&name, text, &vars, in_lab).unwrap_or_else(|failure| panic!("{failure}"));
+        // On hosts of one's own, and in its lab, which has values for all of them.
+        let outside = super::read(&name, text.clone(), &vars, false).unwrap_or_else(|failure| panic!("{failure}"));
+        let none = BTreeMap::new();
+        let read =
+            read(&name, text, if in_lab { &none } else { &vars }, in_lab).unwrap_or_else(|failure| panic!("{failure}"));
         assert!(read.cells.len() > 1 || read.plan.schedule.is_some());
-        assert_eq!(read.plan.lab.is_some(), in_lab);
+        assert_eq!((read.plan.lab.is_some(), outside.plan.lab.is_some()), (in_lab, false));
         if let Some(lab) = &read.plan.lab {
             let file = folder.join(&lab.topology).display().to_string();
             let topology = if lab.topology.contains('/') { file } else { lab.topology.clone() };
@@ -222,6 +226,23 @@ fn the_plans_that_come_along_can_be_read() {
         count += 1;
     }
     assert!(count >= 17, "{count}");
+}
+
+#[test]
+fn the_short_cuts_of_the_plans_can_be_read() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let script = std::fs::read_to_string(root.join("scripts/seeds.sh")).unwrap();
+    let mut count = 0;
+    for words in script.lines().filter_map(|line| line.strip_prefix("seed ")) {
+        let (plan, vars) = words.split_once(' ').unwrap_or((words, ""));
+        let text = std::fs::read_to_string(root.join(format!("plans/{plan}.toml"))).unwrap();
+        let vars = vars.split_whitespace().map(|pair| pair.split_once('=').unwrap());
+        let vars = vars.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let read = read(plan, text, &vars, true).unwrap_or_else(|failure| panic!("{words}: {failure}"));
+        assert!(!read.cells.is_empty(), "{words}");
+        count += 1;
+    }
+    assert!(count >= 13, "{count}");
 }
 
 #[test]

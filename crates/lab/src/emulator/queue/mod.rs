@@ -143,19 +143,23 @@ impl Link {
             Some(limit) => self.backlog_packets(now_ns) < limit,
             None => backlog_bytes + wire_bytes <= self.limit_bytes,
         };
-        if !room {
-            return Err(Place::Queue);
-        }
         let mut marked = false;
         if let State::Red(red) = &mut self.state {
             let idle_ns = now_ns.saturating_sub(self.free_ns);
             let largest_bytes = self.largest_bytes;
             let arrival = Arrival { backlog_bytes, idle_ns, rate_bps, wire_bytes, largest_bytes, allows };
-            match red.fate(&arrival, &mut self.random) {
-                Fate::Send => {}
-                Fate::Mark => marked = true,
-                Fate::Drop => return Err(Place::Aqm),
+            match room {
+                true => match red.fate(&arrival, &mut self.random) {
+                    Fate::Send => {}
+                    Fate::Mark => marked = true,
+                    Fate::Drop => return Err(Place::Aqm),
+                },
+                // The average is of all arrivals (the paper, figure 2).
+                false => red.follow(&arrival),
             }
+        }
+        if !room {
+            return Err(Place::Queue);
         }
         self.entered(wire_bytes);
         Ok(marked)

@@ -62,7 +62,8 @@ impl Red {
         Fate::Send
     }
 
-    fn follow(&mut self, arrival: &Arrival) {
+    /// Takes an arrival into the average, whatever becomes of it.
+    pub(super) fn follow(&mut self, arrival: &Arrival) {
         let weight = self.spec.weight;
         if arrival.backlog_bytes > 0 {
             self.average += weight * (arrival.backlog_bytes as f64 - self.average);
