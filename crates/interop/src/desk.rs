@@ -1,7 +1,9 @@
 //! The front of a server whose clients each hold a control connection: who may come in, and how many at a time.
 
+use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use engine::transport::foreign;
 use model::EndOptions;
@@ -35,6 +37,20 @@ impl Guest<'_> {
         move || {
             let left = matches!(line.glance(&mut [0; 64]), Ok(Heard::Ended) | Err(_));
             !left && !leash.is_over() && !service.stopping()
+        }
+    }
+
+    /// Why its data did not come within `limit`.
+    pub(crate) fn without_data(&mut self, program: &'static str, limit: Duration) -> InteropError {
+        let peer = self.line.peer();
+        match self.going()() {
+            true => InteropError::Silent {
+                address: peer.to_string(),
+                peer: program,
+                seconds: limit.as_secs(),
+                during: "where its data was due",
+            },
+            false => InteropError::socket("wait for the data of", peer, ErrorKind::ConnectionAborted),
         }
     }
 

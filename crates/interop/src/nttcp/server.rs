@@ -127,35 +127,29 @@ impl Session<'_, '_> {
     /// Listens for the client's data and waits until it comes.
     fn listen(&mut self, asked: &Options, spec: &Spec) -> Result<OwnedFd, InteropError> {
         let (here, peer) = (self.guest.here.ip(), self.guest.line.peer().ip());
-        let socket = if asked.udp {
+        let data = if asked.udp {
             let socket = plain::bind(here, PORTS)?;
-            self.listening(asked, socket.local_addr())?;
-            plain::meet(&socket, peer, &mut self.waits())?.then(|| OwnedFd::from(socket))
+            let port = self.listening(socket.local_addr())?;
+            let met = plain::meet(&socket, peer, &mut self.waits())?;
+            met.then(|| (OwnedFd::from(socket), port))
         } else {
             let listener = plain::listen(here, PORTS, &spec.far)?;
-            self.listening(asked, listener.local_addr())?;
-            plain::accept(&listener, peer, spec, Role::Passive, &mut self.waits())?
+            let port = self.listening(listener.local_addr())?;
+            let accepted = plain::accept(&listener, peer, spec, Role::Passive, &mut self.waits())?;
+            accepted.map(|socket| (socket, port))
         };
-        if let Some(socket) = &socket {
-            self.chatter(asked, &format!("accept from {peer}"));
-            self.windows(asked, socket);
-            self.say()?;
-        }
-        socket.ok_or_else(|| InteropError::Silent {
-            address: self.guest.line.peer().to_string(),
-            peer: PEER.name,
-            seconds: SAY_LIMIT.as_secs(),
-            during: "where its data was due",
-        })
+        let Some((socket, port)) = data else { return Err(self.guest.without_data(PEER.name, SAY_LIMIT)) };
+        self.chatter(asked, &format!("accept from {peer}"));
+        self.ready(asked, &socket, port)?;
+        Ok(socket)
     }
 
-    fn listening(&mut self, asked: &Options, address: std::io::Result<SocketAddr>) -> Result<(), InteropError> {
+    fn listening(&mut self, address: std::io::Result<SocketAddr>) -> Result<u16, InteropError> {
         let failed = |source| InteropError::socket("receive data from", self.guest.line.peer(), source);
         let port = address.map_err(failed)?.port();
         self.machine.listening(port, &mut self.turn).map_err(|error| self.wrong(error))?;
-        let carrier = if asked.udp { "udp" } else { "tcp" };
-        self.chatter(asked, &format!("buflen={}, bufcnt={}, dataport={port}/{carrier}", asked.bytes, asked.count));
-        self.say()
+        self.say()?;
+        Ok(port)
     }
 
     /// Whether the client's data may still come.
@@ -173,22 +167,22 @@ impl Session<'_, '_> {
                 break port;
             }
         };
-        let carrier = if asked.udp { "udp" } else { "tcp" };
-        self.chatter(asked, &format!("buflen={}, bufcnt={}, dataport={port}/{carrier}", asked.bytes, asked.count));
         let socket = plain::dial(spec, SocketAddr::new(self.guest.line.peer().ip(), port), 0)?;
-        self.windows(asked, &socket);
-        self.say()?;
+        self.ready(asked, &socket, port)?;
         Ok(socket)
     }
 
-    /// Says how large the data's buffers are.
-    fn windows(&mut self, asked: &Options, socket: &OwnedFd) {
+    /// Says what the data goes by.
+    fn ready(&mut self, asked: &Options, socket: &OwnedFd, port: u16) -> Result<(), InteropError> {
         let socket = SockRef::from(socket);
         for (what, bytes) in [("send", socket.send_buffer_size()), ("receive", socket.recv_buffer_size())] {
             if let Ok(bytes) = bytes {
                 self.chatter(asked, &format!("{what} window size = {bytes}"));
             }
         }
+        let carrier = if asked.udp { "udp" } else { "tcp" };
+        self.chatter(asked, &format!("buflen={}, bufcnt={}, dataport={port}/{carrier}", asked.bytes, asked.count));
+        self.say()
     }
 
     fn run(

@@ -126,12 +126,7 @@ impl Session<'_, '_> {
                 .map(|listener| plain::accept(listener, peer, spec, Role::Passive, &mut waits))
                 .collect::<Result<Option<Vec<_>>, _>>()?
         };
-        sockets.map(Some).ok_or_else(|| InteropError::Silent {
-            address: self.guest.line.peer().to_string(),
-            peer: PEER.name,
-            seconds: SAY_LIMIT.as_secs(),
-            during: "where its data was due",
-        })
+        sockets.map(Some).ok_or_else(|| self.guest.without_data(PEER.name, SAY_LIMIT))
     }
 
     fn accept(&mut self) -> Result<(), InteropError> {
