@@ -81,8 +81,11 @@ pub(super) enum Want {
 
 /// The right of a test to take its streams in, until it is dropped.
 pub(super) enum Hold<'a> {
+    /// Over connections, beside others that want nothing of the listener.
     Together { _guard: RwLockReadGuard<'a, ()> },
+    /// Over connections, with the listener to itself.
     Alone { _guard: RwLockWriteGuard<'a, ()> },
+    /// Over UDP, with the socket that the first datagrams come to.
     Datagrams(MutexGuard<'a, UdpSocket>),
 }
 
@@ -205,7 +208,11 @@ impl Door {
                 let udp = taken(self.udp.try_lock())?;
                 // The test has not been told yet that it may send: what is here is of one that gave up.
                 udp.set_nonblocking(true).ok()?;
-                (0..STALE).any(|_| udp.recv_from(&mut [0]).is_err());
+                for _ in 0..STALE {
+                    if udp.recv_from(&mut [0]).is_err() {
+                        break;
+                    }
+                }
                 udp.set_nonblocking(false).ok()?;
                 Hold::Datagrams(udp)
             }
