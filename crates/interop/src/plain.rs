@@ -178,7 +178,15 @@ pub(crate) fn meet(socket: &UdpSocket, from: IpAddr, still: &mut dyn FnMut() -> 
 
 /// The next connection, if there is one soon.
 pub(crate) fn next(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
-    if readable(listener) { listener.accept().ok() } else { None }
+    if !readable(listener) {
+        return None;
+    }
+    let accepted = listener.accept().ok();
+    if accepted.is_none() {
+        // Without descriptors left it stays where it is and is readable at once again: who asks in a loop would do nothing else.
+        std::thread::sleep(STEP);
+    }
+    accepted
 }
 
 /// Whether there is something to read or to accept, looked for for a moment.

@@ -1,6 +1,5 @@
 //! Our client at a server of iperf3.
 
-use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -13,7 +12,7 @@ use speak::iperf3::{COOKIE_BYTES, Client, ClientAction, Cookie, PEER, Results, d
 
 use super::streams::{Ran, Streams};
 use super::{Login, ask, told};
-use crate::line::{Heard, Line, Patience};
+use crate::line::{Heard, Line, Patience, later};
 use crate::{Hears, InteropError, Sides};
 
 /// How long a server may take to answer; its own limit for reading a control item is 30 s.
@@ -23,7 +22,7 @@ const GREETING_LIMIT: Duration = Duration::from_secs(10);
 const GREETING_RETRY: Duration = Duration::from_secs(2);
 /// How long it may take to close at the end.
 const CLOSE_LIMIT: Duration = Duration::from_secs(1);
-/// Between two looks at the control connection while data flows.
+/// Between two looks at the control connection while streams are opened and data flows.
 const STEP: Duration = Duration::from_millis(50);
 
 /// One test.
@@ -91,8 +90,8 @@ impl Test<'_> {
                 self.line.say(&self.turn.send)?;
                 return self.sides();
             }
-            // What the driver said to the machine may have made it speak.
-            if !self.turn.send.is_empty() {
+            // What the driver said to the machine may have made it speak, and the server may go on before its last stream is seen.
+            if !self.turn.send.is_empty() || !self.turn.actions.is_empty() {
                 continue;
             }
             self.listen(&mut buffer)?;
@@ -137,15 +136,68 @@ impl Test<'_> {
         Ok(false)
     }
 
-    fn open(&self) -> Result<Streams, InteropError> {
+    fn open(&mut self) -> Result<Streams, InteropError> {
         let mut streams = Streams::new(Role::Active, self.spec, true);
         let target = self.line.peer();
         for number in 0..streams.wanted() {
+            self.look()?;
             let socket = foreign::dial(self.spec, target, number as u32)?;
-            let socket = if self.spec.transport == "udp" { greet(socket, target)? } else { self.introduce(socket)? };
+            let socket = if self.spec.transport == "udp" { self.greet(socket)? } else { self.introduce(socket)? };
             streams.push(socket);
         }
         Ok(streams)
+    }
+
+    /// Looks at what the server says, and whether to go on, while streams are opened.
+    fn look(&mut self) -> Result<(), InteropError> {
+        if self.cancel.load(Ordering::SeqCst) {
+            self.machine.terminate(&mut self.turn);
+            self.line.say(&self.turn.send)?;
+            return Err(InteropError::Interrupted);
+        }
+        let mut buffer = [0; 1024];
+        match self.line.glance(&mut buffer)? {
+            Heard::Nothing => Ok(()),
+            Heard::Bytes(count) => {
+                self.machine.receive(&buffer[..count], &mut self.turn).map_err(|error| self.line.wrong(error))
+            }
+            Heard::Ended => {
+                self.machine.ended().map_err(|error| self.line.wrong(error)).and(Err(InteropError::Interrupted))
+            }
+        }
+    }
+
+    /// Opens a UDP stream: sends the request until the server's answer comes. In reverse its data may come before it.
+    fn greet(&mut self, socket: OwnedFd) -> Result<OwnedFd, InteropError> {
+        let target = self.line.peer();
+        let failed = |source: std::io::Error| InteropError::socket("open a stream to", target, source);
+        socket2::SockRef::from(&socket).set_read_timeout(Some(STEP)).map_err(failed)?;
+        let mut due = Instant::now();
+        let deadline = due + GREETING_LIMIT;
+        let mut buffer = vec![0; 1 << 16];
+        while Instant::now() < deadline {
+            self.look()?;
+            if Instant::now() >= due {
+                rustix::net::send(&socket, &datagram::REQUEST, SendFlags::NOSIGNAL)
+                    .map_err(|errno| failed(errno.into()))?;
+                due = Instant::now() + GREETING_RETRY;
+            }
+            match rustix::net::recv(&socket, &mut *buffer, RecvFlags::empty()) {
+                Ok((_, count)) if datagram::is_reply(&buffer[..count]) => return Ok(socket),
+                Err(errno) if !later(&errno.into()) => {
+                    // Nobody has the port yet, which is said at once.
+                    std::thread::sleep(STEP);
+                    due = Instant::now();
+                }
+                _ => {}
+            }
+        }
+        Err(InteropError::Silent {
+            address: target.to_string(),
+            peer: PEER.name,
+            seconds: GREETING_LIMIT.as_secs(),
+            during: "on UDP: a firewall may pass TCP only",
+        })
     }
 
     /// Shows the cookie on a TCP stream; nothing comes back where all is well.
@@ -212,26 +264,4 @@ impl Test<'_> {
             version: told::version(&theirs),
         })
     }
-}
-
-/// Opens a UDP stream: sends the request until the server's answer comes. In reverse its data may come before it.
-fn greet(socket: OwnedFd, target: SocketAddr) -> Result<OwnedFd, InteropError> {
-    let failed = |source: std::io::Error| InteropError::socket("open a stream to", target, source);
-    socket2::SockRef::from(&socket).set_read_timeout(Some(GREETING_RETRY)).map_err(failed)?;
-    let deadline = Instant::now() + GREETING_LIMIT;
-    let mut buffer = vec![0; 1 << 16];
-    while Instant::now() < deadline {
-        rustix::net::send(&socket, &datagram::REQUEST, SendFlags::NOSIGNAL).map_err(|errno| failed(errno.into()))?;
-        while let Ok((_, count)) = rustix::net::recv(&socket, &mut *buffer, RecvFlags::empty()) {
-            if datagram::is_reply(&buffer[..count]) {
-                return Ok(socket);
-            }
-        }
-    }
-    Err(InteropError::Silent {
-        address: target.to_string(),
-        peer: PEER.name,
-        seconds: GREETING_LIMIT.as_secs(),
-        during: "on UDP: a firewall may pass TCP only",
-    })
 }

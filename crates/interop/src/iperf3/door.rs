@@ -1,11 +1,14 @@
 //! The one port of our server: who comes in is a test's stream, a new client, or a stranger.
 
+use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{
+    Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError, TryLockResult,
+};
 use std::time::{Duration, Instant};
 
 use engine::transport::{foreign, udp};
@@ -22,14 +25,37 @@ const STEP: Duration = Duration::from_millis(50);
 const HELLO_LIMIT: Duration = Duration::from_secs(5);
 /// How often an address is asked for that another listener is about to give up.
 const TRIES: u32 = 50;
+/// Datagrams that are thrown away before a test's streams may come: more than a socket of the usual size keeps.
+const STALE: u32 = 1_000;
 
 /// One address that is listened on.
 pub(super) struct Door {
     pub(super) address: SocketAddr,
-    listener: Mutex<TcpListener>,
+    entrance: Mutex<Entrance>,
+    /// Whoever wants to change the entrance: who lets people in stands back from it meanwhile.
+    changing: AtomicUsize,
+    /// Held by tests while their connections come: together by those that want nothing of the listener, else by one alone.
+    opening: RwLock<()>,
+    /// Held by one test while its datagrams come: only their address tells whose they are.
     udp: Mutex<UdpSocket>,
-    tests: Mutex<Vec<(Cookie, Sender<Arrival>)>>,
+    tests: Mutex<Vec<Expected>>,
     strangers: AtomicUsize,
+}
+
+/// Where connections come in.
+struct Entrance {
+    /// Absent where it could not be had again.
+    listener: Option<TcpListener>,
+    /// Those that the listener before had still in its queue.
+    left: VecDeque<(TcpStream, SocketAddr)>,
+}
+
+/// A test whose streams may come.
+struct Expected {
+    cookie: Cookie,
+    streams: Sender<Arrival>,
+    /// How many more. They keep their descriptors until the test takes them, so that more than it wants are not let in.
+    left: usize,
 }
 
 /// A test that expects streams, as long as it lives.
@@ -41,6 +67,27 @@ pub(super) struct Expecting<'a> {
 
 /// A stream and its place among the connections that were accepted: the cookie of a later one may be read before it.
 pub(super) type Arrival = (u64, TcpStream);
+
+/// What a test wants of the door for its streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Want {
+    /// Connections, from the listener as it is.
+    Connections,
+    /// Connections, from a listener with options of its own.
+    OwnListener,
+    /// Datagrams.
+    Datagrams,
+}
+
+/// The right of a test to take its streams in, until it is dropped.
+pub(super) enum Hold<'a> {
+    /// Over connections, beside others that want nothing of the listener.
+    Together { _guard: RwLockReadGuard<'a, ()> },
+    /// Over connections, with the listener to itself.
+    Alone { _guard: RwLockWriteGuard<'a, ()> },
+    /// Over UDP, with the socket that the first datagrams come to.
+    Datagrams(MutexGuard<'a, UdpSocket>),
+}
 
 /// Serves on all addresses until the service is told to stop.
 pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
@@ -61,7 +108,7 @@ pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
 }
 
 impl Door {
-    fn open(wanted: SocketAddr) -> Result<Self, InteropError> {
+    pub(super) fn open(wanted: SocketAddr) -> Result<Self, InteropError> {
         let failed = |source| InteropError::socket("listen for iperf3 on", wanted, source);
         let listener = listener(wanted, &EndOptions::default())?;
         let address = listener.local_addr().map_err(failed)?;
@@ -78,7 +125,9 @@ impl Door {
         };
         Ok(Self {
             address,
-            listener: Mutex::new(listener),
+            entrance: Mutex::new(Entrance { listener: Some(listener), left: VecDeque::new() }),
+            changing: AtomicUsize::new(0),
+            opening: RwLock::default(),
             udp: Mutex::new(udp().map_err(failed)?),
             tests: Mutex::default(),
             strangers: AtomicUsize::new(0),
@@ -92,12 +141,13 @@ impl Door {
     {
         let mut place = 0;
         while !service.stopping() {
-            let accepted = plain::next(&lock(&self.listener));
-            let Some((socket, peer)) = accepted else {
-                // Lets a test put a listener with other options in this one's place.
-                std::thread::yield_now();
+            if self.changing.load(Ordering::SeqCst) > 0 {
+                // A lock goes to whoever asks first, which would be this thread time and again.
+                std::thread::sleep(Duration::from_millis(1));
                 continue;
-            };
+            }
+            let accepted = lock(&self.entrance).next(self.address);
+            let Some((socket, peer)) = accepted else { continue };
             if self.strangers.fetch_add(1, Ordering::SeqCst) >= service.limits.strangers {
                 self.strangers.fetch_sub(1, Ordering::SeqCst);
                 continue;
@@ -117,12 +167,19 @@ impl Door {
         let cookie = read_cookie(&mut socket);
         self.strangers.fetch_sub(1, Ordering::SeqCst);
         let Some(cookie) = cookie else { return };
-        let expected = lock(&self.tests).iter().find(|(known, _)| *known == cookie).map(|(_, streams)| streams.clone());
-        if let Some(streams) = expected {
-            // A test that has just ended wants it no more.
-            let _ = streams.send((place, socket));
+        let mut tests = lock(&self.tests);
+        if let Some(test) = tests.iter_mut().find(|test| test.cookie == cookie) {
+            if test.left > 0 {
+                test.left -= 1;
+                // A test that has just ended wants it no more.
+                let _ = test.streams.send((place, socket));
+            } else {
+                drop(tests);
+                let _ = socket.write_all(&REFUSAL);
+            }
             return;
         }
+        drop(tests);
         match (service.admit)() {
             Some(admission) => {
                 session::serve(self, service, socket, peer, cookie);
@@ -135,19 +192,55 @@ impl Door {
         }
     }
 
-    /// Expects streams with this cookie.
+    /// Knows this cookie from now on; none of its streams is let in yet.
     pub(super) fn expect(&self, cookie: Cookie) -> Expecting<'_> {
         let (sender, streams) = channel();
-        lock(&self.tests).push((cookie, sender));
+        lock(&self.tests).push(Expected { cookie, streams: sender, left: 0 });
         Expecting { door: self, cookie, streams }
     }
 
-    /// Puts a listener with these options in the place of the one that is there: some must be set before the handshake.
-    pub(super) fn reopen(&self, options: &EndOptions) -> Result<(), InteropError> {
-        let mut place = lock(&self.listener);
-        let failed = |source| InteropError::socket("listen for iperf3 on", self.address, source);
-        // An address has one listener at a time: the place is held by one of another port meanwhile.
-        *place = TcpListener::bind(SocketAddr::new(self.address.ip(), 0)).map_err(failed)?;
+    /// Lets a test take its streams in; `None` where others do so now that it is not to be mixed up with.
+    pub(super) fn hold(&self, want: Want) -> Option<Hold<'_>> {
+        Some(match want {
+            Want::Connections => Hold::Together { _guard: taken(self.opening.try_read())? },
+            Want::OwnListener => Hold::Alone { _guard: taken(self.opening.try_write())? },
+            Want::Datagrams => {
+                let udp = taken(self.udp.try_lock())?;
+                // The test has not been told yet that it may send: what is here is of one that gave up.
+                udp.set_nonblocking(true).ok()?;
+                for _ in 0..STALE {
+                    if udp.recv_from(&mut [0]).is_err() {
+                        break;
+                    }
+                }
+                udp.set_nonblocking(false).ok()?;
+                Hold::Datagrams(udp)
+            }
+        })
+    }
+
+    /// Puts a listener with these options in the place of the one that is there: some must be set before the handshake. At most
+    /// `most` of the connections that nobody has looked at yet are kept. Where it fails, the usual listener is there.
+    pub(super) fn reopen(&self, options: &EndOptions, most: usize) -> Result<(), InteropError> {
+        if *options != EndOptions::default() {
+            // Nobody is disturbed for options that cannot be had.
+            listener(SocketAddr::new(self.address.ip(), 0), options)?;
+        }
+        self.changing.fetch_add(1, Ordering::SeqCst);
+        let mut entrance = lock(&self.entrance);
+        entrance.close(most);
+        let opened = self.listen_again(options);
+        let (listener, failed) = match opened {
+            Ok(listener) => (Some(listener), None),
+            Err(error) => (self.listen_again(&EndOptions::default()).ok(), Some(error)),
+        };
+        entrance.listener = listener;
+        self.changing.fetch_sub(1, Ordering::SeqCst);
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// A listener on the address that another one has just given up.
+    fn listen_again(&self, options: &EndOptions) -> Result<TcpListener, InteropError> {
         let mut opened = listener(self.address, options);
         for _ in 0..TRIES {
             if opened.is_ok() {
@@ -156,25 +249,18 @@ impl Door {
             std::thread::sleep(Duration::from_millis(10));
             opened = listener(self.address, options);
         }
-        match opened {
-            Ok(listener) => *place = listener,
-            Err(error) => {
-                *place = listener(self.address, &EndOptions::default())?;
-                return Err(error);
-            }
-        }
-        Ok(())
+        opened
     }
 
     /// The next UDP stream of the client at `from`: whoever else sends something is not heard.
     pub(super) fn datagram_stream(
         &self,
+        udp: &UdpSocket,
         from: IpAddr,
         spec: &Spec,
         still: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Socket>, InteropError> {
         let failed = |source| InteropError::socket("open a UDP stream on", self.address, source);
-        let udp = lock(&self.udp);
         let mut buffer = [0; 64];
         while still() {
             let Ok((count, peer)) = udp.recv_from(&mut buffer) else { continue };
@@ -191,9 +277,50 @@ impl Door {
     }
 }
 
+impl Entrance {
+    /// The next connection, if there is one soon.
+    fn next(&mut self, address: SocketAddr) -> Option<(TcpStream, SocketAddr)> {
+        if let Some(kept) = self.left.pop_front() {
+            return Some(kept);
+        }
+        if self.listener.is_none() {
+            self.listener = listener(address, &EndOptions::default()).ok();
+        }
+        match &self.listener {
+            Some(listener) => plain::next(listener),
+            None => {
+                std::thread::sleep(STEP);
+                None
+            }
+        }
+    }
+
+    /// Closes the listener: an address has one at a time. At most `most` of those in its queue, which would be reset with it, are kept.
+    fn close(&mut self, most: usize) {
+        let Some(listener) = self.listener.take() else { return };
+        if listener.set_nonblocking(true).is_err() {
+            return;
+        }
+        while self.left.len() < most
+            && let Ok(accepted) = listener.accept()
+        {
+            self.left.push_back(accepted);
+        }
+    }
+}
+
+impl Expecting<'_> {
+    /// Lets in so many of its streams.
+    pub(super) fn want(&self, streams: usize) {
+        if let Some(test) = lock(&self.door.tests).iter_mut().find(|test| test.cookie == self.cookie) {
+            test.left = streams;
+        }
+    }
+}
+
 impl Drop for Expecting<'_> {
     fn drop(&mut self) {
-        lock(&self.door.tests).retain(|(known, _)| *known != self.cookie);
+        lock(&self.door.tests).retain(|test| test.cookie != self.cookie);
     }
 }
 
@@ -223,4 +350,13 @@ fn read_cookie(socket: &mut TcpStream) -> Option<Cookie> {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What was locked; `None` where somebody else has it.
+fn taken<T>(tried: TryLockResult<T>) -> Option<T> {
+    match tried {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
 }

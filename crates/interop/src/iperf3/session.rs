@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use engine::transport::foreign;
 use model::{EndOptions, Role, Spec};
 use speak::Turn;
-use speak::iperf3::{Cookie, Fault, PEER, Parameters, Results, Server, ServerAction};
+use speak::iperf3::{Cookie, Fault, PEER, Parameters, REFUSAL, Results, Server, ServerAction};
 
-use super::door::{Door, Expecting};
+use super::door::{Door, Expecting, Hold, Want};
 use super::streams::{Ran, Streams};
 use super::{ask, told};
 use crate::line::{Heard, Line, Patience};
@@ -35,7 +35,6 @@ struct Session<'a> {
     expecting: Expecting<'a>,
     asked: Option<(Parameters, Spec)>,
     ran: Option<Ran>,
-    reopened: bool,
 }
 
 /// How a session goes on.
@@ -50,14 +49,10 @@ pub(super) fn serve(door: &Door, service: &Service, socket: TcpStream, peer: Soc
         let mut turn = Turn::default();
         let machine = Server::open(&mut turn);
         let expecting = door.expect(cookie);
-        let mut session =
-            Session { door, service, line, machine, turn, expecting, asked: None, ran: None, reopened: false };
+        let mut session = Session { door, service, line, machine, turn, expecting, asked: None, ran: None };
         let result = session.conduct();
         // What the machine has to say of an error goes out even so.
         let _ = session.line.say(&session.turn.send);
-        if session.reopened {
-            door.reopen(&EndOptions::default())?;
-        }
         result
     });
     match said {
@@ -66,7 +61,7 @@ pub(super) fn serve(door: &Door, service: &Service, socket: TcpStream, peer: Soc
     }
 }
 
-impl Session<'_> {
+impl<'a> Session<'a> {
     fn conduct(&mut self) -> Result<(), InteropError> {
         let mut buffer = vec![0; 16 << 10];
         loop {
@@ -134,12 +129,16 @@ impl Session<'_> {
         let (udp, version) = (spec.transport == "udp", asked.client_version.clone().unwrap_or_default());
         let early =
             EndOptions { sndbuf: spec.far.sndbuf, rcvbuf: spec.far.rcvbuf, mss: spec.far.mss, ..EndOptions::default() };
-        if !udp && early != EndOptions::default() {
-            self.reopened = true;
-            if let Err(error) = self.door.reopen(&early) {
-                let fault = if early.mss.is_some() { Fault::Mss } else { Fault::Buffer };
-                return Ok(self.refuse(fault, &error.to_string()));
-            }
+        let want = match (udp, early == EndOptions::default()) {
+            (true, _) => Want::Datagrams,
+            (_, true) => Want::Connections,
+            _ => Want::OwnListener,
+        };
+        let Some(hold) = self.hold(want)? else { return Ok(Next::Over) };
+        let (own_listener, strangers) = (want == Want::OwnListener, self.service.limits.strangers);
+        if own_listener && let Err(error) = self.door.reopen(&early, strangers) {
+            let fault = if early.mss.is_some() { Fault::Mss } else { Fault::Buffer };
+            return Ok(self.refuse(fault, &error.to_string()));
         }
         (self.service.news)(&format!(
             "{}: {} {version} measures {} with {} streams",
@@ -148,26 +147,66 @@ impl Session<'_> {
             spec.transport,
             asked.streams()
         ));
-        self.machine.accept(&mut self.turn).map_err(|error| self.line.wrong(error))?;
-        let send = std::mem::take(&mut self.turn.send);
-        self.line.say(&send)?;
-        let mut streams = Streams::new(Role::Passive, &spec, asked.wide_counters);
-        let deadline = Instant::now() + STREAMS_LIMIT;
-        let mut arrived = Vec::new();
-        while arrived.len() < streams.wanted() {
-            match self.next_stream(&spec, deadline)? {
-                Some(arrival) => arrived.push(arrival),
-                None => return Ok(Next::Over),
-            }
+        let gathered = self.gather(&hold, &spec, asked.wide_counters);
+        if own_listener {
+            // What was set for this test's streams is nobody else's.
+            self.door.reopen(&EndOptions::default(), strangers)?;
         }
-        // Which stream is which, and which way it goes, is nothing but their order.
-        arrived.sort_by_key(|(place, _)| *place);
-        arrived.into_iter().for_each(|(_, socket)| streams.push(socket));
+        drop(hold);
+        let Some(streams) = gathered? else { return Ok(Next::Over) };
         self.asked = Some((asked, spec));
         self.machine.start(&mut self.turn).map_err(|error| self.line.wrong(error))?;
         let send = std::mem::take(&mut self.turn.send);
         self.line.say(&send)?;
         self.run(streams)
+    }
+
+    /// Waits until this test's streams can be told from those of others; `None` where it is over before.
+    fn hold(&mut self, want: Want) -> Result<Option<Hold<'a>>, InteropError> {
+        let door = self.door;
+        let deadline = Instant::now() + STREAMS_LIMIT;
+        loop {
+            if let Some(hold) = door.hold(want) {
+                return Ok(Some(hold));
+            }
+            if client_left(&mut self.line, &mut self.machine, &mut self.turn)? {
+                return Ok(None);
+            }
+            if self.service.stopping() {
+                self.machine.terminate(&mut self.turn);
+                return Ok(None);
+            }
+            if Instant::now() > deadline {
+                let peer = self.line.peer();
+                (self.service.news)(&format!("{peer}: {} refused: another test still opens its streams", PEER.name));
+                self.line.say(&REFUSAL)?;
+                return Ok(None);
+            }
+            std::thread::sleep(STEP);
+        }
+    }
+
+    /// Asks for the streams and takes them in; `None` where the client gave up.
+    fn gather(&mut self, hold: &Hold<'_>, spec: &Spec, wide: bool) -> Result<Option<Streams>, InteropError> {
+        let mut streams = Streams::new(Role::Passive, spec, wide);
+        if !matches!(hold, Hold::Datagrams(_)) {
+            self.expecting.want(streams.wanted());
+        }
+        self.machine.accept(&mut self.turn).map_err(|error| self.line.wrong(error))?;
+        let send = std::mem::take(&mut self.turn.send);
+        self.line.say(&send)?;
+        let deadline = Instant::now() + STREAMS_LIMIT;
+        let mut arrived = Vec::new();
+        while arrived.len() < streams.wanted() {
+            match self.next_stream(hold, spec, deadline)? {
+                Some(arrival) => arrived.push(arrival),
+                None => return Ok(None),
+            }
+        }
+        // Which stream is which, and which way it goes, is nothing but their order.
+        arrived.sort_by_key(|(place, _)| *place);
+        arrived.into_iter().for_each(|(_, socket)| streams.push(socket));
+        Ok(Some(streams))
     }
 
     fn refuse(&mut self, fault: Fault, why: &str) -> Next {
@@ -177,7 +216,12 @@ impl Session<'_> {
     }
 
     /// The next stream with its place; `None` where the client gave up. Those over UDP come in their order.
-    fn next_stream(&mut self, spec: &Spec, deadline: Instant) -> Result<Option<(u64, OwnedFd)>, InteropError> {
+    fn next_stream(
+        &mut self,
+        hold: &Hold<'_>,
+        spec: &Spec,
+        deadline: Instant,
+    ) -> Result<Option<(u64, OwnedFd)>, InteropError> {
         let Self { line, machine, turn, service, door, expecting, .. } = self;
         let mut ended = Ok(false);
         let from = line.peer().ip();
@@ -185,8 +229,8 @@ impl Session<'_> {
             ended = client_left(line, machine, turn);
             matches!(ended, Ok(false)) && Instant::now() < deadline && !service.stopping()
         };
-        let stream = if spec.transport == "udp" {
-            door.datagram_stream(from, spec, &mut still)?.map(|socket| (0, OwnedFd::from(socket)))
+        let stream = if let Hold::Datagrams(udp) = hold {
+            door.datagram_stream(udp, from, spec, &mut still)?.map(|socket| (0, OwnedFd::from(socket)))
         } else {
             loop {
                 match expecting.streams.recv_timeout(STEP) {
@@ -213,11 +257,7 @@ impl Session<'_> {
     /// Lets the data flow until the client ends it.
     fn run(&mut self, streams: Streams) -> Result<Next, InteropError> {
         let Some((asked, _)) = &self.asked else { return Ok(Next::Over) };
-        let counts = asked.bytes > 0 || asked.blocks > 0;
-        let limit = match counts {
-            true => Duration::from_nanos(self.service.limits.hold_ns),
-            false => Duration::from_secs(u64::from(asked.time_s) + u64::from(asked.omit_s)) + GRACE,
-        };
+        let limit = limit(asked, self.service.limits.hold_ns);
         let Self { line, machine, turn, service, .. } = self;
         let mut expired = false;
         let mut buffer = [0; 1024];
@@ -260,7 +300,8 @@ impl Session<'_> {
             }
         });
         // All that was asked for is sent: the client says when it has it.
-        while over.is_none() && ran.as_ref().is_ok_and(|ran| ran.legs.failure.is_none()) {
+        let stalled = ran.as_ref().is_ok_and(|ran| ran.legs.legs.iter().any(|leg| leg.stalled));
+        while over.is_none() && !stalled && ran.as_ref().is_ok_and(|ran| ran.legs.failure.is_none()) {
             match ends(begun.elapsed()) {
                 Ok(false) => {}
                 ended => over = Some((Instant::now(), ended.map(drop))),
@@ -271,6 +312,10 @@ impl Session<'_> {
         }
         if expired {
             return Ok(self.refuse(Fault::Expired, "the test ran past its end"));
+        }
+        if stalled && over.is_none() {
+            // Its streams are broken off: there is nothing left that could end.
+            return Ok(self.refuse(Fault::NoData, "no data moved for too long"));
         }
         match ran {
             Ok(mut ran) => {
@@ -301,6 +346,14 @@ impl Session<'_> {
     }
 }
 
+/// How long a test may take: a count and a time of 0, which is none, end when the client says so.
+fn limit(asked: &Parameters, hold_ns: u64) -> Duration {
+    if asked.bytes > 0 || asked.blocks > 0 || asked.time_s == 0 {
+        return Duration::from_nanos(hold_ns);
+    }
+    Duration::from_secs(u64::from(asked.time_s) + u64::from(asked.omit_s)) + GRACE
+}
+
 /// Takes what the client says beside its streams; true where it has left in good order.
 fn client_left(line: &mut Line, machine: &mut Server, turn: &mut Turn<ServerAction>) -> Result<bool, InteropError> {
     let mut buffer = [0; 1024];
@@ -311,5 +364,67 @@ fn client_left(line: &mut Line, machine: &mut Server, turn: &mut Turn<ServerActi
             Ok(turn.actions.iter().any(|action| matches!(action, ServerAction::Terminated)))
         }
         Heard::Ended => machine.ended().map_err(|error| line.wrong(error)).map(|()| true),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::sync::atomic::AtomicBool;
+
+    use speak::iperf3::Protocol;
+
+    use super::*;
+    use crate::Limits;
+
+    #[test]
+    fn a_test_without_an_end_of_its_own_has_the_services() {
+        let hour = 3_600_000_000_000;
+        let mut asked = Parameters::new(Protocol::Tcp, 5);
+        asked.omit_s = 2;
+        assert_eq!(limit(&asked, hour), Duration::from_secs(47));
+        asked.time_s = 0;
+        assert_eq!(limit(&asked, hour), Duration::from_secs(3600));
+        (asked.time_s, asked.bytes) = (5, 1);
+        assert_eq!(limit(&asked, hour), Duration::from_secs(3600));
+    }
+
+    #[test]
+    fn a_test_that_stalls_is_refused_at_once() {
+        let service = Service {
+            addresses: Vec::new(),
+            words: String::new(),
+            users: None,
+            limits: Limits { strangers: 1, hold_ns: 20_000_000_000, flows: 1, rate_bps: None },
+            admit: Box::new(|| None),
+            news: Box::new(|_| {}),
+            listening: Box::new(|_| {}),
+            stop: AtomicBool::new(false),
+        };
+        let pair = || {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            (TcpStream::connect(listener.local_addr().unwrap()).unwrap(), listener.accept().unwrap())
+        };
+        let ((_client, (control, peer)), (_sender, (data, _))) = (pair(), pair());
+        // A count, which only the service's limit would end.
+        let mut asked = Parameters::new(Protocol::Tcp, 0);
+        asked.bytes = 1 << 20;
+        let spec = Spec { stall_ns: 100_000_000, ..ask::spec(&asked) };
+        let mut streams = Streams::new(Role::Passive, &spec, true);
+        streams.push(data.into());
+        let door = Door::open("127.0.0.1:0".parse().unwrap()).unwrap();
+        let mut turn = Turn::default();
+        let mut session = Session {
+            door: &door,
+            service: &service,
+            line: Line::over(control, peer).unwrap(),
+            machine: Server::open(&mut turn),
+            turn: Turn::default(),
+            expecting: door.expect(Cookie::of(&[0; 36])),
+            asked: Some((asked, spec)),
+            ran: None,
+        };
+        assert!(matches!(session.run(streams), Ok(Next::Over)));
+        assert_eq!(session.turn.send, [0xfe, 0, 0, 0, 144, 0, 0, 0, 0]);
     }
 }
