@@ -58,7 +58,7 @@ CALLBACK(void, fast_pkts_acked, struct sock *, sk, const struct ack_sample *, sa
 	struct fast *ca = own(sk);
 	s32 measured = sample->rtt_us;
 	u32 window = larger(tcp(sk)->snd_cwnd, 1), rtt_us;
-	u64 rtt, part, old = ca->rtt;
+	u64 rtt, away, step, old = ca->rtt;
 
 	if (measured <= 0)
 		return;
@@ -72,14 +72,12 @@ CALLBACK(void, fast_pkts_acked, struct sock *, sk, const struct ack_sample *, sa
 		ca->rtt = rtt;
 		return;
 	}
-	/* The weight in 1/65536. */
-	part = ((u64)3 * sample->pkts_acked << 16) / window;
-	if (part > 1 << 14)
-		part = 1 << 14;
-	if (rtt > old)
-		ca->rtt = old + (((rtt - old) >> 8) * part >> 8);
-	else
-		ca->rtt = old - (((old - rtt) >> 8) * part >> 8);
+	/* 3 / w of the difference for each segment, and a quarter of it at most: of a large window the weight itself is too small. */
+	away = rtt > old ? rtt - old : old - rtt;
+	step = away * 3 * sample->pkts_acked / window;
+	if (step > away / 4)
+		step = away / 4;
+	ca->rtt = rtt > old ? old + step : old - step;
 }
 
 CALLBACK(void, fast_cong_avoid, struct sock *, sk, u32, ack, u32, acked)

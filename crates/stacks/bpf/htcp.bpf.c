@@ -21,12 +21,15 @@ PARAMS {
 #define MOST_BETA 800
 
 struct htcp {
-	u64 congested_ns, congested_before_ns;
+	u64 congested_ns;
 	u64 counted_since_ns;
 	u32 counted;
 	u32 rate, rate_before; /* segments in a second, now and at the last congestion */
 	u32 min_us, max_us; /* the smallest RTT ever, the largest since the last congestion */
-	u32 beta, beta_before; /* 1/1000 */
+	u32 beta; /* 1/1000 */
+	/* As they were before the last congestion, should it turn out to be none. */
+	u32 undo_rate_before, undo_max_us, undo_beta;
+	u64 undo_congested_ns;
 };
 
 /* Over at least this time and a round trip the throughput is counted, ns. */
@@ -37,9 +40,10 @@ CALLBACK(void, htcp_init, struct sock *, sk)
 	struct htcp *ca = own(sk);
 
 	ca->congested_ns = ca->counted_since_ns = bpf_ktime_get_ns();
-	ca->beta = ca->beta_before = LEAST_BETA;
-	ca->congested_before_ns = ca->congested_ns;
+	ca->undo_congested_ns = ca->congested_ns;
+	ca->beta = ca->undo_beta = LEAST_BETA;
 	ca->counted = ca->rate = ca->rate_before = ca->min_us = ca->max_us = 0;
+	ca->undo_rate_before = ca->undo_max_us = 0;
 }
 
 CALLBACK(void, htcp_pkts_acked, struct sock *, sk, const struct ack_sample *, sample)
@@ -93,8 +97,10 @@ CALLBACK(u32, htcp_ssthresh, struct sock *, sk)
 	u32 rate = ca->rate, before = ca->rate_before;
 	u32 differs = rate > before ? rate - before : before - rate;
 
-	ca->beta_before = ca->beta;
-	ca->congested_before_ns = ca->congested_ns;
+	ca->undo_rate_before = before;
+	ca->undo_max_us = ca->max_us;
+	ca->undo_beta = ca->beta;
+	ca->undo_congested_ns = ca->congested_ns;
 	ca->congested_ns = bpf_ktime_get_ns();
 	if (!VALUE(ADAPT) || !before || !ca->max_us || (u64)differs * 5 > before)
 		ca->beta = LEAST_BETA;
@@ -109,8 +115,11 @@ CALLBACK(u32, htcp_undo, struct sock *, sk)
 {
 	struct htcp *ca = own(sk);
 
-	ca->beta = ca->beta_before;
-	ca->congested_ns = ca->congested_before_ns;
+	/* The time between two congestions goes on, with the RTTs from both sides of the one that was none. */
+	ca->rate_before = ca->undo_rate_before;
+	ca->max_us = larger(ca->undo_max_us, ca->max_us);
+	ca->beta = ca->undo_beta;
+	ca->congested_ns = ca->undo_congested_ns;
 	return window_before_loss(sk);
 }
 

@@ -62,11 +62,22 @@ pub enum StackError {
         /// What this process lacks.
         missing: String,
     },
-    /// The kernel has one of this name already.
+    /// The kernel has it already, the same programs with the same constants.
     #[error("the kernel has a congestion control {name} already")]
     Exists {
         /// Its name in the kernel.
         name: String,
+    },
+    /// The kernel has another one of this name.
+    #[error(
+        "the kernel has a congestion control {name} already, {}: end it first, by `thru stacks unload {name}` or with the program that holds it",
+        other(*found)
+    )]
+    Taken {
+        /// Its name in the kernel.
+        name: String,
+        /// Whether it was found to be another one; else it cannot be told.
+        found: bool,
     },
     /// The kernel refused the program.
     #[error("the kernel did not take {name}: {what}")]
@@ -101,6 +112,14 @@ impl StackError {
 
     pub(crate) fn io(operation: impl Into<String>, source: io::Error) -> Self {
         Self::Io { operation: operation.into(), source }
+    }
+}
+
+fn other(found: bool) -> &'static str {
+    if found {
+        "and it is not the one that this thru loads by that name"
+    } else {
+        "and it cannot be told whether it is the one that this thru loads by that name (to look needs CAP_SYS_ADMIN)"
     }
 }
 

@@ -9,9 +9,10 @@ pub struct Held(Vec<Loaded>);
 
 impl Held {
     /// Makes sure that the kernel has what is asked for: loads it unless somebody already has. Returns its name in the kernel.
+    /// Where this process may not load, it may not look either, and takes what has that name.
     ///
     /// # Errors
-    /// As [`load`], where the kernel has none of that name.
+    /// As [`load`], where the kernel has none of that name, or another one.
     pub fn ensure(&mut self, request: &Request) -> Result<String, StackError> {
         let name = request.kernel_name();
         if self.0.iter().any(|loaded| loaded.name() == name) {
@@ -20,7 +21,8 @@ impl Held {
         match load(request, false) {
             Ok(loaded) => self.0.push(loaded),
             Err(StackError::Exists { .. }) => {}
-            Err(_) if available().contains(&name) => {}
+            Err(StackError::NotBuilt | StackError::Rights { .. } | StackError::Kernel { .. })
+                if available().contains(&name) => {}
             Err(error) => return Err(error),
         }
         Ok(name)

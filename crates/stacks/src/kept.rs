@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use model::StackRule;
 use rustix::fs::statfs;
 use rustix::mount::{MountFlags, mount};
 use rustix::process::getppid;
@@ -44,18 +45,30 @@ pub fn kept() -> Vec<String> {
     names
 }
 
-/// Ends the registration of a stack that is kept, by its name in the kernel or its short one. Connections that use it keep it until
-/// they close. Returns its name in the kernel.
+/// Ends the registration of a stack that is kept, by its name in the kernel or by what [`keep`] was given: the same words, and the
+/// same rules. Connections that use it keep it until they close. Returns its name in the kernel.
 ///
 /// # Errors
-/// [`StackError::NotKept`], and [`StackError::Io`] where it cannot be removed.
-pub fn release(name: &str) -> Result<String, StackError> {
-    let kernel_name = Request::parse(name)?.map_or_else(|| name.to_owned(), |request| request.kernel_name());
-    let path = place(&kernel_name);
+/// [`StackError::NotKept`], those of [`Request::open`] and [`Request::with_rules`], and [`StackError::Io`] where it cannot be removed.
+pub fn release(asked: &str, rules: &[StackRule]) -> Result<String, StackError> {
+    // What the kernel calls it first: that may be the name of a stack which somebody has written.
+    let listed = rules.is_empty() && kept().iter().any(|name| name == asked);
+    let name = if listed { asked.to_owned() } else { named(asked, rules)? };
+    let path = place(&name);
     match fs::remove_file(&path) {
-        Ok(()) => Ok(kernel_name),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(StackError::NotKept { name: kernel_name }),
+        Ok(()) => Ok(name),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(StackError::NotKept { name }),
         Err(source) => Err(StackError::io(format!("remove {}", path.display()), source)),
+    }
+}
+
+/// The name under which [`keep`] keeps what is asked for.
+fn named(asked: &str, rules: &[StackRule]) -> Result<String, StackError> {
+    match Request::open(asked) {
+        Ok(request) => Ok(request.with_rules(rules)?.kernel_name()),
+        // A name as the list shows it, of one that has gone by now.
+        Err(StackError::Unknown { .. }) if rules.is_empty() && !asked.contains(':') => Ok(asked.to_owned()),
+        Err(error) => Err(error),
     }
 }
 

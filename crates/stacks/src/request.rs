@@ -15,6 +15,8 @@ pub struct Request {
     asked: String,
     /// Its short name, or the file.
     place: String,
+    /// Whether a user's file holds it, and not this program.
+    from_file: bool,
     pub(crate) object: Object,
     /// Of each of the object's parameters.
     pub(crate) values: Vec<u32>,
@@ -32,7 +34,7 @@ impl Request {
         match (stack(name), parameters) {
             (Some(known), _) => {
                 let object = Object::read(known.name, known.object)?;
-                Self::new(text, known.name, object, parameters).map(Some)
+                Self::new(text, known.name, object, parameters, false).map(Some)
             }
             (None, Some(_)) => Err(StackError::Unknown { name: name.into() }),
             (None, None) => Ok(None),
@@ -61,10 +63,16 @@ impl Request {
             return Self::parse(text)?.ok_or_else(|| StackError::Unknown { name: name.into() });
         }
         let bytes = std::fs::read(Path::new(name)).map_err(|source| StackError::io(format!("read {name}"), source))?;
-        Self::new(text, name, Object::read(name, bytes)?, parameters)
+        Self::new(text, name, Object::read(name, bytes)?, parameters, true)
     }
 
-    fn new(asked: &str, place: &str, object: Object, parameters: Option<&str>) -> Result<Self, StackError> {
+    fn new(
+        asked: &str,
+        place: &str,
+        object: Object,
+        parameters: Option<&str>,
+        from_file: bool,
+    ) -> Result<Self, StackError> {
         let mut values: Vec<u32> = object.parameters.iter().map(|parameter| parameter.value).collect();
         for pair in parameters.into_iter().flat_map(|list| list.split(',')) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -82,7 +90,7 @@ impl Request {
             })?;
             values[index] = object.parameters[index].read(place, value.trim())?;
         }
-        Ok(Self { asked: asked.into(), place: place.into(), object, values, rules: Vec::new() })
+        Ok(Self { asked: asked.into(), place: place.into(), from_file, object, values, rules: Vec::new() })
     }
 
     /// Adds rules for destinations.
@@ -108,16 +116,21 @@ impl Request {
     }
 
     /// Its name in the kernel, at most 15 characters. Where something differs from the defaults, it ends in a number that stands
-    /// for that.
+    /// for that, and for the contents of a file that somebody has compiled. So does the name of a file that calls itself as one of
+    /// [`STACKS`](crate::STACKS) does, the template not renamed say: the plain name is this program's.
     #[must_use]
     pub fn kernel_name(&self) -> String {
         let name = &self.object.name;
         let plain = self.object.parameters.iter().map(|parameter| parameter.value).eq(self.values.iter().copied());
-        if plain && self.rules.is_empty() {
+        let taken = self.from_file && stack(name).is_some();
+        if plain && self.rules.is_empty() && !taken {
             return name.clone();
         }
-        let told_apart = fnv1a(format!("{:?} {:?}", self.values, self.rules).as_bytes()) & 0xf_ffff;
-        format!("{}_{told_apart:05x}", name.get(..9).unwrap_or(name))
+        let mut hash = fnv1a(FNV_BASIS, format!("{:?} {:?}", self.values, self.rules).as_bytes());
+        if self.from_file {
+            hash = fnv1a(hash, &self.object.bytes);
+        }
+        format!("{}_{:05x}", name.get(..9).unwrap_or(name), hash & 0xf_ffff)
     }
 }
 
@@ -131,9 +144,12 @@ fn split(text: &str) -> (&str, Option<&str>) {
     text.split_once(':').map_or((text, None), |(name, parameters)| (name, Some(parameters)))
 }
 
-/// The hash FNV-1a (Fowler, Noll, Vo) of 64 bits: the same on all hosts and in all versions.
-fn fnv1a(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
+/// What the hash of nothing is.
+const FNV_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// The hash FNV-1a (Fowler, Noll, Vo) of 64 bits, gone on with: the same on all hosts and in all versions.
+fn fnv1a(hash: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(hash, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
 }
 
 #[cfg(test)]
@@ -178,7 +194,28 @@ mod tests {
         std::fs::write(&bad, "no object").unwrap();
         let request = Request::open(&format!("{}:b=0.3", good.display())).unwrap();
         assert!(request.kernel_name().starts_with("bpf_aimd_"));
+        let plain = Request::open(good.to_str().unwrap()).unwrap().kernel_name();
+        assert!(plain.starts_with("bpf_aimd_"), "{plain}: bpf_aimd is the program's own");
         assert!(Request::open(bad.to_str().unwrap()).unwrap_err().to_string().contains("bad.o is no stack"));
         assert!(Request::open("/nowhere/x.o").unwrap_err().to_string().contains("/nowhere/x.o"));
+    }
+
+    #[test]
+    fn a_file_s_contents_go_into_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let named = |object: &[u8], parameters: &str| {
+            let file = folder.path().join("mine.bpf.o");
+            std::fs::write(&file, object).unwrap();
+            Request::open(&format!("{}{parameters}", file.display())).unwrap().kernel_name()
+        };
+        let mut object = stack("aimd").unwrap().object.to_vec();
+        let at = object.windows(8).position(|bytes| bytes == b"bpf_aimd").unwrap();
+        let copies = ["", ":a=3"].map(|parameters| named(&object, parameters));
+        assert_ne!(copies[1], ours("aimd:a=3").kernel_name());
+        *object.last_mut().unwrap() ^= 1;
+        assert_ne!(copies, ["", ":a=3"].map(|parameters| named(&object, parameters)));
+        object[at..at + 8].copy_from_slice(b"bpf_mine");
+        assert_eq!(named(&object, ""), "bpf_mine", "a name of one's own stays as it is");
+        assert_eq!(named(&object, ":a=3"), named(&object, ":a=3"));
     }
 }

@@ -6,6 +6,7 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::Path;
 use std::process::Command;
 use std::thread;
 
@@ -79,6 +80,50 @@ fn what_is_held_is_loaded_once_and_ends_with_its_owner() {
     assert!(available().contains(&name));
     drop(second);
     assert!(!available().contains(&name));
+}
+
+/// A stack's object under another name, as a file that a user has compiled.
+fn file(folder: &Path, stack: &str, name: &str, change: impl FnOnce(&mut Vec<u8>)) -> Request {
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("objects").join(format!("{stack}.bpf.o"));
+    let mut object = std::fs::read(kept).unwrap();
+    let (old, mut new) = (format!("bpf_{stack}"), name.as_bytes().to_vec());
+    new.resize(old.len(), 0);
+    let at = object.windows(old.len()).position(|bytes| bytes == old.as_bytes()).unwrap();
+    object[at..at + old.len()].copy_from_slice(&new);
+    change(&mut object);
+    let path = folder.join(format!("{stack}-{name}.bpf.o"));
+    std::fs::write(&path, object).unwrap();
+    Request::open(path.to_str().unwrap()).unwrap()
+}
+
+#[test]
+fn another_one_of_the_same_name_is_not_taken_for_it() {
+    let Some(_turn) = turn("another_one_of_the_same_name_is_not_taken_for_it") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let mine = file(folder.path(), "aimd", "bpf_twin", |_| {});
+    let other = file(folder.path(), "scalable", "bpf_twin", |_| {});
+    // The same programs, that give up another part unless it is set: what an earlier version may have had.
+    let [old, new] =
+        [500_u32, 400].map(|b| [b"b".as_slice(), &[0; 11], &1_000_u32.to_le_bytes(), &b.to_le_bytes()].concat());
+    let earlier = file(folder.path(), "aimd", "bpf_twin", |object| {
+        let at = object.windows(old.len()).position(|bytes| bytes == old).unwrap();
+        object[at..at + new.len()].copy_from_slice(&new);
+    });
+    let loaded = load(&mine, true).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(loaded.name(), "bpf_twin");
+    // Whether any user may choose it makes no difference.
+    assert!(matches!(load(&mine, false), Err(StackError::Exists { .. })));
+    assert_eq!(Held::default().ensure(&mine).unwrap(), "bpf_twin");
+    for different in [&other, &earlier] {
+        let error = Held::default().ensure(different).unwrap_err();
+        assert!(matches!(error, StackError::Taken { found: true, .. }), "{error}");
+        assert!(error.to_string().contains("thru stacks unload bpf_twin"), "{error}");
+    }
+    drop(loaded);
+    assert_eq!(Held::default().ensure(&other).unwrap(), "bpf_twin");
+    // What no BPF program has registered cannot be compared.
+    let reno = file(folder.path(), "aimd", "reno", |_| {});
+    assert!(matches!(load(&reno, false), Err(StackError::Taken { found: false, .. })));
 }
 
 #[test]

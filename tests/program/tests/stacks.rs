@@ -146,6 +146,39 @@ fn a_stack_of_one_s_own_is_kept_until_it_is_unloaded() {
     }
 }
 
+#[test]
+fn what_load_was_given_unloads_it() {
+    let Some(_turn) = turn("what_load_was_given_unloads_it") else { return };
+    let mounted = std::fs::read_to_string("/proc/self/mounts").unwrap().contains(" /sys/fs/bpf bpf ");
+    let (desk, before) = (Desk::new(), loaded());
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/stacks/objects/aimd.bpf.o");
+    std::fs::copy(kept, desk.path("mine.bpf.o")).unwrap();
+    std::fs::write(desk.path("wad.toml"), "[x]\ndst_addr = '192.0.2.0/24'\nsndbuf = 65536\n").unwrap();
+    for given in [
+        ["./mine.bpf.o:a=8.75"].as_slice(),
+        &["./mine.bpf.o"],
+        &["aimd:a=8.75"],
+        &["highspeed", "--wad", "wad.toml"],
+        &["bpf_highspeed:max_ssth=77", "--wad", "wad.toml"],
+    ] {
+        let said = desk.run(&[["stacks", "load"].as_slice(), given].concat()).ok().stdout;
+        let name = said.split(' ').next().unwrap().to_owned();
+        let _guard = Unload(name.clone());
+        assert!(loaded().contains(&name), "{said}");
+        let unload = [["stacks", "unload"].as_slice(), given].concat();
+        let said = desk.run(&unload).ok().stdout;
+        assert!(said.starts_with(&format!("{name} is no longer kept")), "{given:?}: {said}");
+        eventually("the stack is gone", || loaded() == before);
+        let failed = desk.run(&unload).ended_with(7).message();
+        assert!(failed.contains(&name), "{failed}");
+    }
+    let failed = desk.run(&["stacks", "unload", "fast", "--wad", "wad.toml"]).ended_with(2).message();
+    assert!(failed.contains("no rules for destinations"), "{failed}");
+    if !mounted {
+        let _ = Command::new("umount").arg("/sys/fs/bpf").status();
+    }
+}
+
 /// Unloads a stack also when the test stops in the middle.
 struct Unload(String);
 

@@ -17,6 +17,7 @@ use socket2::{Domain, Socket, Type};
 use speak::iperf3::{Cookie, PEER, REFUSAL, StreamHello, datagram};
 
 use super::session;
+use crate::leash::Leashes;
 use crate::{InteropError, Service, plain};
 
 /// Between two looks at whether to end.
@@ -40,6 +41,8 @@ pub(super) struct Door {
     udp: Mutex<UdpSocket>,
     tests: Mutex<Vec<Expected>>,
     strangers: AtomicUsize,
+    /// Of those that have been let in.
+    pub(super) leashes: Leashes,
 }
 
 /// Where connections come in.
@@ -101,6 +104,7 @@ pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
     std::thread::scope(|scope| {
         for door in &doors {
             (service.listening)(door.address);
+            scope.spawn(|| door.leashes.watch(service));
             scope.spawn(move || door.attend(scope, service));
         }
     });
@@ -131,6 +135,7 @@ impl Door {
             udp: Mutex::new(udp().map_err(failed)?),
             tests: Mutex::default(),
             strangers: AtomicUsize::new(0),
+            leashes: Leashes::default(),
         })
     }
 

@@ -13,8 +13,9 @@ use speak::iperf3::{Cookie, Fault, PEER, Parameters, REFUSAL, Results, Server, S
 use super::door::{Door, Expecting, Hold, Want};
 use super::streams::{Ran, Streams};
 use super::{ask, told};
+use crate::leash::Leash;
 use crate::line::{Heard, Line, Patience};
-use crate::{InteropError, Service};
+use crate::{InteropError, Service, desk};
 
 /// How long a client may take for each thing that it has to say; iperf3's own server waits as long.
 const SAY_LIMIT: Duration = Duration::from_secs(30);
@@ -25,10 +26,13 @@ const GRACE: Duration = Duration::from_secs(40);
 /// What is still on its way when the client ends the test may take this long.
 const DRAIN_LIMIT: Duration = Duration::from_secs(2);
 const STEP: Duration = Duration::from_millis(20);
+/// What the opening of a test may take, by the limits on its parts.
+const OPENING: Duration = Duration::from_secs(60);
 
 struct Session<'a> {
     door: &'a Door,
     service: &'a Service,
+    leash: &'a Leash,
     line: Line,
     machine: Server,
     turn: Turn<ServerAction>,
@@ -45,20 +49,19 @@ enum Next {
 
 /// Serves a client whose cookie has come, to its end.
 pub(super) fn serve(door: &Door, service: &Service, socket: TcpStream, peer: SocketAddr, cookie: Cookie) {
+    let leash = door.leashes.take(&socket);
     let said = Line::over(socket, peer).and_then(|line| {
         let mut turn = Turn::default();
         let machine = Server::open(&mut turn);
         let expecting = door.expect(cookie);
-        let mut session = Session { door, service, line, machine, turn, expecting, asked: None, ran: None };
+        let mut session =
+            Session { door, service, leash: &leash, line, machine, turn, expecting, asked: None, ran: None };
         let result = session.conduct();
         // What the machine has to say of an error goes out even so.
         let _ = session.line.say(&session.turn.send);
         result
     });
-    match said {
-        Ok(()) => (service.news)(&format!("{peer}: {} ended", PEER.name)),
-        Err(error) => (service.news)(&format!("{peer}: {error}")),
-    }
+    desk::report(service, PEER.name, peer, &leash, said.map(|()| format!("{} ended", PEER.name)));
 }
 
 impl<'a> Session<'a> {
@@ -126,6 +129,8 @@ impl<'a> Session<'a> {
         if let Some((fault, why)) = ask::refusal(&asked, &spec, &self.service.limits) {
             return Ok(self.refuse(fault, &why));
         }
+        // Until here it was a stranger that holds a place.
+        self.leash.lengthen(self.service.hold().saturating_add(OPENING));
         let (udp, version) = (spec.transport == "udp", asked.client_version.clone().unwrap_or_default());
         let early =
             EndOptions { sndbuf: spec.far.sndbuf, rcvbuf: spec.far.rcvbuf, mss: spec.far.mss, ..EndOptions::default() };
@@ -395,7 +400,7 @@ mod tests {
             addresses: Vec::new(),
             words: String::new(),
             users: None,
-            limits: Limits { strangers: 1, hold_ns: 20_000_000_000, flows: 1, rate_bps: None },
+            limits: Limits { strangers: 1, hold_ns: 20_000_000_000, flows: 1, rate_bps: None, memory_bytes: 8 << 30 },
             admit: Box::new(|| None),
             news: Box::new(|_| {}),
             listening: Box::new(|_| {}),
@@ -414,9 +419,11 @@ mod tests {
         streams.push(data.into());
         let door = Door::open("127.0.0.1:0".parse().unwrap()).unwrap();
         let mut turn = Turn::default();
+        let leash = Leash::loose(&control);
         let mut session = Session {
             door: &door,
             service: &service,
+            leash: &leash,
             line: Line::over(control, peer).unwrap(),
             machine: Server::open(&mut turn),
             turn: Turn::default(),

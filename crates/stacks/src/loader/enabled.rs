@@ -6,16 +6,14 @@ use std::sync::{Mutex, PoisonError};
 
 use libbpf_rs::{Error, ErrorKind, Link, MapCore, MapType, ObjectBuilder, OpenObject, PrintLevel, set_print};
 
-use super::Loaded;
+use super::registered::{Found, look};
+use super::{Loaded, NON_RESTRICTED};
 use crate::object::{PARAMETER_BYTES, PARAMETERS, RULES, VALUE_AT};
 use crate::rules::encode;
 use crate::{Request, StackError, missing_rights, obstacle};
 
 /// Whether this build can load stacks.
 pub const BUILT: bool = true;
-
-/// Any user may choose it (TCP_CONG_NON_RESTRICTED, include/net/tcp.h).
-const NON_RESTRICTED: u32 = 1;
 
 /// What libbpf and the verifier say. libbpf has one printer for the process, so one object is loaded at a time.
 static WORDS: Mutex<String> = Mutex::new(String::new());
@@ -25,8 +23,8 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 /// 15 ms.
 ///
 /// # Errors
-/// [`StackError::Exists`] where the kernel has one of that name; [`StackError::Kernel`], [`StackError::Rights`] and
-/// [`StackError::Refused`] say what stood in the way.
+/// [`StackError::Exists`] where the kernel has it already, and [`StackError::Taken`] where it has another one of that name;
+/// [`StackError::Kernel`], [`StackError::Rights`] and [`StackError::Refused`] say what stood in the way.
 pub fn load(request: &Request, any_user: bool) -> Result<Loaded, StackError> {
     let name = request.kernel_name();
     let link = register(request, &name, any_user)?;
@@ -48,23 +46,40 @@ fn register(request: &Request, name: &str, any_user: bool) -> Result<Link, Stack
         return Err(StackError::Rights { asked: request.asked().into(), missing });
     }
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    said(String::clear);
     let before = set_print(Some((PrintLevel::Info, listen)));
-    let link = attach(request, name, any_user);
+    let mut link = attach(request, name, any_user);
+    for _ in 1..TRIES {
+        if !matches!(link, Err(StackError::Taken { found: false, .. })) {
+            break;
+        }
+        link = attach(request, name, any_user);
+    }
     set_print(before);
-    link.map_err(|error| judge(name, &error))
+    link
 }
 
-fn attach(request: &Request, name: &str, any_user: bool) -> Result<Link, Error> {
-    let mut open = ObjectBuilder::default().open_memory(&request.object.bytes)?;
+/// What was registered at one moment and is not found at the next has ended between them, most likely.
+const TRIES: usize = 3;
+
+fn attach(request: &Request, name: &str, any_user: bool) -> Result<Link, StackError> {
+    let failed = |error: Error| judge(name, &error);
+    said(String::clear);
+    let mut open = ObjectBuilder::default().open_memory(&request.object.bytes).map_err(failed)?;
     fill(&mut open, request, name, any_user)
-        .ok_or_else(|| Error::from(std::io::Error::other("its tables are not those of stack.h")))?;
-    let mut object = open.load()?;
-    let mut maps = object.maps_mut();
-    let mut stack = maps
+        .ok_or_else(|| failed(Error::from(std::io::Error::other("its tables are not those of stack.h"))))?;
+    let mut object = open.load().map_err(failed)?;
+    let link = object
+        .maps_mut()
         .find(|map| map.map_type() == MapType::StructOps)
-        .ok_or_else(|| Error::from(std::io::Error::other("it registers no congestion control")))?;
-    stack.attach_struct_ops()
+        .ok_or_else(|| failed(Error::from(std::io::Error::other("it registers no congestion control"))))?
+        .attach_struct_ops();
+    match link {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(match look(&object, name) {
+            Found::Same => StackError::Exists { name: name.into() },
+            found => StackError::Taken { name: name.into(), found: found == Found::Another },
+        }),
+        link => link.map_err(failed),
+    }
 }
 
 /// Writes name, parameters and rules where the program will find them.
@@ -92,12 +107,9 @@ fn fill(open: &mut OpenObject, request: &Request, name: &str, any_user: bool) ->
 }
 
 fn judge(name: &str, error: &Error) -> StackError {
-    match error.kind() {
-        ErrorKind::AlreadyExists => StackError::Exists { name: name.into() },
-        _ => match obstacle() {
-            Some(what) => StackError::Kernel { what },
-            None => StackError::Refused { name: name.into(), what: format!("{error:#}{}", last_words()) },
-        },
+    match obstacle() {
+        Some(what) => StackError::Kernel { what },
+        None => StackError::Refused { name: name.into(), what: format!("{error:#}{}", last_words()) },
     }
 }
 

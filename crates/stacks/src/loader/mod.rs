@@ -6,6 +6,8 @@ use std::os::fd::OwnedFd;
 mod disabled;
 #[cfg(feature = "load")]
 mod enabled;
+#[cfg(feature = "load")]
+mod registered;
 
 #[cfg(not(feature = "load"))]
 use disabled as chosen;
@@ -14,6 +16,10 @@ use enabled as chosen;
 
 pub(crate) use chosen::load_pinned;
 pub use chosen::{BUILT, load};
+
+/// Any user may choose it (TCP_CONG_NON_RESTRICTED, include/net/tcp.h).
+#[cfg(feature = "load")]
+const NON_RESTRICTED: u32 = 1;
 
 /// A stack that this process has registered with the kernel. It is there for all sockets of the host until this is dropped or
 /// the process ends; connections that use it by then keep it until they close.

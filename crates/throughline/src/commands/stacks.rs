@@ -1,8 +1,9 @@
 //! `thru stacks`: TCP congestion controls that come with the program.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use model::StackRule;
 use stacks::{Request, STACKS, Stack, StackError};
 
 use crate::failure::Failure;
@@ -52,6 +53,9 @@ enum Action {
     Unload {
         /// Name in the kernel as `list` shows it, or what `load` was given.
         name: String,
+        /// The rules that `load` was given with it.
+        #[arg(long, value_name = "FILE")]
+        wad: Option<PathBuf>,
     },
 }
 
@@ -62,14 +66,19 @@ pub fn run(args: &StacksArgs) -> Result<u8, Failure> {
         Action::Info { header: true, .. } => print!("{}", stacks::HEADER),
         Action::Info { name, source, .. } => info(known(name)?, *source)?,
         Action::Load { name, any_user, wad } => {
-            let rules = wad.as_deref().map(stacks::read_rules).transpose()?.unwrap_or_default();
-            let request = Request::open(name)?.with_rules(&rules)?;
+            let request = Request::open(name)?.with_rules(&rules(wad.as_deref())?)?;
             let loaded = stacks::keep(&request, *any_user)?;
             println!("{loaded} is loaded until `thru stacks unload {loaded}`");
         }
-        Action::Unload { name } => println!("{} is no longer kept", stacks::release(name)?),
+        Action::Unload { name, wad } => {
+            println!("{} is no longer kept", stacks::release(name, &rules(wad.as_deref())?)?);
+        }
     }
     Ok(0)
+}
+
+fn rules(wad: Option<&Path>) -> Result<Vec<StackRule>, StackError> {
+    wad.map_or(Ok(Vec::new()), stacks::read_rules)
 }
 
 fn known(name: &str) -> Result<&'static Stack, Failure> {
