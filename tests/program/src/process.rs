@@ -1,6 +1,6 @@
 //! Child processes that cannot outlive or block their test.
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -49,7 +49,17 @@ impl Process {
     pub fn spawn(mut command: Command) -> Self {
         let line = format!("{command:?}");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap_or_else(|error| panic!("{line}: {error}"));
+        let deadline = Instant::now() + Duration::from_secs(5);
+        let mut child = loop {
+            match command.spawn() {
+                Ok(child) => break child,
+                // A script that this test wrote is open for writing in a child that another thread forks just now, until that one execs.
+                Err(error) if error.kind() == ErrorKind::ExecutableFileBusy && Instant::now() < deadline => {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                Err(error) => panic!("{line}: {error}"),
+            }
+        };
         let (stdout, stderr) = (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));
         Self { child, stdout: Capture::of(stdout), stderr: Capture::of(stderr), line }
     }
