@@ -23,8 +23,15 @@ const CLASSIC_LENGTH_AT: usize = 40;
 const CLASSIC_ASKED_PORT_AT: usize = 60;
 const CLASSIC_PORT_AT: usize = 32;
 
-/// The blocks of a recorded control connection: the client's, and the server's two.
+/// The blocks of a recorded control connection of one test: the client's, and the server's two.
 fn recorded(name: &str) -> (Vec<u8>, Vec<u8>) {
+    let said = said(name);
+    assert_eq!((said.0.len(), said.1.len()), (BLOCK, 2 * BLOCK), "{name}");
+    said
+}
+
+/// What client and server said on a recorded control connection.
+fn said(name: &str) -> (Vec<u8>, Vec<u8>) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../speak/tests/data/netperf27_{name}.pcap"));
     let file = std::fs::read(path).unwrap();
     let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap()) as usize;
@@ -43,7 +50,6 @@ fn recorded(name: &str) -> (Vec<u8>, Vec<u8>) {
             _ => {}
         }
     }
-    assert_eq!((said.0.len(), said.1.len()), (BLOCK, 2 * BLOCK), "{name}");
     said
 }
 
@@ -317,6 +323,100 @@ fn our_server_takes_tcp_sendfile_as_netperf_asks_for_it() {
     assert_eq!((bytes, word(&counted, 0)), (1_048_576.0, word(&theirs, BLOCK)));
     assert!(word(&counted, 16) > 0 && (0.0..2.0).contains(&f32::from_bits(word(&counted, 20))));
     assert!(word(&counted, 40) > 0 && word(&ready, 8) > 0);
+}
+
+#[test]
+fn later_tests_of_a_connection_keep_nodelay_and_cpu_time() {
+    let served = Served::start();
+    let (requests, theirs) = said("classic_table");
+    let mut line = TcpStream::connect(served.address).unwrap();
+    line.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let mut port = 0;
+    for (test, request) in requests.chunks(BLOCK).enumerate() {
+        let (mut request, theirs) = (request.to_vec(), &theirs[2 * test * BLOCK..]);
+        // What netperf takes over from the answer before: the port; and the flags, which are those of the recording.
+        put(&mut request, 88, port);
+        line.write_all(&request).unwrap();
+        let (mut ready, mut counted) = (vec![0; BLOCK], vec![0; BLOCK]);
+        line.read_exact(&mut ready).unwrap_or_else(|error| panic!("{test}: {error}: {}", served.log()));
+        assert_eq!(word(&ready, ERROR_AT), 0, "{test}: {}", served.log());
+        for (at, what) in [(32, "flags"), (36, "rate of a CPU")] {
+            assert_eq!(word(&ready, at), word(theirs, at), "{test}: {what}");
+        }
+        assert!(port == 0 || port == word(&ready, PORT_AT), "{test}");
+        port = word(&ready, PORT_AT);
+        let mut place = served.address;
+        place.set_port(port as u16);
+        let mut data = TcpStream::connect(place).unwrap();
+        data.write_all(&vec![b'n'; 1 << 20]).unwrap();
+        data.shutdown(Shutdown::Write).unwrap();
+        data.read_to_end(&mut Vec::new()).unwrap();
+        line.read_exact(&mut counted).unwrap_or_else(|error| panic!("{test}: {error}: {}", served.log()));
+        assert_eq!(word(&counted, 80), word(&theirs[BLOCK..], 80), "{test}: how CPU time was measured");
+        assert!(word(&counted, 84) > 0, "{test}: CPUs");
+        for at in [52, 56, 60, 64, 68, 72, 92] {
+            let share = f32::from_bits(word(&counted, at));
+            assert!((0.0..100.5).contains(&share), "{test}: {share} % at {at}");
+        }
+    }
+}
+
+#[test]
+fn our_server_takes_a_call_for_each_transaction() {
+    let served = Served::start();
+    let (mut request, _) = said("TCP_CRR");
+    put(&mut request, LENGTH_AT, -20_i32 as u32);
+    let mut line = TcpStream::connect(served.address).unwrap();
+    line.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    line.write_all(&request).unwrap();
+    let mut answer = vec![0; BLOCK];
+    line.read_exact(&mut answer).unwrap();
+    let (_, theirs) = said("TCP_CRR");
+    for at in [0, ERROR_AT, 12, 16, 24, 28, 32, 36, 72, 76] {
+        assert_eq!(word(&answer, at), word(&theirs, at), "word {at}");
+    }
+    let mut place = served.address;
+    place.set_port(word(&answer, PORT_AT) as u16);
+    for _ in 0..20 {
+        let mut call = TcpStream::connect(place).unwrap();
+        call.write_all(b"n").unwrap();
+        let mut rest = Vec::new();
+        // The server closes first.
+        call.read_to_end(&mut rest).unwrap();
+        assert_eq!(rest.len(), 1);
+    }
+    line.read_exact(&mut answer).unwrap_or_else(|error| panic!("{error}: {}", served.log()));
+    assert_eq!((word(&answer, 12), word(&answer, 28), word(&answer, 44)), (20, 20, 20), "{}", served.log());
+}
+
+#[test]
+fn our_client_makes_a_call_for_each_transaction() {
+    let control = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = control.local_addr().unwrap();
+    let player = std::thread::spawn(move || {
+        let (mut line, _) = control.accept().unwrap();
+        let (mut request, mut answer) = (vec![0; BLOCK], said("TCP_CRR").1);
+        line.read_exact(&mut request).unwrap();
+        let data = TcpListener::bind("127.0.0.1:0").unwrap();
+        put(&mut answer, PORT_AT, data.local_addr().unwrap().port().into());
+        line.write_all(&answer).unwrap();
+        for _ in 0..20 {
+            let (mut call, _) = data.accept().unwrap();
+            call.read_exact(&mut [0]).unwrap();
+            call.write_all(b"n").unwrap();
+        }
+        // The recording ends before the counts: those of a test that differs in its connections alone.
+        line.write_all(&recorded("TCP_RR").1[BLOCK..]).unwrap();
+        assert_eq!(line.read(&mut [0]).unwrap(), 0);
+        request
+    });
+    let sides = measure(&Spec { stop: Stop::Transactions(20), ..brief("tcp", "crr") }, address).unwrap();
+    let (asked, (theirs, _)) = (player.join().unwrap(), said("TCP_CRR"));
+    assert_eq!((sides.failure, sides.near.transactions), (None, 20));
+    for at in [0, 96, 100, 104] {
+        assert_eq!(word(&asked, at), word(&theirs, at), "word {at}");
+    }
+    assert_eq!(word(&asked, 56), word(&theirs, 56) | 1, "ours asks for TCP_NODELAY as well");
 }
 
 #[test]

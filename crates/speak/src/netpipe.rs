@@ -135,6 +135,16 @@ impl Netpipe {
         self.quitting
     }
 
+    /// Whether the receiver, if it closes the connection here, has come to the end of its own sizes. With `-2` that is what its
+    /// socket's buffers hold, which nothing tells the transmitter: such a receiver waits for QUIT, takes as many bytes of the
+    /// next size's SyncMe for it, and sends those back before it closes.
+    #[must_use]
+    pub fn is_at_limit(&self) -> bool {
+        let between = self.steps.front() == Some(&Step::SyncOrQuit) && self.next > 1;
+        let echoed = self.sync.so_far() == &SYNC[..QUIT.len()];
+        self.role == Role::Transmitter && self.plan.way == Way::Both && between && echoed
+    }
+
     /// Whether the exchange that is due belongs to a size, and not to the warm-up.
     #[must_use]
     pub fn is_timed(&self) -> bool {

@@ -8,8 +8,8 @@ use common::recording;
 use proptest::prelude::*;
 use speak::Turn;
 use speak::netperf::{
-    BLOCK_BYTES, Block, Client, ClientAction, Counted, Direction, Flags, NOT_SUPPORTED, Ready, Request, Served, Server,
-    ServerAction,
+    BLOCK_BYTES, Block, Client, ClientAction, Counted, Cpu, Direction, Flags, NOT_SUPPORTED, Ready, Request, Served,
+    Server, ServerAction,
 };
 
 const RECORDED: [(&str, Direction, bool); 6] = [
@@ -54,7 +54,7 @@ fn our_client_says_what_netperf_said() {
         assert_eq!(counted.bytes_sent > 0, direction != Direction::ServerReceives, "{name}");
         assert_eq!(counted.transactions > 0, direction == Direction::Both, "{name}");
         assert_eq!(counted.retransmits, (!udp).then_some(0), "{name}");
-        assert_eq!(counted.cpu_percent.is_some(), request.flags.has(Flags::CPU), "{name}");
+        assert_eq!(counted.cpu.is_some(), request.flags.has(Flags::CPU), "{name}");
         // Only routed requests get the congestion control's name.
         assert_eq!(counted.congestion, if udp { "" } else { "cubic" }, "{name}");
         client.ask(&request, &mut turn).unwrap();
@@ -79,12 +79,9 @@ fn our_server_says_what_netserver_said() {
         server.ready(&Ready::from_block(&first).unwrap(), &mut turn).unwrap();
         server.counted(&Counted::from_block(&second, flags).unwrap(), &mut turn).unwrap();
         server.ended().unwrap();
-        // With CPU time: its flags and rate, and the floats that tell how it was spent, which netperf shows only on request.
-        let cpu = flags.has(Flags::CPU);
-        let expected: &[usize] = if cpu { &[32, 36] } else { &[] };
-        assert_eq!(differences(&turn.send[..BLOCK_BYTES], &first.0), expected, "{name}");
-        // Without: leftovers of the first block, swapped, which nobody reads.
-        let expected: &[usize] = if cpu { &[56, 60, 72, 76, 80, 84, 92] } else { &[52, 72, 76] };
+        assert_eq!(differences(&turn.send[..BLOCK_BYTES], &first.0), [0_usize; 0], "{name}");
+        // Leftovers of the first block, swapped, which nobody reads.
+        let expected: &[usize] = if flags.has(Flags::CPU) { &[76] } else { &[52, 72, 76] };
         assert_eq!(differences(&turn.send[BLOCK_BYTES..], &second.0), expected, "{name}");
     }
 }
@@ -109,6 +106,7 @@ fn tcp_sendfile_is_answered_in_its_own_blocks() {
         send_width: 1,
         data_port: word(&first, 32) as u16,
         tos: None,
+        flags: asked.flags,
     };
     server.ready(&ready, &mut turn).unwrap();
     let bytes = f64::from_be_bytes(second.0[8..16].try_into().unwrap());
@@ -122,7 +120,7 @@ fn tcp_sendfile_is_answered_in_its_own_blocks() {
         failed_sends: 0,
         transactions: 0,
         elapsed_s: f32::from_bits(word(&second, 20)),
-        cpu_percent: None,
+        cpu: None,
         retransmits: None,
         congestion: String::new(),
     };
@@ -132,6 +130,76 @@ fn tcp_sendfile_is_answered_in_its_own_blocks() {
     // A leftover where the service demand would be, which netperf shows only where CPU time was asked for.
     assert_eq!(differences(&turn.send[BLOCK_BYTES..], &second.0), [28]);
     server.ended().unwrap();
+}
+
+#[test]
+fn a_run_with_confidence_intervals_asks_each_time_for_what_it_has_got() {
+    let recording = recording("netperf27_classic_table", 12_865);
+    let control = &recording.connections[0];
+    let (mut server, mut client) = (Server::default(), None::<Client>);
+    let mut ports = Vec::new();
+    for test in 0..3 {
+        let asked = block(&control.from_client, test);
+        let answers = [2 * test, 2 * test + 1].map(|at| block(&control.from_server, at));
+        let mut turn = Turn::default();
+        server.receive(&asked.0, &mut turn).unwrap();
+        let [ServerAction::Asked(request)] = &turn.actions[..] else { panic!("{:?}", turn.actions) };
+        let request = request.clone();
+        assert!(request.flags.has(Flags::NODELAY) && request.flags.has(Flags::CPU), "{request:?}");
+        let (ready, counted) =
+            (Ready::from_block(&answers[0]).unwrap(), Counted::from_block(&answers[1], request.flags).unwrap());
+        assert_eq!(ready.flags, Ready::FLAGS, "netperf goes by these in its next test");
+        ports.push((request.data_port, ready.data_port));
+        server.ready(&ready, &mut turn).unwrap();
+        server.counted(&counted, &mut turn).unwrap();
+        // From the second test on what is left of the results before stands in the answer.
+        let left: &[usize] = if test == 0 { &[] } else { &[80, 84, 92, 276, 280] };
+        assert_eq!(differences(&turn.send[..BLOCK_BYTES], &answers[0].0), left, "test {test}");
+        assert_eq!(differences(&turn.send[BLOCK_BYTES..], &answers[1].0), [76], "test {test}");
+        let mut heard = Turn::default();
+        if let Some(client) = &mut client {
+            client.ask(&request, &mut heard).unwrap();
+        } else {
+            client = Some(Client::open(&request, &mut heard));
+        }
+        // The rate of a CPU, which a server tells and is told again: one of /proc/stat has no use for it.
+        assert_eq!(differences(&heard.send, &asked.0), if test == 0 { vec![] } else { vec![60] }, "test {test}");
+        let own = client.as_mut().unwrap();
+        own.receive(&control.from_server[2 * test * BLOCK_BYTES..][..2 * BLOCK_BYTES], &mut heard).unwrap();
+        assert_eq!(heard.actions, [ClientAction::Run(ready), ClientAction::Counted(counted)]);
+    }
+    assert!(ports[0].0 == 0 && ports[1..].iter().all(|(asked, _)| *asked == ports[0].1), "{ports:?}");
+    server.ended().unwrap();
+}
+
+#[test]
+fn a_call_for_each_transaction_is_asked_for_and_answered_as_recorded() {
+    // The recording ends while calls are made: netserver's counts are not in it.
+    let recording = recording("netperf27_TCP_CRR", 12_865);
+    let control = &recording.connections[0];
+    assert_eq!((control.from_client.len(), control.from_server.len()), (BLOCK_BYTES, BLOCK_BYTES));
+    let mut turn = Turn::default();
+    let mut server = Server::default();
+    for byte in &control.from_client {
+        server.receive(&[*byte], &mut turn).unwrap();
+    }
+    let [ServerAction::Asked(request)] = &turn.actions[..] else { panic!("{:?}", turn.actions) };
+    let request = request.clone();
+    assert_eq!((request.direction, request.request_size, request.response_size), (Direction::Both, Some(1), Some(1)));
+    assert_eq!(request.flags, Flags(Flags::ROUTED.0 | Flags::CONNECT.0));
+    let ready = Ready::from_block(&block(&control.from_server, 0)).unwrap();
+    server.ready(&ready, &mut turn).unwrap();
+    assert_eq!(turn.send, control.from_server);
+    assert_eq!(server.ended().unwrap_err().step, "while data flowed");
+
+    let mut turn = Turn::default();
+    let mut client = Client::open(&request, &mut turn);
+    assert_eq!(turn.send, control.from_client);
+    for byte in &control.from_server {
+        client.receive(&[*byte], &mut turn).unwrap();
+    }
+    assert_eq!(turn.actions, [ClientAction::Run(ready)]);
+    assert_eq!(client.ended().unwrap_err().step, "while waiting for what the server counted");
 }
 
 fn request() -> Request {
@@ -155,6 +223,27 @@ fn request() -> Request {
         client_port: 0,
         congestion: "reno".into(),
     }
+}
+
+#[test]
+fn a_classic_test_gets_its_flags_and_cpu_time_in_words_of_its_own() {
+    let recording = recording("netperf27_TCP_SENDFILE", 12_865);
+    let mut asked = block(&recording.connections[0].from_client, 0);
+    for at in [28, 32] {
+        asked.0[at + 3] = 1;
+    }
+    let (mut turn, mut server) = (Turn::default(), Server::default());
+    server.receive(&asked.0, &mut turn).unwrap();
+    let [ServerAction::Asked(request)] = &turn.actions[..] else { panic!("{:?}", turn.actions) };
+    let ready = Ready { flags: request.flags, ..Ready::from_block(&Block([0; BLOCK_BYTES])).unwrap() };
+    let cpu = Cpu { percent: 12.5, cpus: 4, ..Cpu::default() };
+    let counted = Counted::from_block(&Block([0; BLOCK_BYTES]), Flags::default()).unwrap();
+    server.ready(&ready, &mut turn).unwrap();
+    server.counted(&Counted { cpu: Some(cpu), ..counted }, &mut turn).unwrap();
+    let word = |at: usize| u32::from_be_bytes(turn.send[at..at + 4].try_into().unwrap());
+    assert_eq!((word(16), word(20), f32::from_bits(word(36))), (1, 1, 100.0));
+    let results = BLOCK_BYTES;
+    assert_eq!((f32::from_bits(word(results + 24)), word(results + 32), word(results + 36)), (12.5, 8, 4));
 }
 
 #[test]

@@ -166,6 +166,49 @@ fn a_stream_resets_and_takes_its_time_from_the_receiver() {
     assert_eq!(seconds, Some(3e-6), "the receiver's, not its own");
 }
 
+/// The recording is of a run that hung in NPtcp's own reset: the transmitter's new connection reached the port that was about to close.
+#[test]
+fn both_ends_begin_a_stream_as_the_real_ones_did() {
+    let recording = recording("netpipe372_stream", 5002);
+    let [first, second] = &recording.connections[..] else { panic!("two connections") };
+    let sizes = vec![1, 2, 3, 4, 6, 8, 12];
+    let plan = Plan { first: 1, sizes, way: Way::Stream, reset: false, integrity: false, count: Some(3) };
+    for piece in [1, 7, usize::MAX] {
+        let mut driver = Driver::new(Role::Transmitter, plan.clone());
+        let error = driver.hear(&first.from_server, piece).unwrap_err();
+        assert_eq!(error.step, "while waiting for SyncMe", "nobody answers on the new connection");
+        assert_eq!(driver.turn.actions.last(), Some(&Action::Reset));
+        assert_eq!(
+            without_letters(&driver.said),
+            without_letters(&[&first.from_client[..], &second.from_client].concat())
+        );
+
+        let mut driver = Driver::new(Role::Receiver, plan.clone());
+        let error = driver.hear(&[&first.from_client[..], &second.from_client].concat(), piece).unwrap_err();
+        assert_eq!(error.step, "while reading the repeat count");
+        // What the real one did not come to say: its own SyncMe on the new connection.
+        assert!(second.from_server.is_empty());
+        assert_eq!(without_letters(&driver.said), without_letters(&[&first.from_server[..], b"SyncMe"].concat()));
+    }
+}
+
+#[test]
+fn a_receiver_s_own_end_where_both_send_is_told_from_its_death() {
+    let plan = |way| Plan { first: 1, sizes: vec![1, 2], way, reset: false, integrity: false, count: Some(1) };
+    let measured = [&b"SyncMe"[..], &[b'a'; 100], b"SyncMe", b"SyncMe", b"SyncMeaSyncMeaSyncMea"].concat();
+    let at_limit = |way, said: &[u8]| {
+        let mut driver = Driver::new(Role::Transmitter, plan(way));
+        assert!(driver.hear(said, usize::MAX).is_err(), "the connection ends within the run");
+        driver.machine.is_at_limit()
+    };
+    let echoed = [&measured[..], b"SyncM"].concat();
+    assert!(at_limit(Way::Both, &echoed));
+    assert!(!at_limit(Way::PingPong, &echoed));
+    assert!(!at_limit(Way::Both, &measured));
+    // Before the first size it is no limit.
+    assert!(!at_limit(Way::Both, &[&echoed[..112], b"SyncM"].concat()));
+}
+
 #[test]
 fn counts_fill_a_tenth_of_a_second_and_slowness_ends_the_run() {
     let session = |exchange_s: f64| {

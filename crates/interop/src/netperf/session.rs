@@ -124,7 +124,8 @@ impl Session<'_, '_> {
         let Some(_admission) = (self.service.admit)() else {
             return Ok(self.refuse(BUSY, "another measurement is running"));
         };
-        let (door, ready) = match self.open(asked, &spec) {
+        let before = HostCpu::now().filter(|_| asked.flags.has(Flags::CPU));
+        let (door, mut ready) = match self.open(asked, &spec) {
             Ok(opened) => opened,
             Err(error) => {
                 return Ok(self.refuse(ask::EINVAL, &error.to_string()));
@@ -137,19 +138,22 @@ impl Session<'_, '_> {
             spec.transport,
             spec.pattern
         ));
+        if before.is_none() {
+            // What cannot be measured is not announced: netperf would show a share of nothing.
+            ready.flags = ready.flags.and(Flags::NODELAY);
+        }
         self.machine.ready(&ready, &mut self.turn).map_err(|error| self.line.wrong(error))?;
         let send = std::mem::take(&mut self.turn.send);
         self.line.say(&send)?;
-        let cpu = HostCpu::now().filter(|_| asked.flags.has(Flags::CPU));
         let ended = Arc::new(AtomicBool::new(false));
         let (link, last) = self.data(door, &spec, &ended)?;
         let ran = self.run(&spec, link, &ended)?;
         if let Some(socket) = last {
             farewell(&socket);
         }
-        let percent = cpu.and_then(|before| HostCpu::now()?.percent_since(before));
+        let cpu = before.and_then(|before| Some(HostCpu::now()?.since(&before)));
         let tally = ran.legs.first().cloned().unwrap_or_default();
-        let counted = told::counted(&tally, percent);
+        let counted = told::counted(&tally, cpu);
         self.machine.counted(&counted, &mut self.turn).map_err(|error| self.line.wrong(error))?;
         Ok(Next::Listen)
     }
@@ -198,6 +202,7 @@ impl Session<'_, '_> {
             send_width: asked.send_width.max(1),
             data_port: address.port(),
             tos: asked.tos,
+            flags: asked.flags,
         };
         Ok((door, ready))
     }

@@ -2,7 +2,7 @@
 
 use model::tally::Count;
 use model::{DatagramTally, Direction, EndTally, FlowTally, SocketFacts, Spec};
-use speak::netperf::Counted;
+use speak::netperf::{Counted, Cpu};
 
 /// What the server counted of the tests that ran at once, in their order, as the far end's tally. What it does not tell is absent.
 pub(super) fn far(spec: &Spec, counted: &[Counted]) -> EndTally {
@@ -75,7 +75,7 @@ fn one_test(spec: &Spec, counted: &Counted) -> EndTally {
 }
 
 /// What a server tells. Its time is that in which data moved; what it waited for the end is not.
-pub(super) fn counted(tally: &EndTally, cpu_percent: Option<f32>) -> Counted {
+pub(super) fn counted(tally: &EndTally, cpu: Option<Cpu>) -> Counted {
     let socket = tally.flows.first().map(|flow| flow.socket.clone()).unwrap_or_default();
     let word = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
     Counted {
@@ -89,7 +89,7 @@ pub(super) fn counted(tally: &EndTally, cpu_percent: Option<f32>) -> Counted {
         // An answer is a transaction of this end.
         transactions: if tally.bytes_sent > 0 && tally.bytes_received > 0 { word(tally.blocks_sent) } else { 0 },
         elapsed_s: (tally.receiving_ns.max(tally.sending_ns) as f64 / 1e9) as f32,
-        cpu_percent,
+        cpu,
         retransmits: socket.retransmits.map(word),
         congestion: socket.cc.unwrap_or_default(),
     }

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use engine::transport::{foreign, transport};
-use engine::{Leg, Signals, TrialPlan};
+use engine::transport::foreign;
+use engine::{Leg, TrialPlan};
 use model::tally::Count;
 use model::{Direction, EndOptions, EndTally, Role, Spec, Stop};
 use speak::Turn;
@@ -12,7 +12,7 @@ use speak::netpipe::{Action, Exchange, Netpipe, PEER, Plan, Role as End, Way};
 
 use super::options::schedule;
 use crate::line::{Heard, Line, Patience};
-use crate::{Curve, Hears, InteropError};
+use crate::{Curve, Hears, InteropError, legs};
 
 /// How long the receiver may say nothing where a mark is due.
 const SILENCE: Duration = Duration::from_secs(10);
@@ -127,12 +127,14 @@ impl Run {
                     Err(InteropError::Peer { .. } | InteropError::Silent { .. }) if self.machine.is_quitting() => {
                         return Ok(());
                     }
+                    // NPtcp's -2 goes as far as its socket's buffers do.
+                    Err(InteropError::Peer { .. }) if self.machine.is_at_limit() => return Ok(()),
                     heard => heard?,
                 }
             }
             for action in actions {
                 match action {
-                    Action::Exchange(exchange) => self.exchange(&exchange)?,
+                    Action::Exchange(exchange) => self.exchange(&exchange, cancel)?,
                     Action::Point { bytes, count, seconds } => {
                         let trials = std::mem::take(&mut self.trials);
                         let streams = self.spec.pattern == "stream";
@@ -192,7 +194,7 @@ impl Run {
     }
 
     /// Lets the engine move a trial's messages.
-    fn exchange(&mut self, exchange: &Exchange) -> Result<(), InteropError> {
+    fn exchange(&mut self, exchange: &Exchange, cancel: &AtomicBool) -> Result<(), InteropError> {
         let count = u64::from(exchange.count);
         // Before the first size the two ends send to and fro, whatever they do then.
         let (pattern, stop) = match exchange.way {
@@ -212,9 +214,16 @@ impl Run {
         let leg = Leg { block: exchange.bytes, reply: exchange.bytes, stop, expected_ns: 0 };
         let plan = TrialPlan { role: Role::Active, trial: 0, flows: 0..1, legs: vec![leg], spec };
         let link = foreign::stream(self.line.socket()?, &plan.spec);
-        let carrier = transport(plan.spec.transport.as_str())?;
-        let ran = engine::run(&plan, carrier, vec![link], &Signals::new(), &mut |_| {})?;
+        let ran = legs::run(&plan, vec![link], STEP, &mut |_| {}, &mut |signals, _| {
+            if cancel.load(Ordering::SeqCst) {
+                signals.abort();
+            }
+        })?;
         self.line.regain()?;
+        // What an interrupt has cut is no trial.
+        if cancel.load(Ordering::SeqCst) {
+            return Err(InteropError::Interrupted);
+        }
         let tally = ran.legs.into_iter().next().unwrap_or_default();
         if let Some(error) = ran.failure {
             return Err(error.into());

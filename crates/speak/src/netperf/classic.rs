@@ -3,7 +3,7 @@
 
 use super::block::Block;
 use super::kind;
-use super::omni::{Counted, Direction, Flags, Ready, Request, Served, port, size};
+use super::omni::{CPU_RATE, Counted, Direction, Flags, PROC_STAT, Ready, Request, Served, port, size};
 
 /// Reads a request and holds its values against limits.
 ///
@@ -47,6 +47,11 @@ pub(super) fn ready(ready: &Ready) -> Block {
     let mut block = Block::new(kind::TCP_STREAM_DONE);
     block.put(8, ready.receive_buffer);
     block.put(12, ready.receive_size.unwrap_or(0));
+    block.put(16, ready.flags.has(Flags::NODELAY).into());
+    if ready.flags.has(Flags::CPU) {
+        block.put(20, 1);
+        block.put(36, CPU_RATE.to_bits());
+    }
     block.put(28, ready.send_buffer);
     block.put(32, ready.data_port.into());
     block
@@ -58,7 +63,11 @@ pub(super) fn counted(counted: &Counted) -> Block {
     block.put_wide(8, (counted.bytes_received as f64).to_bits());
     block.put(16, counted.receives);
     block.put(20, counted.elapsed_s.to_bits());
-    block.put(24, counted.cpu_percent.unwrap_or(0.0).to_bits());
+    if let Some(cpu) = &counted.cpu {
+        block.put(24, cpu.percent.to_bits());
+        block.put(32, PROC_STAT);
+        block.put(36, cpu.cpus);
+    }
     block.put(40, counted.receive_buffer);
     block.put(44, counted.send_buffer);
     block

@@ -16,7 +16,7 @@ mod server;
 
 pub use block::{BLOCK_BYTES, Block};
 pub use client::{Action as ClientAction, Client};
-pub use omni::{Counted, Direction, Flags, Ready, Request, Served};
+pub use omni::{Counted, Cpu, Direction, Flags, Ready, Request, Served};
 pub use server::{Action as ServerAction, NOT_SUPPORTED, Server};
 
 use crate::{Peer, SpeakError};

@@ -9,6 +9,12 @@ const SIZE_LIMIT: i32 = 1 << 28;
 /// Most buffers of a ring.
 const WIDTH_LIMIT: i32 = 1 << 16;
 
+/// netserver's mark for CPU time that was read from /proc/stat.
+pub(super) const PROC_STAT: u32 = 8;
+
+/// How fast a CPU runs that has nothing else to do, where CPU time is read from /proc/stat: per cent.
+pub(super) const CPU_RATE: f32 = 100.0;
+
 /// Who sends, as the server sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
@@ -40,6 +46,12 @@ impl Flags {
     #[must_use]
     pub fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
+    }
+
+    /// The bits that are set in both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
     }
 }
 
@@ -112,6 +124,32 @@ pub struct Ready {
     pub data_port: u16,
     /// The IP type of service of its socket, where it was asked for one.
     pub tos: Option<u8>,
+    /// [`Ready::FLAGS`] of the request that hold. netperf believes them: it shows no CPU time that is not announced here, and asks the
+    /// tests that follow on the connection for what the one before has got.
+    pub flags: Flags,
+}
+
+/// CPU time of the server's host during a test. Shares are per cent of all its CPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Cpu {
+    /// All but idleness and waiting for devices.
+    pub percent: f32,
+    /// Of programs.
+    pub user: f32,
+    /// Of the kernel for them.
+    pub system: f32,
+    /// Waiting for devices.
+    pub iowait: f32,
+    /// Of interrupts.
+    pub irq: f32,
+    /// Of what interrupts leave to be done.
+    pub softirq: f32,
+    /// How many CPUs there are.
+    pub cpus: u32,
+    /// The number of the busiest.
+    pub peak: u32,
+    /// Its own time, per cent.
+    pub peak_percent: f32,
 }
 
 /// What netserver counted.
@@ -135,8 +173,8 @@ pub struct Counted {
     pub transactions: u32,
     /// Seconds, by the server's clock.
     pub elapsed_s: f32,
-    /// CPU time of the whole host per cent, where the request asked for it.
-    pub cpu_percent: Option<f32>,
+    /// CPU time of the whole host, where the request asked for it.
+    pub cpu: Option<Cpu>,
     /// Segments sent again; `None` where the server cannot tell.
     pub retransmits: Option<u32>,
     /// The congestion control that was used; empty where it is not known.
@@ -258,6 +296,9 @@ impl Direction {
 }
 
 impl Ready {
+    /// The flags of a request that are answered.
+    pub const FLAGS: Flags = Flags(Flags::NODELAY.0 | Flags::CPU.0);
+
     /// The block that netserver would answer with.
     #[must_use]
     pub fn to_block(&self) -> Block {
@@ -268,6 +309,10 @@ impl Ready {
         block.put(20, self.send_buffer);
         block.put_signed(24, chosen(self.send_size));
         block.put(28, self.send_width);
+        block.put(32, self.flags.and(Self::FLAGS).0);
+        if self.flags.has(Flags::CPU) {
+            block.put(36, CPU_RATE.to_bits());
+        }
         block.put(52, self.data_port.into());
         block.put_signed(72, -1);
         block.put_signed(76, chosen(self.tos.map(u32::from)));
@@ -288,8 +333,40 @@ impl Ready {
             send_width: block.word(28),
             data_port: port(block, 52)?,
             tos: u8::try_from(block.signed(76)).ok(),
+            flags: Flags(block.word(32)).and(Self::FLAGS),
         })
     }
+}
+
+impl Cpu {
+    /// Where its shares stand in a block.
+    const AT: [usize; 7] = [52, 56, 60, 64, 68, 72, 92];
+
+    fn put(&self, block: &mut Block) {
+        let Self { percent, user, system, iowait, irq, softirq, peak_percent, .. } = *self;
+        for (at, share) in Self::AT.into_iter().zip([percent, user, system, iowait, irq, softirq, peak_percent]) {
+            block.put(at, share.to_bits());
+        }
+        block.put(80, PROC_STAT);
+        block.put(84, self.cpus);
+        block.put(88, self.peak);
+    }
+
+    fn from_block(block: &Block) -> Result<Self, String> {
+        let mut shares = [0.0; 7];
+        for (at, share) in Self::AT.into_iter().zip(&mut shares) {
+            *share = positive(block, at)?;
+        }
+        let [percent, user, system, iowait, irq, softirq, peak_percent] = shares;
+        let (cpus, peak) = (block.word(84), block.word(88));
+        Ok(Self { percent, user, system, iowait, irq, softirq, cpus, peak, peak_percent })
+    }
+}
+
+/// A float that is a time or a share.
+fn positive(block: &Block, at: usize) -> Result<f32, String> {
+    let number = block.float(at);
+    if number.is_finite() && number >= 0.0 { Ok(number) } else { Err(format!("{number} for a number")) }
 }
 
 impl Counted {
@@ -307,7 +384,9 @@ impl Counted {
         block.put(40, self.failed_sends);
         block.put(44, self.transactions);
         block.put(48, self.elapsed_s.to_bits());
-        block.put(52, self.cpu_percent.unwrap_or(0.0).to_bits());
+        if let Some(cpu) = &self.cpu {
+            cpu.put(&mut block);
+        }
         block.put(112, self.retransmits.unwrap_or(u32::MAX));
         block.put_text(276, 16, &self.congestion);
         block
@@ -318,10 +397,6 @@ impl Counted {
     /// # Errors
     /// What cannot be.
     pub fn from_block(block: &Block, flags: Flags) -> Result<Self, String> {
-        let seconds = |at| {
-            let number: f32 = block.float(at);
-            if number.is_finite() && number >= 0.0 { Ok(number) } else { Err(format!("{number} for a number")) }
-        };
         Ok(Self {
             bytes_received: block.wide(8),
             receives: block.word(16),
@@ -331,8 +406,8 @@ impl Counted {
             send_buffer: block.word(36),
             failed_sends: block.word(40),
             transactions: block.word(44),
-            elapsed_s: seconds(48)?,
-            cpu_percent: if flags.has(Flags::CPU) { Some(seconds(52)?) } else { None },
+            elapsed_s: positive(block, 48)?,
+            cpu: if flags.has(Flags::CPU) { Some(Cpu::from_block(block)?) } else { None },
             retransmits: Some(block.word(112)).filter(|again| *again != u32::MAX),
             congestion: block.text(276, 16),
         })

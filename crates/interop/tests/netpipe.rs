@@ -1,0 +1,465 @@
+//! NetPIPE over real sockets: what the real NPtcp said, to our other end; ends that mean no good, or die; and where a run ends.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use interop::{Curve, Hears, InteropError, Limits, Server, Service, spoken};
+use model::tally::Count;
+use model::{Direction, Interval, NetpipeSizes, Spec, Stop};
+
+const PORT: u16 = 5002;
+/// Those of the recorded runs, `-l 1 -u 64`.
+const SIZES: NetpipeSizes = NetpipeSizes { first: 1, last: 64, perturbation: 3 };
+
+/// What a trial is to take, ns: the least there is.
+const LITTLE_NS: u64 = 1_000_000;
+
+/// What transmitter and receiver said on each connection of a recorded run.
+fn recorded(name: &str) -> Vec<[Vec<u8>; 2]> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../speak/tests/data/netpipe372_{name}.pcap"));
+    let file = std::fs::read(path).unwrap();
+    let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap()) as usize;
+    let (mut at, mut said) = (24, Vec::<(u16, [Vec<u8>; 2])>::new());
+    while at < file.len() {
+        let packet = &file[at + 16..at + 16 + word(at + 8)];
+        at += 16 + packet.len();
+        let ip = &packet[14..];
+        let length = usize::from(u16::from_be_bytes([ip[2], ip[3]]));
+        let segment = &ip[usize::from(ip[0] & 15) * 4..length.min(ip.len())];
+        let [from, to] = [0, 2].map(|at| u16::from_be_bytes([segment[at], segment[at + 1]]));
+        let payload = &segment[usize::from(segment[12] >> 4) * 4..];
+        let client = if from == PORT { to } else { from };
+        if said.iter().all(|(port, _)| *port != client) {
+            said.push((client, Default::default()));
+        }
+        let (_, both) = said.iter_mut().find(|(port, _)| *port == client).unwrap();
+        both[usize::from(from == PORT)].extend_from_slice(payload);
+    }
+    said.into_iter().map(|(_, both)| both).collect()
+}
+
+/// Where the marks stand in what an end says in a run of `-n 3` without resets; between them are messages, whose letters nobody
+/// looks at.
+fn marks(sizes: &[u64], trials: u64, transmits: bool) -> Vec<std::ops::Range<usize>> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    let mut mark = |length: usize, messages: u64| {
+        found.push(at..at + length);
+        at += length + messages as usize;
+    };
+    mark(6, 100 * sizes[0]);
+    mark(6, 0);
+    for size in sizes {
+        mark(if transmits { 6 + 4 } else { 6 }, 0);
+        (0..trials).for_each(|_| mark(6, 3 * size));
+    }
+    mark(5, 0);
+    found
+}
+
+fn points(sizes: NetpipeSizes, change: fn(&mut Spec)) -> Vec<Spec> {
+    let point = |block: u64| {
+        let mut spec = Spec { block, stop: Stop::AboutNs(LITTLE_NS), ..Spec::new("tcp", "pingpong") };
+        change(&mut spec);
+        spec
+    };
+    sizes.list().into_iter().map(point).collect()
+}
+
+fn as_they_are(_: &mut Spec) {}
+
+fn both_ways(spec: &mut Spec) {
+    spec.direction = Direction::Both;
+}
+
+fn one_way(spec: &mut Spec) {
+    spec.pattern = "stream".into();
+}
+
+struct Deaf;
+
+impl Hears for Deaf {
+    fn starting(&mut self, _: u64) {}
+    fn interval(&mut self, _: Interval) {}
+    fn stopped(&mut self) {}
+}
+
+fn measure(points: &[Spec], address: SocketAddr, cancel: &AtomicBool) -> Result<Curve, InteropError> {
+    let host = address.to_string();
+    spoken("netpipe").unwrap().curve(points, &Server { host: &host, login: None }, &mut Deaf, cancel)
+}
+
+/// A receiver that is no good: what it does to the connections it gets.
+fn play<T: Send + 'static>(part: impl FnOnce(TcpListener) -> T + Send + 'static) -> (SocketAddr, JoinHandle<T>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    (listener.local_addr().unwrap(), std::thread::spawn(move || part(listener)))
+}
+
+/// Takes a connection, says `bytes` over it without listening, and reads what comes to the end.
+fn say_all(listener: &TcpListener, bytes: &[u8]) -> Vec<u8> {
+    let (mut socket, _) = listener.accept().unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    socket.write_all(bytes).unwrap();
+    let mut came = Vec::new();
+    socket.read_to_end(&mut came).unwrap();
+    came
+}
+
+/// A receiver that says up to `most` bytes of what one said in a run of `-n 3`, so slowly that our transmitter chooses that count,
+/// too. Returns what that said.
+fn recite(socket: &mut TcpStream, said: &[u8], sizes: &[u64], most: usize) -> std::io::Result<Vec<u8>> {
+    socket.set_read_timeout(Some(Duration::from_secs(20)))?;
+    // Of a step: the marks of both ends, the messages and their size, and how long the answer to the first takes, ms.
+    let mut steps = vec![(6, 6, 100, sizes[0], 150), (6, 6, 0, 0, 0)];
+    for size in sizes {
+        steps.push((6, 10, 0, 0, 0));
+        steps.extend([(6, 6, 3, *size, 8); 3]);
+    }
+    let (mut at, mut came) = (0, Vec::new());
+    for (mark, theirs, messages, size, pause_ms) in steps {
+        let size = size as usize;
+        at = say(socket, said, at, mark, most)?;
+        if at == most {
+            return Ok(came);
+        }
+        hear(socket, theirs + size.min(messages * size), &mut came)?;
+        std::thread::sleep(Duration::from_millis(pause_ms));
+        at = say(socket, said, at, messages * size, most)?;
+        if at == most {
+            return Ok(came);
+        }
+        hear(socket, (messages * size).saturating_sub(size), &mut came)?;
+    }
+    say(socket, said, at, said.len() - at, most)?;
+    Ok(came)
+}
+
+/// Says `length` bytes from `at` on, up to `most`; where that ends.
+fn say(socket: &mut TcpStream, said: &[u8], at: usize, length: usize, most: usize) -> std::io::Result<usize> {
+    let end = (at + length).min(most);
+    socket.write_all(&said[at..end])?;
+    Ok(end)
+}
+
+fn hear(socket: &mut TcpStream, length: usize, came: &mut Vec<u8>) -> std::io::Result<()> {
+    let old = came.len();
+    came.resize(old + length, 0);
+    socket.read_exact(&mut came[old..])
+}
+
+/// Our receiver, with NPtcp's options.
+struct Served {
+    service: Arc<Service>,
+    thread: Option<JoinHandle<()>>,
+    address: SocketAddr,
+    said: Arc<Mutex<String>>,
+}
+
+impl Served {
+    fn start(words: &str) -> Self {
+        let (tell, told) = channel();
+        let said: Arc<Mutex<String>> = Arc::default();
+        let log = said.clone();
+        let service = Arc::new(Service {
+            addresses: vec!["127.0.0.1:0".parse().unwrap()],
+            words: words.into(),
+            users: None,
+            limits: Limits { strangers: 8, hold_ns: 3_600_000_000_000, flows: 128, rate_bps: None },
+            admit: Box::new(|| Some(Box::new(()))),
+            news: Box::new(move |line| log.lock().unwrap().push_str(&format!("{line}\n"))),
+            listening: Box::new(move |address| tell.send(address).unwrap()),
+            stop: AtomicBool::new(false),
+        });
+        let serving = service.clone();
+        let thread = std::thread::spawn(move || spoken("netpipe").unwrap().serve(&serving).unwrap());
+        Self { service, thread: Some(thread), address: told.recv().unwrap(), said }
+    }
+
+    fn log(&self) -> String {
+        self.said.lock().unwrap().clone()
+    }
+
+    /// What it answers to a transmitter that says `bytes` and no more, up to the connection's end.
+    fn answers(&self, bytes: &[u8]) -> Vec<u8> {
+        let mut socket = TcpStream::connect(self.address).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        // One that has heard enough closes, and tells so with a reset where more was under way.
+        let _ = socket.write_all(bytes);
+        let _ = socket.shutdown(Shutdown::Write);
+        let mut came = Vec::new();
+        match socket.read_to_end(&mut came) {
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => {}
+            Err(error) => panic!("{error}: {}", self.log()),
+        }
+        came
+    }
+
+    /// A good transmitter measures.
+    fn serves(&self) {
+        let points = points(SIZES, as_they_are);
+        let curve = measure(&points, self.address, &AtomicBool::new(false)).unwrap();
+        assert_eq!((curve.points.len(), curve.failure), (points.len(), None), "{}", self.log());
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.service.stop.store(true, Ordering::SeqCst);
+        let ended = self.thread.take().map(JoinHandle::join);
+        assert!(std::thread::panicking() || ended.is_some_and(|ended| ended.is_ok()));
+    }
+}
+
+#[test]
+fn our_receiver_answers_what_nptcp_said_as_its_receiver_did() {
+    let checked = NetpipeSizes { first: 5, perturbation: 0, ..SIZES };
+    for (name, words, sizes, trials) in
+        [("pingpong", "-u 64", SIZES, 3), ("both", "-2 -u 64", SIZES, 3), ("integrity", "-i -u 64", checked, 1)]
+    {
+        let served = Served::start(words);
+        let recorded = recorded(name);
+        let [[transmitter, receiver]] = &recorded[..] else { panic!("{name} is one connection") };
+        let ours = served.answers(transmitter);
+        assert_eq!(ours.len(), receiver.len(), "{name}: {}", served.log());
+        for mark in marks(&sizes.list(), trials, false) {
+            assert_eq!(ours[mark.clone()], receiver[mark.clone()], "{name}: {mark:?}");
+        }
+        // The numbers, which are looked at, behind the first round trips.
+        assert!(trials > 1 || ours[6 + 500..] == receiver[6 + 500..]);
+    }
+}
+
+#[test]
+fn our_transmitter_says_what_nptcp_said() {
+    for (name, change) in [("pingpong", as_they_are as fn(&mut Spec)), ("both", both_ways)] {
+        let [theirs, answers] = recorded(name).remove(0);
+        let (address, player) = play(move |listener| {
+            let (mut socket, _) = listener.accept().unwrap();
+            let mut came = recite(&mut socket, &answers, &SIZES.list(), usize::MAX).unwrap();
+            socket.read_to_end(&mut came).unwrap();
+            came
+        });
+        let curve = measure(&points(SIZES, change), address, &AtomicBool::new(false)).unwrap();
+        let ours = player.join().unwrap();
+        assert_eq!((curve.points.len(), curve.failure), (SIZES.list().len(), None), "{name}");
+        assert!(curve.points.iter().all(|trials| trials.len() == 3), "{name}");
+        assert_eq!(ours.len(), theirs.len(), "{name}");
+        for mark in marks(&SIZES.list(), 3, true) {
+            assert_eq!(ours[mark.clone()], theirs[mark.clone()], "{name}: {mark:?}");
+        }
+    }
+}
+
+/// Of the recorded stream there is the start alone: NPtcp's new connection reached the port that was about to close, and hung.
+#[test]
+fn both_ends_of_a_stream_go_through_the_reset_at_which_nptcp_hung() {
+    let recording = recorded("stream");
+    let [[first, answers], [second, nothing]] = &recording[..] else { panic!("two connections") };
+    assert_eq!((second.as_slice(), nothing.len()), (b"SyncMe".as_slice(), 0));
+    let of_first = [0..6, 106..112, 112..117];
+
+    let served = Served::start("-s -u 64");
+    let ours = served.answers(first);
+    assert_eq!(ours.len(), answers.len(), "{}", served.log());
+    for mark in of_first.clone() {
+        assert_eq!(ours[mark.clone()], answers[mark], "{}", served.log());
+    }
+    // Where NPtcp answered with a reset ours goes on.
+    assert_eq!(served.answers(second), b"SyncMe", "{}", served.log());
+
+    let answers = answers.clone();
+    let (address, player) = play(move |listener| {
+        let came = say_all(&listener, &answers);
+        // As recorded: the connection that reached the old port is lost.
+        drop(listener.accept().unwrap());
+        // The first size: its own sync and the count, that of its first trial and its messages; then this end goes.
+        let (mut socket, _) = listener.accept().unwrap();
+        socket.write_all(b"SyncMeSyncMe").unwrap();
+        let mut start = [0; 6 + 4 + 6];
+        socket.read_exact(&mut start).unwrap();
+        let count = u32::from_be_bytes(start[6..10].try_into().unwrap());
+        socket.read_exact(&mut vec![0; count as usize + 5]).unwrap();
+        (came, start)
+    });
+    let error = measure(&points(SIZES, one_way), address, &AtomicBool::new(false)).unwrap_err().to_string();
+    assert!(error.contains("netpipe, while waiting for QUIT"), "{error}");
+    let (ours, start) = player.join().unwrap();
+    assert_eq!(ours.len(), first.len());
+    for mark in of_first {
+        assert_eq!(ours[mark.clone()], first[mark]);
+    }
+    assert_eq!((&start[..6], &start[10..]), (b"SyncMe".as_slice(), b"SyncMe".as_slice()));
+}
+
+#[test]
+fn a_receiver_of_both_ways_that_has_reached_its_buffers_ends_the_curve() {
+    let begun = [&b"SyncMe"[..], &[b'a'; 100], b"SyncMe"].concat();
+    let size = |bytes: usize| {
+        let trial = [b"SyncMe", &vec![b'a'; 3 * bytes][..]].concat();
+        [&b"SyncMe"[..], &trial, &trial, &trial].concat()
+    };
+    // NPtcp waits for QUIT then, takes as much of the SyncMe for it, sends that back, and closes with a byte unread.
+    let end = |change: fn(&mut Spec), echo: &'static [u8], sizes: usize| {
+        let said = (1..=sizes).fold(begun.clone(), |said, bytes| [said, size(bytes)].concat());
+        let (address, player) = play(move |listener| {
+            let (mut socket, _) = listener.accept().unwrap();
+            let list: Vec<u64> = (1..=sizes as u64).collect();
+            recite(&mut socket, &said, if sizes == 0 { &[1] } else { &list }, said.len()).unwrap();
+            if sizes > 0 {
+                // What the last messages and the next size's SyncMe leave unread.
+                socket.read_exact(&mut vec![0; 2 * sizes + 5]).unwrap();
+            }
+            socket.write_all(echo).unwrap();
+        });
+        let curve = measure(&points(SIZES, change), address, &AtomicBool::new(false));
+        player.join().unwrap();
+        curve.map(|curve| (curve.points.len(), curve.failure))
+    };
+    assert_eq!(end(both_ways, b"SyncM", 2).unwrap(), (2, None));
+    // Not so one that goes without that, one that has measured nothing, and one whose sizes have no such limit.
+    for (change, echo) in [(both_ways as fn(&mut Spec), b"".as_slice()), (as_they_are, b"SyncM")] {
+        let (points, failure) = end(change, echo, 2).unwrap();
+        assert_eq!(points, 2);
+        assert!(failure.is_some_and(|failure| failure.contains("while waiting for SyncMe")));
+    }
+    assert!(end(both_ways, b"SyncM", 0).is_err());
+}
+
+#[test]
+fn an_interrupt_is_heard_while_messages_go() {
+    let cancel = Arc::new(AtomicBool::new(false));
+    let interrupt = cancel.clone();
+    let (address, player) = play(move |listener| {
+        let (mut socket, _) = listener.accept().unwrap();
+        socket.write_all(b"SyncMe").unwrap();
+        socket.write_all(&[b'a'; 40]).unwrap();
+        // In the middle of the first round trips it answers no more.
+        socket.read_exact(&mut [0; 6 + 41]).unwrap();
+        interrupt.store(true, Ordering::SeqCst);
+        let _ = socket.read_to_end(&mut Vec::new());
+    });
+    let error = measure(&points(SIZES, as_they_are), address, &cancel).unwrap_err();
+    assert!(matches!(error, InteropError::Interrupted), "{error}");
+    player.join().unwrap();
+}
+
+#[test]
+fn transmitters_that_lie_or_die_harm_nobody() {
+    let served = Served::start("-u 64");
+    let begun = [&b"SyncMe"[..], &[b'a'; 100], b"SyncMe"].concat();
+    let with = |more: &[u8]| [&begun[..], more].concat();
+    let cases: [(&str, Vec<u8>); 8] = [
+        ("no sync", b"syncme".to_vec()),
+        ("a farewell for a greeting", b"QUIT\0".to_vec()),
+        ("noise", vec![0xff; 8192]),
+        ("another program", b"GET / HTTP/1.1\r\n\r\n".to_vec()),
+        ("no repeats", with(b"SyncMe\0\0\0\0")),
+        // The one number that a transmitter tells: lengths both ends have from their users.
+        ("repeats without end", with(b"SyncMe\xff\xff\xff\xffSyncMeaaaa")),
+        ("messages where a sync is due", with(&[b'a'; 4096])),
+        ("a farewell that is none", with(b"QUITE")),
+    ];
+    for (what, bytes) in cases {
+        let before = served.log().len();
+        served.answers(&bytes);
+        let said = served.log().split_off(before);
+        assert!(!said.contains("ended after"), "{what}: {said}");
+    }
+    served.serves();
+    // One that closes at each step, and one byte after it.
+    let [[transmitter, _]] = &recorded("pingpong")[..] else { panic!("one connection") };
+    for mark in marks(&SIZES.list(), 3, true) {
+        for cut in [mark.start, mark.start + 1] {
+            served.answers(&transmitter[..cut]);
+        }
+    }
+    let log = served.log();
+    let ended = log.lines().filter(|line| line.contains("ended after")).count();
+    assert_eq!(ended, 1, "but the good one none: {log}");
+    served.serves();
+}
+
+#[test]
+fn lengths_beyond_all_bounds_are_not_taken_from_a_user_either() {
+    let netpipe = spoken("netpipe").unwrap();
+    for words in ["-u 1073741825", "-l 18446744073709551615", "-l -1", "-u 1e9", "-p 4294967296 -u 0"] {
+        assert!(netpipe.check_words(words).is_err(), "{words}");
+    }
+}
+
+#[test]
+fn receivers_that_lie_or_die_are_told_of() {
+    let [[_, receiver]] = &recorded("pingpong")[..] else { panic!("one connection") };
+    let points = points(SIZES, as_they_are);
+    let begun = [&b"SyncMe"[..], &[b'a'; 100]].concat();
+    let said = |bytes: Vec<u8>, what: &str| {
+        let (address, player) = play(move |listener| {
+            let (mut socket, _) = listener.accept().unwrap();
+            // The transmitter may have had enough already.
+            if bytes.len() > 112 && bytes.starts_with(b"SyncMe") {
+                let _ = recite(&mut socket, &bytes, &SIZES.list(), bytes.len());
+            } else {
+                let _ = socket.write_all(&bytes);
+            }
+            let _ = socket.shutdown(Shutdown::Write);
+            let _ = socket.read_to_end(&mut Vec::new());
+        });
+        let told = match measure(&points, address, &AtomicBool::new(false)) {
+            Ok(curve) => curve.failure.unwrap_or_else(|| panic!("{what}: all went well")),
+            Err(error) => error.to_string(),
+        };
+        player.join().unwrap();
+        told
+    };
+    for (what, bytes) in [
+        ("no sync", b"SyncMx".to_vec()),
+        ("a farewell for a greeting", b"QUIT\0Q".to_vec()),
+        ("noise", vec![0xff; 8192]),
+        ("messages where a sync is due", [&begun[..], b"aaaaaa"].concat()),
+        ("another program", b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec()),
+    ] {
+        let told = said(bytes, what);
+        assert!(told.contains("netpipe, while waiting for SyncMe"), "{what}: {told}");
+    }
+    // One that closes at a step: all of the start, some of the rest.
+    let marks = marks(&SIZES.list(), 3, false);
+    for (number, mark) in marks.iter().enumerate().filter(|(number, _)| *number < 6 || number % 43 == 0) {
+        for cut in [mark.start, mark.start + 1] {
+            said(receiver[..cut].to_vec(), &format!("closed in mark {number}"));
+        }
+    }
+    said(receiver[..receiver.len() - 5 - 67].to_vec(), "closed in the last message");
+}
+
+#[test]
+fn a_stream_s_time_that_cannot_be_ends_the_curve_or_counts_as_the_least() {
+    // A size of 42.9 s, the longest there is to tell; or of none, which a second size follows.
+    for (time, sizes) in [(u32::MAX, 1), (0, 2)] {
+        let (address, player) = play(move |listener| {
+            say_all(&listener, &[&b"SyncMe"[..], &[b'a'; 100], b"SyncMeQUIT\0"].concat());
+            for size in 0..sizes {
+                let told = if size > 0 { time.to_be_bytes().to_vec() } else { Vec::new() };
+                say_all(&listener, &[&told[..], b"SyncMeSyncMeQUIT\0"].concat());
+                say_all(&listener, b"SyncMeQUIT\0");
+                say_all(&listener, b"SyncMeQUIT\0");
+            }
+            say_all(&listener, &[&time.to_be_bytes()[..], b"QUIT\0"].concat());
+        });
+        let sizes_asked = NetpipeSizes { first: 1, last: if time == 0 { 2 } else { 64 }, perturbation: 0 };
+        let curve = measure(&points(sizes_asked, one_way), address, &AtomicBool::new(false)).unwrap();
+        player.join().unwrap();
+        assert_eq!((curve.points.len(), curve.failure), (sizes, None));
+        let [_, far] = &curve.points[0][0];
+        // A microsecond where it told none, for each message of a byte.
+        let ns = far.bytes_received * if time == 0 { 1_000 } else { 10 * u64::from(time) };
+        assert!(far.told(Count::ReceivingNs).is_some_and(|told| told.abs_diff(ns) <= ns / 1000), "{far:?}");
+    }
+}
