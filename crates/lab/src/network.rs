@@ -44,6 +44,8 @@ pub struct Network {
 pub struct NetworkCounts {
     /// In the order of the emulated links.
     emulated: Vec<[PathCounts; 2]>,
+    /// In the same order, packets that the devices of the sending nodes had no room for.
+    devices: Vec<[u64; 2]>,
     /// By the place of the link and the end that sends.
     shaped: Vec<(usize, usize, BucketCounts)>,
 }
@@ -152,9 +154,14 @@ impl Network {
     #[must_use]
     pub fn counts(&self) -> NetworkCounts {
         let emulated = self.emulators.iter().map(|(_, emulator)| emulator.counts()).collect();
+        let device = |link: usize, end: usize| {
+            let namespace = self.namespace(self.topology.links[link].between[end]);
+            Plug { namespace: &namespace, interface: &self.interfaces[link][end] }.dropped().unwrap_or_default()
+        };
+        let devices = self.emulators.iter().map(|(link, _)| [device(*link, 0), device(*link, 1)]).collect();
         let ends = (0..self.topology.links.len()).flat_map(|link| [(link, 0), (link, 1)]);
         let shaped = ends.filter_map(|(link, end)| Some((link, end, self.bucket(link, end)?))).collect();
-        NetworkCounts { emulated, shaped }
+        NetworkCounts { emulated, devices, shaped }
     }
 
     /// What the links did until one reading of [`Self::counts`] since an earlier one, of which the default means since they were
@@ -162,11 +169,18 @@ impl Network {
     #[must_use]
     pub fn report(&self, now: &NetworkCounts, earlier: &NetworkCounts) -> LabReport {
         let mut ways = Vec::new();
+        let devices = &now.devices;
         for (at, ((place, emulator), now)) in self.emulators.iter().zip(&now.emulated).enumerate() {
             for (way, now) in now.iter().enumerate() {
                 let counts = earlier.emulated.get(at).map_or_else(|| now.clone(), |earlier| now.since(&earlier[way]));
                 let [from, to] = self.ends(*place, way);
-                ways.push(EmulatedWay { from, to, realtime: emulator.realtime(), ..told(&counts) });
+                let mut told = EmulatedWay { from, to, realtime: emulator.realtime(), ..told(&counts) };
+                let device = devices.get(at).map_or(0, |now| now[way]);
+                let before = earlier.devices.get(at).map_or(0, |earlier| earlier[way]);
+                if device > before {
+                    told.dropped.insert("device".into(), device - before);
+                }
+                ways.push(told);
             }
         }
         let shaped = now.shaped.iter().map(|(link, end, now)| {

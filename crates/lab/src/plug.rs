@@ -4,9 +4,11 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use host::{RealSys, Sys, observe};
 use serde::Deserialize;
 
 use crate::crossover::parse;
+use crate::emulator::within;
 use crate::scope::Scope;
 use crate::{LabError, Subnets};
 
@@ -21,6 +23,16 @@ const READY: Duration = Duration::from_secs(20);
 pub(crate) struct Plug<'a> {
     pub(crate) namespace: &'a str,
     pub(crate) interface: &'a str,
+}
+
+impl Plug<'_> {
+    /// Packets that its device had no room for in sending (`tx_dropped`); `None` where it cannot be asked.
+    pub(crate) fn dropped(&self) -> Option<u64> {
+        let read = || within(self.namespace, || RealSys.read("/proc/thread-self/net/dev"));
+        // In a thread of its own, so that no other one can end up in the namespace.
+        let text = thread::scope(|scope| scope.spawn(read).join()).ok()?.ok()?;
+        observe::interface_totals(&text).get(self.interface)?.get("tx_dropped").copied()
+    }
 }
 
 /// Joins two interfaces by a veth pair. Made inside the namespaces, the link never shows on the machine itself, and cannot

@@ -43,7 +43,8 @@ pub struct EmulatedWay {
     pub arrived: u64,
     /// Segments that the receiving node was given.
     pub delivered: u64,
-    /// Segments that ended on the way, by place, such as `queue` and `loss`; places without any are left out.
+    /// Segments that ended on the way, by place, such as `queue` and `loss`; places without any are left out. Of `device`, the sending
+    /// node's own queue before the emulator, packets, each of which may be several segments; they are not among those that arrived.
     pub dropped: BTreeMap<String, u64>,
     /// Segments that the queue's discipline marked (ECN).
     pub marked: u64,

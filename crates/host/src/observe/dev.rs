@@ -49,8 +49,9 @@ pub(super) fn devices(text: &str) -> impl Iterator<Item = (&str, &str)> {
     text.lines().filter_map(|line| line.trim_start().split_once(':'))
 }
 
-/// What each interface has counted, from the text of /proc/net/dev.
-pub(crate) fn interface_totals(text: &str) -> BTreeMap<String, BTreeMap<String, u64>> {
+/// What each interface has counted, by its name and those of the columns (`tx_dropped`), from the text of /proc/net/dev.
+#[must_use]
+pub fn interface_totals(text: &str) -> BTreeMap<String, BTreeMap<String, u64>> {
     let numbers = |numbers: &str| {
         let named = COLUMNS.iter().zip(numbers.split_ascii_whitespace());
         named.filter_map(|(column, number)| Some(((*column).to_owned(), number.parse().ok()?))).collect()

@@ -21,7 +21,7 @@ mod stat;
 mod watch;
 
 pub use cpu::CpuObserver;
-pub(crate) use dev::interface_totals;
+pub use dev::interface_totals;
 pub use live::Live;
 pub use reading::Reading;
 pub use recorder::Recorder;
