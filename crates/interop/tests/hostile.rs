@@ -2,59 +2,20 @@
 //! published advisories against iperf3's own server were about. The server goes on, and a good client is served afterwards.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
-use std::cell::Cell;
+mod common;
+
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream, UdpSocket};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex};
+use std::net::{TcpStream, UdpSocket};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use interop::{Hears, Limits, Server, Service, spoken};
+use common::{LIMITS, Served, one_by_one};
+use interop::{Hears, Server, spoken};
 use model::{Interval, Spec, Stop};
-
-/// A server of iperf3's protocol for one measurement at a time, and what it says.
-struct Served {
-    service: Arc<Service>,
-    thread: Option<std::thread::JoinHandle<()>>,
-    address: SocketAddr,
-    said: Arc<Mutex<String>>,
-    clients: Cell<u32>,
-}
 
 impl Served {
     fn start() -> Self {
-        let (tell, told) = channel();
-        let said: Arc<Mutex<String>> = Arc::default();
-        let (log, place) = (said.clone(), Arc::new(Mutex::new(())));
-        let service = Arc::new(Service {
-            addresses: vec!["127.0.0.1:0".parse().unwrap()],
-            words: String::new(),
-            users: None,
-            limits: Limits {
-                strangers: 8,
-                hold_ns: 3_600_000_000_000,
-                flows: 128,
-                rate_bps: None,
-                memory_bytes: 8 << 30,
-            },
-            // The machine has one place: who holds the only other reference has it.
-            admit: Box::new(move || (Arc::strong_count(&place) == 1).then(|| Box::new(place.clone()) as _)),
-            news: Box::new(move |line| log.lock().unwrap().push_str(&format!("{line}\n"))),
-            listening: Box::new(move |address| tell.send(address).unwrap()),
-            stop: AtomicBool::new(false),
-        });
-        let serving = service.clone();
-        let thread = std::thread::spawn(move || spoken("iperf3").unwrap().serve(&serving).unwrap());
-        Self { service, thread: Some(thread), address: told.recv().unwrap(), said, clients: Cell::new(0) }
-    }
-
-    /// A new connection that has said `bytes`.
-    fn dial(&self, bytes: &[u8]) -> TcpStream {
-        let mut socket = TcpStream::connect(self.address).unwrap();
-        socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        socket.write_all(bytes).unwrap();
-        socket
+        Self::of("iperf3", "", LIMITS, one_by_one())
     }
 
     /// A client whose cookie is taken.
@@ -78,10 +39,6 @@ impl Served {
         self.dial(&cookie(self.clients.get()))
     }
 
-    fn log(&self) -> String {
-        self.said.lock().unwrap().clone()
-    }
-
     /// A good client measures, once the bad one's end has been noticed.
     fn serves(&self) {
         let spec = Spec { stop: Stop::Bytes(1 << 20), ..Spec::new("tcp", "stream") };
@@ -102,14 +59,6 @@ impl Served {
             }
         }
         panic!("the machine's place was never given back: {}", self.log());
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        self.service.stop.store(true, Ordering::SeqCst);
-        let ended = self.thread.take().map(std::thread::JoinHandle::join);
-        assert!(std::thread::panicking() || ended.is_some_and(|ended| ended.is_ok()));
     }
 }
 

@@ -1,14 +1,15 @@
 //! iperf3's protocol where several tests go on at once at our server, and our client at servers that do not go on.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
+mod common;
+
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::sync::Arc;
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use interop::{Hears, InteropError, Limits, Server, Service, spoken};
+use common::{LIMITS, Served, everybody};
+use interop::{Hears, InteropError, Server, spoken};
 use model::{Interval, Spec, Stop};
 
 /// What a server says: that streams are to be opened, and that data may flow.
@@ -20,60 +21,23 @@ const TERMINATE: [u8; 1] = [12];
 const TCP: &str = r#"{"tcp":true,"time":1,"parallel":1}"#;
 const UDP: &str = r#"{"udp":true,"time":1,"parallel":1,"len":1000,"bandwidth":1000000}"#;
 
-/// A server with room for everybody.
-struct Served {
-    service: Arc<Service>,
-    thread: Option<std::thread::JoinHandle<()>>,
-    address: SocketAddr,
-}
-
 impl Served {
     fn start() -> Self {
-        let (tell, told) = channel();
-        let service = Arc::new(Service {
-            addresses: vec!["127.0.0.1:0".parse().unwrap()],
-            words: String::new(),
-            users: None,
-            limits: Limits {
-                strangers: 8,
-                hold_ns: 3_600_000_000_000,
-                flows: 128,
-                rate_bps: None,
-                memory_bytes: 8 << 30,
-            },
-            admit: Box::new(|| Some(Box::new(()))),
-            news: Box::new(|_| {}),
-            listening: Box::new(move |address| tell.send(address).unwrap()),
-            stop: AtomicBool::new(false),
-        });
-        let serving = service.clone();
-        let thread = std::thread::spawn(move || spoken("iperf3").unwrap().serve(&serving).unwrap());
-        Self { service, thread: Some(thread), address: told.recv().unwrap() }
+        Self::of("iperf3", "", LIMITS, everybody())
     }
 
     /// A connection with the cookie of this client.
-    fn dial(&self, client: u32) -> TcpStream {
-        let mut socket = TcpStream::connect(self.address).unwrap();
-        socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        socket.write_all(format!("{client:036}\0").as_bytes()).unwrap();
-        socket
+    fn greets(&self, client: u32) -> TcpStream {
+        self.dial(format!("{client:036}\0").as_bytes())
     }
 
     /// The control connection of this client, which asks for a test.
     fn asks(&self, client: u32, json: &str) -> TcpStream {
-        let mut socket = self.dial(client);
+        let mut socket = self.greets(client);
         assert_eq!(heard(&mut socket), [9]);
         socket.write_all(&(json.len() as u32).to_be_bytes()).unwrap();
         socket.write_all(json.as_bytes()).unwrap();
         socket
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        self.service.stop.store(true, Ordering::SeqCst);
-        let ended = self.thread.take().map(std::thread::JoinHandle::join);
-        assert!(std::thread::panicking() || ended.is_some_and(|ended| ended.is_ok()));
     }
 }
 
@@ -104,16 +68,16 @@ fn datagrams(served: &Served) -> UdpSocket {
 #[test]
 fn streams_that_a_test_does_not_want_are_turned_away() {
     let served = Served::start();
-    let mut client = served.dial(1);
+    let mut client = served.greets(1);
     assert_eq!(heard(&mut client), [9]);
-    assert_eq!(heard(&mut served.dial(1)), BUSY, "before it is told to open them");
+    assert_eq!(heard(&mut served.greets(1)), BUSY, "before it is told to open them");
     client.write_all(&(TCP.len() as u32).to_be_bytes()).unwrap();
     client.write_all(TCP.as_bytes()).unwrap();
     assert_eq!(heard(&mut client), CREATE_STREAMS);
-    let _stream = served.dial(1);
+    let _stream = served.greets(1);
     assert_eq!(heard(&mut client), STARTED);
     for _ in 0..3 {
-        assert_eq!(heard(&mut served.dial(1)), BUSY, "one too many");
+        assert_eq!(heard(&mut served.greets(1)), BUSY, "one too many");
     }
 }
 
@@ -143,11 +107,11 @@ fn what_one_test_sets_on_the_listener_is_not_for_others() {
     assert_eq!(heard(&mut small), CREATE_STREAMS);
     let mut usual = served.asks(2, TCP);
     assert!(is_silent(&usual), "the listener is the first one's");
-    let stream = served.dial(1);
+    let stream = served.greets(1);
     assert_eq!(heard(&mut small), STARTED);
     assert!(mss(&stream) <= 600);
     assert_eq!(heard(&mut usual), CREATE_STREAMS);
-    let stream = served.dial(2);
+    let stream = served.greets(2);
     assert_eq!(heard(&mut usual), STARTED);
     assert!(mss(&stream) > 600, "{}", mss(&stream));
     // Tests that want nothing of the listener do not wait for each other.

@@ -1,15 +1,16 @@
 //! netperf over real sockets: what the real netperf and netserver said, byte for byte, to our other end, and our own pair.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
+mod common;
+
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use interop::{Hears, InteropError, Limits, Server, Service, Sides, spoken};
+use common::{LIMITS, Served, everybody};
+use interop::{Hears, InteropError, Server, Sides, spoken};
 use model::{Direction, EndOptions, Engine, Interval, SendBy, Spec, Stop};
 
 const BLOCK: usize = 656;
@@ -187,45 +188,9 @@ fn a_refusal_and_a_silence_are_told() {
     player.join().unwrap();
 }
 
-/// Our netserver.
-struct Served {
-    service: Arc<Service>,
-    thread: Option<std::thread::JoinHandle<()>>,
-    address: SocketAddr,
-    said: Arc<Mutex<String>>,
-}
-
 impl Served {
     fn start() -> Self {
-        let (tell, told) = channel();
-        let said: Arc<Mutex<String>> = Arc::default();
-        let log = said.clone();
-        let service = Arc::new(Service {
-            addresses: vec!["127.0.0.1:0".parse().unwrap()],
-            words: String::new(),
-            users: None,
-            limits: Limits { strangers: 8, hold_ns: 60_000_000_000, flows: 128, rate_bps: None, memory_bytes: 8 << 30 },
-            admit: Box::new(|| Some(Box::new(()))),
-            news: Box::new(move |line| log.lock().unwrap().push_str(&format!("{line}\n"))),
-            listening: Box::new(move |address| tell.send(address).unwrap()),
-            stop: AtomicBool::new(false),
-        });
-        let serving = service.clone();
-        let thread = std::thread::spawn(move || spoken("netperf").unwrap().serve(&serving).unwrap());
-        Self { service, thread: Some(thread), address: told.recv().unwrap(), said }
-    }
-
-    fn log(&self) -> String {
-        self.said.lock().unwrap().clone()
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        self.service.stop.store(true, std::sync::atomic::Ordering::SeqCst);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        Self::of("netperf", "", LIMITS, everybody())
     }
 }
 

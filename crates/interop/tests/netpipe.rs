@@ -1,16 +1,18 @@
 //! NetPIPE over real sockets: what the real NPtcp said, to our other end; ends that mean no good, or die; and where a run ends.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
+mod common;
+
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use interop::{Curve, Hears, InteropError, Limits, Server, Service, spoken};
+use common::{LIMITS, Served, everybody};
+use interop::{Curve, Hears, InteropError, Server, spoken};
 use model::tally::Count;
 use model::{Direction, Interval, NetpipeSizes, Spec, Stop};
 
@@ -154,42 +156,9 @@ fn hear(socket: &mut TcpStream, length: usize, came: &mut Vec<u8>) -> std::io::R
     socket.read_exact(&mut came[old..])
 }
 
-/// Our receiver, with NPtcp's options.
-struct Served {
-    service: Arc<Service>,
-    thread: Option<JoinHandle<()>>,
-    address: SocketAddr,
-    said: Arc<Mutex<String>>,
-}
-
 impl Served {
     fn start(words: &str) -> Self {
-        let (tell, told) = channel();
-        let said: Arc<Mutex<String>> = Arc::default();
-        let log = said.clone();
-        let service = Arc::new(Service {
-            addresses: vec!["127.0.0.1:0".parse().unwrap()],
-            words: words.into(),
-            users: None,
-            limits: Limits {
-                strangers: 8,
-                hold_ns: 3_600_000_000_000,
-                flows: 128,
-                rate_bps: None,
-                memory_bytes: 8 << 30,
-            },
-            admit: Box::new(|| Some(Box::new(()))),
-            news: Box::new(move |line| log.lock().unwrap().push_str(&format!("{line}\n"))),
-            listening: Box::new(move |address| tell.send(address).unwrap()),
-            stop: AtomicBool::new(false),
-        });
-        let serving = service.clone();
-        let thread = std::thread::spawn(move || spoken("netpipe").unwrap().serve(&serving).unwrap());
-        Self { service, thread: Some(thread), address: told.recv().unwrap(), said }
-    }
-
-    fn log(&self) -> String {
-        self.said.lock().unwrap().clone()
+        Self::of("netpipe", words, LIMITS, everybody())
     }
 
     /// What it answers to a transmitter that says `bytes` and no more, up to the connection's end.
@@ -213,14 +182,6 @@ impl Served {
         let points = points(SIZES, as_they_are);
         let curve = measure(&points, self.address, &AtomicBool::new(false)).unwrap();
         assert_eq!((curve.points.len(), curve.failure), (points.len(), None), "{}", self.log());
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        self.service.stop.store(true, Ordering::SeqCst);
-        let ended = self.thread.take().map(JoinHandle::join);
-        assert!(std::thread::panicking() || ended.is_some_and(|ended| ended.is_ok()));
     }
 }
 

@@ -1,56 +1,25 @@
 //! Our servers for the clients of nttcp, nuttcp and iperf 2 at the socket: what `thru` does not ask for, and what no such client would say.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
+mod common;
+
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
-use interop::{Limits, Service, spoken};
+use common::{LIMITS, Served, one_by_one};
+use interop::Limits;
 use speak::iperf2::{Amount, DATAGRAM_BYTES, Datagram, Header, Report};
 use speak::nttcp::{Options, Pattern, Statistics};
 
-struct Served {
-    service: Arc<Service>,
-    thread: Option<std::thread::JoinHandle<()>>,
-    address: SocketAddr,
-}
-
 impl Served {
     fn start(program: &'static str) -> Self {
-        let (tell, told) = channel();
-        let place = Arc::new(());
-        let service = Arc::new(Service {
-            addresses: vec!["127.0.0.1:0".parse().unwrap()],
-            words: String::new(),
-            users: None,
-            limits: Limits { strangers: 8, hold_ns: 60_000_000_000, flows: 4, rate_bps: None, memory_bytes: 8 << 30 },
-            admit: Box::new(move || (Arc::strong_count(&place) == 1).then(|| Box::new(place.clone()) as _)),
-            news: Box::new(|_| {}),
-            listening: Box::new(move |address| tell.send(address).unwrap()),
-            stop: AtomicBool::new(false),
-        });
-        let serving = service.clone();
-        let thread = std::thread::spawn(move || spoken(program).unwrap().serve(&serving).unwrap());
-        Self { service, thread: Some(thread), address: told.recv().unwrap() }
+        Self::of(program, "", Limits { flows: 4, ..LIMITS }, one_by_one())
     }
 
     /// A client that has said `line`.
     fn client(&self, line: &[u8]) -> BufReader<TcpStream> {
-        let mut socket = TcpStream::connect(self.address).unwrap();
-        socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        socket.write_all(line).unwrap();
-        BufReader::new(socket)
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        self.service.stop.store(true, Ordering::SeqCst);
-        let ended = self.thread.take().map(std::thread::JoinHandle::join);
-        assert!(std::thread::panicking() || ended.is_some_and(|ended| ended.is_ok()));
+        BufReader::new(self.dial(line))
     }
 }
 

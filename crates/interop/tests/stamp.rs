@@ -1,12 +1,13 @@
 //! STAMP over real sockets: our sender and our reflector, and a reflector that loses and overtakes on purpose.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
-use std::net::{SocketAddr, UdpSocket};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
+mod common;
 
-use interop::{Hears, Limits, Server, Service, Sides, spoken};
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::atomic::AtomicBool;
+
+use common::{LIMITS, Served, everybody};
+use interop::{Hears, Limits, Server, Sides, spoken};
 use model::{Interval, Spec, Stop};
 
 struct Ears;
@@ -17,43 +18,9 @@ impl Hears for Ears {
     fn stopped(&mut self) {}
 }
 
-struct Served {
-    service: Arc<Service>,
-    thread: Option<std::thread::JoinHandle<()>>,
-    address: SocketAddr,
-}
-
 impl Served {
     fn start(words: &str) -> Self {
-        let limits =
-            Limits { strangers: 8, hold_ns: 60_000_000_000, flows: 128, rate_bps: None, memory_bytes: 8 << 30 };
-        Self::under(limits, words, "127.0.0.1:0")
-    }
-
-    fn under(limits: Limits, words: &str, address: &str) -> Self {
-        let (tell, told) = channel();
-        let service = Arc::new(Service {
-            addresses: vec![address.parse().unwrap()],
-            words: words.into(),
-            users: None,
-            limits,
-            admit: Box::new(|| Some(Box::new(()))),
-            news: Box::new(|_| {}),
-            listening: Box::new(move |address| tell.send(address).unwrap()),
-            stop: AtomicBool::new(false),
-        });
-        let serving = service.clone();
-        let thread = std::thread::spawn(move || spoken("stamp").unwrap().serve(&serving).unwrap());
-        Self { service, thread: Some(thread), address: told.recv().unwrap() }
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        self.service.stop.store(true, Ordering::SeqCst);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        Self::of("stamp", words, LIMITS, everybody())
     }
 }
 
@@ -163,7 +130,7 @@ fn what_cannot_be_read_is_told() {
 fn a_rate_bounds_what_is_reflected() {
     let limits =
         Limits { strangers: 8, hold_ns: 60_000_000_000, flows: 128, rate_bps: Some(8_000), memory_bytes: 8 << 30 };
-    let served = Served::under(limits, "stateful", "[::1]:0");
+    let served = Served::at("[::1]:0", "stamp", "stateful", limits, everybody());
     let sides = measure(&Spec { rate_bps: Some(8_000_000), ..brief(200) }, served.address);
     // 1,000 bytes in a second, of which a tenth at once: 200 requests of 100 bytes in 20 ms are too many.
     assert!((1..100).contains(&sides.near.transactions), "{:?}", sides.near.datagrams);
