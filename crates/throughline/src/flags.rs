@@ -135,7 +135,7 @@ pub struct Sockets {
     pub cc: Option<PerEnd<Congestion>>,
 
     /// Rules of HighSpeed TCP for destinations (the wad.conf of 2003 as TOML); with --cc highspeed.
-    #[arg(long, value_name = "FILE", requires = "cc")]
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, requires = "cc")]
     pub wad: Option<Rules>,
 
     /// Maximum segment size (TCP_MAXSEG).

@@ -235,7 +235,7 @@ pub(super) fn check_fields(
     if patterns.is_empty() {
         patterns.insert(PATTERNS[0].to_owned());
     }
-    let flags = Flags::new(&patterns).map_err(|what| match &at {
+    let flags = Flags::new(&patterns, top.folder()).map_err(|what| match &at {
         Some(at) => top.wrong_at(at, what),
         None => top.wrong(what),
     })?;

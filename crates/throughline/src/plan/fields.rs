@@ -1,8 +1,9 @@
 //! The fields of a plan's cells are flags: what they are called, what they take, and the spec that they make.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
-use clap::{Arg, ArgAction};
+use clap::{Arg, ArgAction, ValueHint};
 use model::Spec;
 
 use super::source::unknown;
@@ -35,11 +36,13 @@ const ELSEWHERE: [(&str, &str); 15] = [
 pub struct Flags {
     /// Each pattern with its flags.
     of: Vec<(&'static str, Vec<Arg>)>,
+    /// Where the files lie that fields name.
+    folder: PathBuf,
 }
 
 impl Flags {
-    /// Those of the patterns named; others are an error that names them all.
-    pub fn new(patterns: &BTreeSet<String>) -> Result<Self, String> {
+    /// Those of the patterns named, with files beside those of `folder`; other patterns are an error that names them all.
+    pub fn new(patterns: &BTreeSet<String>, folder: &Path) -> Result<Self, String> {
         let mut of = Vec::new();
         for wanted in patterns {
             let Some(name) = PATTERNS.iter().find(|name| *name == wanted) else {
@@ -48,7 +51,7 @@ impl Flags {
             let flags = words::command(name).map(|command| command.get_arguments().cloned().collect());
             of.push((*name, flags.unwrap_or_default()));
         }
-        Ok(Self { of })
+        Ok(Self { of, folder: folder.to_owned() })
     }
 
     /// Checks a field's name, and its value as a flag of its own.
@@ -72,7 +75,7 @@ impl Flags {
             if end.is_some() && !per_end(flag) {
                 return Err(format!("'{name}' is one for both ends: leave the {}. out", end.unwrap_or_default()));
             }
-            let Some(word) = word(flag, value)? else { continue };
+            let Some(word) = self.word(flag, value)? else { continue };
             let whole = words::specs(&[(*pattern).to_owned(), word]);
             // Only what is wrong with this flag by itself; what it needs beside it is checked with the cell.
             if let Err(Wrong::Words(what)) = whole
@@ -104,13 +107,35 @@ impl Flags {
                     format!("{},{}", near.map_or(for_near, String::as_str), far.map_or(for_far, String::as_str))
                 }
             };
-            line.extend(word(flag, &value)?);
+            line.extend(self.word(flag, &value)?);
         }
         words::specs(&line).map_err(|wrong| match wrong {
             Wrong::Words(what) => what,
             Wrong::OfTheWhole(flag) => format!("{flag} belongs to the plan as a whole"),
             Wrong::Together(failure) => failure.to_string(),
         })
+    }
+
+    /// A flag with its value as one word; `None` for a switch that is off.
+    fn word(&self, flag: &Arg, value: &str) -> Result<Option<String>, String> {
+        let name = flag.get_long().unwrap_or_default();
+        match (flag.get_action(), value) {
+            (ArgAction::SetTrue, "true" | "on") => Ok(Some(format!("--{name}"))),
+            (ArgAction::SetTrue, "false" | "off") => Ok(None),
+            (ArgAction::SetTrue, other) => Err(format!("'{other}' is neither true nor false")),
+            _ if flag.get_value_hint() == ValueHint::FilePath => {
+                Ok(Some(format!("--{name}={}", self.folder.join(value).display())))
+            }
+            _ => {
+                // What TOML calls true is `on` on the command line.
+                let each = |one: &str| match one.trim() {
+                    "true" => "on".to_owned(),
+                    "false" => "off".to_owned(),
+                    other => other.to_owned(),
+                };
+                Ok(Some(format!("--{name}={}", value.split(',').map(each).collect::<Vec<_>>().join(","))))
+            }
+        }
     }
 }
 
@@ -132,32 +157,12 @@ fn per_end(flag: &Arg) -> bool {
     flag.get_help_heading() == Some(PER_END)
 }
 
-/// A flag with its value as one word; `None` for a switch that is off.
-fn word(flag: &Arg, value: &str) -> Result<Option<String>, String> {
-    let name = flag.get_long().unwrap_or_default();
-    if !matches!(flag.get_action(), ArgAction::SetTrue) {
-        // What TOML calls true is `on` on the command line.
-        let each = |one: &str| match one.trim() {
-            "true" => "on".to_owned(),
-            "false" => "off".to_owned(),
-            other => other.to_owned(),
-        };
-        let value = value.split(',').map(each).collect::<Vec<_>>().join(",");
-        return Ok(Some(format!("--{name}={value}")));
-    }
-    match value {
-        "true" | "on" => Ok(Some(format!("--{name}"))),
-        "false" | "off" => Ok(None),
-        other => Err(format!("'{other}' is neither true nor false")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn flags(patterns: &[&str]) -> Flags {
-        Flags::new(&patterns.iter().map(|pattern| (*pattern).to_owned()).collect())
+        Flags::new(&patterns.iter().map(|pattern| (*pattern).to_owned()).collect(), Path::new("plans"))
             .unwrap_or_else(|error| panic!("{error}"))
     }
 
@@ -196,6 +201,12 @@ mod tests {
     }
 
     #[test]
+    fn a_file_lies_beside_the_plan() {
+        let no_such = flags(&["stream"]).check("wad", "labs/none.toml").unwrap_err();
+        assert!(no_such.contains("plans/labs/none.toml"), "{no_such}");
+    }
+
+    #[test]
     fn what_is_wrong_names_what_would_be_right() {
         let stream = flags(&["stream"]);
         let wrong = |key: &str, value: &str| stream.check(key, value).unwrap_err();
@@ -217,6 +228,8 @@ mod tests {
         let of = fields(&[("reply", "3"), ("block", "8KiB"), ("pattern", "stream")]);
         assert_eq!(one(&both, &of).map(|spec| spec.block), Ok(8 << 10));
         assert_eq!(one(&both, &fields(&[("reply", "3"), ("pattern", "rr")])).map(|spec| spec.reply), Ok(Some(3)));
-        assert!(Flags::new(&["curves".to_owned()].into()).is_err_and(|error| error.contains("transfer")));
+        assert!(
+            Flags::new(&["curves".to_owned()].into(), Path::new("")).is_err_and(|error| error.contains("transfer"))
+        );
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
+use std::path::Path;
 use std::str::FromStr;
 
 use serde::de::DeserializeOwned;
@@ -149,6 +150,11 @@ impl Source {
 }
 
 impl<'a> Table<'a> {
+    /// The folder that the file lies in: other files that it names lie beside it. Empty where the name has none.
+    pub fn folder(&self) -> &'a Path {
+        Path::new(&self.source.name).parent().unwrap_or(Path::new(""))
+    }
+
     /// The table of a whole file.
     pub fn whole(source: &'a Source, parsed: &'a Spanned<DeTable<'a>>) -> Self {
         Self { source, path: String::new(), span: 0..0, table: parsed.get_ref() }

@@ -235,10 +235,12 @@ fn the_short_cuts_of_the_plans_can_be_read() {
     let mut count = 0;
     for words in script.lines().filter_map(|line| line.strip_prefix("seed ")) {
         let (plan, vars) = words.split_once(' ').unwrap_or((words, ""));
-        let text = std::fs::read_to_string(root.join(format!("plans/{plan}.toml"))).unwrap();
+        let path = root.join(format!("plans/{plan}.toml"));
+        let text = std::fs::read_to_string(&path).unwrap();
         let vars = vars.split_whitespace().map(|pair| pair.split_once('=').unwrap());
         let vars = vars.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        let read = read(plan, text, &vars, true).unwrap_or_else(|failure| panic!("{words}: {failure}"));
+        let read = read(&path.display().to_string(), text, &vars, true);
+        let read = read.unwrap_or_else(|failure| panic!("{words}: {failure}"));
         assert!(!read.cells.is_empty(), "{words}");
         count += 1;
     }
