@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Tests of tally.sh: what it counts, and that each kind of failure shows in its exit code.
+# Tests of tally.sh and again.sh: what is counted, that each kind of failure shows in the exit code, and what has a second look.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 # shellcheck source=scripts/tally.sh
 . scripts/tally.sh
+# shellcheck source=scripts/again.sh
+. scripts/again.sh
 
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
@@ -43,6 +45,8 @@ printf '# skips\n\nno namespaces  # the kernel of this runner has none\nneeds ro
 expect "all good" "43 passed, 0 failed, 1 skipped" 0 -- "$good" 0 0 yes "$list"
 expect "a check failed" "43 passed, 1 failed, 1 skipped" 1 -- "$good" 0 1 no "$list"
 expect "tests failed" "5 passed, 2 failed" 1 -- "$bad" 101 0 no "$list"
+expect "a second look" "7 passed, 0 failed" 0 -- "$bad" 101 0 no "$list" 2
+expect "a second look mends no check" "7 passed, 1 failed" 1 -- "$bad" 101 1 no "$list" 2
 expect "a binary crashed" "43 passed, 1 failed, 1 skipped" 1 -- "$good" 101 0 no "$list"
 expect "nothing was built" "0 passed, 1 failed" 1 -- "$empty" 101 0 no "$list"
 expect "no test at all" "0 passed, 0 failed" 1 -- "$empty" 0 0 no "$list"
@@ -56,4 +60,44 @@ if [ "$shown" != $'test result: ok.\nmore' ]; then
     printf 'without_output: got "%s"\n' "$shown"
     wrong=1
 fi
+
+# flows NAME EXPECTED CODE: what has a second look of the log on standard input.
+flows() {
+    local got code
+    cat >"$dir/flows"
+    got=$(failed_flows "$dir/flows")
+    code=$?
+    if [ "$got" != "$2" ] || [ "$code" != "$3" ]; then
+        printf '%s: got "%s" and code %s, expected "%s" and code %s\n' "$1" "$got" "$code" "$2" "$3"
+        wrong=1
+    fi
+}
+
+flows "flows of two files" $'pairs slow::test\nadvise other' 0 <<'END'
+     Running tests/pairs/main.rs (target/debug/deps/pairs-fc64d816b57594b2)
+test good ... ok
+test slow::test ... FAILED
+test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
+error: test failed, to rerun pass `-p throughline-engine --test pairs`
+     Running tests/advise.rs (target/debug/deps/advise-828657b65a6394fc)
+test other ... FAILED
+test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
+error: test failed, to rerun pass `-p throughline-program-tests --test advise`
+END
+flows "a unit test among them" "advise other" 1 <<'END'
+     Running unittests src/lib.rs (target/debug/deps/analysis-14be3bea4e5f4414)
+test pure ... FAILED
+test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
+error: test failed, to rerun pass `-p throughline-analysis --lib`
+     Running tests/advise.rs (target/debug/deps/advise-828657b65a6394fc)
+test other ... FAILED
+test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
+error: test failed, to rerun pass `-p throughline-program-tests --test advise`
+END
+flows "a crash after a failure" "advise other" 1 <<'END'
+     Running tests/advise.rs (target/debug/deps/advise-828657b65a6394fc)
+test other ... FAILED
+error: test failed, to rerun pass `-p throughline-program-tests --test advise`
+END
+flows "nothing failed" "" 1 <"$good"
 exit "$wrong"
