@@ -9,7 +9,7 @@ use program::agent::children;
 use program::process::{Signal, eventually, send, within};
 use program::{Agent, Desk, Doc, Finished, Running};
 
-/// The issue gives an agent two seconds to free itself of a client that vanished; one more for a busy machine.
+/// An agent has two seconds to free itself of a client that vanished; one more for a busy machine.
 const FREED: Duration = Duration::from_secs(3);
 /// Many short trials, as lines of events.
 const MANY: [&str; 8] = ["stream", "--time", "200ms", "--trials", "64", "--live", "--stall=2s", "--no-path"];
@@ -168,27 +168,34 @@ fn an_interrupt_in_a_long_trial_a_curve_or_the_queue_ends_the_command_soon() {
 }
 
 #[test]
-fn a_stopped_worker_does_not_hold_the_run_for_ever() {
+fn a_stopped_worker_of_the_far_end_does_not_hold_the_run_for_ever() {
+    a_stopped_worker("--both", |agent, _| agent.workers());
+}
+
+#[test]
+fn a_stopped_worker_of_the_near_end_does_not_hold_the_run_for_ever() {
+    a_stopped_worker("--reverse", |_, client| children(client.pid()));
+}
+
+/// Stops the first of `workers` in a trial: the run ends, the agent serves on.
+fn a_stopped_worker(direction: &str, workers: fn(&Agent, &Running) -> Vec<u32>) {
     let (agent, desk) = (Agent::start(), Desk::new());
-    for (far, direction) in [(true, "--both"), (false, "--reverse")] {
-        let client = desk.start(&to(&agent, &["stream", direction, "--time", "10m", "--trials", "1", "--stall", "1s"]));
-        let workers = || if far { agent.workers() } else { children(client.pid()) };
-        eventually("a worker runs", || !workers().is_empty());
-        // It is measuring once it has used some time of a processor.
-        eventually("it measures", || ticks(workers()[0]) > 5);
-        let worker = workers()[0];
-        send(worker, Signal::STOP);
-        let finished = client.wait_at_most(Duration::from_secs(40));
-        match finished.code {
-            // Both ends could say what they counted.
-            Some(8) => assert!(kept(&desk).has(Verdict::Stalled), "{}", kept(&desk).remarks()),
-            // The one that is stopped could not.
-            Some(5) => assert!(finished.message().contains("did not end the trial"), "{}", finished.stderr),
-            code => panic!("exit code {code:?}: {}", finished.stderr),
-        }
-        still_serves(&agent, &desk);
-        eventually("the stopped process is gone", || ticks(worker) == 0);
+    let client = desk.start(&to(&agent, &["stream", direction, "--time", "10m", "--trials", "1", "--stall", "1s"]));
+    eventually("a worker runs", || !workers(&agent, &client).is_empty());
+    let worker = workers(&agent, &client)[0];
+    // It is measuring once it has used some time of a processor.
+    eventually("it measures", || ticks(worker) > 5);
+    send(worker, Signal::STOP);
+    let finished = client.wait_at_most(Duration::from_secs(40));
+    match finished.code {
+        // Both ends could say what they counted.
+        Some(8) => assert!(kept(&desk).has(Verdict::Stalled), "{}", kept(&desk).remarks()),
+        // The one that is stopped could not.
+        Some(5) => assert!(finished.message().contains("did not end the trial"), "{}", finished.stderr),
+        code => panic!("exit code {code:?}: {}", finished.stderr),
     }
+    still_serves(&agent, &desk);
+    eventually("the stopped process is gone", || ticks(worker) == 0);
 }
 
 #[test]

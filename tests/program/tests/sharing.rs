@@ -1,6 +1,8 @@
 //! Several clients of one agent: one after the other, at the same time, and many.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
+use std::thread;
+
 use model::Verdict;
 use program::process::{Signal, eventually};
 use program::wire::Wire;
@@ -84,14 +86,22 @@ fn two_hundred_clients_leave_nothing_behind() {
         };
         desk.run(&[kind, &["--no-store", "--quiet", agent.host()]].concat()).ok();
     };
+    // Some wait in the queue while others are served.
+    let clients = |count: usize| {
+        thread::scope(|scope| {
+            for first in 0..4 {
+                scope.spawn(move || (first..count).step_by(4).for_each(client));
+            }
+        });
+    };
     // The allocator and the runtime take what they need once.
-    (0..40).for_each(client);
+    clients(40);
     let settled = || {
         eventually("the workers are gone", || agent.workers().is_empty());
         (agent.descriptors(), agent.resident_kib())
     };
     let (descriptors, resident) = settled();
-    (0..200).for_each(client);
+    clients(200);
     let (descriptors_after, resident_after) = settled();
     assert!(descriptors_after <= descriptors + 1, "{descriptors} descriptors before, {descriptors_after} after");
     // A leak of one connection's buffers (a reader's 64 KiB) per client would be 12 MiB.
