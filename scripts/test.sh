@@ -49,11 +49,11 @@ build() {
 tests() {
     local -a limit=()
     # Nobody is there to press Ctrl-C, and who waits for all this waits for half an hour: what is known by then must be told.
-    [ "${CI:-}" != true ] || limit=(timeout --kill-after=10s $((28 * 60 - SECONDS)))
+    [ "${CI:-}" != true ] || limit=(timeout --kill-after=10s $((1710 - SECONDS)))
     say "tests: cargo test --workspace (everything they print goes to $log)"
     "${limit[@]}" cargo test --workspace --locked --no-fail-fast -- --show-output 2>&1 | tee "$log" | without_output
     local status=${PIPESTATUS[0]}
-    [ "$status" != 124 ] || printf 'FAILED: the tests were not over after 28 minutes\n'
+    [ "$status" != 124 ] || printf 'FAILED: the tests were not over after 28.5 minutes\n'
     return "$status"
 }
 
@@ -71,7 +71,7 @@ again=0
 # 101: cargo ran them all, and some failed.
 if [ "$test_status" = 101 ]; then
     left=600
-    [ "${CI:-}" != true ] || left=$((29 * 60 - SECONDS))
+    [ "${CI:-}" != true ] || left=$((1760 - SECONDS))
     if second_look "$log" "$left"; then again=$(failed_flows "$log" | wc -l); fi
 fi
 

@@ -74,7 +74,7 @@ fn concurrent_measurements_overlap_and_say_so() {
 
 #[test]
 fn two_hundred_clients_leave_nothing_behind() {
-    let (agent, desk) = (Agent::start(), Desk::new());
+    let (agent, desk) = (Agent::with(&["--concurrent", "2"]), Desk::new());
     let client = |number: usize| {
         // Each kind of worker and socket that an agent has to do with; the last one looks at the path too.
         let kind: &[&str] = match number % 5 {
