@@ -22,7 +22,10 @@ second_look() {
     flows=$(failed_flows "$log") || return 1
     : >"$log.again"
     while read -r target test; do
-        if [ "$end" -gt "$SECONDS" ] && timeout --kill-after=10s $((end - SECONDS)) cargo test --workspace --locked \
+        if [ "$end" -le "$SECONDS" ]; then
+            printf 'NO TIME FOR A SECOND LOOK: %s of %s\n' "$test" "$target"
+            broken=1
+        elif timeout --kill-after=10s $((end - SECONDS)) cargo test --workspace --locked \
             --test "$target" -- --exact "$test" --show-output </dev/null >>"$log.again" 2>&1 &&
             grep -qxF "test $test ... ok" "$log.again"; then
             printf 'PASSED AT THE SECOND LOOK: %s of %s\n' "$test" "$target"

@@ -128,8 +128,7 @@ fn what_cannot_be_read_is_told() {
 
 #[test]
 fn a_rate_bounds_what_is_reflected() {
-    let limits =
-        Limits { strangers: 8, hold_ns: 60_000_000_000, flows: 128, rate_bps: Some(8_000), memory_bytes: 8 << 30 };
+    let limits = Limits { rate_bps: Some(8_000), ..LIMITS };
     let served = Served::at("[::1]:0", "stamp", "stateful", limits, everybody());
     let sides = measure(&Spec { rate_bps: Some(8_000_000), ..brief(200) }, served.address);
     // 1,000 bytes in a second, of which a tenth at once: 200 requests of 100 bytes in 20 ms are too many.

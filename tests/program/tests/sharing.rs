@@ -58,7 +58,7 @@ fn the_queue_is_fair_and_forgets_those_who_leave() {
 
 #[test]
 fn concurrent_measurements_overlap_and_say_so() {
-    let (agent, desks) = (Agent::with(&["--concurrent", "4"]), [Desk::new(), Desk::new()]);
+    let (agent, desks) = (Agent::with(&["--concurrent", "2"]), [Desk::new(), Desk::new()]);
     let long = ["rr", "--time", "1s", "--trials", "3", "--json", "-", agent.host()];
     let running = desks.each_ref().map(|desk| desk.start(&long));
     let docs = running.map(|running| running.wait().ok().doc());
@@ -74,7 +74,7 @@ fn concurrent_measurements_overlap_and_say_so() {
 
 #[test]
 fn two_hundred_clients_leave_nothing_behind() {
-    let (agent, desk) = (Agent::with(&["--concurrent", "4"]), Desk::new());
+    let (agent, desk) = (Agent::with(&["--concurrent", "3"]), Desk::new());
     let client = |number: usize| {
         // Each kind of worker and socket that an agent has to do with; the last one looks at the path too.
         let kind: &[&str] = match number % 5 {
@@ -86,7 +86,7 @@ fn two_hundred_clients_leave_nothing_behind() {
         };
         desk.run(&[kind, &["--no-store", "--quiet", agent.host()]].concat()).ok();
     };
-    // Some wait in the queue while others are served.
+    // One of four waits in the queue while the others are served.
     let clients = |count: usize| {
         thread::scope(|scope| {
             for first in 0..4 {
