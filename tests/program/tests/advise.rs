@@ -95,7 +95,7 @@ fn a_window_within_5_percent_of_the_best_is_found() {
         "--time",
         "300ms",
         "--budget",
-        "30s",
+        "45s",
         "--seed",
         "5",
         "--write-sysctl",
