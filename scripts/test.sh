@@ -25,10 +25,10 @@ step() {
     local name=$1
     shift
     say "$name: $*"
-    "$@" || {
-        broken+=("$name")
-        printf 'FAILED: %s\n' "$name"
-    }
+    "$@" && return
+    broken+=("$name")
+    printf 'FAILED: %s\n' "$name"
+    return 1
 }
 
 advisories() {
@@ -39,32 +39,71 @@ advisories() {
     fi
 }
 
-# What the tests of the whole program run: built once, with them.
-build() {
-    cargo build --workspace --all-targets --locked || return 1
-    THRU_BIN=$(realpath "$target/debug/thru")
-    export THRU_BIN
+# Lints and all that the tests run, in one build.
+build() { cargo build --workspace --all-targets --locked; }
+
+# Always the whole workspace: of a part of it, much would be built anew with other features.
+run_tests() {
+    local run=(cargo test --workspace --locked --no-fail-fast "$@" -- --show-output)
+    # Nobody is there to press Ctrl-C, and who waits for all this waits for half an hour: what is known by then must be told.
+    [ "${CI:-}" != true ] || run=(timeout --kill-after=10s $((1730 - SECONDS)) "${run[@]}")
+    "${run[@]}" 2>&1
 }
 
+# Test files that measure nothing. With the unit tests they take what time the others leave free.
+calm=(advice bootstrap coverage paired storm)
+
+# The names of all other test files.
+flows() {
+    cargo test --workspace --locked --test '*' --no-run 2>&1 | sed -n 's|^ *Executable tests.*/\(.*\)-[0-9a-f]*)$|\1|p' |
+        grep -vxF "$(printf '%s\n' "${calm[@]}")" | sort -u
+}
+
+# worse STATUS STATUS: that of both; what is neither 0 nor 101 (some tests failed) is the worst.
+worse() { if [ "$1" = 0 ] || { [ "$1" = 101 ] && [ "$2" != 0 ]; }; then return "$2"; else return "$1"; fi; }
+
 tests() {
-    local -a limit=()
-    # Nobody is there to press Ctrl-C, and who waits for all this waits for half an hour: what is known by then must be told.
-    [ "${CI:-}" != true ] || limit=(timeout --kill-after=10s $((1730 - SECONDS)))
+    local flows beside status beside_status
+    THRU_BIN=$(realpath "$target/debug/thru") || return 1
+    export THRU_BIN
+    mapfile -t flows < <(flows)
     say "tests: cargo test --workspace (everything they print goes to $log)"
-    "${limit[@]}" cargo test --workspace --locked --no-fail-fast -- --show-output 2>&1 | tee "$log" | without_output
-    local status=${PIPESTATUS[0]}
+    set -m # a group of processes of its own, so that Ctrl-C ends all of it
+    {
+        renice -n 19 "$BASHPID" >/dev/null
+        run_tests --lib --bins "${calm[@]/#/--test=}"
+        status=$?
+        run_tests --doc
+        worse "$status" $?
+    } >"$log.calm" &
+    beside=$!
+    set +m
+    trap 'kill -- "-$beside" 2>/dev/null' EXIT
+    run_tests "${flows[@]/#/--test=}" | tee "$log" | without_output
+    status=${PIPESTATUS[0]}
+    wait "$beside"
+    beside_status=$?
+    trap - EXIT
+    without_output <"$log.calm"
+    cat "$log.calm" >>"$log"
+    worse "$status" "$beside_status"
+    status=$?
     [ "$status" != 124 ] || printf 'FAILED: the tests were not over in time\n'
     return "$status"
 }
 
 step counting scripts/tally-test.sh
 step formatting cargo fmt --all --check
-step lints cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
-# The rest of the program is the same with and without the loader of TCP stacks, and so are the tests.
-step "lints without the loader" cargo clippy -p throughline-stacks --lib --locked --quiet -- -D warnings
 step dependencies cargo deny --locked check --hide-inclusion-graph bans licenses sources
 advisories
-step build build
+export RUSTC_WORKSPACE_WRAPPER=$PWD/scripts/linted.sh
+if ! step "build and lints" build; then
+    # What runs is tested all the same.
+    unset RUSTC_WORKSPACE_WRAPPER
+    step build build
+fi
+# The rest of the program is the same with and without the loader of TCP stacks, and so are the tests.
+step "lints without the loader" cargo build -p throughline-stacks --lib --locked
 tests
 test_status=$?
 again=0

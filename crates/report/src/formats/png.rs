@@ -102,6 +102,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         #[test]
         fn any_figure_can_be_drawn(
             points in prop::collection::vec((any::<f64>(), any::<f64>(), any::<Option<f64>>(), any::<Option<f64>>()), 0..40),
