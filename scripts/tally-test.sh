@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests of tally.sh and again.sh: what is counted, that each kind of failure shows in the exit code, and what has a second look.
+# Tests of tally.sh and again.sh: what is counted, that each kind of failure shows in the exit code, what has a second look, and which of two exit codes is the worse.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 # shellcheck source=scripts/tally.sh
@@ -100,4 +100,11 @@ test other ... FAILED
 error: test failed, to rerun pass `-p throughline-program-tests --test advise`
 END
 flows "nothing failed" "" 1 <"$good"
+
+for case in "0 0 0" "0 101 101" "101 0 101" "101 101 101" "101 1 1" "1 101 1" "0 124 124" "124 0 124"; do
+    read -r one other expected <<<"$case"
+    worse "$one" "$other"
+    got=$?
+    [ "$got" = "$expected" ] || { printf 'the worse of %s and %s: got %s, expected %s\n' "$one" "$other" "$got" "$expected" && wrong=1; }
+done
 exit "$wrong"

@@ -64,3 +64,7 @@ tally() {
     # A run of no test at all has shown nothing.
     [ "$failed" = 0 ] && [ "$passed" -gt 0 ]
 }
+
+# worse STATUS STATUS: returns the worse one of two exit codes of cargo test: 101 says that tests failed, others that it did not get
+# to their end.
+worse() { if [ "$1" = 0 ] || { [ "$1" = 101 ] && [ "$2" != 0 ]; }; then return "$2"; else return "$1"; fi; }

@@ -363,7 +363,7 @@ fn curves_of_streams_agree() {
     let (few, many) = (["--stream", "--first", "64"], ["--stream", "--first", "768"]);
     for way in &ways(&bench) {
         for direction in &DIRECTIONS[..2] {
-            bench.measure(way, &[&curve("8KiB", "1"), &few, direction, FLOWS[0]]);
+            bench.measure(way, &[&curve("8KiB", "2"), &few, direction, FLOWS[0]]);
         }
         for flows in way.of_many().iter().take(1) {
             bench.measure(way, &[&curve("1KiB", "1"), &many, flows]);
