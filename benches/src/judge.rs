@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::peer::{BARE, OURS};
 use crate::record::{Curve, Shown, WorkRecord};
-use crate::verdict::{self, Reached};
+use crate::verdict::{self, Ratio, Reached};
 use crate::work::{Against, Better, Goal, Unit};
 
 /// A goal and what became of it.
@@ -118,21 +118,17 @@ fn shown<'a>(work: &'a WorkRecord, tool: &str) -> Option<&'a Shown> {
 
 /// The tools that a goal is about, and what they are called in it.
 fn peers(work: &WorkRecord, to: Against) -> Vec<(&'static str, String)> {
-    let here: Vec<(&'static str, f64)> = work
-        .tools
-        .iter()
-        .filter(|shown| shown.tool != OURS)
-        .filter_map(|shown| Some((shown.tool, shown.median?)))
-        .collect();
-    let own = |(name, _): &(&'static str, f64)| (*name, (*name).to_owned());
+    let own = |ratio: &Ratio| (ratio.peer, ratio.peer.to_owned());
     match to {
-        Against::All(names) => here.iter().filter(|(name, _)| names.contains(name)).map(own).collect(),
-        Against::Each => here.iter().filter(|(name, _)| *name != BARE).map(own).collect(),
+        Against::All(names) => work.ratios.iter().filter(|ratio| names.contains(&ratio.peer)).map(own).collect(),
+        Against::Each => work.ratios.iter().filter(|ratio| ratio.peer != BARE).map(own).collect(),
         Against::BestOf(names) => {
-            let mut named: Vec<&(&'static str, f64)> = here.iter().filter(|(name, _)| names.contains(name)).collect();
-            named.sort_by(|a, b| a.1.total_cmp(&b.1));
-            let best = if work.better == Better::Higher { named.last() } else { named.first() };
-            best.map(|(name, _)| (*name, format!("the best of {} ({name})", names.join(", ")))).into_iter().collect()
+            // By what ours is compared with, which are not always the tools' medians: some print the best of three.
+            let mut named: Vec<&Ratio> = work.ratios.iter().filter(|ratio| names.contains(&ratio.peer)).collect();
+            named.sort_by(|a, b| a.median.total_cmp(&b.median));
+            let best = if work.better == Better::Higher { named.first() } else { named.last() };
+            let called = |best: &&Ratio| (best.peer, format!("the best of {} ({})", names.join(", "), best.peer));
+            best.map(called).into_iter().collect()
         }
     }
 }

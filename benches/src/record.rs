@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::judge::{self, GoalRecord};
 use crate::machine::Machine;
-use crate::peer::{Job, OURS, Reading, Tool};
+use crate::peer::{Job, OURS, PEERS, Reading, Tool};
 use crate::process::Program;
 use crate::rounds::{Bench, Outcome};
 use crate::verdict::{self, Ratio, Reached};
@@ -65,6 +65,9 @@ pub struct Shown {
     pub client: String,
     /// A number for each round, null where it failed.
     pub values: Vec<Option<f64>>,
+    /// The best of the three legs that each round's number is of: what is compared with a tool that prints the best of three.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub best: Vec<Option<f64>>,
     /// Other numbers by name, for each round.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub also: BTreeMap<&'static str, Vec<Option<f64>>>,
@@ -151,6 +154,7 @@ impl Shown {
             server: job.server().as_ref().map(program),
             client: program(&job.client()),
             values: Vec::new(),
+            best: Vec::new(),
             also: BTreeMap::new(),
             used: Vec::new(),
             client_cost: None,
@@ -175,6 +179,10 @@ impl Shown {
                     series.push(Some(*value));
                 }
                 self.take_curve(before, &reading);
+                if reading.best.is_some() || !self.best.is_empty() {
+                    self.best.resize(before, None);
+                    self.best.push(reading.best);
+                }
             }
             Err(error) => {
                 self.values.push(None);
@@ -187,6 +195,12 @@ impl Shown {
         self.range = known.iter().copied().reduce(f64::min).zip(known.iter().copied().reduce(f64::max)).map(Into::into);
         self.client_cost = self.cost(cost, |used| Some(used.client_cpu_ns));
         self.server_cost = self.cost(cost, |used| used.server_cpu_ns);
+    }
+
+    /// What is compared with this peer: the best of three legs with its best of three, else the rounds' numbers.
+    fn beside(&self, peer: &str) -> &[Option<f64>] {
+        let best = PEERS.iter().any(|known| known.name() == peer && known.prints_best_of_three());
+        if best && !self.best.is_empty() { &self.best } else { &self.values }
     }
 
     fn take_curve(&mut self, before: usize, reading: &Reading) {
@@ -240,7 +254,9 @@ impl WorkRecord {
     ) -> Self {
         judge::agreement(&mut tools);
         let ours = tools.iter().find(|shown| shown.tool == OURS);
-        let pair = |shown: &Shown| verdict::ratio(shown.tool, &ours?.values, &shown.values, work.better, bench.seed);
+        let pair = |shown: &Shown| {
+            verdict::ratio(shown.tool, ours?.beside(shown.tool), &shown.values, work.better, bench.seed)
+        };
         let ratios = tools.iter().filter(|shown| shown.tool != OURS).filter_map(pair).collect();
         let mut record = Self {
             id: work.id,
@@ -335,6 +351,20 @@ pub mod tests {
         assert_eq!((shown.median, shown.range), (Some(3.0), Some([2.0, 4.0])));
         assert_eq!(shown.failures, ["round 2: no luck"]);
         assert_eq!(shown.used[1], None);
+    }
+
+    #[test]
+    fn what_prints_the_best_of_three_is_compared_with_our_best_of_three() {
+        let mut ours = shown(OURS, &[]);
+        for round in 0..5 {
+            let mut outcome = outcome(30.0);
+            outcome.reading.best = Some(20.0);
+            ours.take(round, Ok(outcome), Cost::PerExchange);
+        }
+        let record = compared("rtt", vec![ours, shown("NPtcp", &[20.0; 5]), shown("sockperf", &[25.0; 5])]);
+        let medians: Vec<f64> = record.ratios.iter().map(|ratio| ratio.median).collect();
+        assert_eq!(medians, [1.0, 1.2]);
+        assert!(record.goals[0].goal.ends_with("(sockperf)"), "{}", record.goals[0].goal);
     }
 
     #[test]

@@ -69,6 +69,11 @@ pub trait Peer: Sync {
         if files.len() == self.programs().len() { files.into_iter().next() } else { None }
     }
 
+    /// Whether its number is the best of three means. It is compared with the best of our three.
+    fn prints_best_of_three(&self) -> bool {
+        false
+    }
+
     /// How it does the task, `None` for a task that it does not know.
     fn job(&self, task: Task, place: &Place) -> Option<Job>;
 }
@@ -178,6 +183,8 @@ pub struct Reading {
     pub also: BTreeMap<&'static str, f64>,
     /// How much was moved in the time that the processor time is of.
     pub amount: Amount,
+    /// The best of three legs, where the number is of all three.
+    pub best: Option<f64>,
     /// Of a curve: block sizes and whole round trips, ns.
     pub curve: Vec<(u64, f64)>,
 }
@@ -195,7 +202,7 @@ pub enum Amount {
 
 impl From<f64> for Reading {
     fn from(value: f64) -> Self {
-        Self { value, also: BTreeMap::new(), amount: Amount::Follows, curve: Vec::new() }
+        Self { value, also: BTreeMap::new(), amount: Amount::Follows, best: None, curve: Vec::new() }
     }
 }
 

@@ -28,6 +28,10 @@ impl Peer for Netpipe {
         None
     }
 
+    fn prints_best_of_three(&self) -> bool {
+        true
+    }
+
     fn job(&self, task: Task, place: &Place) -> Option<Job> {
         let (flags, read): (String, Read) = match task {
             Task::Stream { block } => (format!("-s -p 0 -l {block} -u {block}"), rate),

@@ -12,6 +12,8 @@ pub(super) const UNOBSERVED: &str = "thru-unobserved";
 
 /// Measured, but with too few trials to claim an interval: it is asked for one trial, as each peer makes one.
 const UNTRUSTED: i32 = 8;
+/// Legs that are looked at where a number is compared with NPtcp's, which is the best of three means.
+const LEGS: usize = 3;
 /// From this rate on single sends cannot keep up.
 const FAST: u64 = 2_000_000_000;
 
@@ -37,7 +39,7 @@ impl Peer for Thru {
         }
         let host = format!("127.0.0.1:{}", place.port);
         let (subcommand, read): (String, Read) = match task {
-            Task::Stream { block } => (format!("stream {host} --block {block}"), goodput),
+            Task::Stream { block } => (format!("stream {host} --block {block}"), best_goodput),
             Task::Uncopied { block } => (format!("stream {host} --block {block} --engine auto"), after_trying),
             Task::Datagrams { block, segmented } => {
                 let engine = if segmented { "gso" } else { "mmsg" };
@@ -47,8 +49,8 @@ impl Peer for Thru {
                 let engine = if rate < FAST { "copy" } else { "gso" };
                 (format!("stream {host} --udp --block 1472 --rate {rate} --engine {engine}"), goodput)
             }
-            Task::RoundTrip { bytes } => (format!("rr {host} --block {bytes}"), round_trip),
-            Task::SpinningBesideBlocking { bytes } => (format!("rr {host} --block {bytes} --spin"), round_trip),
+            Task::RoundTrip { bytes } => (format!("rr {host} --block {bytes}"), best_round_trip),
+            Task::SpinningBesideBlocking { bytes } => (format!("rr {host} --block {bytes} --spin"), best_round_trip),
             Task::Spinning { bytes, over } => {
                 let transport = match over {
                     Over::Tcp => "tcp",
@@ -120,8 +122,13 @@ fn between(task: Task, host: &str, subcommand: &str, read: Read, place: &Place) 
 fn client(task: Task, subcommand: &str, place: &Place) -> Vec<String> {
     let mut client = vec![place.program.clone()];
     client.extend(words(subcommand));
-    if !matches!(task, Task::Curve { .. }) {
-        client.extend(words(&format!("--time {}s --trials 1", place.seconds)));
+    match task {
+        Task::Curve { .. } => {}
+        // What NetPIPE does too, which prints the best of three.
+        Task::Stream { .. } | Task::RoundTrip { .. } | Task::SpinningBesideBlocking { .. } => {
+            client.extend(words(&format!("--time {}ms --trials {LEGS}", place.seconds as usize * 1_000 / LEGS)));
+        }
+        _ => client.extend(words(&format!("--time {}s --trials 1", place.seconds))),
     }
     client.extend(words("--no-store --quiet --json"));
     client.push(place.file());
@@ -195,15 +202,35 @@ fn round_trip(_: &Ended, result: &str) -> Result<Reading> {
     Ok(reading)
 }
 
+/// What `of` finds in each trial.
+fn of_trials<'a>(document: &'a Value, of: impl Fn(&Value) -> Option<f64> + 'a) -> impl Iterator<Item = f64> + 'a {
+    let trials = document.pointer("/outcomes/0/trials").and_then(Value::as_array);
+    trials.into_iter().flatten().filter_map(of)
+}
+
+fn best_goodput(ended: &Ended, result: &str) -> Result<Reading> {
+    let document: Value = serde_json::from_str(result)?;
+    let best = of_trials(&document, |trial| trial.pointer("/value")?.as_f64()).reduce(f64::max);
+    Ok(Reading { best, ..goodput(ended, result)? })
+}
+
+fn best_round_trip(ended: &Ended, result: &str) -> Result<Reading> {
+    let document: Value = serde_json::from_str(result)?;
+    let best = of_trials(&document, mean_round_trip).reduce(f64::min);
+    Ok(Reading { best, ..round_trip(ended, result)? })
+}
+
+/// The mean round trip of a trial, ns.
+fn mean_round_trip(trial: &Value) -> Option<f64> {
+    trial.pointer("/near/rtt/mean_ns")?.as_f64()
+}
+
 fn transactions(_: &Ended, result: &str) -> Result<Reading> {
     let document: Value = serde_json::from_str(result)?;
     let mut reading = Reading::from(rate(&document)?);
     extras(&document, &mut reading);
     Ok(reading)
 }
-
-/// Legs of a size that are looked at where its least round trip is compared with NPtcp's, which is the best of three means.
-const LEGS: usize = 3;
 
 /// How long it took, how many sizes were sure to the target by then, and the curve of the first legs.
 fn curve(ended: &Ended, result: &str) -> Result<Reading> {
@@ -225,7 +252,7 @@ fn curve(ended: &Ended, result: &str) -> Result<Reading> {
 /// A size and the least mean round trip of its first legs, ns.
 fn least(outcome: &Value) -> Option<(u64, f64)> {
     let legs = outcome.pointer("/trials")?.as_array()?.iter().take(LEGS);
-    let means = legs.filter_map(|trial| trial.pointer("/near/rtt/mean_ns")?.as_f64());
+    let means = legs.filter_map(mean_round_trip);
     Some((outcome.pointer("/spec/block")?.as_u64()?, means.reduce(f64::min)?))
 }
 
@@ -242,6 +269,16 @@ mod tests {
         assert_eq!((reading.value, reading.also["rtt_p50_ns"]), (50_000.0, 49_000.0));
         assert_eq!(transactions(&Ended::default(), text).unwrap().value, 20_000.0);
         assert!(goodput(&Ended::default(), r#"{"outcomes":[]}"#).is_err());
+    }
+
+    #[test]
+    fn the_best_of_three_legs_is_kept_beside_what_all_three_say() {
+        let text = r#"{"outcomes":[{"summary":{"goodput_bps":5e9,"transactions_per_s":20000.0},
+            "trials":[{"value":4e9,"near":{"rtt":{"mean_ns":52000.0}}},{"value":6e9,"near":{"rtt":{"mean_ns":48000.0}}}]}]}"#;
+        let stream = best_goodput(&Ended::default(), text).unwrap();
+        assert_eq!((stream.value, stream.best), (5e9, Some(6e9)));
+        let trip = best_round_trip(&Ended::default(), text).unwrap();
+        assert_eq!((trip.value, trip.best), (50_000.0, Some(48_000.0)));
     }
 
     #[test]

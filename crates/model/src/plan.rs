@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::HostSettings;
+use crate::{HostSettings, Setting};
 
 /// An experiment: what is held fixed, what is varied, and when it is enough.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -66,6 +66,9 @@ pub struct PlanLab {
     /// The values of its variables.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub vars: BTreeMap<String, String>,
+    /// Settings that a machine has only one of: for all hosts of the lab, and all else on the machine, while the lab stands.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub host_wide: Vec<Setting>,
 }
 
 /// Something that a plan varies.

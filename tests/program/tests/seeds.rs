@@ -102,6 +102,41 @@ fn a_plan_is_measured_in_its_lab_which_is_gone_afterwards() {
 }
 
 #[test]
+fn what_a_machine_has_only_one_of_holds_for_the_whole_lab_and_is_put_back() {
+    const KEY: &str = "net.core.wmem_max";
+    const FILE: &str = "/proc/sys/net/core/wmem_max";
+    if !skip::root("what_a_machine_has_only_one_of_holds_for_the_whole_lab_and_is_put_back") {
+        return;
+    }
+    let place = Place::new("wide");
+    let own = || fs::read_to_string(FILE).unwrap().trim().to_owned();
+    let (before, raised) = (own(), (own().parse::<u64>().unwrap() + 4096).to_string());
+    let with = |table: &str| {
+        let plan = fs::read_to_string(place.desk.path("plans/plan.toml")).unwrap();
+        fs::write(place.desk.path("plans/wide.toml"), format!("{plan}\n[lab.host_wide]\n{table}\n")).unwrap();
+        place.desk.run(&["run", "plans/wide.toml", "--lab", "--json", "-"])
+    };
+    let ended = with(&format!("\"sysctl.{KEY}\" = {raised}"));
+    assert!(matches!(ended.code, Some(0 | 8)), "{}", ended.stderr);
+    let run = ended.doc().run;
+    // In a container, say, the machine's own values can only be read.
+    let may = fs::OpenOptions::new().write(true).open(FILE).is_ok();
+    let said =
+        if may { format!("{KEY}: {raised} instead of {before}") } else { format!("WARNING: cannot set sysctl.{KEY}") };
+    assert!(ended.stderr.contains(&said), "{said}: {}", ended.stderr);
+    let expected = if may { &raised } else { &before };
+    assert_eq!([&run.header.near.sysctl[KEY], &run.header.far.sysctl[KEY]], [expected, expected]);
+    assert_eq!(own(), before);
+
+    let wrong = with("\"sysctl.net.ipv4.tcp_sack\" = 0").ended_with(2).message();
+    assert!(
+        wrong.contains("each host has a sysctl.net.ipv4.tcp_sack of its own: write it under [settings]"),
+        "{wrong}"
+    );
+    assert_eq!(place.traces(), Vec::<PathBuf>::new());
+}
+
+#[test]
 fn a_plan_that_is_interrupted_keeps_its_trials_and_leaves_no_lab_and_goes_on_in_a_new_one() {
     if !skip::root("a_plan_that_is_interrupted_keeps_its_trials_and_leaves_no_lab_and_goes_on_in_a_new_one") {
         return;

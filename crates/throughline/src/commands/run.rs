@@ -2,15 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 use analysis::plan::Place;
 use clap::Args;
+use control::agent::recover;
+use host::tune::{Fault, Journal, RealGround, Tuner};
 use lab::Holder;
-use model::{Factor, Order, PlanLab, Stop};
+use model::{Factor, Order, PlanLab, Setting, Stop};
 
 use super::lab::{Job, within};
 use crate::failure::Failure;
-use crate::flags::Output;
+use crate::flags::{self, Output};
 use crate::measure::{open_store, show};
 use crate::output;
 use crate::plan::{self, Read, Resumed};
@@ -112,8 +116,41 @@ fn in_lab(args: &RunArgs, lab: &PlanLab) -> Result<u8, Failure> {
     let topology = topology::find(&topology, &lab.vars)?;
     let command: Vec<String> = std::iter::once("thru".to_owned()).chain(std::env::args().skip(1)).collect();
     let quiet = args.output.quiet;
+    let _held = set_host_wide(&lab.host_wide, &command.join(" "), quiet)?;
     let job = Job { topology: &topology, name: None, agents: true, on: None, command: &command, quiet };
     within(&job).map(|(_, code)| code)
+}
+
+/// Sets what a lab's hosts cannot have one each of, until what is returned is dropped. Where a machine does not let us, as in a container,
+/// its own values hold, and that is said.
+fn set_host_wide(settings: &[Setting], command: &str, quiet: bool) -> Result<Option<Tuner>, Failure> {
+    if settings.is_empty() {
+        return Ok(None);
+    }
+    let journal = Journal::open(flags::journal().as_deref())?;
+    for line in recover(&journal)? {
+        eprintln!("thru: {line}");
+    }
+    let mut tuner = Tuner::new(Arc::new(RealGround), journal, command, Duration::ZERO);
+    if let Some(own) = tuner.preview(settings)?.into_iter().find(|change| !change.host_wide) {
+        let message = format!("[lab] host_wide: each host has a {} of its own: write it under [settings]", own.key);
+        return Err(Failure::usage(message));
+    }
+    match tuner.tune(settings) {
+        Ok(changes) => {
+            for change in changes.iter().filter(|_| !quiet) {
+                eprintln!(
+                    "thru: {}: {} instead of {} on this whole machine while the lab stands",
+                    change.key, change.now, change.before
+                );
+            }
+        }
+        Err(error) if error.fault() == Fault::Host => {
+            eprintln!("thru: WARNING: {error}; the lab is measured with it as it is")
+        }
+        Err(error) => return Err(error.into()),
+    }
+    Ok(Some(tuner))
 }
 
 pub fn variable(text: &str) -> Result<(String, String), String> {

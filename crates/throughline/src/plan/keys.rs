@@ -63,14 +63,18 @@ pub(super) fn require(top: &Table<'_>) -> Result<Option<Require>, Failure> {
 /// The lab of `[lab]`, for a plan that is measured in it.
 pub(super) fn lab(top: &Table<'_>) -> Result<Option<PlanLab>, Failure> {
     let Some(table) = top.table("lab")? else { return Ok(None) };
-    table.known(&["topology", "vars", "values"])?;
+    table.known(&["topology", "vars", "values", "host_wide"])?;
     let topology = table.text("topology")?.ok_or_else(|| {
         table.wrong(
             "`topology` is missing: the name of a ready one (`thru lab list --ready`), or a file beside the plan",
         )
     })?;
-    let vars = table.table("vars")?.map_or(Ok(Vec::new()), |vars| vars.flat())?;
-    Ok(Some(PlanLab { topology: topology.value, vars: vars.into_iter().map(|(name, at)| (name, at.value)).collect() }))
+    let pairs = |key| table.table(key)?.map_or(Ok(Vec::new()), |pairs| pairs.flat());
+    Ok(Some(PlanLab {
+        topology: topology.value,
+        vars: pairs("vars")?.into_iter().map(|(name, at)| (name, at.value)).collect(),
+        host_wide: pairs("host_wide")?.into_iter().map(|(key, at)| Setting { key, value: at.value }).collect(),
+    }))
 }
 
 /// The times of `[schedule]`.

@@ -250,7 +250,8 @@ fn the_short_cuts_of_the_plans_can_be_read() {
 #[test]
 fn a_lab_has_values_of_its_own_that_count_there_only() {
     let text = "to = \"${server}\"\n[vars]\nmtu = 1500\n[base]\nblock = \"1KiB\"\n\
-                [lab]\ntopology = \"crossover\"\nvars = { mtu = \"${mtu}\" }\nvalues = { server = \"b\", mtu = 9000 }\n";
+                [lab]\ntopology = \"crossover\"\nvars = { mtu = \"${mtu}\" }\nvalues = { server = \"b\", mtu = 9000 }\n\
+                [lab.host_wide]\n\"sysctl.net.core.wmem_max\" = 1000\n";
     let none = BTreeMap::new();
     let within = read("plan.toml", text.into(), &none, true).unwrap_or_else(|failure| panic!("{failure}"));
     let lab = within.plan.lab.unwrap();
@@ -258,6 +259,7 @@ fn a_lab_has_values_of_its_own_that_count_there_only() {
         (within.plan.to, lab.topology.as_str(), lab.vars["mtu"].as_str()),
         (vec!["b".into()], "crossover", "9000")
     );
+    assert_eq!(lab.host_wide, ["sysctl.net.core.wmem_max=1000".parse().unwrap()]);
     let without = wrong(text);
     assert!(without.contains("${server} has no value: add --var server=VALUE"), "{without}");
     assert!(without.contains("or measure in the plan's own lab with --lab"), "{without}");
