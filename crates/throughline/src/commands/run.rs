@@ -146,7 +146,7 @@ fn set_host_wide(settings: &[Setting], command: &str, quiet: bool) -> Result<Opt
             }
         }
         Err(error) if error.fault() == Fault::Host => {
-            eprintln!("thru: WARNING: {error}; the lab is measured with it as it is")
+            eprintln!("thru: WARNING: {error}; the lab is measured with it as it is");
         }
         Err(error) => return Err(error.into()),
     }
