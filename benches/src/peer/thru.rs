@@ -10,7 +10,7 @@ use crate::work::{Launcher, Over, Task};
 pub(super) const NAME: &str = "thru";
 pub(super) const UNOBSERVED: &str = "thru-unobserved";
 
-/// Measured, but with too few trials to claim an interval: it is asked for one trial, as each peer makes one.
+/// Measured, but with too few trials to claim an interval: it is asked for one trial or three, as each peer makes one.
 const UNTRUSTED: i32 = 8;
 /// Legs that are looked at where a number is compared with NPtcp's, which is the best of three means.
 const LEGS: usize = 3;
