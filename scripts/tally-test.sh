@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
-# Tests of tally.sh and again.sh: what is counted, that each kind of failure shows in the exit code, what has a second look, and which of two exit codes is the worse.
+# Tests of tally.sh, again.sh and clock.sh: what is counted, that each kind of failure shows in the exit code, what has a second look, which
+# of two exit codes is the worse, and what time is the machine's own.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 # shellcheck source=scripts/tally.sh
 . scripts/tally.sh
+# shellcheck source=scripts/clock.sh
+. scripts/clock.sh
 # shellcheck source=scripts/again.sh
 . scripts/again.sh
 
@@ -107,4 +110,51 @@ for case in "0 0 0" "0 101 101" "101 0 101" "101 101 101" "101 1 1" "1 101 1" "0
     got=$?
     [ "$got" = "$expected" ] || { printf 'the worse of %s and %s: got %s, expected %s\n' "$one" "$other" "$got" "$expected" && wrong=1; }
 done
+# same NAME GOT EXPECTED
+same() { [ "$2" = "$3" ] || { printf '%s: got "%s", expected "%s"\n' "$1" "$2" "$3" && wrong=1; }; }
+
+# 100 ticks a second, two cores: 400 ticks were stolen, 2 s of each.
+before="cpu  100 0 100 600 0 0 0 200 0 0" after="cpu  200 0 200 1200 0 0 0 600 0 0"
+same "a third is stolen" "$(share "$before" "$after")" 33
+same "nothing has passed" "$(share "$before" "$before")" 0
+getconf() { echo 100; }
+STAT=$dir/stat
+printf '%s\ncpu0 1 0\ncpu1 1 0\n' "$before" >"$STAT"
+stolen_before=$(stolen)
+SECONDS=50
+began=$(own)
+printf '%s\ncpu0 1 0\ncpu1 1 0\n' "$after" >"$STAT"
+SECONDS=50
+same "what was stolen is not the machine's own" $((began - $(own))) 2
+within $((SECONDS + 60)) $((SECONDS + 60)) sh -c 'exit 3'
+same "a command's own exit code" $? 3
+within "$(own)" $((SECONDS + 60)) sleep 60
+same "own time is over" $? 124
+within $((SECONDS + 60)) "$SECONDS" sleep 60
+same "the clock's time is over" $? 124
+within "$FOREVER" "$FOREVER" sh -c 'exit 4'
+same "no limit" $? 4
+unset -f getconf
+SECONDS=50
+until_calm $((SECONDS + 60))
+same "a machine that nobody takes from is calm at once, and the wait is not its own time" "$waited $(own)" "$((SECONDS - 50)) $((began - 2))"
+
+# What a second look comes to: of a test that passes at its look number NEEDED, on a machine of whose time STOLEN percent is taken.
+log=$dir/looked
+printf '     Running tests/x.rs (target/debug/deps/x-fc64d816b57594b2)\ntest slow ... FAILED\ntest result: FAILED. 0 passed; 1 failed;\nerror: test failed\n' >"$log"
+until_calm() { :; }
+share() { echo "$stolen_share"; }
+look() {
+    looks_taken=$((looks_taken + 1))
+    : >"$5.look"
+    [ "$looks_taken" -ge "$needed" ]
+}
+for case in "1 0 0 1" "2 0 1 1" "2 4 1 1" "3 50 0 3" "4 50 1 3"; do
+    read -r needed stolen_share code expected <<<"$case"
+    looks_taken=0
+    second_look "$log" "$FOREVER" "$FOREVER" >"$dir/said"
+    same "a second look of $needed at $stolen_share %" "$? $looks_taken" "$code $expected"
+done
+second_look "$log" "$FOREVER" 0 >"$dir/said"
+same "no time for a second look" "$? $(cat "$dir/said")" "1 NO TIME FOR A SECOND LOOK: slow of x"
 exit "$wrong"

@@ -9,8 +9,15 @@ cd "$(dirname "$0")/.." || exit 1
 . scripts/lib.sh
 # shellcheck source=scripts/tally.sh
 . scripts/tally.sh
+# shellcheck source=scripts/clock.sh
+. scripts/clock.sh
 # shellcheck source=scripts/again.sh
 . scripts/again.sh
+
+# Nobody is there to press Ctrl-C in CI, and who waits for all this waits for half an hour of the machine's own time: what is known by
+# then must be told. A machine that is mostly others' is given up by the clock.
+tests_end=$FOREVER looks_end=$FOREVER clock_end=$FOREVER
+[ "${CI:-}" != true ] || tests_end=1730 looks_end=1780 clock_end=4500
 
 scripts/setup.sh test || exit 1
 find_rust || exit 1
@@ -44,10 +51,7 @@ build() { cargo build --workspace --all-targets --locked; }
 
 # Always the whole workspace: of a part of it, much would be built anew with other features.
 run_tests() {
-    local run=(cargo test --workspace --locked --no-fail-fast "$@" -- --show-output)
-    # Nobody is there to press Ctrl-C, and who waits for all this waits for half an hour: what is known by then must be told.
-    [ "${CI:-}" != true ] || run=(timeout --kill-after=10s $((1730 - SECONDS)) "${run[@]}")
-    "${run[@]}" 2>&1
+    within "$tests_end" "$clock_end" cargo test --workspace --locked --no-fail-fast "$@" -- --show-output 2>&1
 }
 
 # The rest of the program is the same with and without the loader of TCP stacks, and so are the tests. In a folder of its own, so that
@@ -116,9 +120,7 @@ test_status=$?
 again=0
 # 101: cargo ran them all, and some failed.
 if [ "$test_status" = 101 ]; then
-    left=600
-    [ "${CI:-}" != true ] || left=$((1780 - SECONDS))
-    if second_look "$log" "$left"; then again=$(failed_flows "$log" | wc -l); fi
+    if second_look "$log" "$looks_end" "$clock_end"; then again=$(failed_flows "$log" | wc -l); fi
 fi
 
 strict=no

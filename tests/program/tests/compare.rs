@@ -28,8 +28,8 @@ fn difference(doc: &Doc) -> (&Finding, &Comparison) {
 #[test]
 fn a_paced_stream_that_is_slower_is_worse_and_one_that_is_faster_is_not() {
     let (agent, desk) = (Agent::start(), Desk::new());
-    // Paced, so that the answer does not depend on what else this machine does.
-    let (slow, fast) = ("--time 60ms --rate 5Mbit --block 2KiB", "stream --time 60ms --rate 40Mbit --block 2KiB");
+    // Paced, so that the answer does not depend on what else this machine does, and of many blocks, of which some may come late.
+    let (slow, fast) = ("--time 120ms --rate 5Mbit --block 1KiB", "stream --time 120ms --rate 40Mbit --block 1KiB");
     let doc = ab(&desk, &["--a", fast, "--b", slow, agent.host()], 3);
     let (finding, comparison) = difference(&doc);
     let estimate = finding.estimate.as_ref().unwrap();
@@ -89,11 +89,11 @@ fn a_spec_of_a_document_serves_as_a_side() {
     let doc = desk.measure(&[
         "stream",
         "--time",
-        "20ms",
+        "60ms",
         "--rate",
         "20Mbit",
         "--block",
-        "4KiB",
+        "1KiB",
         "--trials",
         "1",
         agent.host(),
