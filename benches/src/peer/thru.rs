@@ -60,8 +60,9 @@ impl Peer for Thru {
                 };
                 (format!("rr {host} --block {bytes} --spin --transport {transport}"), round_trip)
             }
-            Task::Connects { threads } => {
-                (format!("rr {host} --connect --flows {threads} --threads {threads}"), transactions)
+            Task::Connects { spinning: false } => (format!("rr {host} --connect"), transactions),
+            Task::Connects { spinning: true } => {
+                (format!("rr {host} --connect --flows 2 --threads 1 --spin"), transactions)
             }
             Task::Crowd { flows, stream: false } => (format!("rr {host} --flows {flows} --threads 2"), transactions),
             Task::Crowd { flows, stream: true } => {

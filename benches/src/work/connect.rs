@@ -6,7 +6,7 @@ use super::{Against, Better, Goal, Task, Unit, Work};
 pub static WORK: Work = Work {
     id: "crr",
     title: "connect, request, response, close, one at a time",
-    task: Task::Connects { threads: 1 },
+    task: Task::Connects { spinning: false },
     unit: Unit::PerSecond,
     better: Better::Higher,
     goals: &[
@@ -15,11 +15,11 @@ pub static WORK: Work = Work {
     ],
 };
 
-/// Two at a time, beside peers with one.
-pub static THREADS: Work = Work {
-    id: "crr2",
-    title: "connect, request, response, close, thru with 2 threads, peers with 1",
-    task: Task::Connects { threads: 2 },
+/// Two at a time without ever sleeping, beside peers that do one and block.
+pub static SPINNING: Work = Work {
+    id: "crr-spin",
+    title: "connect, request, response, close, thru spinning with 2 flows, peers blocking with 1",
+    task: Task::Connects { spinning: true },
     unit: Unit::PerSecond,
     better: Better::Higher,
     goals: &[Goal::Ratio { to: Against::All(&["netperf", "neper", "bare"]), of: 1.3 }],

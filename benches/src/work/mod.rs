@@ -39,7 +39,7 @@ pub static WORKS: &[&Work] = &[
     &paced::AT_1G,
     &paced::AT_5G,
     &connect::WORK,
-    &connect::THREADS,
+    &connect::SPINNING,
     &crowd::RR_1K,
     &crowd::RR_10K,
     &crowd::STREAM_1K,
@@ -114,8 +114,8 @@ pub enum Task {
     },
     /// A TCP connection for each exchange of a byte: exchanges a second.
     Connects {
-        /// Threads of thru, each with a flow; the peers have one.
-        threads: u32,
+        /// thru has two flows in a thread that never sleeps; the peers have one and block.
+        spinning: bool,
     },
     /// Many TCP connections at once, over two threads where the tool can be told.
     Crowd {

@@ -127,6 +127,7 @@ impl<C: Channel> Machine<C> for Caller {
             self.at += count;
             match self.step {
                 Step::Connect if self.last => {
+                    channel.let_go();
                     channel.finish_sending()?;
                     self.step = Step::Farewell;
                 }
@@ -134,6 +135,8 @@ impl<C: Channel> Machine<C> for Caller {
                 Step::Request => {
                     env.counters.sent(count);
                     if self.at == self.request {
+                        // While the other end answers: before the request, it would find none when it has accepted, and fall asleep.
+                        channel.let_go();
                         (self.step, self.at) = (Step::Reply, 0);
                     }
                 }

@@ -149,10 +149,14 @@ pub(crate) trait Channel: Send + 'static {
     /// Says that this end will send no more.
     fn finish_sending(&mut self) -> io::Result<()>;
 
-    /// Closes this connection and opens the next one of the same kind; `WouldBlock` while that is on its way.
+    /// Opens the next connection of the same kind; `WouldBlock` while that is on its way. This one, if it was not hung up, stays open
+    /// until it is [let go of](Self::let_go).
     fn renew(&mut self) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
+
+    /// Closes the connection before this one.
+    fn let_go(&mut self) {}
 
     /// Closes this connection in both directions; [`renew`](Self::renew) opens the next one.
     fn hang_up(&mut self) -> io::Result<()> {

@@ -124,8 +124,12 @@ fn check_files(spec: &Spec) -> Result<(), EngineError> {
         return Ok(());
     }
     let both = is_stream(spec) && spec.direction == model::Direction::Both;
-    // A flow of crr keeps its first connection beside the one of the transaction.
-    let each = if both || spec.pattern == "crr" { 2 } else { 1 };
+    let each = match spec.pattern.as_str() {
+        // A flow keeps its first connection and, for a moment, that of the transaction before.
+        "crr" => 3,
+        _ if both => 2,
+        _ => 1,
+    };
     let flows = u64::from(spec.flows).div_ceil(u64::from(spec.processes.max(1)));
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     match limit.filter(|limit| flows * each + BESIDES > *limit) {

@@ -42,6 +42,8 @@ pub(crate) struct StreamChannel {
     slot: Arc<AtomicI32>,
     /// The first connection of a flow that reconnects: it stays open so that either end notices when the other dies.
     lifeline: Option<OwnedFd>,
+    /// The connection before this one, until it is let go of.
+    previous: Option<OwnedFd>,
     renewal: Option<Renewal>,
     finished: bool,
     /// The other end is another program.
@@ -59,6 +61,7 @@ impl StreamChannel {
             mapper: None,
             slot,
             lifeline: None,
+            previous: None,
             renewal: None,
             finished: false,
             foreign: false,
@@ -182,8 +185,14 @@ impl Channel for StreamChannel {
         self.finished = false;
         if self.lifeline.is_none() {
             self.lifeline = Some(old);
+        } else {
+            self.previous = Some(old);
         }
         Ok(())
+    }
+
+    fn let_go(&mut self) {
+        self.previous = None;
     }
 
     fn hang_up(&mut self) -> io::Result<()> {

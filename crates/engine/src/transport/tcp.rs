@@ -132,13 +132,15 @@ pub(crate) fn open(spec: &Spec, address: SocketAddr) -> io::Result<Socket> {
 pub(crate) fn dial(spec: &Spec, target: SocketAddr, link: Option<u32>) -> Result<Socket, EngineError> {
     let failed = |source: io::Error| refused(target, source);
     let socket = unconnected(spec, target, link)?;
-    // A new data connection is not worth two minutes of SYN retries, but crr must not pay two more system calls for that.
+    // A new data connection is not worth two minutes of SYN retries, but crr must not pay two more system calls for that, nor let the
+    // other end wait between the connection and the request.
     if link.is_some() {
         socket.connect_timeout(&SockAddr::from(target), CONNECT_LIMIT).map_err(failed)?;
+        options::connected(socket.as_fd(), &spec.near, spec, true)?;
     } else {
+        options::connected(socket.as_fd(), &spec.near, spec, true)?;
         socket.connect(&SockAddr::from(target)).map_err(failed)?;
     }
-    options::connected(socket.as_fd(), &spec.near, spec, true)?;
     Ok(socket)
 }
 
@@ -147,6 +149,7 @@ fn dial_step(spec: &Spec, target: SocketAddr, under_way: &mut Option<Socket>) ->
     if under_way.is_none() {
         let socket = unconnected(spec, target, None).map_err(into_io)?;
         socket.set_nonblocking(true)?;
+        options::connected(socket.as_fd(), &spec.near, spec, true).map_err(into_io)?;
         *under_way = Some(socket);
     }
     let Some(socket) = under_way.as_ref() else { return Err(io::ErrorKind::NotConnected.into()) };
@@ -157,7 +160,6 @@ fn dial_step(spec: &Spec, target: SocketAddr, under_way: &mut Option<Socket>) ->
         }
         Err(error) => return Err(into_io(refused(target, error))),
     }
-    options::connected(socket.as_fd(), &spec.near, spec, true).map_err(into_io)?;
     under_way.take().map(OwnedFd::from).ok_or_else(|| io::ErrorKind::NotConnected.into())
 }
 
