@@ -13,6 +13,7 @@ use super::merge::ThreadLegs;
 use super::readiness::Readiness;
 use super::rounds::serve;
 use super::stopwatch::Stopwatch;
+use super::sys;
 use super::{Flow, FlowLeg, Scratch, Signals};
 use crate::pattern::Turn;
 use crate::{EngineError, TrialPlan, now_ns};
@@ -32,6 +33,9 @@ pub(super) const LOOK_NS: u64 = 20_000_000;
 /// How long flows of one thread may take to settle between two legs, and the pause between two looks.
 const SETTLE_NS: u64 = 10_000_000_000;
 const SETTLE_STEP: Duration = Duration::from_micros(100);
+
+/// How long a paced thread runs at a time where others want its core: the least that the kernel gives.
+const SLICE_NS: u64 = 100_000;
 
 /// How a thread of several flows waits for them; a thread that spins or has one flow needs nothing for it.
 enum Waiting {
@@ -91,6 +95,10 @@ impl Job<'_> {
         }
         // Paced sends sleep for some microseconds; the default slack of 50 us would be added to each.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+        if self.plan.spec.rate_bps.is_some() {
+            // Nor may one that wakes up wait for whoever has the core; where that cannot be had its errors are larger.
+            let _ = sys::ask_for_slices(SLICE_NS);
+        }
         Ok(())
     }
 

@@ -1,6 +1,8 @@
 //! System calls of the runner that no safe crate has.
 #![allow(unsafe_code, reason = "each block states why it is sound")]
 
+mod slice;
 mod usage;
 
+pub(super) use slice::ask_for_slices;
 pub(super) use usage::{Usage, thread_usage};
