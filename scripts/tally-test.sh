@@ -138,6 +138,11 @@ unset -f getconf
 SECONDS=50
 until_calm $((SECONDS + 60))
 same "a machine that nobody takes from is calm at once, and the wait is not its own time" "$waited $(own)" "$((SECONDS - 50)) $((began - 2))"
+share() { echo 50; }
+PATIENCE=$waited
+began=$SECONDS
+until_calm $((SECONDS + 60))
+same "patience with a machine that stays busy ends" $((SECONDS - began < 5)) 1
 
 # What a second look comes to: of a test that passes at its look number NEEDED, on a machine of whose time STOLEN percent is taken.
 log=$dir/looked
