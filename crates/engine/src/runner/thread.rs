@@ -13,8 +13,7 @@ use super::merge::ThreadLegs;
 use super::readiness::Readiness;
 use super::rounds::serve;
 use super::stopwatch::Stopwatch;
-use super::sys;
-use super::{Flow, FlowLeg, Scratch, Signals};
+use super::{Flow, FlowLeg, Scratch, Signals, sys};
 use crate::pattern::Turn;
 use crate::{EngineError, TrialPlan, now_ns};
 
