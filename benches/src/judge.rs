@@ -96,15 +96,16 @@ pub fn judge(work: &WorkRecord, goals: &[Goal], seed: u64) -> Vec<GoalRecord> {
                 let goal = format!("{name} {} {bound}", sign(*better));
                 records.push(GoalRecord { goal, median, interval, of: Figure::Also, reached });
             }
-            Goal::NoMoreThan { name, peer } => {
+            Goal::NoWorseThan { name, better, peer } => {
                 let Some(theirs) = shown(work, peer).and_then(|shown| median(&shown.also(name))) else { continue };
                 let (median, interval) = summary(&ours(Some(name)));
+                let good = |ours: f64| if *better == Better::Higher { ours >= theirs } else { ours <= theirs };
                 let reached = match (median, interval) {
-                    (Some(ours), Some(_)) if ours <= theirs => Reached::Met,
+                    (Some(ours), Some(_)) if good(ours) => Reached::Met,
                     (Some(_), Some(_)) => Reached::Short,
                     _ => Reached::Unknown,
                 };
-                let goal = format!("{name} no more than {peer}'s {}", model::units::three_digits(theirs));
+                let goal = format!("{name} {} {peer}'s {}", sign(*better), model::units::three_digits(theirs));
                 records.push(GoalRecord { goal, median, interval, of: Figure::Also, reached });
             }
         }
@@ -133,20 +134,31 @@ fn peers(work: &WorkRecord, to: Against) -> Vec<(&'static str, String)> {
     }
 }
 
-/// Where tools gave curves: adds to each of ours at how many sizes it lies inside the spread of all the peers' curves, which is from
-/// the lowest to the highest of them at that size.
+/// Where tools gave curves: adds to each curve, the peers' own included, at how many sizes it lies inside the spread of the peers'
+/// curves of all other rounds, which is from the lowest to the highest of them at that size. Of its own round none counts, so that
+/// a peer's curve is set beside as many as ours.
 pub fn agreement(tools: &mut [Shown]) {
-    let theirs: Vec<Curve> =
-        tools.iter().filter(|shown| shown.tool != OURS).flat_map(|shown| &shown.curves).flatten().cloned().collect();
-    let Some(ours) = tools.iter_mut().find(|shown| shown.tool == OURS && !shown.curves.is_empty()) else { return };
+    let theirs: Vec<(usize, Curve)> = tools
+        .iter()
+        .filter(|shown| shown.tool != OURS)
+        .flat_map(|shown| shown.curves.iter().enumerate())
+        .filter_map(|(round, curve)| Some((round, curve.clone()?)))
+        .collect();
     if theirs.is_empty() {
         return;
     }
-    let inside = |curve: &Option<Curve>| curve.as_ref().map(|curve| points_inside(curve, &theirs) as f64);
-    ours.also.insert("points_inside", ours.curves.iter().map(inside).collect());
+    for shown in tools.iter_mut().filter(|shown| !shown.curves.is_empty()) {
+        let inside = |(round, curve): (usize, &Option<Curve>)| {
+            let others: Vec<&Curve> =
+                theirs.iter().filter(|(other, _)| *other != round).map(|(_, curve)| curve).collect();
+            curve.as_ref().map(|curve| points_inside(curve, &others) as f64)
+        };
+        let counts = shown.curves.iter().enumerate().map(inside).collect();
+        shown.also.insert("points_inside", counts);
+    }
 }
 
-fn points_inside(ours: &Curve, theirs: &[Curve]) -> usize {
+fn points_inside(ours: &Curve, theirs: &[&Curve]) -> usize {
     let at = |curve: &Curve, size: u64| {
         curve.sizes.iter().position(|other| *other == size).and_then(|place| curve.round_trips_ns.get(place).copied())
     };
@@ -220,12 +232,18 @@ mod tests {
     #[test]
     fn a_curve_agrees_where_it_lies_between_the_lowest_and_the_highest_of_the_peers() {
         let curve = |times: &[f64]| Some(Curve { sizes: vec![1, 2, 3, 4], round_trips_ns: times.to_vec() });
-        let mut ours = shown("thru", &[1.0, 1.0]);
-        ours.curves = vec![curve(&[10.0, 21.0, 29.0, 44.0]), None];
-        let mut peer = shown("NPtcp", &[1.0, 1.0]);
-        peer.curves = vec![curve(&[10.0, 20.0, 30.0, 40.0]), curve(&[12.0, 22.0, 32.0, 44.0])];
+        let mut ours = shown("thru", &[1.0; 3]);
+        ours.curves = vec![None, None, curve(&[10.0, 21.0, 29.0, 44.0])];
+        let mut peer = shown("NPtcp", &[1.0; 3]);
+        peer.curves =
+            vec![curve(&[10.0, 20.0, 30.0, 40.0]), curve(&[12.0, 22.0, 32.0, 44.0]), curve(&[11.0, 23.0, 29.0, 41.0])];
         let mut tools = vec![ours, peer];
         agreement(&mut tools);
-        assert_eq!(tools[0].also["points_inside"], [Some(3.0), None]);
+        assert_eq!(
+            tools[0].also["points_inside"],
+            [None, None, Some(3.0)],
+            "29 lies inside only by the curve of its own round"
+        );
+        assert_eq!(tools[1].also["points_inside"], [Some(1.0), Some(1.0), Some(2.0)], "each beside the other two");
     }
 }

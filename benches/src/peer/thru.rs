@@ -12,7 +12,7 @@ pub(super) const UNOBSERVED: &str = "thru-unobserved";
 
 /// Measured, but with too few trials to claim an interval: it is asked for one trial or three, as each peer makes one.
 const UNTRUSTED: i32 = 8;
-/// Legs that are looked at where a number is compared with NPtcp's, which is the best of three means.
+/// Trials where a number is compared with NPtcp's, which is the best of three means, and parts that a curve's passes make for it.
 const LEGS: usize = 3;
 /// From this rate on single sends cannot keep up.
 const FAST: u64 = 2_000_000_000;
@@ -233,7 +233,7 @@ fn transactions(_: &Ended, result: &str) -> Result<Reading> {
     Ok(reading)
 }
 
-/// How long it took, how many sizes were sure to the target by then, and the curve of the first legs.
+/// How long it took, how many sizes were sure to the target by then, and the curve of the best of three means.
 fn curve(ended: &Ended, result: &str) -> Result<Reading> {
     let document: Value = serde_json::from_str(result)?;
     let outcomes = document.pointer("/outcomes").and_then(Value::as_array).context("no outcomes in thru's document")?;
@@ -250,11 +250,20 @@ fn curve(ended: &Ended, result: &str) -> Result<Reading> {
     Ok(reading)
 }
 
-/// A size and the least mean round trip of its first legs, ns.
+/// A size and the least of three mean round trips, ns, each over a third of its legs: NPtcp's are means over a tenth of a second, and
+/// a leg is over some milliseconds, among which there are many a lucky moment.
 fn least(outcome: &Value) -> Option<(u64, f64)> {
-    let legs = outcome.pointer("/trials")?.as_array()?.iter().take(LEGS);
-    let means = legs.filter_map(mean_round_trip);
+    let legs = outcome.pointer("/trials")?.as_array()?;
+    let means = legs.chunks(legs.len().div_ceil(LEGS).max(1)).filter_map(mean_of_legs);
     Some((outcome.pointer("/spec/block")?.as_u64()?, means.reduce(f64::min)?))
+}
+
+/// The mean of all round trips of these legs, ns.
+fn mean_of_legs(legs: &[Value]) -> Option<f64> {
+    let times = |leg: &Value| Some((leg.pointer("/near/rtt/count")?.as_f64()?, mean_round_trip(leg)?));
+    let (count, sum) =
+        legs.iter().filter_map(times).fold((0.0, 0.0), |(count, sum), (n, mean)| (count + n, sum + n * mean));
+    (count > 0.0).then(|| sum / count)
 }
 
 #[cfg(test)]
@@ -293,16 +302,16 @@ mod tests {
     }
 
     #[test]
-    fn a_curve_says_how_many_of_its_points_are_sure_and_has_the_least_of_three_legs() {
+    fn a_curve_says_how_many_of_its_points_are_sure_and_has_the_least_mean_of_three_parts() {
         let text = r#"{"outcomes":[{"spec":{"transport":"tcp","block":1},"summary":{"verdicts":["one-host"]},
-              "trials":[{"near":{"rtt":{"mean_ns":9.0}}},{"near":{"rtt":{"mean_ns":7.0}}},{"near":{}},
-                        {"near":{"rtt":{"mean_ns":5.0}}}]},
+              "trials":[{"near":{"rtt":{"count":1,"mean_ns":9.0}}},{"near":{"rtt":{"count":3,"mean_ns":5.0}}},
+                        {"near":{"rtt":{"count":2,"mean_ns":9.0}}},{"near":{}},{"near":{"rtt":{"count":1,"mean_ns":7.0}}}]},
             {"spec":{"transport":"tcp","block":2},"summary":{"verdicts":["target-missed"]}},
             {"spec":{"transport":"memcpy"},"summary":{"verdicts":[]}}]}"#;
         let mut ended = Ended::default();
         ended.report.elapsed_ns = 17;
         let reading = curve(&ended, text).unwrap();
         assert_eq!((reading.value, reading.also["points"], reading.also["points_at_target"]), (17.0, 2.0, 1.0));
-        assert_eq!(reading.curve, [(1, 7.0)]);
+        assert_eq!(reading.curve, [(1, 6.0)]);
     }
 }

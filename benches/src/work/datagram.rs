@@ -13,7 +13,7 @@ pub static WORK: Work = Work {
     better: Better::Higher,
     goals: &[
         Goal::Ratio { to: Against::All(&["iperf3-gsro"]), of: 1.0 },
-        Goal::NoMoreThan { name: "lost_percent", peer: "iperf3-gsro" },
+        Goal::NoWorseThan { name: "lost_percent", better: Better::Lower, peer: "iperf3-gsro" },
         Goal::Ratio { to: Against::All(IPERF3), of: 15.0 },
     ],
 };

@@ -30,10 +30,12 @@ pub enum Goal {
         /// The bound, in the unit that the name ends with.
         bound: f64,
     },
-    /// A number beside the main one whose median is not above a peer's.
-    NoMoreThan {
+    /// A number beside the main one whose median is no worse than a peer's.
+    NoWorseThan {
         /// Its name.
         name: &'static str,
+        /// Which ones are good.
+        better: Better,
         /// The peer.
         peer: &'static str,
     },

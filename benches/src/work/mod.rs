@@ -317,7 +317,7 @@ mod tests {
     fn named(goal: &Goal) -> Vec<&'static str> {
         match goal {
             Goal::Ratio { to: Against::All(names) | Against::BestOf(names), .. } => names.to_vec(),
-            Goal::NoMoreThan { peer, .. } => vec![peer],
+            Goal::NoWorseThan { peer, .. } => vec![peer],
             Goal::Ratio { to: Against::Each, .. } | Goal::Value(_) | Goal::Within { .. } | Goal::Also { .. } => vec![],
         }
     }

@@ -87,17 +87,39 @@ impl TrialPlan {
             Stop::Bytes(total) => LegStop::Transactions(share(total.div_ceil(leg.block), flow, self.spec.flows)),
             Stop::Blocks(total) | Stop::Transactions(total) => exchanges(share(total, flow, self.spec.flows)),
             // Nothing is known of a flow that has exchanged nothing yet.
-            Stop::AboutNs(_) if per_exchange_ns <= 0.0 => exchanges(LEAST_EXCHANGES),
+            Stop::AboutNs(_) if per_exchange_ns <= 0.0 => exchanges(least_exchanges(&self.spec, SLOW_NS)),
             Stop::AboutNs(ns) => {
-                exchanges(((ns as f64 / per_exchange_ns) as u64).clamp(LEAST_EXCHANGES, MOST_EXCHANGES))
+                let least = least_exchanges(&self.spec, per_exchange_ns);
+                exchanges(((ns as f64 / per_exchange_ns) as u64).clamp(least, MOST_EXCHANGES))
             }
         }
     }
 }
 
-/// Bounds of a leg that ends after about a time: fewer exchanges say nothing, and an estimate gone wrong must not run for ever.
-const LEAST_EXCHANGES: u64 = 3;
+/// Exchanges that are measured of a leg that ends after about a time: fewer say nothing, and an estimate gone wrong must not run
+/// for ever.
+const LEAST_MEASURED: u64 = 3;
 const MOST_EXCHANGES: u64 = 10_000_000;
+/// Round trips that open a leg, and from which time on one must do: on a path that slow, three would be most of a pass.
+const OPENING: u64 = 3;
+const SLOW_NS: f64 = 10e6;
+
+/// Exchanges of a leg that ends after about a time, at least, where one takes `exchange_ns`: those that are measured, and of round
+/// trips those that open it.
+#[must_use]
+pub fn least_exchanges(spec: &Spec, exchange_ns: f64) -> u64 {
+    match exchange_ns {
+        _ if is_stream(spec) => LEAST_MEASURED,
+        ns if ns < SLOW_NS => LEAST_MEASURED + OPENING,
+        _ => LEAST_MEASURED + 1,
+    }
+}
+
+/// How many of a leg's `count` round trips open it and are not timed: caches, the kernel's pages and the windows are at first as
+/// the leg before, of another size, left them (docs/manual/engine.md has what that costs).
+pub(crate) fn opening(count: u64) -> u64 {
+    if count >= LEAST_MEASURED + OPENING { OPENING } else { 1 }
+}
 
 /// One connection of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

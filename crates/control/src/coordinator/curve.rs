@@ -29,8 +29,6 @@ const LEG_NS: (u64, u64) = (500_000, 10_000_000);
 /// Legs of a size that a budget should be good for; short legs and many passes, for connections differ more from each other
 /// than moments within one do.
 const LEGS_IN_BUDGET: u64 = 50;
-/// Exchanges of a leg at least, see [`Stop::AboutNs`].
-const LEAST_EXCHANGES: u64 = 3;
 /// Most sizes that `--adaptive` adds.
 const ADDED_SIZES: usize = 32;
 /// The first pass goes up in steps of this factor, and looks at the time after each.
@@ -53,7 +51,7 @@ impl Bench<'_> {
         let mut ceiling_due = plan.ceiling && first.transport != Spec::CEILING;
         for pass in 1..rule.max_trials {
             let planned = self.plan_pass(&first, leg_ns, rule.order, &mut random);
-            let needed_ns: u64 = planned.iter().map(|(_, leg)| leg_cost_ns(leg)).sum();
+            let needed_ns: u64 = planned.iter().map(|(_, leg)| leg_cost_ns(&first, leg)).sum();
             // A pass takes longer than its legs: connections, the words between legs, the results' way back.
             if planned.len() <= 1 || (self.left_ns() as f64) < needed_ns as f64 * stretch {
                 break;
@@ -139,7 +137,8 @@ impl Bench<'_> {
         let mut spent = 0.0;
         let mut limit = u64::MAX;
         for size in next {
-            spent += per_byte * size as f64 * LEAST_EXCHANGES as f64 * passes;
+            let exchange = per_byte * size as f64;
+            spent += exchange * engine::least_exchanges(first, exchange) as f64 * passes;
             if spent > left {
                 limit = limit.min(size);
             }
@@ -275,7 +274,7 @@ pub(super) fn spec_of(first: &Spec, legs: &[WireLeg]) -> Spec {
     Spec { block, reply: None, interval_ns: 0, ..first.clone() }
 }
 
-/// A leg of about `leg_ns`, or of three exchanges where one takes longer.
+/// A leg of about `leg_ns`, or of a few exchanges where these take longer.
 pub(super) fn leg(block: u64, leg_ns: u64, expected_ns: u64) -> WireLeg {
     WireLeg { block, reply: block, stop: Stop::AboutNs(leg_ns), expected_ns }
 }
@@ -287,9 +286,9 @@ pub(super) fn warm_up(first: &Spec) -> Planned {
     (None, WireLeg { block, reply: block, stop: Stop::Transactions(exchanges), expected_ns: 0 })
 }
 
-fn leg_cost_ns(leg: &WireLeg) -> u64 {
+fn leg_cost_ns(first: &Spec, leg: &WireLeg) -> u64 {
     match leg.stop {
-        Stop::AboutNs(ns) => ns.max(LEAST_EXCHANGES * leg.expected_ns),
+        Stop::AboutNs(ns) => ns.max(engine::least_exchanges(first, leg.expected_ns as f64) * leg.expected_ns),
         _ => 0,
     }
 }

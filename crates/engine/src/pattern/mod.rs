@@ -155,6 +155,8 @@ pub(crate) struct Part {
     pub(crate) shares: bool,
     /// Calls never wait, and its thread goes on calling: a look at the clock in each would be a good part of the call's own time.
     pub(crate) spins: bool,
+    /// So many round trips at the start are not timed; see [`opening`](crate::plan::opening).
+    pub(crate) opening: u64,
 }
 
 impl Part {

@@ -42,6 +42,8 @@ struct Crossing {
     done: u64,
     started_ns: u64,
     closing: bool,
+    /// Exchanges at the start that are not timed.
+    opening: u64,
 }
 
 impl Crossing {
@@ -56,6 +58,7 @@ impl Crossing {
             done: 0,
             started_ns: 0,
             closing: false,
+            opening: part.opening,
         }
     }
 
@@ -121,7 +124,7 @@ impl<C: Channel> Machine<C> for Crossing {
             }
             if self.sent == self.block && self.received == self.block {
                 let now = now_ns();
-                if self.measures {
+                if self.measures && self.done >= self.opening {
                     env.rtt.record(now - self.started_ns);
                 }
                 add(&env.counters.transactions, 1);

@@ -1,4 +1,6 @@
-//! Request and response over one connection: one end asks and times, the other answers.
+//! Request and response over one connection: one end asks and times, the other answers. Over a stream both ends send from where
+//! they receive, as a program does that answers what it was asked, and as NetPIPE does: two buffers of some MiB at each end would
+//! not fit into a processor's cache where one does, and the time would be that of the memory.
 
 mod datagrams;
 mod stopwatch;
@@ -66,7 +68,7 @@ impl Asker {
             sent: 0,
             received: 0,
             done: 0,
-            watch: Stopwatch::new().singly(part.pace.is_some()),
+            watch: Stopwatch::new(part.opening).singly(part.pace.is_some()),
             pacer: Pacer::open_loop(part.pace),
             closing: false,
         }
@@ -118,7 +120,7 @@ impl<C: Channel> Machine<C> for Asker {
                 }
             }
             if self.sent < self.request {
-                match channel.send(&env.tx[self.sent..self.request]) {
+                match channel.send(&env.rx[self.sent..self.request]) {
                     Ok(count) => {
                         self.sent += count;
                         env.counters.sent(count);
@@ -213,7 +215,7 @@ impl<C: Channel> Machine<C> for Answerer {
                     continue;
                 }
             }
-            match channel.send(&env.tx[self.sent..self.reply]) {
+            match channel.send(&env.rx[self.sent..self.reply]) {
                 Ok(count) => {
                     self.sent += count;
                     env.counters.sent(count);

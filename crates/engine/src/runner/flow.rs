@@ -8,7 +8,7 @@ use model::{ReceiveBy, Role, SendBy, SocketFacts, Strategy, TcpSample};
 
 use super::{Counters, PageBuffer, RttRecorder, Signals, Snapshot, drain, pace, tcp};
 use crate::pattern::{Env, LegHeader, Machine, Part, Turn, machine, open_leg, receive_leg, send_leg};
-use crate::plan::{LegStop, LinkPlan, initiates, is_stream};
+use crate::plan::{LegStop, LinkPlan, initiates, is_stream, opening};
 use crate::transport::{Breaker, Channel, GRO_PIECES, GSO_SEGMENTS, Kind, MMSG, Mark, Orders, SIGNAL_BYTES};
 use crate::{EngineError, TrialPlan, now_ns};
 
@@ -182,6 +182,10 @@ impl<C: Channel> FlowOf<C> {
             to_receiver: spec.paced_to_receiver,
             shares: self.setup.strategy == Strategy::Epoll,
             spins: self.setup.strategy == Strategy::Spin,
+            opening: match stop {
+                LegStop::Transactions(count) if self.setup.plan.legs.len() > 1 => opening(count),
+                _ => 0,
+            },
         }
     }
 }

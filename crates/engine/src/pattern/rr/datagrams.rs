@@ -48,6 +48,8 @@ pub(super) struct DatagramAsker {
     patient_calls: u32,
     vain_calls: u32,
     farewell: Farewell,
+    /// Round trips at the start that are not timed.
+    opening: u64,
 }
 
 /// Calls in vain of a spinning asker between two looks at the clock: some microseconds, beside a patience of 200 ms at least.
@@ -72,6 +74,7 @@ impl DatagramAsker {
             patient_calls: if part.spins { SPINS_PER_LOOK } else { 1 },
             vain_calls: 0,
             farewell: Farewell::default(),
+            opening: part.opening,
         }
     }
 
@@ -143,7 +146,9 @@ impl<C: Channel> Machine<C> for DatagramAsker {
                 Ok(count) if self.answers(&env.rx[..count], channel.is_foreign()) => {
                     let now = now_ns();
                     let elapsed = now - self.asked_ns;
-                    env.rtt.record(now - self.due_ns);
+                    if self.done >= self.opening {
+                        env.rtt.record(now - self.due_ns);
+                    }
                     if self.done == 0 {
                         env.counters.arrived(now);
                     }

@@ -17,11 +17,14 @@ pub(super) struct Stopwatch {
     /// When the trial run began; `None` once it is over.
     trial_ns: Option<u64>,
     begun_ns: u64,
+    /// Round trips at the start that are not timed.
+    opening: u64,
 }
 
 impl Stopwatch {
-    pub(super) fn new() -> Self {
-        Self { batch: 1, in_batch: 0, started_ns: 0, trial_ns: Some(0), begun_ns: 0 }
+    /// The first `opening` round trips are not timed.
+    pub(super) fn new(opening: u64) -> Self {
+        Self { batch: 1, in_batch: 0, started_ns: 0, trial_ns: Some(0), begun_ns: 0, opening }
     }
 
     /// Each round trip of a paced asker has a start of its own, so none are timed together.
@@ -37,16 +40,22 @@ impl Stopwatch {
 
     /// The leg is over. One too short for the trial run, whose round trips were all too short to be timed alone, is one batch.
     pub(super) fn end(&mut self, env: &mut Env<'_>, now_ns: u64, done: u64) {
-        if env.rtt.count() == 0 && done > 0 {
-            let mean = (now_ns - self.begun_ns) as f64 / done as f64;
-            env.rtt.record_n(mean.round() as u64, done);
-            self.batch = done;
+        let timed = done.saturating_sub(self.opening);
+        if env.rtt.count() == 0 && timed > 0 {
+            let mean = (now_ns - self.begun_ns) as f64 / timed as f64;
+            env.rtt.record_n(mean.round() as u64, timed);
+            self.batch = timed;
         }
     }
 
     /// A round trip ended, the `done`th.
     #[inline]
     pub(super) fn lap(&mut self, env: &mut Env<'_>, done: u64) {
+        if done <= self.opening {
+            self.start(now_ns());
+            return;
+        }
+        let timed = done - self.opening;
         self.in_batch += 1;
         if self.in_batch < self.batch {
             return;
@@ -58,9 +67,9 @@ impl Stopwatch {
             env.rtt.record_n(mean.round() as u64, self.in_batch);
         }
         if let Some(begun) = self.trial_ns
-            && done >= TRIAL_RUN
+            && timed >= TRIAL_RUN
         {
-            let mean = (now - begun) as f64 / done as f64;
+            let mean = (now - begun) as f64 / timed as f64;
             self.batch = (CLOCK_READS * clock_cost_ns() / mean.max(0.1)).ceil().clamp(1.0, 1e6) as u64;
             self.trial_ns = None;
         }
