@@ -158,6 +158,17 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    #[test]
+    fn whatever_opens_a_leg_three_exchanges_are_left_to_measure() {
+        let trips = Spec::new("tcp", "pingpong");
+        for exchange_ns in [1.0, 9e6, 10e6, 1e12] {
+            let least = least_exchanges(&trips, exchange_ns);
+            assert_eq!(least - opening(least), LEAST_MEASURED, "{exchange_ns}");
+        }
+        assert_eq!((opening(1_000), opening(4)), (OPENING, 1));
+        assert_eq!(least_exchanges(&Spec::new("tcp", "stream"), 1.0), LEAST_MEASURED);
+    }
+
     proptest! {
         #[test]
         fn shares_add_up_exactly(total in 0u64..1 << 50, flows in 1u32..2_000) {

@@ -28,4 +28,4 @@ pub use inventory::{TrafficLook, inventory, note_traffic};
 pub use observe::{Live, Options as WatchOptions, Watch};
 pub use own::own_directory;
 pub use path::look_at;
-pub use sys::{ProcessorEvents, Qdisc, RealSys, Sys};
+pub use sys::{KeptFile, ProcessorEvents, Qdisc, RealSys, Sys};

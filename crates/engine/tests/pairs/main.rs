@@ -171,6 +171,12 @@ fn a_curve_of_legs_over_one_connection() {
                     }
                     _ => assert!(exchanges >= 3, "{what}: {exchanges}"),
                 }
+                if way.name() == "tcp" && pattern == "pingpong" {
+                    let asking = if direction == Direction::Reverse { &pair.far.legs[index] } else { near };
+                    let opening = if asking.transactions >= 6 { 3 } else { 1 };
+                    let timed = asking.rtt.as_ref().map(|rtt| rtt.count);
+                    assert_eq!(timed, Some(asking.transactions - opening), "{what}: those that open it are not timed");
+                }
                 if !capabilities.single_ended && !capabilities.datagram {
                     let far = &pair.far.legs[index];
                     assert_eq!(near.bytes_sent, far.bytes_received, "{what}");

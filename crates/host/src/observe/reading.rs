@@ -5,7 +5,7 @@ use std::fmt::{Arguments, Write};
 use std::io;
 use std::sync::Arc;
 
-use crate::sys::Sys;
+use crate::sys::{KeptFile, Sys};
 
 /// What a value means, and so what its difference is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +29,19 @@ pub(super) struct Value {
     pub(super) unit: Option<&'static str>,
 }
 
+/// Files that several observers read, so that they are read once in a reading. They stay open between readings: to open a file of
+/// /proc/net costs whoever receives packets on that core far more than to read it (docs/manual/observe.md).
+#[derive(Debug, Default)]
+pub(super) struct Files(Vec<File>);
+
+#[derive(Debug)]
+struct File {
+    path: &'static str,
+    kept: KeptFile,
+    /// Its text, where this reading has asked for it.
+    text: Option<Arc<str>>,
+}
+
 /// All values that the observers read at one moment, by name.
 #[derive(Debug, Default)]
 pub struct Reading {
@@ -36,15 +49,21 @@ pub struct Reading {
     pub(super) values: BTreeMap<String, Value>,
     /// Whether everything is wanted, or only what has a line in the series.
     whole: bool,
-    /// Files that several observers read, so that they are read once.
-    files: Vec<(&'static str, Arc<str>)>,
+    files: Files,
     name: String,
 }
 
 impl Reading {
-    /// An empty one, of now. One that is not `whole` takes only what has a line in the series.
-    pub(super) fn new(sys: &dyn Sys, whole: bool) -> Self {
-        Self { at_ns: sys.now_ns(), whole, ..Self::default() }
+    /// An empty one, of now, with the files that the reading before left open. One that is not `whole` takes only what has a line in
+    /// the series.
+    pub(super) fn new(sys: &dyn Sys, whole: bool, mut files: Files) -> Self {
+        files.0.iter_mut().for_each(|file| file.text = None);
+        Self { at_ns: sys.now_ns(), whole, files, ..Self::default() }
+    }
+
+    /// Gives up its files, for the next reading.
+    pub(super) fn leave_files(&mut self) -> Files {
+        std::mem::take(&mut self.files)
     }
 
     /// Whether everything is wanted.
@@ -57,12 +76,17 @@ impl Reading {
     /// # Errors
     /// What the kernel says, with the path.
     pub(super) fn file(&mut self, sys: &dyn Sys, path: &'static str) -> io::Result<Arc<str>> {
-        if let Some((_, text)) = self.files.iter().find(|(read, _)| *read == path) {
+        let files = &mut self.files.0;
+        let place = files.iter().position(|file| file.path == path).unwrap_or_else(|| {
+            files.push(File { path, kept: KeptFile::default(), text: None });
+            files.len() - 1
+        });
+        let file = &mut files[place];
+        if let Some(text) = &file.text {
             return Ok(text.clone());
         }
-        let text: Arc<str> = read(sys, path)?.into();
-        self.files.push((path, text.clone()));
-        Ok(text)
+        let text = sys.read_again(path, &mut file.kept).map_err(|error| named(path, &error))?;
+        Ok(file.text.insert(text.into()).clone())
     }
 
     /// A total that the kernel keeps.
@@ -110,7 +134,11 @@ pub(super) fn belongs(name: &str, source: &str) -> bool {
 /// # Errors
 /// What the kernel says.
 pub(super) fn read(sys: &dyn Sys, path: &str) -> io::Result<String> {
-    sys.read(path).map_err(|error| io::Error::new(error.kind(), format!("{path}: {error}")))
+    sys.read(path).map_err(|error| named(path, &error))
+}
+
+fn named(path: &str, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{path}: {error}"))
 }
 
 /// A counter of few bits that is followed past its end.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use model::Observed;
 
-use super::reading::{Kind, Value, belongs};
+use super::reading::{Files, Kind, Value, belongs};
 use super::series::Series;
 use super::{OBSERVERS, Observer, Own, Reading, cpu};
 use crate::sys::Sys;
@@ -16,6 +16,7 @@ pub struct Recorder {
     sources: Vec<Source>,
     missing: Vec<String>,
     first: Reading,
+    files: Files,
     series: Series,
     cost_ns: u64,
 }
@@ -38,8 +39,15 @@ impl Recorder {
                 Err(error) => missing.push(missed(entry.source, &error)),
             }
         }
-        let mut recorder =
-            Self { sys, sources, missing, first: Reading::default(), series: Series::default(), cost_ns: 0 };
+        let mut recorder = Self {
+            sys,
+            sources,
+            missing,
+            first: Reading::default(),
+            files: Files::default(),
+            series: Series::default(),
+            cost_ns: 0,
+        };
         recorder.first = recorder.read(true);
         recorder.series.add(&recorder.first);
         recorder.cost_ns = recorder.sys.thread_ns().saturating_sub(begun);
@@ -49,13 +57,14 @@ impl Recorder {
     /// Reads the cheap sources. Returns whether every other reading was given up, so that the next may come after twice the time.
     pub fn tick(&mut self) -> bool {
         let begun = self.sys.thread_ns();
-        let mut reading = Reading::new(&*self.sys, false);
+        let mut reading = Reading::new(&*self.sys, false, std::mem::take(&mut self.files));
         for source in self.sources.iter_mut().filter(|source| source.often) {
             // What fails now has no value at this moment; the last reading says whether the source is gone.
             if source.observer.read(&*self.sys, &mut reading).is_err() {
                 reading.forget(source.name);
             }
         }
+        self.files = reading.leave_files();
         let halved = self.series.add(&reading);
         self.cost_ns += self.sys.thread_ns().saturating_sub(begun);
         halved
@@ -88,7 +97,7 @@ impl Recorder {
 
     /// A reading of all sources; those that fail are no sources any more.
     fn read(&mut self, whole: bool) -> Reading {
-        let mut reading = Reading::new(&*self.sys, whole);
+        let mut reading = Reading::new(&*self.sys, whole, std::mem::take(&mut self.files));
         let (sys, missing) = (&*self.sys, &mut self.missing);
         self.sources.retain_mut(|source| match source.observer.read(sys, &mut reading) {
             Ok(()) => true,
@@ -98,6 +107,7 @@ impl Recorder {
                 false
             }
         });
+        self.files = reading.leave_files();
         reading
     }
 

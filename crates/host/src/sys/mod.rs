@@ -22,6 +22,10 @@ use std::path::Path;
 
 use crate::netlink::Ask;
 
+/// A file between two readings: none before the first one.
+#[derive(Debug, Default)]
+pub struct KeptFile(Option<std::fs::File>);
+
 /// What the rest of the crate may ask the operating system. Paths are absolute, as on the host.
 pub trait Sys: Send + Sync {
     /// The whole text of a file; bytes that are not UTF-8 are replaced.
@@ -29,6 +33,15 @@ pub trait Sys: Send + Sync {
     /// # Errors
     /// What the kernel says: the file does not exist, may not be read, or has no value now (a link without carrier).
     fn read(&self, path: &str) -> io::Result<String>;
+
+    /// The same, of a file that stays open from one call to the next.
+    ///
+    /// # Errors
+    /// As above.
+    fn read_again(&self, path: &str, kept: &mut KeptFile) -> io::Result<String> {
+        let _ = kept;
+        self.read(path)
+    }
 
     /// The first bytes of a file, at most `most`.
     ///

@@ -5,8 +5,13 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::{Address, DriverInfo, ProcessorEvents, Qdisc, Sys, Uname, ethtool, lldpd, netlink, perf, sorted_names};
+use super::{
+    Address, DriverInfo, KeptFile, ProcessorEvents, Qdisc, Sys, Uname, ethtool, lldpd, netlink, perf, sorted_names,
+};
 use crate::netlink::Ask;
+
+/// Room for a file that is read again and again, at first.
+const KEPT_BYTES: usize = 8 << 10;
 
 /// The host that this process runs on, in its own namespaces.
 #[derive(Debug, Clone, Copy, Default)]
@@ -15,6 +20,27 @@ pub struct RealSys;
 impl Sys for RealSys {
     fn read(&self, path: &str) -> io::Result<String> {
         Ok(String::from_utf8_lossy(&std::fs::read(path)?).into_owned())
+    }
+
+    fn read_again(&self, path: &str, kept: &mut KeptFile) -> io::Result<String> {
+        let file = match kept.0.take() {
+            Some(file) => file,
+            None => std::fs::File::open(path)?,
+        };
+        // Most fit, so that a file takes two calls: one for all of it and one that finds no more.
+        let (mut bytes, mut filled) = (vec![0; KEPT_BYTES], 0);
+        loop {
+            let count = rustix::io::pread(&file, &mut bytes[filled..], filled as u64)?;
+            if count == 0 {
+                break;
+            }
+            filled += count;
+            if filled == bytes.len() {
+                bytes.resize(2 * filled, 0);
+            }
+        }
+        kept.0 = Some(file);
+        Ok(String::from_utf8_lossy(&bytes[..filled]).into_owned())
     }
 
     fn read_bytes(&self, path: &str, most: usize) -> io::Result<Vec<u8>> {
@@ -130,4 +156,39 @@ impl Sys for RealSys {
 fn clock_ns(clock: ClockId) -> u64 {
     let now = Duration::try_from(clock_gettime(clock)).unwrap_or_default();
     u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_stays_open_is_read_as_it_is_now() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("counts");
+        let path = path.to_str().unwrap();
+        let mut kept = KeptFile::default();
+        assert!(RealSys.read_again(path, &mut kept).is_err());
+        for text in ["a long line\nand another\n", "short\n", "", &"long\n".repeat(KEPT_BYTES)] {
+            std::fs::write(path, text).unwrap();
+            assert_eq!(RealSys.read_again(path, &mut kept).unwrap(), text);
+        }
+        assert!(kept.0.is_some());
+    }
+
+    #[test]
+    fn counters_of_the_kernel_go_on_in_a_file_that_stays_open() {
+        let mut kept = KeptFile::default();
+        let mut received = || {
+            let text = RealSys.read_again("/proc/net/snmp", &mut kept).unwrap();
+            let line = text.lines().filter(|line| line.starts_with("Udp:")).nth(1).unwrap().to_owned();
+            line.split_whitespace().nth(4).unwrap().parse::<u64>().unwrap()
+        };
+        let before = received();
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        for _ in 0..5 {
+            socket.send_to(b"x", socket.local_addr().unwrap()).unwrap();
+        }
+        assert!(received() >= before + 5, "OutDatagrams");
+    }
 }
