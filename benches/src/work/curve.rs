@@ -5,8 +5,8 @@ use super::{Better, Goal, Task, Unit, Work};
 /// Sizes up to 8 MiB.
 const POINTS: f64 = 124.0;
 
-/// `points_inside` counts the sizes at which the least round trip of thru's first three legs lies between the lowest and the
-/// highest of NPtcp's curves of the run's other rounds, of which each point is the best of three as well. A curve that differs from
+/// `points_inside` counts the sizes at which the least of thru's three means, each over a third of the legs, lies between the
+/// lowest and the highest of NPtcp's curves of the run's other rounds, of which each point is the best of three as well. A curve that differs from
 /// N others by chance alone lies outside of them at 2 of N + 1 sizes, so not even NPtcp's own are inside everywhere: they are
 /// counted too, each beside the others.
 pub static WORK: Work = Work {

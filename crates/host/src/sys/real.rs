@@ -179,16 +179,16 @@ mod tests {
     #[test]
     fn counters_of_the_kernel_go_on_in_a_file_that_stays_open() {
         let mut kept = KeptFile::default();
-        let mut received = || {
+        let mut datagrams_sent = || {
             let text = RealSys.read_again("/proc/net/snmp", &mut kept).unwrap();
             let line = text.lines().filter(|line| line.starts_with("Udp:")).nth(1).unwrap().to_owned();
             line.split_whitespace().nth(4).unwrap().parse::<u64>().unwrap()
         };
-        let before = received();
+        let before = datagrams_sent();
         let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         for _ in 0..5 {
             socket.send_to(b"x", socket.local_addr().unwrap()).unwrap();
         }
-        assert!(received() >= before + 5, "OutDatagrams");
+        assert!(datagrams_sent() >= before + 5);
     }
 }
