@@ -316,6 +316,10 @@ pub struct SocketFacts {
     /// Where pages were to be mapped (TCP_ZEROCOPY_RECEIVE): how much of the payload was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mapped: Option<Mapped>,
+    /// How often the receiver rested for 50 us ([`SocketFacts::REST_NS`]) while payload came quickly from nearby, so that its
+    /// sender had nobody to wake up (`--wait auto`); absent where it never did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rests: Option<u64>,
     /// SO_BUSY_POLL in force, in microseconds; absent where it is off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub busy_poll_us: Option<u32>,
@@ -332,6 +336,9 @@ pub struct SocketFacts {
 }
 
 impl SocketFacts {
+    /// How long one rest of a receiver is, ns; its timer may add some microseconds.
+    pub const REST_NS: u64 = 50_000;
+
     /// Fills in from `earlier` what can no longer be read, such as the peer of a connection that has been closed.
     pub fn remember(&mut self, earlier: &Self) {
         self.local = self.local.take().or_else(|| earlier.local.clone());

@@ -1,7 +1,7 @@
 //! Outcomes that stand alone: stream, transfer, rr, crr, a pingpong of one size.
 
 use model::units::{bits_per_second, count, seconds};
-use model::{BoundKind, Engine, Finding, FindingKind, Outcome, Ratio, SendBy, Shares, Summary};
+use model::{BoundKind, Engine, Finding, FindingKind, Outcome, Ratio, SendBy, Shares, SocketFacts, Summary};
 
 use super::words;
 use crate::ceiling::excess;
@@ -66,6 +66,7 @@ fn headline(outcome: &Outcome) -> Finding {
         }
     }
     statement.push_str(&moved(&spec.engine));
+    statement.push_str(&rested(outcome));
     statement.push_str(&paced(outcome));
     for verdict in &outcome.summary.verdicts {
         statement.push_str("; ");
@@ -108,6 +109,23 @@ fn moved(engine: &Engine) -> String {
         ""
     };
     format!("; moved by engine {engine}{why}{segments}")
+}
+
+/// That receivers rested to spare their senders the waking, where they did so for long enough to matter: other tools do not, and
+/// carry less where waking is dear.
+fn rested(outcome: &Outcome) -> String {
+    let ends = outcome.trials.iter().flat_map(|trial| [&trial.near, &trial.far]);
+    let rests = |flow: &model::FlowTally| flow.socket.rests.unwrap_or(0);
+    let (mut most, mut receiving_ns) = (0, 0);
+    for end in ends {
+        most += end.flows.iter().map(rests).max().unwrap_or(0);
+        receiving_ns += end.receiving_ns;
+    }
+    let share = (most * SocketFacts::REST_NS) as f64 / receiving_ns.max(1) as f64;
+    if share < WORTH_SAYING {
+        return String::new();
+    }
+    format!("; its receivers rested for {:.0} % of the time, so that senders had nobody to wake up", share * 100.0)
 }
 
 /// What the load did to the probe's round trips.
@@ -267,6 +285,21 @@ mod tests {
             "tcp stream with blocks of 128 KiB carries 940 Mbit/s ± 0.076 % (95 % interval) over 6 trials; datagrams were lost."
         );
         assert_eq!((finding.cells.as_slice(), finding.estimate.is_some()), (&[3][..], true));
+    }
+
+    #[test]
+    fn rests_of_receivers_are_said_where_they_matter() {
+        let said = |rests| {
+            let mut outcome = made("stream", 3, 131_072, &[40e9; 3]);
+            for trial in &mut outcome.trials {
+                let socket = SocketFacts { rests, ..SocketFacts::default() };
+                let flows = vec![model::FlowTally { socket, ..model::FlowTally::default() }];
+                trial.far = EndTally { receiving_ns: 1_000_000_000, flows, ..EndTally::default() };
+            }
+            of_single(&[outcome]).remove(0).statement
+        };
+        assert!(said(Some(6_000)).contains("its receivers rested for 30 % of the time"), "{}", said(Some(6_000)));
+        assert!(!said(Some(6)).contains("rested") && !said(None).contains("rested"));
     }
 
     #[test]

@@ -237,9 +237,10 @@ impl<C: Channel> Machine<C> for Receiver {
                 return Ok(Turn::Sleep(until));
             }
             // In the last leg a byte too many must be seen, so the read is not cut to what is left.
+            let room = channel.read_room(self.room);
             let room = match left {
-                Some(left) if !self.last => self.room.min(usize::try_from(left).unwrap_or(usize::MAX)),
-                _ => self.room,
+                Some(left) if !self.last => room.min(usize::try_from(left).unwrap_or(usize::MAX)),
+                _ => room,
             };
             match channel.recv_payload(&mut env.rx[..room]) {
                 Ok(0) => {

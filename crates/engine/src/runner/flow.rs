@@ -9,7 +9,7 @@ use model::{ReceiveBy, Role, SendBy, SocketFacts, Strategy, TcpSample};
 use super::{Counters, PageBuffer, RttRecorder, Signals, Snapshot, drain, pace, tcp};
 use crate::pattern::{Env, LegHeader, Machine, Part, Turn, machine, open_leg, receive_leg, send_leg};
 use crate::plan::{LegStop, LinkPlan, initiates, is_stream, opening};
-use crate::transport::{Breaker, Channel, GRO_PIECES, GSO_SEGMENTS, Kind, MMSG, Mark, Orders, SIGNAL_BYTES};
+use crate::transport::{Breaker, Channel, GATHERED, GRO_PIECES, GSO_SEGMENTS, Kind, MMSG, Mark, Orders, SIGNAL_BYTES};
 use crate::{EngineError, TrialPlan, now_ns};
 
 /// What a link needs to become a flow.
@@ -37,7 +37,8 @@ impl Scratch {
         let size = plan.legs.iter().map(|leg| leg.block.max(leg.reply)).max().unwrap_or(1).max(1 << 16);
         let size = usize::try_from(size).unwrap_or(usize::MAX);
         let message = plan.legs.iter().map(|leg| leg.block as usize).max().unwrap_or(1).max(SIGNAL_BYTES);
-        let rx = size.max(batch_room(plan.spec.engine.receive, message));
+        let gathered = if gathers(plan, Strategy::Blocking) { GATHERED } else { 0 };
+        let rx = size.max(batch_room(plan.spec.engine.receive, message)).max(gathered);
         let tx = size.max(if plan.spec.engine.send == SendBy::Mmsg { MMSG * message } else { 0 });
         let marks = Vec::with_capacity(MMSG * GSO_SEGMENTS);
         Self {
@@ -57,6 +58,13 @@ fn batch_room(receive: ReceiveBy, message: usize) -> usize {
         ReceiveBy::Gro => GRO_PIECES << 16,
         ReceiveBy::Copy | ReceiveBy::Trunc | ReceiveBy::Map | ReceiveBy::Ktls => 0,
     }
+}
+
+/// Whether receivers may rest: of a stream, with calls that block, where nobody asked for just those nor for a rate to read at.
+fn gathers(plan: &TrialPlan, strategy: Strategy) -> bool {
+    let spec = &plan.spec;
+    let free = spec.strategy == Strategy::Auto && spec.end(plan.role).drain_bps.is_none();
+    free && strategy == Strategy::Blocking && is_stream(spec)
 }
 
 /// A connection in the hands of a measuring thread.
@@ -124,6 +132,9 @@ impl<C: Channel> FlowOf<C> {
             channel.limit_sends().map_err(|source| EngineError::socket("prepare", "a data connection", source))?;
         }
         let sends = initiates(setup.place.direction, setup.plan.role);
+        if !sends && gathers(&setup.plan, setup.strategy) {
+            channel.let_gather();
+        }
         let block = setup.plan.legs.iter().map(|leg| leg.block).max().unwrap_or(1);
         let engine = setup.plan.spec.engine;
         if is_stream(&setup.plan.spec) && !engine.is_plain() {

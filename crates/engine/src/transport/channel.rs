@@ -62,6 +62,16 @@ pub(crate) trait Channel: Send + 'static {
         self.send(&block[part])
     }
 
+    /// Lets a blocking receiver of payload rest while a sender nearby goes on, where the transport gains by that.
+    fn let_gather(&mut self) {}
+
+    /// How much payload the next read should take, where nothing speaks against `plain` bytes; never beyond the larger of
+    /// that and [`GATHERED`](super::GATHERED).
+    #[inline]
+    fn read_room(&self, plain: usize) -> usize {
+        plain
+    }
+
     /// Takes payload that nobody will look at.
     #[inline]
     fn recv_payload(&mut self, into: &mut [u8]) -> io::Result<usize> {

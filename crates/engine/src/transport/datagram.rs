@@ -7,6 +7,7 @@ use std::time::Duration;
 use model::{Engine, ReceiveBy, SendBy, SocketFacts};
 use rustix::net::{RecvFlags, SendFlags};
 
+use super::gather::REST;
 use super::sys::batch;
 use super::{Breaker, Channel, Kind, Mark, sys};
 
@@ -14,10 +15,8 @@ use super::{Breaker, Channel, Kind, Mark, sys};
 /// block a thread for ever.
 const CALL_LIMIT: Duration = Duration::from_millis(20);
 
-/// How long a blocking receiver of many datagrams to a call lets them gather while they come quickly: nobody waits at the socket
-/// then, so that the kernel need not wake a thread up for the next one, which costs more than to carry it.
-const GATHER: Duration = Duration::from_micros(50);
-/// So many in one call come quickly.
+/// So many in one call come quickly: a blocking receiver of many to a call rests after them, so that nobody waits at the socket and
+/// the kernel need not wake a thread up for the next one, which costs more than to carry it.
 const QUICK: usize = 4;
 
 /// A connected datagram socket.
@@ -110,7 +109,7 @@ impl Channel for DatagramChannel {
             return Ok(());
         }
         if std::mem::take(&mut self.gathers) {
-            std::thread::sleep(GATHER);
+            std::thread::sleep(REST);
         }
         let before = marks.len();
         batch::receive_many(self.socket.as_fd(), into, pieces, marks).map_err(|error| {

@@ -8,6 +8,7 @@ mod channel;
 mod completion;
 mod datagram;
 pub mod foreign;
+mod gather;
 mod handshake;
 mod introduction;
 mod ktls;
@@ -43,6 +44,7 @@ use crate::runner::{Flow, FlowSetup};
 
 pub(crate) use channel::{Breaker, Channel, Kind};
 pub(crate) use completion::Orders;
+pub(crate) use gather::GATHERED;
 pub use handshake::{Admission, DatagramDoor, FlowHello, HELLO_BYTES};
 pub(crate) use handshake::{SIGNAL_BYTES, Signal};
 pub use options::check_end as check_options;

@@ -11,6 +11,7 @@ use model::{Engine, Io, ReceiveBy, SocketFacts, Strategy};
 use rustix::net::{RecvFlags, SendFlags};
 
 use super::completion::CompletionChannel;
+use super::gather::Gather;
 use super::handshake::WELCOME;
 use super::mapper::Mapper;
 use super::mover::Mover;
@@ -38,6 +39,8 @@ pub(crate) struct StreamChannel {
     discards: bool,
     /// Pages of payload that arrive are mapped.
     mapper: Option<Mapper>,
+    /// Its receiver rests while payload comes quickly.
+    gather: Option<Gather>,
     /// The socket's number, for the breaker; -1 while there is none.
     slot: Arc<AtomicI32>,
     /// The first connection of a flow that reconnects: it stays open so that either end notices when the other dies.
@@ -59,6 +62,7 @@ impl StreamChannel {
             mover: None,
             discards: false,
             mapper: None,
+            gather: None,
             slot,
             lifeline: None,
             previous: None,
@@ -85,6 +89,17 @@ impl StreamChannel {
     /// Makes it one that can `renew`.
     pub(super) fn renew_by(&mut self, renewal: Renewal) {
         self.renewal = Some(renewal);
+    }
+
+    #[inline]
+    fn take_payload(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.discards {
+            return Ok(rustix::net::recv(&self.socket, into, RecvFlags::TRUNC)?.1);
+        }
+        if let Some(mapper) = &mut self.mapper {
+            return mapper.recv(self.socket.as_fd(), into);
+        }
+        self.recv(into)
     }
 }
 
@@ -136,15 +151,25 @@ impl Channel for StreamChannel {
         }
     }
 
+    fn let_gather(&mut self) {
+        self.gather = Some(Gather::new());
+    }
+
+    #[inline]
+    fn read_room(&self, plain: usize) -> usize {
+        self.gather.as_ref().map_or(plain, |gather| gather.room(plain))
+    }
+
     #[inline]
     fn recv_payload(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        if self.discards {
-            return Ok(rustix::net::recv(&self.socket, into, RecvFlags::TRUNC)?.1);
+        if let Some(gather) = &mut self.gather {
+            gather.rest(self.socket.as_fd());
         }
-        if let Some(mapper) = &mut self.mapper {
-            return mapper.recv(self.socket.as_fd(), into);
+        let count = self.take_payload(into)?;
+        if let Some(gather) = &mut self.gather {
+            gather.took(self.socket.as_fd(), count, count < into.len());
         }
-        self.recv(into)
+        Ok(count)
     }
 
     fn set_nonblocking(&mut self, on: bool) -> io::Result<()> {
@@ -206,7 +231,8 @@ impl Channel for StreamChannel {
     fn facts(&self) -> SocketFacts {
         let zerocopy = self.mover.as_ref().and_then(|mover| mover.zerocopy(self.socket.as_fd()));
         let mapped = self.mapper.as_ref().map(Mapper::counts);
-        SocketFacts { zerocopy, mapped, ..super::options::facts(self.socket.as_fd()) }
+        let rests = self.gather.as_ref().and_then(Gather::rests);
+        SocketFacts { zerocopy, mapped, rests, ..super::options::facts(self.socket.as_fd()) }
     }
 
     fn brief_facts(&self) -> SocketFacts {

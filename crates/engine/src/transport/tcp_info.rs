@@ -63,7 +63,8 @@ impl TcpInfo {
         Some(self.u64(at)?.saturating_mul(8))
     }
 
-    fn min_rtt_ns(&self) -> Option<u64> {
+    /// Shortest round trip that this end saw, ns.
+    pub(crate) fn min_rtt_ns(&self) -> Option<u64> {
         // All ones until the first sample.
         self.u32(148).filter(|us| *us != u32::MAX).map(|us| u64::from(us) * 1_000)
     }

@@ -252,6 +252,28 @@ fn every_way_to_send_and_receive_moves_the_same_bytes() {
 }
 
 #[test]
+fn receivers_that_may_rest_take_every_byte_and_others_never_rest() {
+    for direction in [Direction::Send, Direction::Reverse, Direction::Both] {
+        for (strategy, drain_bps) in
+            [(Strategy::Auto, None), (Strategy::Blocking, None), (Strategy::Auto, Some(400_000_000))]
+        {
+            for stop in
+                [Stop::Bytes(if drain_bps.is_some() { 2_000_003 } else { 300_000_007 }), Stop::TimeNs(60_000_000)]
+            {
+                let mut spec = Spec { block: 131_072, strategy, direction, stop, ..Spec::new("tcp", "stream") };
+                (spec.near.drain_bps, spec.far.drain_bps) = (drain_bps, drain_bps);
+                let what = format!("{direction:?} {strategy:?} {drain_bps:?} {stop:?}");
+                let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
+                check_exact(&spec, &pair, &what);
+                let (near, far) = pair.last();
+                let rested = [near, far].into_iter().flat_map(|end| &end.flows).any(|flow| flow.socket.rests.is_some());
+                assert!(!rested || (strategy == Strategy::Auto && drain_bps.is_none()), "{what}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_sender_paced_to_its_receiver_loses_nothing_to_a_full_socket() {
     let stops = [Stop::Bytes(3_000_500), Stop::Blocks(4_001), Stop::TimeNs(50_000_000)];
     // The smallest of these buffers holds three datagrams; without pacing most of what is sent would be lost.
