@@ -60,10 +60,11 @@ fn batch_room(receive: ReceiveBy, message: usize) -> usize {
     }
 }
 
-/// Whether receivers may rest: of a stream, with calls that block, where nobody asked for just those nor for a rate to read at.
+/// Whether receivers may rest: of a stream, with calls that block, where nobody asked for just those nor for a rate to send or
+/// read at. What goes at a rate has no more to gain than that, and datagrams might be lost for it.
 fn gathers(plan: &TrialPlan, strategy: Strategy) -> bool {
     let spec = &plan.spec;
-    let free = spec.strategy == Strategy::Auto && spec.end(plan.role).drain_bps.is_none();
+    let free = spec.strategy == Strategy::Auto && spec.rate_bps.is_none() && spec.end(plan.role).drain_bps.is_none();
     free && strategy == Strategy::Blocking && is_stream(spec)
 }
 

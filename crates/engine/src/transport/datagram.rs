@@ -7,7 +7,7 @@ use std::time::Duration;
 use model::{Engine, ReceiveBy, SendBy, SocketFacts};
 use rustix::net::{RecvFlags, SendFlags};
 
-use super::gather::REST;
+use super::gather::Gather;
 use super::sys::batch;
 use super::{Breaker, Channel, Kind, Mark, sys};
 
@@ -15,17 +15,16 @@ use super::{Breaker, Channel, Kind, Mark, sys};
 /// block a thread for ever.
 const CALL_LIMIT: Duration = Duration::from_millis(20);
 
-/// So many in one call come quickly: a blocking receiver of many to a call rests after them, so that nobody waits at the socket and
-/// the kernel need not wake a thread up for the next one, which costs more than to carry it.
-const QUICK: usize = 4;
+/// A receive buffer of so many bytes, as the kernel reports it, holds what comes in a rest, and in one that the scheduler draws out,
+/// at any rate that was seen here. In a smaller one a rest could lose what a receiver that waits would have taken.
+const ROOMY: usize = 2 << 20;
 
 /// A connected datagram socket.
 pub(crate) struct DatagramChannel {
     socket: OwnedFd,
     engine: Engine,
-    blocks: bool,
-    /// The last call emptied the socket, and more will have come soon.
-    gathers: bool,
+    /// Its receiver rests while many datagrams come to a call.
+    gather: Option<Gather>,
 }
 
 impl DatagramChannel {
@@ -34,7 +33,7 @@ impl DatagramChannel {
         borrowed.set_nonblocking(false)?;
         borrowed.set_read_timeout(Some(CALL_LIMIT))?;
         borrowed.set_write_timeout(Some(CALL_LIMIT))?;
-        Ok(Self { socket, engine: Engine::default(), blocks: true, gathers: false })
+        Ok(Self { socket, engine: Engine::default(), gather: None })
     }
 }
 
@@ -73,6 +72,11 @@ impl Channel for DatagramChannel {
         Ok(())
     }
 
+    fn let_gather(&mut self) {
+        let roomy = socket2::SockRef::from(&self.socket).recv_buffer_size().is_ok_and(|bytes| bytes >= ROOMY);
+        self.gather = roomy.then(Gather::of_datagrams);
+    }
+
     fn datagrams_per_call(&self, size: usize) -> usize {
         match self.engine.send {
             SendBy::Mmsg => batch::MMSG,
@@ -108,24 +112,25 @@ impl Channel for DatagramChannel {
             marks.push(Mark { at: 0, len });
             return Ok(());
         }
-        if std::mem::take(&mut self.gathers) {
-            std::thread::sleep(REST);
+        if let Some(gather) = &mut self.gather {
+            gather.rest(self.socket.as_fd());
         }
         let before = marks.len();
-        batch::receive_many(self.socket.as_fd(), into, pieces, marks).map_err(|error| {
+        let messages = batch::receive_many(self.socket.as_fd(), into, pieces, marks).map_err(|error| {
             match rustix::io::Errno::from_io_error(&error) {
                 Some(errno) if transient(errno) => io::ErrorKind::WouldBlock.into(),
                 _ => error,
             }
         })?;
-        // A message that the kernel joined counts for many datagrams, and says nothing of how often it would have woken us.
-        let single = self.engine.receive == ReceiveBy::Mmsg;
-        self.gathers = self.blocks && single && (QUICK..pieces).contains(&(marks.len() - before));
+        if let Some(gather) = &mut self.gather {
+            let datagrams = &marks[before..];
+            let bytes = datagrams.iter().map(|mark| mark.len as usize).sum();
+            gather.took_datagrams(datagrams.len(), bytes, messages < pieces);
+        }
         Ok(())
     }
 
     fn set_nonblocking(&mut self, on: bool) -> io::Result<()> {
-        self.blocks = !on;
         Ok(rustix::io::ioctl_fionbio(&self.socket, on)?)
     }
 
@@ -138,7 +143,8 @@ impl Channel for DatagramChannel {
     }
 
     fn facts(&self) -> SocketFacts {
-        super::options::facts(self.socket.as_fd())
+        let rests = self.gather.as_ref().and_then(Gather::rests);
+        SocketFacts { rests, ..super::options::facts(self.socket.as_fd()) }
     }
 
     fn receive_room(&self, size: usize) -> Option<u64> {

@@ -1,4 +1,4 @@
-//! A receiver of a stream that lets bytes gather, where waking it up for each handful holds their sender back.
+//! A receiver that lets bytes or datagrams gather, where waking it up for each handful holds their sender back.
 //!
 //! Within one host the sender's own call delivers what it sends and wakes up whoever waits for it, which between virtual cores can
 //! cost more than to carry the bytes. Nobody has to wake up a receiver that sleeps by the clock. What that is worth, and whether it
@@ -13,13 +13,15 @@ use super::TcpInfo;
 use crate::now_ns;
 
 /// How long a receiver rests while bytes or datagrams come quickly.
-pub(super) const REST: Duration = Duration::from_nanos(SocketFacts::REST_NS);
+const REST: Duration = Duration::from_nanos(SocketFacts::REST_NS);
 
 /// What the read after a rest may take: with several smaller ones the sender meets an awake receiver more often.
 pub(crate) const GATHERED: usize = 512 << 10;
 
 /// Less than this in a read is a trickle, after which there is no rest.
 const HANDFUL: usize = 32 << 10;
+/// The same for a call that takes many datagrams.
+const FEW: usize = 4;
 /// The longest round trip at which a rest shows what it does: a sender from farther away that is held back by it, by a window that
 /// opens later above all, goes on for longer than a rest.
 const NEAR_NS: u64 = 200_000;
@@ -35,6 +37,8 @@ const BEHIND: f64 = 1.1;
 pub(super) struct Gather {
     /// Whether the sender is near; not known before the first handful.
     near: Option<bool>,
+    /// The socket says how much lies in it.
+    looks: bool,
     /// The way of this window: with rests.
     resting: bool,
     /// This window is a trial of its way.
@@ -42,7 +46,7 @@ pub(super) struct Gather {
     /// Windows until the next trial, and how many there will be after it if it is in vain.
     left: u32,
     patience: u32,
-    /// When this window began, and the bytes it has had.
+    /// When this window began, 0 before the first handful, and the bytes it has had.
     since_ns: u64,
     bytes: u64,
     /// Bytes per ns in the last window without rests, and in the last one with them.
@@ -55,9 +59,10 @@ pub(super) struct Gather {
 }
 
 impl Gather {
-    pub(super) fn new() -> Self {
+    pub(super) fn of_bytes() -> Self {
         Self {
             near: None,
+            looks: true,
             resting: false,
             trying: false,
             left: 1,
@@ -69,6 +74,12 @@ impl Gather {
             looked: false,
             rests: 0,
         }
+    }
+
+    /// Of datagrams the kernel says neither how far their sender is nor how many lie in the socket; that a rest holds one back who
+    /// keeps to what there is room for shows in its window.
+    pub(super) fn of_datagrams() -> Self {
+        Self { near: Some(true), looks: false, ..Self::of_bytes() }
     }
 
     /// How much the next read may take, which is `plain` bytes without a rest before it.
@@ -85,7 +96,7 @@ impl Gather {
         }
         self.rests += 1;
         std::thread::sleep(REST);
-        if std::mem::replace(&mut self.looked, true) {
+        if !self.looks || std::mem::replace(&mut self.looked, true) {
             return;
         }
         let waiting = || rustix::io::ioctl_fionread(socket).unwrap_or(0);
@@ -107,10 +118,26 @@ impl Gather {
         if !emptied || count < HANDFUL || self.near == Some(false) {
             return;
         }
-        let now_ns = now_ns();
         if self.near.is_none() {
             let rtt_ns = TcpInfo::of(socket).and_then(|info| info.min_rtt_ns());
             self.near = Some(rtt_ns.is_some_and(|rtt_ns| rtt_ns <= NEAR_NS));
+        }
+        self.handful();
+    }
+
+    /// A call took `datagrams` of `bytes` in all, and all there were if it `emptied` the socket.
+    #[inline]
+    pub(super) fn took_datagrams(&mut self, datagrams: usize, bytes: usize, emptied: bool) {
+        self.bytes += bytes as u64;
+        if emptied && datagrams >= FEW {
+            self.handful();
+        }
+    }
+
+    /// The socket is empty after a handful: a rest comes next, if that is the way of the window that this is in.
+    fn handful(&mut self) {
+        let now_ns = now_ns();
+        if self.since_ns == 0 {
             self.begin(now_ns);
         } else if now_ns - self.since_ns >= WINDOW_NS {
             self.judge(now_ns);
@@ -162,7 +189,7 @@ mod tests {
 
     /// Of `windows` windows, the share with rests, where a way carries `rates(window)` bytes per ns: without rests, with them.
     fn share(windows: u32, rates: impl Fn(u32) -> [f64; 2]) -> f64 {
-        let mut gather = Gather::new();
+        let mut gather = Gather::of_bytes();
         let resting = (1..=windows).filter(|window| {
             let resting = gather.resting;
             gather.bytes = (rates(*window)[usize::from(resting)] * WINDOW_NS as f64) as u64;
@@ -195,7 +222,7 @@ mod tests {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let sender = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (socket, _) = listener.accept().unwrap();
-        let resting = |near| Gather { near, resting: true, trying: true, since_ns: now_ns(), ..Gather::new() };
+        let resting = |near| Gather { near, resting: true, trying: true, since_ns: now_ns(), ..Gather::of_bytes() };
         let room = |near, count, emptied| {
             let mut gather = resting(near);
             gather.took(socket.as_fd(), count, emptied);
@@ -212,5 +239,30 @@ mod tests {
         gather.took(socket.as_fd(), 1 << 16, true);
         gather.rest(socket.as_fd());
         assert_eq!((gather.rests(), gather.resting, gather.left, gather.patience), (Some(1), false, SOON, 2 * SOON));
+    }
+
+    #[test]
+    fn calls_that_take_many_datagrams_and_empty_the_socket_are_followed_by_a_rest() {
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let rests = |datagrams, bytes, emptied| {
+            let mut gather = Gather { resting: true, trying: true, since_ns: now_ns(), ..Gather::of_datagrams() };
+            gather.took_datagrams(datagrams, bytes, emptied);
+            gather.rest(socket.as_fd());
+            assert!(gather.resting, "nothing that the socket says ends the window");
+            gather.rests()
+        };
+        assert_eq!(rests(FEW, 64 * FEW, true), Some(1));
+        assert_eq!(rests(FEW, 64 * FEW, false), None, "there is more to take");
+        assert_eq!(rests(FEW - 1, 60_000, true), None, "a trickle");
+
+        // What comes with rests and without is compared: here they bring half as much.
+        let mut gather = Gather::of_datagrams();
+        for window in 0..20 {
+            let bytes = if gather.resting { 10_000_000 } else { 20_000_000 };
+            gather.took_datagrams(100, bytes, true);
+            gather.since_ns -= WINDOW_NS;
+            assert!(!gather.resting || gather.trying, "window {window}");
+        }
+        assert!(gather.rates[1] > 0.0 && gather.rates[1] < gather.rates[0], "both were tried");
     }
 }

@@ -152,7 +152,7 @@ impl Channel for StreamChannel {
     }
 
     fn let_gather(&mut self) {
-        self.gather = Some(Gather::new());
+        self.gather = Some(Gather::of_bytes());
     }
 
     #[inline]

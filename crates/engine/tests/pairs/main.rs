@@ -274,6 +274,41 @@ fn receivers_that_may_rest_take_every_byte_and_others_never_rest() {
 }
 
 #[test]
+fn receivers_of_datagrams_that_may_rest_lose_none_that_there_is_room_for() {
+    let stops = [Stop::Bytes(60_000_400), Stop::TimeNs(60_000_000)];
+    for send in [SendBy::Mmsg, SendBy::Gso] {
+        for (strategy, rate_bps) in
+            [(Strategy::Auto, None), (Strategy::Blocking, None), (Strategy::Auto, Some(1_000_000_000))]
+        {
+            for (stop, direction) in stops.into_iter().zip([Direction::Send, Direction::Both]) {
+                let mut spec = Spec {
+                    engine: Engine::sending(send),
+                    paced_to_receiver: rate_bps.is_none(),
+                    block: 1_000,
+                    stop,
+                    strategy,
+                    direction,
+                    rate_bps,
+                    ..Spec::new("udp", "stream")
+                };
+                (spec.near.rcvbuf, spec.far.rcvbuf) = (Some(1 << 20), Some(1 << 20));
+                let what = format!("{send:?} {strategy:?} {rate_bps:?} {stop:?}");
+                let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
+                let (near, far) = pair.last();
+                if rate_bps.is_none() {
+                    check_exact(&spec, &pair, &what);
+                    let lost =
+                        |from: &EndTally, to: &EndTally| from.datagrams.unwrap().sent - to.datagrams.unwrap().received;
+                    assert_eq!((lost(near, far), lost(far, near)), (0, 0), "{what}");
+                }
+                let rested = [near, far].into_iter().flat_map(|end| &end.flows).any(|flow| flow.socket.rests.is_some());
+                assert!(!rested || (strategy == Strategy::Auto && rate_bps.is_none()), "{what}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_sender_paced_to_its_receiver_loses_nothing_to_a_full_socket() {
     let stops = [Stop::Bytes(3_000_500), Stop::Blocks(4_001), Stop::TimeNs(50_000_000)];
     // The smallest of these buffers holds three datagrams; without pacing most of what is sent would be lost.

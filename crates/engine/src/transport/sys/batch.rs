@@ -82,13 +82,13 @@ pub(crate) fn send_segmented(socket: BorrowedFd<'_>, bytes: &[u8], size: u16) ->
 }
 
 /// Receives up to `pieces` messages into as many equal parts of `into`, waiting for the first one only, and says where each
-/// datagram lies. Messages that the kernel joined are taken apart again.
+/// datagram lies. Messages that the kernel joined are taken apart again. How many messages there were.
 pub(crate) fn receive_many(
     socket: BorrowedFd<'_>,
     into: &mut [u8],
     pieces: usize,
     marks: &mut Vec<Mark>,
-) -> io::Result<()> {
+) -> io::Result<usize> {
     let pieces = pieces.clamp(1, MMSG);
     let stride = into.len() / pieces;
     // SAFETY: all-zero bytes are valid for these structures of the C library.
@@ -127,7 +127,7 @@ pub(crate) fn receive_many(
             at += segment;
         }
     }
-    Ok(())
+    Ok(received as usize)
 }
 
 /// The size of the datagrams that the kernel joined into this message, where it did.
