@@ -316,7 +316,7 @@ pub struct SocketFacts {
     /// Where pages were to be mapped (TCP_ZEROCOPY_RECEIVE): how much of the payload was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mapped: Option<Mapped>,
-    /// How often the receiver rested for 50 us ([`SocketFacts::REST_NS`]) while payload came quickly from nearby, so that its
+    /// How often the receiver rested for 50 us ([`SocketFacts::REST_NS`]) while payload came quickly, over TCP from nearby, so that its
     /// sender had nobody to wake up (`--wait auto`); absent where it never did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rests: Option<u64>,

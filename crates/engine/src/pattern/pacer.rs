@@ -10,14 +10,18 @@ pub(crate) struct Pace {
     pub(crate) gap_ns: f64,
     /// How much of the time that a delay cost is made up for by sending faster afterwards, ns.
     pub(crate) catch_up_ns: f64,
+    /// Time between the starts of two blocks at least, while that is made up for, ns; 0 for all that is due at once.
+    pub(crate) least_gap_ns: f64,
 }
 
 /// Spaces blocks evenly and keeps account of how evenly they went out.
 pub(super) struct Pacer {
     pace: Option<Pace>,
     next_ns: f64,
-    /// How late the block before was.
+    /// When the block before went, how late that was, and when the next one may go at the earliest.
+    sent_ns: f64,
     late_ns: f64,
+    soonest_ns: f64,
 }
 
 /// A call of several datagrams carries at most what is due in this time, so that bursts stay short.
@@ -25,12 +29,12 @@ const CALL_NS: f64 = 50_000.0;
 
 impl Pacer {
     pub(super) fn new(pace: Option<Pace>) -> Self {
-        Self { pace, next_ns: f64::NAN, late_ns: 0.0 }
+        Self { pace, next_ns: f64::NAN, sent_ns: 0.0, late_ns: 0.0, soonest_ns: 0.0 }
     }
 
     /// A pacer that forgives no delay: what was due while nothing could be sent is still due, from its own time on.
     pub(super) fn open_loop(pace: Option<Pace>) -> Self {
-        Self::new(pace.map(|pace| Pace { catch_up_ns: f64::INFINITY, ..pace }))
+        Self::new(pace.map(|pace| Pace { catch_up_ns: f64::INFINITY, least_gap_ns: 0.0, ..pace }))
     }
 
     /// When to send the next block, if not now. If now, `errors` is told by how much the time since the block before
@@ -64,7 +68,12 @@ impl Pacer {
         // The first block goes at once and starts the clock.
         let first = self.next_ns.is_nan();
         self.next_ns = if first { now } else { self.next_ns.max(now - pace.catch_up_ns) };
-        if self.next_ns > now { Err(self.next_ns as u64) } else { Ok(now - self.next_ns) }
+        let due = self.next_ns.max(self.soonest_ns);
+        if due > now {
+            return Err(due as u64);
+        }
+        self.sent_ns = now;
+        Ok(now - self.next_ns)
     }
 
     /// When the block that [`hold`](Self::hold) let pass was due, ns.
@@ -82,6 +91,7 @@ impl Pacer {
     pub(super) fn sent(&mut self, share: f64) {
         if let Some(pace) = self.pace {
             self.next_ns += pace.gap_ns * share;
+            self.soonest_ns = self.sent_ns + pace.least_gap_ns * share;
         }
     }
 }
@@ -104,17 +114,38 @@ mod tests {
         // A block an hour, of which three may be made up for: whatever the machine does meanwhile, nothing more is due.
         let hour = 3.6e12;
         let mut errors = RttRecorder::new();
-        let mut pacer = Pacer::new(Some(Pace { gap_ns: hour, catch_up_ns: 3.0 * hour }));
+        let mut pacer = Pacer::new(Some(Pace { gap_ns: hour, catch_up_ns: 3.0 * hour, least_gap_ns: 0.0 }));
         assert_eq!(send_all_due(&mut pacer, &mut errors), 1);
         pacer.next_ns -= 100.0 * hour;
         assert_eq!(send_all_due(&mut pacer, &mut errors), 4);
     }
 
     #[test]
+    fn what_is_made_up_for_may_be_spread() {
+        // The same, at most a block in half an hour: one goes at once, the next is due half an hour after it, late as it is.
+        let hour = 3.6e12;
+        let mut errors = RttRecorder::new();
+        let pace = Pace { gap_ns: hour, catch_up_ns: 3.0 * hour, least_gap_ns: 0.5 * hour };
+        let mut pacer = Pacer::new(Some(pace));
+        assert_eq!(send_all_due(&mut pacer, &mut errors), 1);
+        (pacer.next_ns, pacer.soonest_ns) = (pacer.next_ns - 100.0 * hour, 0.0);
+        assert_eq!(send_all_due(&mut pacer, &mut errors), 1);
+        let until = pacer.hold(&mut errors).unwrap() as f64;
+        assert_eq!(until, (pacer.sent_ns + 0.5 * hour) as u64 as f64);
+        assert!(pacer.next_ns < until);
+
+        // An open loop owes everything at its own time.
+        let mut pacer = Pacer::open_loop(Some(pace));
+        assert_eq!(send_all_due(&mut pacer, &mut errors), 1);
+        pacer.next_ns -= 100.0 * hour;
+        assert_eq!(send_all_due(&mut pacer, &mut errors), 100);
+    }
+
+    #[test]
     fn an_open_loop_owes_everything() {
         let hour = 3.6e12;
         let mut errors = RttRecorder::new();
-        let mut pacer = Pacer::open_loop(Some(Pace { gap_ns: hour, catch_up_ns: 0.0 }));
+        let mut pacer = Pacer::open_loop(Some(Pace { gap_ns: hour, catch_up_ns: 0.0, least_gap_ns: 0.0 }));
         assert_eq!(send_all_due(&mut pacer, &mut errors), 1);
         pacer.next_ns -= 100.0 * hour;
         let due = pacer.due_ns();
@@ -127,8 +158,8 @@ mod tests {
         let mut errors = RttRecorder::new();
         let mut pacer = Pacer::new(None);
         assert_eq!((pacer.hold(&mut errors), pacer.burst(64), errors.count()), (None, 64, 0));
-        let slow = Pacer::new(Some(Pace { gap_ns: 1e6, catch_up_ns: 0.0 }));
-        let fast = Pacer::new(Some(Pace { gap_ns: 2_500.0, catch_up_ns: 0.0 }));
+        let slow = Pacer::new(Some(Pace { gap_ns: 1e6, catch_up_ns: 0.0, least_gap_ns: 0.0 }));
+        let fast = Pacer::new(Some(Pace { gap_ns: 2_500.0, catch_up_ns: 0.0, least_gap_ns: 0.0 }));
         assert_eq!((slow.burst(64), fast.burst(64)), (1, 20));
     }
 }

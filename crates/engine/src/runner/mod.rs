@@ -377,14 +377,20 @@ struct Progress {
 /// One flow's part of `bps` over all flows.
 pub(crate) fn pace(spec: &Spec, bps: u64) -> Pace {
     let own = bps.max(1) as f64 / f64::from(spec.flows.max(1));
-    let catch_up_ns = spec.burst.map_or(CATCH_UP_NS, |bytes| bytes as f64 * 8e9 / own);
-    Pace { gap_ns: spec.block as f64 * 8e9 / own, catch_up_ns }
+    let gap_ns = spec.block as f64 * 8e9 / own;
+    match spec.burst {
+        Some(bytes) => Pace { gap_ns, catch_up_ns: bytes as f64 * 8e9 / own, least_gap_ns: 0.0 },
+        // Where a block is all that is made up for, there is nothing to space.
+        None if gap_ns >= CATCH_UP_NS => Pace { gap_ns, catch_up_ns: CATCH_UP_NS, least_gap_ns: 0.0 },
+        None => Pace { gap_ns, catch_up_ns: CATCH_UP_NS, least_gap_ns: LEAST_GAP * gap_ns },
+    }
 }
 
 /// One flow's part of the rate that a reader keeps, all flows together.
 pub(crate) fn drain(spec: &Spec, bps: u64) -> Pace {
     let own = bps.max(1) as f64 / f64::from(spec.flows.max(1));
-    Pace { gap_ns: crate::pattern::DRAIN_READ as f64 * 8e9 / own, catch_up_ns: READER_CATCH_UP_NS }
+    let gap_ns = crate::pattern::DRAIN_READ as f64 * 8e9 / own;
+    Pace { gap_ns, catch_up_ns: READER_CATCH_UP_NS, least_gap_ns: 0.0 }
 }
 
 /// What a reader makes up for after a delay: its data waits for it, so that the rate is kept in the mean.
@@ -393,3 +399,6 @@ const READER_CATCH_UP_NS: f64 = 100_000_000.0;
 /// What a paced sender makes up for after a delay, where the spec does not say: a thread that was off its core for longer has
 /// missed its rate, and the outcome says so.
 const CATCH_UP_NS: f64 = 1_000_000.0;
+/// Blocks that make up for a delay are spaced by this part of their distance, unless a burst was asked for: the rate is kept in the
+/// mean, and nothing on the path gets more than five quarters of it at once.
+const LEAST_GAP: f64 = 0.8;
