@@ -133,7 +133,8 @@ pub struct Spec {
     /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<u32>,
-    /// Bytes that a paced sender may send at once to make up for a delay; null means what the rate carries in 1 ms.
+    /// Bytes that a paced sender may send at once to make up for a delay; null means what the rate carries in 1 ms, at five
+    /// quarters of the rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst: Option<u64>,
     /// The sender of a stream of datagrams keeps as many under way as the path carries and the receiver's socket has room for,

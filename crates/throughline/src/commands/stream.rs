@@ -70,7 +70,8 @@ pub struct StreamArgs {
     #[arg(long, value_name = "TIME", default_value = "100ms")]
     interval: Nanos,
 
-    /// With --rate: send at most this much at once to make up for a delay [default: what the rate carries in 1 ms].
+    /// With --rate: send at most this much at once to make up for a delay [default: what the rate carries in 1 ms,
+    /// at five quarters of the rate].
     #[arg(long, value_name = "SIZE", requires = "rate")]
     burst: Option<ByteSize>,
 
