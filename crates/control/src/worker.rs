@@ -115,7 +115,9 @@ fn run(
         Role::Active => connect(assignment, &plan, way)?,
         Role::Passive => accept(assignment, &plan, way, sockets, words)?,
     };
-    words.say(&FromWorker::Armed);
+    let captured = plan.spec.capture.is_some();
+    let sockets = links.iter().filter(|_| captured).filter_map(Link::ends).collect();
+    words.say(&FromWorker::Armed { sockets });
     if started.recv().is_err() || links.is_empty() {
         return Ok(None);
     }
@@ -156,8 +158,9 @@ fn connect(assignment: &Assignment, plan: &TrialPlan, way: &dyn Transport) -> Re
         }
         None => Rendezvous::default(),
     };
-    let hello = |link| FlowHello { cookie: rendezvous.cookie, trial: plan.trial, link };
-    let hellos: Vec<_> = plan.links().iter().map(|link| hello(link.index)).collect();
+    let links = plan.links();
+    let hellos = links.iter().map(|link| FlowHello::new(rendezvous.cookie, plan.trial, link.index));
+    let hellos = hellos.collect::<Result<Vec<_>, _>>()?;
     way.connect_all(&plan.spec, &rendezvous, &hellos)
 }
 
@@ -212,8 +215,12 @@ fn accept(
             Some(listener) => listener.accept(deadline)?,
             None => take(way, plan, sockets, cookie, deadline)?,
         };
-        if let Some(place) = places.get(&hello.link).filter(|_| hello.trial == plan.trial) {
-            missing -= usize::from(arrived[*place].replace(link).is_none());
+        // A second connection for a link is closed by being dropped.
+        if let Some(place) = places.get(&hello.link).filter(|_| hello.trial == plan.trial)
+            && arrived[*place].is_none()
+        {
+            arrived[*place] = Some(link);
+            missing -= 1;
         }
     }
     Ok(arrived.into_iter().flatten().collect())
@@ -254,9 +261,8 @@ fn take(
         sockets.set_read_timeout(Some(std::time::Duration::from_nanos(left))).map_err(failed)?;
         let mut bytes = [0; HELLO_BYTES];
         let (count, socket): (usize, Option<OwnedFd>) = local::recv_fd(sockets, &mut bytes).map_err(failed)?;
-        let (Some(hello), Some(socket)) = (FlowHello::decode(&bytes[..count]), socket) else { continue };
         // One that came late for an earlier trial is closed by being dropped.
-        if hello.cookie == cookie {
+        if let (Some(hello), Some(socket)) = (FlowHello::decode(&bytes[..count], [&cookie]), socket) {
             return Ok((hello, way.adopt(&plan.spec, socket, &hello)?));
         }
     }

@@ -61,7 +61,7 @@ fn start(spec: &Spec) -> [(End, Arc<Signals>); 2] {
         run(&far_plan, way, links.into_iter().map(|(_, link)| link).collect(), &far_flags, &mut |_| {})
     });
     let near = std::thread::spawn(move || {
-        let hello = |link: u32| FlowHello { cookie: COOKIE, trial: 1, link };
+        let hello = |link: u32| FlowHello::new(COOKIE, 1, link).expect("random numbers");
         let hellos: Vec<_> = near_plan.links().iter().map(|link| hello(link.index)).collect();
         let links = way.connect_all(&near_plan.spec, &to, &hellos).expect("connects");
         drop(directory);

@@ -30,13 +30,14 @@ fn what_an_older_agent_cannot_do_is_not_asked_of_it() {
     let (there, journal) = (desk.path("there"), desk.path("journal"));
     let (allowed, journal) = (format!("--allow-capture={}", there.display()), journal.display().to_string());
     let agent = Agent::with(&[&allowed, "--allow-tuning", "--journal", &journal]);
+    let other = Agent::start();
     std::fs::write(
         desk.path("plan.toml"),
         "to = [\"${host}\"]\n[base]\ntime = \"50ms\"\n[require]\nfree_memory = \"1KiB\"\n[repeat]\nmin = 1\nmax = 1\n",
     )
     .unwrap();
     // Each with a command that would want it.
-    let cases: [(&str, &[&str], Then); 12] = [
+    let cases: [(&str, &[&str], Then); 13] = [
         ("tune", &["tune", "show", "cc.default"], Then::Refused("knows no settings: update it there")),
         ("tune", &["stream", "--set", "far:cc.default=reno"], Then::Refused("knows no settings: update it there")),
         ("watch", &["watch", "--count", "1"], Then::Refused("cannot be watched: update it there")),
@@ -101,6 +102,7 @@ fn what_an_older_agent_cannot_do_is_not_asked_of_it() {
             }),
         ),
         ("vouch", &STREAM, Then::Measured(|doc| assert!(doc.run.header.path_back.is_some()))),
+        ("vouch", &["stream", "--time", "50ms", "--from", other.host()], Then::Refused("cannot vouch for itself")),
     ];
     for (lacking, args, then) in cases {
         let older = Older::before(agent.host(), &[lacking]);
@@ -197,11 +199,11 @@ fn a_holder_gets_no_file_but_its_own_and_no_look_at_strangers() {
 /// Whether an agent's port knows a cookie.
 fn shown(agent: &Agent, cookie: &str) -> bool {
     use std::io::{Read, Write};
-    let byte = |at: usize| u8::from_str_radix(&cookie[2 * at..2 * at + 2], 16).unwrap();
-    let hello: Vec<u8> = b"THRUDATA".iter().copied().chain((0..16).map(byte)).chain([0xff; 8]).collect();
+    let cookie = std::array::from_fn(|at| u8::from_str_radix(&cookie[2 * at..2 * at + 2], 16).unwrap());
+    let question = engine::transport::FlowHello::new(cookie, 7, 7).unwrap();
     let mut stream = std::net::TcpStream::connect(agent.host()).unwrap();
-    stream.write_all(&hello).unwrap();
+    stream.write_all(&question.encode()).unwrap();
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
-    answer == b"K"
+    answer == question.vouched()
 }

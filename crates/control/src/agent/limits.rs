@@ -2,6 +2,13 @@
 
 use model::{Spec, Stop, units};
 
+use crate::proto::message::WireLeg;
+
+/// Legs of a trial, at most: a curve has some hundreds.
+const MOST_LEGS: usize = 10_000;
+/// Shortest distance of the readings of a trial, and shortest time without progress that ends one, ns.
+const LEAST_INTERVAL_NS: u64 = 1_000_000;
+
 /// Bounds; each refusal names the one that was met and how to raise it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
@@ -33,8 +40,8 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Why `spec` is not allowed here, if it is not.
-    pub(crate) fn refuse(&self, spec: &Spec) -> Option<String> {
+    /// Why a trial of `spec` with these legs is not allowed here, if it is not.
+    pub(crate) fn refuse(&self, spec: &Spec, legs: &[WireLeg]) -> Option<String> {
         if spec.flows > self.flows {
             return Some(format!(
                 "{} flows are over this agent's limit of {}; raise `thru serve --max-flows`",
@@ -47,23 +54,49 @@ impl Limits {
                 spec.processes, self.processes
             ));
         }
+        if legs.len() > MOST_LEGS {
+            return Some(format!("{} legs are over this agent's limit of {MOST_LEGS}; use fewer sizes", legs.len()));
+        }
+        for (interval_ns, flag) in [(spec.interval_ns, "--interval"), (spec.stall_ns, "--stall")] {
+            // No interval is no series.
+            if interval_ns < LEAST_INTERVAL_NS && !(flag == "--interval" && interval_ns == 0) {
+                return Some(format!("{flag} of {interval_ns} ns is under this agent's limit; use {flag} 1ms or more"));
+            }
+        }
+        self.memory(spec, legs).or_else(|| self.time(spec, legs)).or_else(|| self.rate(spec))
+    }
+
+    fn memory(&self, spec: &Spec, legs: &[WireLeg]) -> Option<String> {
         let threads = u64::from(spec.threads.unwrap_or(64).min(spec.flows));
-        let memory = threads.saturating_mul(2).saturating_mul(spec.block.max(spec.reply_bytes()));
-        if memory > self.memory_bytes {
-            return Some(format!(
+        let of_legs = legs.iter().map(|leg| leg.block.max(leg.reply));
+        let block = of_legs.chain([spec.block, spec.reply_bytes()]).max().unwrap_or_default();
+        let memory = threads.saturating_mul(2).saturating_mul(block);
+        (memory > self.memory_bytes).then(|| {
+            format!(
                 "{memory} bytes of buffers are over this agent's limit of {}; use a smaller --block or fewer --threads",
                 self.memory_bytes
-            ));
-        }
-        if let Stop::TimeNs(ns) = spec.stop
-            && ns > self.hold_ns
-        {
-            return Some(format!(
+            )
+        })
+    }
+
+    /// The legs' times add up.
+    fn time(&self, spec: &Spec, legs: &[WireLeg]) -> Option<String> {
+        let time = |stop: &Stop| match stop {
+            Stop::TimeNs(ns) | Stop::AboutNs(ns) => *ns,
+            _ => 0,
+        };
+        let of_legs = legs.iter().fold(0_u64, |sum, leg| sum.saturating_add(time(&leg.stop)));
+        let ns = of_legs.max(time(&spec.stop));
+        (ns > self.hold_ns).then(|| {
+            format!(
                 "{} is over this agent's limit of {}; raise `thru serve --max-time`",
                 units::seconds(ns as f64),
                 units::seconds(self.hold_ns as f64)
-            ));
-        }
+            )
+        })
+    }
+
+    fn rate(&self, spec: &Spec) -> Option<String> {
         match self.rate_bps {
             Some(limit)
                 if spec.rate_bps.is_none_or(|rate| rate > limit)
@@ -86,19 +119,32 @@ mod tests {
     #[test]
     fn each_bound_is_named_with_its_remedy() {
         let limits = Limits { flows: 4, rate_bps: Some(1_000_000), memory_bytes: 1 << 20, ..Limits::default() };
-        let spec = |change: fn(&mut Spec)| {
+        let refused = |change: fn(&mut Spec)| {
             let mut spec = Spec { rate_bps: Some(1_000), ..Spec::new("tcp", "stream") };
             change(&mut spec);
-            spec
+            limits.refuse(&spec, &[]).unwrap_or_default()
         };
-        assert_eq!(limits.refuse(&spec(|_| {})), None);
-        assert!(limits.refuse(&spec(|spec| spec.flows = 5)).is_some_and(|reason| reason.contains("--max-flows")));
-        assert!(limits.refuse(&spec(|spec| spec.block = 1 << 20)).is_some_and(|reason| reason.contains("--block")));
-        assert!(limits.refuse(&spec(|spec| spec.rate_bps = None)).is_some_and(|reason| reason.contains("--rate")));
-        assert!(
-            limits
-                .refuse(&spec(|spec| spec.stop = Stop::TimeNs(u64::MAX)))
-                .is_some_and(|reason| reason.contains("--max-time"))
-        );
+        assert_eq!(refused(|_| {}), "");
+        assert!(refused(|spec| spec.flows = 5).contains("--max-flows"));
+        assert!(refused(|spec| spec.block = 1 << 20).contains("--block"));
+        assert!(refused(|spec| spec.rate_bps = None).contains("--rate"));
+        assert!(refused(|spec| spec.stop = Stop::TimeNs(u64::MAX)).contains("--max-time"));
+        assert!(refused(|spec| spec.interval_ns = 1_000).contains("--interval"));
+        assert!(refused(|spec| spec.stall_ns = 0).contains("--stall"));
+        assert_eq!(refused(|spec| spec.interval_ns = 0), "");
+    }
+
+    #[test]
+    fn legs_are_held_to_the_same_bounds() {
+        let limits = Limits { memory_bytes: 1 << 20, hold_ns: 10_000_000_000, ..Limits::default() };
+        let spec = Spec::new("tcp", "rr");
+        let leg = WireLeg { block: 1, reply: 1, stop: Stop::TimeNs(4_000_000_000), expected_ns: 0 };
+        let refused = |legs: &[WireLeg]| limits.refuse(&spec, legs).unwrap_or_default();
+        assert_eq!(refused(&[leg; 2]), "");
+        assert!(refused(&[leg; 3]).contains("--max-time"), "their times add up");
+        assert!(refused(&[WireLeg { block: 1 << 20, ..leg }]).contains("--block"));
+        assert!(refused(&[leg, WireLeg { reply: 1 << 20, ..leg }]).contains("--block"));
+        assert!(refused(&[WireLeg { stop: Stop::AboutNs(u64::MAX), ..leg }; 2]).contains("--max-time"));
+        assert!(refused(&vec![WireLeg { stop: Stop::Blocks(1), ..leg }; MOST_LEGS + 1]).contains("legs"));
     }
 }

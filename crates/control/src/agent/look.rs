@@ -1,17 +1,13 @@
 //! A look at the host and its path before anything is measured, and the host's clocks.
 
-use std::io::{Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use engine::transport::{Cookie, FlowHello};
 use host::{RealSys, Sys, TrafficLook};
 use model::Path;
 use tokio::task::JoinHandle;
 
-use super::door::Expectation;
-use super::{Shared, VOUCHED};
-use crate::proto::auth;
+use super::reach::is_known;
 use crate::proto::message::{FromAgent, Looked, Voucher};
 
 /// How long another agent may take to be reached, and to say that it knows a voucher.
@@ -49,33 +45,13 @@ fn may_look(peer: IpAddr, coordinator: Option<IpAddr>, voucher: Option<&Voucher>
     let Some(coordinator) = coordinator else { return true };
     peer.to_canonical() == coordinator.to_canonical()
         || host::capture::is_own(peer)
-        || voucher.is_some_and(|voucher| is_known(peer, voucher))
+        || voucher.is_some_and(|voucher| is_known(SocketAddr::new(peer, 0), voucher, VOUCHER_LIMIT))
 }
 
 fn refusal(peer: IpAddr) -> Path {
     let why =
         "path: an agent looks only at its coordinator and where an agent vouches for that address; none did".to_owned();
     Path { peer: peer.to_string(), missing: vec![why], ..Path::default() }
-}
-
-/// Whether an agent at that address knows the voucher: it answers what is shown to its port with one byte.
-fn is_known(peer: IpAddr, voucher: &Voucher) -> bool {
-    let ask = || -> Option<bool> {
-        let cookie: Cookie = auth::unhex(&voucher.cookie)?.try_into().ok()?;
-        let mut stream = TcpStream::connect_timeout(&SocketAddr::new(peer, voucher.port?), VOUCHER_LIMIT).ok()?;
-        stream.set_read_timeout(Some(VOUCHER_LIMIT)).ok()?;
-        stream.write_all(&FlowHello { cookie, trial: u32::MAX, link: u32::MAX }.encode()).ok()?;
-        let mut answer = [0];
-        stream.read_exact(&mut answer).ok()?;
-        Some(&answer == VOUCHED)
-    };
-    ask().unwrap_or(false)
-}
-
-/// A voucher of this agent, good until the expectation is dropped.
-pub(super) fn vouch(shared: &Shared) -> Result<(Voucher, Expectation), String> {
-    let cookie: Cookie = auth::random().map_err(|error| error.to_string())?;
-    Ok((Voucher { port: shared.port, cookie: auth::hex(&cookie) }, shared.door.vouch(cookie)))
 }
 
 /// Both clocks of this host, one right after the other.
@@ -86,8 +62,6 @@ pub(super) fn clocks() -> FromAgent {
 
 #[cfg(test)]
 mod tests {
-    use std::net::TcpListener;
-
     use super::*;
 
     #[test]
@@ -103,29 +77,5 @@ mod tests {
             assert_eq!(may_look(peer, from, None), may, "{peer} for {from:?}");
         }
         assert!(refusal(elsewhere).missing[0].contains("vouches"));
-    }
-
-    #[test]
-    fn a_voucher_is_shown_to_the_agent_that_gave_it() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let (port, cookie) = (listener.local_addr().unwrap().port(), [7; 16]);
-        let agent = std::thread::spawn(move || {
-            let mut shown = Vec::new();
-            for answer in [VOUCHED.as_slice(), b"", b"N"] {
-                let (mut stream, _) = listener.accept().unwrap();
-                let mut hello = [0; 32];
-                stream.read_exact(&mut hello).unwrap();
-                stream.write_all(answer).unwrap();
-                shown.push(FlowHello::decode(&hello).unwrap().cookie);
-            }
-            shown
-        });
-        let voucher = Voucher { port: Some(port), cookie: auth::hex(&cookie) };
-        let here = IpAddr::from([127, 0, 0, 1]);
-        let answers: Vec<bool> = (0..3).map(|_| is_known(here, &voucher)).collect();
-        assert_eq!(answers, [true, false, false]);
-        assert_eq!(agent.join().unwrap(), [cookie; 3]);
-        assert!(!is_known(here, &Voucher { port: None, cookie: auth::hex(&cookie) }));
-        assert!(!is_known(here, &Voucher { port: Some(port), cookie: "no hex".into() }), "nobody is called");
     }
 }

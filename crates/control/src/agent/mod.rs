@@ -11,6 +11,7 @@ mod look;
 mod merge;
 pub(crate) mod packets;
 mod queue;
+mod reach;
 mod session;
 mod stack;
 mod tuning;
@@ -29,11 +30,12 @@ use tokio::sync::Notify;
 
 use crate::ControlError;
 use crate::proto::auth::{self, Token};
+use crate::proto::plain;
 use crate::proto::{CONTROL_MAGIC, PROTOCOL};
 use crate::wire::PING_EVERY;
 pub use crew::Workers;
 use door::Door;
-use engine::transport::{FlowHello, HELLO_BYTES};
+use engine::transport::{DatagramDoor, HELLO_BYTES};
 pub(crate) use greeting::hello;
 pub use limits::Limits;
 pub use packets::Captures;
@@ -127,11 +129,10 @@ impl Agent {
         }
         let listening = listeners.iter().map(|(_, address)| *address).collect();
         let shared = Arc::new(Shared::new(options, listening));
-        let secret =
-            u64::from_be_bytes(auth::random().map_err(|source| ControlError::io("draw a random number", source))?);
         for (listener, address) in listeners {
             let udp = udp_door(address)?;
-            tokio::spawn(door::serve_udp(udp, address, shared.door.clone(), secret));
+            let guard = DatagramDoor::new().map_err(|source| ControlError::io("draw a random number", source))?;
+            tokio::spawn(door::serve_udp(udp, address, shared.door.clone(), guard));
             shared.news(&format!("listening on {address} (tcp and udp), protocol {PROTOCOL}"));
             tokio::spawn(accept(shared.clone(), listener));
         }
@@ -164,8 +165,9 @@ impl Shared {
         }
     }
 
+    /// Says a line to the log. What came from the network stays within it.
     fn news(&self, text: &str) {
-        (self.options.news)(text);
+        (self.options.news)(&plain(text));
     }
 
     fn inventory(&self) -> Inventory {
@@ -230,8 +232,6 @@ async fn accept(shared: Arc<Shared>, listener: TcpListener) {
     }
 }
 
-/// The answer to a voucher that this agent knows.
-const VOUCHED: &[u8; 1] = b"K";
 /// How long a stranger may take to say what it is.
 const GREETING_LIMIT: Duration = Duration::from_secs(5);
 
@@ -261,12 +261,12 @@ async fn greet(shared: Arc<Shared>, mut stream: TcpStream, peer: SocketAddr) {
     let mut hello = [0; HELLO_BYTES];
     hello[..8].copy_from_slice(&magic);
     if let Ok(Ok(_)) = tokio::time::timeout(GREETING_LIMIT, stream.read_exact(&mut hello[8..])).await
-        && let Some(hello) = FlowHello::decode(&hello)
+        && let Some(hello) = shared.door.read(&hello)
     {
         if shared.door.vouches(&hello.cookie) {
-            let _ = stream.write_all(VOUCHED).await;
-        } else if let Ok(stream) = stream.into_std() {
-            let _ = shared.door.hand_in(&hello, &stream);
+            let _ = stream.write_all(&hello.vouched()).await;
+        } else {
+            let _ = shared.door.hand_in(&hello, || stream.into_std().map(Into::into));
         }
     }
 }

@@ -1,11 +1,12 @@
 //! Captures of a trial's packets at this agent.
 
+use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use host::Capturing;
-use host::capture::{Order, Wanted, is_own};
+use host::capture::{Order, Own, Wanted, is_own};
 use model::{Capture, CaptureSpec, Role, Spec};
 
 use super::kept::Kept;
@@ -91,6 +92,16 @@ fn order(captures: &Captures, wanted: &CaptureSpec, spec: &Spec, path: Connectio
     })
 }
 
+/// Whose packets are the trial's: those of its connections' sockets. With a connection for each transaction, those to the far end's
+/// listener.
+pub(super) fn own(role: Role, spec: &Spec, sockets: &[[SocketAddr; 2]]) -> Own {
+    let plain = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
+    let connections: HashSet<[SocketAddr; 2]> = sockets.iter().map(|ends| ends.map(plain)).collect();
+    let listener = |[here, there]: &[SocketAddr; 2]| if role == Role::Active { *there } else { *here };
+    let endpoints = connections.iter().filter(|_| spec.pattern == "crr").map(listener).collect();
+    Own { connections, endpoints, multipath: spec.transport == "mptcp" }
+}
+
 /// A name of its own for each capture: when, which trial, which end.
 pub(crate) fn file(folder: &Path, role: Role, trial: u32) -> PathBuf {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
@@ -120,6 +131,18 @@ mod tests {
             here: Some(IpAddr::from([192, 0, 2, 1])),
             coordinator: "127.0.0.1:40000",
         }
+    }
+
+    #[test]
+    fn packets_are_those_of_the_sockets_that_were_opened() {
+        let sockets = [["[::ffff:10.0.0.1]:4000", "[::ffff:10.0.0.2]:6280"].map(|text| text.parse().unwrap())];
+        let ends: [SocketAddr; 2] = ["10.0.0.1:4000", "10.0.0.2:6280"].map(|text| text.parse().unwrap());
+        let of = |role, transport, pattern| own(role, &Spec::new(transport, pattern), &sockets);
+        let stream = of(Role::Active, "tcp", "stream");
+        assert_eq!(stream, Own { connections: [ends].into(), ..Own::default() });
+        assert!(of(Role::Active, "mptcp", "stream").multipath);
+        assert_eq!(of(Role::Active, "tcp", "crr").endpoints, [ends[1]].into());
+        assert_eq!(of(Role::Passive, "tcp", "crr").endpoints, [ends[0]].into());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! One coordinator's connection: after the greeting its queue and its trials.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,13 +17,14 @@ use super::kept::Kept;
 use super::look::{self, Look};
 use super::merge::merge;
 use super::packets::{self, Connections};
+use super::reach::{Reached, Vouching};
 use super::stack::Stacks;
 use super::watch;
 use crate::ControlError;
-use crate::proto::auth;
 use crate::proto::message::{
     Assignment, Cause, Done, FromAgent, FromWorker, Meeting, Prepare, ToAgent, ToWorker, WorkerDone,
 };
+use crate::proto::{auth, plain};
 use crate::wire::Wire;
 
 /// A coordinator's session with this agent.
@@ -63,7 +64,10 @@ struct Trial {
     watch: Option<Watch>,
     capture: Option<Capturing>,
     overlapped: usize,
-    _expectation: Option<Expectation>,
+    /// The addresses of its connections' sockets, where they are captured.
+    sockets: Vec<[SocketAddr; 2]>,
+    /// Until all connections are there.
+    expectation: Option<Expectation>,
 }
 
 impl Session {
@@ -132,7 +136,7 @@ impl Session {
         }
         self.wire.send(&FromAgent::Granted).await?;
         self.shared.news(&format!("{}: measures {purpose}", self.peer));
-        purpose.clone_into(&mut self.purpose);
+        self.purpose = plain(purpose);
         let limit = Duration::from_nanos(self.shared.options.limits.hold_ns);
         let measured = tokio::time::timeout(limit, self.measure()).await;
         self.kept.clear();
@@ -160,7 +164,7 @@ impl Session {
         let mut crew: Option<Crew> = None;
         let mut trial: Option<Trial> = None;
         let mut look: Option<Look> = None;
-        let mut _vouching: Option<Expectation> = None;
+        let (mut vouching, mut reached) = (Vouching::default(), Reached::default());
         loop {
             let seen = async {
                 match &mut look {
@@ -176,7 +180,7 @@ impl Session {
             };
             tokio::select! {
                 message = self.wire.recv() => match message? {
-                    ToAgent::Prepare(prepare) => match self.prepare(*prepare, &mut crew, &mut stacks).await {
+                    ToAgent::Prepare(prepare) => match self.prepare(*prepare, &mut crew, &mut stacks, &mut reached).await {
                         Ok(ready) => trial = Some(ready),
                         Err(error) => {
                             (crew, trial) = (None, None);
@@ -204,9 +208,8 @@ impl Session {
                     ToAgent::LookAt { peer, voucher } if look.is_none() => {
                         look = Some(Look::start(peer, self.addresses.peer, voucher));
                     }
-                    ToAgent::Vouch => {
-                        let (voucher, expectation) = look::vouch(&self.shared)?;
-                        _vouching = Some(expectation);
+                    ToAgent::Vouch { at } => {
+                        let voucher = vouching.voucher(&self.shared, at).await?;
                         self.wire.send(&FromAgent::Vouched(voucher)).await?;
                     }
                     ToAgent::Fetch { file, from } => {
@@ -252,8 +255,13 @@ impl Session {
         mut prepare: Prepare,
         crew: &mut Option<Crew>,
         stacks: &mut Stacks,
+        reached: &mut Reached,
     ) -> Result<Trial, (Cause, String)> {
-        if let Some(reason) = self.shared.options.limits.refuse(&prepare.spec) {
+        if let Some(reason) = self.shared.options.limits.refuse(&prepare.spec, &prepare.legs) {
+            return Err((Cause::Limits, reason));
+        }
+        check(&prepare).map_err(|error| (Cause::Setup, error.to_string()))?;
+        if let Some(reason) = reached.refuse(&prepare, self.addresses).await {
             return Err((Cause::Limits, reason));
         }
         stacks.provide(&mut prepare, self.shared.options.allow_stacks)?;
@@ -262,7 +270,6 @@ impl Session {
 
     async fn set_up(&mut self, prepare: Prepare, crew: &mut Option<Crew>) -> Result<Trial, ControlError> {
         let spec = &prepare.spec;
-        engine::pattern::check(spec)?;
         engine::transport::check_options(prepare.role, spec)?;
         let count = spec.processes as usize;
         let crew = match crew {
@@ -289,7 +296,9 @@ impl Session {
                 let links = first_flow * width..end_flow * width;
                 // The probe's link has the number after the last flow's, and belongs to the first worker.
                 let probe = (index == 0 && spec.probe.is_some()).then_some(spec.flows * width);
-                expected.push(Expected { links, probe, worker: crew.sockets(index)? });
+                let failed = |source| ControlError::io("share a socket with a measuring process", source);
+                let sockets = crew.sockets(index)?;
+                expected.push(Expected::new(prepare.trial, links, probe, sockets).map_err(failed)?);
             }
             let order = ToWorker::Prepare(Box::new(assignment));
             crew.order(index, &order)
@@ -329,7 +338,8 @@ impl Session {
             watch: None,
             capture,
             overlapped: 0,
-            _expectation: expectation,
+            sockets: Vec::new(),
+            expectation,
         })
     }
 
@@ -355,9 +365,16 @@ impl Session {
                     self.wire.send(&FromAgent::Listening { places }).await?;
                 }
             }
-            FromWorker::Armed => {
+            FromWorker::Armed { sockets } => {
                 current.armed += 1;
+                current.sockets.extend(sockets);
                 if current.armed == current.places.len() {
+                    // Whoever connects from now on is no part of the trial.
+                    current.expectation = None;
+                    if let Some(capture) = &current.capture {
+                        let Prepare { role, spec, .. } = &current.prepare;
+                        capture.keep(packets::own(*role, spec, &current.sockets));
+                    }
                     current.setup = current.prepared.elapsed();
                     self.wire.send(&FromAgent::Armed).await?;
                 }
@@ -413,6 +430,12 @@ impl Session {
         debug_assert!(tallies.len() <= trial.prepare.legs.len(), "a worker counts the legs it was given");
         Done { tallies, failure, elapsed_ns, host, overlapped_by: u32::try_from(overlapped).unwrap_or(u32::MAX) }
     }
+}
+
+/// Whether the measurement and each of its legs can be made.
+fn check(prepare: &Prepare) -> Result<(), engine::EngineError> {
+    engine::pattern::check(&prepare.spec)?;
+    prepare.legs.iter().try_for_each(|leg| engine::pattern::check(&leg.of(&prepare.spec)))
 }
 
 /// What is watched around a trial: this agent and its workers are the tool's own processes.

@@ -65,7 +65,7 @@ mod tests {
     fn prepare(transport: &str, cc: &str) -> Prepare {
         let mut spec = Spec::new(transport, "stream");
         spec.near.cc = Some(cc.into());
-        Prepare { trial: 0, role: Role::Active, spec, legs: Vec::new(), meet: Vec::new() }
+        Prepare { trial: 0, role: Role::Active, spec, legs: Vec::new(), meet: Vec::new(), voucher: None }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A coordinator's side of one agent.
 
+use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use tokio::net::TcpStream;
 use crate::ControlError;
 use crate::agent::{Agent, hello, prepare_control};
 use crate::proto::auth::{self, Token};
-use crate::proto::message::{Cause, FromAgent, ToAgent};
+use crate::proto::message::{Cause, FromAgent, ToAgent, Voucher};
 use crate::proto::{CONTROL_MAGIC, DEFAULT_PORT, OLDEST_PROTOCOL, PROTOCOL, WATCH};
 use crate::wire::Wire;
 
@@ -51,6 +52,8 @@ pub struct End {
     pub(super) changed: Vec<Change>,
     /// Where the control connection goes; `None` within this process.
     pub(crate) address: Option<SocketAddr>,
+    /// By which other agents know this one, by the address that they are told, while the machine is ours.
+    pub(super) vouchers: HashMap<Option<IpAddr>, Voucher>,
     wire: Wire<ToAgent, FromAgent>,
 }
 
@@ -145,6 +148,7 @@ impl End {
                         applied: Vec::new(),
                         changed: Vec::new(),
                         address,
+                        vouchers: HashMap::new(),
                         wire,
                     });
                 }
@@ -246,6 +250,7 @@ impl End {
 
     /// Gives the machine back and stays connected.
     pub(crate) async fn give_back(&mut self) -> Result<(), ControlError> {
+        self.vouchers.clear();
         self.send(&ToAgent::Release).await
     }
 

@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -106,7 +107,7 @@ impl End {
     ) -> Result<Brought, String> {
         let unwritten = |error: io::Error| format!("cannot write {}: {error}", here.display());
         here.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(unwritten)?;
-        let mut file = OpenOptions::new().write(true).create_new(true).open(here).map_err(unwritten)?;
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(here).map_err(unwritten)?;
         let (begun, mut told) = (Instant::now(), Instant::now());
         let (mut asked, mut bytes, mut size) = (0, 0, None::<u64>);
         let mut cut = None;

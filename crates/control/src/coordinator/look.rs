@@ -57,8 +57,8 @@ impl Pair {
         // Agents elsewhere look at each other only where the other one vouches for itself. One within this process needs no proof.
         let (mut for_near, mut for_far) = (None, None);
         if self.near.address.is_some() {
-            for_near = far.vouch().await?;
-            for_far = self.near.vouch().await?;
+            for_near = far.vouch(spec.far.data_addr).await?;
+            for_far = self.near.vouch(spec.near.data_addr).await?;
         }
         let (out, back) =
             tokio::join!(self.near.look_at(Some(far_address), for_near), far.look_at(near_address, for_far));
@@ -110,17 +110,38 @@ impl End {
         Ok(best.map(|best| Reading { exchanges, ..best }))
     }
 
-    /// What makes other agents look at this end's; `None` from one that cannot say.
-    async fn vouch(&mut self) -> Result<Option<Voucher>, ControlError> {
+    /// What makes other agents look at this end's, at `at` where that is named; `None` from one that cannot say. It is asked for once
+    /// while the machine is ours.
+    async fn vouch(&mut self, at: Option<IpAddr>) -> Result<Option<Voucher>, ControlError> {
         if !self.can(VOUCH) {
             return Ok(None);
         }
-        self.send(&ToAgent::Vouch).await?;
+        if let Some(voucher) = self.vouchers.get(&at) {
+            return Ok(Some(voucher.clone()));
+        }
+        self.send(&ToAgent::Vouch { at }).await?;
         loop {
             if let FromAgent::Vouched(voucher) = self.recv("while it vouched for itself").await? {
+                self.vouchers.insert(at, voucher.clone());
                 return Ok(Some(voucher));
             }
         }
+    }
+
+    /// Whether its agent connects only to agents that are vouched for: not within this process, whose user names them.
+    pub(super) fn wants_voucher(&self) -> bool {
+        self.address.is_some() && self.can(VOUCH)
+    }
+
+    /// What makes another agent connect to this end's.
+    pub(super) async fn proves_itself(&mut self, at: Option<IpAddr>) -> Result<Voucher, ControlError> {
+        self.vouch(at).await?.ok_or_else(|| ControlError::Refused {
+            address: self.name.clone(),
+            reason: format!(
+                "thru {} there cannot vouch for itself, which an agent at the near end wants: update it, or leave --from out",
+                self.version
+            ),
+        })
     }
 
     /// What the end sees; `None` from one that cannot look, or does not answer in time.

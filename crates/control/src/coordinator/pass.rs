@@ -66,13 +66,16 @@ impl Pair {
         cancel: &mut Cancel,
     ) -> Result<(), ControlError> {
         self.can_do(spec)?;
-        let prepare = |role, meet| {
-            ToAgent::Prepare(Box::new(Prepare { trial, role, spec: spec.clone(), legs: legs.to_vec(), meet }))
+        let prepare = |role, meet, voucher| {
+            ToAgent::Prepare(Box::new(Prepare { trial, role, spec: spec.clone(), legs: legs.to_vec(), meet, voucher }))
         };
         let setup = async {
-            let mut meet = Vec::new();
+            let (mut meet, mut voucher) = (Vec::new(), None);
             if let Some(far) = &mut self.far {
-                far.send(&prepare(Role::Passive, Vec::new())).await?;
+                if self.near.wants_voucher() {
+                    voucher = Some(far.proves_itself(spec.far.data_addr).await?);
+                }
+                far.send(&prepare(Role::Passive, Vec::new(), None)).await?;
                 let places = loop {
                     if let FromAgent::Listening { places } = far.recv("while it set up a trial").await? {
                         break places;
@@ -84,7 +87,7 @@ impl Pair {
                 };
                 meet = places.into_iter().map(addressed).collect();
             }
-            self.near.send(&prepare(Role::Active, meet)).await?;
+            self.near.send(&prepare(Role::Active, meet, voucher)).await?;
             let (mut near_armed, mut far_armed) = (false, self.far.is_none());
             while !(near_armed && far_armed) {
                 let far = async {
@@ -199,7 +202,8 @@ impl Pair {
         for (role, end) in [(Role::Active, Some(&mut self.near)), (Role::Passive, self.far.as_mut())] {
             let Some(end) = end else { continue };
             let address = end.name.clone();
-            let prepare = Prepare { trial: u32::MAX, role, spec: nothing.clone(), legs: Vec::new(), meet: Vec::new() };
+            let (legs, meet) = (Vec::new(), Vec::new());
+            let prepare = Prepare { trial: u32::MAX, role, spec: nothing.clone(), legs, meet, voucher: None };
             end.send(&ToAgent::Prepare(Box::new(prepare))).await?;
             let refused = async {
                 loop {

@@ -1,7 +1,7 @@
 //! The messages. Fields may be added (with a default) within a protocol version; a change of meaning is a new version.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use model::{
@@ -62,8 +62,13 @@ pub enum ToAgent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         voucher: Option<Voucher>,
     },
-    /// Asks for what makes another agent look at this one, until the machine is released; answered by `Vouched`.
-    Vouch,
+    /// Asks for what makes another agent look at this one and connect to it, until the machine is released; answered by
+    /// `Vouched`.
+    Vouch {
+        /// The address that the other agent will be told, where that is not the one of this connection.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at: Option<IpAddr>,
+    },
     /// Asks for a piece of a capture of this session; answered by `Piece`.
     Fetch {
         /// As its [`Capture`](model::Capture) names it.
@@ -217,12 +222,12 @@ pub struct Looked {
     pub traffic: BTreeMap<String, Traffic>,
 }
 
-/// What an agent answers to who shows it at its port: whoever has it speaks for a coordinator that this agent let in.
+/// What an agent knows and proves to know at its port: whoever has it speaks for a coordinator that this agent let in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Voucher {
     /// The agent's port; null for an agent without one.
     pub port: Option<u16>,
-    /// What to show there, in hex.
+    /// The key of the question and its answer there, in hex.
     pub cookie: String,
 }
 
@@ -307,6 +312,9 @@ pub struct Prepare {
     /// Active end: where the passive one is, one for each worker process.
     #[serde(default)]
     pub meet: Vec<Meeting>,
+    /// Active end: what the agent at those places knows; an agent that was told of them by a coordinator elsewhere wants it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub voucher: Option<Voucher>,
 }
 
 /// A leg on the wire.
@@ -323,11 +331,19 @@ pub struct WireLeg {
     pub expected_ns: u64,
 }
 
+impl WireLeg {
+    /// The measurement with this leg's blocks in place of its own.
+    pub(crate) fn of(&self, spec: &Spec) -> Spec {
+        let reply = (spec.reply.is_some() || self.reply != self.block).then_some(self.reply);
+        Spec { block: self.block, reply, ..spec.clone() }
+    }
+}
+
 /// Where the two ends' data meets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meeting {
     /// Address and port; the coordinator fills in the address where the agent does not know how it is reached.
-    pub address: Option<std::net::SocketAddr>,
+    pub address: Option<SocketAddr>,
     /// Port alone, where the address is the one that the control connection goes to.
     pub port: Option<u16>,
     /// A path on the machine that both share.
@@ -395,7 +411,11 @@ pub enum FromWorker {
     /// It listens by itself.
     Listening(Meeting),
     /// All its connections are up.
-    Armed,
+    Armed {
+        /// The addresses of each one's socket, this end's first, where packets are captured.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        sockets: Vec<[SocketAddr; 2]>,
+    },
     /// A reading.
     Live(Interval),
     /// The trial has ended.

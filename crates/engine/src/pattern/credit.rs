@@ -63,7 +63,7 @@ impl Grants {
         let Self { leg, passed, room, received, .. } = *self;
         let credit = Signal::Credit { leg, passed, room, received, drops, waited_ns };
         // A grant that does not get out or is lost is made good by the next one, or by the sender's question.
-        if channel.send(&credit.encode()).is_ok() {
+        if channel.send(&credit.encode(channel.nonce())).is_ok() {
             self.told = Some(self.passed);
         }
     }

@@ -83,7 +83,7 @@ impl DatagramSender {
                 return Ok(Ok(burst as usize));
             }
             match channel.recv(rx) {
-                Ok(count) => match Signal::decode(&rx[..count]) {
+                Ok(count) => match Signal::decode(&rx[..count], channel.nonce()) {
                     Some(Signal::Credit { leg, passed, room, received, drops, waited_ns }) => {
                         let now = now_ns();
                         let waited_ns = waited_ns + channel.waited_ns();
@@ -100,7 +100,7 @@ impl DatagramSender {
                     let now = now_ns();
                     let until = credit.ask_at(now).unwrap_or_else(|| {
                         // One that does not get out is repeated.
-                        let _ = channel.send(&Signal::Waiting(self.number).encode());
+                        let _ = channel.send(&Signal::Waiting(self.number).encode(channel.nonce()));
                         now
                     });
                     return Ok(Err(Turn::Wait(Interest::Read, until)));
@@ -306,7 +306,7 @@ impl<C: Channel> Machine<C> for DatagramReceiver {
                 let datagram = &env.rx[mark.at as usize..(mark.at + mark.len) as usize];
                 if datagram.len() == SIGNAL_BYTES
                     && !channel.is_foreign()
-                    && let Some(signal) = Signal::decode(datagram)
+                    && let Some(signal) = Signal::decode(datagram, channel.nonce())
                 {
                     turn = turn.or(self.hear(signal, channel, env.counters));
                 } else {

@@ -55,13 +55,15 @@ impl Farewell {
     fn say<C: Channel>(&mut self, channel: &mut C, sent: u64) -> bool {
         self.tries += 1;
         self.retry_ns = now_ns() + RETRY_NS;
-        channel.send(&Signal::Finish(sent).encode()).is_err_and(|error| error.kind() == io::ErrorKind::NotConnected)
+        channel
+            .send(&Signal::Finish(sent).encode(channel.nonce()))
+            .is_err_and(|error| error.kind() == io::ErrorKind::NotConnected)
     }
 }
 
 /// What an end that has said Finish makes of `bytes`.
 fn hear_at_the_end<C: Channel>(channel: &mut C, bytes: &[u8], leg: u32) -> Turn {
-    match Signal::decode(bytes) {
+    match Signal::decode(bytes, channel.nonce()) {
         Some(Signal::Finished) => Turn::Done,
         Some(signal @ Signal::Leg(_)) => answer_signal(channel, signal, leg).unwrap_or(Turn::Again),
         _ => Turn::Again,
@@ -74,18 +76,18 @@ pub(super) fn answer_signal<C: Channel>(channel: &mut C, signal: Signal, leg: u3
         Signal::Finish(_) => {
             // Three copies, for nobody is left to repeat it once this end has gone.
             for _ in 0..3 {
-                let _ = channel.send(&Signal::Finished.encode());
+                let _ = channel.send(&Signal::Finished.encode(channel.nonce()));
             }
             Some(Turn::Done)
         }
         Signal::Leg(header) if header.leg > leg => Some(Turn::Next(header)),
         // The other end repeats itself: it has not heard that this leg is open.
         Signal::Leg(header) if header.leg == leg => {
-            let _ = channel.send(&Signal::LegOpen(leg).encode());
+            let _ = channel.send(&Signal::LegOpen(leg).encode(channel.nonce()));
             None
         }
         Signal::Proof(..) => {
-            let _ = channel.send(&Signal::Ready.encode());
+            let _ = channel.send(&Signal::Ready.encode(channel.nonce()));
             None
         }
         _ => None,

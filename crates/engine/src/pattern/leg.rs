@@ -7,7 +7,7 @@ use std::io;
 
 use crate::EngineError;
 use crate::now_ns;
-use crate::transport::{Channel, Kind, SIGNAL_BYTES, Signal};
+use crate::transport::{Channel, Kind, Signal};
 
 /// The active end's word on the next leg.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +56,7 @@ pub(crate) fn send_leg<C: Channel>(channel: &mut C, header: &LegHeader) -> Resul
     match C::KIND {
         Kind::Alone => Ok(()),
         Kind::Stream => write_all(channel, &header.encode()),
-        Kind::Datagram => write_all(channel, &Signal::Leg(*header).encode()),
+        Kind::Datagram => say(channel, Signal::Leg(*header)),
     }
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn open_leg<C: Channel>(channel: &mut C, header: &LegHeader) -> Resul
             while now_ns() < deadline {
                 match channel.recv(&mut buffer) {
                     Ok(count) => {
-                        if Signal::decode(&buffer[..count]) == Some(Signal::LegOpen(header.leg)) {
+                        if Signal::decode(&buffer[..count], channel.nonce()) == Some(Signal::LegOpen(header.leg)) {
                             return Ok(());
                         }
                     }
@@ -108,7 +108,7 @@ pub(crate) fn receive_leg<C: Channel>(
         }
     };
     match C::KIND {
-        Kind::Datagram => write_all(channel, &Signal::LegOpen(header.leg).encode())?,
+        Kind::Datagram => say(channel, Signal::LegOpen(header.leg))?,
         _ => write_all(channel, OPEN)?,
     }
     Ok(header)
@@ -119,13 +119,13 @@ fn receive_datagram_leg<C: Channel>(channel: &mut C, due: u32) -> Result<LegHead
     let mut buffer = vec![0; 1 << 16];
     while now_ns() < deadline {
         match channel.recv(&mut buffer) {
-            Ok(count) => match Signal::decode(&buffer[..count.min(SIGNAL_BYTES)]) {
+            Ok(count) => match Signal::decode(&buffer[..count], channel.nonce()) {
                 // An earlier leg's word is a repetition that came late.
-                Some(Signal::Leg(header)) if count == SIGNAL_BYTES && header.leg >= due => return Ok(header),
+                Some(Signal::Leg(header)) if header.leg >= due => return Ok(header),
                 // The active end did not hear READY.
-                Some(Signal::Proof(..)) => write_all(channel, &Signal::Ready.encode())?,
+                Some(Signal::Proof(..)) => say(channel, Signal::Ready)?,
                 // The sender of the leg before did not hear that it is over.
-                Some(Signal::Finish(_)) if count == SIGNAL_BYTES => write_all(channel, &Signal::Finished.encode())?,
+                Some(Signal::Finish(_)) => say(channel, Signal::Finished)?,
                 _ => {}
             },
             Err(error) if super::not_now(&error) => {}
@@ -133,6 +133,11 @@ fn receive_datagram_leg<C: Channel>(channel: &mut C, due: u32) -> Result<LegHead
         }
     }
     Err(surprise("opened no leg within 10 s"))
+}
+
+fn say<C: Channel>(channel: &mut C, signal: Signal) -> Result<(), EngineError> {
+    let bytes = signal.encode(channel.nonce());
+    write_all(channel, &bytes)
 }
 
 fn write_all<C: Channel>(channel: &mut C, mut bytes: &[u8]) -> Result<(), EngineError> {

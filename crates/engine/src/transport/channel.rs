@@ -85,6 +85,12 @@ pub(crate) trait Channel: Send + 'static {
         false
     }
 
+    /// What its signals carry, which only the two ends know; see [`Signal`](super::Signal).
+    #[inline]
+    fn nonce(&self) -> u64 {
+        0
+    }
+
     /// Writes a datagram's number, from 0, to its front, which is at least 8 bytes long.
     #[inline]
     fn number(&mut self, datagram: &mut [u8], number: u64) {

@@ -22,18 +22,20 @@ const ROOMY: usize = 2 << 20;
 /// A connected datagram socket.
 pub(crate) struct DatagramChannel {
     socket: OwnedFd,
+    nonce: u64,
     engine: Engine,
     /// Its receiver rests while many datagrams come to a call.
     gather: Option<Gather>,
 }
 
 impl DatagramChannel {
-    pub(crate) fn new(socket: OwnedFd) -> io::Result<Self> {
+    /// Over a connected socket; `nonce` is that of the hello which opened it.
+    pub(crate) fn new(socket: OwnedFd, nonce: u64) -> io::Result<Self> {
         let borrowed = socket2::SockRef::from(&socket);
         borrowed.set_nonblocking(false)?;
         borrowed.set_read_timeout(Some(CALL_LIMIT))?;
         borrowed.set_write_timeout(Some(CALL_LIMIT))?;
-        Ok(Self { socket, engine: Engine::default(), gather: None })
+        Ok(Self { socket, nonce, engine: Engine::default(), gather: None })
     }
 }
 
@@ -45,6 +47,11 @@ fn transient(error: rustix::io::Errno) -> bool {
 
 impl Channel for DatagramChannel {
     const KIND: Kind = Kind::Datagram;
+
+    #[inline]
+    fn nonce(&self) -> u64 {
+        self.nonce
+    }
 
     #[inline]
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -70,7 +70,7 @@ fn renewing(spec: &Spec, address: SocketAddr, renewal: Renewal) -> Result<Link, 
 /// # Errors
 /// Where the socket cannot be made ready.
 pub fn datagrams(socket: OwnedFd, header: impl Header) -> Result<Link, EngineError> {
-    let inner = DatagramChannel::new(socket)
+    let inner = DatagramChannel::new(socket, 0)
         .map_err(|source| EngineError::socket("prepare", "a connection to another program", source))?;
     Ok(Link::of(ForeignDatagrams { inner, header }))
 }

@@ -1,15 +1,24 @@
 //! How a data connection says which measurement and flow it belongs to.
 //!
 //! Stream transports send one hello and read one byte back. Datagram transports first prove that they can receive where they
-//! claim to be (a reflected flood is thereby impossible): HELLO, CHALLENGE with a nonce, PROOF with that nonce, READY.
+//! claim to be (a reflected flood is thereby impossible): HELLO, CHALLENGE with a nonce, PROOF with that nonce, READY. Every
+//! signal carries the nonce that the active end's worker drew for the connection: whoever has not received from it can answer
+//! nothing that makes it send. See ADR 0031.
 
 use std::collections::HashMap;
+use std::io;
 use std::net::SocketAddr;
 
-use super::Cookie;
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
 
-/// Length of a hello on the wire: magic, cookie, trial, flow.
+use super::Cookie;
+use crate::EngineError;
+
+/// Length of a hello on the wire: magic, nonce, tag, trial and link (masked).
 pub const HELLO_BYTES: usize = 32;
+/// Length of the answer to a hello that shows a voucher.
+pub const VOUCHED_BYTES: usize = 16;
 const MAGIC: &[u8; 8] = b"THRUDATA";
 /// What the passive end answers to a hello that it takes.
 pub(crate) const WELCOME: u8 = b'K';
@@ -23,41 +32,90 @@ pub struct FlowHello {
     pub trial: u32,
     /// Number of the link within the trial.
     pub link: u32,
+    /// Drawn by the process that sends it, and told to nobody but the end that it is sent to.
+    pub nonce: u64,
 }
 
 impl FlowHello {
-    /// Its 32 bytes on the wire; numbers are big-endian.
+    /// One with a fresh nonce.
+    ///
+    /// # Errors
+    /// When the kernel gives no random numbers.
+    pub fn new(cookie: Cookie, trial: u32, link: u32) -> Result<Self, EngineError> {
+        let nonce = random().map_err(|source| EngineError::socket("draw", "a random number", source))?;
+        Ok(Self { cookie, trial, link, nonce: u64::from_be_bytes(nonce) })
+    }
+
+    /// Its 32 bytes on the wire; numbers are big-endian. After the magic nothing of them was chosen by whoever knows the
+    /// cookie: the nonce is random, and a MAC over it, keyed with the cookie, is the tag and hides the two numbers.
     #[must_use]
     pub fn encode(&self) -> [u8; HELLO_BYTES] {
+        let stream = self.mac(b"throughline data");
         let mut bytes = [0; HELLO_BYTES];
         bytes[..8].copy_from_slice(MAGIC);
-        bytes[8..24].copy_from_slice(&self.cookie);
+        bytes[8..16].copy_from_slice(&self.nonce.to_be_bytes());
+        bytes[16..24].copy_from_slice(&stream[..8]);
         bytes[24..28].copy_from_slice(&self.trial.to_be_bytes());
         bytes[28..].copy_from_slice(&self.link.to_be_bytes());
+        bytes[24..].iter_mut().zip(&stream[8..16]).for_each(|(byte, mask)| *byte ^= mask);
         bytes
     }
 
-    /// Reads what [`encode`](Self::encode) wrote; `None` for anything else.
+    /// Reads what [`encode`](Self::encode) wrote with one of these cookies; `None` for anything else.
     #[must_use]
-    pub fn decode(bytes: &[u8]) -> Option<Self> {
+    pub fn decode<'a>(bytes: &[u8], cookies: impl IntoIterator<Item = &'a Cookie>) -> Option<Self> {
         let bytes: &[u8; HELLO_BYTES] = bytes.try_into().ok()?;
-        (&bytes[..8] == MAGIC).then(|| Self {
-            cookie: bytes[8..24].try_into().unwrap_or_default(),
-            trial: u32::from_be_bytes([bytes[24], bytes[25], bytes[26], bytes[27]]),
-            link: u32::from_be_bytes([bytes[28], bytes[29], bytes[30], bytes[31]]),
+        if &bytes[..8] != MAGIC {
+            return None;
+        }
+        let number = |at: usize| u64::from_be_bytes(bytes[at..at + 8].try_into().unwrap_or_default());
+        cookies.into_iter().find_map(|cookie| {
+            let hello = Self { cookie: *cookie, trial: 0, link: 0, nonce: number(8) };
+            let stream = hello.mac(b"throughline data");
+            let mask = u64::from_be_bytes(stream[8..16].try_into().unwrap_or_default());
+            let numbers = number(24) ^ mask;
+            (bytes[16..24] == stream[..8]).then_some(Self {
+                trial: (numbers >> 32) as u32,
+                link: numbers as u32,
+                ..hello
+            })
         })
     }
+
+    /// What an agent answers to one whose cookie is a voucher of its own.
+    #[must_use]
+    pub fn vouched(&self) -> [u8; VOUCHED_BYTES] {
+        self.mac(b"throughline vouch")[..VOUCHED_BYTES].try_into().unwrap_or_default()
+    }
+
+    /// HMAC-SHA256 (RFC 2104), keyed with the cookie, over a text and the nonce.
+    fn mac(&self, text: &[u8]) -> [u8; 32] {
+        keyed(&self.cookie, &[text, &self.nonce.to_be_bytes()])
+    }
+}
+
+fn random<const N: usize>() -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(bytes)
+}
+
+#[allow(clippy::expect_used, reason = "HMAC takes keys of any length")]
+fn keyed(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes any key");
+    parts.iter().for_each(|part| mac.update(part));
+    mac.finalize().into_bytes().into()
 }
 
 /// Messages of the datagram handshake and of the legs that follow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Signal {
     /// Active: this is my hello.
-    Hello(FlowHello),
+    Hello([u8; HELLO_BYTES]),
     /// Passive: send me this back.
     Challenge(u64),
     /// Active: here it is, with the hello again.
-    Proof(u64, FlowHello),
+    Proof(u64, [u8; HELLO_BYTES]),
     /// Passive: the connected socket is ready.
     Ready,
     /// Active: the next leg; see `LegHeader`.
@@ -73,14 +131,19 @@ pub(crate) enum Signal {
     Credit { leg: u32, passed: u64, room: u64, received: u64, drops: u64, waited_ns: u64 },
     /// Sender of a paced stream: I sent this many datagrams and wait for credit.
     Waiting(u64),
+    /// With another connection's nonce: an earlier one's that came late, or a forgery.
+    Strange,
 }
 
 /// Length of every signal on the wire, so that payload of other sizes needs no look at its bytes.
 pub(crate) const SIGNAL_BYTES: usize = 72;
 const SIGNAL_MAGIC: &[u8; 15] = b"THRUsignal/1\r\n\0";
+/// Where the connection's nonce stands.
+const NONCE_AT: usize = 64;
 
 impl Signal {
-    pub(crate) fn encode(&self) -> [u8; SIGNAL_BYTES] {
+    /// On the connection whose nonce is `nonce`.
+    pub(crate) fn encode(&self, nonce: u64) -> [u8; SIGNAL_BYTES] {
         let mut bytes = [0; SIGNAL_BYTES];
         bytes[..15].copy_from_slice(SIGNAL_MAGIC);
         let (kind, number, hello) = match self {
@@ -104,26 +167,36 @@ impl Signal {
                 (9, *passed, None)
             }
             Self::Waiting(sent) => (10, *sent, None),
+            Self::Strange => (0, 0, None),
         };
         bytes[15] = kind;
         bytes[16..24].copy_from_slice(&number.to_be_bytes());
         if let Some(hello) = hello {
-            bytes[24..56].copy_from_slice(&hello.encode());
+            bytes[24..56].copy_from_slice(hello);
         }
+        bytes[NONCE_AT..].copy_from_slice(&nonce.to_be_bytes());
         bytes
     }
 
-    /// `None` for payload.
+    /// On the connection whose nonce is `nonce`; `None` for payload.
     #[inline]
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn decode(bytes: &[u8], nonce: u64) -> Option<Self> {
         if bytes.len() != SIGNAL_BYTES || &bytes[..15] != SIGNAL_MAGIC {
             return None;
         }
+        if bytes[NONCE_AT..] != nonce.to_be_bytes() {
+            return Some(Self::Strange);
+        }
+        Self::read(bytes)
+    }
+
+    /// The signal in 72 bytes with the magic, whoever's.
+    fn read(bytes: &[u8]) -> Option<Self> {
         let number = u64::from_be_bytes(bytes[16..24].try_into().ok()?);
         Some(match bytes[15] {
-            1 => Self::Hello(FlowHello::decode(&bytes[24..56])?),
+            1 => Self::Hello(bytes[24..56].try_into().ok()?),
             2 => Self::Challenge(number),
-            3 => Self::Proof(number, FlowHello::decode(&bytes[24..56])?),
+            3 => Self::Proof(number, bytes[24..56].try_into().ok()?),
             4 => Self::Ready,
             5 => Self::Leg(crate::pattern::LegHeader::decode(&bytes[24..56])?),
             6 => Self::LegOpen(u32::try_from(number).ok()?),
@@ -146,7 +219,8 @@ impl Signal {
 /// The passive half of the datagram handshake, without I/O: what to answer to a datagram from a stranger.
 #[derive(Debug)]
 pub struct DatagramDoor {
-    secret: u64,
+    /// Of this door alone: nobody is told it.
+    key: [u8; 32],
     admitted: HashMap<(SocketAddr, FlowHello), ()>,
 }
 
@@ -162,37 +236,50 @@ pub enum Admission {
 }
 
 impl DatagramDoor {
-    /// A door whose nonces cannot be guessed without `secret`.
-    #[must_use]
-    pub fn new(secret: u64) -> Self {
-        Self { secret, admitted: HashMap::new() }
+    /// A door with a random key.
+    ///
+    /// # Errors
+    /// When the kernel gives no random numbers.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self { key: random()?, admitted: HashMap::new() })
     }
 
-    /// Judges a datagram; `known` says whether a cookie belongs to a measurement that expects connections.
-    pub fn judge(&mut self, from: SocketAddr, bytes: &[u8], known: impl Fn(&Cookie) -> bool) -> Admission {
-        match Signal::decode(bytes) {
-            Some(Signal::Hello(hello)) if known(&hello.cookie) => {
-                Admission::Answer(Signal::Challenge(self.nonce(from, &hello)).encode().to_vec())
-            }
-            Some(Signal::Proof(nonce, hello)) if known(&hello.cookie) && nonce == self.nonce(from, &hello) => {
+    /// Judges a datagram; `read` reads the hello of a measurement that expects connections.
+    pub fn judge(
+        &mut self,
+        from: SocketAddr,
+        bytes: &[u8],
+        read: impl Fn(&[u8; HELLO_BYTES]) -> Option<FlowHello>,
+    ) -> Admission {
+        if bytes.len() != SIGNAL_BYTES || &bytes[..15] != SIGNAL_MAGIC {
+            return Admission::Ignore;
+        }
+        let (hello, proof) = match Signal::read(bytes) {
+            Some(Signal::Hello(hello)) => (hello, None),
+            Some(Signal::Proof(number, hello)) => (hello, Some(number)),
+            _ => return Admission::Ignore,
+        };
+        let Some(known) = read(&hello) else { return Admission::Ignore };
+        let wanted = self.challenge(from, &hello);
+        match proof {
+            None => Admission::Answer(Signal::Challenge(wanted).encode(known.nonce).to_vec()),
+            Some(number) if number == wanted => {
                 if self.admitted.len() > 100_000 {
                     self.admitted.clear();
                 }
-                match self.admitted.insert((from, hello), ()) {
-                    None => Admission::Admit(hello),
+                match self.admitted.insert((from, known), ()) {
+                    None => Admission::Admit(known),
                     Some(()) => Admission::Ignore,
                 }
             }
-            _ => Admission::Ignore,
+            Some(_) => Admission::Ignore,
         }
     }
 
-    fn nonce(&self, from: SocketAddr, hello: &FlowHello) -> u64 {
-        use std::hash::{Hash, Hasher};
-        // SipHash with fixed keys over a secret prefix: enough to stop an off-path sender, which is all it is for.
-        let mut hasher = std::hash::DefaultHasher::new();
-        (self.secret, from, hello).hash(&mut hasher);
-        hasher.finish()
+    /// What only a host that receives at `from` can know.
+    fn challenge(&self, from: SocketAddr, hello: &[u8; HELLO_BYTES]) -> u64 {
+        let mac = keyed(&self.key, &[from.to_string().as_bytes(), hello]);
+        u64::from_be_bytes(mac[..8].try_into().unwrap_or_default())
     }
 }
 
@@ -202,37 +289,65 @@ mod tests {
     use crate::pattern::LegHeader;
     use proptest::prelude::*;
 
-    const HELLO: FlowHello = FlowHello { cookie: [7; 16], trial: 3, link: 9 };
+    const COOKIE: Cookie = [7; 16];
+    const HELLO: FlowHello = FlowHello { cookie: COOKIE, trial: 3, link: 9, nonce: 5 };
+
+    fn known(hello: &[u8; HELLO_BYTES]) -> Option<FlowHello> {
+        FlowHello::decode(hello, [&COOKIE])
+    }
 
     #[test]
     fn a_stranger_must_prove_its_address_before_it_is_let_in() {
-        let mut door = DatagramDoor::new(42);
+        let mut door = DatagramDoor::new().unwrap();
         let home: SocketAddr = "127.0.0.1:1000".parse().unwrap();
         let elsewhere: SocketAddr = "127.0.0.2:1000".parse().unwrap();
-        let known = |cookie: &Cookie| *cookie == [7; 16];
-        let Admission::Answer(answer) = door.judge(home, &Signal::Hello(HELLO).encode(), known) else {
-            panic!("no challenge")
-        };
-        let Some(Signal::Challenge(nonce)) = Signal::decode(&answer) else { panic!("not a challenge") };
+        let hello = Signal::Hello(HELLO.encode()).encode(HELLO.nonce);
+        let Admission::Answer(answer) = door.judge(home, &hello, known) else { panic!("no challenge") };
+        let Some(Signal::Challenge(nonce)) = Signal::decode(&answer, HELLO.nonce) else { panic!("not a challenge") };
         assert!(answer.len() <= SIGNAL_BYTES, "never amplifies");
-        let proof = Signal::Proof(nonce, HELLO).encode();
+        let proof = Signal::Proof(nonce, HELLO.encode()).encode(HELLO.nonce);
         assert_eq!(door.judge(elsewhere, &proof, known), Admission::Ignore);
-        assert_eq!(door.judge(home, &proof, |_| false), Admission::Ignore);
+        assert_eq!(door.judge(home, &proof, |_| None), Admission::Ignore);
+        assert_eq!(DatagramDoor::new().unwrap().judge(home, &proof, known), Admission::Ignore, "each door has its key");
         assert_eq!(door.judge(home, &proof, known), Admission::Admit(HELLO));
         assert_eq!(door.judge(home, &proof, known), Admission::Ignore, "let in once");
+    }
+
+    #[test]
+    fn a_signal_of_another_connection_is_no_payload_and_says_nothing() {
+        let bytes = Signal::Ready.encode(5);
+        assert_eq!(Signal::decode(&bytes, 5), Some(Signal::Ready));
+        assert_eq!(Signal::decode(&bytes, 6), Some(Signal::Strange));
+        assert_eq!(Signal::decode(&bytes[1..], 5), None);
+    }
+
+    #[test]
+    fn a_hello_shows_nothing_that_a_coordinator_chose() {
+        let chosen = FlowHello { cookie: *b"\r\nflush_all\r\n   ", trial: 0x0d0a_0d0a, link: 1, nonce: 7 };
+        let (bytes, again) = (chosen.encode(), FlowHello { nonce: 8, ..chosen }.encode());
+        assert!(bytes.iter().zip(&again).skip(15).filter(|(one, other)| one == other).count() < 5);
+        assert!(!bytes.windows(4).any(|part| part == &chosen.cookie[..4] || part == b"\r\n\r\n"));
+        assert_eq!(FlowHello::decode(&bytes, [&COOKIE]), None);
+        assert_eq!(FlowHello::decode(&bytes, [&COOKIE, &chosen.cookie]), Some(chosen));
+        assert_ne!(chosen.vouched(), FlowHello { nonce: 8, ..chosen }.vouched());
     }
 
     proptest! {
         #[test]
         fn any_bytes_are_judged_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let mut door = DatagramDoor::new(1);
-            let _ = door.judge("127.0.0.1:9".parse().unwrap(), &bytes, |_| true);
-            let _ = FlowHello::decode(&bytes);
+            let mut door = DatagramDoor::new().unwrap();
+            let _ = door.judge("127.0.0.1:9".parse().unwrap(), &bytes, |_| Some(HELLO));
+            let _ = FlowHello::decode(&bytes, [&COOKIE]);
+            let _ = Signal::decode(&bytes, 0);
         }
 
         #[test]
-        fn signals_survive_the_wire(number in any::<u64>(), trial in any::<u32>(), link in any::<u32>(), cookie in any::<[u8; 16]>()) {
-            let hello = FlowHello { cookie, trial, link };
+        fn signals_survive_the_wire(
+            number in any::<u64>(), trial in any::<u32>(), link in any::<u32>(), cookie in any::<[u8; 16]>(), nonce in any::<u64>(),
+        ) {
+            let hello = FlowHello { cookie, trial, link, nonce };
+            prop_assert_eq!(FlowHello::decode(&hello.encode(), [&COOKIE, &cookie]), Some(hello));
+            let hello = hello.encode();
             let header = LegHeader { leg: trial, block: u64::from(link) + 1, reply: 1, quota: number };
             for signal in [Signal::Hello(hello), Signal::Challenge(number), Signal::Proof(number, hello), Signal::Ready,
                            Signal::Leg(header), Signal::LegOpen(link), Signal::Finish(number), Signal::Finished,
@@ -240,7 +355,7 @@ mod tests {
                                leg: trial, passed: number, room: u64::from(link), received: number / 5, drops: number / 2,
                                waited_ns: number / 3,
                            }, Signal::Waiting(number)] {
-                prop_assert_eq!(Signal::decode(&signal.encode()), Some(signal));
+                prop_assert_eq!(Signal::decode(&signal.encode(nonce), nonce), Some(signal));
             }
         }
     }

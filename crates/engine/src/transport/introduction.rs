@@ -5,7 +5,7 @@ use std::io;
 
 use super::handshake::WELCOME;
 use super::stream::HELLO_LIMIT;
-use super::{Channel, FlowHello, HELLO_BYTES};
+use super::{Channel, Cookie, FlowHello, HELLO_BYTES};
 use crate::pattern::not_now;
 use crate::{EngineError, now_ns};
 
@@ -28,11 +28,11 @@ pub(super) fn introduce(channel: &mut impl Channel, hello: &FlowHello, address: 
     }
 }
 
-/// Passive side: reads the hello; `None` for something else.
-pub(super) fn read_hello(channel: &mut impl Channel) -> io::Result<Option<FlowHello>> {
+/// Passive side: reads the hello; `None` for something else, or one without the cookie.
+pub(super) fn read_hello(channel: &mut impl Channel, cookie: &Cookie) -> io::Result<Option<FlowHello>> {
     let mut bytes = [0; HELLO_BYTES];
     read_all(channel, &mut bytes, deadline())?;
-    Ok(FlowHello::decode(&bytes))
+    Ok(FlowHello::decode(&bytes, [cookie]))
 }
 
 /// Passive side: tells the active end that its connection was taken.

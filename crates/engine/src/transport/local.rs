@@ -50,9 +50,7 @@ impl LocalDoor {
                 Ok((stream, _)) => {
                     stream.set_nonblocking(false).map_err(failed)?;
                     let socket = socket2::Socket::from(OwnedFd::from(stream));
-                    if let Ok(Some(hello)) = read_hello(&socket)
-                        && hello.cookie == self.cookie
-                    {
+                    if let Ok(Some(hello)) = read_hello(&socket, &self.cookie) {
                         return Ok((hello, OwnedFd::from(socket).into()));
                     }
                 }
@@ -88,7 +86,7 @@ fn path_of(to: &Rendezvous) -> Result<&Path, EngineError> {
     to.path.as_deref().ok_or_else(|| EngineError::unsupported("a rendezvous without a path", "this is a defect"))
 }
 
-/// Hands `fd` over, with one byte that carries it.
+/// Hands `fd` over, with bytes that carry it.
 pub fn send_fd(through: impl AsFd, fd: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);

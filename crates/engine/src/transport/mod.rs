@@ -37,7 +37,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
-use model::{ReceiveBy, Role, SendBy, Spec};
+use model::{ReceiveBy, Role, SendBy, SocketFacts, Spec};
 
 use crate::EngineError;
 use crate::runner::{Flow, FlowSetup};
@@ -45,7 +45,7 @@ use crate::runner::{Flow, FlowSetup};
 pub(crate) use channel::{Breaker, Channel, Kind};
 pub(crate) use completion::Orders;
 pub(crate) use gather::GATHERED;
-pub use handshake::{Admission, DatagramDoor, FlowHello, HELLO_BYTES};
+pub use handshake::{Admission, DatagramDoor, FlowHello, HELLO_BYTES, VOUCHED_BYTES};
 pub(crate) use handshake::{SIGNAL_BYTES, Signal};
 pub use options::check_end as check_options;
 pub(crate) use sys::batch::{GRO_PIECES, GSO_SEGMENTS, MMSG, Mark};
@@ -123,6 +123,12 @@ pub trait Transport: Sync {
     /// Who starts its two ends, where that is not for agents to do.
     fn launcher(&self) -> Option<Launcher> {
         None
+    }
+
+    /// Whether its active side finds the passive one by an IP address or, within one machine, by a socket's path. What it is
+    /// told of others nobody can check.
+    fn meets_in_sight(&self) -> bool {
+        true
     }
 
     /// Refuses what it cannot do beyond what its capabilities say.
@@ -248,6 +254,8 @@ pub struct Link(Box<dyn IntoFlow>);
 /// Turns a channel of some type into a flow.
 trait IntoFlow: Send {
     fn into_flow(self: Box<Self>, setup: FlowSetup) -> Result<Box<dyn Flow>, EngineError>;
+
+    fn facts(&self) -> SocketFacts;
 }
 
 struct OpenChannel<C: Channel>(C);
@@ -255,6 +263,10 @@ struct OpenChannel<C: Channel>(C);
 impl<C: Channel> IntoFlow for OpenChannel<C> {
     fn into_flow(self: Box<Self>, setup: FlowSetup) -> Result<Box<dyn Flow>, EngineError> {
         self.0.into_flow(setup)
+    }
+
+    fn facts(&self) -> SocketFacts {
+        self.0.facts()
     }
 }
 
@@ -265,5 +277,13 @@ impl Link {
 
     pub(crate) fn into_flow(self, setup: FlowSetup) -> Result<Box<dyn Flow>, EngineError> {
         self.0.into_flow(setup)
+    }
+
+    /// The addresses of its socket, this end's first; `None` where it has none of IP.
+    #[must_use]
+    pub fn ends(&self) -> Option<[SocketAddr; 2]> {
+        let facts = self.0.facts();
+        let address = |text: Option<String>| text?.parse().ok();
+        Some([address(facts.local)?, address(facts.peer)?])
     }
 }

@@ -137,6 +137,10 @@ impl Transport for MessagePassing {
         Ok(())
     }
 
+    fn meets_in_sight(&self) -> bool {
+        false
+    }
+
     fn listen(&self, spec: &Spec, place: &Place) -> Result<Box<dyn Listener>, EngineError> {
         let turn = Turn::wait(now_ns() + FAREWELL_NS)?;
         Ok(Box::new(MpiListener { turn: Some(turn), cookie: place.cookie, stall_ns: spec.stall_ns }))
@@ -173,8 +177,7 @@ impl Listener for MpiListener {
             let bytes = turn.hear(HELLO, deadline_ns).map_err(failed)?;
             // One of an earlier trial that failed is left unanswered.
             if bytes.len() == HELLO_BYTES
-                && let Some(hello) = FlowHello::decode(&bytes)
-                && hello.cookie == self.cookie
+                && let Some(hello) = FlowHello::decode(&bytes, [&self.cookie])
             {
                 turn.say(WELCOMED, &[WELCOME]).map_err(failed)?;
                 return Ok((hello, Link::of(MpiChannel::new(turn, &hello, self.stall_ns))));

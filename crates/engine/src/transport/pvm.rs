@@ -167,6 +167,10 @@ impl Transport for VirtualMachine {
         Ok(())
     }
 
+    fn meets_in_sight(&self) -> bool {
+        false
+    }
+
     fn listen(&self, _: &Spec, place: &Place) -> Result<Box<dyn Listener>, EngineError> {
         let seat = Seat::take(now_ns() + FAREWELL_NS)?;
         Ok(Box::new(TaskListener { tid: seat.tid, seat: Some(seat), cookie: place.cookie }))
@@ -210,8 +214,7 @@ impl Listener for TaskListener {
             let (from, bytes) = hear(&seat.pvm, ANYBODY, HELLO, deadline_ns).map_err(failed)?;
             // Strangers, and what is left of a trial that failed, are not answered.
             if bytes.len() == HELLO_BYTES
-                && let Some(hello) = FlowHello::decode(&bytes)
-                && hello.cookie == self.cookie
+                && let Some(hello) = FlowHello::decode(&bytes, [&self.cookie])
             {
                 seat.pvm.send(from, WELCOMED, &[WELCOME]).map_err(failed)?;
                 return Ok((hello, Link::of(TaskChannel::new(seat, from, &hello).map_err(failed)?)));

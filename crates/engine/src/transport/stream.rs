@@ -15,7 +15,7 @@ use super::gather::Gather;
 use super::handshake::WELCOME;
 use super::mapper::Mapper;
 use super::mover::Mover;
-use super::{Breaker, Channel, FlowHello, HELLO_BYTES, Kind, TcpInfo, sys};
+use super::{Breaker, Channel, Cookie, FlowHello, HELLO_BYTES, Kind, TcpInfo, sys};
 use crate::EngineError;
 use crate::runner::{Flow, FlowOf, FlowSetup};
 
@@ -294,13 +294,13 @@ pub(crate) fn hear_welcome(socket: &socket2::Socket, address: &str) -> Result<()
     }
 }
 
-/// Passive side: reads the hello of a connection that a listener of its own accepted.
-pub(crate) fn read_hello(socket: &socket2::Socket) -> io::Result<Option<FlowHello>> {
+/// Passive side: reads the hello of a connection that a listener of its own accepted; `None` for one without the cookie.
+pub(crate) fn read_hello(socket: &socket2::Socket, cookie: &Cookie) -> io::Result<Option<FlowHello>> {
     socket.set_read_timeout(Some(HELLO_LIMIT))?;
     let mut bytes = [0; HELLO_BYTES];
     recv_all(socket.as_fd(), &mut bytes)?;
     socket.set_read_timeout(None)?;
-    Ok(FlowHello::decode(&bytes))
+    Ok(FlowHello::decode(&bytes, [cookie]))
 }
 
 /// Passive side: tells the active end that its connection was taken.

@@ -246,10 +246,7 @@ impl Listener for TcpListener {
             match self.socket.accept() {
                 Ok((socket, _)) => {
                     // A stranger or a broken connection is dropped; the right one is still to come.
-                    let Ok(Some(hello)) = read_hello(&socket) else { continue };
-                    if hello.cookie != self.cookie {
-                        continue;
-                    }
+                    let Ok(Some(hello)) = read_hello(&socket, &self.cookie) else { continue };
                     options::connected(socket.as_fd(), &self.spec.far, &self.spec, true)?;
                     welcome(&socket).map_err(failed)?;
                     return Ok((hello, Link::of(self.channel(socket))));

@@ -137,8 +137,7 @@ impl TlsListener {
     fn greet(&self, socket: Socket) -> io::Result<Option<(FlowHello, TlsChannel)>> {
         let session = ServerConnection::new(self.config.clone()).map_err(other)?;
         let mut channel = TlsChannel::open(socket, session.into())?;
-        let hello = introduction::read_hello(&mut channel)?.filter(|hello| hello.cookie == self.cookie);
-        let Some(hello) = hello else { return Ok(None) };
+        let Some(hello) = introduction::read_hello(&mut channel, &self.cookie)? else { return Ok(None) };
         introduction::welcome(&mut channel)?;
         channel.introduced()?;
         Ok(Some((hello, channel)))

@@ -63,15 +63,8 @@ impl Transport for Udp {
         socket.bind(&wanted.into()).map_err(failed)?;
         socket.set_read_timeout(Some(RETRY)).map_err(failed)?;
         let address = socket.local_addr().ok().and_then(|address| address.as_socket()).unwrap_or(wanted);
-        // The cookie is secret and fresh for each measurement, so it can key the nonces too.
-        let secret = u64::from_be_bytes(place.cookie[..8].try_into().unwrap_or_default());
-        Ok(Box::new(UdpListener {
-            socket,
-            address,
-            cookie: place.cookie,
-            door: DatagramDoor::new(secret),
-            spec: spec.clone(),
-        }))
+        let door = DatagramDoor::new().map_err(failed)?;
+        Ok(Box::new(UdpListener { socket, address, cookie: place.cookie, door, spec: spec.clone() }))
     }
 
     fn connect(&self, spec: &Spec, to: &Rendezvous, hello: &FlowHello) -> Result<Link, EngineError> {
@@ -85,9 +78,8 @@ impl Transport for Udp {
         tcp::bind_near(&socket, &spec.near, target, Some(hello.link))?;
         socket.connect(&target.into()).map_err(failed)?;
         options::connected(socket.as_fd(), &spec.near, spec, false)?;
-        socket.set_read_timeout(Some(RETRY)).map_err(failed)?;
         prove(&socket, hello, target)?;
-        Ok(Link::of(DatagramChannel::new(socket.into()).map_err(failed)?))
+        Ok(Link::of(DatagramChannel::new(socket.into(), hello.nonce).map_err(failed)?))
     }
 
     fn adopt(&self, spec: &Spec, socket: OwnedFd, hello: &FlowHello) -> Result<Link, EngineError> {
@@ -95,8 +87,8 @@ impl Transport for Udp {
         let socket = Socket::from(socket);
         roomy(&socket, spec.far.rcvbuf.is_some());
         options::connected(socket.as_fd(), &spec.far, spec, false)?;
-        socket.send(&Signal::Ready.encode()).map_err(failed)?;
-        Ok(Link::of(DatagramChannel::new(socket.into()).map_err(failed)?))
+        socket.send(&Signal::Ready.encode(hello.nonce)).map_err(failed)?;
+        Ok(Link::of(DatagramChannel::new(socket.into(), hello.nonce).map_err(failed)?))
     }
 }
 
@@ -108,22 +100,35 @@ pub(crate) fn roomy(socket: &Socket, asked: bool) {
     }
 }
 
-/// The active half of the handshake: HELLO until challenged, PROOF until ready.
+/// The active half of the handshake: HELLO until challenged, PROOF until ready. Each is said at its time and when it is new,
+/// whatever comes in: forged answers make it send no more.
 fn prove(socket: &Socket, hello: &FlowHello, target: SocketAddr) -> Result<(), EngineError> {
+    let failed = |source: io::Error| EngineError::socket("reach", target, source);
     let deadline = now_ns() + HANDSHAKE_LIMIT_NS;
-    let mut say = Signal::Hello(*hello);
+    let hello_bytes = hello.encode();
+    let mut say = Signal::Hello(hello_bytes);
+    let mut say_at = 0;
     let mut buffer = [0; SIGNAL_BYTES];
     while now_ns() < deadline {
-        // A refusal by ICMP may be the answer to an earlier try; the next one decides.
-        let _ = socket.send(&say.encode());
-        match rustix::net::recv(socket, &mut buffer, rustix::net::RecvFlags::empty()) {
-            Ok((_, count)) => match Signal::decode(&buffer[..count]) {
-                Some(Signal::Challenge(nonce)) => say = Signal::Proof(nonce, *hello),
+        let now = now_ns();
+        if now >= say_at {
+            // A refusal by ICMP may be the answer to an earlier try; the next one decides.
+            let _ = socket.send(&say.encode(hello.nonce));
+            say_at = now + RETRY.as_nanos() as u64;
+        }
+        // Never zero, which would mean for ever.
+        let left = Duration::from_nanos(say_at.saturating_sub(now).max(1_000));
+        socket.set_read_timeout(Some(left)).map_err(failed)?;
+        match rustix::net::recv(socket, &mut buffer, rustix::net::RecvFlags::TRUNC) {
+            Ok((_, count)) if count == SIGNAL_BYTES => match Signal::decode(&buffer, hello.nonce) {
+                Some(Signal::Challenge(number)) if say == Signal::Hello(hello_bytes) => {
+                    (say, say_at) = (Signal::Proof(number, hello_bytes), 0);
+                }
                 Some(Signal::Ready) => return Ok(()),
                 _ => {}
             },
             Err(rustix::io::Errno::CONNREFUSED) => std::thread::sleep(RETRY),
-            Err(_) => {}
+            _ => {}
         }
     }
     Err(EngineError::Peer {
@@ -151,7 +156,7 @@ impl Listener for UdpListener {
         while now_ns() < deadline_ns {
             let std_socket: &std::net::UdpSocket = &self.socket.try_clone().map_err(failed)?.into();
             let Ok((count, from)) = std_socket.recv_from(&mut buffer) else { continue };
-            match self.door.judge(from, &buffer[..count], |cookie| *cookie == self.cookie) {
+            match self.door.judge(from, &buffer[..count], |hello| FlowHello::decode(hello, [&self.cookie])) {
                 Admission::Answer(bytes) => {
                     let _ = std_socket.send_to(&bytes, from);
                 }

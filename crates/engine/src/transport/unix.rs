@@ -86,7 +86,7 @@ impl Transport for UnixDatagram {
         let socket = socket
             .ok_or_else(|| EngineError::Peer { peer: "the other end".into(), what: "offered no socket".into() })?;
         options::before_handshake(socket.as_fd(), &spec.near, false)?;
-        Ok(Link::of(DatagramChannel::new(socket).map_err(failed)?))
+        Ok(Link::of(DatagramChannel::new(socket, hello.nonce).map_err(failed)?))
     }
 }
 
@@ -113,6 +113,6 @@ impl Listener for UnixListener {
         let (mine, theirs) = std::os::unix::net::UnixDatagram::pair().map_err(failed)?;
         options::before_handshake(mine.as_fd(), &self.spec.far, false)?;
         local::send_fd(&stream, theirs.as_fd(), b"d").map_err(failed)?;
-        Ok((hello, Link::of(DatagramChannel::new(mine.into()).map_err(failed)?)))
+        Ok((hello, Link::of(DatagramChannel::new(mine.into(), hello.nonce).map_err(failed)?)))
     }
 }

@@ -51,6 +51,10 @@ impl Transport for Vsock {
         })
     }
 
+    fn meets_in_sight(&self) -> bool {
+        false
+    }
+
     fn listen(&self, spec: &Spec, place: &Place) -> Result<Box<dyn Listener>, EngineError> {
         let failed = |source: io::Error| EngineError::socket("listen on", "vsock", source);
         let socket = Socket::new(Domain::VSOCK, Type::STREAM, None).map_err(failed)?;
@@ -148,9 +152,7 @@ impl Listener for VsockListener {
             match self.socket.accept() {
                 Ok((socket, _)) => {
                     socket.set_nonblocking(false).map_err(failed)?;
-                    if let Ok(Some(hello)) = read_hello(&socket)
-                        && hello.cookie == self.cookie
-                    {
+                    if let Ok(Some(hello)) = read_hello(&socket, &self.cookie) {
                         welcome(&socket).map_err(failed)?;
                         return Ok((hello, Link::of(StreamChannel::new(OwnedFd::from(socket), self.spec.io))));
                     }

@@ -106,7 +106,7 @@ pub(crate) fn measure(spec: &Spec, legs: &[Leg], address: &str) -> Pair {
 }
 
 pub(crate) fn hello(cookie: [u8; 16], link: u32) -> FlowHello {
-    FlowHello { cookie, trial: 7, link }
+    FlowHello::new(cookie, 7, link).expect("random numbers")
 }
 
 pub(crate) fn check_exact(spec: &Spec, pair: &Pair, what: &str) {

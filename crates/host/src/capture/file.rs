@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -32,9 +33,9 @@ pub(super) struct PacketFile {
 }
 
 impl PacketFile {
-    /// Makes the file; one of that name must not exist. It may grow to `limit` bytes.
+    /// Makes the file, for this user only; one of that name must not exist. It may grow to `limit` bytes.
     pub(super) fn create(path: &Path, interface: &str, snaplen: u32, limit: u64) -> io::Result<Self> {
-        let file = OpenOptions::new().write(true).create_new(true).open(path)?;
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
         Ok(Self {
             path: path.to_owned(),
             file,
@@ -150,6 +151,8 @@ mod tests {
         assert_eq!(last.timestamp, at + Duration::from_nanos(2_999));
         assert_eq!((last.original_len, last.data.len(), blocks.len()), (70_000, 96, 3_001));
         assert!(PacketFile::create(&path, "eth7", 96, u64::MAX).is_err(), "no file is overwritten");
+        let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&path).unwrap().permissions());
+        assert_eq!(mode & 0o777, 0o600);
     }
 
     #[test]

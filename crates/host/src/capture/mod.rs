@@ -1,10 +1,14 @@
 //! Packets of a measurement, captured beside it: a packet socket on the interface that they pass, read by a thread of its own through
 //! a ring in shared memory, and kept in a pcapng file.
 //!
+//! It begins before the measurement's connections are made, so that their first packets are in it, and keeps nothing until it is told
+//! which they are.
+//!
 //! The capture never stops what it watches: whatever it lacks (the right, room on the disk) is told in its result.
 
 mod file;
 mod filter;
+mod own;
 mod packet;
 mod sequence;
 mod sys;
@@ -12,8 +16,8 @@ mod sys;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -21,8 +25,10 @@ use model::Capture;
 use pcap_file::DataLink;
 
 pub use filter::Wanted;
+pub use own::Own;
 
 use file::PacketFile;
+use own::Sorter;
 use packet::Segment;
 use sequence::Connections;
 use sys::{Frame, RETIRE, Ring, thread_ns};
@@ -33,6 +39,10 @@ pub const FILE_LIMIT: u64 = 1 << 30;
 const ETHERNET: [u16; 2] = [1, 772];
 /// How long the ring is asked for more after it was closed: the kernel hands over its last block after [`RETIRE`].
 const DRAIN: Duration = RETIRE.saturating_mul(4);
+/// Bytes that are read of each packet at least, for the options of its TCP header tell whose it is.
+const HEADERS: u32 = 134;
+/// Bytes of packets that wait in memory until it is known whose they are.
+const EARLY: usize = 4 << 20;
 
 /// What to capture.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +51,7 @@ pub struct Order {
     pub file: PathBuf,
     /// Bytes kept of each packet.
     pub snaplen: u32,
-    /// Which packets.
+    /// Which packets are looked at; [`Capturing::keep`] tells which of them are kept.
     pub wanted: Wanted,
     /// An address of the other end, where it is known: the packets pass the interface that leads there.
     pub peer: Option<IpAddr>,
@@ -52,6 +62,7 @@ pub struct Order {
 /// A capture under way, or why there is none. Dropping it ends it; its file stays.
 pub struct Capturing {
     stop: Arc<AtomicBool>,
+    own: Arc<OnceLock<Own>>,
     thread: Result<JoinHandle<Capture>, String>,
     snaplen: u32,
 }
@@ -60,19 +71,25 @@ impl Capturing {
     /// Begins. What stands in the way is told by [`finish`](Self::finish).
     #[must_use]
     pub fn start(order: &Order) -> Self {
-        let stop = Arc::new(AtomicBool::new(false));
+        let (stop, own) = (Arc::new(AtomicBool::new(false)), Arc::new(OnceLock::new()));
         let thread = Job::new(order).and_then(|job| {
-            let stop = stop.clone();
+            let (stop, own) = (stop.clone(), own.clone());
             let thread = std::thread::Builder::new().name("capture".into());
-            thread.spawn(move || job.run(&stop)).map_err(|error| format!("cannot start its thread: {error}"))
+            thread.spawn(move || job.run(&stop, &own)).map_err(|error| format!("cannot start its thread: {error}"))
         });
-        Self { stop, thread, snaplen: order.snaplen }
+        Self { stop, own, thread, snaplen: order.snaplen }
     }
 
     /// One that cannot begin, and why.
     #[must_use]
     pub fn missing(snaplen: u32, why: String) -> Self {
-        Self { stop: Arc::default(), thread: Err(why), snaplen }
+        Self { stop: Arc::default(), own: Arc::default(), thread: Err(why), snaplen }
+    }
+
+    /// From now on it is known whose packets are kept, also of those that have passed; before, and of others, none are. The first
+    /// word counts.
+    pub fn keep(&self, own: Own) {
+        let _ = self.own.set(own);
     }
 
     /// Ends it, after the packets that have passed until now are in the file: some tens of milliseconds later. Blocks.
@@ -104,7 +121,7 @@ impl Job {
     fn new(order: &Order) -> Result<Self, String> {
         let (interface, index) = interface(order)?;
         let loopback = interface == LOOPBACK;
-        let program = filter::program(&order.wanted, order.snaplen);
+        let program = filter::program(&order.wanted, order.snaplen.max(HEADERS));
         // On loopback each packet passes twice, on its way out and in.
         let ring = Ring::open(index, &program, loopback).map_err(|error| refusal(&error))?;
         let file = PacketFile::create(&order.file, &interface, order.snaplen, FILE_LIMIT)
@@ -112,19 +129,33 @@ impl Job {
         Ok(Self { ring, file, interface, snaplen: order.snaplen, loopback })
     }
 
-    fn run(mut self, stop: &AtomicBool) -> Capture {
+    fn run(mut self, stop: &AtomicBool, own: &OnceLock<Own>) -> Capture {
         let mut connections = Connections::default();
         let mut failed: Option<io::Error> = None;
         let mut closed: Option<Instant> = None;
+        let mut sorter: Option<Sorter> = None;
+        let mut early = Early::default();
         while failed.is_none() {
             if closed.is_none() && stop.load(Ordering::SeqCst) {
                 failed = self.ring.close(&filter::nothing()).err();
                 closed = Some(Instant::now());
             }
-            let Self { ring, file, loopback, .. } = &mut self;
+            let Self { ring, file, loopback, snaplen, .. } = &mut self;
+            if sorter.is_none()
+                && let Some(own) = own.get()
+            {
+                let sorter = sorter.insert(Sorter::new(own));
+                for packet in std::mem::take(&mut early.packets) {
+                    failed = failed.or(keep(file, &mut connections, sorter, &packet.frame(), *snaplen).err());
+                }
+            }
             let got = ring.take(&mut |frame| {
-                if failed.is_none() && !(*loopback && frame.outgoing) {
-                    failed = keep(file, &mut connections, &frame).err();
+                if *loopback && frame.outgoing || failed.is_some() {
+                    return;
+                }
+                match &mut sorter {
+                    Some(sorter) => failed = keep(file, &mut connections, sorter, &frame, *snaplen).err(),
+                    None => early.add(&frame),
                 }
             });
             match closed {
@@ -141,7 +172,7 @@ impl Job {
             snaplen: self.snaplen,
             packets: self.file.packets,
             bytes: self.file.bytes,
-            drops: self.ring.drops().ok(),
+            drops: self.ring.drops().ok().map(|drops| drops + early.drops),
             cost_ns: thread_ns(),
             missing,
             sequence: connections.longest(),
@@ -150,17 +181,65 @@ impl Job {
     }
 }
 
-fn keep(file: &mut PacketFile, connections: &mut Connections, frame: &Frame<'_>) -> io::Result<()> {
+/// Packets that have passed before it was known whose they are.
+#[derive(Default)]
+struct Early {
+    packets: Vec<Packet>,
+    bytes: usize,
+    /// Those that found no room.
+    drops: u64,
+}
+
+/// A packet in memory of its own.
+struct Packet {
+    at: Duration,
+    length: u32,
+    data: Vec<u8>,
+    network: usize,
+    hardware: u16,
+}
+
+impl Packet {
+    fn frame(&self) -> Frame<'_> {
+        let Self { at, length, network, hardware, .. } = *self;
+        Frame { at, length, data: &self.data, network, hardware, outgoing: false }
+    }
+}
+
+impl Early {
+    fn add(&mut self, frame: &Frame<'_>) {
+        if self.bytes + frame.data.len() > EARLY {
+            self.drops += 1;
+            return;
+        }
+        self.bytes += frame.data.len();
+        let Frame { at, length, data, network, hardware, .. } = *frame;
+        self.packets.push(Packet { at, length, data: data.to_vec(), network, hardware });
+    }
+}
+
+/// Writes `snaplen` bytes of a packet, if it is the trial's.
+fn keep(
+    file: &mut PacketFile,
+    connections: &mut Connections,
+    sorter: &mut Sorter,
+    frame: &Frame<'_>,
+    snaplen: u32,
+) -> io::Result<()> {
     let network = frame.network.min(frame.data.len());
+    if !sorter.has(&frame.data[network..]) {
+        return Ok(());
+    }
     let length = frame.length.saturating_sub(frame.network as u32);
     if let Some(segment) = Segment::parse(&frame.data[network..], length) {
         connections.see(frame.at, &segment);
     }
+    let kept = &frame.data[..frame.data.len().min(snaplen as usize)];
     if ETHERNET.contains(&frame.hardware) {
-        file.add(DataLink::ETHERNET, frame.at, frame.length, frame.data)
+        file.add(DataLink::ETHERNET, frame.at, frame.length, kept)
     } else {
         // Links of other kinds are kept without their own header.
-        file.add(DataLink::RAW, frame.at, length, &frame.data[network..])
+        file.add(DataLink::RAW, frame.at, length, &kept[network.min(kept.len())..])
     }
 }
 
@@ -249,7 +328,13 @@ mod tests {
         let capturing = Capturing::start(&order(folder.path(), address.port()));
         let mut near = TcpStream::connect(address).unwrap();
         let (mut far, _) = listener.accept().unwrap();
+        // Somebody else's connection to the same port.
+        let mut other = TcpStream::connect(address).unwrap();
+        let (mut others, _) = listener.accept().unwrap();
+        other.write_all(&[2; 900]).unwrap();
+        capturing.keep(Own { connections: [[near.local_addr().unwrap(), address]].into(), ..Own::default() });
         let mut buffer = [0; 1_000];
+        others.read_exact(&mut buffer[..900]).unwrap();
         for _ in 0..50 {
             near.write_all(&[1; 1_000]).unwrap();
             far.read_exact(&mut buffer).unwrap();
@@ -267,8 +352,10 @@ mod tests {
         // The handshake has three packets, each block one and at most one acknowledgement.
         assert!((53..=110).contains(&capture.packets), "{}", capture.packets);
         assert!(capture.bytes > 50 * 1_066 && capture.cost_ns > 0);
-        let size = std::fs::metadata(capture.file.unwrap()).unwrap().len();
-        assert!(size > capture.packets * 96 && size < 100 + capture.packets * 136, "{size}");
+        let size = std::fs::metadata(capture.file.as_ref().unwrap()).unwrap().len();
+        assert!(size > capture.packets * 66 && size < 100 + capture.packets * 136, "{size}");
+        let file = std::fs::read(capture.file.unwrap()).unwrap();
+        assert!(!file.windows(8).any(|bytes| bytes == [2; 8]) && file.windows(8).any(|bytes| bytes == [1; 8]));
     }
 
     #[test]

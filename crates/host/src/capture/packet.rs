@@ -1,6 +1,6 @@
-//! The headers of a TCP segment, as far as a time sequence needs them.
+//! The headers of packets, as far as a time sequence needs them, and to tell whose a packet is.
 
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// One segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +58,96 @@ impl Segment {
     }
 }
 
+/// Where a packet of TCP or UDP comes from and goes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Ends {
+    pub(super) from: SocketAddr,
+    pub(super) to: SocketAddr,
+    /// It opens a further subflow of an MPTCP connection.
+    pub(super) joins: bool,
+}
+
+/// What the parts of a packet that was cut up have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Fragment {
+    ends: [IpAddr; 2],
+    protocol: u8,
+    number: u32,
+}
+
+/// A packet or a part of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Piece {
+    Whole(Ends),
+    /// The part with the ports.
+    First(Ends, Fragment),
+    Later(Fragment),
+}
+
+const TCP: u8 = 6;
+/// The next header of an IPv6 fragment, and the length of its header.
+const FRAGMENT: u8 = 44;
+const FRAGMENT_BYTES: usize = 8;
+
+impl Piece {
+    /// Reads a packet from its network header on; `None` for what is cut off too early or is no IP.
+    pub(super) fn parse(packet: &[u8]) -> Option<Self> {
+        match packet.first()? >> 4 {
+            4 => {
+                let header = usize::from(packet[0] & 0xf) * 4;
+                let ends = [address_v4(packet, 12)?.into(), address_v4(packet, 16)?.into()];
+                let (place, protocol) = (half(packet, 6)?, *packet.get(9)?);
+                let fragment = Fragment { ends, protocol, number: half(packet, 4)?.into() };
+                // More parts follow, or this one does not begin the packet.
+                let (more, at) = (place & 0x2000 != 0, place & 0x1fff);
+                Self::of(packet.get(header..)?, fragment, (more || at > 0).then_some(at))
+            }
+            6 => {
+                let ends = [address_v6(packet, 8)?.into(), address_v6(packet, 24)?.into()];
+                let next = *packet.get(6)?;
+                if next != FRAGMENT {
+                    return Self::of(packet.get(40..)?, Fragment { ends, protocol: next, number: 0 }, None);
+                }
+                let fragment = Fragment { ends, protocol: *packet.get(40)?, number: word(packet, 44)? };
+                Self::of(packet.get(40 + FRAGMENT_BYTES..)?, fragment, Some(half(packet, 42)? >> 3))
+            }
+            _ => None,
+        }
+    }
+
+    /// `at` is where a part begins in its packet; `None` for a whole one.
+    fn of(inner: &[u8], fragment: Fragment, at: Option<u16>) -> Option<Self> {
+        if at.is_some_and(|at| at > 0) {
+            return Some(Self::Later(fragment));
+        }
+        let [from, to] = fragment.ends;
+        let (from, to) = (SocketAddr::new(from, half(inner, 0)?), SocketAddr::new(to, half(inner, 2)?));
+        let ends = Ends { from, to, joins: fragment.protocol == TCP && joins(inner) };
+        Some(if at.is_some() { Self::First(ends, fragment) } else { Self::Whole(ends) })
+    }
+}
+
+/// Whether a TCP header is that of a SYN with the option MP_JOIN (RFC 8684, 3.2).
+fn joins(header: &[u8]) -> bool {
+    let find = || -> Option<bool> {
+        let (length, flags) = (usize::from(*header.get(12)? >> 4) * 4, *header.get(13)?);
+        if flags & 2 == 0 {
+            return None;
+        }
+        let mut options = header.get(20..length.min(header.len()))?;
+        loop {
+            let skip = match *options.first()? {
+                0 => return None,
+                1 => 1,
+                30 if *options.get(2)? >> 4 == 1 => return Some(true),
+                _ => usize::from(*options.get(1)?).max(2),
+            };
+            options = options.get(skip..)?;
+        }
+    };
+    find().unwrap_or(false)
+}
+
 fn half(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
@@ -76,11 +166,24 @@ fn address_v6(bytes: &[u8], at: usize) -> Option<Ipv6Addr> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
+    /// A part of a datagram within this host, which begins `at` bytes into it.
+    pub(crate) fn v6_udp(ports: [u16; 2], number: u32, at: u16) -> Vec<u8> {
+        let mut packet = vec![0; 56];
+        packet[0] = 0x60;
+        packet[6] = FRAGMENT;
+        (packet[23], packet[39], packet[40]) = (1, 1, 17);
+        packet[42..44].copy_from_slice(&(at | 1).to_be_bytes());
+        packet[44..48].copy_from_slice(&number.to_be_bytes());
+        packet[48..50].copy_from_slice(&ports[0].to_be_bytes());
+        packet[50..52].copy_from_slice(&ports[1].to_be_bytes());
+        packet
+    }
+
     /// A segment of tcpdump's example: 10.0.0.1:4000 to 10.0.0.2:6280, number 1000, acknowledging 77, 100 bytes of payload.
-    fn v4(flags: u8) -> Vec<u8> {
+    pub(crate) fn v4(flags: u8) -> Vec<u8> {
         let mut packet = vec![0; 52];
         packet[0] = 0x45;
         packet[2..4].copy_from_slice(&152_u16.to_be_bytes());
@@ -117,6 +220,31 @@ mod tests {
         v6.extend(&v4(0x10)[20..]);
         let segment = Segment::parse(&v6, 172).unwrap();
         assert_eq!((segment.from, segment.payload), ("[::1]:4000".parse().unwrap(), 100));
+    }
+
+    #[test]
+    fn packets_and_their_parts_are_told_apart() {
+        let whole = v4(0x18);
+        let ends = Ends { from: "10.0.0.1:4000".parse().unwrap(), to: "10.0.0.2:6280".parse().unwrap(), joins: false };
+        assert_eq!(Piece::parse(&whole), Some(Piece::Whole(ends)));
+        let (mut first, mut later) = (whole.clone(), whole);
+        (first[6], later[7]) = (0x20, 185);
+        let (Some(Piece::First(_, one)), Some(Piece::Later(other))) = (Piece::parse(&first), Piece::parse(&later))
+        else {
+            panic!("{:?} {:?}", Piece::parse(&first), Piece::parse(&later))
+        };
+        assert_eq!(one, other);
+        assert!((0..24).all(|length| Piece::parse(&first[..length]).is_none()));
+        assert!(matches!(Piece::parse(&v6_udp([1, 2], 7, 0)), Some(Piece::First(..))));
+        // Options that do not end, or have no length, are no option that is known.
+        let mut odd = v4(2);
+        odd.truncate(40);
+        odd[32] = 15 << 4;
+        for options in [[5, 0, 0, 0], [30, 0, 0, 0], [1, 1, 1, 30], [9, 255, 1, 1]] {
+            let mut packet = odd.clone();
+            packet.extend(options);
+            assert!(matches!(Piece::parse(&packet), Some(Piece::Whole(Ends { joins: false, .. }))));
+        }
     }
 
     #[test]

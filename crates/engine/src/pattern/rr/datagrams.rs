@@ -163,7 +163,7 @@ impl<C: Channel> Machine<C> for DatagramAsker {
                 }
                 // A late answer, or the other end repeating that the leg is open or asking for it.
                 Ok(count) => {
-                    if let Some(signal @ Signal::Leg(_)) = Signal::decode(&env.rx[..count])
+                    if let Some(signal @ Signal::Leg(_)) = Signal::decode(&env.rx[..count], channel.nonce())
                         && !channel.is_foreign()
                         && let Some(turn) = answer_signal(channel, signal, self.leg)
                     {
@@ -222,7 +222,7 @@ impl<C: Channel> Machine<C> for DatagramAnswerer {
                         return Ok(Turn::Done);
                     }
                 } else if count == SIGNAL_BYTES
-                    && let Some(signal) = Signal::decode(&env.rx[..count])
+                    && let Some(signal) = Signal::decode(&env.rx[..count], channel.nonce())
                 {
                     match answer_signal(channel, signal, self.leg) {
                         Some(turn) => return Ok(turn),

@@ -142,8 +142,7 @@ impl QuicListener {
 
     fn greet(&self, session: Session) -> io::Result<Option<(FlowHello, QuicChannel)>> {
         let mut channel = QuicChannel::accept(session, hello_deadline())?;
-        let hello = introduction::read_hello(&mut channel)?.filter(|hello| hello.cookie == self.cookie);
-        let Some(hello) = hello else { return Ok(None) };
+        let Some(hello) = introduction::read_hello(&mut channel, &self.cookie)? else { return Ok(None) };
         introduction::welcome(&mut channel)?;
         channel.session.see_off(WELCOME_LIMIT)?;
         Ok(Some((hello, channel)))

@@ -1,0 +1,133 @@
+//! Which packets are a trial's own: those of the sockets that its processes opened or accepted. The kernel's filter knows ports
+//! only, and somebody else's connection may have the same.
+
+use std::collections::{HashSet, VecDeque};
+use std::net::SocketAddr;
+
+use super::packet::{Ends, Fragment, Piece};
+
+/// Fragmented packets whose first part was seen, and whose others may still come.
+const FRAGMENTED: usize = 1_024;
+
+/// The sockets of a trial at this end.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Own {
+    /// Addresses of both ends of a connection, this one's first.
+    pub connections: HashSet<[SocketAddr; 2]>,
+    /// Addresses that belong to the trial whatever is at the other end: of a listener of its own here, or of one there that has
+    /// welcomed this end's first connection.
+    pub endpoints: HashSet<SocketAddr>,
+    /// Connections of MPTCP: further subflows join them.
+    pub multipath: bool,
+}
+
+/// The same while packets pass.
+#[derive(Default)]
+pub(super) struct Sorter {
+    own: Own,
+    fragmented: VecDeque<Fragment>,
+}
+
+impl Sorter {
+    pub(super) fn new(own: &Own) -> Self {
+        Self { own: own.clone(), fragmented: VecDeque::new() }
+    }
+
+    /// Whether a packet, from its network header on, is the trial's.
+    pub(super) fn has(&mut self, packet: &[u8]) -> bool {
+        match Piece::parse(packet) {
+            Some(Piece::Whole(ends)) => self.has_ends(&ends),
+            Some(Piece::First(ends, fragment)) => {
+                let own = self.has_ends(&ends);
+                if own {
+                    if self.fragmented.len() == FRAGMENTED {
+                        self.fragmented.pop_front();
+                    }
+                    self.fragmented.push_back(fragment);
+                }
+                own
+            }
+            // The newest most likely.
+            Some(Piece::Later(fragment)) => self.fragmented.iter().rev().any(|known| *known == fragment),
+            None => false,
+        }
+    }
+
+    fn has_ends(&mut self, ends: &Ends) -> bool {
+        let Ends { from, to, joins } = *ends;
+        let known = |own: &Own| own.connections.contains(&[from, to]) || own.connections.contains(&[to, from]);
+        if known(&self.own) || self.own.endpoints.contains(&from) || self.own.endpoints.contains(&to) {
+            return true;
+        }
+        // A further subflow goes to the port that the first went to, and shares at least one address with one that is known.
+        let joined = joins && self.own.multipath;
+        let beside = |[here, there]: &[SocketAddr; 2]| {
+            let port = there.port() == to.port() || here.port() == to.port();
+            let ips = [here.ip(), there.ip()];
+            port && (ips.contains(&from.ip()) || ips.contains(&to.ip()))
+        };
+        if joined && self.own.connections.iter().any(beside) {
+            return self.own.connections.insert([from, to]);
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::packet::tests::{v4, v6_udp};
+    use super::*;
+
+    fn own(connections: &[[&str; 2]]) -> Own {
+        let connections = connections.iter().map(|ends| ends.map(|end| end.parse().unwrap())).collect();
+        Own { connections, ..Own::default() }
+    }
+
+    #[test]
+    fn packets_of_other_sockets_are_none_of_the_trials() {
+        // From 10.0.0.1:4000 to 10.0.0.2:6280.
+        let packet = v4(0x18);
+        for (ends, has) in [
+            (["10.0.0.1:4000", "10.0.0.2:6280"], true),
+            (["10.0.0.2:6280", "10.0.0.1:4000"], true),
+            (["10.0.0.1:4001", "10.0.0.2:6280"], false),
+            (["10.0.0.3:4000", "10.0.0.2:6280"], false),
+        ] {
+            assert_eq!(Sorter::new(&own(&[ends])).has(&packet), has, "{ends:?}");
+        }
+        let of = |end: &str| Own { endpoints: HashSet::from([end.parse().unwrap()]), ..Own::default() };
+        assert!(Sorter::new(&of("10.0.0.2:6280")).has(&packet) && !Sorter::new(&of("10.0.0.2:6281")).has(&packet));
+        assert!(!Sorter::default().has(&packet) && !Sorter::default().has(&[]));
+    }
+
+    #[test]
+    fn later_fragments_follow_their_first() {
+        let mut sorter = Sorter::new(&own(&[["[::1]:4000", "[::1]:6280"]]));
+        let (mine, other) = (v6_udp([4_000, 6_280], 7, 0), v6_udp([4_000, 53], 8, 0));
+        let later = |number| v6_udp([0, 0], number, 1_448);
+        assert!(!sorter.has(&later(7)), "before its first");
+        assert!(sorter.has(&mine) && !sorter.has(&other));
+        assert!(sorter.has(&later(7)) && !sorter.has(&later(8)));
+    }
+
+    #[test]
+    fn a_subflow_joins_by_its_option_only() {
+        let subflow = |option: &[u8]| {
+            let mut packet = v4(2);
+            packet.truncate(40);
+            packet[32] = (5 + option.len() as u8 / 4) << 4;
+            packet.extend(option);
+            packet
+        };
+        // From another address of this host: no-operation twice and MP_JOIN of a SYN (RFC 8684, 3.2), or MP_CAPABLE.
+        let join = subflow(&[1, 1, 1, 1, 30, 12, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        let capable = subflow(&[1, 1, 1, 1, 30, 4, 0x01, 0]);
+        let first = own(&[["10.0.0.9:5000", "10.0.0.2:6280"]]);
+        let mut sorter = Sorter::new(&Own { multipath: true, ..first.clone() });
+        assert!(!sorter.has(&capable) && !sorter.has(&v4(0x18)));
+        assert!(sorter.has(&join) && sorter.has(&v4(0x18)));
+        assert!(!Sorter::new(&first).has(&join), "of MPTCP only");
+        let elsewhere = own(&[["10.0.0.9:5000", "10.0.0.8:6280"]]);
+        assert!(!Sorter::new(&Own { multipath: true, ..elsewhere }).has(&join));
+    }
+}
