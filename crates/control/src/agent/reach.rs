@@ -82,14 +82,18 @@ impl Reached {
 }
 
 fn refusal(way: &dyn Transport, address: Option<SocketAddr>) -> String {
-    let place = match address {
-        Some(address) if !way.capabilities().one_machine => address.ip().to_string(),
-        _ => "that path".to_owned(),
-    };
-    format!(
-        "no agent of this measurement vouches for {place}: for a coordinator elsewhere this agent connects only to such, and to \
-         loopback and link-local addresses only where the coordinator came by one; run `thru serve` there, or leave --from out"
-    )
+    match address {
+        Some(address) if !way.capabilities().one_machine => format!(
+            "no agent of this measurement vouches for {}: for a coordinator elsewhere this agent connects only to such, and to \
+             loopback and link-local addresses only where the coordinator came by one; run `thru serve` there, or leave --from out",
+            address.ip()
+        ),
+        _ => format!(
+            "that place is no socket of a measuring process: for a coordinator elsewhere this agent opens {} to such alone, of its \
+             own user or root; run `thru serve` as the same user, or leave --from out",
+            way.name()
+        ),
+    }
 }
 
 /// Whether a coordinator that reached this agent at `here` may name that address at all.
