@@ -14,7 +14,7 @@ use engine::transport::{Cookie, FlowHello, HELLO_BYTES, Transport, VOUCHED_BYTES
 use model::Role;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 
 use super::door::Expectation;
 use super::session::Addresses;
@@ -26,6 +26,8 @@ use crate::proto::message::{Prepare, Voucher};
 const PROOF_LIMIT: Duration = Duration::from_secs(5);
 /// Addresses beyond those that it listens on at which an agent vouches for one coordinator.
 const MOST_PLACES: usize = 8;
+/// Connections to one of them that are answered at a time.
+const MOST_CALLERS: usize = 16;
 
 /// Where agents have proved to stand, while a coordinator has the machine: each is asked once.
 #[derive(Default)]
@@ -200,20 +202,26 @@ impl Drop for Vouching {
     }
 }
 
-/// Answers who has a voucher, one at a time.
+/// Answers who has a voucher, a few at a time.
 async fn answer(shared: Arc<Shared>, listener: TcpListener) {
+    let mut callers = JoinSet::new();
     loop {
         let Ok((mut stream, _)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
-        let exchange = async {
+        if callers.len() >= MOST_CALLERS {
+            callers.join_next().await;
+        }
+        let shared = shared.clone();
+        let exchange = async move {
             let mut hello = [0; HELLO_BYTES];
             stream.read_exact(&mut hello).await.ok()?;
             let hello = shared.door.read(&hello).filter(|hello| shared.door.vouches(&hello.cookie))?;
             stream.write_all(&hello.vouched()).await.ok()
         };
-        let _ = tokio::time::timeout(GREETING_LIMIT, exchange).await;
+        callers.spawn(tokio::time::timeout(GREETING_LIMIT, exchange));
+        while callers.try_join_next().is_some() {}
     }
 }
 
