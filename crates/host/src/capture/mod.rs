@@ -111,9 +111,8 @@ impl Drop for Capturing {
 /// What the capturing thread works on.
 struct Job {
     ring: Ring,
-    file: PacketFile,
+    keeper: Keeper,
     interface: String,
-    snaplen: u32,
     loopback: bool,
 }
 
@@ -126,36 +125,21 @@ impl Job {
         let ring = Ring::open(index, &program, loopback).map_err(|error| refusal(&error))?;
         let file = PacketFile::create(&order.file, &interface, order.snaplen, FILE_LIMIT)
             .map_err(|error| format!("cannot make {}: {error}", order.file.display()))?;
-        Ok(Self { ring, file, interface, snaplen: order.snaplen, loopback })
+        Ok(Self { ring, keeper: Keeper::new(file, order.snaplen), interface, loopback })
     }
 
     fn run(mut self, stop: &AtomicBool, own: &OnceLock<Own>) -> Capture {
-        let mut connections = Connections::default();
-        let mut failed: Option<io::Error> = None;
         let mut closed: Option<Instant> = None;
-        let mut sorter: Option<Sorter> = None;
-        let mut early = Early::default();
-        while failed.is_none() {
+        while self.keeper.failed.is_none() {
             if closed.is_none() && stop.load(Ordering::SeqCst) {
-                failed = self.ring.close(&filter::nothing()).err();
+                self.keeper.failed = self.ring.close(&filter::nothing()).err();
                 closed = Some(Instant::now());
             }
-            let Self { ring, file, loopback, snaplen, .. } = &mut self;
-            if sorter.is_none()
-                && let Some(own) = own.get()
-            {
-                let sorter = sorter.insert(Sorter::new(own));
-                for packet in std::mem::take(&mut early.packets) {
-                    failed = failed.or(keep(file, &mut connections, sorter, &packet.frame(), *snaplen).err());
-                }
-            }
+            self.keeper.learn(own);
+            let Self { ring, keeper, loopback, .. } = &mut self;
             let got = ring.take(&mut |frame| {
-                if *loopback && frame.outgoing || failed.is_some() {
-                    return;
-                }
-                match &mut sorter {
-                    Some(sorter) => failed = keep(file, &mut connections, sorter, &frame, *snaplen).err(),
-                    None => early.add(&frame),
+                if !(*loopback && frame.outgoing) {
+                    keeper.see(&frame);
                 }
             });
             match closed {
@@ -164,19 +148,68 @@ impl Job {
                 _ => self.ring.wait(RETIRE),
             }
         }
-        failed = failed.or_else(|| self.file.finish().err());
-        let missing = failed.map(|error| format!("ended before the trial: {}", ended(&error, self.file.path())));
+        let Keeper { mut file, connections, snaplen, early, failed, .. } = self.keeper;
+        let failed = failed.or_else(|| file.finish().err());
+        let missing = failed.map(|error| format!("ended before the trial: {}", ended(&error, file.path())));
         Capture {
-            file: Some(self.file.path().display().to_string()),
+            file: Some(file.path().display().to_string()),
             interface: Some(self.interface),
-            snaplen: self.snaplen,
-            packets: self.file.packets,
-            bytes: self.file.bytes,
+            snaplen,
+            packets: file.packets,
+            bytes: file.bytes,
             drops: self.ring.drops().ok().map(|drops| drops + early.drops),
             cost_ns: thread_ns(),
             missing,
             sequence: connections.longest(),
             ..Capture::default()
+        }
+    }
+}
+
+/// Keeps the packets that are the trial's, once it knows which these are.
+struct Keeper {
+    file: PacketFile,
+    connections: Connections,
+    snaplen: u32,
+    sorter: Option<Sorter>,
+    early: Early,
+    failed: Option<io::Error>,
+}
+
+impl Keeper {
+    fn new(file: PacketFile, snaplen: u32) -> Self {
+        let (connections, early) = (Connections::default(), Early::default());
+        Self { file, connections, snaplen, sorter: None, early, failed: None }
+    }
+
+    fn learn(&mut self, own: &OnceLock<Own>) {
+        if self.sorter.is_none()
+            && let Some(own) = own.get()
+        {
+            self.sorter = Some(Sorter::new(own));
+            std::mem::take(&mut self.early.packets).iter().for_each(|packet| self.see(&packet.frame()));
+        }
+    }
+
+    fn see(&mut self, frame: &Frame<'_>) {
+        let network = frame.network.min(frame.data.len());
+        let Some(sorter) = &mut self.sorter else { return self.early.add(frame) };
+        if self.failed.is_none() && sorter.has(&frame.data[network..]) {
+            self.failed = self.write(frame, network).err();
+        }
+    }
+
+    fn write(&mut self, frame: &Frame<'_>, network: usize) -> io::Result<()> {
+        let length = frame.length.saturating_sub(frame.network as u32);
+        if let Some(segment) = Segment::parse(&frame.data[network..], length) {
+            self.connections.see(frame.at, &segment);
+        }
+        let kept = &frame.data[..frame.data.len().min(self.snaplen as usize)];
+        if ETHERNET.contains(&frame.hardware) {
+            self.file.add(DataLink::ETHERNET, frame.at, frame.length, kept)
+        } else {
+            // Links of other kinds are kept without their own header.
+            self.file.add(DataLink::RAW, frame.at, length, &kept[network.min(kept.len())..])
         }
     }
 }
@@ -215,31 +248,6 @@ impl Early {
         self.bytes += frame.data.len();
         let Frame { at, length, data, network, hardware, .. } = *frame;
         self.packets.push(Packet { at, length, data: data.to_vec(), network, hardware });
-    }
-}
-
-/// Writes `snaplen` bytes of a packet, if it is the trial's.
-fn keep(
-    file: &mut PacketFile,
-    connections: &mut Connections,
-    sorter: &mut Sorter,
-    frame: &Frame<'_>,
-    snaplen: u32,
-) -> io::Result<()> {
-    let network = frame.network.min(frame.data.len());
-    if !sorter.has(&frame.data[network..]) {
-        return Ok(());
-    }
-    let length = frame.length.saturating_sub(frame.network as u32);
-    if let Some(segment) = Segment::parse(&frame.data[network..], length) {
-        connections.see(frame.at, &segment);
-    }
-    let kept = &frame.data[..frame.data.len().min(snaplen as usize)];
-    if ETHERNET.contains(&frame.hardware) {
-        file.add(DataLink::ETHERNET, frame.at, frame.length, kept)
-    } else {
-        // Links of other kinds are kept without their own header.
-        file.add(DataLink::RAW, frame.at, length, &kept[network.min(kept.len())..])
     }
 }
 
