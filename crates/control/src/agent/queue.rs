@@ -17,6 +17,7 @@ pub(crate) struct Queue {
 struct State {
     next: u64,
     running: usize,
+    /// Tickets grow, so that these are in order.
     waiting: VecDeque<u64>,
 }
 
@@ -91,7 +92,7 @@ impl Place {
     /// Tries to get in; `Err` is the number of those who are first.
     fn enter(&mut self) -> Result<(), usize> {
         let mut state = self.queue.lock();
-        let position = state.waiting.iter().position(|ticket| *ticket == self.ticket).unwrap_or(0);
+        let position = state.waiting.binary_search(&self.ticket).unwrap_or(0);
         if position == 0 && state.running < self.queue.slots {
             state.waiting.pop_front();
             state.running += 1;
