@@ -82,6 +82,11 @@ impl<S: Serialize + Send + 'static, R: DeserializeOwned + Send + 'static> Wire<S
         self.sender().send(message).await
     }
 
+    /// Queues a message that is a frame already.
+    pub(crate) async fn send_frame(&self, frame: Vec<u8>) -> Result<(), String> {
+        self.sender().send_frame(frame).await
+    }
+
     /// The next message; an error says how the connection ended.
     pub(crate) async fn recv(&mut self) -> Result<R, String> {
         self.incoming.recv().await.unwrap_or_else(|| Err("the connection was closed".into()))
@@ -120,7 +125,10 @@ impl<S, R> Drop for Wire<S, R> {
 impl<S: Serialize> Sender<S> {
     /// Queues a message.
     pub(crate) async fn send(&self, message: &S) -> Result<(), String> {
-        let frame = encode(message).map_err(|error| error.to_string())?;
+        self.send_frame(encode(message).map_err(|error| error.to_string())?).await
+    }
+
+    async fn send_frame(&self, frame: Vec<u8>) -> Result<(), String> {
         self.outgoing.send(frame).await.map_err(|_| "the connection was closed".to_owned())
     }
 }

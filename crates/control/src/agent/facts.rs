@@ -1,35 +1,32 @@
-//! What a welcome tells of this host. Reading it takes many milliseconds, so it is read beside the thread that all sessions share,
-//! and once for all who wait.
+//! What a welcome tells of this host. Reading it takes many milliseconds, and so does writing it down: both are done beside the
+//! thread that all sessions share, and once for all who wait.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use host::tune::Namespace;
-use model::Inventory;
 use tokio::sync::Mutex;
 
 use super::Shared;
+use crate::proto::frame::encode;
+use crate::proto::message::FromAgent;
 
-/// What this host is.
-pub(super) struct Facts {
-    pub(super) inventory: Inventory,
-    /// Cost of a clock read, ns.
-    pub(super) clock_ns: f64,
-    /// Number of the network namespace.
-    pub(super) namespace: Option<u64>,
-}
+/// The frame of a welcome, or why there is none.
+pub(super) type Welcome = Result<Vec<u8>, String>;
 
 impl Shared {
-    /// This host as it is now.
-    pub(super) async fn facts(self: &Arc<Self>) -> Result<Arc<Facts>, String> {
+    /// The welcome with this host as it is now.
+    pub(super) async fn welcome(self: &Arc<Self>) -> Welcome {
         let shared = self.clone();
         let read = move || {
             let mut inventory = host::inventory(&host::RealSys);
             inventory.selftest = (shared.options.selftest)(&inventory);
             let namespace = Namespace::current().ok().map(|namespace| namespace.inode);
-            Facts { inventory, clock_ns: host::clock_read_cost_ns(), namespace }
+            let clock_ns = host::clock_read_cost_ns();
+            encode(&FromAgent::Welcome { inventory: Box::new(inventory), clock_ns, namespace })
+                .map_err(|error| error.to_string())
         };
-        self.last_facts.read(read).await
+        self.welcomes.read(read).await?.as_ref().clone()
     }
 }
 

@@ -53,10 +53,7 @@ impl Session {
                 .refuse("too many coordinators are connected: try again later, or raise `thru serve --max-clients`")
                 .await);
         }
-        let facts = self.shared.facts().await?;
-        let inventory = Box::new(facts.inventory.clone());
-        let (clock_ns, namespace) = (facts.clock_ns, facts.namespace);
-        self.wire.send(&FromAgent::Welcome { inventory, clock_ns, namespace }).await?;
+        self.wire.send_frame(self.shared.welcome().await?).await?;
         Ok(client)
     }
 }

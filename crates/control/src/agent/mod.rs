@@ -38,7 +38,7 @@ use crate::wire::PING_EVERY;
 pub use crew::Workers;
 use door::Door;
 use engine::transport::{FlowHello, HELLO_BYTES, tcp_round_trip};
-use facts::{Facts, Reading};
+use facts::{Reading, Welcome};
 use gate::Gate;
 pub(crate) use greeting::hello;
 pub use limits::Limits;
@@ -100,7 +100,7 @@ pub(crate) struct Shared {
     gate: Arc<Gate>,
     /// Coordinators that were let in and are connected.
     clients: AtomicUsize,
-    last_facts: Reading<Facts>,
+    welcomes: Reading<Welcome>,
     served: Notify,
     /// Tells this agent from others.
     instance: String,
@@ -171,7 +171,7 @@ impl Shared {
             listening,
             gate: Gate::new(file_limit()),
             clients: AtomicUsize::new(0),
-            last_facts: Reading::default(),
+            welcomes: Reading::default(),
             served: Notify::new(),
             // An agent without randomness cannot draw cookies either and refuses the first trial.
             instance: auth::random::<8>().map(|bytes| auth::hex(&bytes)).unwrap_or_default(),
