@@ -34,8 +34,8 @@ pub(crate) struct Sender<S> {
 }
 
 impl<S: Serialize + Send + 'static, R: DeserializeOwned + Send + 'static> Wire<S, R> {
-    /// Starts the tasks over an open stream. `ping` is said whenever nothing else is; frames are limited to a greeting's size
-    /// until [`trust`](Self::trust).
+    /// Starts the tasks over an open stream. Until [`trust`](Self::trust) frames are limited to a greeting's size; from then on `ping`
+    /// is said whenever nothing else is.
     pub(crate) fn start<T>(stream: T, ping: &S) -> Self
     where
         T: AsyncRead + AsyncWrite + Send + 'static,
@@ -54,7 +54,7 @@ impl<S: Serialize + Send + 'static, R: DeserializeOwned + Send + 'static> Wire<S
         let silence = ping.as_ref().map(|_| SILENCE_LIMIT);
         let tasks = vec![
             tokio::spawn(read(reader, arrivals, limit.clone(), silence)),
-            tokio::spawn(write(writer, queue, ping)),
+            tokio::spawn(write(writer, queue, ping, limit.clone())),
         ];
         Self { outgoing, incoming, tasks, limit, sends: PhantomData }
     }
@@ -67,12 +67,12 @@ impl<S: Serialize + Send + 'static, R: DeserializeOwned + Send + 'static> Wire<S
         Self::over(stream, None, MAX_FRAME)
     }
 
-    /// Takes a welcome from the peer, which holds an inventory, before it is trusted.
+    /// Takes a welcome, which holds an inventory, from a peer that has no token to prove.
     pub(crate) fn expect_welcome(&self) {
         self.limit.store(MAX_WELCOME, Ordering::Relaxed);
     }
 
-    /// Takes messages of any reasonable size from now on: the peer has shown who it is.
+    /// The peer has shown who it is: messages of any reasonable size are taken from now on, and pings go out.
     pub(crate) fn trust(&self) {
         self.limit.store(MAX_FRAME, Ordering::Relaxed);
     }
@@ -80,6 +80,11 @@ impl<S: Serialize + Send + 'static, R: DeserializeOwned + Send + 'static> Wire<S
     /// Queues a message.
     pub(crate) async fn send(&self, message: &S) -> Result<(), String> {
         self.sender().send(message).await
+    }
+
+    /// Queues a message that is a frame already.
+    pub(crate) async fn send_frame(&self, frame: Vec<u8>) -> Result<(), String> {
+        self.sender().send_frame(frame).await
     }
 
     /// The next message; an error says how the connection ended.
@@ -120,7 +125,10 @@ impl<S, R> Drop for Wire<S, R> {
 impl<S: Serialize> Sender<S> {
     /// Queues a message.
     pub(crate) async fn send(&self, message: &S) -> Result<(), String> {
-        let frame = encode(message).map_err(|error| error.to_string())?;
+        self.send_frame(encode(message).map_err(|error| error.to_string())?).await
+    }
+
+    async fn send_frame(&self, frame: Vec<u8>) -> Result<(), String> {
         self.outgoing.send(frame).await.map_err(|_| "the connection was closed".to_owned())
     }
 }
@@ -141,7 +149,7 @@ async fn read<R, T>(
     T: DeserializeOwned,
 {
     let mut decoder = Decoder::new(MAX_GREETING);
-    let mut buffer = vec![0; 64 << 10];
+    let mut buffer = vec![0; MAX_GREETING];
     let end = loop {
         decoder.limit = limit.load(Ordering::Relaxed);
         match decoder.take::<T>() {
@@ -165,11 +173,21 @@ async fn read<R, T>(
     let _ = arrivals.send(Err(end)).await;
 }
 
-async fn write<W: AsyncWrite + Unpin>(mut writer: W, mut queue: mpsc::Receiver<Vec<u8>>, ping: Option<Vec<u8>>) {
+async fn write<W: AsyncWrite + Unpin>(
+    mut writer: W,
+    mut queue: mpsc::Receiver<Vec<u8>>,
+    ping: Option<Vec<u8>>,
+    limit: Arc<AtomicUsize>,
+) {
     loop {
         let frame = match &ping {
             None => queue.recv().await,
-            Some(ping) => tokio::time::timeout(PING_EVERY, queue.recv()).await.unwrap_or_else(|_| Some(ping.clone())),
+            Some(ping) => match tokio::time::timeout(PING_EVERY, queue.recv()).await {
+                Ok(frame) => frame,
+                Err(_) if limit.load(Ordering::Relaxed) == MAX_FRAME => Some(ping.clone()),
+                // A ping must not come before a proof: the peer waits for that and nothing else.
+                Err(_) => continue,
+            },
         };
         let Some(frame) = frame else { break };
         if writer.write_all(&frame).await.is_err() {
@@ -177,4 +195,33 @@ async fn write<W: AsyncWrite + Unpin>(mut writer: W, mut queue: mpsc::Receiver<V
         }
     }
     let _ = writer.shutdown().await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proto::message::{FromAgent, ToAgent};
+
+    #[test]
+    fn pings_and_long_messages_wait_for_trust() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let (mine, mut theirs) = tokio::io::duplex(1 << 20);
+            let mut wire: Wire<ToAgent, FromAgent> = Wire::start(mine, &ToAgent::Ping);
+            let mut bytes = [0; 64];
+            let early = tokio::time::timeout(3 * PING_EVERY, theirs.read(&mut bytes)).await;
+            assert!(early.is_err(), "a stranger hears no ping");
+            wire.trust();
+            let count = theirs.read(&mut bytes).await.unwrap();
+            assert_eq!(bytes[..count], encode(&ToAgent::Ping).unwrap());
+            let long = FromAgent::Refused { reason: "x".repeat(MAX_WELCOME) };
+            theirs.write_all(&encode(&long).unwrap()).await.unwrap();
+            assert_eq!(wire.recv().await, Ok(long.clone()));
+
+            let (mine, mut theirs) = tokio::io::duplex(4 << 20);
+            let mut stranger: Wire<ToAgent, FromAgent> = Wire::start(mine, &ToAgent::Ping);
+            theirs.write_all(&encode(&long).unwrap()).await.unwrap();
+            assert!(stranger.recv().await.is_err_and(|why| why.contains("over the limit")));
+        });
+    }
 }

@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     ab, advise, compare, curve, demo, export, generate, host, import, lab, launched, report, rr, run, runs, selftest,
-    serve, show, stacks, stream, transfer, tune, watch, why,
+    serve, show, stacks, stream, token, transfer, tune, watch, why,
 };
 
 /// Measures what a network path really carries, from one byte to line rate.
@@ -14,6 +14,7 @@ use crate::commands::{
 #[derive(Debug, Parser)]
 #[command(name = "thru", version, max_term_width = 100, disable_help_subcommand = true)]
 #[command(after_help = "Examples:
+  thru token new -o ~/.thru-token                           the secret of both hosts: copy it to the other one
   thru serve --listen 0.0.0.0 --token-file ~/.thru-token    on the far host
   thru curve HOST --token-file ~/.thru-token                NetPIPE's curve, 1 B to 8 MiB
   thru stream HOST --reverse --flows 4                      goodput towards this host
@@ -41,6 +42,8 @@ pub struct Args {
 pub enum Command {
     /// Let other hosts measure with this one.
     Serve(serve::ServeArgs),
+    /// Make a secret for `thru serve --token-file` and those who measure with it.
+    Token(token::TokenArgs),
     /// Round trips (or streams) over all block sizes: NetPIPE's curve.
     Curve(curve::CurveArgs),
     /// Goodput of a stream of blocks, in either direction or both.

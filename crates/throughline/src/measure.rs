@@ -328,7 +328,12 @@ pub fn token(path: Option<&Path>) -> Result<Option<Token>, Failure> {
         .map_err(|error| Failure::usage(format!("cannot read the token file {}: {error}", path.display())))?;
     Token::new(&text)
         .map(Some)
-        .ok_or_else(|| Failure::usage(format!("the token file {} is empty: put a secret line into it", path.display())))
+        .ok_or_else(|| {
+            Failure::usage(format!(
+                "the token file {} holds no secret of 128 random bits or more: make one with `thru token new -o FILE`, for both hosts",
+                path.display()
+            ))
+        })
 }
 
 /// Reaches both ends and waits for their machines.

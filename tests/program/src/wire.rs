@@ -4,7 +4,9 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
+use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
+use sha2::Sha256;
 
 /// What a control connection begins with.
 pub const MAGIC: &[u8; 8] = b"THRUCTRL";
@@ -72,6 +74,18 @@ impl Wire {
         Some(serde_json::from_slice(&bytes).expect("JSON"))
     }
 
+    /// Greets an agent that wants this token, and checks that it knows it first.
+    ///
+    /// # Panics
+    /// When it does not, or says something else.
+    pub fn prove(&mut self, token: &str) {
+        self.say(&hello(1, 1));
+        let theirs = self.hear().expect("an answer");
+        let nonce = theirs["nonce"].as_str().expect("a nonce");
+        assert_eq!(theirs["mac"], proof(token, "agent", NONCE, nonce), "the agent proves it in its hello");
+        self.say(&json!({"say": "proof", "mac": proof(token, "coordinator", NONCE, nonce)}));
+    }
+
     /// Greets an agent that wants no token and waits to be let in.
     ///
     /// # Panics
@@ -83,12 +97,26 @@ impl Wire {
     }
 }
 
+/// What [`hello`] says as its random number.
+pub const NONCE: &str = "00112233445566778899aabbccddeeff";
+
+/// The proof that a side knows a token.
+///
+/// # Panics
+/// Never: HMAC takes keys of any length.
+#[must_use]
+pub fn proof(token: &str, side: &str, coordinator: &str, agent: &str) -> String {
+    let mut mac = Hmac::<Sha256>::new_from_slice(token.as_bytes()).expect("any key");
+    mac.update(format!("throughline/1 {side} {coordinator} {agent}").as_bytes());
+    mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// How a side that speaks these protocols introduces itself.
 #[must_use]
 pub fn hello(protocol: u32, oldest: u32) -> Value {
     json!({
         "say": "hello", "protocol": protocol, "oldest": oldest, "version": "9.8.7", "capabilities": [],
-        "nonce": "00112233445566778899aabbccddeeff", "instance": "0011223344556677", "wants_token": false,
+        "nonce": NONCE, "instance": "0011223344556677", "wants_token": false,
     })
 }
 

@@ -121,8 +121,9 @@ fn something_else_there() {
 #[test]
 fn the_token_is_asked_for() {
     let desk = Desk::new();
-    fs::write(desk.path("right"), "correct horse\n").unwrap();
-    fs::write(desk.path("wrong"), "battery staple\n").unwrap();
+    for name in ["right", "wrong"] {
+        desk.run(&["token", "new", "-o", name]).ok();
+    }
     fs::write(desk.path("empty"), "\n").unwrap();
     let right = desk.path("right");
     let agent = Agent::with(&["--token-file", right.to_str().unwrap()]);
@@ -130,15 +131,21 @@ fn the_token_is_asked_for() {
     let without = [&SHORT[..], &[agent.host()]].concat();
     fails(&desk, &without, 4, &["wants a token", "--token-file"]);
     fails(&desk, &with("wrong"), 4, &["token is wrong", "--token-file"]);
-    fails(&desk, &with("empty"), 2, &["empty"]);
+    fails(&desk, &with("empty"), 2, &["empty", "128 random bits", "thru token new"]);
     fails(&desk, &with("nowhere"), 2, &["nowhere", "cannot read"]);
     assert!(!agent.log().contains("measures"), "{}", agent.log());
     desk.measure(&with("right"));
     // The secret stays where it is.
-    assert!(!agent.log().contains("horse"), "{}", agent.log());
-    // A token that an open agent does not ask for does no harm.
+    let secret = fs::read_to_string(&right).unwrap();
+    assert!(!agent.log().contains(secret.trim()), "{}", agent.log());
+    // An agent that asks for no token is not the one that a token was given for.
     let open = Agent::start();
-    desk.measure(&[&SHORT[..], &["--token-file", "wrong", open.host()]].concat());
+    fails(
+        &desk,
+        &[&SHORT[..], &["--token-file", "right", open.host()]].concat(),
+        4,
+        &["wants no token", "--token-file"],
+    );
     // Beyond loopback, one or the other must be said.
     fails(&desk, &["serve", "--listen", "0.0.0.0:0"], 2, &["--token-file", "--open"]);
 }

@@ -11,7 +11,7 @@ use super::reach::is_known;
 use crate::proto::message::{FromAgent, Looked, Voucher};
 
 /// How long another agent may take to be reached, and to say that it knows a voucher.
-const VOUCHER_LIMIT: Duration = Duration::from_millis(500);
+const VOUCHER_LIMIT: Duration = Duration::from_secs(2);
 
 /// A look under way, on a thread of its own.
 pub(super) struct Look(JoinHandle<Looked>);

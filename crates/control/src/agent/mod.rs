@@ -4,6 +4,8 @@
 
 mod crew;
 mod door;
+mod facts;
+mod gate;
 mod greeting;
 mod kept;
 mod limits;
@@ -18,9 +20,10 @@ mod tuning;
 mod watch;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use model::{Inventory, SelfTestCitation};
@@ -29,13 +32,16 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
 use crate::ControlError;
+use crate::limits::file_limit;
 use crate::proto::auth::{self, Token};
 use crate::proto::plain;
 use crate::proto::{CONTROL_MAGIC, PROTOCOL};
 use crate::wire::PING_EVERY;
 pub use crew::Workers;
 use door::Door;
-use engine::transport::{DatagramDoor, HELLO_BYTES};
+use engine::transport::{DatagramDoor, HELLO_BYTES, tcp_round_trip};
+use facts::{Reading, Welcome};
+use gate::Gate;
 pub(crate) use greeting::hello;
 pub use limits::Limits;
 pub use packets::Captures;
@@ -93,7 +99,10 @@ pub(crate) struct Shared {
     port: Option<u16>,
     /// Addresses that it listens on, to tell whether a data address is covered.
     listening: Vec<SocketAddr>,
+    gate: Arc<Gate>,
+    /// Coordinators that were let in and are connected.
     clients: AtomicUsize,
+    welcomes: Reading<Welcome>,
     served: Notify,
     /// Tells this agent from others.
     instance: String,
@@ -110,7 +119,11 @@ impl Agent {
     pub(crate) fn converse(&self) -> tokio::io::DuplexStream {
         let (mine, theirs) = tokio::io::duplex(64 << 10);
         let session = Session::new(self.0.clone(), mine, Addresses::default(), "this process".into());
-        tokio::spawn(session.run());
+        tokio::spawn(async move {
+            if let Some(session) = session.identified().await {
+                session.run().await;
+            }
+        });
         theirs
     }
 
@@ -157,7 +170,9 @@ impl Shared {
             door: Arc::default(),
             port: listening.first().map(SocketAddr::port),
             listening,
+            gate: Gate::new(file_limit()),
             clients: AtomicUsize::new(0),
+            welcomes: Reading::default(),
             served: Notify::new(),
             // An agent without randomness cannot draw cookies either and refuses the first trial.
             instance: auth::random::<8>().map(|bytes| auth::hex(&bytes)).unwrap_or_default(),
@@ -168,12 +183,6 @@ impl Shared {
     /// Says a line to the log. What came from the network stays within it.
     fn news(&self, text: &str) {
         (self.options.news)(&plain(text));
-    }
-
-    fn inventory(&self) -> Inventory {
-        let mut inventory = host::inventory(&host::RealSys);
-        inventory.selftest = (self.options.selftest)(&inventory);
-        inventory
     }
 
     /// Whether data connections to `address` come in by the shared port.
@@ -221,7 +230,7 @@ async fn accept(shared: Arc<Shared>, listener: TcpListener) {
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => {
-                tokio::spawn(greet(shared.clone(), stream, peer));
+                tokio::spawn(receive(shared.clone(), stream, peer));
             }
             // Out of descriptors, most likely: wait for some to be given back.
             Err(error) => {
@@ -232,23 +241,31 @@ async fn accept(shared: Arc<Shared>, listener: TcpListener) {
     }
 }
 
-/// How long a stranger may take to say what it is.
+/// How long a stranger may take to show who it is, from its first byte to its proof.
 const GREETING_LIMIT: Duration = Duration::from_secs(5);
 
-/// Sorts a new connection by its first bytes.
-async fn greet(shared: Arc<Shared>, mut stream: TcpStream, peer: SocketAddr) {
-    let mut magic = [0; 8];
-    match tokio::time::timeout(GREETING_LIMIT, stream.read_exact(&mut magic)).await {
-        Ok(Ok(_)) => {}
-        _ => return,
+/// Takes a connection in: a stranger within the bounds on those, and a session once it has shown who it is.
+async fn receive(shared: Arc<Shared>, stream: TcpStream, peer: SocketAddr) {
+    let mut stay = shared.gate.enter(peer.ip());
+    let session = tokio::select! {
+        session = tokio::time::timeout(GREETING_LIMIT, greet(&shared, stream, peer)) => session.ok().flatten(),
+        () = stay.ended() => None,
+    };
+    drop(stay);
+    if let Some(session) = session {
+        session.run().await;
     }
+}
+
+/// Sorts a new connection by its first bytes; a session is that of a coordinator that may come in.
+async fn greet(shared: &Arc<Shared>, mut stream: TcpStream, peer: SocketAddr) -> Option<Session> {
+    let mut magic = [0; 8];
+    stream.read_exact(&mut magic).await.ok()?;
     if &magic == CONTROL_MAGIC {
-        // Counted before anything else, so that a flood of connections cannot pass the limit together.
-        let _client = Client::new(&shared);
         prepare_control(&stream, shared.options.vanished_after);
         let here = stream.local_addr().ok().map(|address| address.ip());
         let addresses = Addresses { here, peer: Some(peer.ip()) };
-        return Session::new(shared.clone(), stream, addresses, peer.to_string()).run().await;
+        return Session::new(shared.clone(), stream, addresses, peer.to_string()).identified().await;
     }
     if !magic.starts_with(b"THRU") {
         let text = format!(
@@ -256,40 +273,25 @@ async fn greet(shared: Arc<Shared>, mut stream: TcpStream, peer: SocketAddr) {
             env!("CARGO_PKG_VERSION")
         );
         let _ = stream.write_all(text.as_bytes()).await;
-        return;
+        return None;
     }
     let mut hello = [0; HELLO_BYTES];
     hello[..8].copy_from_slice(&magic);
-    if let Ok(Ok(_)) = tokio::time::timeout(GREETING_LIMIT, stream.read_exact(&mut hello[8..])).await
-        && let Some(hello) = shared.door.read(&hello)
-    {
-        if shared.door.vouches(&hello.cookie) {
-            let _ = stream.write_all(&hello.vouched()).await;
-        } else {
-            let _ = shared.door.hand_in(&hello, || stream.into_std().map(Into::into));
-        }
+    stream.read_exact(&mut hello[8..]).await.ok()?;
+    let hello = shared.door.read(&hello)?;
+    if shared.door.vouches(&hello.cookie) {
+        let _ = stream.write_all(&hello.vouched()).await;
+    } else {
+        let _ = shared.door.hand_in(&hello, || stream.into_std().map(Into::into));
     }
+    None
 }
 
-/// Makes the kernel find out an unreachable peer: unacknowledged pings end the connection.
+/// Makes the kernel find out an unreachable peer: pings that stay unacknowledged end the connection. A long path has four round
+/// trips more, for a ping that was lost and for queues that fill while it is measured.
 pub(crate) fn prepare_control(stream: &TcpStream, vanished_after: Duration) {
     let socket = socket2::SockRef::from(stream);
     let _ = socket.set_tcp_nodelay(true);
-    let _ = socket.set_tcp_user_timeout(Some(vanished_after.saturating_sub(PING_EVERY).max(PING_EVERY)));
-}
-
-/// Counts a connected coordinator while it lives.
-struct Client<'a>(&'a Shared);
-
-impl<'a> Client<'a> {
-    fn new(shared: &'a Shared) -> Self {
-        shared.clients.fetch_add(1, Ordering::SeqCst);
-        Self(shared)
-    }
-}
-
-impl Drop for Client<'_> {
-    fn drop(&mut self) {
-        self.0.clients.fetch_sub(1, Ordering::SeqCst);
-    }
+    let path = tcp_round_trip(stream.as_fd()).unwrap_or_default() * 4;
+    let _ = socket.set_tcp_user_timeout(Some(vanished_after.saturating_sub(PING_EVERY).max(PING_EVERY) + path));
 }

@@ -3,8 +3,12 @@
 use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
+
+/// How often one who waits hears how many are first: a crowd that hears of each turn costs those who measure.
+const NEWS_EVERY: Duration = Duration::from_secs(1);
 
 /// The queue of one agent.
 pub(crate) struct Queue {
@@ -17,6 +21,7 @@ pub(crate) struct Queue {
 struct State {
     next: u64,
     running: usize,
+    /// Tickets grow, so that these are in order.
     waiting: VecDeque<u64>,
 }
 
@@ -43,8 +48,8 @@ pub(crate) struct Place {
     queue: Arc<Queue>,
     ticket: u64,
     granted: bool,
-    /// What it last said of those who are first.
-    told: Option<usize>,
+    /// What it last said of those who are first, and when.
+    told: Option<(usize, Instant)>,
 }
 
 impl Queue {
@@ -91,7 +96,7 @@ impl Place {
     /// Tries to get in; `Err` is the number of those who are first.
     fn enter(&mut self) -> Result<(), usize> {
         let mut state = self.queue.lock();
-        let position = state.waiting.iter().position(|ticket| *ticket == self.ticket).unwrap_or(0);
+        let position = state.waiting.binary_search(&self.ticket).unwrap_or(0);
         if position == 0 && state.running < self.queue.slots {
             state.waiting.pop_front();
             state.running += 1;
@@ -103,23 +108,22 @@ impl Place {
         Err(position + state.running)
     }
 
-    /// Waits until its turn has come (`None`) or the number of those who are first has changed. Dropping the future loses
-    /// nothing.
+    /// Waits until its turn has come (`None`) or the number of those who are first has changed since it was last said, not more often
+    /// than [`NEWS_EVERY`]. Dropping the future loses nothing.
     pub(crate) async fn turn(&mut self) -> Option<usize> {
         let mut changes = self.queue.changed.subscribe();
         loop {
             changes.borrow_and_update();
-            match self.enter() {
-                Ok(()) => return None,
-                Err(ahead) if self.told != Some(ahead) => {
-                    self.told = Some(ahead);
+            let quiet = match (self.enter(), self.told) {
+                (Ok(()), _) => return None,
+                (Err(ahead), Some((told, _))) if told == ahead => Duration::MAX,
+                (Err(_), Some((_, at))) if at.elapsed() < NEWS_EVERY => NEWS_EVERY.saturating_sub(at.elapsed()),
+                (Err(ahead), _) => {
+                    self.told = Some((ahead, Instant::now()));
                     return Some(ahead);
                 }
-                Err(_) => {}
-            }
-            if changes.changed().await.is_err() {
-                return None;
-            }
+            };
+            let _ = tokio::time::timeout(quiet, changes.changed()).await; // either is a reason to look again
         }
     }
 }
@@ -159,6 +163,35 @@ mod tests {
         drop(second);
         assert_eq!(fourth.enter(), Ok(()));
         assert_eq!(queue.running(), 1);
+    }
+
+    #[test]
+    fn who_waits_hears_of_changes_now_and_then_and_of_its_turn_at_once() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let queue = Queue::new(1);
+            let mut places: Vec<Place> = (0..20).map(|_| queue.join()).collect();
+            let mut last = places.pop().unwrap();
+            assert_eq!(last.turn().await, Some(19));
+            let leave = async {
+                for mut place in places {
+                    place.enter().unwrap();
+                    drop(place);
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+            };
+            let wait = async {
+                let mut told = 0;
+                while last.turn().await.is_some() {
+                    told += 1;
+                }
+                told
+            };
+            // However slow this host is, each word but the first takes a second.
+            let begun = Instant::now();
+            let (told, ()) = tokio::join!(wait, leave);
+            assert!(told as u64 <= begun.elapsed().as_secs() + 1, "{told} words");
+        });
     }
 
     #[test]

@@ -79,12 +79,27 @@ impl Session {
         Self { shared, wire, addresses, peer, purpose: String::new(), tuner: None, kept: Kept::default() }
     }
 
-    /// Serves the coordinator until one of the two has had enough.
+    /// Itself, once the coordinator has shown who it is; `None` for one that is sent away.
+    pub(crate) async fn identified(mut self) -> Option<Self> {
+        match self.identify().await {
+            Ok(()) => Some(self),
+            Err(over) => {
+                self.end(&over).await;
+                None
+            }
+        }
+    }
+
+    /// Serves the coordinator, which has shown who it is, until one of the two has had enough.
     pub(crate) async fn run(mut self) {
-        let over = match self.greet().await {
-            Ok(()) => self.serve().await,
+        let over = match self.welcome().await {
+            Ok(_client) => self.serve().await,
             Err(over) => over,
         };
+        self.end(&over).await;
+    }
+
+    async fn end(self, over: &str) {
         self.shared.news(&format!("{}: {over}", self.peer));
         self.wire.close().await;
     }

@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use crate::ControlError;
 use crate::agent::{Agent, hello, prepare_control};
 use crate::proto::auth::{self, Token};
-use crate::proto::message::{Cause, FromAgent, ToAgent, Voucher};
+use crate::proto::message::{Cause, FromAgent, Hello, ToAgent, Voucher};
 use crate::proto::{CONTROL_MAGIC, DEFAULT_PORT, OLDEST_PROTOCOL, PROTOCOL, WATCH};
 use crate::wire::Wire;
 
@@ -23,7 +23,7 @@ pub enum Target<'a> {
     Remote {
         /// Name, address, `name:port` or `[v6]:port`.
         host: &'a str,
-        /// What the agent may want to be shown.
+        /// What the agent must know, and is shown in turn; `None` for one that wants no token.
         token: Option<&'a Token>,
         /// IP version to use.
         family: Family,
@@ -60,7 +60,7 @@ pub struct End {
 /// How long a connection attempt to one address may take.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// How long an agent may take to say hello.
-const HELLO_LIMIT: Duration = Duration::from_secs(5);
+const HELLO_LIMIT: Duration = Duration::from_secs(10);
 /// How long an agent's host may be unreachable before the run is given up.
 const VANISHED_AFTER: Duration = Duration::from_secs(5);
 
@@ -94,8 +94,11 @@ impl End {
             auth::hex(&auth::random::<16>().map_err(|source| ControlError::io("draw a random number", source))?);
         let lost =
             |reason: String| ControlError::Lost { address: name.clone(), during: "while greeting it".into(), reason };
-        wire.expect_welcome();
-        wire.send(&ToAgent::Hello(hello(nonce.clone(), String::new(), false))).await.map_err(lost)?;
+        // One without a token may be welcomed at once.
+        if token.is_none() {
+            wire.expect_welcome();
+        }
+        wire.send(&ToAgent::Hello(hello(nonce.clone(), String::new()))).await.map_err(lost)?;
         let theirs = match tokio::time::timeout(HELLO_LIMIT, wire.recv()).await {
             Ok(Ok(FromAgent::Hello(theirs))) => theirs,
             Ok(Ok(FromAgent::Refused { reason })) => return Err(ControlError::Refused { address: name, reason }),
@@ -110,33 +113,19 @@ impl End {
                 older: if theirs.oldest > PROTOCOL { "this host" } else { "that host" },
             });
         }
-        if theirs.wants_token {
-            let Some(token) = token else {
-                return Err(ControlError::Token {
-                    address: name,
-                    what: "this agent wants a token: use --token-file with the file it was started with".into(),
-                });
-            };
-            wire.send(&ToAgent::Proof { mac: token.prove("coordinator", &nonce, &theirs.nonce) })
-                .await
-                .map_err(lost)?;
+        if let Some(what) = distrust(&theirs, token, &nonce) {
+            return Err(ControlError::Token { address: name, what: what.into() });
         }
-        wire.trust();
+        if let Some(token) = token {
+            let mac = token.prove("coordinator", &nonce, &theirs.nonce);
+            wire.send(&ToAgent::Proof { mac }).await.map_err(lost)?;
+            wire.trust();
+        }
         loop {
             match wire.recv().await.map_err(lost)? {
                 FromAgent::Ping => {}
-                FromAgent::Welcome { mac, inventory, clock_ns, namespace } => {
-                    let proven = match (theirs.wants_token, token, mac) {
-                        (true, Some(token), Some(mac)) => token.check(&mac, "agent", &nonce, &theirs.nonce),
-                        (true, ..) => false,
-                        (false, ..) => true,
-                    };
-                    if !proven {
-                        return Err(ControlError::Token {
-                            address: name,
-                            what: "it does not know the token itself: this may not be your agent".into(),
-                        });
-                    }
+                FromAgent::Welcome { inventory, clock_ns, namespace } => {
+                    wire.trust();
                     return Ok(Self {
                         name,
                         inventory: *inventory,
@@ -304,6 +293,21 @@ impl End {
     }
 }
 
+/// Why an agent with this hello is not spoken to, if it is not: whether a token is wanted and proved is the user's choice, not its own.
+fn distrust(theirs: &Hello, token: Option<&Token>, nonce: &str) -> Option<&'static str> {
+    match (token, theirs.wants_token, &theirs.mac) {
+        (None, false, _) => None,
+        (None, true, _) => Some("this agent wants a token: use --token-file with the file it was started with"),
+        (Some(_), false, _) => Some(
+            "it wants no token, though one was given: this may not be your agent; start it with --token-file, or leave out --token-file and THRU_TOKEN_FILE",
+        ),
+        (Some(token), true, Some(mac)) if token.check(mac, "agent", nonce, &theirs.nonce) => None,
+        (Some(_), true, _) => Some(
+            "it does not prove that it knows this token: the token is wrong, or this is not your agent; use the --token-file that the agent was started with",
+        ),
+    }
+}
+
 fn versions(oldest: u32, newest: u32) -> String {
     if oldest == newest { newest.to_string() } else { format!("{oldest} to {newest}") }
 }
@@ -378,6 +382,25 @@ fn unreachable_at(address: &str, source: std::io::Error) -> ControlError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_given_token_must_be_wanted_and_proved() {
+        let text = Token::fresh().unwrap();
+        let (token, other) = (Token::new(&text).unwrap(), Token::new(&Token::fresh().unwrap()).unwrap());
+        let says = |wants_token, mac: Option<String>| Hello { wants_token, mac, ..hello("aa".into(), String::new()) };
+        let proof = |token: &Token, side| Some(token.prove(side, "cc", "aa"));
+        assert_eq!(distrust(&says(true, proof(&token, "agent")), Some(&token), "cc"), None);
+        assert_eq!(distrust(&says(false, None), None, "cc"), None);
+        for (theirs, given, words) in [
+            (says(true, proof(&token, "agent")), None, "wants a token"),
+            (says(false, proof(&token, "agent")), Some(&token), "wants no token"),
+            (says(true, None), Some(&token), "does not prove"),
+            (says(true, proof(&token, "coordinator")), Some(&token), "does not prove"),
+            (says(true, proof(&other, "agent")), Some(&token), "the token is wrong"),
+        ] {
+            assert!(distrust(&theirs, given, "cc").is_some_and(|what| what.contains(words)), "{words}");
+        }
+    }
 
     #[test]
     fn hosts_are_split_as_people_write_them() {

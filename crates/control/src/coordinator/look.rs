@@ -17,7 +17,7 @@ const EXCHANGES: u32 = 16;
 /// A slow path gets fewer.
 const CLOCK_LIMIT: Duration = Duration::from_millis(500);
 /// How long an end may take for a look, which it bounds itself; one that has none of it is not waited for.
-const LOOK_LIMIT: Duration = Duration::from_secs(4);
+const LOOK_LIMIT: Duration = Duration::from_secs(10);
 
 /// A reading of one end's clocks against the coordinator's.
 struct Reading {

@@ -3,19 +3,33 @@
 //! Proof = HMAC-SHA256 (RFC 2104) keyed with the token over the side's name and both nonces, so that a recorded proof is of
 //! no use in another connection or in the other direction.
 
+use std::collections::HashSet;
+
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// A shared secret.
+/// A shared secret of 128 bits or more.
 #[derive(Clone)]
 pub struct Token(Vec<u8>);
 
 impl Token {
-    /// Takes the text of a token file; surrounding white space is not part of it. `None` when nothing is left.
+    /// Takes the text of a token file; surrounding white space is not part of it. `None` for a text that is not made like a
+    /// random one of 128 bits: whoever has seen a proof could find out a weaker secret by trying.
+    ///
+    /// Such a text is 32 hexadecimal digits (4 bits each) or more, or 22 characters of Base64 (RFC 4648, 6 bits each) or more with
+    /// capitals, small letters and digits among them, which words seldom have; and it has at least eight different characters.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         let text = text.trim();
-        (!text.is_empty()).then(|| Self(text.as_bytes().to_vec()))
+        is_strong(text).then(|| Self(text.as_bytes().to_vec()))
+    }
+
+    /// The text of a fresh one: 256 random bits from the kernel as 64 hexadecimal digits.
+    ///
+    /// # Errors
+    /// When the kernel has no random bits.
+    pub fn fresh() -> Result<String, std::io::Error> {
+        Ok(hex(&random::<32>()?))
     }
 
     /// The proof that `side` ("coordinator" or "agent") knows the token in the connection with these nonces, in hex.
@@ -36,6 +50,16 @@ impl Token {
         mac.update(format!("throughline/1 {side} {coordinator} {agent}").as_bytes());
         mac
     }
+}
+
+fn is_strong(text: &str) -> bool {
+    let digits = text.trim_end_matches('=').as_bytes();
+    let has = |kind: fn(&u8) -> bool| digits.iter().any(kind);
+    let mixed = has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase) && has(u8::is_ascii_digit);
+    let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(byte);
+    let hex = digits.len() >= 32 && digits.iter().all(u8::is_ascii_hexdigit);
+    let base64 = digits.len() >= 22 && digits.iter().all(is_base64) && mixed;
+    (hex || base64) && digits.iter().collect::<HashSet<_>>().len() >= 8
 }
 
 impl std::fmt::Debug for Token {
@@ -74,14 +98,43 @@ mod tests {
 
     #[test]
     fn a_proof_holds_for_its_token_side_and_nonces_only() {
-        let token = Token::new(" secret\n").unwrap();
+        let [text, other] = [Token::fresh().unwrap(), Token::fresh().unwrap()];
+        let token = Token::new(&format!(" {text}\n")).unwrap();
         let proof = token.prove("coordinator", "aa", "bb");
         assert!(token.check(&proof, "coordinator", "aa", "bb"));
         assert!(!token.check(&proof, "agent", "aa", "bb"));
         assert!(!token.check(&proof, "coordinator", "aa", "bc"));
-        assert!(!Token::new("other").unwrap().check(&proof, "coordinator", "aa", "bb"));
+        assert!(!Token::new(&other).unwrap().check(&proof, "coordinator", "aa", "bb"));
         assert!(!token.check("zz", "coordinator", "aa", "bb"));
-        assert!(Token::new(" \n").is_none());
+    }
+
+    #[test]
+    fn texts_that_cannot_hold_128_random_bits_are_no_tokens() {
+        for text in [
+            "",
+            " \n",
+            "secret",
+            "correct horse battery staple and then some more words",
+            "correcthorsebatterystapleandthensomemore",
+            "123456789012345678901234567890",
+            "0123456789abcdef0123456789abcde",
+            "00000000000000000000000000000000000000000",
+            "aB3aB3aB3aB3aB3aB3aB3aB3aB3",
+            "c1f8b9ee-50e2-4a3c-9d5b-0f8a7e6d5c4b",
+            "K7gNU3sdo+OL0wNhqoVW====",
+        ] {
+            assert!(Token::new(text).is_none(), "{text}");
+        }
+        for text in [
+            "0f1e2d3c4b5a69788796a5b4c3d2e1f0",
+            "K7gNU3sdo+OL0wNhqoVWhr3g6s1xYv72ol/pe/Unols=",
+            "K7gNU3sdo-OL0wNhqoVW_Q==",
+        ] {
+            assert!(Token::new(text).is_some(), "{text}");
+        }
+        for _ in 0..100 {
+            assert!(Token::new(&Token::fresh().unwrap()).is_some());
+        }
     }
 
     #[test]

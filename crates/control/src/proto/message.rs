@@ -117,8 +117,6 @@ pub enum FromAgent {
     Hello(Hello),
     /// The coordinator is let in.
     Welcome {
-        /// The agent's own proof, where it has a token.
-        mac: Option<String>,
         /// What this host is.
         inventory: Box<Inventory>,
         /// Cost of a clock read here, ns.
@@ -296,6 +294,9 @@ pub struct Hello {
     /// Agents: whether a proof of the token is wanted.
     #[serde(default)]
     pub wants_token: bool,
+    /// Agents with a token: their own proof, HMAC in hex.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mac: Option<String>,
 }
 
 /// A trial, as one end is told of it.

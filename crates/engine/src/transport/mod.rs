@@ -51,6 +51,7 @@ pub use options::check_end as check_options;
 pub(crate) use sys::batch::{GRO_PIECES, GSO_SEGMENTS, MMSG, Mark};
 pub(crate) use sys::uring;
 pub(crate) use tcp_info::TcpInfo;
+pub use tcp_info::tcp_round_trip;
 
 /// Every transport of this build, in the order of the manual.
 pub static TRANSPORTS: &[&dyn Transport] = &[

@@ -2,6 +2,7 @@
 //! answer is a shorter one.
 
 use std::os::fd::{BorrowedFd, RawFd};
+use std::time::Duration;
 
 use model::{SocketFacts, TcpSample};
 
@@ -11,6 +12,13 @@ use super::sys::sockopt::{self, TCP_INFO_ROOM};
 pub(crate) struct TcpInfo {
     bytes: [u8; TCP_INFO_ROOM],
     length: usize,
+}
+
+/// The smoothed round-trip time of a TCP connection as the kernel has it now; the handshake has given it its first value. `None`
+/// for any other socket.
+#[must_use]
+pub fn tcp_round_trip(socket: BorrowedFd<'_>) -> Option<Duration> {
+    TcpInfo::of(socket).map(|info| Duration::from_micros(info.old(68).into()))
 }
 
 /// The length up to tcpi_total_retrans, which every kernel since 2.6 has.

@@ -20,6 +20,7 @@ pub mod serve;
 pub mod show;
 pub mod stacks;
 pub mod stream;
+pub mod token;
 pub mod transfer;
 pub mod tune;
 pub mod watch;
@@ -47,6 +48,7 @@ pub fn run(args: Args) -> Result<u8, Failure> {
         Command::Export(args) => export::run(&args),
         Command::Host(args) => host::run(&args),
         Command::Stacks(args) => stacks::run(&args),
+        Command::Token(args) => token::run(&args),
         Command::Tune(args) => tune::run(&args),
         Command::Watch(args) => watch::run(&args),
         Command::Selftest(args) => selftest::run(&args),

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use control::agent::{Agent, AgentOptions, Workers};
-use control::proto::auth;
+use control::proto::auth::Token;
 
 use super::Offer;
 use crate::failure::Failure;
@@ -22,8 +22,7 @@ pub fn serve(
     deserted: impl Fn() -> bool,
 ) -> Result<u8, Failure> {
     let directory = measure::socket_directory()?;
-    let secret = auth::random::<16>().map_err(|error| Failure::other(format!("cannot draw a token: {error}")))?;
-    let secret = auth::hex(&secret);
+    let secret = Token::fresh().map_err(|error| Failure::other(format!("cannot draw a token: {error}")))?;
     let offer = move |port| Offer { token: secret.clone(), places: places(anywhere, port) };
     let ip = if anywhere { Ipv4Addr::UNSPECIFIED } else { Ipv4Addr::LOCALHOST };
     let options = AgentOptions {

@@ -2,11 +2,7 @@
 
 use std::cell::RefCell;
 use std::ffi::OsString;
-use std::fs::OpenOptions;
-use std::io::{Read, Write};
 use std::net::IpAddr;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
 use std::process::Command;
 use std::rc::Rc;
 
@@ -18,6 +14,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Notify;
 
 use super::program;
+use crate::commands::token;
 use crate::failure::Failure;
 
 /// What programs on a host find in their environment, beside [`Holder::VARIABLE`]: the lab, their host, and the secret of its
@@ -38,7 +35,10 @@ impl Held {
     /// Builds the lab, and starts an agent on each host unless none are wanted.
     pub fn build(topology: &Topology, name: Option<&str>, with_agents: bool, stays: bool) -> Result<Self, Failure> {
         let network = Network::make(topology, name, stays)?;
-        write_secret(&network.file("token"))?;
+        let secret = network.file("token");
+        token::write(&secret).map_err(|error| {
+            Failure::host(format!("cannot write the secret of the lab's agents, {}: {error}", secret.display()))
+        })?;
         let agents = if with_agents { agents(&network)? } else { Vec::new() };
         Ok(Self { network: Rc::new(network), agents, waiting: Rc::default(), down: Rc::default() })
     }
@@ -131,19 +131,8 @@ pub fn on_host(host: &NetworkHost, network: &Network, words: &[String]) -> Resul
 
 /// Gives a command the environment of a lab.
 pub fn dress(command: &mut Command, lab: &str, host: &str, file: impl Fn(&str) -> OsString) {
-    let [name, own, token] = VARIABLES;
-    command.env(name, lab).env(own, host).env(token, file("token")).env(Holder::VARIABLE, file("sock"));
-}
-
-/// A secret that only root can read, 32 hexadecimal digits.
-fn write_secret(path: &Path) -> Result<(), Failure> {
-    let failed =
-        |error| Failure::host(format!("cannot write the secret of the lab's agents, {}: {error}", path.display()));
-    let mut secret = [0; 16];
-    std::fs::File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut secret)).map_err(failed)?;
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(failed)?;
-    let digits: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
-    writeln!(file, "{digits}").map_err(failed)
+    let [name, own, secret] = VARIABLES;
+    command.env(name, lab).env(own, host).env(secret, file("token")).env(Holder::VARIABLE, file("sock"));
 }
 
 /// An agent on each host, on all its addresses and the usual port. All start at once: each takes its time.

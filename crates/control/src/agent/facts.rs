@@ -1,0 +1,91 @@
+//! What a welcome tells of this host. Reading it takes many milliseconds, and so does writing it down: both are done beside the
+//! thread that all sessions share, and once for all who wait.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use host::tune::Namespace;
+use tokio::sync::Mutex;
+
+use super::Shared;
+use crate::proto::frame::encode;
+use crate::proto::message::FromAgent;
+
+/// The frame of a welcome, or why there is none.
+pub(super) type Welcome = Result<Vec<u8>, String>;
+
+impl Shared {
+    /// The welcome with this host as it is now.
+    pub(super) async fn welcome(self: &Arc<Self>) -> Welcome {
+        let shared = self.clone();
+        let read = move || {
+            let mut inventory = host::inventory(&host::RealSys);
+            inventory.selftest = (shared.options.selftest)(&inventory);
+            let namespace = Namespace::current().ok().map(|namespace| namespace.inode);
+            let clock_ns = host::clock_read_cost_ns();
+            encode(&FromAgent::Welcome { inventory: Box::new(inventory), clock_ns, namespace })
+                .map_err(|error| error.to_string())
+        };
+        self.welcomes.read(read).await?.as_ref().clone()
+    }
+}
+
+/// The last reading of something, and when it began.
+pub(super) struct Reading<T>(Mutex<Option<(Instant, Arc<T>)>>);
+
+impl<T> Default for Reading<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T: Send + Sync + 'static> Reading<T> {
+    /// A reading that began after this call: that of another caller, or one of its own by `read`. However many call at once, there
+    /// are two readings at most for all of them.
+    async fn read(&self, read: impl FnOnce() -> T + Send + 'static) -> Result<Arc<T>, String> {
+        let asked = Instant::now();
+        let mut last = self.0.lock().await;
+        if let Some((begun, reading)) = &*last
+            && *begun >= asked
+        {
+            return Ok(reading.clone());
+        }
+        let begun = Instant::now();
+        let reading = tokio::task::spawn_blocking(read).await;
+        let reading = Arc::new(reading.map_err(|error| format!("this host could not be read: {error}"))?);
+        *last = Some((begun, reading.clone()));
+        Ok(reading)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn who_waits_shares_a_reading_and_who_comes_later_gets_a_newer_one() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let (readings, count) = (Arc::new(Reading::default()), Arc::new(AtomicUsize::new(0)));
+            let read = || {
+                let (readings, count) = (readings.clone(), count.clone());
+                async move {
+                    let read = move || {
+                        std::thread::sleep(std::time::Duration::from_millis(20));
+                        count.fetch_add(1, Ordering::SeqCst)
+                    };
+                    readings.read(read).await
+                }
+            };
+            let callers: Vec<_> = (0..100).map(|_| tokio::spawn(read())).collect();
+            for caller in callers {
+                caller.await.unwrap().unwrap();
+            }
+            let so_far = count.load(Ordering::SeqCst);
+            assert!((1..=2).contains(&so_far), "{so_far} readings");
+            assert_eq!(*read().await.unwrap(), so_far, "a reading of its own");
+        });
+    }
+}

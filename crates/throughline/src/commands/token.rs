@@ -1,0 +1,65 @@
+//! `thru token`: secrets for agents and those who may measure with them.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use control::proto::auth::Token;
+
+use crate::failure::Failure;
+
+/// Flags of `thru token`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  thru token new -o thru.token                              a new one, in a file that only its owner can read
+  thru token new > thru.token                               the same, as the shell makes files
+  thru serve --listen 0.0.0.0 --token-file thru.token       on the far host
+  thru curve HOST --token-file thru.token                   here, with a copy of that file")]
+pub struct TokenArgs {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Print a fresh token: 256 random bits from the kernel as 64 hexadecimal digits.
+    New {
+        /// Write it into this new file, which only its owner can read, in place of printing it.
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+}
+
+/// Runs it.
+pub fn run(args: &TokenArgs) -> Result<u8, Failure> {
+    let Action::New { output } = &args.action;
+    match output {
+        Some(path) => write(path).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => Failure::output(format!(
+                "{} exists already: name a new file, or remove that one if nobody uses it any more",
+                path.display()
+            )),
+            _ => Failure::output(format!("cannot write {}: {error}", path.display())),
+        })?,
+        None => fresh()
+            .and_then(|line| io::stdout().write_all(line.as_bytes()))
+            .map_err(|error| Failure::output(format!("cannot print the token: {error}")))?,
+    }
+    Ok(0)
+}
+
+/// Writes a fresh token into a new file that only its owner can read.
+///
+/// # Errors
+/// When the file exists already, or cannot be written.
+pub fn write(path: &Path) -> io::Result<()> {
+    let line = fresh()?;
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(line.as_bytes())
+}
+
+fn fresh() -> io::Result<String> {
+    Ok(Token::fresh()? + "\n")
+}

@@ -1,0 +1,233 @@
+//! Who is let in: tokens and their proofs over a path of any length, what strangers can do before one, and crowds.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
+
+use std::fs;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use program::binary::thru;
+use program::wire::{MAGIC, Wire, hello, server};
+use program::{Agent, Desk, eventually, skip};
+use serde_json::{Value, json};
+
+const SHORT: [&str; 5] = ["stream", "--time", "20ms", "--trials", "1"];
+
+/// A fresh token: its file, and its text.
+fn token(desk: &Desk) -> (String, String) {
+    let path = desk.path("token").display().to_string();
+    desk.run(&["token", "new", "-o", &path]).ok();
+    let text = fs::read_to_string(&path).unwrap().trim().to_owned();
+    (path, text)
+}
+
+/// An agent that may open so many files, which the test's strangers could use up.
+fn agent_with_files(files: u32, flags: &[&str]) -> Agent {
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("ulimit -n {files} && exec {} \"$@\"", thru().display()), "thru"]);
+    Agent::spawn(command, &[&["--listen", "127.0.0.1:0"], flags].concat())
+}
+
+#[test]
+fn fresh_tokens_are_strong_and_in_a_file_of_their_owner() {
+    let desk = Desk::new();
+    let [one, other] = [(); 2].map(|()| desk.run(&["token", "new"]).ok().stdout);
+    for text in [&one, &other] {
+        assert!(text.len() == 65 && text.trim().bytes().all(|byte| byte.is_ascii_hexdigit()), "{text}");
+    }
+    assert_ne!(one, other);
+    let (path, text) = token(&desk);
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    let refused = desk.run(&["token", "new", "-o", &path]).ended_with(6).message();
+    assert!(refused.contains(&path) && refused.contains("exists"), "{refused}");
+    assert_eq!(fs::read_to_string(&path).unwrap().trim(), text, "it is as it was");
+}
+
+#[test]
+fn weak_tokens_are_refused_on_both_sides_with_the_remedy() {
+    let (agent, desk) = (Agent::start(), Desk::new());
+    for weak in ["secret", "correct horse battery staple", "0123456789abcdef", "00000000000000000000000000000000"] {
+        fs::write(desk.path("weak"), weak).unwrap();
+        for args in [
+            &["serve", "--listen", "127.0.0.1:0", "--token-file", "weak"][..],
+            &["host", agent.host(), "--token-file", "weak"],
+        ] {
+            let refused = desk.run(args).ended_with(2).message();
+            assert!(refused.contains("the token file weak") && refused.contains("thru token new"), "{weak}: {refused}");
+        }
+    }
+    assert_eq!(agent.log().matches("127.0.0.1").count(), 1, "nobody came: {}", agent.log());
+}
+
+/// What a client with a token says to an agent that introduces itself like this, after its hello.
+fn said_to(introduction: Value) -> (String, Option<Value>) {
+    let desk = Desk::new();
+    let (path, _) = token(&desk);
+    let (tell, told) = mpsc::channel();
+    let place = server(move |mut stream| {
+        stream.read_exact(&mut [0; 8]).unwrap();
+        let mut wire = Wire(stream);
+        assert_eq!(wire.hear().unwrap()["say"], "hello");
+        wire.say(&introduction);
+        wire.say(&json!({"say": "welcome", "inventory": {}, "clock_ns": 20.0}));
+        tell.send(wire.next_message()).unwrap();
+    });
+    let refused = desk.run(&[&SHORT[..], &["--token-file", &path, &place]].concat()).ended_with(4).message();
+    (refused, told.recv_timeout(Duration::from_secs(60)).unwrap())
+}
+
+#[test]
+fn with_a_token_nobody_is_spoken_to_who_does_not_prove_that_he_knows_it() {
+    let (refused, said) = said_to(hello(1, 1));
+    assert!(refused.contains("wants no token") && refused.contains("THRU_TOKEN_FILE"), "{refused}");
+    assert_eq!(said, None);
+    let mut pretender = hello(1, 1);
+    pretender["wants_token"] = true.into();
+    for mac in [Value::Null, "00".into(), "11".repeat(32).into()] {
+        pretender["mac"] = mac;
+        let (refused, said) = said_to(pretender.clone());
+        assert!(refused.contains("does not prove") && refused.contains("--token-file"), "{refused}");
+        assert_eq!(said, None, "it is not even shown our proof");
+    }
+}
+
+#[test]
+fn a_token_is_proved_over_a_path_of_any_length() {
+    let test = "a_token_is_proved_over_a_path_of_any_length";
+    if let Err(error) = lab::available() {
+        return skip::skip(test, &error.to_string());
+    }
+    let desk = Desk::new();
+    // A round trip of a second; pings are due every 400 ms.
+    let text = "[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\n[[link]]\nbetween = [\"a\", \"b\"]\ndelay = \"500ms\"\nrate = \"10Mbit\"\n";
+    fs::write(desk.path("long.toml"), text).unwrap();
+    let name = format!("greeting-{}", std::process::id());
+    let script = "for how in 'stream b --time 3s' 'rr b --udp --count 2' 'stream b --udp --rate 1Mbit --reverse --time 2s'; do \
+        \"$0\" $how --trials 1 --no-path --no-store --quiet --json \"$(echo $how | tr -d ' -').json\" || exit; done";
+    let thru = thru().display().to_string();
+    let args = ["lab", "run", "long.toml", "--quiet", "--name", &name, "--", "sh", "-c", script, &thru];
+    let ended = desk.run(&args).ok();
+    for file in ["streambtime3s", "rrbudpcount2", "streambudprate1Mbitreversetime2s"] {
+        let text = fs::read_to_string(desk.path(&format!("{file}.json"))).unwrap_or_default();
+        let doc = program::Doc::try_parse(&text).unwrap_or_else(|error| panic!("{file}: {error}\n{}", ended.stderr));
+        assert!(doc.trials()[0].near.flows.iter().any(|flow| flow.bytes_sent + flow.bytes_received > 0), "{file}");
+    }
+}
+
+#[test]
+fn strangers_use_up_no_places_and_hear_nothing() {
+    let desk = Desk::new();
+    let (path, text) = token(&desk);
+    let agent = agent_with_files(200, &["--token-file", &path, "--max-clients", "2"]);
+    let before = agent.descriptors();
+    let strangers: Vec<TcpStream> = (0..300)
+        .map(|number| {
+            let mut stream = TcpStream::connect(agent.host()).unwrap();
+            stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+            let said: &[u8] = match number % 4 {
+                0 => b"",
+                1 => b"T",
+                2 => MAGIC,
+                _ => b"THRUCTRL\0\0\x3f\xff",
+            };
+            let _ = stream.write_all(said);
+            stream
+        })
+        .collect();
+    // Some say hello and then nothing: they hear the answer, but no pings.
+    let mut silent: Vec<Wire> = (0..20).map(|_| Wire::dial(agent.host())).collect();
+    for wire in &mut silent {
+        wire.say(&hello(1, 1));
+    }
+    desk.measure(&[&SHORT[..], &["--token-file", &path, agent.host()]].concat());
+    for wire in &mut silent {
+        assert_eq!(wire.next_message().map(|message| message["say"].clone()), Some("hello".into()));
+        assert_eq!(wire.next_message(), None, "closed without a ping");
+    }
+    for mut stream in strangers {
+        let mut heard = Vec::new();
+        // A connection that was dismissed is reset where it had said something that nobody read.
+        let kind = stream.read_to_end(&mut heard).err().map(|error| error.kind());
+        assert!(heard.is_empty() && matches!(kind, None | Some(ErrorKind::ConnectionReset)), "{heard:?} {kind:?}");
+    }
+    eventually("their descriptors are given back", || agent.descriptors() <= before);
+    // Those who prove that they know the token count, and only they.
+    let mut let_in: Vec<Wire> = (0..3).map(|_| Wire::dial(agent.host())).collect();
+    let answers: Vec<Value> = let_in
+        .iter_mut()
+        .map(|wire| {
+            wire.prove(&text);
+            wire.hear().unwrap()["say"].clone()
+        })
+        .collect();
+    assert_eq!(answers, ["welcome", "welcome", "refused"]);
+}
+
+/// Pings now and then for those that it is given, as long as they are connected: an agent gives up one that is silent for 10 s.
+fn keeper() -> mpsc::Sender<Wire> {
+    let (keep, kept) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut alive: Vec<Wire> = Vec::new();
+        loop {
+            alive.extend(kept.try_iter());
+            alive.retain_mut(|wire| wire.try_say(&json!({"say": "ping"})).is_ok());
+            std::thread::sleep(Duration::from_secs(1));
+        }
+    });
+    keep
+}
+
+#[test]
+fn a_thousand_clients_at_once_all_have_their_place_and_their_turn() {
+    let test = "a_thousand_clients_at_once_all_have_their_place_and_their_turn";
+    let files = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    rustix::process::setrlimit(
+        rustix::process::Resource::Nofile,
+        rustix::process::Rlimit { current: files.maximum, ..files },
+    )
+    .unwrap();
+    let count = if files.maximum.is_none_or(|most| most >= 3_000) {
+        1_000
+    } else {
+        skip::skip(test, "the limit of open files; 100 clients instead");
+        100
+    };
+    let desk = Desk::new();
+    let (path, text) = token(&desk);
+    let agent = Agent::with(&["--token-file", &path, "--max-clients", "1100"]);
+    let (mut crowd, keeper) = (Vec::new(), keeper());
+    // A hundred within a moment each time: a greeting has five seconds, also on a busy machine.
+    while crowd.len() < count {
+        let mut wave: Vec<Wire> = (0..100).map(|_| Wire::dial(agent.host())).collect();
+        for wire in &mut wave {
+            wire.prove(&text);
+            keeper.send(Wire(wire.0.try_clone().unwrap())).unwrap();
+        }
+        crowd.append(&mut wave);
+    }
+    for (at, wire) in crowd.iter_mut().enumerate() {
+        let welcome = wire.hear().unwrap_or_else(|| panic!("client {at} of {count} is let in"));
+        assert_eq!(welcome["say"], "welcome", "client {at}");
+        let asked = wire.try_say(&json!({"say": "acquire", "purpose": "nothing"}));
+        assert!(asked.is_ok(), "client {at}: {asked:?}; {}", agent.log());
+    }
+    for (at, wire) in crowd.iter_mut().enumerate() {
+        let place = wire.hear().unwrap_or_else(|| panic!("client {at} has a place"));
+        assert!(at == 0 && place["say"] == "granted" || place["say"] == "queued", "client {at}: {place}");
+    }
+    // Real ones wait behind them, and measure when all those have had their turn.
+    let measuring: Vec<_> =
+        (0..4).map(|_| desk.start(&[&SHORT[..], &["--token-file", &path, agent.host()]].concat())).collect();
+    for (at, mut wire) in crowd.into_iter().enumerate() {
+        let granted = at == 0 || std::iter::from_fn(|| wire.hear()).any(|message| message["say"] == "granted");
+        assert!(granted, "client {at} has its turn");
+        wire.0.shutdown(Shutdown::Both).unwrap();
+    }
+    for running in measuring {
+        running.wait().ok();
+    }
+    assert_eq!(agent.log().matches(": measures ").count(), count + 4);
+}
