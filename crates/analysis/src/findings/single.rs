@@ -1,7 +1,9 @@
 //! Outcomes that stand alone: stream, transfer, rr, crr, a pingpong of one size.
 
 use model::units::{bits_per_second, count, seconds};
-use model::{BoundKind, Engine, Finding, FindingKind, Outcome, Ratio, Responsiveness, SendBy, Shares, SocketFacts, Summary};
+use model::{
+    BoundKind, Engine, Finding, FindingKind, Outcome, Ratio, Responsiveness, SendBy, Shares, SocketFacts, Summary,
+};
 
 use super::words;
 use crate::ceiling::excess;
@@ -166,7 +168,10 @@ fn added(probe: &Responsiveness) -> String {
     if ns > spread {
         return format!(": the load adds {} (bufferbloat)", seconds(ns));
     }
-    format!(": the load adds no more than half of them differ by without it, {} (bufferbloat)", seconds(spread.max(1.0)))
+    format!(
+        ": the load adds no more than half of them differ by without it, {} (bufferbloat)",
+        seconds(spread.max(1.0))
+    )
 }
 
 /// What to look for where the goodput is above what the path could carry.

@@ -94,7 +94,7 @@ pub(crate) fn packets_per_s(spec: &Spec, trial: &Trial) -> Option<f64> {
         .filter_map(|end| {
             // Of all that were received, the part that a rate is taken of.
             let window = end.arrivals();
-            let share = window.bytes as f64 / end.bytes_received.max(1) as f64;
+            let share = if end.bytes_received == 0 { 1.0 } else { window.bytes as f64 / end.bytes_received as f64 };
             Some(end.datagrams?.received as f64 * share * 1e9 / window.ns as f64)
         })
         .collect();

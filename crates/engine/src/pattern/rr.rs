@@ -12,7 +12,7 @@ use std::io;
 use model::Spec;
 
 use self::datagrams::{DatagramAnswerer, DatagramAsker};
-use self::probe::{Prober, awake_after_ns};
+use self::probe::Prober;
 use self::stopwatch::Stopwatch;
 use super::pacer::Pacer;
 use super::stream::LOOK_NS;
@@ -43,8 +43,6 @@ pub(crate) fn machine<C: Channel>(spec: &Spec, part: &Part) -> Box<dyn Machine<C
             sent: 0,
             done: 0,
             waits: part.shares && C::SHOWS_ALL,
-            awake_after_ns: awake_after_ns(spec, part),
-            expected_ns: u64::MAX,
         }),
     }
 }
@@ -183,17 +181,9 @@ struct Answerer {
     done: u64,
     /// After an answer no request can be there: the thread is told of the next one.
     waits: bool,
-    /// Of a probe: how long after a request the next one comes, and until when its thread stays awake for it.
-    awake_after_ns: Option<u64>,
-    expected_ns: u64,
 }
 
 impl Answerer {
-    /// Waits for a request; if it is not there when it was expected, without a time.
-    fn wait(&mut self) -> Turn {
-        Turn::Wait(Interest::Read, std::mem::replace(&mut self.expected_ns, u64::MAX))
-    }
-
     /// Whether all requests of a leg that another one follows are answered; after the last leg the asker closes, unless it is
     /// another program, whose connection may go on.
     fn over(&self, foreign: bool) -> bool {
@@ -224,7 +214,7 @@ impl<C: Channel> Machine<C> for Answerer {
                         }
                         return Ok(Turn::Wait(Interest::Read, now_ns() + LOOK_NS));
                     }
-                    Err(error) if not_now(&error) => return Ok(self.wait()),
+                    Err(error) if not_now(&error) => return Ok(Turn::Wait(Interest::Read, u64::MAX)),
                     Err(error) => return Err(error),
                 }
                 if self.received < self.request {
@@ -243,11 +233,8 @@ impl<C: Channel> Machine<C> for Answerer {
                 add(&env.counters.blocks_sent, 1);
                 self.done += 1;
                 (self.sent, self.received) = (0, 0);
-                if let Some(after_ns) = self.awake_after_ns {
-                    self.expected_ns = now_ns() + after_ns;
-                }
                 if self.waits && !self.over(channel.is_foreign()) {
-                    return Ok(self.wait());
+                    return Ok(Turn::Wait(Interest::Read, u64::MAX));
                 }
             }
         }

@@ -164,3 +164,51 @@ pub(super) fn mirror(tally: &mut EndTally, [first_sent, last_sent, first_arrival
     tally.intervals.iter_mut().for_each(|interval| both(&mut interval.bytes_sent, &mut interval.bytes_received));
     tally.flows.iter_mut().for_each(|flow| both(&mut flow.bytes_sent, &mut flow.bytes_received));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn flow(first_ns: u64, last_ns: u64, first_bytes: u64, bytes: u64) -> FlowLeg {
+        let counts =
+            Snapshot { bytes_received: bytes, arrival_ns: (first_ns, last_ns), first_bytes, ..Snapshot::default() };
+        FlowLeg { counts, ..FlowLeg::default() }
+    }
+
+    fn goodput(spec: &Spec, flows: &[FlowLeg]) -> Option<Window> {
+        let sum = flows.iter().map(|flow| flow.counts).fold(Snapshot::default(), |sum, one| sum + one);
+        after_first(spec, &sum, flows)
+    }
+
+    proptest! {
+        /// Flows of one rate, whose first blocks are whole at any times, until some other time: the rate is that of the blocks.
+        #[test]
+        fn paced_flows_have_their_rate_whatever_their_phases(
+            phases in prop::collection::vec(1u64..100_000_000, 1..9),
+            gap in 1_000_000u64..100_000_000,
+            until in 300_000_000u64..2_000_000_000,
+            block in 1u64..1 << 20,
+        ) {
+            let flows: Vec<FlowLeg> = phases.iter().map(|phase| {
+                let blocks = (until - phase) / gap + 1;
+                flow(*phase, phase + (blocks - 1) * gap, block, blocks * block)
+            }).collect();
+            let spec = Spec { rate_bps: Some(1), ..Spec::new("tcp", "stream") };
+            let window = goodput(&spec, &flows).unwrap();
+            let truth = phases.len() as f64 * block as f64 / gap as f64;
+            prop_assert!((window.bytes as f64 / window.ns as f64 / truth - 1.0).abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn flows_that_share_a_path_leave_out_what_came_first_of_all() {
+        let flows = [flow(200, 1_000, 50, 500), flow(100, 900, 30, 400), flow(0, 0, 0, 0)];
+        let spec = Spec::new("tcp", "stream");
+        assert_eq!(goodput(&spec, &flows), Some(Window { bytes: 870, ns: 900 }));
+        assert_eq!(goodput(&spec, &flows[2..]), None, "nothing arrived");
+        let paced = Spec { rate_bps: Some(1), ..spec };
+        assert_eq!(goodput(&paced, &flows[..1]), Some(Window { bytes: 450, ns: 800 }));
+        assert_eq!(goodput(&paced, &[flow(7, 7, 9, 9)]), Some(Window::default()), "a block has no rate");
+    }
+}

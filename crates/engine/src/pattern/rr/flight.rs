@@ -74,9 +74,9 @@ impl Flight {
         self.outstanding.front().map(|request| request.sent_ns)
     }
 
-    /// When the first answer can be here.
-    pub(super) fn expected_ns(&self) -> Option<u64> {
-        self.oldest_ns().filter(|_| self.shortest_ns < u64::MAX).map(|sent| sent + self.shortest_ns)
+    /// When the first answer can be here, where the shortest round trip is at most `most_ns`.
+    pub(super) fn expected_ns(&self, most_ns: u64) -> Option<u64> {
+        self.oldest_ns().filter(|_| self.shortest_ns <= most_ns).map(|sent| sent + self.shortest_ns)
     }
 
     /// When the next request is due, now or later; `u64::MAX` where an answer must come first. Until the first one has, nothing says

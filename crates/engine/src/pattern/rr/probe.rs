@@ -15,17 +15,12 @@ use crate::transport::{Channel, Kind, Signal};
 
 /// How long a probe that waits may not see the stop flag.
 const LOOK_NS: u64 = 100_000_000;
-/// How long after the shortest round trip a probe stays awake for its answer, and a reflector for its request, beside the time that
-/// every thread is awake before what it waits for.
+/// Around the time of the shortest round trip a probe is awake, so that its own wake-up is not in a short one: this long before it
+/// and after it. Only where that is a small part of the time between two requests, and a wake-up a good part of a round trip.
+const EARLY_NS: u64 = 100_000;
 const LINGER_NS: u64 = 50_000;
-/// A thread that waits for a probe is awake only where that is a small part of its time.
 const AWAKE_GAP_NS: f64 = 2e6;
-
-/// When the answering end should be awake for the next request, ns after the one before; `None` where it just waits.
-pub(super) fn awake_after_ns(spec: &Spec, part: &Part) -> Option<u64> {
-    let gap_ns = part.pace.filter(|_| spec.outstanding.is_some())?.gap_ns;
-    (gap_ns >= AWAKE_GAP_NS).then_some(gap_ns as u64 + LINGER_NS)
-}
+const AWAKE_RTT_NS: u64 = 2_000_000;
 
 /// Asks at a rate, whether or not answers have come.
 pub(super) struct Prober {
@@ -193,9 +188,13 @@ impl<C: Channel> Machine<C> for Prober {
                     }
                 }
                 Err(error) if not_now(&error) => {
-                    let expected = self.flight.expected_ns().map(|at| at + LINGER_NS);
-                    let expected = expected.filter(|at| self.awake && *at > now).unwrap_or(u64::MAX);
-                    let until = due.min(expected).min(lost_at).min(now + LOOK_NS);
+                    let awake_at = match self.flight.expected_ns(AWAKE_RTT_NS).filter(|_| self.awake) {
+                        Some(at) if now > at + LINGER_NS => u64::MAX,
+                        Some(at) if now + EARLY_NS >= at => return Ok(Turn::Again),
+                        Some(at) => at - EARLY_NS,
+                        None => u64::MAX,
+                    };
+                    let until = due.min(awake_at).min(lost_at).min(now + LOOK_NS);
                     return Ok(Turn::Wait(Interest::Read, until));
                 }
                 Err(error) => return Err(error),
