@@ -133,6 +133,10 @@ pub struct Spec {
     /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<u32>,
+    /// Requests of rr at a rate that may be outstanding at once on a connection, as those of a probe are; null means one: each goes
+    /// when the one before is answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outstanding: Option<u32>,
     /// Bytes that a paced sender may send at once to make up for a delay; null means what the rate carries in 1 ms, at five
     /// quarters of the rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -191,6 +195,7 @@ impl Spec {
             rate_bps: None,
             no_loss: false,
             probe: None,
+            outstanding: None,
             burst: None,
             paced_to_receiver: false,
             io: Io::SendRecv,
@@ -256,6 +261,9 @@ impl Spec {
             rate_bps: Some(u64::from(per_second) * block * 8),
             burst: None,
             probe: None,
+            outstanding: Some(Self::PROBES_OUTSTANDING),
+            near: EndOptions { drain_bps: None, ..self.near.clone() },
+            far: EndOptions { drain_bps: None, ..self.far.clone() },
             paced_to_receiver: false,
             engine: Engine::default(),
             strategy: Strategy::Blocking,
@@ -337,6 +345,8 @@ impl Spec {
     pub const CEILING: &str = "memcpy";
     /// The largest block and response, in bytes.
     pub const MAX_BLOCK: u64 = 1 << 30;
+    /// Probes that are outstanding at most: they fit into TCP's initial window of 10 segments (RFC 6928).
+    pub const PROBES_OUTSTANDING: u32 = 8;
     /// The most probes a second.
     pub const MAX_PROBES: u32 = 10_000;
     /// Shortest distance of the observers' readings, ns.

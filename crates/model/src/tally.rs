@@ -49,13 +49,22 @@ pub struct EndTally {
     #[serde(deserialize_with = "count::null_is_zero")]
     #[schemars(with = "Option<u64>")]
     pub receiving_ns: u64,
+    /// Of a stream, what its goodput is taken of: the bytes that arrived after the first arrival, and their time. Of a paced one the
+    /// first arrival is the first block, and the time is the mean over the flows, each from its own first block on. Null where
+    /// nobody said what came with the first arrival.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after_first: Option<Window>,
+    /// Of a paced stream, what the sender's rate is taken of: the bytes handed over before each flow's last block, and the time
+    /// from its first block to that, the mean over the flows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before_last: Option<Window>,
     /// The part of `bytes_received` that arrived after the warm-up, and its time; null without a warm-up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<Window>,
     /// Round-trip times, at the end that measures them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtt: Option<RttTally>,
-    /// Round trips of the probe beside the stream, at the end that asks.
+    /// Round trips of the probe beside the stream, at the end that asks: up to 8 were outstanding at a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<RttTally>,
     /// How evenly a paced end sent.
@@ -90,6 +99,21 @@ pub struct EndTally {
     pub untold: Vec<Count>,
 }
 
+impl EndTally {
+    /// What a rate of arrivals is taken of: what came after the warm-up, or else after the first arrival, or else all.
+    #[must_use]
+    pub fn arrivals(&self) -> Window {
+        let all = Window { bytes: self.bytes_received, ns: self.receiving_ns };
+        self.measured.or(self.after_first).unwrap_or(all)
+    }
+
+    /// What a rate of sending is taken of.
+    #[must_use]
+    pub fn sends(&self) -> Window {
+        self.before_last.unwrap_or(Window { bytes: self.bytes_sent, ns: self.sending_ns })
+    }
+}
+
 /// A stretch of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Window {
@@ -97,6 +121,20 @@ pub struct Window {
     pub bytes: u64,
     /// Length in ns.
     pub ns: u64,
+}
+
+impl Window {
+    /// Two that ran side by side, as one of the sum of their rates: their bytes, over the time that these would have taken.
+    #[must_use]
+    pub fn beside(self, other: Self) -> Self {
+        let bytes = self.bytes + other.bytes;
+        let rate = |window: Self| window.bytes as f64 / window.ns as f64;
+        match (self.ns, other.ns) {
+            (0, ns) | (ns, 0) => Self { bytes, ns },
+            _ if bytes == 0 => Self { bytes, ns: self.ns.max(other.ns) },
+            _ => Self { bytes, ns: (bytes as f64 / (rate(self) + rate(other))).round() as u64 },
+        }
+    }
 }
 
 /// Round-trip times of one trial, at the end that measures them. A whole round trip, never half of one.
@@ -117,7 +155,8 @@ pub struct RttTally {
     /// Round trips between two clock reads: 1, or more where a single one is shorter than 50 clock reads. Then each sample
     /// is the mean of a batch and the percentiles are of batch means.
     pub batch: u64,
-    /// All samples; left out of the points of a curve, whose outcome holds the merged one.
+    /// All samples; left out of the points of a curve, whose outcome holds the merged one. Where a probe could not ask when a
+    /// request was due, for 8 were outstanding, the round trips before and after count for what was due meanwhile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub histogram: Option<Histogram>,
 }
@@ -125,6 +164,13 @@ pub struct RttTally {
 impl RttTally {
     /// Fewest samples for a 99th percentile.
     pub const P99_SAMPLES: u64 = 1_000;
+
+    /// The digest of a probe's `histogram`, in which each of the `count` round trips stands for all that were due around it.
+    #[must_use]
+    pub fn weighted(histogram: Histogram, count: u64) -> Option<Self> {
+        let tally = Self::from_histogram(histogram, 1)?;
+        Some(Self { count, p99_ns: tally.p99_ns.filter(|_| count >= Self::P99_SAMPLES), ..tally })
+    }
 
     /// The digest of `histogram`, `None` when it is empty.
     #[must_use]

@@ -1,7 +1,9 @@
 //! Outcomes that stand alone: stream, transfer, rr, crr, a pingpong of one size.
 
 use model::units::{bits_per_second, count, seconds};
-use model::{BoundKind, Engine, Finding, FindingKind, Outcome, Ratio, SendBy, Shares, SocketFacts, Summary};
+use model::{
+    BoundKind, Engine, Finding, FindingKind, Outcome, Ratio, Responsiveness, SendBy, Shares, SocketFacts, Summary,
+};
 
 use super::words;
 use crate::ceiling::excess;
@@ -136,11 +138,10 @@ fn probed(outcome: &Outcome) -> Option<Finding> {
         format!("{}{tail}", seconds(rtt.p50_ns as f64))
     };
     let idle = probe.idle.as_ref().map_or(String::new(), |idle| format!("{} without load and ", figures(idle)));
-    let bloat =
-        probe.bufferbloat_ns.map_or(String::new(), |ns| format!(": the load adds {} (bufferbloat)", seconds(ns)));
     let statement = format!(
-        "A probe's round trip takes {idle}{} under it at the median{bloat}; {} round trips per minute (RPM) under load.",
+        "A probe's round trip takes {idle}{} under it at the median{}; {} round trips per minute (RPM) under load.",
         figures(&probe.loaded),
+        added(probe),
         model::units::three_digits(probe.rpm)
     );
     Some(Finding {
@@ -151,6 +152,26 @@ fn probed(outcome: &Outcome) -> Option<Finding> {
         block: None,
         cells: vec![outcome.cell],
     })
+}
+
+/// What the load added, where that is more than the spread of the round trips without it, and where there are enough to tell.
+fn added(probe: &Responsiveness) -> String {
+    let Some(idle) = &probe.idle else { return String::new() };
+    let Some(ns) = probe.bufferbloat_ns else {
+        return format!(
+            ", of {} and {} round trips: too few to tell what the load adds, use a longer --time or a higher --probe",
+            idle.count, probe.loaded.count
+        );
+    };
+    let quartile = |q| idle.histogram.as_ref().and_then(|all| all.quantile(q)).unwrap_or(idle.p50_ns);
+    let spread = (quartile(0.75) - quartile(0.25)) as f64;
+    if ns > spread {
+        return format!(": the load adds {} (bufferbloat)", seconds(ns));
+    }
+    format!(
+        ": the load adds no more than half of them differ by without it, {} (bufferbloat)",
+        seconds(spread.max(1.0))
+    )
 }
 
 /// What to look for where the goodput is above what the path could carry.

@@ -7,17 +7,19 @@ const TRIMMED: f64 = 0.95;
 
 /// What the trials' probes found beside `idle`, which was measured before them; `None` where there was no probe.
 pub(crate) fn responsiveness(trials: &[Trial], idle: Option<&RttTally>) -> Option<Responsiveness> {
-    let mut all = Histogram::new();
-    trials
-        .iter()
-        .flat_map(|trial| [&trial.near.probe, &trial.far.probe])
-        .filter_map(|probe| probe.as_ref()?.histogram.as_ref())
-        .for_each(|histogram| all.merge(histogram));
+    let (mut all, mut count) = (Histogram::new(), 0);
+    for probe in trials.iter().flat_map(|trial| [&trial.near.probe, &trial.far.probe]).flatten() {
+        probe.histogram.iter().for_each(|histogram| all.merge(histogram));
+        count += probe.count;
+    }
     let trimmed = trimmed_mean(&all)?;
-    let loaded = RttTally::from_histogram(all, 1)?;
+    let loaded = RttTally::weighted(all, count)?;
+    let enough = |tally: &RttTally| tally.count >= Responsiveness::LEAST;
     Some(Responsiveness {
         idle: idle.cloned(),
-        bufferbloat_ns: idle.map(|idle| (loaded.p50_ns as f64 - idle.p50_ns as f64).max(0.0)),
+        bufferbloat_ns: idle
+            .filter(|idle| enough(idle) && enough(&loaded))
+            .map(|idle| (loaded.p50_ns as f64 - idle.p50_ns as f64).max(0.0)),
         loaded,
         rpm: 60e9 / trimmed,
     })
@@ -58,15 +60,19 @@ mod tests {
         // 19 round trips of 1 us and one of 1 s: the slowest twentieth is not in the mean.
         let mut rtts = vec![1_000; 19];
         rtts.push(1_000_000_000);
-        let found = responsiveness(&[trial(&rtts[..10]), trial(&rtts[10..])], Some(&probe(&[400]))).unwrap();
+        let found = responsiveness(&[trial(&rtts[..10]), trial(&rtts[10..])], Some(&probe(&[400; 10]))).unwrap();
         assert_eq!((found.loaded.count, found.bufferbloat_ns, found.rpm), (20, Some(600.0), 60e6));
         assert!(found.loaded.max_ns >= 1_000_000_000);
     }
 
     #[test]
     fn a_load_that_does_not_slow_adds_nothing() {
-        let found = responsiveness(&[trial(&[300])], Some(&probe(&[400]))).unwrap();
+        let found = responsiveness(&[trial(&[300; 10])], Some(&probe(&[400; 10]))).unwrap();
         assert_eq!(found.bufferbloat_ns, Some(0.0));
+        for (loaded, idle) in [(10, 9), (9, 10)] {
+            let found = responsiveness(&[trial(&vec![300; loaded])], Some(&probe(&vec![400; idle]))).unwrap();
+            assert_eq!(found.bufferbloat_ns, None, "{loaded} and {idle} are too few");
+        }
         assert_eq!(responsiveness(&[], None), None);
     }
 }

@@ -90,8 +90,13 @@ pub(crate) fn packets_per_s(spec: &Spec, trial: &Trial) -> Option<f64> {
     };
     let rates: Vec<f64> = ends
         .into_iter()
-        .filter(|end| end.receiving_ns > 0)
-        .filter_map(|end| Some(end.datagrams?.received as f64 * 1e9 / end.receiving_ns as f64))
+        .filter(|end| end.arrivals().ns > 0)
+        .filter_map(|end| {
+            // Of all that were received, the part that a rate is taken of.
+            let window = end.arrivals();
+            let share = if end.bytes_received == 0 { 1.0 } else { window.bytes as f64 / end.bytes_received as f64 };
+            Some(end.datagrams?.received as f64 * share * 1e9 / window.ns as f64)
+        })
         .collect();
     (!rates.is_empty()).then(|| rates.iter().sum())
 }

@@ -1,5 +1,6 @@
 //! One trial: its value of the headline statistic, and what is remarkable about it.
 
+use model::tally::Window;
 use model::{Count, Direction, EndTally, Ledger, Spec, Verdict};
 
 /// Fewest arrivals that a rate may rest on.
@@ -100,26 +101,21 @@ pub(crate) fn one_ended(near: &EndTally, far: &EndTally) -> bool {
     near.bytes_received > 0 && near.bytes_sent > 0 && far.bytes_sent == 0 && far.bytes_received == 0
 }
 
-/// Goodput in bit/s: what each receiver counted over its own time from first to last arrival, directions added up. `None` when
-/// nothing arrived, or bytes arrived in no time.
+/// Goodput in bit/s: what each receiver counted after its first arrival, over its own time from that to the last, directions added
+/// up. `None` when nothing arrived, or bytes arrived in no time.
 pub(crate) fn goodput_bps(spec: &Spec, near: &EndTally, far: &EndTally) -> Option<f64> {
-    sum_of_rates(receivers(spec, near, far).into_iter().map(arrivals))
+    sum_of_rates(receivers(spec, near, far).into_iter().map(EndTally::arrivals))
 }
 
 /// What the senders handed over, over their own time, in bit/s.
 pub(crate) fn sender_bps(spec: &Spec, near: &EndTally, far: &EndTally) -> Option<f64> {
-    sum_of_rates(senders(spec, near, far).into_iter().map(|end| (end.bytes_sent, end.sending_ns)))
-}
-
-/// Bytes and ns of what arrived at an end, after the warm-up where there is one.
-fn arrivals(end: &EndTally) -> (u64, u64) {
-    end.measured.map_or((end.bytes_received, end.receiving_ns), |window| (window.bytes, window.ns))
+    sum_of_rates(senders(spec, near, far).into_iter().map(EndTally::sends))
 }
 
 /// Sum of bytes over ns as bit/s; `None` when no bytes at all, or some in no time.
-fn sum_of_rates(parts: impl Iterator<Item = (u64, u64)>) -> Option<f64> {
+fn sum_of_rates(parts: impl Iterator<Item = Window>) -> Option<f64> {
     let mut sum = None;
-    for (bytes, ns) in parts.filter(|(bytes, _)| *bytes > 0) {
+    for Window { bytes, ns } in parts.filter(|window| window.bytes > 0) {
         if ns == 0 {
             return None;
         }
@@ -170,11 +166,14 @@ fn resolution_limited(spec: &Spec, near: &EndTally, far: &EndTally) -> bool {
     let asker = asker(near, far);
     match Headline::of(spec) {
         Headline::RoundTrip => asker.rtt.as_ref().is_none_or(|rtt| rtt.count < LEAST_ROUND_TRIPS || rtt.p50_ns == 0),
-        Headline::Transactions => asker.transactions < LEAST_ARRIVALS || arrivals(asker).1 < LEAST_NS,
+        Headline::Transactions => asker.transactions < LEAST_ARRIVALS || asker.arrivals().ns < LEAST_NS,
         // Another program does not say in how many calls it received.
         Headline::Goodput => receivers(spec, near, far).into_iter().any(|end| {
             let unknown = end.told(Count::CallsReceived).is_none();
-            (end.calls_received < LEAST_ARRIVALS && !unknown) || arrivals(end).1 < LEAST_NS
+            // A paced block is one arrival, however many calls it takes.
+            let blocks = spec.rate_bps.map_or(u64::MAX, |_| end.bytes_received / spec.block.max(1));
+            let few = (end.calls_received < LEAST_ARRIVALS && !unknown) || blocks < LEAST_ARRIVALS;
+            few || end.arrivals().ns < LEAST_NS
         }),
     }
 }
@@ -183,7 +182,6 @@ fn resolution_limited(spec: &Spec, near: &EndTally, far: &EndTally) -> bool {
 mod tests {
     use super::super::ledger;
     use super::*;
-    use model::tally::Window;
     use model::{DatagramTally, RttTally};
 
     fn verdicts(spec: &Spec, near: &EndTally, far: &EndTally) -> Vec<Verdict> {
@@ -200,6 +198,8 @@ mod tests {
         let near = EndTally { bytes_sent: 2000, sending_ns: 10, ..EndTally::default() };
         let mut far = receiver(2000, 8_000_000, 50);
         assert_eq!(trial_value(&spec, &near, &far), Some(2e6));
+        far.after_first = Some(Window { bytes: 1600, ns: 8_000_000 });
+        assert_eq!(trial_value(&spec, &near, &far), Some(1.6e6), "without what came with the first arrival");
         far.measured = Some(Window { bytes: 1500, ns: 4_000_000 });
         assert_eq!(trial_value(&spec, &near, &far), Some(3e6));
         far.measured = Some(Window { bytes: 1500, ns: 0 });
@@ -242,6 +242,16 @@ mod tests {
             let found = verdicts(&spec, &near, &receiver(1000, ns, calls));
             assert_eq!(found.contains(&Verdict::ResolutionLimited), limited, "{ns} ns, {calls} calls");
         }
+    }
+
+    #[test]
+    fn few_paced_blocks_are_few_however_many_reads_they_took() {
+        let spec = Spec { block: 1 << 20, rate_bps: Some(10_000_000), ..Spec::new("tcp", "stream") };
+        let near = EndTally { bytes_sent: 3 << 20, ..EndTally::default() };
+        let far = receiver(3 << 20, 1_700_000_000, 200);
+        assert!(verdicts(&spec, &near, &far).contains(&Verdict::ResolutionLimited));
+        let near = EndTally { bytes_sent: 30 << 20, ..near };
+        assert_eq!(verdicts(&spec, &near, &receiver(30 << 20, 17_000_000_000, 200)), []);
     }
 
     #[test]

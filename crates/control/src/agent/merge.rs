@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use model::{DatagramTally, EndTally, Interval, RttTally};
+use model::tally::Window;
+use model::{DatagramTally, EndTally, Interval, RttTally, Spec};
 
 use crate::proto::message::WorkerDone;
 
 /// One end's tallies over all its workers. Their times are of one clock, so the span of an end reaches from its first worker's
 /// first byte to its last one's last.
-pub(crate) fn merge(mut parts: Vec<WorkerDone>, interval_ns: u64) -> (Vec<EndTally>, Option<String>, u64) {
+pub(crate) fn merge(mut parts: Vec<WorkerDone>, spec: &Spec) -> (Vec<EndTally>, Option<String>, u64) {
     let failure = parts.iter_mut().find_map(|part| part.failure.take());
     let elapsed_ns = parts.iter().map(|part| part.elapsed_ns).max().unwrap_or(0);
     if parts.len() == 1 {
@@ -20,15 +21,21 @@ pub(crate) fn merge(mut parts: Vec<WorkerDone>, interval_ns: u64) -> (Vec<EndTal
             let mut sum = EndTally::default();
             let mut span = [0; 4];
             let mut series = Series::default();
+            let mut firsts = Firsts::default();
             for part in &mut parts {
                 if let (Some(tally), Some(times)) = (part.tallies.get_mut(leg), part.spans.get(leg)) {
-                    series.add(std::mem::take(&mut tally.intervals), interval_ns);
-                    add(&mut sum, std::mem::take(tally));
+                    series.add(std::mem::take(&mut tally.intervals), spec.interval_ns);
+                    let tally = std::mem::take(tally);
+                    firsts.add(&tally, times[2]);
+                    add(&mut sum, tally, spec.rate_bps.is_some());
                     widen(&mut span, times);
                 }
             }
             sum.sending_ns = span[1].saturating_sub(span[0]);
             sum.receiving_ns = span[3].saturating_sub(span[2]);
+            if spec.rate_bps.is_none() {
+                sum.after_first = firsts.after(sum.bytes_received, sum.receiving_ns);
+            }
             sum.intervals = series.entries();
             sum.flows.sort_by_key(|flow| flow.flow);
             sum
@@ -46,7 +53,33 @@ fn widen(span: &mut [u64; 4], other: &[u64; 4]) {
     }
 }
 
-fn add(sum: &mut EndTally, part: EndTally) {
+/// What came with the first arrival of all workers.
+#[derive(Default)]
+struct Firsts {
+    earliest: Option<(u64, u64)>,
+    unknown: bool,
+}
+
+impl Firsts {
+    /// A worker whose first arrival was at `first_ns`, 0 for never.
+    fn add(&mut self, tally: &EndTally, first_ns: u64) {
+        match tally.after_first {
+            _ if first_ns == 0 => {}
+            Some(after) => {
+                let first = (first_ns, tally.bytes_received.saturating_sub(after.bytes));
+                self.earliest = Some(self.earliest.map_or(first, |earliest| earliest.min(first)));
+            }
+            None => self.unknown = true,
+        }
+    }
+
+    fn after(self, bytes: u64, ns: u64) -> Option<Window> {
+        let (_, first) = self.earliest.filter(|_| !self.unknown)?;
+        Some(Window { bytes: bytes.saturating_sub(first), ns })
+    }
+}
+
+fn add(sum: &mut EndTally, part: EndTally, paced: bool) {
     sum.bytes_sent += part.bytes_sent;
     sum.bytes_received += part.bytes_received;
     sum.calls_sent += part.calls_sent;
@@ -76,10 +109,21 @@ fn add(sum: &mut EndTally, part: EndTally) {
         own.socket_drops += other.socket_drops;
         own.replies_lost += other.replies_lost;
     }
-    if let Some(other) = part.measured {
+    if paced {
+        sum.after_first = beside(sum.after_first, part.after_first);
+        sum.before_last = beside(sum.before_last, part.before_last);
+        sum.measured = beside(sum.measured, part.measured);
+    } else if let Some(other) = part.measured {
         let own = sum.measured.get_or_insert_default();
         own.bytes += other.bytes;
         own.ns = own.ns.max(other.ns);
+    }
+}
+
+fn beside(own: Option<Window>, other: Option<Window>) -> Option<Window> {
+    match (own, other) {
+        (Some(own), Some(other)) => Some(own.beside(other)),
+        (own, other) => own.or(other),
     }
 }
 
@@ -133,14 +177,33 @@ mod tests {
 
     #[test]
     fn an_end_reaches_from_the_first_start_to_the_last_stop() {
+        let spec = Spec { interval_ns: 100, ..Spec::new("tcp", "stream") };
         let part = |bytes, span: [u64; 4]| WorkerDone {
             tallies: vec![EndTally { bytes_sent: bytes, ..EndTally::default() }],
             spans: vec![span],
             ..WorkerDone::default()
         };
         let (tallies, _, _) =
-            merge(vec![part(10, [100, 200, 0, 0]), part(5, [90, 150, 0, 0]), part(0, [0, 0, 0, 0])], 100);
+            merge(vec![part(10, [100, 200, 0, 0]), part(5, [90, 150, 0, 0]), part(0, [0, 0, 0, 0])], &spec);
         assert_eq!((tallies[0].bytes_sent, tallies[0].sending_ns, tallies[0].receiving_ns), (15, 110, 0));
+    }
+
+    #[test]
+    fn what_came_first_is_left_out_once_or_of_each_worker_that_is_paced() {
+        let part = |first_ns, bytes, after: u64, ns| WorkerDone {
+            tallies: vec![EndTally {
+                bytes_received: bytes,
+                after_first: Some(Window { bytes: after, ns }),
+                ..EndTally::default()
+            }],
+            spans: vec![[0, 0, first_ns, first_ns + ns]],
+            ..WorkerDone::default()
+        };
+        let parts = || vec![part(100, 50, 40, 1_000), part(90, 70, 65, 1_000)];
+        let spec = Spec::new("tcp", "stream");
+        let after = |spec: &Spec| merge(parts(), spec).0[0].after_first;
+        assert_eq!(after(&spec), Some(Window { bytes: 115, ns: 1_010 }));
+        assert_eq!(after(&Spec { rate_bps: Some(1), ..spec }), Some(Window { bytes: 105, ns: 1_000 }));
     }
 
     #[test]

@@ -436,7 +436,7 @@ impl Session {
             host.capture = packets::end(capture).await;
         }
         let overlapped = trial.overlapped.max(self.shared.queue.running().saturating_sub(1));
-        let (mut tallies, failure, elapsed_ns) = merge(trial.done, trial.prepare.spec.interval_ns);
+        let (mut tallies, failure, elapsed_ns) = merge(trial.done, &trial.prepare.spec);
         // Where a pass is one trial, what the host spent around it belongs to the trial.
         if let (Some(spent), Some(cpu)) = (tallies.first_mut().and_then(|tally| tally.spent.as_mut()), &host.cpu) {
             spent.host_ns = Some(cpu.busy_ns());

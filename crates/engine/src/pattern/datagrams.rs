@@ -31,6 +31,8 @@ pub(super) struct DatagramSender {
     credit: Option<Credit>,
     /// Datagrams to a call, at most.
     burst: usize,
+    /// Payload bytes of the last call.
+    last: usize,
 }
 
 impl DatagramSender {
@@ -50,6 +52,7 @@ impl DatagramSender {
             pacer: Pacer::new(part.pace),
             credit: part.to_receiver.then(|| Credit::new(part.leg)),
             burst: 0,
+            last: 0,
         }
     }
 
@@ -119,6 +122,7 @@ impl DatagramSender {
         self.number += datagrams;
         self.left = self.left.map(|left| left - bytes as u64);
         self.pacer.sent(bytes as f64 / self.block as f64);
+        self.last = bytes;
     }
 }
 
@@ -127,9 +131,11 @@ impl<C: Channel> Machine<C> for DatagramSender {
         for _ in 0..QUANTUM {
             if channel.is_foreign() && self.over(env) {
                 env.counters.stop_sending(now_ns());
+                self.pacer.end(env.counters, self.last);
                 return Ok(Turn::Done);
             }
             if self.farewell.begun() || self.over(env) {
+                self.pacer.end(env.counters, self.last);
                 return self.farewell.turn(channel, env, self.number, self.leg);
             }
             if self.number == 0 {
@@ -176,6 +182,8 @@ pub(super) struct DatagramReceiver {
     stop: LegStop,
     empties: bool,
     bytes: u64,
+    /// The sender keeps to a rate: each arrival is timed.
+    paced: bool,
 }
 
 /// How long after the sender's last word stragglers may come.
@@ -195,6 +203,7 @@ impl DatagramReceiver {
             stop: part.stop,
             empties: part.role == Role::Passive,
             bytes: 0,
+            paced: part.pace.is_some(),
         }
     }
 
@@ -215,11 +224,12 @@ impl DatagramReceiver {
         }
     }
 
-    /// A call brought `bytes` bytes: reads the clock, unless the call was a short one and the clock was read not long ago.
+    /// A call brought `bytes` bytes of payload, which are counted: reads the clock, unless the call was a short one and the clock
+    /// was read not long ago.
     #[inline]
-    fn clock(&mut self, bytes: usize, counters: &Counters) {
+    fn clock(&mut self, bytes: u64, counters: &Counters) {
         self.unclocked += 1;
-        if bytes >= 1024 || self.unclocked >= UNCLOCKED_READS || self.distinct == 0 {
+        if bytes >= 1024 || self.unclocked >= UNCLOCKED_READS || self.bytes == bytes || self.paced {
             counters.arrived(now_ns());
             self.unclocked = 0;
         }
@@ -299,8 +309,7 @@ impl<C: Channel> Machine<C> for DatagramReceiver {
                 Err(error) => return Err(error),
             }
             add(&env.counters.calls_received, 1);
-            let bytes = env.marks.iter().map(|mark| mark.len as usize).sum();
-            self.clock(bytes, env.counters);
+            let before = self.bytes;
             let mut turn = None;
             for mark in env.marks.iter() {
                 let datagram = &env.rx[mark.at as usize..(mark.at + mark.len) as usize];
@@ -312,6 +321,13 @@ impl<C: Channel> Machine<C> for DatagramReceiver {
                 } else {
                     self.take(channel, datagram, env.counters);
                 }
+            }
+            // Signals and second copies are no arrivals.
+            if self.bytes > before {
+                self.clock(self.bytes - before, env.counters);
+            }
+            if self.finishing.is_some() {
+                self.settle(env.counters);
             }
             if let Some(turn) = turn {
                 return Ok(turn);

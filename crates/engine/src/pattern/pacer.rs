@@ -1,7 +1,7 @@
 //! When the next block or request is due, where a rate is asked for.
 
 use crate::now_ns;
-use crate::runner::RttRecorder;
+use crate::runner::{Counters, RttRecorder};
 
 /// A rate, as one flow keeps it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -41,13 +41,18 @@ impl Pacer {
     /// differs from what was asked.
     #[inline]
     pub(super) fn hold(&mut self, errors: &mut RttRecorder) -> Option<u64> {
-        let pace = self.pace?;
-        let first = self.next_ns.is_nan();
-        match self.due(pace) {
+        self.pace.and_then(|pace| self.hold_at(pace, now_ns(), errors))
+    }
+
+    #[inline]
+    fn hold_at(&mut self, pace: Pace, now_ns: u64, errors: &mut RttRecorder) -> Option<u64> {
+        // What is not made up for moves the schedule; the error is against the schedule as the block before left it.
+        let asked_ns = self.next_ns;
+        match self.due(pace, now_ns as f64) {
             Err(until) => Some(until),
             Ok(late) => {
-                if !first {
-                    errors.record((late - self.late_ns).abs() as u64);
+                if !asked_ns.is_nan() {
+                    errors.record((now_ns as f64 - asked_ns - self.late_ns).abs() as u64);
                 }
                 self.late_ns = late;
                 None
@@ -58,13 +63,12 @@ impl Pacer {
     /// The same for a reader, whose evenness is the sender's and the path's as much as its own.
     #[inline]
     pub(super) fn hold_reads(&mut self) -> Option<u64> {
-        self.due(self.pace?).err()
+        self.pace.and_then(|pace| self.due(pace, now_ns() as f64).err())
     }
 
-    /// By how much the next block is late, ns, or when it is due.
+    /// By how much the next block is late at `now`, ns, by the schedule with what is not made up for, or when it is due.
     #[inline]
-    fn due(&mut self, pace: Pace) -> Result<f64, u64> {
-        let now = now_ns() as f64;
+    fn due(&mut self, pace: Pace, now: f64) -> Result<f64, u64> {
         // The first block goes at once and starts the clock.
         let first = self.next_ns.is_nan();
         self.next_ns = if first { now } else { self.next_ns.max(now - pace.catch_up_ns) };
@@ -79,6 +83,13 @@ impl Pacer {
     /// When the block that [`hold`](Self::hold) let pass was due, ns.
     pub(super) fn due_ns(&self) -> Option<u64> {
         self.pace.map(|_| self.next_ns as u64)
+    }
+
+    /// Nothing more is sent: says when the last block, of which `bytes` went, was begun.
+    pub(super) fn end(&self, counters: &Counters, bytes: usize) {
+        if self.pace.is_some() && self.sent_ns > 0.0 {
+            counters.begun_last(self.sent_ns as u64, bytes);
+        }
     }
 
     /// How many blocks to send in one go, of `most` that a call can take: where they are paced, what is due in a call's time.
@@ -151,6 +162,35 @@ mod tests {
         let due = pacer.due_ns();
         assert_eq!(send_all_due(&mut pacer, &mut errors), 100);
         assert!(pacer.due_ns() > due);
+    }
+
+    /// Sends in virtual time from `from_ns`, a look each `step_ns`, until `count` blocks went; when that was.
+    fn send(pacer: &mut Pacer, errors: &mut RttRecorder, from_ns: u64, step_ns: u64, count: u32) -> u64 {
+        let pace = pacer.pace.unwrap();
+        let mut now = from_ns;
+        for _ in 0..count {
+            while pacer.hold_at(pace, now, errors).is_some() {
+                now += step_ns;
+            }
+            pacer.sent(1.0);
+        }
+        now
+    }
+
+    #[test]
+    fn a_stall_shows_whole_though_little_of_it_is_made_up_for() {
+        let ms = 1_000_000;
+        let pace = Pace { gap_ns: 100_000.0, catch_up_ns: 1e6, least_gap_ns: 80_000.0 };
+        let (mut pacer, mut errors) = (Pacer::new(Some(pace)), RttRecorder::new());
+        let stopped = send(&mut pacer, &mut errors, 1_000 * ms, 1_000, 100);
+        let calm = errors.take();
+        assert_eq!((calm.count(), calm.max()), (99, Some(1)), "evenly as asked");
+        send(&mut pacer, &mut errors, stopped + 10 * ms, 1_000, 1_000);
+        let shaken = errors.take();
+        let worst = shaken.max().unwrap();
+        assert!((9 * ms..=10 * ms).contains(&worst), "a stall of 10 ms, less the gap that was due: {worst}");
+        // What is made up for goes a fifth sooner, block for block; after that the beat is as it was.
+        assert!(shaken.quantile(0.99).unwrap() <= 20_100 && shaken.quantile(0.5) == Some(1), "{shaken:?}");
     }
 
     #[test]

@@ -3,6 +3,8 @@
 //! not fit into a processor's cache where one does, and the time would be that of the memory.
 
 mod datagrams;
+mod flight;
+mod probe;
 mod stopwatch;
 
 use std::io;
@@ -10,6 +12,7 @@ use std::io;
 use model::Spec;
 
 use self::datagrams::{DatagramAnswerer, DatagramAsker};
+use self::probe::Prober;
 use self::stopwatch::Stopwatch;
 use super::pacer::Pacer;
 use super::stream::LOOK_NS;
@@ -22,8 +25,11 @@ use crate::transport::{Channel, Kind};
 pub(crate) const PATTERN: Pattern =
     Pattern { name: "rr", about: "request and response over one connection", check: refuse_direction };
 
-pub(crate) fn machine<C: Channel>(_: &Spec, part: &Part) -> Box<dyn Machine<C>> {
+pub(crate) fn machine<C: Channel>(spec: &Spec, part: &Part) -> Box<dyn Machine<C>> {
     let asks = part.initiates();
+    if asks && let Some(prober) = Prober::new(spec, part) {
+        return Box::new(prober);
+    }
     match C::KIND {
         Kind::Datagram if asks => Box::new(DatagramAsker::new(part)),
         Kind::Datagram => Box::new(DatagramAnswerer::new(part)),

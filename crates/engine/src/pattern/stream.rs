@@ -52,6 +52,7 @@ pub(crate) fn machine<C: Channel>(_: &Spec, part: &Part) -> Box<dyn Machine<C>> 
             shares: part.shares && C::SHOWS_ALL,
             pacer: Pacer::new(part.drain),
             drains: part.drain.is_some(),
+            paced: part.pace.is_some(),
         }),
     }
 }
@@ -103,6 +104,7 @@ impl Sender {
         if !self.closing {
             self.closing = true;
             env.counters.stop_sending(now_ns());
+            self.pacer.end(env.counters, if self.offset > 0 { self.offset } else { self.block });
             if self.last && C::KIND == Kind::Stream && !channel.is_foreign() {
                 channel.finish_sending()?;
             }
@@ -187,6 +189,8 @@ struct Receiver {
     /// When to read, where a rate is asked for.
     pacer: Pacer,
     drains: bool,
+    /// The sender keeps to a rate: each arrival is timed, and their time begins when the first block is whole.
+    paced: bool,
 }
 
 /// How long a reader of another program's stream waits before it looks at the stop flag.
@@ -198,10 +202,27 @@ const CLOCKED_READ: usize = 4096;
 pub(super) const UNCLOCKED_READS: u32 = 64;
 
 impl Receiver {
+    /// A call brought `count` bytes, which are counted: reads the clock, unless the call was a short one and the clock was read
+    /// not long ago.
     #[inline]
     fn clock(&mut self, count: usize, counters: &Counters) {
+        let before = self.received;
+        self.received += count as u64;
         self.unclocked += 1;
-        if count >= CLOCKED_READ || self.unclocked >= UNCLOCKED_READS || self.received == 0 {
+        if count >= CLOCKED_READ || self.unclocked >= UNCLOCKED_READS || before == 0 || self.paced {
+            let now = now_ns();
+            let block = self.block as u64;
+            if self.paced && before > 0 && before < block && self.received >= block {
+                counters.begin_arrivals(now);
+            }
+            counters.arrived(now);
+            self.unclocked = 0;
+        }
+    }
+
+    /// Reads the clock for reads that were not timed one by one.
+    fn settle(&mut self, counters: &Counters) {
+        if self.unclocked > 0 {
             counters.arrived(now_ns());
             self.unclocked = 0;
         }
@@ -228,7 +249,7 @@ impl<C: Channel> Machine<C> for Receiver {
         for _ in 0..QUANTUM {
             let left = self.left();
             if (left == Some(0) && !self.last) || (channel.is_foreign() && self.has_enough(env)) {
-                env.counters.arrived(now_ns());
+                self.settle(env.counters);
                 return Ok(Turn::Done);
             }
             if self.drains
@@ -244,9 +265,7 @@ impl<C: Channel> Machine<C> for Receiver {
             };
             match channel.recv_payload(&mut env.rx[..room]) {
                 Ok(0) => {
-                    if self.unclocked > 0 {
-                        env.counters.arrived(now_ns());
-                    }
+                    self.settle(env.counters);
                     if !channel.is_foreign() {
                         // Tells the sender that everything was taken.
                         channel.finish_sending()?;
@@ -256,7 +275,6 @@ impl<C: Channel> Machine<C> for Receiver {
                 Ok(count) => {
                     env.counters.received(count);
                     self.clock(count, env.counters);
-                    self.received += count as u64;
                     self.pacer.sent(count as f64 / DRAIN_READ as f64);
                     moved += count;
                     // A leg that ends with these bytes ends in the next step.

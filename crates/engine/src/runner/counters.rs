@@ -24,6 +24,11 @@ pub(crate) struct Counters {
     last_sent_ns: AtomicU64,
     first_arrival_ns: AtomicU64,
     last_arrival_ns: AtomicU64,
+    /// Of `bytes_received`, those that had arrived at `first_arrival_ns`.
+    first_bytes: AtomicU64,
+    /// When the last block of a paced sender was begun, and what of `bytes_sent` is of it.
+    last_begun_ns: AtomicU64,
+    last_bytes: AtomicU64,
 }
 
 /// Adds to a counter of which this thread is the only writer: a load and a store, no locked instruction.
@@ -57,6 +62,12 @@ impl Counters {
         self.last_sent_ns.store(now_ns, Ordering::Relaxed);
     }
 
+    /// The last block of a paced sender was begun at `now_ns`; `bytes` of it were handed over.
+    pub(crate) fn begun_last(&self, now_ns: u64, bytes: usize) {
+        self.last_begun_ns.store(now_ns, Ordering::Relaxed);
+        self.last_bytes.store(bytes as u64, Ordering::Relaxed);
+    }
+
     /// A sender that was broken off stopped now.
     pub(crate) fn settle(&self, now_ns: u64) {
         if self.first_sent_ns.load(Ordering::Relaxed) > 0 && self.last_sent_ns.load(Ordering::Relaxed) == 0 {
@@ -64,13 +75,20 @@ impl Counters {
         }
     }
 
-    /// Payload arrived at `now_ns`.
+    /// Payload, which is counted already, arrived at `now_ns`.
     #[inline]
     pub(crate) fn arrived(&self, now_ns: u64) {
         if self.first_arrival_ns.load(Ordering::Relaxed) == 0 {
-            self.first_arrival_ns.store(now_ns, Ordering::Relaxed);
+            self.begin_arrivals(now_ns);
         }
         self.last_arrival_ns.store(now_ns, Ordering::Relaxed);
+    }
+
+    /// The first block is whole: the time of the arrivals begins here, at `now_ns`, for all that came of the block before came at
+    /// the path's rate and not at the sender's.
+    pub(crate) fn begin_arrivals(&self, now_ns: u64) {
+        self.first_arrival_ns.store(now_ns, Ordering::Relaxed);
+        self.first_bytes.store(self.bytes_received.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
     /// When payload first arrived in this leg.
@@ -80,9 +98,14 @@ impl Counters {
 
     /// Forgets the times, for the next leg; the counts go on.
     pub(crate) fn forget_times(&self) {
-        for time in [&self.first_sent_ns, &self.last_sent_ns, &self.first_arrival_ns, &self.last_arrival_ns] {
-            time.store(0, Ordering::Relaxed);
-        }
+        let times = [
+            &self.first_sent_ns,
+            &self.last_sent_ns,
+            &self.first_arrival_ns,
+            &self.last_arrival_ns,
+            &self.last_begun_ns,
+        ];
+        times.iter().for_each(|time| time.store(0, Ordering::Relaxed));
     }
 
     pub(crate) fn snapshot(&self) -> Snapshot {
@@ -101,6 +124,9 @@ impl Counters {
             replies_lost: read(&self.replies_lost),
             sent_ns: (read(&self.first_sent_ns), read(&self.last_sent_ns)),
             arrival_ns: (read(&self.first_arrival_ns), read(&self.last_arrival_ns)),
+            first_bytes: read(&self.first_bytes),
+            last_begun_ns: read(&self.last_begun_ns),
+            last_bytes: read(&self.last_bytes),
         }
     }
 }
@@ -121,6 +147,11 @@ pub(crate) struct Snapshot {
     pub(crate) replies_lost: u64,
     pub(crate) sent_ns: (u64, u64),
     pub(crate) arrival_ns: (u64, u64),
+    /// Of `bytes_received`, those that had come at the first arrival; of several flows those of the flow that was first.
+    pub(crate) first_bytes: u64,
+    /// When a paced flow began its last block, 0 where it did not say, and what of `bytes_sent` is of that.
+    pub(crate) last_begun_ns: u64,
+    pub(crate) last_bytes: u64,
 }
 
 impl Snapshot {
@@ -139,6 +170,7 @@ impl Snapshot {
     pub(crate) fn less(mut self, earlier: &Self) -> Self {
         self.bytes_sent -= earlier.bytes_sent;
         self.bytes_received -= earlier.bytes_received;
+        self.first_bytes = self.first_bytes.saturating_sub(earlier.bytes_received);
         self.calls_sent -= earlier.calls_sent;
         self.calls_received -= earlier.calls_received;
         self.blocks_sent -= earlier.blocks_sent;
@@ -156,6 +188,7 @@ impl Add for Snapshot {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
+        let first = |one: &Self| if one.arrival_ns.0 > 0 { one.arrival_ns.0 } else { u64::MAX };
         let span = |a: (u64, u64), b: (u64, u64)| {
             let first = [a.0, b.0].into_iter().filter(|ns| *ns > 0).min().unwrap_or(0);
             (first, a.1.max(b.1))
@@ -174,6 +207,9 @@ impl Add for Snapshot {
             replies_lost: self.replies_lost + other.replies_lost,
             sent_ns: span(self.sent_ns, other.sent_ns),
             arrival_ns: span(self.arrival_ns, other.arrival_ns),
+            last_begun_ns: 0,
+            last_bytes: 0,
+            first_bytes: if first(&self) <= first(&other) { self.first_bytes } else { other.first_bytes },
         }
     }
 }

@@ -132,6 +132,9 @@ impl<C: Channel> FlowOf<C> {
         if setup.strategy == Strategy::Blocking && is_stream(&setup.plan.spec) {
             channel.limit_sends().map_err(|source| EngineError::socket("prepare", "a data connection", source))?;
         }
+        if setup.plan.spec.outstanding.is_some() {
+            channel.prompt();
+        }
         let sends = initiates(setup.place.direction, setup.plan.role);
         if !sends && gathers(&setup.plan, setup.strategy) {
             channel.let_gather();

@@ -1,9 +1,11 @@
 //! Adds up what the threads counted.
 
-use model::{DatagramTally, EndTally, FlowTally, Histogram, PacingTally, RttTally, TcpSample, ThreadTime};
+use model::tally::Window;
+use model::{DatagramTally, EndTally, FlowTally, Histogram, PacingTally, RttTally, Spec, TcpSample, ThreadTime};
 
 use super::{FlowLeg, Snapshot, tcp};
 use crate::TrialPlan;
+use crate::plan::is_stream;
 
 /// What one thread counted, leg by leg.
 #[derive(Default)]
@@ -23,11 +25,14 @@ pub(super) struct Series {
 type ThreadLeg = (Vec<FlowLeg>, Histogram, Histogram);
 
 impl ThreadLegs {
-    /// The round trips of all legs, one flow's.
+    /// The probe's round trips of all legs.
     pub(super) fn round_trips(self) -> Option<RttTally> {
-        let mut all = Histogram::new();
-        self.legs.iter().for_each(|(_, rtt, _)| all.merge(rtt));
-        RttTally::from_histogram(all, 1)
+        let (mut all, mut count) = (Histogram::new(), 0);
+        for (flows, rtt, _) in &self.legs {
+            all.merge(rtt);
+            count += flows.iter().map(|flow| flow.counts.transactions).sum::<u64>();
+        }
+        RttTally::weighted(all, count)
     }
 
     pub(super) fn push(&mut self, flows: Vec<FlowLeg>, rtt: Histogram, pace: Histogram) {
@@ -49,13 +54,19 @@ pub(super) fn merge(plan: &TrialPlan, threads: Vec<ThreadLegs>, mut series: Seri
                 rtt.merge(&round_trips);
                 pace.merge(&errors);
             }
-            leg(flows, rtt, &pace, keep_flows.then_some(&mut series))
+            leg(&plan.spec, flows, rtt, &pace, keep_flows.then_some(&mut series))
         })
         .unzip()
 }
 
 /// One leg; its flows are only described where `series` has theirs.
-fn leg(mut flows: Vec<FlowLeg>, rtt: Histogram, pace: &Histogram, series: Option<&mut Series>) -> (EndTally, [u64; 4]) {
+fn leg(
+    spec: &Spec,
+    mut flows: Vec<FlowLeg>,
+    rtt: Histogram,
+    pace: &Histogram,
+    series: Option<&mut Series>,
+) -> (EndTally, [u64; 4]) {
     flows.sort_by_key(|flow| flow.flow);
     let sum = flows.iter().map(|flow| flow.counts).fold(Snapshot::default(), |sum, one| sum + one);
     let span = |(first, last): (u64, u64)| last.saturating_sub(first);
@@ -79,6 +90,8 @@ fn leg(mut flows: Vec<FlowLeg>, rtt: Histogram, pace: &Histogram, series: Option
         transactions: sum.transactions,
         sending_ns: span(sum.sent_ns),
         receiving_ns: span(sum.arrival_ns),
+        after_first: is_stream(spec).then(|| after_first(spec, &sum, &flows)).flatten(),
+        before_last: before_last(&flows),
         rtt: RttTally::from_histogram(rtt, batch),
         pacing: PacingTally::from_histogram(pace),
         datagrams,
@@ -87,6 +100,40 @@ fn leg(mut flows: Vec<FlowLeg>, rtt: Histogram, pace: &Histogram, series: Option
         ..EndTally::default()
     };
     (tally, spans)
+}
+
+/// What came after the first arrival. Flows without a rate share the path, and their arrivals are one sequence. Those of paced flows
+/// are a sequence each, with a beat: they begin at once and would be a block too many for all but one of them.
+fn after_first(spec: &Spec, sum: &Snapshot, flows: &[FlowLeg]) -> Option<Window> {
+    if spec.rate_bps.is_none() {
+        let ns = sum.arrival_ns.1.saturating_sub(sum.arrival_ns.0);
+        return (sum.arrival_ns.0 > 0).then(|| Window { bytes: sum.bytes_received - sum.first_bytes, ns });
+    }
+    let counts = flows.iter().map(|flow| flow.counts).filter(|counts| counts.arrival_ns.0 > 0);
+    side_by_side(counts.map(|counts| Window {
+        bytes: counts.bytes_received - counts.first_bytes,
+        ns: counts.arrival_ns.1.saturating_sub(counts.arrival_ns.0),
+    }))
+}
+
+/// What paced flows sent before their last blocks.
+fn before_last(flows: &[FlowLeg]) -> Option<Window> {
+    let counts = flows.iter().map(|flow| flow.counts).filter(|counts| counts.last_begun_ns > 0);
+    side_by_side(counts.map(|counts| Window {
+        bytes: counts.bytes_sent.saturating_sub(counts.last_bytes),
+        ns: counts.last_begun_ns.saturating_sub(counts.sent_ns.0),
+    }))
+}
+
+/// Flows of one rate as one: all their bytes, over the mean of their times. A flow that had a block more than another had
+/// its time as well; one of a single block has neither, and lowers nothing.
+pub(super) fn side_by_side(flows: impl Iterator<Item = Window>) -> Option<Window> {
+    let (mut count, mut sum) = (0, Window::default());
+    for flow in flows {
+        count += 1;
+        (sum.bytes, sum.ns) = (sum.bytes + flow.bytes, sum.ns + flow.ns);
+    }
+    (count > 0).then(|| Window { ns: sum.ns / count, ..sum })
 }
 
 fn flow_tally(flow: FlowLeg, series: &mut Series) -> FlowTally {
@@ -110,9 +157,58 @@ pub(super) fn mirror(tally: &mut EndTally, [first_sent, last_sent, first_arrival
     both(&mut tally.bytes_sent, &mut tally.bytes_received);
     both(&mut tally.calls_sent, &mut tally.calls_received);
     tally.receiving_ns = tally.receiving_ns.max(tally.sending_ns);
+    tally.after_first = tally.before_last;
     if *last_arrival <= *first_arrival {
         (*first_arrival, *last_arrival) = (*first_sent, *last_sent);
     }
     tally.intervals.iter_mut().for_each(|interval| both(&mut interval.bytes_sent, &mut interval.bytes_received));
     tally.flows.iter_mut().for_each(|flow| both(&mut flow.bytes_sent, &mut flow.bytes_received));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn flow(first_ns: u64, last_ns: u64, first_bytes: u64, bytes: u64) -> FlowLeg {
+        let counts =
+            Snapshot { bytes_received: bytes, arrival_ns: (first_ns, last_ns), first_bytes, ..Snapshot::default() };
+        FlowLeg { counts, ..FlowLeg::default() }
+    }
+
+    fn goodput(spec: &Spec, flows: &[FlowLeg]) -> Option<Window> {
+        let sum = flows.iter().map(|flow| flow.counts).fold(Snapshot::default(), |sum, one| sum + one);
+        after_first(spec, &sum, flows)
+    }
+
+    proptest! {
+        /// Flows of one rate, whose first blocks are whole at any times, until some other time: the rate is that of the blocks.
+        #[test]
+        fn paced_flows_have_their_rate_whatever_their_phases(
+            phases in prop::collection::vec(1u64..100_000_000, 1..9),
+            gap in 1_000_000u64..100_000_000,
+            until in 300_000_000u64..2_000_000_000,
+            block in 1u64..1 << 20,
+        ) {
+            let flows: Vec<FlowLeg> = phases.iter().map(|phase| {
+                let blocks = (until - phase) / gap + 1;
+                flow(*phase, phase + (blocks - 1) * gap, block, blocks * block)
+            }).collect();
+            let spec = Spec { rate_bps: Some(1), ..Spec::new("tcp", "stream") };
+            let window = goodput(&spec, &flows).unwrap();
+            let truth = phases.len() as f64 * block as f64 / gap as f64;
+            prop_assert!((window.bytes as f64 / window.ns as f64 / truth - 1.0).abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn flows_that_share_a_path_leave_out_what_came_first_of_all() {
+        let flows = [flow(200, 1_000, 50, 500), flow(100, 900, 30, 400), flow(0, 0, 0, 0)];
+        let spec = Spec::new("tcp", "stream");
+        assert_eq!(goodput(&spec, &flows), Some(Window { bytes: 870, ns: 900 }));
+        assert_eq!(goodput(&spec, &flows[2..]), None, "nothing arrived");
+        let paced = Spec { rate_bps: Some(1), ..spec };
+        assert_eq!(goodput(&paced, &flows[..1]), Some(Window { bytes: 450, ns: 800 }));
+        assert_eq!(goodput(&paced, &[flow(7, 7, 9, 9)]), Some(Window::default()), "a block has no rate");
+    }
 }

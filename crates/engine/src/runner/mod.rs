@@ -138,7 +138,7 @@ pub fn run(
             // The probe counts for itself and has a thread of its own, so that it neither shows in the stream's figures nor
             // waits for its flows.
             Some(probe) if slot == count => {
-                crews.push(crew(probe, Strategy::Blocking));
+                crews.push(crew(probe, self::strategy(&probe.spec, transport, 1)?));
                 let place = LinkPlan { flow: 0, ..place };
                 crews[threads].setup(place, Arc::new(vec![Counters::default()]), 0)
             }
@@ -184,7 +184,8 @@ struct Trial<'a> {
 struct Watched {
     intervals: Vec<Interval>,
     measured: Option<Window>,
-    warm: Vec<[u64; 2]>,
+    /// The flows' counters when the warm-up ended.
+    warm: Vec<Snapshot>,
     stalled: bool,
     /// TCP_INFO over time, by the flows' numbers.
     tcp: Vec<Vec<TcpSample>>,
@@ -244,7 +245,7 @@ impl Trial<'_> {
             if let (Some(leg), Some(probe)) = (legs.last_mut(), probe) {
                 leg.probe = probe.round_trips();
             }
-            let warm = std::mem::take(&mut watched.warm);
+            let warm = watched.warm.iter().map(|one| [one.bytes_sent, one.bytes_received]).collect();
             self.finish(&mut legs, watched, failure.is_some());
             if let ([leg], 1) = (legs.as_mut_slice(), self.plan.legs.len()) {
                 leg.spent = Some(spent);
@@ -261,9 +262,25 @@ impl Trial<'_> {
                 ns: leg.receiving_ns.saturating_sub(window.ns),
                 bytes: leg.bytes_received.saturating_sub(window.bytes),
             });
+            if leg.measured.is_some() && is_stream(&self.plan.spec) && self.plan.spec.rate_bps.is_some() {
+                leg.measured = self.beats_since(&watched.warm);
+            }
             leg.stalled = watched.stalled;
             leg.cut_short = failed || (self.signals.aborting() && !watched.stalled);
         }
+    }
+
+    /// What came of paced flows after the last arrival of the warm-up, of each its own.
+    fn beats_since(&self, warm: &[Snapshot]) -> Option<Window> {
+        let ended = self.shared.iter().map(Counters::snapshot).filter(|ended| ended.arrival_ns.0 > 0);
+        let windows = warm.iter().zip(ended).map(|(warm, ended)| {
+            let (from, bytes) = match warm.arrival_ns.1 {
+                0 => (ended.arrival_ns.0, ended.first_bytes),
+                last => (last, warm.bytes_received),
+            };
+            Window { bytes: ended.bytes_received.saturating_sub(bytes), ns: ended.arrival_ns.1.saturating_sub(from) }
+        });
+        merge::side_by_side(windows)
     }
 
     /// Sleeps until the trial is over, waking up for the series, the end of the warm-up, the stop and stalls.
@@ -305,8 +322,7 @@ impl Trial<'_> {
             let sum = self.sum();
             if now >= pending_warm {
                 let first = self.shared.iter().filter_map(Counters::first_arrival).min().unwrap_or(now);
-                let each = self.shared.iter().map(Counters::snapshot);
-                watched.warm = each.map(|one| [one.bytes_sent, one.bytes_received]).collect();
+                watched.warm = self.shared.iter().map(Counters::snapshot).collect();
                 watched.measured = Some(Window { bytes: sum.bytes_received, ns: now.saturating_sub(first) });
             }
             if now >= next_entry {

@@ -15,11 +15,14 @@ pub(super) struct Rounds {
     /// Those that can in the next round.
     pub(super) again: Vec<usize>,
     pub(super) timers: Timers,
+    /// How long before a deadline the thread stops sleeping, ns.
+    pub(super) awake_ns: u64,
 }
 
 impl Rounds {
     pub(super) fn new(flows: usize) -> Self {
-        Self { ready: Vec::with_capacity(flows), again: Vec::with_capacity(flows), timers: Timers::new(flows) }
+        let (ready, again) = (Vec::with_capacity(flows), Vec::with_capacity(flows));
+        Self { ready, again, timers: Timers::new(flows), awake_ns: AWAKE_NS }
     }
 
     /// How long a thread may sleep, ns: not at all while it is `busy`, else until shortly before the first deadline, and never so
@@ -28,7 +31,7 @@ impl Rounds {
         match self.timers.first() {
             _ if busy => 0,
             None => LOOK_NS,
-            Some((_, until)) => until.saturating_sub(now_ns() + AWAKE_NS).min(LOOK_NS),
+            Some((_, until)) => until.saturating_sub(now_ns() + self.awake_ns).min(LOOK_NS),
         }
     }
 }

@@ -17,6 +17,8 @@ pub(crate) fn strategy(spec: &Spec, transport: &dyn Transport, links: usize) -> 
     let threads = spec.threads.map_or(MAX_THREADS, |threads| threads as usize);
     let shared = links > threads || crossing;
     match spec.strategy {
+        // Asks while it waits for answers.
+        _ if spec.outstanding.is_some() && pollable => Ok(Strategy::Epoll),
         Strategy::Spin => Ok(Strategy::Spin),
         Strategy::Epoll if !pollable => Err(EngineError::unsupported(
             format!("epoll on {}", spec.transport),

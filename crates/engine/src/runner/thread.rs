@@ -11,7 +11,7 @@ use super::completions::Completions;
 use super::gate::Gate;
 use super::merge::ThreadLegs;
 use super::readiness::Readiness;
-use super::rounds::serve;
+use super::rounds::{Waits, serve};
 use super::stopwatch::Stopwatch;
 use super::{Flow, FlowLeg, Scratch, Signals, sys};
 use crate::pattern::Turn;
@@ -49,7 +49,13 @@ impl Job<'_> {
         let prepared = self.prepare().and_then(|()| agree(&mut flows, 0));
         let mut scratch = Scratch::new(&self.plan);
         let mut waiting = match self.strategy {
-            Strategy::Epoll => Readiness::new(flows.len()).map(|set| Waiting::Readiness(Box::new(set))),
+            Strategy::Epoll => Readiness::new(flows.len()).map(|mut set| {
+                // A probe need not ask to the microsecond, and what it spins before it asks it may lack when the answer comes.
+                if self.plan.spec.outstanding.is_some() {
+                    set.rounds().awake_ns = 0;
+                }
+                Waiting::Readiness(Box::new(set))
+            }),
             Strategy::Uring => Completions::new(&flows, &scratch).map(|ring| Waiting::Completions(Box::new(ring))),
             _ => Ok(Waiting::Alone),
         };

@@ -62,6 +62,9 @@ pub(crate) trait Channel: Send + 'static {
         self.send(&block[part])
     }
 
+    /// Lets each message go at once, whatever is still unacknowledged and whatever the spec's end asks of its streams.
+    fn prompt(&mut self) {}
+
     /// Lets a blocking receiver of payload rest while a sender nearby goes on, where the transport gains by that.
     fn let_gather(&mut self) {}
 

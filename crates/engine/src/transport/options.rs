@@ -87,6 +87,13 @@ pub(crate) fn connected(socket: BorrowedFd<'_>, end: &EndOptions, spec: &Spec, t
     Ok(())
 }
 
+/// Switches off what TCP does to send fewer segments; a socket of another kind does nothing of it and refuses.
+pub(crate) fn prompt(socket: BorrowedFd<'_>) {
+    let socket = SockRef::from(&socket);
+    let _ = socket.set_tcp_cork(false);
+    let _ = socket.set_tcp_nodelay(true);
+}
+
 const CC_HINT: &str = "; see `thru host` for the names this host has, and net.ipv4.tcp_allowed_congestion_control for those a user may take";
 
 /// Whether this host could give the end of `role` what the spec asks of it: tried on a socket that goes nowhere, so that a wrong name

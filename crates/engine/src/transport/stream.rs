@@ -151,6 +151,10 @@ impl Channel for StreamChannel {
         }
     }
 
+    fn prompt(&mut self) {
+        super::options::prompt(self.socket.as_fd());
+    }
+
     fn let_gather(&mut self) {
         self.gather = Some(Gather::of_bytes());
     }

@@ -152,6 +152,10 @@ macro_rules! over_tcp {
             self.socket.set_nonblocking(on)
         }
 
+        fn prompt(&mut self) {
+            options::prompt(self.socket.as_fd());
+        }
+
         fn limit_sends(&mut self) -> io::Result<()> {
             self.socket.set_write_timeout(Some(SEND_LIMIT))
         }

@@ -102,6 +102,8 @@ impl Serialize for EndTally {
             transactions: _,
             sending_ns: _,
             receiving_ns: _,
+            after_first,
+            before_last,
             measured,
             rtt,
             probe,
@@ -118,7 +120,8 @@ impl Serialize for EndTally {
         } = self;
         let present = [measured.is_some(), rtt.is_some(), probe.is_some(), pacing.is_some(), datagrams.is_some()];
         let more = [one_way.is_some(), !intervals.is_empty(), !flows.is_empty(), spent.is_some(), !untold.is_empty()];
-        let optional = present.iter().chain(&more).filter(|present| **present).count();
+        let windows = [after_first.is_some(), before_last.is_some()];
+        let optional = present.iter().chain(&more).chain(&windows).filter(|present| **present).count();
         let mut document = to.serialize_struct("EndTally", 11 + optional)?;
         document.serialize_field("bytes_sent", &self.told(Count::BytesSent))?;
         document.serialize_field("bytes_received", &self.told(Count::BytesReceived))?;
@@ -128,6 +131,8 @@ impl Serialize for EndTally {
         document.serialize_field("transactions", &self.told(Count::Transactions))?;
         document.serialize_field("sending_ns", &self.told(Count::SendingNs))?;
         document.serialize_field("receiving_ns", &self.told(Count::ReceivingNs))?;
+        after_first.iter().try_for_each(|window| document.serialize_field("after_first", window))?;
+        before_last.iter().try_for_each(|window| document.serialize_field("before_last", window))?;
         measured.iter().try_for_each(|measured| document.serialize_field("measured", measured))?;
         rtt.iter().try_for_each(|rtt| document.serialize_field("rtt", rtt))?;
         probe.iter().try_for_each(|probe| document.serialize_field("probe", probe))?;
@@ -174,6 +179,8 @@ mod tests {
     fn a_measured_tally_tells_all_its_counts() {
         let tally = EndTally {
             bytes_sent: 3,
+            after_first: Some(Window { bytes: 2, ns: 2 }),
+            before_last: Some(Window { bytes: 1, ns: 2 }),
             measured: Some(Window { bytes: 2, ns: 1 }),
             datagrams: Some(DatagramTally::default()),
             intervals: vec![Interval::default()],

@@ -15,14 +15,14 @@ use crate::transport::{Channel, SIGNAL_BYTES, Signal};
 
 /// Bytes of a datagram's number that fit into `room`.
 #[inline]
-fn put_number(bytes: &mut [u8], number: u64) {
+pub(super) fn put_number(bytes: &mut [u8], number: u64) {
     let width = bytes.len().min(8);
     bytes[..width].copy_from_slice(&number.to_le_bytes()[..width]);
 }
 
 /// How long an asker waits for a reply before it counts it as lost: far above any round trip seen, and never under 200 ms.
-const REPLY_FLOOR_NS: u64 = 200_000_000;
-const FIRST_REPLY_NS: u64 = 1_000_000_000;
+pub(super) const REPLY_FLOOR_NS: u64 = 200_000_000;
+pub(super) const FIRST_REPLY_NS: u64 = 1_000_000_000;
 /// How long a request waits for a full socket before the stop flag is looked at.
 const FULL_NS: u64 = 20_000_000;
 

@@ -1,0 +1,207 @@
+//! When a probe asks: at its rate while the answers come soon, and otherwise so many times in a round trip.
+//!
+//! A request that waited for the answer before would carry that wait in its own time, and on a path of long round trips the backlog
+//! would be all that is measured. So several are outstanding, each timed from when it went. They are fewer than the segments of
+//! TCP's initial window (RFC 6928, 10), for beyond it requests would queue at the sender; where the round trip is so long that this
+//! bounds the rate, they are spread over it. Requests that were due meanwhile count as the round trips before and after them, half
+//! each: the times are those of evenly spaced requests, whatever became of the rate.
+
+use std::collections::VecDeque;
+
+use crate::runner::RttRecorder;
+
+/// How much of what the round trip has become shorter the spacing forgets with each answer.
+const FORGET: u64 = 8;
+
+/// A request that is outstanding.
+struct Request {
+    number: u64,
+    sent_ns: u64,
+    /// Requests that were due since the one before, this one included.
+    due: u64,
+}
+
+/// A probe's requests.
+pub(super) struct Flight {
+    /// Between two requests, ns.
+    gap_ns: u64,
+    /// Outstanding requests at most.
+    most: usize,
+    outstanding: VecDeque<Request>,
+    asked: u64,
+    next_ns: u64,
+    sent_ns: u64,
+    /// The longest and the shortest round trip, and one that follows them down slowly.
+    longest_ns: u64,
+    shortest_ns: u64,
+    lately_ns: u64,
+    /// The round trip before.
+    before_ns: Option<u64>,
+}
+
+impl Flight {
+    pub(super) fn new(gap_ns: f64, most: usize) -> Self {
+        Self {
+            gap_ns: (gap_ns as u64).max(1),
+            most,
+            outstanding: VecDeque::with_capacity(most),
+            asked: 0,
+            next_ns: 0,
+            sent_ns: 0,
+            longest_ns: 0,
+            shortest_ns: u64::MAX,
+            lately_ns: 0,
+            before_ns: None,
+        }
+    }
+
+    /// Number of the next request, which is how many went.
+    pub(super) fn asked(&self) -> u64 {
+        self.asked
+    }
+
+    pub(super) fn outstanding(&self) -> usize {
+        self.outstanding.len()
+    }
+
+    /// Longest round trip so far, ns; 0 before the first answer.
+    pub(super) fn longest_ns(&self) -> u64 {
+        self.longest_ns
+    }
+
+    /// When the oldest request that is outstanding went.
+    pub(super) fn oldest_ns(&self) -> Option<u64> {
+        self.outstanding.front().map(|request| request.sent_ns)
+    }
+
+    /// When the first answer can be here, where the shortest round trip is at most `most_ns`.
+    pub(super) fn expected_ns(&self, most_ns: u64) -> Option<u64> {
+        self.oldest_ns().filter(|_| self.shortest_ns <= most_ns).map(|sent| sent + self.shortest_ns)
+    }
+
+    /// When the next request is due, now or later; `u64::MAX` where an answer must come first. Until the first one has, nothing says
+    /// how far apart they should be.
+    pub(super) fn due_ns(&self) -> u64 {
+        let most = if self.longest_ns == 0 { 1 } else { self.most };
+        if self.outstanding.len() < most { self.next_ns } else { u64::MAX }
+    }
+
+    /// A request went out at `now_ns`.
+    pub(super) fn sent(&mut self, now_ns: u64) {
+        let since = if self.asked == 0 { self.gap_ns } else { now_ns - self.sent_ns };
+        let due = ((since + self.gap_ns / 2) / self.gap_ns).max(1);
+        self.outstanding.push_back(Request { number: self.asked, sent_ns: now_ns, due });
+        let gap_ns = self.gap_ns.max(self.lately_ns / self.most as u64);
+        // Small delays do not move the beat, large ones begin it anew.
+        let kept = self.next_ns + gap_ns;
+        self.next_ns = if kept > now_ns { kept } else { now_ns + gap_ns };
+        (self.asked, self.sent_ns) = (self.asked + 1, now_ns);
+    }
+
+    /// The answer to the oldest request came at `now_ns`.
+    pub(super) fn answered_next(&mut self, now_ns: u64, rtt: &mut RttRecorder) {
+        if let Some(request) = self.outstanding.pop_front() {
+            self.record(&request, now_ns, rtt);
+        }
+    }
+
+    /// The answer to request `number` came at `now_ns`; false where nobody waits for it.
+    pub(super) fn answered(&mut self, number: u64, now_ns: u64, rtt: &mut RttRecorder) -> bool {
+        let place = self.outstanding.iter().position(|request| request.number == number);
+        let request = place.and_then(|place| self.outstanding.remove(place));
+        request.inspect(|request| self.record(request, now_ns, rtt)).is_some()
+    }
+
+    /// The answer to the oldest request will not come.
+    pub(super) fn lost_next(&mut self) {
+        self.outstanding.pop_front();
+    }
+
+    fn record(&mut self, request: &Request, now_ns: u64, rtt: &mut RttRecorder) {
+        let ns = now_ns - request.sent_ns;
+        self.longest_ns = self.longest_ns.max(ns);
+        self.shortest_ns = self.shortest_ns.min(ns);
+        self.lately_ns = ns.max(self.lately_ns - self.lately_ns.saturating_sub(ns) / FORGET);
+        let before = self.before_ns.map_or(0, |_| (request.due - 1) / 2);
+        if before > 0 {
+            rtt.record_n(self.before_ns.unwrap_or(ns), before);
+        }
+        rtt.record_n(ns, request.due - before);
+        self.before_ns = Some(ns);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::Histogram;
+
+    const MS: u64 = 1_000_000;
+
+    /// Asks 100 times a second in virtual time over a path whose round trip is `rtt` of the time of asking, answers in order, for
+    /// `ns`, and then takes what is outstanding. What was recorded, and how many were asked.
+    fn play(ns: u64, rtt: impl Fn(u64) -> u64) -> (Histogram, u64) {
+        let start = 1_000_000 * MS;
+        let mut flight = Flight::new(10.0 * MS as f64, 8);
+        let mut recorder = RttRecorder::new();
+        let mut answers: VecDeque<u64> = VecDeque::new();
+        let mut now = start;
+        while now < start + ns || flight.outstanding() > 0 {
+            while answers.front().is_some_and(|at| *at <= now) {
+                answers.pop_front();
+                flight.answered_next(now, &mut recorder);
+            }
+            if now < start + ns && flight.due_ns() <= now {
+                flight.sent(now);
+                answers.push_back((now + rtt(now - start)).max(answers.back().copied().unwrap_or(0)));
+            }
+            assert!(flight.outstanding() <= 8);
+            now += MS / 10;
+        }
+        (recorder.take(), flight.asked())
+    }
+
+    fn near(value: f64, truth: f64, share: f64) -> bool {
+        (value / truth - 1.0).abs() <= share
+    }
+
+    #[test]
+    fn a_steady_round_trip_is_told_whatever_its_length() {
+        for ms in [1, 20, 27, 79, 100, 200, 560, 1_000] {
+            let (told, asked) = play(2_000 * MS, |_| ms * MS);
+            let median = told.quantile(0.5).unwrap() as f64;
+            assert!(near(median, (ms * MS) as f64, 0.002), "{ms} ms: {median}");
+            assert!(near(told.max().unwrap() as f64, (ms * MS) as f64, 0.002), "{ms} ms: {:?}", told.max());
+            // As many as asked for, or 8 in a round trip after the first.
+            let rate = if ms < 80 { 2_000 / 10 } else { 1 + (2_000 - ms) * 8 / ms };
+            assert!(near(asked as f64, rate as f64, 0.05), "{ms} ms: {asked} of {rate}");
+            assert!(near(told.count() as f64, 200.0, 0.3), "{ms} ms: {} stand for 200", told.count());
+        }
+    }
+
+    #[test]
+    fn a_queue_that_grows_is_told_as_evenly_spaced_requests_would_tell_it() {
+        // From 27 ms to 2 s within 2 s, as behind a bloated modem, and a standing queue that comes and goes.
+        let ramp = |at: u64| 27 * MS + at;
+        let (told, _) = play(2_000 * MS, ramp);
+        assert!(near(told.quantile(0.5).unwrap() as f64, 1_027.0 * MS as f64, 0.05), "{:?}", told.quantile(0.5));
+        let saw = |at: u64| 100 * MS + at % (1_000 * MS) / 5;
+        let (told, _) = play(5_000 * MS, saw);
+        assert!(near(told.quantile(0.5).unwrap() as f64, 200.0 * MS as f64, 0.05), "{:?}", told.quantile(0.5));
+    }
+
+    #[test]
+    fn answers_out_of_order_and_lost_ones_free_their_places() {
+        let mut flight = Flight::new(10.0 * MS as f64, 2);
+        let mut recorder = RttRecorder::new();
+        flight.sent(1_000 * MS);
+        assert_eq!(flight.due_ns(), u64::MAX, "the first is waited for");
+        assert!(flight.answered(0, 1_001 * MS, &mut recorder));
+        flight.sent(1_010 * MS);
+        flight.sent(1_020 * MS);
+        assert_eq!((flight.due_ns(), flight.outstanding()), (u64::MAX, 2));
+        assert!(flight.answered(2, 1_021 * MS, &mut recorder) && !flight.answered(2, 1_022 * MS, &mut recorder));
+        flight.lost_next();
+        assert_eq!((flight.outstanding(), flight.due_ns(), recorder.count()), (0, 1_030 * MS, 2));
+    }
+}

@@ -1,0 +1,205 @@
+//! The probe beside a load: small requests of which several may be outstanding.
+
+use std::io;
+
+use model::Spec;
+
+use super::super::farewell::{Farewell, answer_signal};
+use super::super::{Env, Interest, Machine, Part, QUANTUM, Turn, await_close, not_now};
+use super::datagrams::{FIRST_REPLY_NS, REPLY_FLOOR_NS, put_number};
+use super::flight::Flight;
+use crate::now_ns;
+use crate::plan::LegStop;
+use crate::runner::add;
+use crate::transport::{Channel, Kind, Signal};
+
+/// How long a probe that waits may not see the stop flag.
+const LOOK_NS: u64 = 100_000_000;
+/// Around the time of the shortest round trip a probe is awake, so that its own wake-up is not in a short one: this long before it
+/// and after it. Only where that is a small part of the time between two requests, and a wake-up a good part of a round trip.
+const EARLY_NS: u64 = 100_000;
+const LINGER_NS: u64 = 50_000;
+const AWAKE_GAP_NS: f64 = 2e6;
+const AWAKE_RTT_NS: u64 = 2_000_000;
+
+/// Asks at a rate, whether or not answers have come.
+pub(super) struct Prober {
+    leg: u32,
+    request: usize,
+    reply: usize,
+    stop: LegStop,
+    last: bool,
+    flight: Flight,
+    /// Bytes of a request that went and of an answer that came, where it was not all.
+    gone: usize,
+    come: usize,
+    begun: bool,
+    closing: bool,
+    farewell: Farewell,
+    awake: bool,
+}
+
+impl Prober {
+    /// `None` where one request waits for another.
+    pub(super) fn new(spec: &Spec, part: &Part) -> Option<Self> {
+        let (pace, most) = (part.pace?, spec.outstanding? as usize);
+        // A thread that blocks in a call cannot ask meanwhile.
+        let most = if part.shares || part.spins { most.max(1) } else { 1 };
+        Some(Self {
+            leg: part.leg,
+            request: part.block,
+            reply: part.reply,
+            stop: part.stop,
+            last: part.last,
+            flight: Flight::new(pace.gap_ns, most),
+            gone: 0,
+            come: 0,
+            begun: false,
+            closing: false,
+            farewell: Farewell::default(),
+            awake: pace.gap_ns >= AWAKE_GAP_NS,
+        })
+    }
+
+    fn over(&self, env: &Env<'_>) -> bool {
+        match self.stop {
+            LegStop::Transactions(count) => self.flight.asked() >= count,
+            LegStop::Clock | LegStop::Bytes(_) => env.signals.stopping(),
+        }
+    }
+
+    fn close<C: Channel>(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
+        if !self.closing {
+            self.closing = true;
+            let now = now_ns();
+            env.counters.stop_sending(now);
+            env.counters.arrived(now);
+            if self.last && C::KIND == Kind::Stream {
+                channel.finish_sending()?;
+            }
+        }
+        match C::KIND {
+            Kind::Datagram => self.farewell.turn(channel, env, self.flight.asked(), self.leg),
+            Kind::Stream if self.last => await_close(channel, env),
+            _ => Ok(Turn::Done),
+        }
+    }
+
+    /// Sends a request or the rest of one; what to wait for where it does not go.
+    fn ask<C: Channel>(&mut self, channel: &mut C, env: &mut Env<'_>, now: u64) -> io::Result<Option<Turn>> {
+        if self.gone == 0 {
+            put_number(&mut env.tx[..self.request], self.flight.asked());
+        }
+        match channel.send(&env.tx[self.gone..self.request]) {
+            Ok(count) => {
+                env.counters.sent(count);
+                self.gone += count;
+            }
+            Err(error) if not_now(&error) => return Ok(Some(Turn::Wait(Interest::Write, now + LOOK_NS))),
+            Err(error) => return Err(error),
+        }
+        if self.gone == self.request {
+            self.gone = 0;
+            self.flight.sent(now);
+            add(&env.counters.blocks_sent, 1);
+            if C::KIND == Kind::Datagram {
+                add(&env.counters.datagrams_sent, 1);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes what a call brought.
+    fn hear<C: Channel>(&mut self, channel: &mut C, env: &mut Env<'_>, count: usize) -> Option<Turn> {
+        let now = now_ns();
+        let done = if C::KIND == Kind::Datagram {
+            let own = count == self.reply && count >= 8;
+            let number = env.rx.first_chunk::<8>().filter(|_| own).map(|bytes| u64::from_le_bytes(*bytes));
+            if !number.is_some_and(|number| self.flight.answered(number, now, env.rtt)) {
+                // A late answer, or the other end repeating that the leg is open.
+                let signal = Signal::decode(&env.rx[..count])?;
+                return answer_signal(channel, signal, self.leg);
+            }
+            add(&env.counters.datagrams_received, 1);
+            1
+        } else {
+            self.come += count;
+            let whole = self.come / self.reply;
+            self.come %= self.reply;
+            (0..whole).for_each(|_| self.flight.answered_next(now, env.rtt));
+            whole as u64
+        };
+        env.counters.received(count);
+        add(&env.counters.transactions, done);
+        None
+    }
+
+    /// Over datagrams, gives up what has been waited for too long, and says when that would be.
+    fn give_up<C: Channel>(&mut self, env: &Env<'_>, now: u64) -> u64 {
+        if C::KIND != Kind::Datagram {
+            return u64::MAX;
+        }
+        let longest = self.flight.longest_ns();
+        let patience = if longest == 0 { FIRST_REPLY_NS } else { (longest * 4).max(REPLY_FLOOR_NS) };
+        while let Some(sent) = self.flight.oldest_ns() {
+            if now < sent + patience {
+                return sent + patience;
+            }
+            self.flight.lost_next();
+            add(&env.counters.replies_lost, 1);
+        }
+        u64::MAX
+    }
+}
+
+impl<C: Channel> Machine<C> for Prober {
+    fn advance(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
+        for _ in 0..QUANTUM {
+            let over = self.gone == 0 && (self.closing || self.over(env));
+            let now = now_ns();
+            let lost_at = self.give_up::<C>(env, now);
+            if over && self.flight.outstanding() == 0 {
+                return self.close(channel, env);
+            }
+            if !self.begun {
+                self.begun = true;
+                env.counters.start_sending(now);
+            }
+            let due = if over { u64::MAX } else { self.flight.due_ns() };
+            if due <= now {
+                if let Some(turn) = self.ask(channel, env, now)? {
+                    return Ok(turn);
+                }
+                continue;
+            }
+            if self.flight.outstanding() == 0 {
+                return Ok(Turn::Sleep(due));
+            }
+            let room = if C::KIND == Kind::Datagram {
+                env.rx.len()
+            } else {
+                self.flight.outstanding() * self.reply - self.come
+            };
+            match channel.recv(&mut env.rx[..room]) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(count) => {
+                    if let Some(turn) = self.hear(channel, env, count) {
+                        return Ok(turn);
+                    }
+                }
+                Err(error) if not_now(&error) => {
+                    let awake_at = match self.flight.expected_ns(AWAKE_RTT_NS).filter(|_| self.awake) {
+                        Some(at) if now > at + LINGER_NS => u64::MAX,
+                        Some(at) if now + EARLY_NS >= at => return Ok(Turn::Again),
+                        Some(at) => at - EARLY_NS,
+                        None => u64::MAX,
+                    };
+                    let until = due.min(awake_at).min(lost_at).min(now + LOOK_NS);
+                    return Ok(Turn::Wait(Interest::Read, until));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Turn::Again)
+    }
+}

@@ -1,0 +1,87 @@
+//! Headline figures against what was asked for and what was emulated: a paced stream's goodput, a probe's round trips.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
+
+use std::time::Duration;
+
+use lab::{CrossoverSpec, Lab, LabError, OneWay, PathSpec};
+use model::Verdict;
+use program::{Agent, Desk, Doc, Running, binary, check, skip};
+
+/// A path of this round trip, 50 Mbit/s and 20 ms of queue; `None` where this host cannot emulate one.
+fn path(test: &str, rtt: Duration) -> Option<Lab> {
+    let way = OneWay { delay: rtt / 2, rate_bps: Some(50_000_000), queue_bytes: 125_000, ..OneWay::default() };
+    let spec = PathSpec { link: CrossoverSpec::default(), forward: way.clone(), back: way, seed: 3 };
+    match lab::available().and_then(|()| Lab::path(&spec)) {
+        Ok(lab) => Some(lab),
+        Err(error @ (LabError::Privilege { .. } | LabError::NotAllowed { .. } | LabError::Emulator { .. })) => {
+            skip::skip(test, &error.to_string());
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// What a stream with a probe over `lab` found.
+fn probed(lab: &Lab, flags: &[&str]) -> Doc {
+    let (a, b) = (lab.host("a").unwrap(), lab.host("b").unwrap());
+    let agent = Agent::spawn(b.command(binary::thru()), &["--open", "--listen", &format!("{}:0", b.v4)]);
+    let desk = Desk::new();
+    let args = [&["stream", agent.host(), "--probe", "--trials", "1", "--json", "-"][..], flags].concat();
+    Running::of(desk.dress(a.command(binary::thru()), &args)).wait().ok().doc()
+}
+
+#[test]
+fn a_paced_stream_carries_what_was_asked_however_few_its_blocks() {
+    let (agent, desk) = (Agent::start(), Desk::new());
+    let cases: [&[&str]; 5] = [
+        &["--rate", "10Mbit", "--time", "1s"],
+        &["--rate", "10Mbit", "--time", "1s", "--flows", "4", "--block", "64KiB"],
+        &["--rate", "20Mbit", "--time", "1s", "--warmup", "300ms"],
+        &["--rate", "20Mbit", "--time", "1s", "--flows", "2", "--processes", "2"],
+        &["--rate", "10Mbit", "--time", "1s", "--udp"],
+    ];
+    for flags in cases {
+        let doc = desk.measure(&[&["stream", "--trials", "1"][..], flags, &[agent.host()]].concat());
+        check::document(&doc, &flags.join(" "));
+        let asked = doc.outcome().spec.rate_bps.unwrap() as f64;
+        for (what, did) in [("carried", doc.goodput()), ("sent", doc.summary().sender_bps.unwrap())] {
+            assert!((did / asked - 1.0).abs() < 0.02, "{flags:?}: {what} {did}");
+        }
+    }
+    let doc =
+        desk.measure(&["stream", "--rate", "10Mbit", "--block", "1MiB", "--time", "2s", "--trials", "1", agent.host()]);
+    assert!((doc.goodput() / 10e6 - 1.0).abs() < 0.02 && doc.has(Verdict::ResolutionLimited), "{}", doc.remarks());
+}
+
+#[test]
+fn a_probe_is_right_where_several_requests_fit_into_a_round_trip() {
+    let test = "a_probe_is_right_where_several_requests_fit_into_a_round_trip";
+    for (ms, most) in [(20.0, 1.05), (120.0, 1.05)] {
+        let Some(lab) = path(test, Duration::from_secs_f64(ms / 1e3)) else { return };
+        let doc = probed(&lab, &["--rate", "1Mbit", "--block", "1000", "--time", "1s"]);
+        let found = doc.summary().probe.clone().unwrap();
+        let idle = found.idle.unwrap();
+        for (what, rtt) in [("idle", &idle), ("under a load that fills no queue", &found.loaded)] {
+            let times = rtt.p50_ns as f64 / (ms * 1e6);
+            assert!((0.999..most).contains(&times), "{ms} ms, {what}: {rtt:?}");
+            assert!(rtt.count >= 10 && rtt.p99_ns.is_none(), "{ms} ms, {what}: {rtt:?}");
+        }
+        // The queue holds 20 ms: a backlog of the probe's own would be longer.
+        let doc = probed(&lab, &["--time", "1s"]);
+        let loaded = doc.summary().probe.clone().unwrap().loaded;
+        assert!((ms..ms + 24.0).contains(&(loaded.p50_ns as f64 / 1e6)), "{ms} ms: {loaded:?}");
+        lab.close().unwrap();
+    }
+}
+
+#[test]
+fn where_a_trial_is_too_short_for_its_path_the_finding_says_so() {
+    let test = "where_a_trial_is_too_short_for_its_path_the_finding_says_so";
+    let Some(lab) = path(test, Duration::from_millis(300)) else { return };
+    let doc = probed(&lab, &["--time", "200ms", "--rate", "1Mbit", "--block", "1000"]);
+    let found = doc.summary().probe.clone().unwrap();
+    assert!(found.idle.unwrap().count >= 10 && found.loaded.count < 10, "{:?}", found.loaded);
+    assert_eq!(found.bufferbloat_ns, None);
+    assert!(doc.run.findings.iter().any(|finding| finding.statement.contains("too few to tell")), "{}", doc.remarks());
+    lab.close().unwrap();
+}
