@@ -188,6 +188,7 @@ mod tests {
         for outcome in &mut run.outcomes {
             outcome.summary.why = Some(model::Why {
                 limiter: model::LimiterKind::Link,
+                grade: None,
                 statement: "link rate; 9.41 Gbit/s is 99.9 % of what MTU 1500 on 10 Gbit/s leaves".into(),
                 parts: Vec::new(),
                 evidence: Vec::new(),
