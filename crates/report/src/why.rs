@@ -7,7 +7,7 @@ use crate::words;
 /// Columns of a bar that stands for the whole time.
 const BAR: usize = 40;
 
-/// `held back by: receive window, 87 % of the sender's time; ...`; `None` where nothing is known.
+/// `held back by: receive window (strong, 87 % of the sender's time): ...`; `None` where nothing is known.
 #[must_use]
 pub fn held_back(outcome: &Outcome) -> Option<String> {
     let why = outcome.summary.why.as_ref()?;
@@ -172,7 +172,10 @@ mod tests {
         let bar = text.lines().find(|line| line.contains('█')).unwrap();
         assert_eq!((bar.matches('█').count(), bar.matches('·').count()), (35, 5), "{bar}");
         assert!(bar.ends_with(" 87.0 %  receive window"), "{bar}");
-        assert!(text.contains("held back by: receive window (strong, 87 %") && text.contains("(window-over-rtt, strong)"), "{text}");
+        assert!(
+            text.contains("held back by: receive window (strong, 87 %") && text.contains("(window-over-rtt, strong)"),
+            "{text}"
+        );
         assert!(
             text.contains("Where the 12 segments sent again went\n- the path between the hosts: 12 (100 %); nobody"),
             "{text}"

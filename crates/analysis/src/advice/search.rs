@@ -15,6 +15,8 @@ use crate::stats::{SplitMix64, mean, t_interval};
 const FIRST_ROUND: u32 = 2;
 /// Fewest blocks in which the last two levels met before a race is decided.
 const LEAST_BLOCKS: usize = 6;
+/// A race is decided before where the interval of this confidence of the best one's gain lies above the least effect.
+const CLEAR_AT: f64 = 0.95;
 /// A level is adopted when the interval of this confidence of its gain lies above 0: a rule of thumb, not a claim.
 const ADOPTS_AT: f64 = 0.8;
 
@@ -307,7 +309,10 @@ impl Running {
         let keep = if ranked.len() > 1 { (ranked.len() / 2).max(1) } else { ranked.len() };
         ranked.truncate(keep);
         self.challengers = ranked.into_iter().map(|(level, _)| level).collect();
-        self.over = self.challengers.is_empty() || (keep == 1 && met >= LEAST_BLOCKS);
+        let clear =
+            |level: &usize| t_interval(&self.gains(*level), CLEAR_AT).is_some_and(|gain| gain.low > rule.least_log());
+        let decided = met >= LEAST_BLOCKS || self.challengers.iter().any(clear);
+        self.over = self.challengers.is_empty() || (keep == 1 && decided);
         self.round += 1;
         self.left = FIRST_ROUND << self.round;
     }
@@ -364,6 +369,13 @@ mod tests {
         run(&mut search, 1000, |at| plain(0.005 * at[0] as f64));
         assert_eq!((search.best(), search.races()[0].adopted), (&[0][..], false));
         assert_eq!(search.races()[0].gains.len(), LEAST_BLOCKS);
+    }
+
+    #[test]
+    fn a_gain_that_is_plain_needs_few_blocks() {
+        let mut search = Search::new(&[3], rule(None));
+        let trials = run(&mut search, 1000, |at| plain([0.0, 0.3, 0.8][at[0]]));
+        assert_eq!((search.best(), trials, search.races()[0].whole), (&[2][..], 6, true));
     }
 
     #[test]

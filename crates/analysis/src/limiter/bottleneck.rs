@@ -92,7 +92,7 @@ fn of_tcp(scene: &Scene<'_>, way: &Way<'_>) -> Option<Bottleneck> {
         let rate: f64 = courses.iter().filter_map(estimate).sum();
         format!("bbr took it for {} and paced at that{varied}", bits_per_second(rate))
     };
-    Some(Bottleneck { weight, bps: quantile(&rates, 0.5).or_else(|| goodput_bps(way))?, signs })
+    Some(Bottleneck { weight, bps: quantile(&rates, USUAL).or_else(|| goodput_bps(way))?, signs })
 }
 
 fn of_datagrams(scene: &Scene<'_>, way: &Way<'_>, sent: u64) -> Option<Bottleneck> {
@@ -107,7 +107,7 @@ fn of_datagrams(scene: &Scene<'_>, way: &Way<'_>, sent: u64) -> Option<Bottlenec
         bits_per_second(came),
         varied(&rates)
     );
-    Some(Bottleneck { weight, bps: quantile(&rates, 0.5).unwrap_or(came), signs })
+    Some(Bottleneck { weight, bps: quantile(&rates, USUAL).unwrap_or(came), signs })
 }
 
 /// The part of its smaller window that a connection needs for its rate over the empty path; the send buffer is one, too.
@@ -144,6 +144,8 @@ fn arrivals(way: &Way<'_>) -> Vec<f64> {
     whole.map(|one| one.bytes_received as f64 * 8e9 / (one.end_ns - one.start_ns) as f64).collect()
 }
 
+/// The quantile of the rates that is a bottleneck's own: below it are times at which too little came to it.
+const USUAL: f64 = 0.8;
 /// Fewest rates that show whether they are steady.
 const FEWEST: usize = 5;
 
@@ -162,11 +164,13 @@ fn steady(rates: &[f64]) -> f64 {
     same.max(capped)
 }
 
-/// `, at a rate that varied by 2 % between samples`: half the width of their middle six tenths, over their median.
+/// `; the rate varied by 2 % between samples`: half the width of their middle six tenths, over their median.
 fn varied(rates: &[f64]) -> String {
     let of = |q| quantile(rates, q);
     let spread = of(0.8).zip(of(0.2)).zip(mean(rates)).filter(|(_, mean)| rates.len() >= FEWEST && *mean > 0.0);
     spread.map_or(String::new(), |((high, low), mean)| {
-        format!(", at a rate that varied by {:.0} % between samples", 50.0 * (high - low) / mean)
+        let percent = 50.0 * (high - low) / mean;
+        let by = if percent < 1.0 { "less than 1".to_owned() } else { format!("{percent:.0}") };
+        format!("; the rate varied by {by} % between samples")
     })
 }

@@ -62,7 +62,8 @@ pub fn why(outcome: &Outcome, passes: &[Pass], near: &Inventory, far: &Inventory
         return None;
     }
     let ranked = ranked(clocks.as_ref(), &weighed);
-    let limiter = ranked.first().filter(|(_, rank)| *rank >= LIKELY).map_or(LimiterKind::Unexplained, |(kind, _)| *kind);
+    let limiter =
+        ranked.first().filter(|(_, rank)| *rank >= LIKELY).map_or(LimiterKind::Unexplained, |(kind, _)| *kind);
     let evidence: Vec<Evidence> = weighed.into_iter().map(|one| one.evidence).collect();
     let also: Vec<LimiterKind> = ranked.into_iter().map(|(kind, _)| kind).filter(|kind| *kind != limiter).collect();
     let grade = evidence.iter().filter(|one| one.of == limiter).map(|one| one.grade).max();
@@ -159,7 +160,8 @@ fn statement(limiter: LimiterKind, also: &[LimiterKind], parts: &[TimePart], evi
     let mut statement = match said(limiter, evidence) {
         Some((grade, said)) => {
             let share = parts.iter().find(|part| part.of == limiter);
-            let share = share.map_or(String::new(), |part| format!(", {:.0} % of the sender's time", 100.0 * part.share));
+            let share =
+                share.map_or(String::new(), |part| format!(", {:.0} % of the sender's time", 100.0 * part.share));
             format!("{} ({}{share}): {said}", limiter.words(), grade.words())
         }
         None => format!("{}; nothing that was recorded speaks for more of it", limiter.words()),

@@ -1,3 +1,4 @@
+mod recorded;
 mod story;
 
 use model::{CoreUse, CpuUse, EndPass, HostSeries, LossPlace, RttTally, SeriesLine, Spent};
@@ -100,7 +101,8 @@ fn a_small_send_buffer_is_the_send_buffer() {
     assert_eq!(why.limiter, LimiterKind::SendBuffer);
     adds_up(&why);
     // Twice what was asked for, once.
-    let said = "64 KiB send buffer over 20.0 ms carries at most 26.2 Mbit/s (SO_SNDBUF of 32 KiB, which the kernel doubles)";
+    let said =
+        "64 KiB send buffer over 20.0 ms carries at most 26.2 Mbit/s (SO_SNDBUF of 32 KiB, which the kernel doubles)";
     assert!(why.statement.contains(said), "{}", why.statement);
 }
 
@@ -442,7 +444,11 @@ fn two_buffers_of_nearly_the_same_size_are_both_named() {
     let why = story.why();
     assert_eq!((why.limiter, &why.also[..]), (LimiterKind::ReceiveWindow, &[LimiterKind::SendBuffer][..]), "{why:#?}");
     let said = "; likely also send buffer: 64 KiB send buffer over 22.0 ms carries at most 23.8 Mbit/s";
-    assert!(why.statement.starts_with("receive window (strong, 66 %") && why.statement.contains(said), "{}", why.statement);
+    assert!(
+        why.statement.starts_with("receive window (strong, 66 %") && why.statement.contains(said),
+        "{}",
+        why.statement
+    );
 }
 
 #[test]

@@ -33,7 +33,8 @@ pub(super) const LOSS: Rule = Rule {
             let part = again as f64 / sent.max(again as f64);
             let carried = courses.iter().map(mathis).sum::<Option<f64>>().unwrap_or(0.0);
             let rtt = each(&courses, Course::srtt_ns).map_or(String::new(), |ns| format!(" over {}", seconds(ns)));
-            let bound = if carried > 0.0 {
+            let did: f64 = courses.iter().map(|course| course.rate_bps).sum();
+            let bound = if carried > 0.0 && did < FITS * carried {
                 format!("; with that loss{rtt} TCP carries about {} (Mathis)", bits_per_second(carried))
             } else {
                 String::new()
@@ -100,6 +101,9 @@ fn like_reno(course: &Course<'_>, loss: f64) -> bool {
         _ => false,
     }
 }
+
+/// Losses that come in bursts count as one: where more than this many times its rate was carried, the formula says nothing.
+const FITS: f64 = 2.5;
 
 /// The formula holds for losses that TCP mends without a timeout: this part of the segments at most.
 const MOST_LOSS: f64 = 0.02;

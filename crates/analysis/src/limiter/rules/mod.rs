@@ -129,7 +129,8 @@ pub(super) fn weigh(scene: &Scene<'_>) -> Vec<Weighed> {
 pub(super) fn of_clocks(clocks: &Clocks) -> Vec<Weighed> {
     let seconds = model::units::seconds(clocks.total_ns);
     let say = |of, share: f64, what: &str| {
-        let statement = format!("TCP's clocks over {seconds} of connections: {:.1} % of the time {what}", 100.0 * share);
+        let statement =
+            format!("TCP's clocks over {seconds} of connections: {:.1} % of the time {what}", 100.0 * share);
         let evidence = Evidence { of, rule: CLOCKS.into(), statement, grade: graded(share), share: Some(share) };
         (share > LEAST).then_some(Weighed { weight: share, evidence })
     };

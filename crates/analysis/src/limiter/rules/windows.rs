@@ -24,7 +24,8 @@ pub(super) const RECEIVE: Rule = Rule {
         Seen::of(LimiterKind::ReceiveWindow, weight, || {
             let window = total(&courses, Course::window_bytes);
             let had = way.receiver.flows().filter_map(|flow| flow.socket.rcvbuf).max();
-            let limit = way.receiver.options.rcvbuf.is_none().then(|| at_limit(&way.receiver, "net.ipv4.tcp_rmem", had?));
+            let limit =
+                way.receiver.options.rcvbuf.is_none().then(|| at_limit(&way.receiver, "net.ipv4.tcp_rmem", had?));
             let more = limit.flatten().map_or(String::new(), |limit| format!("; {limit}, and {}", needed(&courses)));
             format!("{} window over {}{more}", words::rounded_size(window), at_most(&courses, window))
         })
@@ -86,8 +87,8 @@ pub(super) const SEND: Rule = Rule {
         let weight = 0.9 * ramp(part, 0.35, 0.7) * smaller.unwrap_or(1.0);
         Seen::of(LimiterKind::SendBuffer, weight, || {
             let (bytes, own) = (total(&courses, Course::send_buffer_bytes), total(&courses, Course::sndbuf));
-            let over = if bytes > own {
-                format!(" with {} under way, for its last packet may go over it,", words::rounded_size(bytes))
+            let over = if bytes > 1.05 * own {
+                format!(", up to {} with the packet that goes over it,", words::rounded_size(bytes))
             } else {
                 String::new()
             };

@@ -30,8 +30,9 @@ pub struct AdvisePlan {
     pub fixed_time: bool,
 }
 
-/// Trials of the first look.
+/// Trials of the first look, and its name.
 const LOOKS: u32 = 3;
+const FIRST_LOOK: &str = "first look";
 /// Pause between two trials, always the same, so that no trial meets what the one before left in queues and timers.
 const GAP: Duration = Duration::from_millis(20);
 /// Length of a trial in round trips, and its bounds in ns: slow start is over in its first part, which is left out.
@@ -95,14 +96,11 @@ impl Bench<'_> {
 
     /// The start, measured a few times: its round trip sets the length of trials, its goodput and its ceiling what is tried.
     async fn first_look(&mut self, plan: &AdvisePlan, first: &Cell, quest: &mut Quest) -> Result<(), ControlError> {
-        for look in 0..LOOKS {
-            let begun = self.elapsed_ns();
-            self.waiting("first look".into(), look as usize, LOOKS as usize)?;
-            quest.metrics.flush().await;
-            self.one_trial(first).await?;
-            quest.spend("first look", self.elapsed_ns() - begun);
-            tokio::time::sleep(GAP).await;
-        }
+        let begun = self.elapsed_ns();
+        self.waiting(FIRST_LOOK.into(), 0, LOOKS as usize)?;
+        quest.metrics.flush().await;
+        self.one_trial(first).await?;
+        quest.spend(FIRST_LOOK, self.elapsed_ns() - begun);
         let Some(look) = self.cells.look(first.id) else { return Ok(()) };
         let ends = look.trials.iter().flat_map(|trial| [&trial.near, &trial.far]);
         let rtt = ends.flat_map(|end| &end.flows).filter_map(|flow| flow.socket.min_rtt_ns).min();
@@ -116,6 +114,12 @@ impl Bench<'_> {
         if quest.start == first.spec {
             quest.cells.insert(Default::default(), first.id);
         }
+        // The rest of the look is as long as what it is to be compared with: a shorter one may see slow start alone.
+        for look in 1..LOOKS {
+            self.waiting(FIRST_LOOK.into(), look as usize, LOOKS as usize)?;
+            self.try_out(&[], FIRST_LOOK, None, quest).await?;
+        }
+        let look = quest.cells.get(&Default::default()).and_then(|id| self.cells.look(*id)).unwrap_or(look);
         let way = transport(quest.start.transport.as_str())?;
         let path = Path {
             goal: plan.goal,
@@ -162,9 +166,9 @@ impl Bench<'_> {
 
     /// The next block of the confirmation, while there is time for it.
     fn next_pairs(&self, quest: &mut Quest) -> Option<PairBlock> {
-        // Trials were planned to fit; a little more is better than a confirmation that falls short by a block.
-        let over = self.elapsed_ns() as f64 * PLANNED > self.header.stopping.budget_ns.map_or(f64::MAX, |ns| ns as f64);
-        if over { None } else { quest.fresh.as_mut()?.next_block() }
+        // A block is not begun that would end more than a trial after the time.
+        let needed = (4.0 - 1.0) * quest.each_ns();
+        if needed > self.left_ns() as f64 { None } else { quest.fresh.as_mut()?.next_block() }
     }
 
     async fn pairs(&mut self, block: &PairBlock, quest: &mut Quest) -> Result<[Option<Reading>; 4], ControlError> {
