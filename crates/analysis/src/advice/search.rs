@@ -406,7 +406,9 @@ mod tests {
     #[test]
     fn a_search_that_is_stopped_keeps_what_is_clear_and_says_what_waits() {
         let mut search = Search::new(&[3, 2], rule(None));
-        run(&mut search, 2, |at| plain(if at[0] == 2 { 1.0 } else { 0.0 }));
+        for gain in [0.8, 1.0] {
+            run(&mut search, 1, |at| plain(if at[0] == 2 { gain } else { 0.0 }));
+        }
         search.next_block();
         search.stop();
         assert_eq!((search.best()[0], search.races()[0].whole), (2, false));
