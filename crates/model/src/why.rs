@@ -208,7 +208,7 @@ impl LimiterKind {
             Self::Qdisc => "qdisc",
             Self::SocketBuffer => "socket buffer",
             Self::RoundTrip => "round trip",
-            Self::Network => "network (busy, held by neither window nor buffer)",
+            Self::Network => "busy otherwise",
             Self::Unexplained => "unexplained",
         }
     }

@@ -73,6 +73,7 @@ impl Bench<'_> {
             // There is nothing to confirm by now, and what is left of the time tells more of what does not matter.
             self.races(quest, false).await?;
         }
+        quest.stop();
         let trials = (self.left_ns() as f64 * PLANNED / quest.each_ns().max(1.0)) as u32;
         quest.fresh = quest.search.as_ref().and_then(|search| Confirmation::new(search, trials));
         while let Some(block) = self.next_pairs(quest) {
@@ -90,7 +91,6 @@ impl Bench<'_> {
             let readings = readings.inspect_err(|_| quest.stop())?;
             quest.search.as_mut().into_iter().for_each(|search| search.record(&readings));
         }
-        quest.stop();
         Ok(())
     }
 
@@ -104,7 +104,15 @@ impl Bench<'_> {
         let Some(look) = self.cells.look(first.id) else { return Ok(()) };
         let ends = look.trials.iter().flat_map(|trial| [&trial.near, &trial.far]);
         let rtt = ends.flat_map(|end| &end.flows).filter_map(|flow| flow.socket.min_rtt_ns).min();
-        let suits = || rtt.map_or(TRIAL_NS.0, |ns| (ns * ROUND_TRIPS).clamp(TRIAL_NS.0, TRIAL_NS.1));
+        // No longer than what leaves a confirmation of one change half of the time.
+        let around = match first.spec.stop {
+            Stop::TimeNs(own) => (self.elapsed_ns() - begun).saturating_sub(own),
+            _ => 0,
+        };
+        let half = self.header.stopping.budget_ns.map_or(u64::MAX, |budget| budget / 2);
+        let most =
+            (half / u64::from(Confirmation::least_trials(1))).saturating_sub(around).clamp(TRIAL_NS.0, TRIAL_NS.1);
+        let suits = || rtt.map_or(TRIAL_NS.0, |ns| (ns * ROUND_TRIPS).clamp(TRIAL_NS.0, most));
         let time = match first.spec.stop {
             Stop::TimeNs(asked) if plan.fixed_time => asked,
             _ => suits(),
@@ -142,7 +150,7 @@ impl Bench<'_> {
         let search = quest.search.as_mut()?;
         let changes = search.best().iter().filter(|level| **level != 0).count();
         let block = search.next_block()?;
-        let kept = if keeps { f64::from(Confirmation::least_trials(changes)) / PLANNED } else { 0.0 };
+        let kept = if keeps || changes > 0 { f64::from(Confirmation::least_trials(changes)) / PLANNED } else { 0.0 };
         let needed = block.trials.len() as f64 + kept;
         (needed * each <= self.left_ns() as f64).then_some(block)
     }
