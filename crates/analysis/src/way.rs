@@ -50,6 +50,17 @@ pub(crate) fn ways<'a>(
     }
 }
 
+/// The largest packet that the kernel's TCP makes by default, bytes.
+const LARGEST_PACKET: u64 = 65_536;
+
+/// Payload that a flow's send buffer lets be under way, bytes: SO_SNDBUF as the kernel has it. That is twice what was asked for
+/// (socket(7)), and large packets fill it with little else than payload. The last one may go over it, so that more counts where more
+/// was seen, or may be where nobody looked.
+pub(crate) fn send_buffer_bytes(flow: &FlowTally) -> Option<u64> {
+    let seen = flow.tcp.iter().map(|one| u64::from(one.unacked) * u64::from(one.mss)).max();
+    Some(flow.socket.sndbuf?.max(seen.unwrap_or(LARGEST_PACKET)))
+}
+
 /// The address of a flow's own end.
 pub(crate) fn local(flow: &FlowTally) -> Option<IpAddr> {
     Some(flow.socket.local.as_ref()?.parse::<SocketAddr>().ok()?.ip().to_canonical())

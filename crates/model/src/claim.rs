@@ -43,6 +43,8 @@ pub enum BoundKind {
     Rate,
     /// The kernel's pacing of each connection.
     Pacing,
+    /// A bottleneck on the path, by the rate at which it let the trials' payload through.
+    Path,
 }
 
 /// What one end spent on a trial. Null is what the host did not tell.

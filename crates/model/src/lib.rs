@@ -75,5 +75,6 @@ pub use tcp::TcpSample;
 pub use trial::{Cell, EndPass, Ledger, Pass, Trial};
 pub use units::{BitRate, ByteSize, Nanos, Ratio};
 pub use why::{
-    BestRegion, CellWhy, Evidence, LimiterKind, LossPlace, Losses, PlacedLoss, RunWhy, TimePart, Why, WhyDocument,
+    BestRegion, CellWhy, Evidence, Grade, LimiterKind, LossPlace, Losses, PlacedLoss, RunWhy, TimePart, Why,
+    WhyDocument,
 };

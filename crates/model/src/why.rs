@@ -10,13 +10,16 @@ use crate::Finding;
 pub struct Why {
     /// What limited it most.
     pub limiter: LimiterKind,
+    /// How strongly the evidence speaks for it; null where it is unexplained.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grade: Option<Grade>,
     /// One sentence with its numbers and units.
     pub statement: String,
-    /// Where the sender's time went, in parts of it; they add up to 1. Empty where TCP's clocks say nothing.
+    /// Where the sender's time went by TCP's clocks, in parts of it; they add up to 1. Empty where the clocks say nothing.
     pub parts: Vec<TimePart>,
     /// What speaks for it, strongest first.
     pub evidence: Vec<Evidence>,
-    /// What else was found to limit it at times, by weight.
+    /// What else may have limited it, strongest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<LimiterKind>,
     /// Where packets that did not arrive went; null where none is missing, or nothing tells.
@@ -96,7 +99,7 @@ impl LossPlace {
 /// A part of the sender's time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TimePart {
-    /// What it was spent on.
+    /// The clock: `sender-application` idle, `receive-window` and `send-buffer` limited by them, `network` busy otherwise.
     pub of: LimiterKind,
     /// Its share of the time, 0 to 1.
     pub share: f64,
@@ -113,8 +116,37 @@ pub struct Evidence {
     pub rule: String,
     /// One sentence with its numbers and units.
     pub statement: String,
-    /// How much it weighs, 0 to 1.
-    pub weight: f64,
+    /// How strongly it speaks.
+    #[serde(default)]
+    pub grade: Grade,
+    /// The share of the time that a clock measured (TCP's, or the scheduler's of a thread), 0 to 1; null for all other evidence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<f64>,
+}
+
+/// How strongly evidence speaks for a limiter: a judgement, not a probability.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Grade {
+    /// It fits what was seen, and so does much else.
+    #[default]
+    Possible,
+    /// It fits better than what else is known.
+    Likely,
+    /// What was seen leaves little else.
+    Strong,
+}
+
+impl Grade {
+    /// Its name in words.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Possible => "possible",
+            Self::Likely => "likely",
+            Self::Strong => "strong",
+        }
+    }
 }
 
 /// What can hold a measurement back.
@@ -150,6 +182,9 @@ pub enum LimiterKind {
     SocketBuffer,
     /// The round trip itself: one exchange at a time.
     RoundTrip,
+    /// The network as the sender's TCP sees it: busy, and held by neither window nor buffer. Only a part of the time; what it was
+    /// (the congestion window, pacing, a host, a link) is for the evidence to say.
+    Network,
     /// What the evidence does not explain.
     Unexplained,
 }
@@ -173,6 +208,7 @@ impl LimiterKind {
             Self::Qdisc => "qdisc",
             Self::SocketBuffer => "socket buffer",
             Self::RoundTrip => "round trip",
+            Self::Network => "busy otherwise",
             Self::Unexplained => "unexplained",
         }
     }

@@ -7,7 +7,7 @@ use crate::words;
 /// Columns of a bar that stands for the whole time.
 const BAR: usize = 40;
 
-/// `held back by: receive window, 87 % of the sender's time; ...`; `None` where nothing is known.
+/// `held back by: receive window (strong, 87 % of the sender's time): ...`; `None` where nothing is known.
 #[must_use]
 pub fn held_back(outcome: &Outcome) -> Option<String> {
     let why = outcome.summary.why.as_ref()?;
@@ -58,6 +58,9 @@ fn unknown(cell: &CellWhy, text: &mut String) {
 fn of_cell(why: &Why, columns: usize, text: &mut String) {
     wrapped("held back by: ", &why.statement, columns, text);
     text.push('\n');
+    if !why.parts.is_empty() {
+        text.push_str("  Where the sender's time went, by TCP's clocks\n");
+    }
     for part in &why.parts {
         let filled = (part.share * BAR as f64).round() as usize;
         let bar: String = "█".repeat(filled) + &"·".repeat(BAR - filled.min(BAR));
@@ -71,7 +74,7 @@ fn of_cell(why: &Why, columns: usize, text: &mut String) {
         .iter()
         .map(|one| {
             let source = analysis::limiter::rule(&one.rule).map_or("a rule of another version", |rule| rule.source);
-            format!("{} ({}, weight {:.2}): {} [{source}]", one.of.words(), one.rule, one.weight, one.statement)
+            format!("{} ({}, {}): {} [{source}]", one.of.words(), one.rule, one.grade.words(), one.statement)
         })
         .collect();
     section("Evidence", evidence.iter().map(String::as_str), columns, text);
@@ -129,21 +132,22 @@ pub(crate) fn wrapped(start: &str, entry: &str, columns: usize, text: &mut Strin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{BestRegion, Evidence, LimiterKind, LossPlace, Losses, PlacedLoss, TimePart};
+    use model::{BestRegion, Evidence, Grade, LimiterKind, LossPlace, Losses, PlacedLoss, TimePart};
 
     fn why() -> Why {
         let part = |of, share| TimePart { of, share, method: "by the clocks".into() };
         Why {
             limiter: LimiterKind::ReceiveWindow,
-            statement:
-                "receive window, 87 % of the sender's time; 64 KiB window over 20.0 ms carries at most 26.2 Mbit/s"
-                    .into(),
-            parts: vec![part(LimiterKind::ReceiveWindow, 0.87), part(LimiterKind::Unexplained, 0.13)],
+            grade: Some(Grade::Strong),
+            statement: "receive window (strong, 87 % of the sender's time): 64 KiB window over 20.0 ms carries at most 26.2 Mbit/s"
+                .into(),
+            parts: vec![part(LimiterKind::ReceiveWindow, 0.87), part(LimiterKind::Network, 0.13)],
             evidence: vec![Evidence {
                 of: LimiterKind::ReceiveWindow,
                 rule: "window-over-rtt".into(),
                 statement: "64 KiB window over 20.0 ms carries at most 26.2 Mbit/s".into(),
-                weight: 0.9,
+                grade: Grade::Strong,
+                share: None,
             }],
             also: Vec::new(),
             losses: Some(Losses {
@@ -168,7 +172,10 @@ mod tests {
         let bar = text.lines().find(|line| line.contains('█')).unwrap();
         assert_eq!((bar.matches('█').count(), bar.matches('·').count()), (35, 5), "{bar}");
         assert!(bar.ends_with(" 87.0 %  receive window"), "{bar}");
-        assert!(text.contains("held back by: receive window, 87 %") && text.contains("RFC 7323"), "{text}");
+        assert!(
+            text.contains("held back by: receive window (strong, 87 %") && text.contains("(window-over-rtt, strong)"),
+            "{text}"
+        );
         assert!(
             text.contains("Where the 12 segments sent again went\n- the path between the hosts: 12 (100 %); nobody"),
             "{text}"

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use lab::{CrossoverSpec, Lab, LabError, LabHost, OneWay, PathSpec};
-use model::{LimiterKind, LossPlace, Why, WhyDocument};
+use model::{Grade, LimiterKind, LossPlace, Why, WhyDocument};
 use program::{Agent, Desk, Doc, Running, binary, check, skip};
 
 /// Two hosts and an agent on the second one.
@@ -86,9 +86,9 @@ fn a_tiny_receive_buffer_is_the_receive_window() {
     // The terminal's last line says the same, and `thru why` shows what speaks for it.
     let shown = scene.thru(&["show"]).ok().stdout;
     let last = shown.trim_end().rsplit("\n\n").next().unwrap();
-    assert!(last.starts_with("held back by: receive window, "), "{shown}");
+    assert!(last.starts_with("held back by: receive window (strong, "), "{shown}");
     let told = scene.thru(&["why"]).ok().stdout;
-    assert!(told.contains("receive window (window-over-rtt, weight ") && told.contains("RFC 7323"), "{told}");
+    assert!(told.contains("receive window (window-over-rtt, strong)") && told.contains("RFC 7323"), "{told}");
     assert!(told.contains('█') && told.contains(" %  receive window"), "{told}");
     let document: WhyDocument = serde_json::from_str(&scene.thru(&["why", "--json"]).ok().stdout).unwrap();
     assert_eq!(document.runs[0].cells[0].why, Some(why));
@@ -112,7 +112,7 @@ fn programs_that_read_or_write_slowly_are_the_applications() {
     let why = doc.summary().why.clone().unwrap();
     assert_eq!(why.limiter, LimiterKind::ReceiverApplication, "{why:#?}");
     // It is seen by TCP's clocks too, not only because it was asked for.
-    assert!(why.evidence.iter().any(|one| one.rule == "slow-reader" && one.weight > 0.5), "{why:#?}");
+    assert!(why.evidence.iter().any(|one| one.rule == "slow-reader" && one.grade == Grade::Strong), "{why:#?}");
     let why = scene.why(&["--rate", "40Mbit", "--time", "1s"]);
     assert_eq!(why.limiter, LimiterKind::SenderApplication, "{why:#?}");
     let udp = ["stream", "--udp", "--drain", "1Mbit", scene.agent.host()];

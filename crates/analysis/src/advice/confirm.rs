@@ -169,10 +169,10 @@ impl Confirmation {
     }
 }
 
-/// Fewest blocks whose smallest p-value, 2 of 2^n arrangements, survives the correction for so many comparisons; at least 8.
+/// Fewest blocks whose smallest p-value, 2 of 2^n arrangements, survives the correction for so many comparisons: 6 for one.
 fn least_blocks(comparisons: usize) -> u32 {
     let needed = (2.0 * comparisons as f64 / (1.0 - CONFIDENCE)).log2().ceil();
-    (needed as u32).clamp(8, MOST_BLOCKS)
+    (needed as u32).min(MOST_BLOCKS)
 }
 
 #[cfg(test)]
@@ -215,7 +215,7 @@ mod tests {
         let search = searched();
         let fresh = Confirmation::new(&search, 60).unwrap();
         assert_eq!((fresh.compared.len(), fresh.trials_left()), (1, 60));
-        assert_eq!((Confirmation::least_trials(1), Confirmation::least_trials(2)), (32, 96));
+        assert_eq!((Confirmation::least_trials(1), Confirmation::least_trials(2)), (24, 84));
         // The fewest blocks can just reject.
         for comparisons in 1..9 {
             assert!(2.0 / f64::from(1u32 << least_blocks(comparisons)) * comparisons as f64 <= 0.05);

@@ -131,7 +131,7 @@ impl Keep for AdviceLasting {
             self.sysctl.push(format!("{most} = {bytes}"));
         }
         let parts: Vec<u64> =
-            host.sysctl.get(sizing).iter().flat_map(|value| value.split(' ')).flat_map(str::parse).collect();
+            host.sysctl.get(sizing).iter().flat_map(|value| value.split_whitespace()).flat_map(str::parse).collect();
         if let [least, default, last] = parts[..]
             && last < 2 * bytes
         {

@@ -15,6 +15,8 @@ use crate::stats::{SplitMix64, mean, t_interval};
 const FIRST_ROUND: u32 = 2;
 /// Fewest blocks in which the last two levels met before a race is decided.
 const LEAST_BLOCKS: usize = 6;
+/// A race is decided before where the interval of this confidence of the best one's gain lies above the least effect.
+const CLEAR_AT: f64 = 0.95;
 /// A level is adopted when the interval of this confidence of its gain lies above 0: a rule of thumb, not a claim.
 const ADOPTS_AT: f64 = 0.8;
 
@@ -307,7 +309,10 @@ impl Running {
         let keep = if ranked.len() > 1 { (ranked.len() / 2).max(1) } else { ranked.len() };
         ranked.truncate(keep);
         self.challengers = ranked.into_iter().map(|(level, _)| level).collect();
-        self.over = self.challengers.is_empty() || (keep == 1 && met >= LEAST_BLOCKS);
+        let clear =
+            |level: &usize| t_interval(&self.gains(*level), CLEAR_AT).is_some_and(|gain| gain.low > rule.least_log());
+        let decided = met >= LEAST_BLOCKS || self.challengers.iter().any(clear);
+        self.over = self.challengers.is_empty() || (keep == 1 && decided);
         self.round += 1;
         self.left = FIRST_ROUND << self.round;
     }
@@ -367,6 +372,13 @@ mod tests {
     }
 
     #[test]
+    fn a_gain_that_is_plain_needs_few_blocks() {
+        let mut search = Search::new(&[3], rule(None));
+        let trials = run(&mut search, 1000, |at| plain([0.0, 0.3, 0.8][at[0]]));
+        assert_eq!((search.best(), trials, search.races()[0].whole), (&[2][..], 6, true));
+    }
+
+    #[test]
     fn a_level_that_gives_no_reading_drops_out() {
         let mut search = Search::new(&[3], rule(None));
         run(&mut search, 1000, |at| (at[0] != 1).then_some(Reading { score: at[0] as f64, guard: None }));
@@ -394,7 +406,9 @@ mod tests {
     #[test]
     fn a_search_that_is_stopped_keeps_what_is_clear_and_says_what_waits() {
         let mut search = Search::new(&[3, 2], rule(None));
-        run(&mut search, 2, |at| plain(if at[0] == 2 { 1.0 } else { 0.0 }));
+        for gain in [0.8, 1.0] {
+            run(&mut search, 1, |at| plain(if at[0] == 2 { gain } else { 0.0 }));
+        }
         search.next_block();
         search.stop();
         assert_eq!((search.best()[0], search.races()[0].whole), (2, false));

@@ -68,10 +68,14 @@ impl Told<'_> {
         let best = self.search.best();
         let (spec, levels) = spec_of(self.start, self.candidates, best);
         let steps: Vec<AdviceStep> = self.confirmed.iter().map(|one| self.compared(one, best)).collect();
-        let (total, steps) = match steps.split_first() {
+        let (total, mut steps) = match steps.split_first() {
             Some((total, steps)) => (Some(total.clone()), steps.to_vec()),
             None => (None, Vec::new()),
         };
+        if steps.is_empty() && levels.len() > 1 {
+            // There was no time to tell the changes apart on fresh pairs: what the search saw of each is all there is.
+            steps = self.search.races().iter().filter_map(|race| self.adopted(race, best)).collect();
+        }
         let confirmed = total.as_ref().is_some_and(|total| total.confirmed);
         let keeps = |role, host| {
             if confirmed { lasting::lasting(self.start, &spec, role, host) } else { AdviceLasting::default() }
@@ -125,6 +129,28 @@ impl Told<'_> {
         }
     }
 
+    /// The step of a race whose best level is in the best combination, by the search alone.
+    fn adopted(&self, race: &Race, best: &[usize]) -> Option<AdviceStep> {
+        let to = race.best.filter(|level| race.adopted && best[race.dimension] == *level)?;
+        Some(AdviceStep {
+            dimension: self.candidates[race.dimension].name.to_owned(),
+            from: self.label(race.dimension, race.from),
+            to: self.label(race.dimension, to),
+            estimate: self.raced(race, "the level that was adopted to that at the one before"),
+            goodput: None,
+            p_value: None,
+            confirmed: false,
+        })
+    }
+
+    /// What a race says of its best level.
+    fn raced(&self, race: &Race, of: &str) -> Option<Estimate> {
+        let (log, interval) = self.turned(mean(&race.gains)?, t_interval(&race.gains, CONFIDENCE));
+        let statistic = format!("ratio of the {} at {of}", noun(self.goal));
+        let method = "Student's t over blocks of the search, on logarithms; not corrected for the levels".to_owned();
+        Some(ratio(log, interval, statistic, method, CONFIDENCE, race.gains.len()))
+    }
+
     /// A gain as the change of the statistic: of times and costs less is better.
     fn turned(&self, gain: f64, interval: Option<Interval>) -> (f64, Option<Interval>) {
         match self.goal {
@@ -141,14 +167,9 @@ impl Told<'_> {
         if race.tried.is_empty() {
             return None;
         }
-        let estimate = mean(&race.gains).filter(|_| race.from == 0).map(|gain| {
-            let (log, interval) = self.turned(gain, t_interval(&race.gains, CONFIDENCE));
-            let statistic =
-                format!("ratio of the {} at the best other level to that at the one that stays", noun(self.goal));
-            let method =
-                "Student's t over blocks of the search, on logarithms; not corrected for the levels".to_owned();
-            ratio(log, interval, statistic, method, CONFIDENCE, race.gains.len())
-        });
+        let estimate = Some(race)
+            .filter(|race| race.from == 0)
+            .and_then(|race| self.raced(race, "the best other level to that at the one that stays"));
         Some(AdviceSame {
             dimension: self.candidates[dimension].name.to_owned(),
             stays: self.label(dimension, 0),
@@ -202,7 +223,11 @@ impl Told<'_> {
         let Some(estimate) = &step.estimate else {
             return format!("{dimension} ({from} to {to}): no block of its confirmation was whole.");
         };
-        let sure = if step.confirmed { "" } else { "; it is not sure to help and may be left as it was" };
+        let sure = match (step.confirmed, step.p_value) {
+            (true, _) => "",
+            (false, Some(_)) => "; it is not sure to help and may be left as it was",
+            (false, None) => " in the search, and was not confirmed by itself",
+        };
         format!(
             "{dimension} ({from} to {to}) changes the {} by {}{}{sure}.",
             noun(self.goal),

@@ -7,18 +7,22 @@ use model::units::{bits_per_second, seconds};
 use model::{Bound, BoundKind, ByteSize, Ceiling, Direction, EndOptions, FlowTally, Inventory, Outcome};
 use model::{Spec, Trial, Verdict};
 
+use crate::limiter;
 use crate::outcome::{Headline, add_verdict};
-use crate::way::{Side, Way, ways};
+use crate::way::{Side, Way, send_buffer_bytes, ways};
 
 /// Transports whose connections are plain TCP sockets. One of mptcp may have several paths.
 const OVER_TCP: [&str; 2] = ["tcp", "tls"];
-/// A sender may have one buffer of the kernel's more than its send buffer allows, bytes.
+/// The least that the first arrivals of a flow may bring at once, bytes.
 const ONE_BUFFER: u64 = 65_536;
+/// A window that would carry so many times what was carried bounds nothing that anybody sees.
+const BOUNDS: f64 = 10.0;
 
 /// Gives an outcome its ceiling, from its trials and what both hosts say of themselves, and a verdict where it is above it.
 /// Leaves null where nothing that bounds it is known, and for patterns that are not about goodput.
 pub fn bound(outcome: &mut Outcome, near: &Inventory, far: &Inventory) {
-    outcome.summary.ceiling = ceiling(&outcome.spec, &outcome.trials, near, far);
+    let path = limiter::known_bps(outcome, near, far);
+    outcome.summary.ceiling = ceiling(outcome, path, near, far);
     if excess(outcome).is_some() {
         add_verdict(outcome, Verdict::AboveCeiling);
     }
@@ -35,19 +39,23 @@ pub(crate) fn excess(outcome: &Outcome) -> Option<f64> {
     // A receiver's time starts when the first block is there, so that this one's bytes have no time of their own.
     let first = f64::from(outcome.spec.flows) * outcome.spec.block.max(ONE_BUFFER) as f64;
     let slack = match ceiling.kind {
-        // The window is that at the end; it may have been a little larger before.
-        BoundKind::Window | BoundKind::SendBuffer => 0.1,
+        // The window is that at the end; it may have been a little larger before. A path's rate is an estimate.
+        BoundKind::Window | BoundKind::SendBuffer | BoundKind::Path => 0.1,
         _ => 0.01,
     };
     let allowed = ceiling.bound_bps * (1.0 + slack + if arrived > first { first / (arrived - first) } else { 1.0 });
     (surely > allowed).then(|| surely / ceiling.bound_bps - 1.0)
 }
 
-/// The bounds that are known, the lowest as the ceiling.
-fn ceiling(spec: &Spec, trials: &[Trial], near: &Inventory, far: &Inventory) -> Option<Ceiling> {
+/// The bounds that are known, the lowest as the ceiling. `path_bps` is what a bottleneck on the path lets through.
+fn ceiling(outcome: &Outcome, path_bps: Option<f64>, near: &Inventory, far: &Inventory) -> Option<Ceiling> {
+    let (spec, trials): (&Spec, &[Trial]) = (&outcome.spec, &outcome.trials);
     if Headline::of(spec) != Headline::Goodput {
         return None;
     }
+    // A short round trip makes any window look boundless: such a figure would be above what the hosts could ever do.
+    let did = outcome.estimate.as_ref().map(|estimate| estimate.value);
+    let bounds = |bound: Option<Bound>| bound.filter(|bound| did.is_none_or(|did| bound.bps <= BOUNDS * did));
     let ways: Vec<Vec<Way<'_>>> = trials.iter().map(|trial| ways(spec, trial, None, [near, far])).collect();
     // Of a bound that trials give differently the highest holds for all of them.
     let highest = |bound: &dyn Fn(&[Way<'_>]) -> Option<Bound>| {
@@ -55,10 +63,11 @@ fn ceiling(spec: &Spec, trials: &[Trial], near: &Inventory, far: &Inventory) -> 
     };
     let mut bounds: Vec<Bound> = [
         highest(&|ways| line(spec, ways)),
-        highest(&|ways| window(spec, ways)),
-        highest(&|ways| send_buffer(spec, ways)),
+        bounds(highest(&|ways| window(spec, ways))),
+        bounds(highest(&|ways| send_buffer(spec, ways))),
         asked(spec),
         pacing(spec),
+        path_bps.map(|bps| Bound { kind: BoundKind::Path, bps, reason: "a bottleneck on the path".into() }),
     ]
     .into_iter()
     .flatten()
@@ -99,17 +108,20 @@ fn rate_words(bps: f64) -> String {
     format!("{value} {unit}")
 }
 
-/// A connection carries at most a window in a round trip; the shortest round trip and the window that the receiver last
-/// announced are the kernel's.
+/// A connection carries at most a window in a round trip, where the receive buffer's size was asked for; the shortest round trip and
+/// the window that the receiver last announced are the kernel's. One that the kernel sizes itself grows with the need.
 fn window(spec: &Spec, ways: &[Way<'_>]) -> Option<Bound> {
+    if ways.iter().any(|way| way.receiver.options.rcvbuf.is_none()) {
+        return None;
+    }
     per_round_trip(spec, ways, BoundKind::Window, "window", |_, flow| flow.socket.peer_window_bytes.map(u64::from))
 }
 
-/// The same of a send buffer whose size was asked for; one that the kernel sizes itself grows with the need.
+/// The same of a send buffer whose size was asked for.
 fn send_buffer(spec: &Spec, ways: &[Way<'_>]) -> Option<Bound> {
     per_round_trip(spec, ways, BoundKind::SendBuffer, "send buffer", |side, flow| {
         side.options.sndbuf?;
-        Some(flow.socket.sndbuf? + ONE_BUFFER)
+        send_buffer_bytes(flow)
     })
 }
 

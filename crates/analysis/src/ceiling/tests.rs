@@ -127,13 +127,34 @@ fn a_window_over_a_round_trip_is_a_ceiling_too() {
         (socket.peer_window_bytes, socket.min_rtt_ns) = (Some(65_536), Some(20_000_000));
     }
     let found = bounded(outcome.clone(), &gigabit(A), &gigabit(B)).summary.ceiling.unwrap();
+    assert_eq!((found.kind, found.others.len()), (BoundKind::Line, 0), "the kernel would have let that window grow");
+    outcome.spec.far.rcvbuf = Some(32_768);
+    let found = bounded(outcome.clone(), &gigabit(A), &gigabit(B)).summary.ceiling.unwrap();
     assert_eq!((found.kind, found.reason.as_str()), (BoundKind::Window, "window 64 KiB over 20.0 ms"));
     assert!((found.bound_bps - 65_536.0 * 8.0 / 0.02).abs() < 1.0);
     assert_eq!(found.others.iter().map(|other| other.kind).collect::<Vec<_>>(), [BoundKind::Line]);
-    outcome.spec.near.sndbuf = Some(4_096);
-    outcome.trials.iter_mut().for_each(|trial| trial.near.flows[0].socket.sndbuf = Some(8_192));
+    // Twice what was asked for, once: 64 KiB over 21.1 ms are 24.8 Mbit/s.
+    outcome.spec.near.sndbuf = Some(32_768);
+    for trial in &mut outcome.trials {
+        let socket = &mut trial.near.flows[0].socket;
+        (socket.sndbuf, socket.min_rtt_ns) = (Some(65_536), Some(21_100_000));
+    }
     let found = bounded(outcome, &gigabit(A), &gigabit(B)).summary.ceiling.unwrap();
-    assert!(found.others.iter().any(|other| other.kind == BoundKind::SendBuffer), "{found:?}");
+    let buffer = found.others.iter().find(|other| other.kind == BoundKind::SendBuffer).unwrap();
+    assert_eq!((buffer.reason.as_str(), (buffer.bps / 1e5).round()), ("send buffer 64 KiB over 21.1 ms", 248.0));
+}
+
+#[test]
+fn a_window_that_would_carry_far_more_than_anything_could_is_no_ceiling() {
+    // Over loopback: 4 MiB in 8 us would be 4.2 Tbit/s.
+    let mut outcome = stream("tcp", 8_000.0, [A, B]);
+    outcome.spec.far.rcvbuf = Some(2 << 20);
+    outcome.spec.near.sndbuf = Some(2 << 20);
+    for trial in &mut outcome.trials {
+        let socket = &mut trial.near.flows[0].socket;
+        (socket.peer_window_bytes, socket.sndbuf, socket.min_rtt_ns) = (Some(4 << 20), Some(4 << 20), Some(8_000));
+    }
+    assert_eq!(bounded(outcome, &Inventory::default(), &Inventory::default()).summary.ceiling, None);
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub(super) fn clocks(scene: &Scene<'_>) -> Option<Clocks> {
 
 /// Idle, window-limited, buffer-limited and otherwise busy time of one connection, ns. The clocks' ticks are coarse, so that a
 /// part may seem longer than the whole: it is cut to what the rest leaves.
-fn spans(samples: &[TcpSample]) -> Option<[f64; 4]> {
+pub(super) fn spans(samples: &[TcpSample]) -> Option<[f64; 4]> {
     let (first, last) = (samples.first()?, samples.last()?);
     let whole = last.at_ns.checked_sub(first.at_ns).filter(|ns| *ns > 0)? as f64;
     let grew = |clock: fn(&TcpSample) -> Option<u64>| Some(clock(last)?.saturating_sub(clock(first)?) as f64);

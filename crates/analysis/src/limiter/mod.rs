@@ -1,10 +1,11 @@
 //! What held an outcome back, and the evidence for it.
 //!
 //! TCP's clocks split the sender's time into four pools: idle, limited by the receiver's window, by the send buffer, and busy
-//! otherwise. Rules ([`RULES`]) look at everything else that was recorded. A rule's weight is the part of a pool that its
-//! evidence accounts for: in each pool the strongest kind takes its weight of the pool, the next its weight of what is left,
-//! and so on; what remains is the pool's own kind, which for the last pool is "unexplained". So the parts always add up to 1.
+//! otherwise. Rules ([`RULES`]) look at everything else that was recorded. What a rule saw weighs something between 0 and 1; that is
+//! a judgement, so it only grades ([`Grade`]) and ranks, and no reader sees it as a number. To rank, in each pool the heaviest kind
+//! takes its weight of the pool, the next its weight of what is left, and so on; the rest stays with the pool's own kind.
 
+mod bottleneck;
 mod changes;
 mod clocks;
 mod notes;
@@ -17,21 +18,29 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use model::{Evidence, Inventory, LimiterKind, Outcome, Pass, TimePart, Why};
+use model::{Evidence, Grade, Inventory, LimiterKind, Outcome, Pass, TimePart, Why};
 
 use clocks::Clocks;
 use scene::Scene;
 
+pub(crate) use bottleneck::known_bps;
 pub use changes::changes;
 pub use notes::between_runs;
 pub use regions::regions;
 pub(crate) use regions::{CONFIDENCE, Rivals, cut};
 pub use rules::{RULES, Rule, rule};
 
-/// Least part of the time that is named beside the largest.
-const WORTH_NAMING: f64 = 0.1;
-/// Without clocks: least weight that makes a limiter, and that is named beside it.
-const CONVINCING: f64 = 0.5;
+/// From these weights on evidence is likely, and strong.
+const LIKELY: f64 = 0.3;
+const STRONG: f64 = 0.6;
+/// Most other kinds that the statement names.
+const MOST_ALSO: usize = 2;
+
+/// Evidence with what it weighs, 0 to 1.
+struct Weighed {
+    weight: f64,
+    evidence: Evidence,
+}
 
 /// What held `outcome` back, from its trials, the passes that they were taken in (those that were kept) and the two hosts. `None`
 /// where nothing that was recorded speaks for anything. Points of a curve share passes, and a point is too short for the clocks:
@@ -43,18 +52,32 @@ pub fn why(outcome: &Outcome, passes: &[Pass], near: &Inventory, far: &Inventory
         return None;
     }
     let clocks = clocks::clocks(&scene).filter(|_| scene.bulk());
-    let mut evidence = rules::weigh(&scene);
-    evidence.extend(clocks.iter().flat_map(rules::of_clocks));
-    evidence.sort_by(|a, b| b.weight.total_cmp(&a.weight));
-    let parts = clocks.map(|clocks| parts(&clocks, &evidence)).unwrap_or_default();
+    let mut weighed = rules::weigh(&scene);
+    weighed.extend(clocks.iter().flat_map(rules::of_clocks));
+    weighed.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+    let parts = clocks.as_ref().map(parts).unwrap_or_default();
     let losses = placed::losses(&scene);
     let notes = notes::of_outcome(&scene);
-    if evidence.is_empty() && parts.is_empty() && losses.is_none() && notes.is_empty() {
+    if weighed.is_empty() && parts.is_empty() && losses.is_none() && notes.is_empty() {
         return None;
     }
-    let (limiter, also) = if parts.is_empty() { by_weight(&evidence) } else { by_share(&parts) };
-    let statement = statement(limiter, &parts, &evidence);
-    Some(Why { limiter, statement, parts, evidence, also, losses, notes, missing: notes::missing(&scene) })
+    let ranked = ranked(clocks.as_ref(), &weighed);
+    let limiter =
+        ranked.first().filter(|(_, rank)| *rank >= LIKELY).map_or(LimiterKind::Unexplained, |(kind, _)| *kind);
+    let evidence: Vec<Evidence> = weighed.into_iter().map(|one| one.evidence).collect();
+    let also: Vec<LimiterKind> = ranked.into_iter().map(|(kind, _)| kind).filter(|kind| *kind != limiter).collect();
+    let grade = evidence.iter().filter(|one| one.of == limiter).map(|one| one.grade).max();
+    let statement = statement(limiter, &also, &parts, &evidence);
+    Some(Why { limiter, grade, statement, parts, evidence, also, losses, notes, missing: notes::missing(&scene) })
+}
+
+/// The grade of a weight.
+fn graded(weight: f64) -> Grade {
+    match weight {
+        weight if weight >= STRONG => Grade::Strong,
+        weight if weight >= LIKELY => Grade::Likely,
+        _ => Grade::Possible,
+    }
 }
 
 /// The kinds that may take time of a pool from its own kind.
@@ -63,94 +86,98 @@ fn takes(pool: LimiterKind, kind: LimiterKind) -> bool {
     match pool {
         // Nothing to send: the program did not, or could not, give it.
         K::SenderApplication => kind == K::SenderCpu,
-        // A window that is full because nobody reads is not too small.
-        K::ReceiveWindow => matches!(kind, K::ReceiverApplication | K::ReceiverCpu),
-        K::SendBuffer => false,
+        // A window that is full because nobody reads is not too small, and neither is one whose bytes stand in a queue.
+        K::ReceiveWindow => matches!(kind, K::ReceiverApplication | K::ReceiverCpu | K::Link),
+        K::SendBuffer => kind == K::Link,
         _ => true,
     }
 }
 
-/// The partition of the time, largest part first.
-fn parts(clocks: &Clocks, evidence: &[Evidence]) -> Vec<TimePart> {
+/// The pools of the sender's time, by their own kinds.
+fn pools(clocks: &Clocks) -> [(LimiterKind, f64); 4] {
     use LimiterKind as K;
-    let pools = [
-        (K::SenderApplication, clocks.idle, "time with nothing to send, by TCP's clocks"),
-        (K::ReceiveWindow, clocks.rwnd, "time limited by the receiver's window, by TCP's clocks"),
-        (K::SendBuffer, clocks.sndbuf, "time limited by the send buffer, by TCP's clocks"),
-        (K::Unexplained, clocks.rest, "other busy time, by TCP's clocks"),
-    ];
-    let mut sums: BTreeMap<LimiterKind, (f64, Vec<String>)> = BTreeMap::new();
-    for (own, time, name) in pools.into_iter().filter(|(_, time, _)| *time > 0.0) {
-        let mut left = time;
-        let mut give = |kind, share, method: String| {
-            let (sum, methods) = sums.entry(kind).or_default();
-            *sum += share;
-            methods.push(method);
-        };
-        for (kind, weight, rule) in strongest(evidence).into_iter().filter(|(kind, ..)| takes(own, *kind)) {
-            // The clocks have had their say: this pool is what they leave open.
-            if rule == rules::CLOCKS || kind == own {
-                continue;
-            }
-            give(
-                kind,
-                left * weight,
-                format!("{name}, of which rule {rule} explains {:.0} % of what was left", 100.0 * weight),
-            );
-            left *= 1.0 - weight;
-        }
-        if left > 0.0 {
-            give(
-                own,
-                left,
-                if own == K::Unexplained { format!("{name}, for which nothing speaks") } else { name.into() },
-            );
-        }
-    }
-    let mut parts: Vec<TimePart> =
-        sums.into_iter().map(|(of, (share, methods))| TimePart { of, share, method: methods.join("; ") }).collect();
+    [
+        (K::SenderApplication, clocks.idle),
+        (K::ReceiveWindow, clocks.rwnd),
+        (K::SendBuffer, clocks.sndbuf),
+        (K::Network, clocks.rest),
+    ]
+}
+
+/// The partition of the time as the clocks have it, largest part first.
+fn parts(clocks: &Clocks) -> Vec<TimePart> {
+    let method = |kind| match kind {
+        LimiterKind::SenderApplication => "time with nothing to send, by TCP's clocks",
+        LimiterKind::ReceiveWindow => "time limited by the receiver's window, by TCP's clocks",
+        LimiterKind::SendBuffer => "time limited by the send buffer, by TCP's clocks",
+        _ => "other busy time, by TCP's clocks",
+    };
+    let known = pools(clocks).into_iter().filter(|(_, share)| *share > 0.0);
+    let mut parts: Vec<TimePart> = known.map(|(of, share)| TimePart { of, share, method: method(of).into() }).collect();
     parts.sort_by(|a, b| b.share.total_cmp(&a.share));
     parts
 }
 
-/// Each kind's strongest evidence beside the clocks: kind, weight, rule; strongest first.
-fn strongest(evidence: &[Evidence]) -> Vec<(LimiterKind, f64, &str)> {
-    let mut kinds: Vec<(LimiterKind, f64, &str)> = Vec::new();
-    let mut sorted: Vec<&Evidence> = evidence.iter().filter(|one| one.rule != rules::CLOCKS).collect();
-    sorted.sort_by(|a, b| b.weight.total_cmp(&a.weight));
-    for one in sorted {
-        if kinds.iter().all(|(kind, ..)| *kind != one.of) {
-            kinds.push((one.of, one.weight.clamp(0.0, 1.0), &one.rule));
+/// The kinds that something speaks for, the one that most speaks for first.
+fn ranked(clocks: Option<&Clocks>, weighed: &[Weighed]) -> Vec<(LimiterKind, f64)> {
+    // The clocks have had their say: a pool is what they leave open.
+    let heaviest = heaviest(weighed);
+    let mut ranks: BTreeMap<LimiterKind, f64> = BTreeMap::new();
+    match clocks {
+        None => ranks.extend(heaviest),
+        Some(clocks) => {
+            for (own, time) in pools(clocks) {
+                let mut left = time;
+                for (kind, weight) in heaviest.iter().filter(|(kind, _)| takes(own, *kind) && *kind != own) {
+                    *ranks.entry(*kind).or_default() += left * weight;
+                    left *= 1.0 - weight;
+                }
+                *ranks.entry(own).or_default() += left;
+            }
+        }
+    }
+    ranks.remove(&LimiterKind::Network);
+    let mut ranked: Vec<(LimiterKind, f64)> = ranks.into_iter().collect();
+    ranked.retain(|(kind, _)| weighed.iter().any(|one| one.evidence.of == *kind));
+    ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
+    ranked
+}
+
+/// Each kind's heaviest evidence beside the clocks, heaviest first; `weighed` is in this order.
+fn heaviest(weighed: &[Weighed]) -> Vec<(LimiterKind, f64)> {
+    let mut kinds: Vec<(LimiterKind, f64)> = Vec::new();
+    for one in weighed.iter().filter(|one| one.evidence.rule != rules::CLOCKS) {
+        if kinds.iter().all(|(kind, _)| *kind != one.evidence.of) {
+            kinds.push((one.evidence.of, one.weight.clamp(0.0, 1.0)));
         }
     }
     kinds
 }
 
-/// The limiter and what else limited, by their parts of the time.
-fn by_share(parts: &[TimePart]) -> (LimiterKind, Vec<LimiterKind>) {
-    let limiter = parts.first().map_or(LimiterKind::Unexplained, |part| part.of);
-    let others = parts.iter().skip(1).filter(|part| part.share >= WORTH_NAMING && part.of != LimiterKind::Unexplained);
-    (limiter, others.map(|part| part.of).collect())
-}
-
-/// The same where there are no clocks.
-fn by_weight(evidence: &[Evidence]) -> (LimiterKind, Vec<LimiterKind>) {
-    let mut kinds =
-        strongest(evidence).into_iter().filter(|(_, weight, _)| *weight >= CONVINCING).map(|(kind, ..)| kind);
-    (kinds.next().unwrap_or(LimiterKind::Unexplained), kinds.collect())
-}
-
-/// `receive window, 87 % of the sender's time; 64 KiB window over 20 ms carries at most 26 Mbit/s`.
-fn statement(limiter: LimiterKind, parts: &[TimePart], evidence: &[Evidence]) -> String {
-    let mut statement = limiter.words().to_owned();
-    if let Some(part) = parts.iter().find(|part| part.of == limiter) {
-        statement.push_str(&format!(", {:.0} % of the sender's time", 100.0 * part.share));
-    }
-    let of = |clocks: bool| evidence.iter().find(|one| one.of == limiter && (one.rule == rules::CLOCKS) == clocks);
-    match (limiter, of(false).or_else(|| of(true))) {
-        (LimiterKind::Unexplained, _) => statement.push_str("; nothing that was recorded speaks for more of it"),
-        (_, Some(one)) => statement.push_str(&format!("; {}", one.statement)),
-        (_, None) => {}
+/// `receive window (strong, 87 % of the sender's time): 64 KiB window over 20 ms carries at most 26 Mbit/s; likely also send buffer:
+/// ...`.
+fn statement(limiter: LimiterKind, also: &[LimiterKind], parts: &[TimePart], evidence: &[Evidence]) -> String {
+    let mut statement = match said(limiter, evidence) {
+        Some((grade, said)) => {
+            let share = parts.iter().find(|part| part.of == limiter);
+            let share =
+                share.map_or(String::new(), |part| format!(", {:.0} % of the sender's time", 100.0 * part.share));
+            format!("{} ({}{share}): {said}", limiter.words(), grade.words())
+        }
+        None => format!("{}; nothing that was recorded speaks for more of it", limiter.words()),
+    };
+    for kind in also.iter().take(MOST_ALSO) {
+        if let Some((grade, said)) = said(*kind, evidence) {
+            let grade = if grade == Grade::Possible { grade } else { Grade::Likely };
+            statement.push_str(&format!("; {} also {}: {said}", grade.words(), kind.words()));
+        }
     }
     statement
+}
+
+/// What speaks most for a kind and how strongly: in the words of a rule where one does, for they have more to say than the clocks.
+fn said(kind: LimiterKind, evidence: &[Evidence]) -> Option<(Grade, &str)> {
+    let grade = evidence.iter().filter(|one| one.of == kind).map(|one| one.grade).max()?;
+    let of = |clocks: bool| evidence.iter().find(|one| one.of == kind && (one.rule == rules::CLOCKS) == clocks);
+    Some((grade, of(false).or_else(|| of(true))?.statement.as_str()))
 }

@@ -25,16 +25,10 @@ pub(super) fn losses(scene: &Scene<'_>) -> Option<Losses> {
     let mut sums: BTreeMap<LossPlace, (u64, String)> = BTreeMap::new();
     let mut packets = 0;
     for way in &scene.ways {
-        let missing = if datagrams { lost(way) } else { sent_again(way) };
+        let (missing, claims, left) = placed(way, datagrams);
         packets += missing;
-        let mut left = missing;
-        let claims = if datagrams { claims_of_datagrams(way) } else { claims_of_segments(way) };
         for claim in claims {
-            let own = claim.packets.min(left);
-            left -= own;
-            if own > 0 {
-                sums.entry(claim.place).or_insert((0, claim.by)).0 += own;
-            }
+            sums.entry(claim.place).or_insert((0, claim.by)).0 += claim.packets;
         }
         if left > 0 {
             sums.entry(LossPlace::Path).or_insert_with(|| (0, nobody(way))).0 += left;
@@ -43,6 +37,24 @@ pub(super) fn losses(scene: &Scene<'_>) -> Option<Losses> {
     let places = sums.into_iter().map(|(place, (packets, by))| PlacedLoss { place, packets, by }).collect();
     let of = if datagrams { "datagrams" } else { "segments" };
     (packets > 0).then(|| Losses { packets, of: of.into(), places })
+}
+
+/// How many packets of a direction are missing, what places account for, and what is left for the path.
+fn placed(way: &Way<'_>, datagrams: bool) -> (u64, Vec<Claim>, u64) {
+    let missing = if datagrams { lost(way) } else { sent_again(way) };
+    let mut left = missing;
+    let mut claims = if datagrams { claims_of_datagrams(way) } else { claims_of_segments(way) };
+    for claim in &mut claims {
+        claim.packets = claim.packets.min(left);
+        left -= claim.packets;
+    }
+    claims.retain(|claim| claim.packets > 0);
+    (missing, claims, left)
+}
+
+/// Datagrams that went missing where no counter of the hosts accounts for them.
+pub(super) fn on_path(way: &Way<'_>) -> u64 {
+    placed(way, true).2
 }
 
 fn lost(way: &Way<'_>) -> u64 {

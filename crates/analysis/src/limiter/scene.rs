@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use model::{FlowTally, Inventory, Outcome, Pass, Spec, TcpSample, Trial, Verdict};
 
 use crate::outcome::Headline;
-use crate::stats::{mean, median};
-use crate::way::{Side, Way, ways};
+use crate::stats::{mean, median, quantile};
+use crate::way::{Side, Way, send_buffer_bytes, ways};
+
+use super::clocks;
 
 /// An outcome and what was recorded around it.
 pub(super) struct Scene<'a> {
@@ -159,9 +161,14 @@ impl<'a> Course<'a> {
         self.middle(|one| one.pacing_bps.map(|bps| bps as f64))
     }
 
-    /// SO_SNDBUF, bytes.
+    /// SO_SNDBUF as the kernel has it, which is twice what was asked for, bytes.
     pub(super) fn sndbuf(&self) -> Option<f64> {
         self.flow.socket.sndbuf.map(|bytes| bytes as f64)
+    }
+
+    /// What the send buffer lets be under way, bytes.
+    pub(super) fn send_buffer_bytes(&self) -> Option<f64> {
+        send_buffer_bytes(self.flow).map(|bytes| bytes as f64)
     }
 
     /// Congestion control.
@@ -171,17 +178,41 @@ impl<'a> Course<'a> {
 
     /// How often its segments were full windows: the congestion window allowed no more.
     pub(super) fn cwnd_full(&self) -> Option<f64> {
-        self.part(|one| one.cwnd > 0 && f64::from(one.unacked) >= 0.8 * f64::from(one.cwnd))
+        self.part(is_full)
     }
 
-    /// The part of the trial in which TCP was mending or kept its window down for what it had lost.
+    /// The part of the trial in which the congestion window was full where TCP was mending or had put it for what it had lost.
     pub(super) fn held_by_loss(&self) -> Option<f64> {
         let before = self.flow.tcp.first()?.retransmits;
         self.part(|one| {
             let mending = one.state >= 3;
             let low = one.ssthresh.is_some_and(|threshold| one.cwnd <= threshold.saturating_mul(2));
-            one.retransmits > before && (mending || low)
+            one.retransmits > before && (mending || (low && is_full(one)))
         })
+    }
+
+    /// The part of the time in which TCP was busy and neither the receiver's window nor the send buffer held it.
+    pub(super) fn network(&self) -> Option<f64> {
+        let [idle, rwnd, sndbuf, rest] = clocks::spans(&self.flow.tcp)?;
+        Some(rest / (idle + rwnd + sndbuf + rest))
+    }
+
+    /// Payload rate between the samples, as segments were delivered, bit/s.
+    pub(super) fn delivered_bps(&self) -> Vec<f64> {
+        let Some(mss) = self.mss() else { return Vec::new() };
+        let between = |pair: &[TcpSample]| {
+            let ns = pair[1].at_ns.checked_sub(pair[0].at_ns).filter(|ns| *ns > 0)?;
+            Some(pair[1].delivered?.saturating_sub(pair[0].delivered?) as f64 * mss * 8e9 / ns as f64)
+        };
+        self.inner().windows(2).filter_map(between).collect()
+    }
+
+    /// Whether its segments at times waited on the path, from 0 to 1, by the round trips of its upper fifth.
+    pub(super) fn queued(&self) -> Option<f64> {
+        let rtts: Vec<f64> = self.inner().iter().map(|one| one.rtt_ns as f64).filter(|ns| *ns > 0.0).collect();
+        let (long, shortest) = (quantile(&rtts, 0.8).or_else(|| self.srtt_ns())?, self.min_rtt_ns()?);
+        let added = long - shortest;
+        Some(ramp(added, 1e6, 3e6) * ramp(added / shortest, 0.05, 0.2))
     }
 
     /// Whether a queue stood on the path, from 0 to 1. What a busy host adds to a round trip by itself stays below a millisecond or
@@ -195,6 +226,11 @@ impl<'a> Course<'a> {
     pub(super) fn queueing_ns(&self) -> Option<f64> {
         Some((self.srtt_ns()? - self.min_rtt_ns()?).max(0.0))
     }
+}
+
+/// Whether the congestion window allowed no more.
+fn is_full(sample: &TcpSample) -> bool {
+    sample.cwnd > 0 && f64::from(sample.unacked) >= 0.8 * f64::from(sample.cwnd)
 }
 
 /// The mean of a figure over connections, `None` where none has it.

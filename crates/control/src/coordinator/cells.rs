@@ -227,13 +227,14 @@ impl Cells {
         self.open.get(&id).map_or(&[], |state| &state.trials)
     }
 
-    /// The outcome that an open cell would have now, with its ceiling; `None` without a trial.
+    /// The outcome that an open cell would have now, with its ceiling and what held it back; `None` without a trial.
     pub(super) fn look(&self, id: u32) -> Option<Outcome> {
         let state = self.open.get(&id).filter(|state| !state.trials.is_empty())?;
         let context = Context { paired: self.taking.is_paired(), ..Context::default() };
         let mut outcome = analysis::outcome(&state.cell, state.trials.clone(), &self.rule, context);
         let [near, far] = self.header.hosts_of(&state.cell);
         analysis::bound(&mut outcome, near, far);
+        outcome.summary.why = analysis::why(&outcome, &self.passes, near, far);
         Some(outcome)
     }
 

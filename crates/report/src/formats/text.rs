@@ -188,7 +188,8 @@ mod tests {
         for outcome in &mut run.outcomes {
             outcome.summary.why = Some(model::Why {
                 limiter: model::LimiterKind::Link,
-                statement: "link rate; 9.41 Gbit/s is 99.9 % of what MTU 1500 on 10 Gbit/s leaves".into(),
+                grade: None,
+                statement: "link rate (strong): 9.41 Gbit/s is 99.9 % of what MTU 1500 on 10 Gbit/s leaves".into(),
                 parts: Vec::new(),
                 evidence: Vec::new(),
                 also: Vec::new(),
@@ -200,7 +201,8 @@ mod tests {
         let text = rendered(run, 100);
         let last = text.trim_end().rsplit("\n\n").next().unwrap();
         assert!(
-            last.starts_with("A, held back by: link rate;") && last.contains("\nB, held back by: link rate;"),
+            last.starts_with("A, held back by: link rate (strong):")
+                && last.contains("\nB, held back by: link rate (strong):"),
             "{text}"
         );
         assert!(!rendered(sample::pair(), 100).contains("held back by"));

@@ -4,7 +4,7 @@
 //! the first look (goodput × shortest round trip) and climbs in powers of two; where the line's rate is known it ends at twice
 //! what that carries in a round trip.
 
-use model::{ByteSize, LimiterKind, Role};
+use model::{AdviceUntried, ByteSize, LimiterKind, Role};
 
 use super::{BULK, Dimension, Edit, Level, Path};
 
@@ -39,6 +39,19 @@ pub(super) const RECEIVE_BUFFER: Dimension = Dimension {
     eases: &[LimiterKind::ReceiveWindow, LimiterKind::SocketBuffer],
     levels: receive,
 };
+
+/// Larger windows than a program is granted here, with the sysctls that say so; `None` where the whole ladder is.
+pub(super) fn not_granted(path: &Path<'_>) -> Option<AdviceUntried> {
+    let wanted = path.under_way().filter(|_| BULK.contains(&path.goal))?.max(1.0) as u64;
+    let ends = [(path.senders(), SEND), (path.receivers(), RECEIVE)];
+    let low = |(roles, name): &(&[Role], &'static str)| {
+        let least = limits(path, roles, name).into_iter().flatten().min()?;
+        (least < 2 * wanted.next_power_of_two()).then(|| format!("{name} is {}", size(least)))
+    };
+    let low: Vec<String> = ends.iter().filter_map(low).collect();
+    let why = format!("a program is not granted more: {}", low.join(", "));
+    (!low.is_empty()).then(|| AdviceUntried { what: "larger windows".into(), why })
+}
 
 fn window(path: &Path<'_>) -> Result<Vec<Level>, String> {
     let edits = |bytes: Option<u64>| {

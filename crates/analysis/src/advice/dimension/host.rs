@@ -94,7 +94,7 @@ fn sysctl(role: Role, name: &str, value: impl Into<String>) -> Edit {
 fn buffers(path: &Path<'_>) -> Result<Vec<Level>, String> {
     let parts = |role: Role, name: &str| -> Option<[u64; 3]> {
         let value = path.host(role).sysctl.get(name)?;
-        let parts: Vec<u64> = value.split(' ').map(str::parse).collect::<Result<_, _>>().ok()?;
+        let parts: Vec<u64> = value.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
         parts.try_into().ok()
     };
     let mut all = Vec::new();
@@ -106,7 +106,8 @@ fn buffers(path: &Path<'_>) -> Result<Vec<Level>, String> {
     }
     let most = all.iter().map(|(.., parts)| parts[2]).min().unwrap_or(0);
     let level = |bytes: u64| {
-        let edits = all.iter().map(|(role, name, [least, default, _])| {
+        let lower = all.iter().filter(|(.., [.., last])| *last < bytes);
+        let edits = lower.map(|(role, name, [least, default, _])| {
             sysctl(*role, name, format!("{least} {default} {}", bytes.max(*default)))
         });
         Level::new(ByteSize(bytes).to_string().replace(' ', ""), edits.collect())

@@ -128,7 +128,7 @@ enum Edit {
 /// What may be tried on a path, in the order in which the evidence suggests it, and what may not, with the reason.
 #[must_use]
 pub fn candidates(path: &Path<'_>) -> (Vec<Candidate>, Vec<AdviceUntried>) {
-    let mut found: Vec<(u32, Candidate)> = Vec::new();
+    let mut found: Vec<((u32, bool), Candidate)> = Vec::new();
     let mut untried = Vec::new();
     for (order, dimension) in DIMENSIONS.iter().enumerate().filter(|(_, one)| one.goals.contains(&path.goal)) {
         let mut cannot = |why: String| untried.push(AdviceUntried { what: dimension.name.into(), why });
@@ -138,12 +138,16 @@ pub fn candidates(path: &Path<'_>) -> (Vec<Candidate>, Vec<AdviceUntried>) {
         }
         match (dimension.levels)(path) {
             Ok(levels) if levels.len() > 1 => {
-                found.push((path.rank(dimension.eases), Candidate { name: dimension.name, levels, order }));
+                let rank = path.rank(dimension.eases);
+                // What was allowed of the hosts' settings and eases the limit goes before what each program would have to do.
+                let own = rank > 0 || dimension.class.is_none();
+                found.push(((rank, own), Candidate { name: dimension.name, levels, order }));
             }
             Ok(_) => cannot("no other level differs here".into()),
             Err(why) => cannot(why),
         }
     }
+    untried.extend(buffers::not_granted(path));
     found.sort_by_key(|(rank, candidate)| (*rank, candidate.order));
     (found.into_iter().map(|(_, candidate)| candidate).collect(), untried)
 }

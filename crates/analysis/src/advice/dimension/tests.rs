@@ -116,6 +116,7 @@ fn what_limits_is_tried_first() {
     let first = |limiter| {
         let why = Why {
             limiter,
+            grade: None,
             statement: String::new(),
             parts: Vec::new(),
             evidence: Vec::new(),

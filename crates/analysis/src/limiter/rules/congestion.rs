@@ -3,6 +3,7 @@
 use model::LimiterKind;
 use model::units::{bits_per_second, seconds};
 
+use super::super::bottleneck;
 use super::super::scene::{Course, Scene, courses, each, ramp};
 use super::{Rule, Seen};
 use crate::way::Way;
@@ -16,8 +17,8 @@ pub(super) const LOSS: Rule = Rule {
     about: "TCP sent segments again and kept its congestion window near the threshold that losses had set.",
     source: "RFC 5681, section 3; M. Mathis, J. Semke, J. Mahdavi and T. Ott, The Macroscopic Behavior of the TCP Congestion \
              Avoidance Algorithm, CCR 27(3), 1997",
-    see: |_: &Scene<'_>, way: &Way<'_>| {
-        let courses = courses(way);
+    see: |scene: &Scene<'_>, way: &Way<'_>| {
+        let courses: Vec<Course<'_>> = courses(way).into_iter().filter(gives_way).collect();
         let again: u64 = courses.iter().map(Course::retransmits).sum();
         if again == 0 {
             return Vec::new();
@@ -25,15 +26,15 @@ pub(super) const LOSS: Rule = Rule {
         // Without a series: whether the rate is what so much loss allows.
         let held = each(&courses, Course::held_by_loss)
             .or_else(|| each(&courses, |course| Some(1.0 - ramp(course.rate_bps / mathis(course)?, 2.0, 5.0))));
-        // Where a queue stands all the time, losses are its overflow: what limits is what empties it.
-        let standing = each(&courses, Course::standing).unwrap_or(0.0);
-        let weight = 0.9 * held.unwrap_or(0.0) * (1.0 - 0.7 * standing);
+        // Losses before a bottleneck are its overflow: what limits is what empties its queue.
+        let weight = 0.9 * held.unwrap_or(0.0) * (1.0 - bottleneck::weight(scene, way));
         Seen::of(LimiterKind::Loss, weight, || {
             let sent: f64 = courses.iter().filter_map(|course| segments(course, way)).sum();
             let part = again as f64 / sent.max(again as f64);
-            let carried: f64 = courses.iter().filter_map(mathis).sum();
+            let carried = courses.iter().map(mathis).sum::<Option<f64>>().unwrap_or(0.0);
             let rtt = each(&courses, Course::srtt_ns).map_or(String::new(), |ns| format!(" over {}", seconds(ns)));
-            let bound = if carried > 0.0 {
+            let did: f64 = courses.iter().map(|course| course.rate_bps).sum();
+            let bound = if carried > 0.0 && did < FITS * carried {
                 format!("; with that loss{rtt} TCP carries about {} (Mathis)", bits_per_second(carried))
             } else {
                 String::new()
@@ -52,14 +53,14 @@ pub(super) const WINDOW: Rule = Rule {
     speaks_for: &[LimiterKind::CongestionWindow],
     about: "Without loss the congestion window was full, so that its growth, delay or congestion marks set the rate.",
     source: "RFC 5681, section 3.1 (slow start), RFC 9406 (HyStart++), RFC 3168 (marks); tcpi_snd_cwnd in linux/tcp.h",
-    see: |_: &Scene<'_>, way: &Way<'_>| {
+    see: |scene: &Scene<'_>, way: &Way<'_>| {
         let courses = courses(way);
         if courses.iter().any(|course| course.retransmits() > 0) {
             return Vec::new();
         }
         let full = each(&courses, Course::cwnd_full).unwrap_or(0.0);
         let part = each(&courses, |course| Some(course.rate_bps * course.srtt_ns()? / (8e9 * course.cwnd_bytes()?)));
-        let weight = 0.6 * full * ramp(part.unwrap_or(0.0), 0.3, 0.7);
+        let weight = 0.5 * full * ramp(part.unwrap_or(0.0), 0.3, 0.7) * (1.0 - bottleneck::weight(scene, way));
         Seen::of(LimiterKind::CongestionWindow, weight, || {
             let starting = each(&courses, |course| course.part(|one| one.ssthresh.is_none())).unwrap_or(0.0);
             let marks: u64 = courses.iter().filter_map(marks).sum();
@@ -85,7 +86,29 @@ fn segments(course: &Course<'_>, way: &Way<'_>) -> Option<f64> {
     Some(course.rate_bps * ns / 8e9 / course.mss()?)
 }
 
-/// What the losses that a connection saw allow, bit/s, from Mathis and others.
+/// Whether a loss makes a connection's congestion control give way; BBR and those that go by the delay alone do not take it for their
+/// measure.
+fn gives_way(course: &Course<'_>) -> bool {
+    course.cc().is_none_or(|cc| !["bbr", "bpf_fast", "vegas"].iter().any(|name| cc.starts_with(name)))
+}
+
+/// Whether a congestion control is Reno, or grows like it: CUBIC does where losses are frequent for the round trip, so that its own
+/// curve is the lower one (RFC 9438, sections 4.3 and 5.1: 1.054 RTT^3/4 / p^3/4 below 1.22 / p^1/2, RTT in seconds).
+fn like_reno(course: &Course<'_>, loss: f64) -> bool {
+    match course.cc() {
+        Some("reno") => true,
+        Some("cubic") => course.srtt_ns().is_some_and(|ns| (ns / 1e9).powi(3) < 1.8 * loss),
+        _ => false,
+    }
+}
+
+/// Losses that come in bursts count as one: where more than this many times its rate was carried, the formula says nothing.
+const FITS: f64 = 2.5;
+
+/// The formula holds for losses that TCP mends without a timeout: this part of the segments at most.
+const MOST_LOSS: f64 = 0.02;
+
+/// What the losses that a connection saw allow, bit/s, from Mathis and others; `None` where their formula does not hold.
 fn mathis(course: &Course<'_>) -> Option<f64> {
     let (mss, rtt) = (course.mss()?, course.srtt_ns()?);
     let sent = course
@@ -95,7 +118,8 @@ fn mathis(course: &Course<'_>) -> Option<f64> {
         .and_then(|(last, first)| Some(last.delivered?.saturating_sub(first.delivered?) as f64));
     let sent = sent.filter(|sent| *sent > 0.0)?;
     let loss = course.retransmits() as f64 / sent;
-    (loss > 0.0).then(|| mss * 8e9 / rtt * MATHIS / loss.sqrt())
+    let holds = loss > 0.0 && loss <= MOST_LOSS && like_reno(course, loss);
+    holds.then(|| mss * 8e9 / rtt * MATHIS / loss.sqrt())
 }
 
 /// Segments that arrived with a mark.

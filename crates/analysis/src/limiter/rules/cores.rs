@@ -3,6 +3,7 @@
 use model::units::count;
 use model::{CoreUse, LimiterKind, Spec, Strategy};
 
+use super::super::bottleneck;
 use super::super::scene::{Scene, ramp, wall_ns};
 use super::{Rule, Seen};
 use crate::way::{Side, Way};
@@ -67,8 +68,9 @@ pub(super) const THREAD: Rule = Rule {
             .flat_map(|(kind, name, side)| {
                 let Some(busy) = busiest(scene, side) else { return Vec::new() };
                 // Full, or kept from its core for a good part of the time.
-                let weight = 0.95 * ramp(busy.share(), 0.8, FULL).max(ramp(busy.waited, 0.1, 0.5));
-                Seen::of(kind, weight, || {
+                let full = 0.95 * ramp(busy.share(), 0.8, FULL).max(ramp(busy.waited, 0.1, 0.5));
+                let weight = full * (1.0 - elsewhere(scene, way, kind));
+                Seen::shared(kind, weight, Some(busy.share()), || {
                     let doing = busy.user.map_or(String::new(), |user| {
                         format!(
                             " ({:.0} % in user space, {:.0} % in the kernel)",
@@ -113,7 +115,7 @@ pub(super) const CORE: Rule = Rule {
                 // Where the threads' own time is known, a core that is full although they are not is somebody else's.
                 let own = if kind == LimiterKind::Softirq { None } else { busiest(scene, side) };
                 let own = own.map_or(1.0, |thread| ramp(thread.share(), 0.4, 0.8));
-                let weight = most * own * ramp(share, 0.85, FULL);
+                let weight = most * own * ramp(share, 0.85, FULL) * (1.0 - elsewhere(scene, way, kind));
                 Seen::of(kind, weight, || {
                     let steal = part(core, core.steal_ns);
                     let steal = if steal > 0.01 { format!(", taken by the hypervisor {:.0} %", 100.0 * steal) } else { String::new() };
@@ -154,6 +156,15 @@ pub(super) const SOFTNET: Rule = Rule {
         })
     },
 };
+
+/// What speaks against a core of an end, from 0 to 1: a bottleneck on the path, or a sender that sends more than arrives.
+fn elsewhere(scene: &Scene<'_>, way: &Way<'_>, kind: LimiterKind) -> f64 {
+    match kind {
+        LimiterKind::Softirq => 0.0,
+        LimiterKind::SenderCpu => bottleneck::weight(scene, way).max(bottleneck::oversent(way)),
+        _ => bottleneck::weight(scene, way),
+    }
+}
 
 /// Both ends of a way, with the kind and the name of each.
 fn ends<'s, 'a>(way: &'s Way<'a>) -> [(LimiterKind, &'static str, &'s Side<'a>); 2] {

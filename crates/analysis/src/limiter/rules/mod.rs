@@ -16,10 +16,11 @@ use model::{Evidence, LimiterKind};
 
 use super::clocks::Clocks;
 use super::scene::Scene;
+use super::{Weighed, graded};
 use crate::way::Way;
 
-pub(super) use cores::measured as threads_measured;
-pub(super) use path::grew as path_counter;
+pub(super) use cores::{busiest, measured as threads_measured};
+pub(super) use path::{grew as path_counter, held as held_by_qdisc};
 
 /// One rule.
 pub struct Rule {
@@ -38,18 +39,25 @@ pub struct Rule {
 pub(super) struct Seen {
     pub(super) of: LimiterKind,
     pub(super) weight: f64,
+    /// The share of the time, where a clock measured one.
+    pub(super) share: Option<f64>,
     pub(super) statement: String,
 }
 
 impl Seen {
     /// Nothing, where the weight is nothing.
     fn of(kind: LimiterKind, weight: f64, statement: impl FnOnce() -> String) -> Vec<Self> {
-        if weight > LEAST { vec![Self { of: kind, weight, statement: statement() }] } else { Vec::new() }
+        Self::shared(kind, weight, None, statement)
+    }
+
+    /// The same with a share of the time that a clock measured.
+    fn shared(kind: LimiterKind, weight: f64, share: Option<f64>, statement: impl FnOnce() -> String) -> Vec<Self> {
+        if weight > LEAST { vec![Self { of: kind, weight, share, statement: statement() }] } else { Vec::new() }
     }
 }
 
 /// Weights below this are not worth a sentence.
-const LEAST: f64 = 0.02;
+const LEAST: f64 = 0.1;
 
 /// Name of the rule that reads TCP's clocks; they are read over all trials at once.
 pub(super) const CLOCKS: &str = "tcp-clocks";
@@ -70,7 +78,7 @@ pub const RULES: &[Rule] = &[
     windows::SEND,
     congestion::LOSS,
     congestion::WINDOW,
-    path::QUEUE,
+    path::BOTTLENECK,
     path::LINE,
     path::QDISC,
     path::BACKLOG,
@@ -90,9 +98,9 @@ pub fn rule(name: &str) -> Option<&'static Rule> {
 
 /// What all rules see, over all directions of all trials: the mean weight, where a direction in which a rule saw nothing counts
 /// as 0, and the words of the direction in which it saw most.
-pub(super) fn weigh(scene: &Scene<'_>) -> Vec<Evidence> {
+pub(super) fn weigh(scene: &Scene<'_>) -> Vec<Weighed> {
     let count = scene.ways.len().max(1) as f64;
-    let mut evidence = Vec::new();
+    let mut weighed = Vec::new();
     for rule in RULES {
         let mut kinds: BTreeMap<LimiterKind, (f64, Seen)> = BTreeMap::new();
         for seen in scene.ways.iter().flat_map(|way| (rule.see)(scene, way)) {
@@ -108,23 +116,23 @@ pub(super) fn weigh(scene: &Scene<'_>) -> Vec<Evidence> {
                 }
             }
         }
-        evidence.extend(kinds.into_iter().map(|(of, (sum, seen))| Evidence {
-            of,
-            rule: rule.name.into(),
-            statement: seen.statement,
-            weight: sum / count,
+        weighed.extend(kinds.into_iter().filter(|(_, (sum, _))| sum / count > LEAST).map(|(of, (sum, seen))| {
+            let (weight, rule) = (sum / count, rule.name.into());
+            let (grade, share, statement) = (graded(weight), seen.share, seen.statement);
+            Weighed { weight, evidence: Evidence { of, rule, statement, grade, share } }
         }));
     }
-    evidence
+    weighed
 }
 
 /// The clocks as evidence.
-pub(super) fn of_clocks(clocks: &Clocks) -> Vec<Evidence> {
+pub(super) fn of_clocks(clocks: &Clocks) -> Vec<Weighed> {
     let seconds = model::units::seconds(clocks.total_ns);
-    let say = |of, weight: f64, what: &str| {
+    let say = |of, share: f64, what: &str| {
         let statement =
-            format!("TCP's clocks over {seconds} of connections: {:.1} % of the time {what}", 100.0 * weight);
-        (weight > LEAST).then(|| Evidence { of, rule: CLOCKS.into(), statement, weight })
+            format!("TCP's clocks over {seconds} of connections: {:.1} % of the time {what}", 100.0 * share);
+        let evidence = Evidence { of, rule: CLOCKS.into(), statement, grade: graded(share), share: Some(share) };
+        (share > LEAST).then_some(Weighed { weight: share, evidence })
     };
     [
         say(LimiterKind::SenderApplication, clocks.idle, "nothing to send"),

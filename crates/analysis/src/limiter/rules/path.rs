@@ -1,33 +1,23 @@
 //! Links and queueing disciplines.
 
-use model::units::{bits_per_second, count, seconds};
+use model::units::{bits_per_second, count};
 use model::{BoundKind, Direction, LimiterKind};
 
-use super::super::scene::{Course, Scene, courses, each, goodput_bps, ramp};
+use super::super::bottleneck;
+use super::super::scene::{Course, Scene, courses, goodput_bps, ramp};
 use super::{Rule, Seen};
 use crate::outcome::Headline;
-use crate::stats::{mean, sample_sd};
 use crate::way::{Side, Way};
 
-pub(super) const QUEUE: Rule = Rule {
-    name: "standing-queue",
+pub(super) const BOTTLENECK: Rule = Rule {
+    name: "bottleneck",
     speaks_for: &[LimiterKind::Link],
-    about: "A queue stood on the path all the time and was emptied at a steady rate: the rate of its link.",
-    source: "K. Nichols and V. Jacobson, Controlling Queue Delay, ACM Queue 10(5), 2012 (standing queues); RFC 8289",
-    see: |_: &Scene<'_>, way: &Way<'_>| {
-        let courses = courses(way);
-        let Some(added) = each(&courses, Course::queueing_ns) else { return Vec::new() };
-        let Some(shortest) = each(&courses, Course::min_rtt_ns) else { return Vec::new() };
-        let steady = unsteadiness(way).map_or(0.6, |spread| 1.0 - 0.6 * ramp(spread, 0.1, 0.4));
-        let weight = 0.9 * each(&courses, Course::standing).unwrap_or(0.0) * steady;
-        Seen::of(LimiterKind::Link, weight, || {
-            let rate = goodput_bps(way).map_or(String::new(), |bps| format!(" at {}", bits_per_second(bps)));
-            format!(
-                "the round trip stood at {} over its shortest of {}: a queue before a link that empties it{rate}",
-                seconds(shortest + added),
-                seconds(shortest)
-            )
-        })
+    about: "Payload arrived at one rate while more was sent: it waited before a bottleneck, was lost there, or was paced to its rate by BBR.",
+    source: "K. Nichols and V. Jacobson, Controlling Queue Delay, ACM Queue 10(5), 2012 (standing queues); RFC 8289; N. Cardwell and \
+             others, BBR: Congestion-Based Congestion Control, ACM Queue 14(5), 2016 (the delivery rate as the bottleneck's)",
+    see: |scene: &Scene<'_>, way: &Way<'_>| {
+        let Some(found) = bottleneck::of(scene, way) else { return Vec::new() };
+        Seen::of(LimiterKind::Link, found.weight, || found.statement())
     },
 };
 
@@ -67,10 +57,8 @@ pub(super) const QDISC: Rule = Rule {
             return Vec::new();
         }
         let (overlimits, drops) = (qdisc(&way.sender, "overlimits"), qdisc(&way.sender, "drops"));
-        let packets = packets_sent(way).max(1.0);
-        // A shaper that is always behind is over its limit for a good part of its packets (or of the bursts that GSO makes of them).
-        let held = ramp(overlimits as f64 / packets, 0.001, 0.01);
-        let weight = f64::max(0.95 * held, 0.5 * ramp(drops as f64 / packets, 0.0, 0.005));
+        let dropped = ramp(drops as f64 / packets_sent(way).max(1.0), 0.0, 0.005);
+        let weight = f64::max(0.95 * held(way), 0.5 * dropped);
         Seen::of(LimiterKind::Qdisc, weight, || {
             format!(
                 "the sender's qdisc held packets back {} times for its rate (overlimits) and dropped {}",
@@ -110,6 +98,12 @@ pub(super) const BACKLOG: Rule = Rule {
     },
 };
 
+/// Whether a shaper of the sender was always behind, from 0 to 1: over its limit for a good part of its packets (or of the bursts that
+/// GSO makes of them).
+pub(in super::super) fn held(way: &Way<'_>) -> f64 {
+    ramp(qdisc(&way.sender, "overlimits") as f64 / packets_sent(way).max(1.0), 0.001, 0.01)
+}
+
 /// What a counter of the qdiscs of the interface that data takes grew by; of all interfaces where that one is not known.
 fn qdisc(side: &Side<'_>, counter: &str) -> u64 {
     grew(side, "qdisc", counter)
@@ -140,16 +134,4 @@ fn packets_sent(way: &Way<'_>) -> f64 {
             way.sender.tally.bytes_sent as f64 / mss
         }
     }
-}
-
-/// Standard deviation of the receiver's interval rates over their mean; `None` with fewer than five whole intervals.
-fn unsteadiness(way: &Way<'_>) -> Option<f64> {
-    let intervals = &way.receiver.tally.intervals;
-    let longest = intervals.iter().map(|one| one.end_ns - one.start_ns).max()?;
-    let whole = intervals.iter().skip(1).filter(|one| one.end_ns - one.start_ns > longest / 2);
-    let rates: Vec<f64> = whole.map(|one| one.bytes_received as f64 / (one.end_ns - one.start_ns) as f64).collect();
-    if rates.len() < 5 {
-        return None;
-    }
-    Some(sample_sd(&rates)? / mean(&rates).filter(|mean| *mean > 0.0)?)
 }

@@ -3,32 +3,31 @@
 use model::LimiterKind;
 use model::units::{bits_per_second, seconds};
 
+use super::super::bottleneck;
 use super::super::scene::{Course, Scene, courses, each, ramp};
 use super::{Rule, Seen, cores};
 use crate::findings::words;
-use crate::way::Way;
-
-/// A sender may have one buffer of the kernel's more than its send buffer allows, bytes.
-const ONE_BUFFER: f64 = 65_536.0;
+use crate::way::{Side, Way};
 
 pub(super) const RECEIVE: Rule = Rule {
     name: "window-over-rtt",
     speaks_for: &[LimiterKind::ReceiveWindow],
     about: "The rate is what the receiver's largest window carries in a round trip.",
     source: "RFC 9293, section 3.8.6 (the window), RFC 7323, section 1.1 (window over round trip)",
-    see: |_: &Scene<'_>, way: &Way<'_>| {
+    see: |scene: &Scene<'_>, way: &Way<'_>| {
         let courses = courses(way);
-        let Some(part) = each(&courses, |course| Some(course.rate_bps / over_rtt(course, course.window_bytes()?)?))
-        else {
-            return Vec::new();
-        };
+        let Some(part) = used(scene, way, &courses, Course::window_bytes) else { return Vec::new() };
         // A window that is smaller than the congestion window, and is used up.
         let smaller =
             each(&courses, |course| Some(f64::from(u8::from(course.window_bytes()? <= course.cwnd_bytes()?))));
         let weight = 0.9 * ramp(part, 0.5, 0.9) * smaller.unwrap_or(1.0);
         Seen::of(LimiterKind::ReceiveWindow, weight, || {
             let window = total(&courses, Course::window_bytes);
-            format!("{} window over {}", words::rounded_size(window), at_most(&courses, window))
+            let had = way.receiver.flows().filter_map(|flow| flow.socket.rcvbuf).max();
+            let limit =
+                way.receiver.options.rcvbuf.is_none().then(|| at_limit(&way.receiver, "net.ipv4.tcp_rmem", had?));
+            let more = limit.flatten().map_or(String::new(), |limit| format!("; {limit}, and {}", needed(&courses)));
+            format!("{} window over {}{more}", words::rounded_size(window), at_most(&courses, window))
         })
     },
 };
@@ -72,26 +71,65 @@ pub(super) const READER: Rule = Rule {
 pub(super) const SEND: Rule = Rule {
     name: "send-buffer-over-rtt",
     speaks_for: &[LimiterKind::SendBuffer],
-    about: "A send buffer of fixed size holds no more than the rate needs for a round trip.",
-    source: "socket(7), SO_SNDBUF: what is not acknowledged yet stays in the buffer",
-    see: |_: &Scene<'_>, way: &Way<'_>| {
-        // A buffer that the kernel sizes itself grows with the need.
-        if way.sender.options.sndbuf.is_none() {
+    about: "The send buffer holds no more than the rate needs for a round trip: it was asked for, or had grown to the host's limit.",
+    source: "socket(7), SO_SNDBUF: what is not acknowledged yet stays in the buffer; tcp(7), tcp_wmem: how far it grows by itself",
+    see: |scene: &Scene<'_>, way: &Way<'_>| {
+        let courses = courses(way);
+        let had = way.sender.flows().filter_map(|flow| flow.socket.sndbuf).max();
+        let limit = had.and_then(|had| at_limit(&way.sender, "net.ipv4.tcp_wmem", had));
+        // A buffer that the kernel sizes itself grows with the need, up to there.
+        if way.sender.options.sndbuf.is_none() && limit.is_none() {
             return Vec::new();
         }
-        let courses = courses(way);
-        let Some(part) = each(&courses, |course| Some(course.rate_bps / over_rtt(course, course.sndbuf()?)?)) else {
-            return Vec::new();
-        };
+        let Some(part) = used(scene, way, &courses, Course::send_buffer_bytes) else { return Vec::new() };
         let smaller = each(&courses, |course| Some(f64::from(u8::from(course.sndbuf()? <= course.cwnd_bytes()?))));
-        // The kernel counts its own overhead into the buffer: about half of it is payload (tcp(7), tcp_adv_win_scale).
-        let weight = 0.9 * ramp(part, 0.15, 0.4) * smaller.unwrap_or(1.0);
+        // The program is woken when a third of the buffer is free (sk_stream_write_space), so that a part of it always is.
+        let weight = 0.9 * ramp(part, 0.35, 0.7) * smaller.unwrap_or(1.0);
         Seen::of(LimiterKind::SendBuffer, weight, || {
-            let bytes = total(&courses, Course::sndbuf);
-            format!("{} send buffer over {}", words::rounded_size(bytes), at_most(&courses, bytes + ONE_BUFFER))
+            let (bytes, own) = (total(&courses, Course::send_buffer_bytes), total(&courses, Course::sndbuf));
+            let over = if bytes > 1.05 * own {
+                format!(", up to {} with the packet that goes over it,", words::rounded_size(bytes))
+            } else {
+                String::new()
+            };
+            let more = match way.sender.options.sndbuf {
+                Some(asked) => format!(" (SO_SNDBUF of {}, which the kernel doubles)", model::ByteSize(asked)),
+                None => limit.map_or(String::new(), |limit| format!("; {limit}, and {}", needed(&courses))),
+            };
+            format!("{} send buffer{over} over {}{more}", words::rounded_size(own), at_most(&courses, bytes))
         })
     },
 };
+
+/// The part of a window that the rate uses: over the round trip as it was, and over the shortest one as far as the rest of it was spent
+/// in the queue of a bottleneck, which a larger window only makes longer.
+fn used<'a>(
+    scene: &Scene<'_>,
+    way: &Way<'_>,
+    courses: &[Course<'a>],
+    window: impl Fn(&Course<'a>) -> Option<f64>,
+) -> Option<f64> {
+    let as_it_was = each(courses, |course| Some(course.rate_bps / over_rtt(course, window(course)?)?))?;
+    let empty = each(courses, |course| Some(course.rate_bps / over_rtt_of(window(course)?, course.min_rtt_ns()?)?));
+    let queued = bottleneck::weight(scene, way);
+    Some(as_it_was * (1.0 - queued) + empty.unwrap_or(as_it_was) * queued)
+}
+
+/// `it has grown to the limit of net.ipv4.tcp_wmem, 4 MiB`, where the kernel sizes a buffer of `had` bytes itself and has come to the
+/// last value of that sysctl.
+fn at_limit(side: &Side<'_>, sysctl: &str, had: u64) -> Option<String> {
+    let limit: u64 = side.host.sysctl.get(sysctl)?.split_whitespace().next_back()?.parse().ok()?;
+    let size = words::rounded_size(limit as f64);
+    (had as f64 >= 0.9 * limit as f64).then(|| format!("it has grown to the limit of {sysctl}, {size}"))
+}
+
+/// `1 Gbit/s would need 9.57 MiB`: the window for the next round rate.
+fn needed(courses: &[Course<'_>]) -> String {
+    let rate = total(courses, |course| Some(course.rate_bps));
+    let aim = 10f64.powf((1.2 * rate).log10().ceil());
+    let bytes = aim / 8e9 * mean(courses, Course::min_rtt_ns);
+    format!("{} would need a window of {}", bits_per_second(aim), words::rounded_size(bytes))
+}
 
 /// What `bytes` in each smoothed round trip are, bit/s.
 fn over_rtt(course: &Course<'_>, bytes: f64) -> Option<f64> {

@@ -30,8 +30,9 @@ pub struct AdvisePlan {
     pub fixed_time: bool,
 }
 
-/// Trials of the first look.
+/// Trials of the first look, and its name.
 const LOOKS: u32 = 3;
+const FIRST_LOOK: &str = "first look";
 /// Pause between two trials, always the same, so that no trial meets what the one before left in queues and timers.
 const GAP: Duration = Duration::from_millis(20);
 /// Length of a trial in round trips, and its bounds in ns: slow start is over in its first part, which is left out.
@@ -72,6 +73,7 @@ impl Bench<'_> {
             // There is nothing to confirm by now, and what is left of the time tells more of what does not matter.
             self.races(quest, false).await?;
         }
+        quest.stop();
         let trials = (self.left_ns() as f64 * PLANNED / quest.each_ns().max(1.0)) as u32;
         quest.fresh = quest.search.as_ref().and_then(|search| Confirmation::new(search, trials));
         while let Some(block) = self.next_pairs(quest) {
@@ -89,24 +91,28 @@ impl Bench<'_> {
             let readings = readings.inspect_err(|_| quest.stop())?;
             quest.search.as_mut().into_iter().for_each(|search| search.record(&readings));
         }
-        quest.stop();
         Ok(())
     }
 
     /// The start, measured a few times: its round trip sets the length of trials, its goodput and its ceiling what is tried.
     async fn first_look(&mut self, plan: &AdvisePlan, first: &Cell, quest: &mut Quest) -> Result<(), ControlError> {
-        for look in 0..LOOKS {
-            let begun = self.elapsed_ns();
-            self.waiting("first look".into(), look as usize, LOOKS as usize)?;
-            quest.metrics.flush().await;
-            self.one_trial(first).await?;
-            quest.spend("first look", self.elapsed_ns() - begun);
-            tokio::time::sleep(GAP).await;
-        }
+        let begun = self.elapsed_ns();
+        self.waiting(FIRST_LOOK.into(), 0, LOOKS as usize)?;
+        quest.metrics.flush().await;
+        self.one_trial(first).await?;
+        quest.spend(FIRST_LOOK, self.elapsed_ns() - begun);
         let Some(look) = self.cells.look(first.id) else { return Ok(()) };
         let ends = look.trials.iter().flat_map(|trial| [&trial.near, &trial.far]);
         let rtt = ends.flat_map(|end| &end.flows).filter_map(|flow| flow.socket.min_rtt_ns).min();
-        let suits = || rtt.map_or(TRIAL_NS.0, |ns| (ns * ROUND_TRIPS).clamp(TRIAL_NS.0, TRIAL_NS.1));
+        // No longer than what leaves a confirmation of one change half of the time.
+        let around = match first.spec.stop {
+            Stop::TimeNs(own) => (self.elapsed_ns() - begun).saturating_sub(own),
+            _ => 0,
+        };
+        let half = self.header.stopping.budget_ns.map_or(u64::MAX, |budget| budget / 2);
+        let most =
+            (half / u64::from(Confirmation::least_trials(1))).saturating_sub(around).clamp(TRIAL_NS.0, TRIAL_NS.1);
+        let suits = || rtt.map_or(TRIAL_NS.0, |ns| (ns * ROUND_TRIPS).clamp(TRIAL_NS.0, most));
         let time = match first.spec.stop {
             Stop::TimeNs(asked) if plan.fixed_time => asked,
             _ => suits(),
@@ -116,6 +122,12 @@ impl Bench<'_> {
         if quest.start == first.spec {
             quest.cells.insert(Default::default(), first.id);
         }
+        // The rest of the look is as long as what it is to be compared with: a shorter one may see slow start alone.
+        for look in 1..LOOKS {
+            self.waiting(FIRST_LOOK.into(), look as usize, LOOKS as usize)?;
+            self.try_out(&[], FIRST_LOOK, None, quest).await?;
+        }
+        let look = quest.cells.get(&Default::default()).and_then(|id| self.cells.look(*id)).unwrap_or(look);
         let way = transport(quest.start.transport.as_str())?;
         let path = Path {
             goal: plan.goal,
@@ -138,7 +150,7 @@ impl Bench<'_> {
         let search = quest.search.as_mut()?;
         let changes = search.best().iter().filter(|level| **level != 0).count();
         let block = search.next_block()?;
-        let kept = if keeps { f64::from(Confirmation::least_trials(changes)) / PLANNED } else { 0.0 };
+        let kept = if keeps || changes > 0 { f64::from(Confirmation::least_trials(changes)) / PLANNED } else { 0.0 };
         let needed = block.trials.len() as f64 + kept;
         (needed * each <= self.left_ns() as f64).then_some(block)
     }
@@ -162,9 +174,9 @@ impl Bench<'_> {
 
     /// The next block of the confirmation, while there is time for it.
     fn next_pairs(&self, quest: &mut Quest) -> Option<PairBlock> {
-        // Trials were planned to fit; a little more is better than a confirmation that falls short by a block.
-        let over = self.elapsed_ns() as f64 * PLANNED > self.header.stopping.budget_ns.map_or(f64::MAX, |ns| ns as f64);
-        if over { None } else { quest.fresh.as_mut()?.next_block() }
+        // A block is not begun that would end more than a trial after the time.
+        let needed = (4.0 - 1.0) * quest.each_ns();
+        if needed > self.left_ns() as f64 { None } else { quest.fresh.as_mut()?.next_block() }
     }
 
     async fn pairs(&mut self, block: &PairBlock, quest: &mut Quest) -> Result<[Option<Reading>; 4], ControlError> {

@@ -72,7 +72,7 @@ impl Quest {
     /// What a trial takes with everything around it, ns.
     pub(super) fn each_ns(&self) -> f64 {
         // The first look's trials have another length, and the first of them starts the measuring processes.
-        let own = |spent: &&AdviceSpent| spent.on != "first look";
+        let own = |spent: &&AdviceSpent| spent.on != super::FIRST_LOOK;
         let sum = |of: fn(&AdviceSpent) -> u64| self.spent.iter().filter(own).map(of).sum::<u64>();
         match sum(|spent| u64::from(spent.trials)) {
             0 => self.last_ns as f64,

@@ -1,0 +1,176 @@
+//! A bottleneck on the path, known by what it does to all that passes it: payload arrives at one rate however much is sent, and what
+//! is more than that waits before it or is lost there.
+
+use model::units::{bits_per_second, seconds};
+use model::{Direction, Inventory, Outcome};
+
+use super::rules::{busiest, held_by_qdisc};
+use super::scene::{Course, Scene, courses, each, goodput_bps, ramp};
+use super::{STRONG, placed};
+use crate::stats::{mean, quantile};
+use crate::way::{Way, send_buffer_bytes};
+
+/// A bottleneck as one direction of one trial shows it.
+pub(super) struct Bottleneck {
+    /// What the signs weigh, 0 to 1.
+    pub(super) weight: f64,
+    /// Payload that it lets through, bit/s.
+    bps: f64,
+    /// What shows it.
+    signs: String,
+}
+
+impl Bottleneck {
+    /// `a bottleneck of about 47.1 Mbit/s on the path: ...`.
+    pub(super) fn statement(&self) -> String {
+        format!("a bottleneck of about {} on the path: {}", bits_per_second(self.bps), self.signs)
+    }
+}
+
+/// The bottleneck of a direction; `None` where nothing shows one.
+pub(super) fn of(scene: &Scene<'_>, way: &Way<'_>) -> Option<Bottleneck> {
+    if !scene.bulk() {
+        return None;
+    }
+    let (sender, receiver) = (way.sender.tally, way.receiver.tally);
+    match (sender.datagrams, receiver.datagrams) {
+        (Some(sent), Some(_)) => of_datagrams(scene, way, sent.sent),
+        _ => of_tcp(scene, way),
+    }
+}
+
+/// What speaks for a bottleneck on the path weighs so much against limits of the hosts and of the congestion window.
+pub(super) fn weight(scene: &Scene<'_>, way: &Way<'_>) -> f64 {
+    of(scene, way).map_or(0.0, |one| one.weight)
+}
+
+/// Whether the sender sent more than arrived, from 0 to 1: then it is not what holds a stream of datagrams back.
+pub(super) fn oversent(way: &Way<'_>) -> f64 {
+    let datagrams = way.sender.tally.datagrams.zip(way.receiver.tally.datagrams);
+    datagrams.map_or(0.0, |(sent, came)| ramp(1.0 - came.received as f64 / sent.sent.max(1) as f64, 0.02, 0.1))
+}
+
+/// The payload rate of an outcome's bottleneck, where its trials strongly show one, bit/s.
+pub(crate) fn known_bps(outcome: &Outcome, near: &Inventory, far: &Inventory) -> Option<f64> {
+    let scene = Scene::new(outcome, &[], [near, far]);
+    if scene.spec.direction == Direction::Both {
+        return None;
+    }
+    let all: Vec<Bottleneck> = scene.ways.iter().filter_map(|way| of(&scene, way)).collect();
+    let weight = all.iter().map(|one| one.weight).sum::<f64>() / scene.ways.len().max(1) as f64;
+    all.iter().map(|one| one.bps).reduce(f64::max).filter(|_| weight >= STRONG)
+}
+
+fn of_tcp(scene: &Scene<'_>, way: &Way<'_>) -> Option<Bottleneck> {
+    let courses = courses(way);
+    let (shortest, added) = (each(&courses, Course::min_rtt_ns)?, each(&courses, Course::queueing_ns)?);
+    let rates = rates(way, &courses);
+    let steady = steady(&rates);
+    let unbound = 1.0 - ramp(each(&courses, |course| fills_window(way, course)).unwrap_or(0.0), 0.6, 0.85);
+    let open = |course: &Course<'_>| ramp(course.network().unwrap_or(0.5), 0.5, 0.9);
+    // A queue that always stands is one that something empties all the time; a small one shows it where nothing else held TCP.
+    let standing = each(&courses, Course::standing).unwrap_or(0.0) * (0.5 + 0.5 * steady);
+    let little = each(&courses, |course| Some(course.queued()? * (0.3 + 0.7 * open(course)))).unwrap_or(0.0);
+    // BBR paces at the rate that it takes the path's bottleneck to have.
+    let own = |course: &Course<'_>| course.cc().is_some_and(|cc| cc.starts_with("bbr"));
+    let estimate = |course: &Course<'_>| course.pacing_bps().filter(|_| own(course));
+    let paced = each(&courses, |course| {
+        let fits = ramp(course.rate_bps / estimate(course)?, 0.7, 0.9);
+        Some(fits * open(course) * (1.0 - course.part(|one| one.app_limited)?))
+    });
+    let paced = paced.filter(|_| way.sender.options.max_pacing_bps.is_none()).unwrap_or(0.0);
+    let sign = standing.max(little * steady * unbound).max(paced * steady * unbound);
+    let weight = 0.9 * sign * (1.0 - full_thread(scene, way)) * (1.0 - held_by_qdisc(way));
+    let varied = varied(&rates);
+    let signs = if standing.max(little) >= paced {
+        format!(
+            "the round trip stood at {} over its shortest of {}, with a queue before it{varied}",
+            seconds(shortest + added),
+            seconds(shortest)
+        )
+    } else {
+        let rate: f64 = courses.iter().filter_map(estimate).sum();
+        format!("bbr took it for {} and paced at that{varied}", bits_per_second(rate))
+    };
+    Some(Bottleneck { weight, bps: quantile(&rates, USUAL).or_else(|| goodput_bps(way))?, signs })
+}
+
+fn of_datagrams(scene: &Scene<'_>, way: &Way<'_>, sent: u64) -> Option<Bottleneck> {
+    let lost = placed::on_path(way) as f64 / sent.max(1) as f64;
+    let rates = arrivals(way);
+    let weight = 0.95 * ramp(lost, 0.02, 0.1) * (0.4 + 0.6 * steady(&rates)) * (1.0 - full_reader(scene, way));
+    let came = goodput_bps(way)?;
+    let signs = format!(
+        "{:.1} % of the datagrams went missing there, with {} sent and {} arriving{}",
+        100.0 * lost,
+        bits_per_second(super::scene::sent_bps(way)?),
+        bits_per_second(came),
+        varied(&rates)
+    );
+    Some(Bottleneck { weight, bps: quantile(&rates, USUAL).unwrap_or(came), signs })
+}
+
+/// The part of its smaller window that a connection needs for its rate over the empty path; the send buffer is one, too.
+fn fills_window(way: &Way<'_>, course: &Course<'_>) -> Option<f64> {
+    let buffers = way.sender.flows().filter_map(send_buffer_bytes).map(|bytes| bytes as f64);
+    let window = course.window_bytes().into_iter().chain(buffers).reduce(f64::min)?;
+    Some(course.rate_bps * course.min_rtt_ns()? / (8e9 * window))
+}
+
+/// Whether a measuring thread of either end ran all the time, from 0 to 1.
+fn full_thread(scene: &Scene<'_>, way: &Way<'_>) -> f64 {
+    let sender = busiest(scene, &way.sender).map_or(0.0, |thread| ramp(thread.ran, 0.7, 0.95));
+    sender.max(full_reader(scene, way))
+}
+
+fn full_reader(scene: &Scene<'_>, way: &Way<'_>) -> f64 {
+    busiest(scene, &way.receiver).map_or(0.0, |thread| ramp(thread.ran, 0.7, 0.95))
+}
+
+/// Payload rates over the trial, bit/s: as a single connection's segments were delivered, which what is lost on the way to the reader
+/// does not change, else as they arrived.
+fn rates(way: &Way<'_>, courses: &[Course<'_>]) -> Vec<f64> {
+    match courses {
+        [only] => Some(only.delivered_bps()).filter(|rates| rates.len() >= FEWEST).unwrap_or_else(|| arrivals(way)),
+        _ => arrivals(way),
+    }
+}
+
+/// Payload rates of the receiver's whole intervals but the first.
+fn arrivals(way: &Way<'_>) -> Vec<f64> {
+    let intervals = &way.receiver.tally.intervals;
+    let longest = intervals.iter().map(|one| one.end_ns - one.start_ns).max().unwrap_or(0);
+    let whole = intervals.iter().skip(1).filter(|one| one.end_ns - one.start_ns > longest / 2);
+    whole.map(|one| one.bytes_received as f64 * 8e9 / (one.end_ns - one.start_ns) as f64).collect()
+}
+
+/// The quantile of the rates that is a bottleneck's own: below it are times at which too little came to it.
+const USUAL: f64 = 0.8;
+/// Fewest rates that show whether they are steady.
+const FEWEST: usize = 5;
+
+/// Whether rates stay the same, or always come up to the same height, from 0 to 1.
+fn steady(rates: &[f64]) -> f64 {
+    let level = |q| quantile(rates, q).filter(|bps| *bps > 0.0);
+    let known = (level(0.2), level(0.5), level(0.7), level(0.8), level(0.95));
+    let (Some(low), Some(middle), Some(upper), Some(high), Some(top)) = known else {
+        return if rates.len() < FEWEST { 0.6 } else { 0.0 };
+    };
+    if rates.len() < FEWEST {
+        return 0.6;
+    }
+    let same = 1.0 - ramp((high - low) / middle, 0.08, 0.35);
+    let capped = 0.9 * (1.0 - ramp((top - upper) / top, 0.03, 0.12));
+    same.max(capped)
+}
+
+/// `; the rate varied by 2 % between samples`: half the width of their middle six tenths, over their median.
+fn varied(rates: &[f64]) -> String {
+    let of = |q| quantile(rates, q);
+    let spread = of(0.8).zip(of(0.2)).zip(mean(rates)).filter(|(_, mean)| rates.len() >= FEWEST && *mean > 0.0);
+    spread.map_or(String::new(), |((high, low), mean)| {
+        let percent = 50.0 * (high - low) / mean;
+        let by = if percent < 1.0 { "less than 1".to_owned() } else { format!("{percent:.0}") };
+        format!("; the rate varied by {by} % between samples")
+    })
+}

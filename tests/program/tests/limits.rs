@@ -1,0 +1,112 @@
+//! A link of 50 Mbit/s and 20 ms is what holds streams back, whatever sends over it (root only).
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
+
+use std::time::Duration;
+
+use lab::{CrossoverSpec, Lab, LabError, OneWay, PathSpec};
+use model::{Grade, LimiterKind, Outcome, Why};
+use program::{Agent, Desk, Running, binary, skip};
+
+/// What the link carries, headers included, bit/s.
+const LINK_BPS: f64 = 50e6;
+
+struct Path {
+    lab: Lab,
+    agent: Agent,
+    desk: Desk,
+}
+
+impl Path {
+    /// 20 ms there and back over a link of [`LINK_BPS`], whose queue holds 100 ms; `way` changes the way there.
+    fn new(test: &str, change: impl FnOnce(&mut OneWay)) -> Option<Self> {
+        let delay = Duration::from_millis(10);
+        let way = OneWay { delay, rate_bps: Some(LINK_BPS as u64), queue_bytes: 625_000, ..OneWay::default() };
+        let mut forward = way.clone();
+        change(&mut forward);
+        let spec = PathSpec { link: CrossoverSpec::default(), forward, back: way, seed: 18 };
+        let lab = match lab::available().and_then(|()| Lab::path(&spec)) {
+            Ok(lab) => lab,
+            Err(error @ (LabError::Privilege { .. } | LabError::NotAllowed { .. } | LabError::Emulator { .. })) => {
+                skip::skip(test, &error.to_string());
+                return None;
+            }
+            Err(error) => panic!("{error}"),
+        };
+        let b = lab.host("b").unwrap();
+        let listen = format!("{}:0", b.v4);
+        let agent = Agent::spawn(b.command(binary::thru()), &["--open", "--listen", &listen]);
+        Some(Self { lab, agent, desk: Desk::new() })
+    }
+
+    fn stream(&self, flags: &[&str]) -> Outcome {
+        let fixed = ["--trials", "1", "--time", "2500ms", "--json", "-", self.agent.host()];
+        let args = [&["stream"], flags, &fixed].concat();
+        let a = self.lab.host("a").unwrap();
+        Running::of(self.desk.dress(a.command(binary::thru()), &args)).wait().ok().doc().run.outcomes.remove(0)
+    }
+}
+
+fn why(outcome: &Outcome) -> &Why {
+    outcome.summary.why.as_ref().expect("a limiter")
+}
+
+/// The rate that is named, in Mbit/s.
+fn named(why: &Why) -> f64 {
+    let (_, rest) = why.statement.split_once("a bottleneck of about ").expect(&why.statement);
+    let (rate, _) = rest.split_once(" Mbit/s on the path: ").expect(rest);
+    rate.parse().unwrap()
+}
+
+/// The link is named with its rate, and no share of time is given that no clock measured; no ceiling is above the link.
+fn is_the_link(what: &str, outcome: &Outcome) {
+    let why = why(outcome);
+    assert_eq!(why.limiter, LimiterKind::Link, "{what}: {why:#?}");
+    assert!(why.grade >= Some(Grade::Likely), "{what}: {why:#?}");
+    assert!((40.0..=50.0).contains(&named(why)), "{what}: {}", why.statement);
+    assert!(!why.statement.contains("of the sender's time"), "{what}: {}", why.statement);
+    if let Some(ceiling) = &outcome.summary.ceiling {
+        assert!(ceiling.bound_bps <= LINK_BPS, "{what}: {ceiling:?}");
+    }
+}
+
+#[test]
+fn a_plain_link_is_named_with_every_congestion_control_and_over_udp() {
+    let Some(path) = Path::new("a_plain_link_is_named_with_every_congestion_control_and_over_udp", |_| {}) else {
+        return;
+    };
+    let known = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
+    for cc in ["cubic", "reno", "bbr"] {
+        if known.split_whitespace().any(|name| name == cc) {
+            is_the_link(cc, &path.stream(&["--cc", cc]));
+        } else {
+            skip::skip(&format!("a plain link under {cc}"), "this kernel does not have it");
+        }
+    }
+    // More than twice what the link carries, so that most of it is lost there.
+    is_the_link("udp", &path.stream(&["--udp", "--rate", "120Mbit"]));
+}
+
+#[test]
+fn of_two_faults_the_one_that_binds_comes_first() {
+    let test = "of_two_faults_the_one_that_binds_comes_first";
+    let Some(path) = Path::new(test, |_| {}) else { return };
+    // 124 kB fill the path: the window of this buffer is larger, so that the link binds, and all of it is always under way.
+    let large = path.stream(&["--cc", "cubic", "--rcvbuf", ",256KiB"]);
+    is_the_link("a window of more than the path holds", &large);
+    assert!(why(&large).also.contains(&LimiterKind::ReceiveWindow), "{:#?}", why(&large));
+    // This one is smaller than the path.
+    let small = path.stream(&["--cc", "cubic", "--rcvbuf", ",32KiB", "--sndbuf", "32KiB,"]);
+    let why = why(&small);
+    assert_eq!(
+        (why.limiter, why.also.first()),
+        (LimiterKind::ReceiveWindow, Some(&LimiterKind::SendBuffer)),
+        "{why:#?}"
+    );
+    let share = why.parts.iter().find(|part| part.of == LimiterKind::ReceiveWindow).expect("its clock").share;
+    assert!(why.statement.contains(&format!("{:.0} % of the sender's time", 100.0 * share)), "{}", why.statement);
+    // Losses that a link does not make itself hold Reno far below its rate.
+    let Some(lossy) = Path::new(test, |way| way.loss = 0.01) else { return };
+    let why = lossy.stream(&["--cc", "reno"]).summary.why.expect("a limiter");
+    assert_eq!(why.limiter, LimiterKind::Loss, "{why:#?}");
+    assert!(why.statement.contains("segments sent again"), "{}", why.statement);
+}
