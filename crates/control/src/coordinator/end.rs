@@ -1,6 +1,6 @@
 //! A coordinator's side of one agent.
 
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use model::{Change, EndOptions, Family, HostReading, Inventory, Setting, Watched};
@@ -11,8 +11,10 @@ use crate::ControlError;
 use crate::agent::{Agent, hello, prepare_control};
 use crate::proto::auth::{self, Token};
 use crate::proto::message::{Cause, FromAgent, ToAgent};
-use crate::proto::{CONTROL_MAGIC, DEFAULT_PORT, OLDEST_PROTOCOL, PROTOCOL, WATCH};
+use crate::proto::{CONTROL_MAGIC, OLDEST_PROTOCOL, PROTOCOL, WATCH};
 use crate::wire::Wire;
+
+use super::place::{label, split};
 
 /// An agent to be reached.
 pub enum Target<'a> {
@@ -303,38 +305,8 @@ fn versions(oldest: u32, newest: u32) -> String {
     if oldest == newest { newest.to_string() } else { format!("{oldest} to {newest}") }
 }
 
-fn label(host: &str, address: SocketAddr) -> String {
-    let bare = split(host).0;
-    if bare.parse::<IpAddr>().is_ok() { address.to_string() } else { format!("{bare} ({address})") }
-}
-
-/// Name and port of `name`, `name:port`, `v4:port`, `[v6]:port` or a bare address.
-fn split(host: &str) -> (&str, u16) {
-    if let Some((inside, rest)) = host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        return (inside, rest.strip_prefix(':').and_then(|port| port.parse().ok()).unwrap_or(DEFAULT_PORT));
-    }
-    match host.rsplit_once(':') {
-        // More than one colon without brackets is a bare IPv6 address.
-        Some((name, port)) if !name.contains(':') => (name, port.parse().unwrap_or(DEFAULT_PORT)),
-        _ => (host, DEFAULT_PORT),
-    }
-}
-
-/// Whether the control connection to `host` would go over IPv6: known before it is made, so that a default can depend on it.
-/// A name that cannot be resolved is not; connecting says so.
-#[must_use]
-pub fn leads_to_ipv6(host: &str, family: Family) -> bool {
-    match family {
-        Family::V4 => false,
-        Family::V6 => true,
-        Family::Any => {
-            split(host).to_socket_addrs().ok().and_then(|mut found| found.next()).is_some_and(|to| to.is_ipv6())
-        }
-    }
-}
-
 async fn dial(host: &str, family: Family) -> Result<TcpStream, ControlError> {
-    let (name, port) = split(host);
+    let (name, port) = split(host)?;
     let resolved = tokio::net::lookup_host((name, port))
         .await
         .map_err(|source| ControlError::Resolve { host: name.into(), source })?;
@@ -368,23 +340,4 @@ fn unreachable_at(address: &str, source: std::io::Error) -> ControlError {
         _ => "check the address and the route to it",
     };
     ControlError::Unreachable { address: address.into(), source, remedy }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hosts_are_split_as_people_write_them() {
-        for (text, name, port) in [
-            ("a.example", "a.example", 6280),
-            ("a.example:7000", "a.example", 7000),
-            ("10.0.0.1:1", "10.0.0.1", 1),
-            ("::1", "::1", 6280),
-            ("[::1]:9", "::1", 9),
-            ("[fe80::1%eth0]", "fe80::1%eth0", 6280),
-        ] {
-            assert_eq!(split(text), (name, port), "{text}");
-        }
-    }
 }
