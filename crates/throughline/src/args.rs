@@ -28,7 +28,7 @@ use crate::commands::{
 
 Exit codes: 0 measured, 1 failed, 2 wrong usage, 3 host not reached, 4 refused, 5 lost in mid-test,
 6 results could not be kept or written, 7 not possible on this host, 8 measured but not to be trusted,
-130 interrupted. ab and compare answer by theirs: 0 not worse, 3 worse, 4 cannot tell.")]
+9 a plan's preconditions did not hold, 130 interrupted. ab and compare answer by theirs: 0 not worse, 3 worse, 4 cannot tell.")]
 pub struct Args {
     /// What to do.
     #[command(subcommand)]
