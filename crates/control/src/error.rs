@@ -14,6 +14,16 @@ pub enum ControlError {
         /// The resolver's answer.
         source: io::Error,
     },
+    /// What the user wrote names no host or no port.
+    #[error(
+        "'{host}' names no host: {what}; write a name or an address, such as b, b:7000, 192.0.2.1 or [2001:db8::1]:7000"
+    )]
+    Place {
+        /// As the user wrote it.
+        host: String,
+        /// What is wrong with it.
+        what: &'static str,
+    },
     /// Nobody answers there.
     #[error("cannot reach an agent at {address}: {source}; {remedy}")]
     Unreachable {

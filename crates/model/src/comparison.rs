@@ -1,5 +1,7 @@
 //! What comes of setting B against A.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -58,8 +60,11 @@ pub struct RunComparison {
     pub answer: Answer,
     /// The cells that both sides have.
     pub cells: Vec<CellComparison>,
-    /// Cells that only one side has.
+    /// How many cells have no partner.
     pub unmatched: u32,
+    /// The cells that have no partner, and why.
+    #[serde(default)]
+    pub unpaired: Vec<Unpaired>,
     /// In what the sides differ, beside their figures.
     pub differences: Vec<Difference>,
     /// What to know before believing the figures.
@@ -80,6 +85,33 @@ pub struct RunName {
     pub name: Option<String>,
     /// Wall-clock time of its start, ns since the Unix epoch.
     pub started_unix_ns: u64,
+    /// The program that measured at the near end, with its version as recorded.
+    #[serde(default)]
+    pub near_build: String,
+    /// The program at the far end.
+    #[serde(default)]
+    pub far_build: String,
+}
+
+/// A cell of one side that was not compared.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Unpaired {
+    /// The side that has it: `a` or `b`.
+    pub side: String,
+    /// Identifier of the run that has it, the first one of several.
+    pub run: String,
+    /// Its number in that run.
+    pub cell: u32,
+    /// Its pattern.
+    pub pattern: String,
+    /// Its block in bytes.
+    pub block: u64,
+    /// The unit of its statistic: `bit/s`, `1/s` or `ns`.
+    pub unit: String,
+    /// What tells it from the other cells of its run, beside the block: levels by their factors, or fields of its spec.
+    pub levels: BTreeMap<String, String>,
+    /// Why it was not compared.
+    pub why: String,
 }
 
 /// One cell on both sides.
@@ -89,6 +121,9 @@ pub struct CellComparison {
     pub pattern: String,
     /// Block of the cell in bytes, as side A has it.
     pub block: u64,
+    /// What tells it from the other cells of its run, beside the block: levels by their factors, or fields of its spec.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub levels: BTreeMap<String, String>,
     /// The statistic's unit: `bit/s`, `1/s` or `ns`.
     pub unit: String,
     /// Geometric mean of side A's values, in `unit`.

@@ -42,7 +42,7 @@ pub mod why;
 pub use advice::{Advice, AdviceLasting, AdviceSame, AdviceSpent, AdviceStep, AdviceUntried, Goal};
 pub use capture::{Capture, CaptureSpec, TimeSequence};
 pub use claim::{Bound, BoundKind, Ceiling, Cost, EndCost, Spent, ThreadTime};
-pub use comparison::{Answer, CellComparison, Comparison, Difference, RunComparison, RunName};
+pub use comparison::{Answer, CellComparison, Comparison, Difference, RunComparison, RunName, Unpaired};
 pub use device::{Device, Irq, LinkModes, Module, Neighbour, Pci, Timestamping, Traffic};
 pub use engine::{Engine, ReceiveBy, SendBy};
 pub use error::ModelError;

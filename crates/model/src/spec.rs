@@ -320,6 +320,18 @@ impl Spec {
                 "use 10ms or more, for reading takes its time, or --observe counters for none in between",
             );
         }
+        if !self.is_point() && self.interval_ns < Self::LEAST_INTERVAL_NS {
+            return refuse(
+                format!("--interval of {} ns", self.interval_ns),
+                "use 1ms or more, for more entries than that would be what is measured",
+            );
+        }
+        if self.stall_ns < Self::LEAST_STALL_NS {
+            return refuse(
+                format!("--stall of {} ns", self.stall_ns),
+                "use 10ms or more, or any trial may look stalled",
+            );
+        }
         if let Some(dscp) = [self.near.dscp, self.far.dscp].into_iter().flatten().find(|dscp| *dscp > 63) {
             return refuse(format!("DSCP {dscp}"), "use 0 to 63");
         }
@@ -349,6 +361,10 @@ impl Spec {
     pub const PROBES_OUTSTANDING: u32 = 8;
     /// The most probes a second.
     pub const MAX_PROBES: u32 = 10_000;
+    /// Shortest entries of the interval series, ns.
+    pub const LEAST_INTERVAL_NS: u64 = 1_000_000;
+    /// Shortest time without progress after which a trial can be called stalled, ns.
+    pub const LEAST_STALL_NS: u64 = 10_000_000;
     /// Shortest distance of the observers' readings, ns.
     pub const LEAST_OBSERVE_INTERVAL_NS: u64 = 10_000_000;
     /// The most flows of one measurement.
@@ -369,6 +385,8 @@ mod tests {
             Spec { flows: 0, ..good.clone() },
             Spec { flows: 2, processes: 3, ..good.clone() },
             Spec { stop: Stop::Blocks(0), ..good.clone() },
+            Spec { interval_ns: 1_000, ..good.clone() },
+            Spec { stall_ns: 0, ..good.clone() },
             Spec { warmup_ns: 1_000_000_000, ..good.clone() },
             Spec { capture: Some(CaptureSpec { snaplen: 20, folder: None, fetch_bytes: None }), ..good.clone() },
         ];

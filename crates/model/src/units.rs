@@ -76,26 +76,38 @@ impl FromStr for ByteSize {
 
     /// Reads `1500`, `64KiB`, `8MiB`, `9kB`; a lone `K`, `M` or `G` is binary, as iperf3's and netperf's users expect.
     fn from_str(text: &str) -> Result<Self, ModelError> {
-        quantity(text, SIZE_UNITS).map(Self).ok_or_else(|| ModelError::Quantity {
-            text: text.into(),
-            kind: "size",
-            example: "bytes with an optional unit, such as 1500, 64KiB, 8MiB or 9kB",
-        })
+        match quantity(text, SIZE_UNITS) {
+            Some((size, 0)) => Ok(Self(size)),
+            Some(_) => Err(ModelError::Fraction { text: text.into(), unit: "bytes" }),
+            None => Err(ModelError::Quantity {
+                text: text.into(),
+                kind: "size",
+                example: "bytes with an optional unit, such as 1500, 64KiB, 8MiB or 9kB",
+            }),
+        }
     }
 }
 
 impl FromStr for BitRate {
     type Err = ModelError;
 
-    /// Reads `10Mbit`, `2.5Gbit/s`, `100k`; always bits, always decimal.
+    /// Reads `10Mbit`, `2.5Gbit/s`, `100k`; always bits, always decimal. A unit with a capital B is bytes, which are refused.
     fn from_str(text: &str) -> Result<Self, ModelError> {
         let bare = text.trim();
         let bare = bare.strip_suffix("/s").or_else(|| bare.strip_suffix("ps")).unwrap_or(bare);
-        quantity(bare, RATE_UNITS).map(Self).ok_or_else(|| ModelError::Quantity {
-            text: text.into(),
-            kind: "rate",
-            example: "bits per second with an optional unit, such as 500kbit, 10Mbit or 2.5Gbit",
-        })
+        let bytes = bare.parse::<ByteSize>().ok().filter(|_| bare.ends_with('B'));
+        if let Some((same, eightfold)) = bytes.and_then(|bytes| Some((bytes.0, bytes.0.checked_mul(8)?))) {
+            return Err(ModelError::Bytes { text: text.into(), eightfold: in_bits(eightfold), same: in_bits(same) });
+        }
+        match quantity(bare, RATE_UNITS) {
+            Some((rate, 0)) => Ok(Self(rate)),
+            Some(_) => Err(ModelError::Fraction { text: text.into(), unit: "bits" }),
+            None => Err(ModelError::Quantity {
+                text: text.into(),
+                kind: "rate",
+                example: "bits per second with an optional unit, such as 500kbit, 10Mbit or 2.5Gbit",
+            }),
+        }
     }
 }
 
@@ -104,7 +116,7 @@ impl FromStr for Nanos {
 
     /// Reads `250ms`, `10s`, `2m`; a bare number is seconds.
     fn from_str(text: &str) -> Result<Self, ModelError> {
-        quantity(text, TIME_UNITS).map(Self).ok_or_else(|| ModelError::Quantity {
+        quantity(text, TIME_UNITS).map(|(ns, _)| Self(ns)).ok_or_else(|| ModelError::Quantity {
             text: text.into(),
             kind: "time",
             example: "a number with ns, us, ms, s, m or h, such as 250ms or 10s",
@@ -136,18 +148,29 @@ impl FromStr for Ratio {
     }
 }
 
-/// `number * factor of the unit`, rounded; `None` for anything else, also when it overflows.
-fn quantity(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+/// A number of bits as it would be typed, exactly.
+fn in_bits(bits: u64) -> String {
+    const PREFIXES: [(u64, &str); 4] = [(1_000_000_000_000, "T"), (1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")];
+    let exact = PREFIXES.iter().find(|(size, _)| bits >= *size && bits.is_multiple_of(*size));
+    exact.map_or_else(|| format!("{bits}bit"), |(size, prefix)| format!("{}{prefix}bit", bits / size))
+}
+
+/// Most digits behind the point.
+const DECIMALS: usize = 18;
+
+/// `number * factor of the unit`, rounded down, and whether a part is left over (0 for none); `None` for anything else, also when it
+/// overflows.
+fn quantity(text: &str, units: &[(&str, u64)]) -> Option<(u64, u128)> {
     let text = text.trim();
     let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
     let (digits, unit) = text.split_at(split);
     let unit = unit.trim_start().to_ascii_lowercase();
     let factor = units.iter().find(|(name, _)| *name == unit)?.1;
-    if let Ok(whole) = digits.parse::<u64>() {
-        return whole.checked_mul(factor);
-    }
-    let value = digits.parse::<f64>().ok()? * factor as f64;
-    (value.is_finite() && value < u64::MAX as f64).then(|| value.round() as u64)
+    let (whole, decimals) = digits.split_once('.').unwrap_or((digits, ""));
+    let scale = 10_u128.checked_pow(u32::try_from(decimals.len()).ok().filter(|len| *len as usize <= DECIMALS)?)?;
+    let all: u128 = format!("{whole}{decimals}").parse().ok()?;
+    let value = all.checked_mul(u128::from(factor))?;
+    Some((u64::try_from(value / scale).ok()?, value % scale))
 }
 
 impl fmt::Display for ByteSize {
@@ -231,9 +254,32 @@ mod tests {
         {
             assert_eq!(text.parse(), Ok(ByteSize(bytes)), "{text}");
         }
-        for text in ["", "KiB", "-1", "1 parsec", "99999999999TiB", "1e3"] {
+        for text in ["", "KiB", "-1", "1 parsec", "99999999999TiB", "1e3", ".", "1.2.3"] {
             assert!(text.parse::<ByteSize>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_byte_and_a_bit_are_whole() {
+        assert_eq!(("0.5KiB".parse(), "1.1MB".parse()), (Ok(ByteSize(512)), Ok(ByteSize(1_100_000))));
+        for text in ["1.5", "0.3KiB", "0.1B"] {
+            let message = text.parse::<ByteSize>().unwrap_err().to_string();
+            assert!(message.starts_with(&format!("'{text}' is no whole number of bytes")), "{message}");
+        }
+        assert_eq!("2.000000001Gbit".parse(), Ok(BitRate(2_000_000_001)));
+        assert!("1.5bit".parse::<BitRate>().is_err_and(|error| error.to_string().contains("of bits")));
+    }
+
+    #[test]
+    fn a_rate_in_bytes_is_refused_with_what_was_meant() {
+        let said = |text: &str| text.parse::<BitRate>().unwrap_err().to_string();
+        for text in ["1GB", "1GB/s", "1GBps"] {
+            assert!(said(text).contains("is bytes") && said(text).contains("8Gbit for"), "{}", said(text));
+            assert!(said(text).contains("or 1Gbit for"), "{}", said(text));
+        }
+        assert!(said("1.5kB").contains("12kbit") && said("10MiB").contains("83886080bit"), "{}", said("10MiB"));
+        // Small letters are what other tools call bits.
+        assert_eq!("1Gb".parse(), Ok(BitRate(1_000_000_000)));
     }
 
     #[test]

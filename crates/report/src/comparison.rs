@@ -1,7 +1,9 @@
 //! Stored runs against each other, for a terminal.
 
+use std::collections::BTreeMap;
+
 use comfy_table::{CellAlignment, Table};
-use model::{CellComparison, RunComparison, RunName};
+use model::{CellComparison, RunComparison, RunName, Unpaired};
 
 use crate::words;
 
@@ -11,17 +13,22 @@ pub fn comparison(found: &RunComparison) -> String {
     let mut text = format!("A: {}\nB: {}\n\n", runs(&found.a), runs(&found.b));
     let mut table = Table::new();
     table.load_style(words::TABLE);
-    table.set_header(["pattern", "block", "A", "B", "B/A", "95 % interval", "p (Holm)", "answer"]);
-    table.add_rows(found.cells.iter().map(row));
-    for column in table.column_iter_mut().skip(1).take(6) {
-        column.set_cell_alignment(CellAlignment::Right);
+    let levels = found.cells.iter().any(|cell| !cell.levels.is_empty());
+    let head = ["pattern", "block", "cell", "A", "B", "B/A", "95 % interval", "p (Holm)", "answer"];
+    // Without levels there is nothing to tell of a cell beside its block.
+    let shown = |at: usize| levels || head[at] != "cell";
+    let kept = |row: [String; 9]| row.into_iter().enumerate().filter(|(at, _)| shown(*at)).map(|(_, text)| text);
+    table.set_header(kept(head.map(str::to_owned)));
+    table.add_rows(found.cells.iter().map(|cell| kept(row(cell))));
+    for (at, column) in (0..head.len()).filter(|at| shown(*at)).zip(table.column_iter_mut()) {
+        if !["pattern", "cell", "answer"].contains(&head[at]) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
     }
     text.push_str(&format!("{}\n", table.trim_fmt()));
-    if found.unmatched > 0 {
-        text.push_str(&format!("{} more on one side only.\n", found.unmatched));
-    }
+    text.push_str(&unpaired(&found.unpaired));
     if found.differences.is_empty() {
-        text.push_str("\nHosts, programs and specs are the same on both sides.\n");
+        text.push_str("\nNothing else that was recorded differs.\n");
     } else {
         text.push_str("\nWhat differs beside the figures\n");
         for one in &found.differences {
@@ -37,12 +44,50 @@ pub fn comparison(found: &RunComparison) -> String {
 fn runs(names: &[RunName]) -> String {
     let one = |run: &RunName| {
         let name = run.name.as_ref().map(|name| format!("{} ", words::plain(name))).unwrap_or_default();
-        format!("{name}{} ({})", words::plain(&run.id), words::when(run.started_unix_ns))
+        let build = match run.far_build == run.near_build {
+            true => run.near_build.clone(),
+            false => format!("{}, far end {}", run.near_build, run.far_build),
+        };
+        format!("{name}{} ({}, {})", words::plain(&run.id), words::when(run.started_unix_ns), words::plain(&build))
     };
     names.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-fn row(cell: &CellComparison) -> Vec<String> {
+/// Most cells of a kind that are listed by name.
+const LISTED: usize = 40;
+
+/// The cells without a partner, a line for each side and reason.
+fn unpaired(cells: &[Unpaired]) -> String {
+    let mut kinds: Vec<((&str, &str), Vec<&Unpaired>)> = Vec::new();
+    for cell in cells {
+        let kind = (cell.side.as_str(), cell.why.as_str());
+        match kinds.iter_mut().find(|(other, _)| *other == kind) {
+            Some((_, all)) => all.push(cell),
+            None => kinds.push((kind, vec![cell])),
+        }
+    }
+    let line = |((side, why), all): &((&str, &str), Vec<&Unpaired>)| {
+        let named: Vec<String> = all.iter().take(LISTED).map(|cell| called(cell)).collect();
+        let more = all.len().saturating_sub(LISTED);
+        let rest = if more > 0 { format!("; and {more} more, which --json lists") } else { String::new() };
+        words::plain(&format!("- {}, {} ({why}): {}{rest}", side.to_uppercase(), all.len(), named.join("; "))) + "\n"
+    };
+    let lines: String = kinds.iter().map(line).collect();
+    if lines.is_empty() { lines } else { format!("\nCells without a partner\n{lines}") }
+}
+
+/// A cell by its pattern, its block and its levels.
+fn called(cell: &Unpaired) -> String {
+    let own = levels(&cell.levels);
+    let separator = if own.is_empty() { "" } else { ", " };
+    format!("{} {}{separator}{own}", cell.pattern, words::block(cell.block))
+}
+
+fn levels(levels: &BTreeMap<String, String>) -> String {
+    levels.iter().map(|(name, level)| format!("{name} {level}")).collect::<Vec<_>>().join(", ")
+}
+
+fn row(cell: &CellComparison) -> [String; 9] {
     let interval = match (cell.ratio.low, cell.ratio.high) {
         (Some(low), Some(high)) => format!("{low:.4} to {high:.4}"),
         _ => "-".to_owned(),
@@ -52,9 +97,10 @@ fn row(cell: &CellComparison) -> Vec<String> {
         Some(p) => format!("{p:.3}"),
         None => "-".to_owned(),
     };
-    vec![
+    [
         words::plain(&cell.pattern),
         words::block(cell.block),
+        words::plain(&levels(&cell.levels)),
         words::quantity(cell.a, &cell.unit),
         words::quantity(cell.b, &cell.unit),
         format!("{:.4}", cell.ratio.value),
@@ -91,7 +137,23 @@ mod tests {
             judged_high: None,
             ratios: Vec::new(),
         };
-        let name = |id: &str| RunName { id: id.into(), name: Some("x\u{1b}[2J".into()), started_unix_ns: 0 };
+        let name = |id: &str| RunName {
+            id: id.into(),
+            name: Some("x\u{1b}[2J".into()),
+            started_unix_ns: 0,
+            near_build: words("thru 0.1.0"),
+            far_build: words("thru 0.2.0"),
+        };
+        let left = |side: &str, to: &str| model::Unpaired {
+            side: words(side),
+            run: words("one"),
+            cell: 1,
+            pattern: words("stream"),
+            block: 1,
+            unit: words("bit/s"),
+            levels: [(words("to"), words(to))].into(),
+            why: words("no such cell"),
+        };
         let found = RunComparison {
             schema: RunComparison::SCHEMA.into(),
             a: vec![name("one")],
@@ -100,6 +162,7 @@ mod tests {
             cells: vec![CellComparison {
                 pattern: words("stream"),
                 block: 65_536,
+                levels: [(words("from"), words("cz"))].into(),
                 unit: words("bit/s"),
                 a: 1e9,
                 b: 0.97e9,
@@ -107,6 +170,7 @@ mod tests {
                 comparison,
             }],
             unmatched: 3,
+            unpaired: vec![left("a", "fi"), left("a", "no"), left("b", "cz")],
             differences: vec![Difference {
                 of: words("far"),
                 field: words("kernel"),
@@ -116,9 +180,17 @@ mod tests {
             notes: vec![words("not paired")],
         };
         let text = super::comparison(&found);
-        for part in ["64 KiB", "0.9600 to 0.9800", "< 0.001", "worse", "3 more", "far kernel: 6.1 -> 6.2", "not paired"]
+        for part in
+            ["64 KiB", "0.9600 to 0.9800", "< 0.001", "worse", "from cz", "far kernel: 6.1 -> 6.2", "not paired"]
         {
             assert!(text.contains(part), "{part} in:\n{text}");
+        }
+        for line in [
+            "- A, 2 (no such cell): stream 1 B, to fi; stream 1 B, to no\n",
+            "- B, 1 (no such cell): stream 1 B, to cz\n",
+            "thru 0.1.0, far end thru 0.2.0",
+        ] {
+            assert!(text.contains(line), "{line} in:\n{text}");
         }
         assert!(text.contains("three") && !text.contains('\u{1b}'), "{text:?}");
     }

@@ -8,7 +8,7 @@ use model::{Factor, FactorKind, HostSettings, Order, Plan, Run, Stopping, units}
 
 use crate::words;
 
-/// One table of medians.
+/// One table of means.
 pub(crate) struct TextTable {
     /// What it shows, of which cells.
     pub(crate) title: String,
@@ -29,9 +29,9 @@ fn text(table: &PlanTable) -> TextTable {
     let held: Vec<String> = table.held.iter().map(|(name, level)| format!("{name} {level}")).collect();
     let held = if held.is_empty() { String::new() } else { format!("; {}", held.join(", ")) };
     let interval = if table.cells.iter().flatten().flatten().any(|middle| middle.low.is_some()) {
-        format!(", median of the trials with its {} % interval", words::percent(table.confidence))
+        format!(", mean of the trials with its {} % interval", words::percent(table.confidence))
     } else {
-        ", median of the trials".to_owned()
+        ", mean of the trials".to_owned()
     };
     let (corner, columns) = if table.column_factor.is_empty() {
         (table.row_factor.clone(), vec![table.measure.to_owned()])
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn tables_have_rows_and_columns_of_levels() {
         let text = in_text(&sample::planned(), 100);
-        assert!(text.contains("Goodput, median of the trials with its 95 % interval"), "{text}");
+        assert!(text.contains("Goodput, mean of the trials with its 95 % interval"), "{text}");
         assert!(text.contains("block \\ sndbuf") && text.contains("64KiB"), "{text}");
         assert!(text_tables(&sample::stream()).is_empty());
     }

@@ -1,6 +1,6 @@
 //! The command line as a whole; each subcommand's flags stand in its own file.
 
-use clap::{Parser, Subcommand};
+use clap::{Arg, Command as Clap, CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
     ab, advise, compare, curve, demo, export, generate, host, import, lab, launched, report, rr, run, runs, selftest,
@@ -29,11 +29,24 @@ use crate::commands::{
 
 Exit codes: 0 measured, 1 failed, 2 wrong usage, 3 host not reached, 4 refused, 5 lost in mid-test,
 6 results could not be kept or written, 7 not possible on this host, 8 measured but not to be trusted,
-130 interrupted. ab and compare answer by theirs: 0 not worse, 3 worse, 4 cannot tell.")]
+9 a plan's preconditions did not hold, 130 interrupted. ab and compare answer by theirs: 0 not worse, 3 worse, 4 cannot tell.")]
 pub struct Args {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// The command line as it is parsed: what looks like a negative number behind a flag is its value, to be refused as such, and no
+/// other flag.
+pub fn command() -> Clap {
+    with_negative_numbers(Args::command())
+}
+
+fn with_negative_numbers(command: Clap) -> Clap {
+    let takes = |arg: &Arg| arg.get_action().takes_values() && !arg.is_positional() && !arg.is_require_equals_set();
+    command
+        .mut_args(|arg| if takes(&arg) { arg.allow_negative_numbers(true) } else { arg })
+        .mut_subcommands(with_negative_numbers)
 }
 
 /// The subcommands.
@@ -94,4 +107,85 @@ pub enum Command {
     /// A measuring process of an agent; not for people.
     #[command(hide = true)]
     Worker,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::usage;
+
+    /// What nobody means.
+    const GARBAGE: [&str; 8] = ["x", "-1", "", "1.5", "99999999999999999999", "1,x", "0x10", "NaN"];
+    /// What a parser of the standard library says.
+    const FOREIGN: [&str; 8] = [
+        "invalid digit",
+        "cannot parse",
+        "out of range",
+        "ParseIntError",
+        "too large to fit",
+        "invalid float",
+        "invalid IP address",
+        "from empty string",
+    ];
+    /// How values are called that are quantities.
+    const QUANTITIES: [&str; 7] = ["N", "SIZE", "TIME", "RATE", "PERCENT", "BYTES", "PORT"];
+
+    /// Every command and its subcommands, with those that stand before it.
+    fn all(command: &Clap) -> Vec<Clap> {
+        let below = command.get_subcommands().flat_map(all);
+        std::iter::once(command.clone()).chain(below).collect()
+    }
+
+    /// What is said of one value of one flag; `None` where it is taken.
+    fn said(command: &Clap, arg: &Arg, value: &str) -> Option<String> {
+        let word = match arg.get_long() {
+            Some(name) => format!("--{name}={value}"),
+            None => value.to_owned(),
+        };
+        command.clone().try_get_matches_from([command.get_name(), &word]).err().map(|error| usage::sentence(&error))
+    }
+
+    #[test]
+    fn no_value_is_refused_in_the_words_of_a_library() {
+        let mut tried = 0;
+        for command in all(&super::command()) {
+            for arg in command.get_arguments().filter(|arg| arg.get_action().takes_values()) {
+                for said in GARBAGE.iter().filter_map(|value| said(&command, arg, value)) {
+                    tried += 1;
+                    let foreign = FOREIGN.iter().find(|phrase| said.contains(**phrase));
+                    assert_eq!(foreign, None, "{} {}: {said}", command.get_name(), arg.get_id());
+                }
+            }
+        }
+        assert!(tried > 500, "{tried} refusals");
+    }
+
+    #[test]
+    fn every_quantity_is_refused_by_its_name_where_it_is_none() {
+        for command in all(&super::command()) {
+            let quantity =
+                |arg: &&Arg| arg.get_value_names().is_some_and(|names| QUANTITIES.contains(&names[0].as_str()));
+            for arg in command.get_arguments().filter(quantity) {
+                for value in ["x", "-1", "99999999999999999999"] {
+                    let of = format!("{} --{}", command.get_name(), arg.get_long().unwrap_or_default());
+                    let said = said(&command, arg, value).unwrap_or_else(|| panic!("{of}={value} is taken"));
+                    let flag = format!("--{}: ", arg.get_long().unwrap_or_default());
+                    assert!(said.starts_with(&flag) && said.contains(&format!("'{value}'")), "{of}: {said}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_negative_number_behind_a_flag_is_its_value() {
+        let error = super::command().try_get_matches_from(["thru", "stream", "b", "--flows", "-1"]).unwrap_err();
+        assert_eq!(usage::sentence(&error), "--flows: '-1' is no whole number from 1 to 16384");
+        assert!(super::command().try_get_matches_from(["thru", "stream", "-4", "b"]).is_ok());
+    }
+
+    #[test]
+    fn round_trips_do_not_list_what_they_refuse() {
+        let help = super::command().find_subcommand_mut("rr").unwrap().render_long_help().to_string();
+        assert!(!help.contains("--both") && help.contains("--flows"), "{help}");
+    }
 }

@@ -21,6 +21,8 @@ pub const UNTRUSTED: u8 = 8;
 pub const WORSE: u8 = 3;
 /// A comparison that cannot tell.
 pub const CANNOT_TELL: u8 = 4;
+/// What a plan requires did not hold: a cell has no trial, or the run ended.
+pub const UNMET: u8 = 9;
 /// Ended by the user.
 pub const INTERRUPTED: u8 = 130;
 
@@ -96,10 +98,12 @@ impl From<InteropError> for Failure {
 impl From<ControlError> for Failure {
     fn from(error: ControlError) -> Self {
         let code = match &error {
+            ControlError::Place { .. } => 2,
             ControlError::Resolve { .. } | ControlError::Unreachable { .. } | ControlError::NoAgent { .. } => 3,
             ControlError::Version { .. } | ControlError::Token { .. } | ControlError::Refused { .. } => 4,
             ControlError::Lost { .. } | ControlError::Trial { .. } | ControlError::Foreign(_) => 5,
-            ControlError::Setup { .. } | ControlError::Unmet { .. } => 7,
+            ControlError::Setup { .. } => 7,
+            ControlError::Unmet { .. } => UNMET,
             ControlError::Tune { obstacle, .. } => match obstacle {
                 Obstacle::Wrong => 2,
                 Obstacle::Refused | Obstacle::Busy => 4,

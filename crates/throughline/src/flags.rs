@@ -15,25 +15,29 @@ use model::{
 pub use self::enough::{Enough, clock_seed};
 pub use self::login::{LoginFlags, UsersFlags};
 pub use self::output::{Output, form};
-use crate::values::{Congestion, Cores, PerEnd, Rules, SetFlag, Switch};
+use crate::failure::Failure;
+use crate::values::{
+    self, Congestion, Cores, PerEnd, Rules, SetFlag, Switch, above_zero, any, at_least, each, whole, within,
+};
 
 /// Where the far end is.
 #[derive(Debug, Clone, Args)]
 pub struct Peer {
     /// The far host, running `thru serve`: a name or address, with :PORT if not 6280. Left out for memcpy, shm, unix and
     /// unix-dgram, whose both ends then run here, and for mpi and pvm.
+    #[arg(value_parser = values::host)]
     pub host: Option<String>,
 
     /// Let this host's agent be the near end instead of this machine: two agents measure each other.
-    #[arg(long, value_name = "HOST", help_heading = "Path")]
+    #[arg(long, value_name = "HOST", value_parser = values::host, help_heading = "Path")]
     pub from: Option<String>,
 
     /// Address that the far end's data sockets listen on, where it is not the control address.
-    #[arg(long, value_name = "ADDR", help_heading = "Path")]
+    #[arg(long, value_name = "ADDR", value_parser = values::address, help_heading = "Path")]
     pub data: Option<IpAddr>,
 
     /// Address that the near end's data sockets bind.
-    #[arg(long, value_name = "ADDR", help_heading = "Path")]
+    #[arg(long, value_name = "ADDR", value_parser = values::address, help_heading = "Path")]
     pub data_from: Option<IpAddr>,
 
     /// Use IPv4 only.
@@ -66,15 +70,15 @@ pub struct Load {
     pub udp: bool,
 
     /// Connections (with --both: in each direction).
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = whole(1..=Spec::MAX_FLOWS))]
     pub flows: u32,
 
     /// Measuring threads at each end; several flows to a thread share an epoll set or a ring [default: one to a flow, at most 64].
-    #[arg(long)]
+    #[arg(long, value_name = "N", value_parser = whole(1..=Spec::MAX_FLOWS))]
     pub threads: Option<u32>,
 
     /// Worker processes at each end that share the flows.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = whole(1..=Spec::MAX_FLOWS))]
     pub processes: u32,
 
     /// From the far host to this one.
@@ -103,7 +107,8 @@ pub struct Load {
     pub observe: Option<Watching>,
 
     /// Distance of the readings of the series.
-    #[arg(long, value_name = "TIME", default_value = "100ms", help_heading = "Hosts meanwhile")]
+    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = at_least(Nanos(Spec::LEAST_OBSERVE_INTERVAL_NS)),
+          help_heading = "Hosts meanwhile")]
     pub observe_interval: Nanos,
 }
 
@@ -115,23 +120,25 @@ pub const PER_END: &str = "Sockets (V for both ends, or LOCAL,REMOTE)";
 #[command(next_help_heading = PER_END)]
 pub struct Sockets {
     /// Send buffer (SO_SNDBUF).
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", value_parser = each(above_zero::<ByteSize>))]
     pub sndbuf: Option<PerEnd<ByteSize>>,
 
     /// Receive buffer (SO_RCVBUF).
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", value_parser = each(above_zero::<ByteSize>))]
     pub rcvbuf: Option<PerEnd<ByteSize>>,
 
     /// TCP_NODELAY [default: on for round trips, off for streams].
-    #[arg(long, value_name = "on|off", num_args = 0..=1, default_missing_value = "on", require_equals = true)]
+    #[arg(long, value_name = "on|off", num_args = 0..=1, default_missing_value = "on", require_equals = true,
+          value_parser = each(any::<Switch>))]
     pub nodelay: Option<PerEnd<Switch>>,
 
     /// TCP_CORK.
-    #[arg(long, value_name = "on|off", num_args = 0..=1, default_missing_value = "on", require_equals = true)]
+    #[arg(long, value_name = "on|off", num_args = 0..=1, default_missing_value = "on", require_equals = true,
+          value_parser = each(any::<Switch>))]
     pub cork: Option<PerEnd<Switch>>,
 
     /// Congestion control: one of the kernel's, or a stack of `thru stacks list` with its parameters, as in fast:alpha=400.
-    #[arg(long, value_name = "NAME[:P=V,...]")]
+    #[arg(long, value_name = "NAME[:P=V,...]", value_parser = each(any::<Congestion>))]
     pub cc: Option<PerEnd<Congestion>>,
 
     /// Rules of HighSpeed TCP for destinations (the wad.conf of 2003 as TOML); with --cc highspeed.
@@ -139,39 +146,39 @@ pub struct Sockets {
     pub wad: Option<Rules>,
 
     /// Maximum segment size (TCP_MAXSEG).
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", value_parser = each(whole(88..=32_767_u32)))]
     pub mss: Option<PerEnd<u32>>,
 
     /// Differentiated services code point, 0 to 63.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = each(whole(0..=63_u8)))]
     pub dscp: Option<PerEnd<u8>>,
 
     /// Device to bind to (SO_BINDTODEVICE).
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = each(values::name))]
     pub device: Option<PerEnd<String>>,
 
     /// First local port of the data sockets.
-    #[arg(long, value_name = "PORT")]
+    #[arg(long, value_name = "PORT", value_parser = each(whole(1..=u16::MAX)))]
     pub data_port: Option<PerEnd<u16>>,
 
     /// The kernel's pacing of each socket (SO_MAX_PACING_RATE).
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = each(above_zero::<BitRate>))]
     pub pacing: Option<PerEnd<BitRate>>,
 
     /// Unsent bytes above which a socket is not writable (TCP_NOTSENT_LOWAT).
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", value_parser = each(within(ByteSize(1)..=ByteSize(u32::MAX.into()))))]
     pub notsent_lowat: Option<PerEnd<ByteSize>>,
 
     /// Keepalive probes after this idle time, in whole seconds.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = each(within(Nanos(1_000_000_000)..=Nanos(32_767_000_000_000))))]
     pub keepalive: Option<PerEnd<Nanos>>,
 
     /// Unacknowledged data for this long ends a connection (TCP_USER_TIMEOUT).
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = each(within(Nanos(1_000_000)..=Nanos(2_147_483_647_000_000))))]
     pub user_timeout: Option<PerEnd<Nanos>>,
 
     /// Busy polling in the kernel (SO_BUSY_POLL).
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = each(within(Nanos(0)..=Nanos(2_147_483_647_000))))]
     pub busy_poll: Option<PerEnd<Nanos>>,
 
     /// Set KEY on both hosts, or near:KEY or far:KEY on one, before the first trial, and put it back after the last; may be
@@ -180,7 +187,7 @@ pub struct Sockets {
     pub set: Vec<SetFlag>,
 
     /// Cores for the measuring threads: 2, 0+2 or 0-3.
-    #[arg(long, value_name = "CORES")]
+    #[arg(long, value_name = "CORES", value_parser = each(any::<Cores>))]
     pub pin: Option<PerEnd<Cores>>,
 }
 
@@ -194,7 +201,8 @@ pub struct Observing {
     pub capture: Option<PathBuf>,
 
     /// Bytes that a capture keeps of each packet.
-    #[arg(long, value_name = "N", default_value_t = CaptureSpec::SNAPLEN, requires = "capture")]
+    #[arg(long, value_name = "N", default_value_t = CaptureSpec::SNAPLEN, requires = "capture",
+          value_parser = whole(CaptureSpec::SNAPLEN_MIN..=CaptureSpec::SNAPLEN_MAX))]
     pub snaplen: u32,
 
     /// Most bytes of another host's capture that are fetched into DIR after each trial; the agent there then keeps none. 0 leaves
@@ -295,7 +303,11 @@ impl Load {
 }
 
 /// The spec that the shared flags make for `pattern`; block, stop rule and rate are the subcommand's.
-pub fn spec(pattern: &str, peer: &Peer, load: &Load, sockets: &Sockets, enough: &Enough) -> Spec {
+///
+/// # Errors
+/// Options of sockets that the transport does not have.
+pub fn spec(pattern: &str, peer: &Peer, load: &Load, sockets: &Sockets, enough: &Enough) -> Result<Spec, Failure> {
+    sockets.check(load.transport())?;
     let mut spec = Spec::new(load.transport(), pattern);
     spec.flows = load.flows;
     spec.threads = load.threads;
@@ -318,7 +330,7 @@ pub fn spec(pattern: &str, peer: &Peer, load: &Load, sockets: &Sockets, enough: 
     spec.settings = settings(&sockets.set);
     spec.near.data_addr = peer.data_from;
     spec.far.data_addr = peer.data;
-    spec
+    Ok(spec)
 }
 
 /// What flags set at each end.
@@ -343,13 +355,45 @@ pub fn journal() -> Option<PathBuf> {
 
 /// Whether a stream's sender keeps to what the receiver has room for: where a slow receiver would lose, unless a rate or
 /// `--unpaced` says otherwise.
-pub fn to_receiver(spec: &Spec, unpaced: bool) -> bool {
-    let overruns =
-        engine::transport::transport(spec.transport.as_str()).is_ok_and(engine::transport::Transport::overruns);
-    overruns && !unpaced && spec.rate_bps.is_none()
+///
+/// # Errors
+/// `--unpaced` where no sender keeps to it anyway.
+pub fn to_receiver(spec: &Spec, unpaced: bool) -> Result<bool, Failure> {
+    let overruns = engine::transport::transport(spec.transport.as_str())?.overruns();
+    if unpaced && !overruns {
+        return Err(Failure::usage(format!(
+            "--unpaced has no effect on {}, whose senders wait for their receivers anyway: leave it out, or use udp",
+            spec.transport
+        )));
+    }
+    Ok(overruns && !unpaced && spec.rate_bps.is_none())
 }
 
+/// Transports that are carried by TCP.
+const OVER_TCP: [&str; 3] = ["tcp", "mptcp", "tls"];
+
 impl Sockets {
+    /// Refuses options of TCP's sockets on a transport without such.
+    fn check(&self, transport: &str) -> Result<(), Failure> {
+        let given = [
+            ("--nodelay", self.nodelay.is_some()),
+            ("--cork", self.cork.is_some()),
+            // QUIC has congestion controls of its own.
+            ("--cc", self.cc.is_some() && transport != "quic"),
+            ("--mss", self.mss.is_some()),
+            ("--notsent-lowat", self.notsent_lowat.is_some()),
+            ("--keepalive", self.keepalive.is_some()),
+            ("--user-timeout", self.user_timeout.is_some()),
+        ];
+        match given.iter().find(|(_, given)| *given) {
+            Some((flag, _)) if !OVER_TCP.contains(&transport) => Err(Failure::usage(format!(
+                "{flag} has no effect on {transport}: leave it out, or use {}",
+                OVER_TCP.join(", ")
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     fn apply(&self, near: &mut EndOptions, far: &mut EndOptions) {
         /// Sets one option at both ends, turned into the spec's unit.
         fn each<T: Clone, U>(

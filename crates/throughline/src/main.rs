@@ -16,15 +16,19 @@ mod plan;
 mod sinks;
 mod speaking;
 mod topology;
+mod usage;
 mod values;
 mod words;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::FromArgMatches;
 
 fn main() -> ExitCode {
-    let args = args::Args::parse();
+    let args = match args::command().try_get_matches().and_then(|matches| args::Args::from_arg_matches(&matches)) {
+        Ok(args) => args,
+        Err(error) => return usage::refuse(&error),
+    };
     control::raise_file_limit();
     match commands::run(args) {
         Ok(code) => ExitCode::from(code),

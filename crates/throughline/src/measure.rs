@@ -10,7 +10,7 @@ use control::coordinator::{self, Cancel, End, Order, Pair, Schedule, Target};
 use control::proto::auth::Token;
 use engine::transport::Launcher;
 use interop::Login;
-use model::{Cell, Event, EventSink, Family, Run, RunHeader, SinkError, Spec, Stopping, Tool, Trust};
+use model::{Cell, Event, EventSink, Family, FindingKind, Run, RunHeader, SinkError, Spec, Stopping, Tool, Trust};
 use store::Store;
 use tokio::sync::watch;
 
@@ -103,11 +103,21 @@ pub fn show(output: &Output, np: Option<&Path>, run: &Run) -> Result<u8, Failure
     // A search tries what may fail, and says so.
     let untrusted =
         run.header.kind != "advise" && run.outcomes.iter().any(|outcome| outcome.summary.trust == Trust::None);
-    Ok(match (interrupted, untrusted) {
-        (true, _) => failure::INTERRUPTED,
-        (_, true) => failure::UNTRUSTED,
-        _ => analysis::compare::answer_of(run).map_or(0, failure::of_answer),
+    Ok(match () {
+        () if interrupted => failure::INTERRUPTED,
+        () if run.header.cells.iter().any(|cell| left_out(run, cell)) => failure::UNMET,
+        () if untrusted => failure::UNTRUSTED,
+        () => analysis::compare::answer_of(run).map_or(0, failure::of_answer),
     })
+}
+
+/// Whether a cell has no trial at all because what the plan requires did not hold.
+fn left_out(run: &Run, cell: &Cell) -> bool {
+    let requires = run.header.plan.as_ref().is_some_and(|plan| plan.require.is_some());
+    let measured = run.outcomes.iter().any(|outcome| outcome.cell == cell.id && !outcome.trials.is_empty());
+    // The plan's note of it names the cell.
+    let noted = || run.findings.iter().any(|it| it.kind == FindingKind::Note && it.cells.contains(&cell.id));
+    requires && !measured && noted()
 }
 
 async fn conduct(job: &Job<'_>) -> Result<(Run, Option<Failure>), Failure> {

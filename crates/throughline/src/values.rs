@@ -1,5 +1,8 @@
 //! Values that flags take beyond plain quantities.
 
+use std::fmt::Display;
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -14,29 +17,104 @@ pub struct PerEnd<T> {
     pub far: Option<T>,
 }
 
-impl<T: FromStr + Clone> FromStr for PerEnd<T>
-where
-    T::Err: std::fmt::Display,
-{
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let one = |text: &str| match text.trim() {
+/// Reads one value, or one for each end, each by `one`.
+pub fn each<T: Clone>(one: impl Value<T>) -> impl Value<PerEnd<T>> {
+    move |text: &str| {
+        let side = |text: &str| match text.trim() {
             "" => Ok(None),
-            text => text.parse::<T>().map(Some).map_err(|error| error.to_string()),
+            text => one(text).map(Some),
         };
         let (near, far) = match ends(text) {
-            Some((near, far)) => (one(near)?, one(far)?),
+            Some((near, far)) => (side(near)?, side(far)?),
             None => {
-                let both = one(text)?;
+                let both = side(text)?;
                 (both.clone(), both)
             }
         };
         if near.is_none() && far.is_none() {
-            return Err("give a value for both ends, or LOCAL,REMOTE".into());
+            return Err(format!("'{text}' is no value: write one for both ends, or LOCAL,REMOTE"));
         }
-        Ok(Self { near, far })
+        Ok(PerEnd { near, far })
     }
+}
+
+/// What reads the value of a flag: a function that clap takes for it.
+pub trait Value<T>: Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {}
+
+impl<T, F: Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static> Value<T> for F {}
+
+/// A value by its type's own reading.
+pub fn any<T: FromStr<Err: Display>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|error: T::Err| error.to_string())
+}
+
+/// A whole number of a range.
+pub fn whole<T>(range: RangeInclusive<T>) -> impl Value<T>
+where
+    T: FromStr + PartialOrd + Display + Clone + Send + Sync + 'static,
+{
+    move |text: &str| match text.trim().parse::<T>() {
+        Ok(number) if range.contains(&number) => Ok(number),
+        _ => Err(format!("'{text}' is no whole number from {} to {}", range.start(), range.end())),
+    }
+}
+
+/// A quantity of a range.
+pub fn within<T>(range: RangeInclusive<T>) -> impl Value<T>
+where
+    T: FromStr<Err: Display> + PartialOrd + Display + Clone + Send + Sync + 'static,
+{
+    move |text: &str| match any::<T>(text)? {
+        value if range.contains(&value) => Ok(value),
+        _ => Err(format!("'{text}' is not between {} and {}", range.start(), range.end())),
+    }
+}
+
+/// A quantity of `least` or more.
+pub fn at_least<T>(least: T) -> impl Value<T>
+where
+    T: FromStr<Err: Display> + PartialOrd + Display + Clone + Send + Sync + 'static,
+{
+    move |text: &str| match any::<T>(text)? {
+        value if value >= least => Ok(value),
+        _ => Err(format!("'{text}' is too little: write {least} or more")),
+    }
+}
+
+/// A quantity that is not 0.
+pub fn above_zero<T: FromStr<Err: Display> + PartialOrd + Default>(text: &str) -> Result<T, String> {
+    match any::<T>(text)? {
+        value if value > T::default() => Ok(value),
+        _ => Err(format!("'{text}' is nothing: write more than 0")),
+    }
+}
+
+/// A number of 0 or more, with or without a fraction.
+pub fn not_negative(text: &str) -> Result<f64, String> {
+    match text.trim().parse::<f64>() {
+        Ok(number) if number >= 0.0 && number.is_finite() => Ok(number),
+        _ => Err(format!("'{text}' is no number of 0 or more")),
+    }
+}
+
+/// The name of a run or of a device: something to be read.
+pub fn name(text: &str) -> Result<String, String> {
+    match text.trim() {
+        "" => Err(format!("'{text}' is no name: write at least a letter, or leave it out")),
+        _ => Ok(text.to_owned()),
+    }
+}
+
+/// A host as it is reached: a name or address, with or without a port.
+pub fn host(text: &str) -> Result<String, String> {
+    control::coordinator::check_host(text).map(|()| text.to_owned()).map_err(|error| error.to_string())
+}
+
+/// An IP address.
+pub fn address(text: &str) -> Result<IpAddr, String> {
+    text.trim()
+        .parse()
+        .map_err(|_| format!("'{text}' is no IP address: write one such as 192.0.2.1 or 2001:db8::1, without a port"))
 }
 
 /// A congestion control; where it is a stack of ours, its parameters are checked.
@@ -232,22 +310,44 @@ pub fn words(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::Nanos;
 
     #[test]
     fn each_end_gets_its_own() {
-        let ends = |text: &str| text.parse::<PerEnd<u32>>();
+        let ends = each(whole(0..=9_u32));
         assert_eq!(ends("5"), Ok(PerEnd { near: Some(5), far: Some(5) }));
         assert_eq!(ends("5,6"), Ok(PerEnd { near: Some(5), far: Some(6) }));
         assert_eq!(ends("5,"), Ok(PerEnd { near: Some(5), far: None }));
         assert_eq!(ends(",6"), Ok(PerEnd { near: None, far: Some(6) }));
         assert!(ends(",").is_err());
-        let stacks = |text: &str| text.parse::<PerEnd<String>>().map(|ends| (ends.near, ends.far));
+        let stacks = |text: &str| each(any::<String>)(text).map(|ends| (ends.near, ends.far));
         let named = |near: &str, far: &str| Ok((Some(near.to_owned()), Some(far.to_owned())));
         assert_eq!(stacks("fast:alpha=200,gamma=0.3"), named("fast:alpha=200,gamma=0.3", "fast:alpha=200,gamma=0.3"));
         assert_eq!(stacks("fast:alpha=200,gamma=0.3,cubic"), named("fast:alpha=200,gamma=0.3", "cubic"));
         assert_eq!(stacks("cubic,fast:alpha=200,mi=0"), named("cubic", "fast:alpha=200,mi=0"));
         assert_eq!(stacks("fast:alpha=1,"), Ok((Some("fast:alpha=1".into()), None)));
-        assert!(ends("x").is_err());
+        assert_eq!(ends("x"), Err("'x' is no whole number from 0 to 9".into()));
+        assert_eq!(ends("1,10"), Err("'10' is no whole number from 0 to 9".into()));
+    }
+
+    #[test]
+    fn a_value_out_of_its_range_is_told_the_range() {
+        assert_eq!(whole(1..=5_u8)("5"), Ok(5));
+        for wrong in ["0", "6", "-1", "1.5", "", "99999999999999999999"] {
+            assert_eq!(whole(1..=5_u8)(wrong), Err(format!("'{wrong}' is no whole number from 1 to 5")));
+        }
+        let ms = at_least(Nanos(1_000_000));
+        assert_eq!(
+            (ms("1ms"), ms("1us")),
+            (Ok(Nanos(1_000_000)), Err("'1us' is too little: write 1.00 ms or more".into()))
+        );
+        assert!(ms("-1").is_err_and(|error| error.starts_with("'-1' is not a time: write ")));
+        assert_eq!(above_zero::<BitRate>("0"), Err("'0' is nothing: write more than 0".into()));
+        assert_eq!(
+            (not_negative("0.5"), not_negative("-1").is_err(), not_negative("inf").is_err()),
+            (Ok(0.5), true, true)
+        );
+        assert_eq!((name("a b"), name(" ").is_err()), (Ok("a b".into()), true));
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! The one reader of specs that stand in words: flags as one would type them after `thru stream` (rr, transfer, curve).
 
+use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 use model::{Spec, Stop};
 
 use crate::commands::{curve, rr, stream, transfer};
 use crate::failure::Failure;
+use crate::usage;
 
 /// The commands that words can begin with.
 pub const PATTERNS: [&str; 4] = ["stream", "rr", "transfer", CURVE];
@@ -55,7 +57,9 @@ enum Wanted {
 /// Why words make no spec.
 #[derive(Debug)]
 pub enum Wrong {
-    /// In the parser's words: what is wrong, and the values that it would take.
+    /// What is wrong with the value of a flag.
+    Value(String),
+    /// What else no such command takes.
     Words(String),
     /// A flag, as it is typed, that belongs to the command as a whole.
     OfTheWhole(String),
@@ -85,9 +89,9 @@ pub fn specs(words: &[String]) -> Result<Vec<Spec>, Wrong> {
         return Err(Wrong::OfTheWhole(flag));
     }
     match Words::from_arg_matches(&matches).map_err(|error| wrong(&error))?.command {
-        Wanted::Stream(args) => Ok(vec![args.spec()]),
-        Wanted::Rr(args) => args.spec().map(|spec| vec![spec]).map_err(Wrong::Together),
-        Wanted::Transfer(args) => Ok(vec![args.spec()]),
+        Wanted::Stream(args) => one(args.spec()),
+        Wanted::Rr(args) => one(args.spec()),
+        Wanted::Transfer(args) => one(args.spec()),
         Wanted::Curve(args) => {
             let stop = args.leg().map(|time| Stop::AboutNs(time.0));
             let timed = |spec: Spec| Spec { stop: stop.unwrap_or(spec.stop), ..spec };
@@ -96,18 +100,21 @@ pub fn specs(words: &[String]) -> Result<Vec<Spec>, Wrong> {
     }
 }
 
+fn one(spec: Result<Spec, Failure>) -> Result<Vec<Spec>, Wrong> {
+    spec.map(|spec| vec![spec]).map_err(Wrong::Together)
+}
+
 /// A command's flags as clap has them.
 pub fn command(pattern: &str) -> Option<Command> {
     Words::command().find_subcommand(pattern).cloned()
 }
 
 fn wrong(error: &clap::Error) -> Wrong {
-    let text = error.to_string();
-    let mut lines = text.lines();
-    let first = lines.next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-    // What would be accepted stands on a line of its own.
-    let accepted = lines.find(|line| line.trim_start().starts_with("[possible values:"));
-    Wrong::Words(accepted.map_or(first.clone(), |accepted| format!("{first} {}", accepted.trim())))
+    let sentence = usage::sentence(error);
+    match error.kind() {
+        ErrorKind::ValueValidation | ErrorKind::InvalidValue | ErrorKind::TooManyValues => Wrong::Value(sentence),
+        _ => Wrong::Words(sentence),
+    }
 }
 
 fn of_the_whole(matches: &ArgMatches) -> Option<String> {

@@ -24,8 +24,8 @@ pub(super) fn differences(a: &[&Run], b: &[&Run], specs: &[(&Spec, &Spec)]) -> V
     let mut found = Vec::new();
     type Part = fn(&Run) -> Value;
     let parts: [(&str, Part); 5] = [
-        ("near", |run| json(&run.header.near)),
-        ("far", |run| json(&run.header.far)),
+        ("near", |run| told(&run.header.near)),
+        ("far", |run| told(&run.header.far)),
         ("path out", |run| lasting(run.header.path_out.as_ref())),
         ("path back", |run| lasting(run.header.path_back.as_ref())),
         ("tool", |run| {
@@ -34,13 +34,32 @@ pub(super) fn differences(a: &[&Run], b: &[&Run], specs: &[(&Spec, &Spec)]) -> V
     ];
     for (of, part) in parts {
         let side = |runs: &[&Run]| runs.iter().map(|run| part(run)).collect::<Vec<_>>();
-        compare(of, &side(a), &side(b), &mut found);
+        let (one, other) = (side(a), side(b));
+        if [&one, &other].iter().all(|side| side.iter().any(|value| !value.is_null())) {
+            compare(of, &one, &other, &mut found);
+        }
     }
     let side = |pick: fn(&(&Spec, &Spec)) -> Spec| {
         specs.iter().map(|pair| json(&Spec { block: 0, reply: None, ..pick(pair) })).collect::<Vec<_>>()
     };
     compare("spec", &side(|pair| pair.0.clone()), &side(|pair| pair.1.clone()), &mut found);
     found
+}
+
+/// A host's facts; null where nothing is known of it.
+fn told(host: &Inventory) -> Value {
+    if silent(host) { Value::Null } else { json(host) }
+}
+
+/// Whether nothing is known of a host, as in imports.
+pub(super) fn silent(host: &Inventory) -> bool {
+    *host == Inventory::default()
+}
+
+/// Every value of a spec by its path.
+pub(super) fn flat(spec: &Spec) -> BTreeMap<String, String> {
+    let values = fields(&[json(spec)]).into_iter();
+    values.map(|(name, values)| (name, values.into_iter().collect::<Vec<_>>().join(" "))).collect()
 }
 
 /// What of a path is the same the next time, if nothing changes: no times. Addresses of the ends are the hosts'.

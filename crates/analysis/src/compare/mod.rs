@@ -3,6 +3,7 @@
 //! Both work with ratios, as differences of natural logarithms: what a change does to a path scales with the path (a tenth
 //! less goodput, not 3 Mbit/s less), a ratio needs no unit, and A over B is the exact inverse of B over A.
 
+mod cells;
 mod environment;
 mod paired;
 mod stored;

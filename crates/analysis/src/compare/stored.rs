@@ -1,13 +1,15 @@
 //! Stored runs against each other. Nothing paired them: whatever changed between the two sides in time counts as their
 //! difference, and the analysis can only say so.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Answer, CellComparison, Comparison, Outcome, Run, RunComparison, RunName, Spec};
+use model::{Answer, CellComparison, Comparison, Run, RunComparison, RunName, Spec, Unpaired};
 
-use super::environment::differences;
+use super::cells::{Pairing, Side, pair};
+use super::environment::{differences, silent};
 use super::{higher_is_better, ratio};
-use crate::outcome::{Headline, sample};
+use crate::findings::words::plural;
+use crate::outcome::Headline;
 use crate::stats::{Interval, MeanDifference, holm, mean};
 
 /// Why runs cannot be set against each other.
@@ -16,78 +18,82 @@ use crate::stats::{Interval, MeanDifference, holm, mean};
 pub enum CompareError {
     /// No cell of one side has its like on the other.
     #[error(
-        "{a} and {b} have no cell in common: compare runs of one pattern (thru runs), with the same blocks where they have several"
+        "{a} and {b} have no cell in common: {cells}; cells are paired by all their factors and hosts, and by pattern, transport and direction"
     )]
     NothingInCommon {
         /// Identifiers of side A's runs.
         a: String,
         /// Identifiers of side B's runs.
         b: String,
+        /// What each side's cells are known by.
+        cells: String,
     },
 }
-
-/// One cell of one side: the values of each run, and the spec.
-struct Side<'a> {
-    spec: &'a Spec,
-    runs: Vec<Vec<f64>>,
-}
-
-/// What a cell is known by on both sides: unit of its statistic, block, reply, and which of those alike within the run.
-type Key = (&'static str, u64, u64, usize);
 
 /// Compares the runs of side B with those of side A at `confidence`, cell by cell. `tolerance` is the difference that does not
 /// matter, a fraction from 0 to below 1.
 ///
 /// With two runs or more on each side a run's geometric mean is the sample, so that what differs from run to run is within the
-/// interval; else a trial's value is, and the interval says nothing of how runs differ. Cells are matched by statistic, block
-/// and reply; where each side has a single cell they are matched as they are.
+/// interval; else a trial's value is, and the interval says nothing of how runs differ. Cells are paired by everything that tells
+/// them from the other cells of their runs, or not at all; where each run is a single measurement these are a pair as they are.
 ///
 /// # Errors
 /// [`CompareError::NothingInCommon`].
 pub fn stored_runs(a: &[&Run], b: &[&Run], tolerance: f64, confidence: f64) -> Result<RunComparison, CompareError> {
-    let (cells_a, cells_b) = (cells(a), cells(b));
-    let single = cells_a.len() == 1 && cells_b.len() == 1;
-    let mut pairs: Vec<(&Side<'_>, &Side<'_>)> = Vec::new();
-    for (key, one) in &cells_a {
-        let like = cells_b.get(key).or_else(|| cells_b.values().next().filter(|_| single));
-        pairs.extend(like.filter(|other| Headline::of(other.spec) == Headline::of(one.spec)).map(|other| (one, other)));
-    }
+    let Pairing { pairs, unpaired } = pair(a, b);
     if pairs.is_empty() {
-        return Err(CompareError::NothingInCommon { a: ids(a), b: ids(b) });
+        return Err(CompareError::NothingInCommon { a: ids(a), b: ids(b), cells: known_by(&unpaired) });
     }
     let by_run = a.len() > 1 && b.len() > 1;
-    let compared: Vec<Compared<'_>> = pairs.iter().map(|(a, b)| Compared::new(a, b, by_run)).collect();
+    let compared: Vec<Compared<'_>> = pairs.iter().map(|[a, b]| Compared::new(a, b, by_run)).collect();
     let cells = judged(&compared, tolerance, confidence);
-    let specs: Vec<(&Spec, &Spec)> = pairs.iter().map(|(a, b)| (a.spec, b.spec)).collect();
-    let unmatched = cells_a.len() + cells_b.len() - 2 * pairs.len();
+    let specs: Vec<(&Spec, &Spec)> = pairs.iter().map(|[a, b]| (a.spec, b.spec)).collect();
     Ok(RunComparison {
         schema: RunComparison::SCHEMA.into(),
         a: a.iter().map(|run| name(run)).collect(),
         b: b.iter().map(|run| name(run)).collect(),
         answer: cells.iter().map(|cell| cell.comparison.answer).max().unwrap_or(Answer::CannotTell),
-        unmatched: u32::try_from(unmatched).unwrap_or(u32::MAX),
+        unmatched: u32::try_from(unpaired.len()).unwrap_or(u32::MAX),
+        unpaired,
         notes: notes(a, b, by_run, cells.len()),
         cells,
         differences: differences(a, b, &specs),
     })
 }
 
+/// What the cells of each side are known by, in words.
+fn known_by(unpaired: &[Unpaired]) -> String {
+    let of = |side: &str| {
+        let own: Vec<&Unpaired> = unpaired.iter().filter(|one| one.side == side).collect();
+        let names: BTreeSet<&str> = own.iter().flat_map(|one| one.levels.keys().map(String::as_str)).collect();
+        let units: BTreeSet<&str> = own.iter().map(|one| one.unit.as_str()).collect();
+        let by = if names.is_empty() { String::new() } else { format!(" by {}", join(names)) };
+        format!("{} in {}{by}", plural(own.len(), "cell"), join(units))
+    };
+    format!("A has {}, B has {}", of("a"), of("b"))
+}
+
+fn join(words: BTreeSet<&str>) -> String {
+    words.into_iter().collect::<Vec<_>>().join(", ")
+}
+
 /// A matched cell with its samples, in logarithms.
 struct Compared<'a> {
     spec: &'a Spec,
+    levels: &'a BTreeMap<String, String>,
     a: Vec<f64>,
     b: Vec<f64>,
     difference: Option<MeanDifference>,
 }
 
 impl<'a> Compared<'a> {
-    fn new(a: &Side<'a>, b: &Side<'a>, by_run: bool) -> Self {
+    fn new(a: &'a Side<'_>, b: &Side<'_>, by_run: bool) -> Self {
         let values = |side: &Side<'_>| -> Vec<f64> {
             if by_run { side.runs.iter().filter_map(|run| mean(run)).collect() } else { side.runs.concat() }
         };
         let (first, second) = (values(a), values(b));
         let difference = MeanDifference::new(&first, &second);
-        Self { spec: a.spec, a: first, b: second, difference }
+        Self { spec: a.spec, levels: &a.levels, a: first, b: second, difference }
     }
 }
 
@@ -124,6 +130,7 @@ fn judged(compared: &[Compared<'_>], tolerance: f64, confidence: f64) -> Vec<Cel
         CellComparison {
             pattern: cell.spec.pattern.to_string(),
             block: cell.spec.block,
+            levels: cell.levels.clone(),
             unit: headline.unit().to_owned(),
             a: centre(&cell.a),
             b: centre(&cell.b),
@@ -142,42 +149,14 @@ fn judged(compared: &[Compared<'_>], tolerance: f64, confidence: f64) -> Vec<Cel
     compared.iter().enumerate().map(cell).collect()
 }
 
-/// The cells of one side that have a value in every run of it.
-fn cells<'a>(runs: &[&'a Run]) -> BTreeMap<Key, Side<'a>> {
-    let mut sides: BTreeMap<Key, Side<'a>> = BTreeMap::new();
-    for run in runs {
-        let mut seen: BTreeMap<(&str, u64, u64), usize> = BTreeMap::new();
-        for outcome in measured(run) {
-            let values: Vec<f64> =
-                sample(&outcome.trials).into_iter().filter(|value| *value > 0.0 && value.is_finite()).collect();
-            let alike = (Headline::of(&outcome.spec).unit(), outcome.spec.block, outcome.spec.reply_bytes());
-            let place = seen.entry(alike).or_default();
-            let key = (alike.0, alike.1, alike.2, *place);
-            *place += 1;
-            if !values.is_empty() {
-                let side = sides.entry(key).or_insert_with(|| Side { spec: &outcome.spec, runs: Vec::new() });
-                side.runs.push(values.into_iter().map(f64::ln).collect());
-            }
-        }
-    }
-    sides.retain(|_, side| side.runs.len() == runs.len());
-    sides
-}
-
-/// A run's outcomes without the memory ceiling of a curve, which is not what was measured.
-fn measured(run: &Run) -> impl Iterator<Item = &Outcome> {
-    let only_ceiling = run.outcomes.iter().all(|outcome| outcome.spec.transport == Spec::CEILING);
-    run.outcomes.iter().filter(move |outcome| only_ceiling || outcome.spec.transport != Spec::CEILING)
-}
-
-fn notes(a: &[&Run], b: &[&Run], by_run: bool, cells: usize) -> Vec<String> {
+fn notes(a_runs: &[&Run], b_runs: &[&Run], by_run: bool, cells: usize) -> Vec<String> {
     let mut notes = vec![
         "These runs were not paired: whatever changed on the hosts or the path between them counts as their difference; \
          thru ab takes both in turns."
             .to_owned(),
     ];
     let times = |runs: &[&Run]| -> Vec<u64> { runs.iter().map(|run| run.header.started_unix_ns).collect() };
-    let (a, b) = (times(a), times(b));
+    let (a, b) = (times(a_runs), times(b_runs));
     let apart = a.iter().max() < b.iter().min() || b.iter().max() < a.iter().min();
     if by_run && apart {
         notes.push(
@@ -192,6 +171,13 @@ fn notes(a: &[&Run], b: &[&Run], by_run: bool, cells: usize) -> Vec<String> {
                 .to_owned(),
         );
     }
+    for (side, runs) in [("A", a_runs), ("B", b_runs)] {
+        if runs.iter().any(|run| silent(&run.header.near) || silent(&run.header.far)) {
+            notes.push(format!(
+                "A run of side {side} tells nothing of its hosts, so they are not set against each other."
+            ));
+        }
+    }
     if cells > 1 {
         notes.push(format!(
             "Answers are corrected for {cells} cells (Holm); the intervals are each cell's own, uncorrected."
@@ -205,7 +191,17 @@ fn ids(runs: &[&Run]) -> String {
 }
 
 fn name(run: &Run) -> RunName {
-    RunName { id: run.header.id.clone(), name: run.header.name.clone(), started_unix_ns: run.header.started_unix_ns }
+    let header = &run.header;
+    let foreign = header.origin.is_some() || header.cells.iter().any(|cell| cell.spec.speak.is_some());
+    // What another program says of itself has its name in it.
+    let build = |version: &str, foreign: bool| if foreign { version.to_owned() } else { format!("thru {version}") };
+    RunName {
+        id: header.id.clone(),
+        name: header.name.clone(),
+        started_unix_ns: header.started_unix_ns,
+        near_build: build(&header.tool.near_version, header.origin.is_some()),
+        far_build: build(&header.tool.far_version, foreign),
+    }
 }
 
 #[cfg(test)]
@@ -213,7 +209,7 @@ mod tests {
     use super::*;
     use crate::curve::testing::made;
     use crate::stats::SplitMix64;
-    use model::{Inventory, RunHeader, Stopping, Tool};
+    use model::{Inventory, Outcome, RunHeader, Stopping, Tool};
 
     fn run(id: &str, outcomes: Vec<Outcome>) -> Run {
         let header = RunHeader {
@@ -271,7 +267,7 @@ mod tests {
     #[test]
     fn cells_are_matched_by_block_and_corrected_for_their_number() {
         let mut random = SplitMix64::new(5);
-        let sizes: Vec<u64> = (0..40).map(|i| 64 << (i % 20)).collect();
+        let sizes: Vec<u64> = (0..40).map(|i| 64 * (i + 1)).collect();
         let mut side = |id: &str, extra: u64| {
             let mut outcomes: Vec<Outcome> = sizes.iter().map(|block| stream(&mut random, *block, 1e9)).collect();
             outcomes.push(stream(&mut random, extra, 1e9));

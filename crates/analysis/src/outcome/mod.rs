@@ -17,6 +17,7 @@ use model::{Cell, Histogram, Outcome, RttTally, Stopping, Trial, Trust, Verdict}
 use crate::stats::{PassValue, without_pass_effects};
 
 pub use emulated::emulator_late;
+pub(crate) use estimate::estimate;
 pub use ledger::ledger;
 pub(crate) use summary::packets_per_s;
 pub(crate) use trial::asker;
@@ -51,7 +52,7 @@ pub struct Context {
 pub fn outcome(cell: &Cell, trials: Vec<Trial>, rule: &Stopping, context: Context) -> Outcome {
     let values = sample(&trials);
     let headline = Headline::of(&cell.spec);
-    let estimate = estimate::estimate(headline, &values, rule);
+    let estimate = estimate(headline, &values, rule);
     let Context { overlapped, cut_short, curve, paired, histogram, idle, own } = context;
     let histogram = histogram.or_else(|| summary::merged_histogram(&trials));
     let mut summary = summary::summary(cell, &trials, estimate.as_ref(), histogram.as_ref(), curve);

@@ -12,7 +12,7 @@ use super::best::best;
 use super::{KINDS, dimensions, levels, of_kind, part, sizes_of_curves, whole};
 use crate::findings::words::{confidence, plural, value};
 use crate::outcome::Headline;
-use crate::stats::{Interval, MeanDifference, holm, mean, median, sample_sd};
+use crate::stats::{Interval, MeanDifference, holm, mean, sample_sd};
 
 /// Fewest blocks that an interval is given for.
 const LEAST_BLOCKS: usize = 3;
@@ -33,8 +33,8 @@ struct Effect {
     cells: Vec<u32>,
 }
 
-/// What the outcomes of a plan say of its factors: main effects between neighbouring levels, interactions between the outermost
-/// ones, pairs of hosts whose two directions differ surely, and the best level for each stretch of block sizes. `passes` tell which block a trial was part of.
+/// What the outcomes of a plan say of its factors, its hosts among them: main effects between neighbouring levels (where another
+/// factor turns one round its effects at that factor's levels instead), interactions between the outermost ones, pairs of hosts whose two directions differ surely, and the best level for each stretch of block sizes. `passes` tell which block a trial was part of.
 #[must_use]
 pub fn of_plan(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass]) -> Vec<Finding> {
     let Some(plan) = &header.plan else { return Vec::new() };
@@ -43,16 +43,14 @@ pub fn of_plan(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass]) -> Vec
     for kind in KINDS {
         let cells = of_kind(&header.cells, kind);
         let names = dimensions(plan, &cells);
-        let factors: Vec<(&String, Vec<String>)> = names
-            .iter()
-            .filter(|name| ![Factor::FROM, Factor::TO].contains(&name.as_str()))
-            .map(|name| (name, levels(plan, name, &cells)))
-            .collect();
+        let factors: Vec<(&String, Vec<String>)> =
+            names.iter().map(|name| (name, levels(plan, name, &cells))).collect();
+        let among = Among { cells: &cells, names: &names, factors: &factors, kind, logs: &logs };
         // A curve's sizes are told apart by its shape, not by the step from each to the next.
         let stepped = factors.iter().filter(|(name, _)| !sizes_of_curves(plan, name));
         for (name, levels) in stepped {
             for pair in levels.windows(2) {
-                effects.extend(main_effect(&cells, &names, name, pair, kind, &logs));
+                effects.extend(among.step(name, pair, header.stopping.confidence));
             }
         }
         for (at, one) in factors.iter().enumerate() {
@@ -103,22 +101,66 @@ fn others(names: &[String], left_out: &[&str]) -> Vec<String> {
     names.iter().filter(|name| !left_out.contains(&name.as_str())).cloned().collect()
 }
 
-fn main_effect(
-    cells: &[&Cell],
-    names: &[String],
-    name: &str,
-    pair: &[String],
+/// The cells of one kind, and what they differ in.
+struct Among<'a> {
+    cells: &'a [&'a Cell],
+    names: &'a [String],
+    factors: &'a [(&'a String, Vec<String>)],
     kind: Headline,
-    logs: &Logs,
-) -> Option<Effect> {
-    let rest = others(names, &[name]);
-    let low = by_rest(cells, &rest, &[(name, &pair[0])]);
-    let high = by_rest(cells, &rest, &[(name, &pair[1])]);
-    let sums: Vec<Vec<(f64, u32)>> =
-        low.iter().filter_map(|(rest, from)| Some(vec![(1.0, *high.get(rest)?), (-1.0, *from)])).collect();
-    let cells = sums.iter().flatten().map(|(_, cell)| *cell).collect();
-    let what = format!("{name} {} → {}: {}", pair[0], pair[1], noun(kind));
-    Some(Effect { kind: FindingKind::Effect, what, blocks: over_blocks(&sums, logs), cells })
+    logs: &'a Logs,
+}
+
+/// Most levels of another factor that an effect is told at, each by itself.
+const MOST_LEVELS: usize = 6;
+
+impl Among<'_> {
+    /// What the step from one level of a factor to another does: over all cells; or, where the levels of another factor turn it
+    /// round, at each of those, for then the mean over them is true of none. Of many levels it is told at the two outermost effects.
+    fn step(&self, name: &str, pair: &[String], confidence: f64) -> Vec<Effect> {
+        let main = self.main_effect(name, pair, None);
+        let Some((mean, _)) = tested(&main.blocks, confidence) else { return vec![main] };
+        let up = mean.value > 0.0;
+        let mut turned: Option<(f64, Vec<Effect>)> = None;
+        for (other, levels) in self.factors.iter().filter(|(other, _)| *other != name) {
+            let at = levels.iter().map(|level| self.main_effect(name, pair, Some((other, level))));
+            let mut at: Vec<(f64, Effect, Interval)> = at
+                .filter_map(|effect| {
+                    let (mean, interval) = tested(&effect.blocks, confidence)?;
+                    Some((mean.value, effect, interval))
+                })
+                .collect();
+            if !at.iter().any(|(.., interval)| if up { interval.high < 0.0 } else { interval.low > 0.0 }) {
+                continue;
+            }
+            let values = || at.iter().map(|(value, ..)| *value);
+            let (least, greatest) =
+                (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
+            if at.len() > MOST_LEVELS {
+                at.retain(|(value, ..)| [least, greatest].contains(value));
+            }
+            let spread = greatest - least;
+            if turned.as_ref().is_none_or(|(other, _)| spread > *other) {
+                turned = Some((spread, at.into_iter().map(|(_, effect, _)| effect).collect()));
+            }
+        }
+        turned.map_or_else(|| vec![main], |(_, effects)| effects)
+    }
+
+    /// The effect of a step over all cells, or over those with one level of another factor.
+    fn main_effect(&self, name: &str, pair: &[String], at: Option<(&str, &str)>) -> Effect {
+        let rest = others(self.names, &[name]);
+        let with = |level: &str| {
+            let of: Vec<(&str, &str)> = std::iter::once((name, level)).chain(at).collect();
+            by_rest(self.cells, &rest, &of)
+        };
+        let (low, high) = (with(&pair[0]), with(&pair[1]));
+        let sums: Vec<Vec<(f64, u32)>> =
+            low.iter().filter_map(|(rest, from)| Some(vec![(1.0, *high.get(rest)?), (-1.0, *from)])).collect();
+        let cells = sums.iter().flatten().map(|(_, cell)| *cell).collect();
+        let at = at.map_or_else(String::new, |(other, level)| format!(" at {other} {level}"));
+        let what = format!("{name} {} → {}{at}: {}", pair[0], pair[1], noun(self.kind));
+        Effect { kind: FindingKind::Effect, what, blocks: over_blocks(&sums, self.logs), cells }
+    }
 }
 
 fn interaction(
@@ -159,7 +201,7 @@ fn asymmetries(cells: &[&Cell], names: &[String], kind: Headline, outcomes: &[Ou
         let said = |cells: &BTreeMap<BTreeMap<&str, &str>, u32>| {
             let own = outcomes.iter().filter(|outcome| cells.values().any(|cell| *cell == outcome.cell));
             let values: Vec<f64> = own.filter_map(|outcome| Some(outcome.estimate.as_ref()?.value)).collect();
-            median(&values).map_or_else(|| "nothing".to_owned(), |middle| value(middle, kind.unit()))
+            mean(&values).map_or_else(|| "nothing".to_owned(), |mean| value(mean, kind.unit()))
         };
         let what = format!("{a} → {b} has {}, {b} → {a} has {}: {}", said(&there), said(&back), noun(kind));
         let cells = sums.iter().flatten().map(|(_, cell)| *cell).collect();
@@ -182,23 +224,28 @@ pub(super) fn noun(kind: Headline) -> &'static str {
     }
 }
 
+/// The mean of an effect's values and its interval; `None` with too few blocks.
+fn tested(blocks: &[f64], confidence: f64) -> Option<(MeanDifference, Interval)> {
+    let n = blocks.len();
+    let standard_error = sample_sd(blocks)? / (n as f64).sqrt();
+    let value = mean(blocks).filter(|_| n >= LEAST_BLOCKS)?;
+    let test = MeanDifference { value, standard_error, df: (n - 1) as f64 };
+    Some((test, test.interval(confidence)?))
+}
+
 fn in_words(effects: Vec<Effect>, level: f64) -> Vec<Finding> {
-    let tested: Vec<(Effect, MeanDifference, Interval)> = effects
+    let sizes: Vec<(Effect, MeanDifference, Interval)> = effects
         .into_iter()
         .filter_map(|effect| {
-            let n = effect.blocks.len();
-            let standard_error = sample_sd(&effect.blocks)? / (n as f64).sqrt();
-            let value = mean(&effect.blocks).filter(|_| n >= LEAST_BLOCKS)?;
-            let test = MeanDifference { value, standard_error, df: (n - 1) as f64 };
-            let interval = test.interval(level)?;
+            let (test, interval) = tested(&effect.blocks, level)?;
             Some((effect, test, interval))
         })
         .collect();
     let p: Vec<f64> =
-        tested.iter().map(|(_, test, _)| (2.0 * test.p_above(0.0).min(test.p_below(0.0))).min(1.0)).collect();
+        sizes.iter().map(|(_, test, _)| (2.0 * test.p_above(0.0).min(test.p_below(0.0))).min(1.0)).collect();
     let corrected = holm(&p);
-    let number = tested.len();
-    let told = tested.into_iter().zip(corrected).filter_map(|((effect, test, interval), p)| {
+    let number = sizes.len();
+    let told = sizes.into_iter().zip(corrected).filter_map(|((effect, test, interval), p)| {
         let sure = p <= 1.0 - level;
         // Pairs of hosts that are alike are not named.
         if effect.kind == FindingKind::Asymmetry && !sure {
@@ -309,10 +356,66 @@ mod tests {
             1e9 * if slow { 0.5 } else { 1.0 } * (1.0 + 0.003 * random.normal())
         });
         let said = statements(&run);
-        assert_eq!(said.len(), 1, "{said:?}");
-        assert!(said[0].starts_with("a → b has ") && said[0].contains(", b → a has "), "{said:?}");
-        let ratio = of_plan(&run.header, &run.outcomes, &run.passes)[0].estimate.clone().unwrap();
+        let unequal: Vec<Finding> = of_plan(&run.header, &run.outcomes, &run.passes)
+            .into_iter()
+            .filter(|finding| finding.kind == FindingKind::Asymmetry)
+            .collect();
+        assert_eq!(unequal.len(), 1, "{said:?}");
+        let statement = &unequal[0].statement;
+        assert!(statement.starts_with("a → b has ") && statement.contains(", b → a has "), "{said:?}");
+        let ratio = unequal[0].estimate.clone().unwrap();
         assert!((ratio.value / 2.0 - 1.0).abs() < 0.01, "{ratio:?}");
+    }
+
+    #[test]
+    fn a_host_is_a_factor_like_others() {
+        let mut random = SplitMix64::new(4);
+        let run = planned(&[("to", &["b", "c"]), ("cc", &["x", "y"])], "stream", 6, |levels, _| {
+            1e9 * if levels["to"] == "c" { 0.1 } else { 1.0 } * (1.0 + 0.003 * random.normal())
+        });
+        let said = statements(&run);
+        assert_eq!(said.len(), 3, "{said:?}");
+        assert!(said.iter().any(|one| one.starts_with("to b → c: goodput -90")), "{said:?}");
+        assert!(said.iter().any(|one| one.contains("does more at to c than at to b")), "{said:?}");
+    }
+
+    #[test]
+    fn an_effect_that_another_factor_turns_round_is_told_at_the_levels_of_that() {
+        let mut random = SplitMix64::new(7);
+        let factors: [(&str, &[&str]); 2] =
+            [("message", &["1KiB", "8KiB", "64KiB"]), ("socket", &["32KiB", "128KiB", "512KiB"])];
+        // The shape of the plan socket-sizes: large messages collapse in the smallest buffer and gain in all others.
+        let run = planned(&factors, "stream", 8, |levels, _| {
+            let rate = match (levels["message"].as_str(), levels["socket"].as_str()) {
+                ("64KiB", "32KiB") => 0.03,
+                ("64KiB", _) => 1.6,
+                ("8KiB", _) => 1.0,
+                _ => 0.3,
+            };
+            1e9 * rate * (1.0 + 0.02 * random.normal())
+        });
+        let said = statements(&run);
+        let of = |start: &str| said.iter().filter(|one| one.starts_with(start)).cloned().collect::<Vec<_>>();
+        assert_eq!(of("message 8KiB → 64KiB: "), Vec::<String>::new(), "{said:#?}");
+        assert_eq!(of("message 8KiB → 64KiB at socket ").len(), 3, "{said:#?}");
+        assert!(of("message 8KiB → 64KiB at socket 32KiB: goodput -97").len() == 1, "{said:#?}");
+        assert!(of("message 8KiB → 64KiB at socket 512KiB: goodput +6").len() == 1, "{said:#?}");
+        assert_eq!(of("message 1KiB → 8KiB: goodput +23").len(), 1, "{said:#?}");
+    }
+
+    #[test]
+    fn of_many_levels_a_turned_effect_is_told_at_the_outermost_two() {
+        let mut random = SplitMix64::new(2);
+        let others: &[&str] = &["1", "2", "3", "4", "5", "6", "7", "8"];
+        let run = planned(&[("cc", &["x", "y"]), ("n", others)], "stream", 5, |levels, _| {
+            let n: f64 = levels["n"].parse().unwrap();
+            1e9 * if levels["cc"] == "y" { 0.5 + 0.15 * n } else { 1.0 } * (1.0 + 0.002 * random.normal())
+        });
+        let said = statements(&run);
+        let turned: Vec<&String> = said.iter().filter(|one| one.starts_with("cc x → y")).collect();
+        assert!(turned[0].starts_with("cc x → y at n 1: goodput -35"), "{said:#?}");
+        assert!(turned[1].starts_with("cc x → y at n 8: goodput +70"), "{said:#?}");
+        assert!(turned[2].starts_with("cc x → y does more at n 8") && turned.len() == 3, "{said:#?}");
     }
 
     #[test]

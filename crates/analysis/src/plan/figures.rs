@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::{Cell, EndPass, Factor, Outcome, Pass, RunHeader};
 
 use super::{dimensions, levels, part, sizes_of_curves};
-use crate::stats::median;
+use crate::stats::mean;
 
 /// Counter of all interrupts since the boot, as the observer of /proc/stat calls it.
 const INTERRUPTS: &str = "stat.intr";
@@ -21,7 +21,7 @@ pub struct FactorLine {
     pub end: &'static str,
     /// The other factors' levels.
     pub held: Vec<(String, String)>,
-    /// Level and the median over the cell's passes, in the plan's order.
+    /// Level and the mean over the cell's passes, in the plan's order.
     pub points: Vec<(String, f64)>,
 }
 
@@ -66,7 +66,7 @@ pub fn factor_lines(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass]) -
                         let ends = trials.filter_map(|trial| by_index.get(&trial.pass));
                         let values: Vec<f64> =
                             ends.filter_map(|pass| quantity([&pass.near, &pass.far][side])).collect();
-                        median(&values).map(|value| (level, value))
+                        mean(&values).map(|value| (level, value))
                     };
                     let points: Vec<(String, f64)> =
                         levels(plan, factor, &cells).into_iter().filter_map(of_level).collect();

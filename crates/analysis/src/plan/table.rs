@@ -2,18 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use model::{Cell, Factor, Outcome, Plan, RunHeader, Spec, Trial};
+use model::{Cell, Estimate, Factor, Outcome, Plan, RunHeader, Spec, Stopping, Trial};
 
 use super::{KINDS, dimensions, levels, of_kind, part, whole};
-use crate::outcome::{Headline, asker, packets_per_s};
-use crate::stats::{median, median_order_interval};
+use crate::outcome::{Headline, asker, estimate, packets_per_s};
 
-/// The median of a cell's trials.
+/// The middle of a cell's trials: their mean, as the outcome's estimate is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Middle {
     /// In the table's unit.
     pub value: f64,
-    /// Low end of its interval; `None` with fewer than six trials.
+    /// Low end of its interval; `None` with fewer than three trials.
     pub low: Option<f64>,
     /// High end.
     pub high: Option<f64>,
@@ -23,7 +22,7 @@ pub struct Middle {
     pub cell: u32,
 }
 
-/// Rows by columns of medians.
+/// Rows by columns of means.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlanTable {
     /// What is measured: `goodput`, `median round trip`, `transactions per second`.
@@ -72,7 +71,7 @@ pub fn tables(header: &RunHeader, outcomes: &[Outcome]) -> Vec<PlanTable> {
             }
         };
         for (measure, unit, value) in shown {
-            let middles = middles(&cells, outcomes, *value, header.stopping.confidence);
+            let middles = middles(&cells, outcomes, *value, &header.stopping);
             tables.extend(of_measure(plan, &cells, &middles).into_iter().map(|table| PlanTable {
                 measure,
                 unit,
@@ -84,15 +83,14 @@ pub fn tables(header: &RunHeader, outcomes: &[Outcome]) -> Vec<PlanTable> {
     tables
 }
 
-fn middles(cells: &[&Cell], outcomes: &[Outcome], value: Value, confidence: f64) -> BTreeMap<u32, Middle> {
+/// What each cell's trials have in the mean. Of the trials' own values this is the outcome's estimate, which is the same everywhere.
+fn middles(cells: &[&Cell], outcomes: &[Outcome], value: Value, rule: &Stopping) -> BTreeMap<u32, Middle> {
     let mut middles = BTreeMap::new();
     for cell in cells {
         let own = outcomes.iter().filter(|outcome| outcome.cell == cell.id).flat_map(|outcome| &outcome.trials);
         let values: Vec<f64> = own.filter(|trial| whole(trial)).filter_map(|trial| value(&cell.spec, trial)).collect();
-        if let Some(middle) = median(&values) {
-            let interval = median_order_interval(&values, confidence);
-            let (low, high) = (interval.map(|interval| interval.low), interval.map(|interval| interval.high));
-            middles.insert(cell.id, Middle { value: middle, low, high, trials: values.len(), cell: cell.id });
+        if let Some(Estimate { value, low, high, .. }) = estimate(Headline::of(&cell.spec), &values, rule) {
+            middles.insert(cell.id, Middle { value, low, high, trials: values.len(), cell: cell.id });
         }
     }
     middles
@@ -215,7 +213,9 @@ mod tests {
         assert_eq!((table.rows.len(), table.columns.len()), (2, 3));
         assert_eq!(table.held, [("cc".to_owned(), "y".to_owned())]);
         let middle = table.cells[1][2].unwrap();
-        assert_eq!((middle.value, middle.low, middle.high, middle.trials), (202.5, Some(200.0), Some(205.0), 6));
+        let estimate = run.outcomes[middle.cell as usize].estimate.clone().unwrap();
+        assert_eq!((middle.value, middle.low, middle.high), (estimate.value, estimate.low, estimate.high));
+        assert_eq!((middle.value, middle.trials), (202.5, 6));
     }
 
     #[test]
@@ -228,7 +228,7 @@ mod tests {
         let table = &tables[2];
         assert_eq!((table.row_factor.as_str(), table.column_factor.as_str()), ("from", "to"));
         assert!((0..3).all(|at| table.cells[at][at].is_none()));
-        assert_eq!(table.cells[0][1].map(|middle| (middle.value, middle.low)), Some((10.0, None)), "3 trials");
+        assert_eq!(table.cells[0][1].map(|middle| (middle.value, middle.low)), Some((10.0, Some(10.0))), "3 trials");
     }
 
     #[test]
@@ -247,6 +247,16 @@ mod tests {
         assert_eq!(tables.iter().map(|table| table.unit).collect::<Vec<_>>(), ["bit/s", "1/s"]);
         let rates: Vec<Option<f64>> = tables[1].cells.iter().map(|row| row[0].map(|middle| middle.value)).collect();
         assert_eq!(rates, [Some(800.0), None]);
+    }
+
+    #[test]
+    fn a_cell_has_one_value_everywhere() {
+        // One trial far from the others: their median is 1, their mean 12.
+        let values = [1.0, 1.0, 1.0, 1.0, 1.0, 67.0];
+        let run = planned(&[("flows", &["1", "2"])], "stream", 6, |_, block| values[block as usize]);
+        let middle = tables(&run.header, &run.outcomes)[0].cells[0][0].unwrap();
+        assert_eq!(middle.value, 12.0);
+        assert_eq!(Some(middle.value), run.outcomes[0].estimate.as_ref().map(|estimate| estimate.value));
     }
 
     #[test]

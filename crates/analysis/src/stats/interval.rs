@@ -99,29 +99,6 @@ pub fn median_interval(values: &[f64], confidence: f64, seed: u64) -> Option<Int
     bootstrap_interval(values, confidence, seed, 2_000, median)
 }
 
-/// The interval between two order statistics that holds the true median at `confidence` or more, whatever the distribution of the
-/// independent values (the sign test turned round; David and Nagaraja, "Order statistics", 2003, section 7.1). `None` where they
-/// are too few: at 95 % fewer than six.
-#[must_use]
-pub fn median_order_interval(values: &[f64], confidence: f64) -> Option<Interval> {
-    let n = values.len();
-    let mut sorted = values.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    // The chance that fewer than k of n values lie below the median, for k = 1, 2, ...
-    let mut term = 0.5f64.powi(i32::try_from(n).ok()?);
-    let mut below = term;
-    let mut best = None;
-    for k in 1..=n / 2 {
-        if 1.0 - 2.0 * below < confidence {
-            break;
-        }
-        best = Some(Interval { low: sorted[k - 1], high: sorted[n - k] });
-        term *= (n - k + 1) as f64 / k as f64;
-        below += term;
-    }
-    best
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,20 +123,6 @@ mod tests {
         assert!((interval.half_width() - half).abs() < 1e-4);
         assert!((interval.low + interval.high - 20.0).abs() < 1e-9);
         assert_eq!(t_interval(&[1.0], 0.95), None);
-    }
-
-    #[test]
-    fn order_statistics_match_the_printed_table_for_the_median() {
-        // Ranks of the 95 % interval: n = 5 none, 6 (1, 6), 9 (2, 8), 12 (3, 10), 20 (6, 15).
-        let of = |n: usize| {
-            let values: Vec<f64> = (1..=n).rev().map(|rank| rank as f64).collect();
-            median_order_interval(&values, 0.95).map(|interval| (interval.low, interval.high))
-        };
-        assert_eq!([of(0), of(5)], [None, None]);
-        assert_eq!(of(6), Some((1.0, 6.0)));
-        assert_eq!(of(9), Some((2.0, 8.0)));
-        assert_eq!(of(12), Some((3.0, 10.0)));
-        assert_eq!(of(20), Some((6.0, 15.0)));
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub mod two_sample;
 pub mod variance;
 
 pub use batch::{SeriesEstimate, batch_means, lag1, series_interval};
-pub use interval::{Interval, bootstrap_interval, median_interval, median_order_interval, t_interval, t_quantile};
+pub use interval::{Interval, bootstrap_interval, median_interval, t_interval, t_quantile};
 pub use paired::{Paired, PairedDecision};
 pub use passes::{PassValue, pass_spread, without_pass_effects};
 pub use planning::passes_needed;

@@ -1,7 +1,7 @@
 //! A coordinator's side of one agent.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use model::{Change, EndOptions, Family, HostReading, Inventory, Setting, Watched};
@@ -12,8 +12,10 @@ use crate::ControlError;
 use crate::agent::{Agent, hello, prepare_control};
 use crate::proto::auth::{self, Token};
 use crate::proto::message::{Cause, FromAgent, Hello, ToAgent, Voucher};
-use crate::proto::{CONTROL_MAGIC, DEFAULT_PORT, OLDEST_PROTOCOL, PROTOCOL, WATCH};
+use crate::proto::{CONTROL_MAGIC, OLDEST_PROTOCOL, PROTOCOL, WATCH};
 use crate::wire::Wire;
+
+use super::place::{label, split};
 
 /// An agent to be reached.
 pub enum Target<'a> {
@@ -312,38 +314,8 @@ fn versions(oldest: u32, newest: u32) -> String {
     if oldest == newest { newest.to_string() } else { format!("{oldest} to {newest}") }
 }
 
-fn label(host: &str, address: SocketAddr) -> String {
-    let bare = split(host).0;
-    if bare.parse::<IpAddr>().is_ok() { address.to_string() } else { format!("{bare} ({address})") }
-}
-
-/// Name and port of `name`, `name:port`, `v4:port`, `[v6]:port` or a bare address.
-fn split(host: &str) -> (&str, u16) {
-    if let Some((inside, rest)) = host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        return (inside, rest.strip_prefix(':').and_then(|port| port.parse().ok()).unwrap_or(DEFAULT_PORT));
-    }
-    match host.rsplit_once(':') {
-        // More than one colon without brackets is a bare IPv6 address.
-        Some((name, port)) if !name.contains(':') => (name, port.parse().unwrap_or(DEFAULT_PORT)),
-        _ => (host, DEFAULT_PORT),
-    }
-}
-
-/// Whether the control connection to `host` would go over IPv6: known before it is made, so that a default can depend on it.
-/// A name that cannot be resolved is not; connecting says so.
-#[must_use]
-pub fn leads_to_ipv6(host: &str, family: Family) -> bool {
-    match family {
-        Family::V4 => false,
-        Family::V6 => true,
-        Family::Any => {
-            split(host).to_socket_addrs().ok().and_then(|mut found| found.next()).is_some_and(|to| to.is_ipv6())
-        }
-    }
-}
-
 async fn dial(host: &str, family: Family) -> Result<TcpStream, ControlError> {
-    let (name, port) = split(host);
+    let (name, port) = split(host)?;
     let resolved = tokio::net::lookup_host((name, port))
         .await
         .map_err(|source| ControlError::Resolve { host: name.into(), source })?;
@@ -399,20 +371,6 @@ mod tests {
             (says(true, proof(&other, "agent")), Some(&token), "the token is wrong"),
         ] {
             assert!(distrust(&theirs, given, "cc").is_some_and(|what| what.contains(words)), "{words}");
-        }
-    }
-
-    #[test]
-    fn hosts_are_split_as_people_write_them() {
-        for (text, name, port) in [
-            ("a.example", "a.example", 6280),
-            ("a.example:7000", "a.example", 7000),
-            ("10.0.0.1:1", "10.0.0.1", 1),
-            ("::1", "::1", 6280),
-            ("[::1]:9", "::1", 9),
-            ("[fe80::1%eth0]", "fe80::1%eth0", 6280),
-        ] {
-            assert_eq!(split(text), (name, port), "{text}");
         }
     }
 }

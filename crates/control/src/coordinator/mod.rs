@@ -15,6 +15,7 @@ mod metrics;
 mod noloss;
 mod paired;
 mod pass;
+mod place;
 mod plan;
 mod single;
 mod tuning;
@@ -28,11 +29,12 @@ pub use advise::AdvisePlan;
 use cells::Cells;
 pub use choose::{choose_engine, choose_engines};
 pub use curve::CurvePlan;
-pub use end::{End, Target, leads_to_ipv6};
+pub use end::{End, Target};
 pub use fleet::Fleet;
 pub use foreign::{Foreign, ForeignCurve, run_foreign};
 pub use paired::PairedPlan;
 pub use pass::{Cancel, Pair};
+pub use place::{check_host, leads_to_ipv6};
 pub use plan::PlanSchedule;
 
 /// What a command wants measured.

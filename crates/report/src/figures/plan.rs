@@ -94,7 +94,7 @@ fn tables_drawn(run: &Run) -> Vec<Figure> {
             figures.push(Figure {
                 id: format!("plan-{}", table.measure.replace(' ', "-")),
                 title: format!("{} over {}", table.measure, table.row_factor),
-                subtitle: subtitle(run, "medians of the trials with their intervals"),
+                subtitle: subtitle(run, "means of the trials with their intervals"),
                 x: places.axis,
                 y: Axis { label: table.measure.to_owned(), unit: table.unit.to_owned(), scale: Scale::Linear },
                 series,
@@ -153,7 +153,7 @@ fn lines_drawn(run: &Run) -> Vec<Figure> {
         figures.push(Figure {
             id: format!("plan-{id}-{}", line.factor.replace(|c: char| !c.is_ascii_alphanumeric(), "-")),
             title: format!("{what} over {}", line.factor),
-            subtitle: subtitle(run, "medians of the passes, set-up and drain included"),
+            subtitle: subtitle(run, "means of the passes, set-up and drain included"),
             series: series.collect(),
             x: places.axis,
             y: Axis {

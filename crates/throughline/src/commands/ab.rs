@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::flags::{self, Output, Peer, clock_seed};
 use crate::measure::{Job, measure};
 use crate::plan;
-use crate::values::{self, SetFlag};
+use crate::values::{self, SetFlag, above_zero, whole};
 use crate::words::{self, Wrong};
 
 /// Time for a whole comparison unless told otherwise.
@@ -62,11 +62,11 @@ pub struct AbArgs {
 
     /// Exactly this many pairs of trials, an even number from 12 on, and one look at the end [default: 16 to 54, with three
     /// looks].
-    #[arg(long, value_name = "N", help_heading = "How sure, how long")]
+    #[arg(long, value_name = "N", value_parser = whole(LEAST_PAIRS..=u32::MAX), help_heading = "How sure, how long")]
     pairs: Option<u32>,
 
     /// Time for the whole comparison [default: 120s, none with --pairs].
-    #[arg(long, value_name = "TIME", help_heading = "How sure, how long")]
+    #[arg(long, value_name = "TIME", value_parser = above_zero::<Nanos>, help_heading = "How sure, how long")]
     budget: Option<Nanos>,
 
     /// Pause between two trials.
@@ -74,7 +74,7 @@ pub struct AbArgs {
     gap: Nanos,
 
     /// Seed of the order of A and B [default: from the clock, recorded].
-    #[arg(long, help_heading = "How sure, how long")]
+    #[arg(long, value_name = "N", value_parser = whole(0..=u64::MAX), help_heading = "How sure, how long")]
     seed: Option<u64>,
 
     /// Set KEY on both hosts (near:KEY or far:KEY on one) for A and B alike, and put it back after the last trial. A side's own
@@ -136,7 +136,7 @@ impl AbArgs {
         if !(0.0..1.0).contains(&self.tolerance.0) {
             return Err(Failure::usage("--tolerance is a part of A's value: use 0% to 99%"));
         }
-        if let Some(pairs) = self.pairs.filter(|pairs| *pairs < LEAST_PAIRS || pairs % 2 == 1) {
+        if let Some(pairs) = self.pairs.filter(|pairs| pairs % 2 == 1) {
             return Err(Failure::usage(format!(
                 "--pairs {pairs}: pairs come two to a block (ABBA) and an interval needs six blocks; use an even number from {LEAST_PAIRS} on"
             )));
@@ -164,7 +164,7 @@ fn of_words(name: &str, words: &str, pattern: Pattern) -> Result<Spec, Failure> 
     }
     let words: Vec<String> = words.into_iter().map(str::to_owned).collect();
     words::spec(&words).map_err(|wrong| match wrong {
-        Wrong::Words(what) => {
+        Wrong::Value(what) | Wrong::Words(what) => {
             Failure::usage(format!("--{name} \"{}\": {what}; see `thru {} --help`", words.join(" "), words[0]))
         }
         Wrong::OfTheWhole(flag) => Failure::usage(format!(

@@ -12,6 +12,7 @@ use crate::failure::Failure;
 use crate::flags::{self, Enough, Load, Output, Peer, Sockets, clock_seed};
 use crate::measure::{Job, measure_run};
 use crate::output;
+use crate::values::{above_zero, at_least, whole};
 
 /// Time for a whole search unless told otherwise.
 const BUDGET: &str = "3m";
@@ -46,7 +47,7 @@ pub struct AdviseArgs {
     allow: Vec<String>,
 
     /// Time for the whole search, confirmation included.
-    #[arg(long, value_name = "TIME", default_value = BUDGET, help_heading = "How sure, how long")]
+    #[arg(long, value_name = "TIME", default_value = BUDGET, value_parser = above_zero::<Nanos>, help_heading = "How sure, how long")]
     budget: Nanos,
 
     /// The least gain that counts.
@@ -54,19 +55,20 @@ pub struct AdviseArgs {
     least: Ratio,
 
     /// Length of a trial [default: 30 round trips, 300 ms to 2 s].
-    #[arg(long, value_name = "TIME", help_heading = "How sure, how long")]
+    #[arg(long, value_name = "TIME", value_parser = above_zero::<Nanos>, help_heading = "How sure, how long")]
     time: Option<Nanos>,
 
     /// End a trial in which nothing has moved for this long.
-    #[arg(long, value_name = "TIME", default_value = "3s", help_heading = "How sure, how long")]
+    #[arg(long, value_name = "TIME", default_value = "3s", value_parser = at_least(Nanos(Spec::LEAST_STALL_NS)),
+          help_heading = "How sure, how long")]
     stall: Nanos,
 
     /// Seed of everything that is drawn at random [default: from the clock, recorded].
-    #[arg(long, help_heading = "How sure, how long")]
+    #[arg(long, value_name = "N", value_parser = whole(0..=u64::MAX), help_heading = "How sure, how long")]
     seed: Option<u64>,
 
     /// Bytes of one send; not searched then. Of round trips the request [default: 1].
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", value_parser = above_zero::<ByteSize>)]
     block: Option<ByteSize>,
 
     /// Write the sysctl lines that make the best stay to a file, for this host; those of the far host beside it, with `.far` behind
@@ -149,11 +151,11 @@ impl AdviseArgs {
         }
         let enough = Enough { target: self.least, budget: None, trials: None, seed: self.seed, stall: self.stall };
         let pattern = analysis::advice::pattern(goal);
-        let mut spec = flags::spec(pattern, &self.peer, &self.load, &self.sockets, &enough);
+        let mut spec = flags::spec(pattern, &self.peer, &self.load, &self.sockets, &enough)?;
         let default = || if goal == Goal::Latency { 1 } else { default_block(transport, &self.peer) };
         spec.block = self.block.map_or_else(default, |block| block.0);
         spec.stop = Stop::TimeNs(self.time.map_or(LOOK_NS, |time| time.0));
-        spec.paced_to_receiver = goal != Goal::Latency && flags::to_receiver(&spec, false);
+        spec.paced_to_receiver = goal != Goal::Latency && flags::to_receiver(&spec, false)?;
         Ok(spec)
     }
 

@@ -19,6 +19,9 @@ const CONFIDENCE: f64 = 0.95;
   thru compare A1,A2,A3 B1,B2,B3         several runs a side: what differs from run to run counts
   thru compare before after --json
 
+Single measurements are compared as they are; cells of plans, matrices and curves by all that tells them from the other cells of
+their runs, or not at all. What has no partner is listed.
+
 Runs that were not taken in turns confound a change with everything else that changed in between; `thru ab` takes turns.
 
 Exit codes: 0 B is not worse than A by more than the tolerance, 4 cannot tell, 3 worse (only where each side has two runs or

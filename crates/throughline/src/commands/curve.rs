@@ -9,6 +9,7 @@ use model::{BitRate, ByteSize, Direction, Name, Nanos, NetpipeSizes, Observe, Sp
 use crate::failure::Failure;
 use crate::flags::{self, Enough, Load, Output, Peer, Sockets};
 use crate::measure::{Job, measure};
+use crate::values::{above_zero, whole};
 
 /// Time for the passes of a curve unless told otherwise: with the look at the path before and the reckoning after it, ten seconds.
 const BUDGET: Nanos = Nanos(9_500_000_000);
@@ -34,23 +35,24 @@ pub struct CurveArgs {
     load: Load,
 
     /// Smallest block.
-    #[arg(long, value_name = "SIZE", default_value = "1")]
+    #[arg(long, value_name = "SIZE", default_value = "1", value_parser = above_zero::<ByteSize>)]
     first: ByteSize,
 
     /// Largest block [default: 8 MiB, as far as the transport goes].
-    #[arg(long = "to", value_name = "SIZE")]
+    #[arg(long = "to", value_name = "SIZE", value_parser = above_zero::<ByteSize>)]
     last: Option<ByteSize>,
 
     /// These sizes instead of NetPIPE's, separated by commas.
-    #[arg(long, value_name = "SIZE,...", value_delimiter = ',', conflicts_with_all = ["first", "last", "perturbation"])]
+    #[arg(long, value_name = "SIZE,...", value_delimiter = ',', value_parser = above_zero::<ByteSize>,
+          conflicts_with_all = ["first", "last", "perturbation"])]
     block: Vec<ByteSize>,
 
     /// Length of one trial of one size (at least three exchanges) [default: the budget's share].
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = above_zero::<Nanos>)]
     time: Option<Nanos>,
 
     /// Send no faster than this, with --stream.
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = above_zero::<BitRate>)]
     rate: Option<BitRate>,
 
     /// With --stream over udp: send as fast as this host can, whatever the receiver's socket has room for.
@@ -58,7 +60,7 @@ pub struct CurveArgs {
     unpaced: bool,
 
     /// Distance of the two neighbours of each size; 0 for none.
-    #[arg(long, value_name = "BYTES", default_value_t = NetpipeSizes::DEFAULT.perturbation)]
+    #[arg(long, value_name = "BYTES", default_value_t = NetpipeSizes::DEFAULT.perturbation, value_parser = whole(0..=Spec::MAX_BLOCK))]
     perturbation: u64,
 
     /// Blocks one way (NetPIPE -s) instead of round trips.
@@ -74,7 +76,7 @@ pub struct CurveArgs {
     order: SizeOrder,
 
     /// No larger blocks once one takes longer than this (NetPIPE's self-limit; 1s where --np is given).
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = above_zero::<Nanos>)]
     limit: Option<Nanos>,
 
     /// Write NetPIPE's np.out as well, and print as NetPIPE does.
@@ -114,7 +116,7 @@ impl CurveArgs {
         if self.stream && self.load.both {
             return Err(Failure::usage("--stream and --both exclude each other: a both-ways curve crosses blocks"));
         }
-        let mut base = flags::spec(pattern, &self.peer, &self.load, &self.sockets, &self.enough);
+        let mut base = flags::spec(pattern, &self.peer, &self.load, &self.sockets, &self.enough)?;
         // As NetPIPE has it, for streams too: Nagle's algorithm would hold each leg's last part back for an ACK.
         base.near.nodelay.get_or_insert(true);
         base.far.nodelay.get_or_insert(true);
@@ -123,7 +125,7 @@ impl CurveArgs {
             base.observe = Observe::Counters;
         }
         base.rate_bps = self.rate.map(|rate| rate.0);
-        base.paced_to_receiver = self.stream && self.speak.is_none() && flags::to_receiver(&base, self.unpaced);
+        base.paced_to_receiver = flags::to_receiver(&base, self.unpaced)? && self.stream && self.speak.is_none();
         base.speak = self.speak.as_deref().map(Name::from);
         cells(self, &base)
     }
@@ -137,7 +139,7 @@ impl CurveArgs {
 /// Runs it.
 pub fn run(args: &CurveArgs) -> Result<u8, Failure> {
     let specs = args.specs()?;
-    let mut rule = args.enough.rule(Some(BUDGET))?;
+    let mut rule = args.enough.rule(Some(BUDGET));
     rule.order = match args.order {
         SizeOrder::Random => model::Order::Random,
         SizeOrder::Ascending => model::Order::Ascending,
@@ -164,9 +166,6 @@ pub fn run(args: &CurveArgs) -> Result<u8, Failure> {
 fn cells(args: &CurveArgs, base: &Spec) -> Result<Vec<Spec>, Failure> {
     let capabilities = engine::transport::transport(base.transport.as_str())?.capabilities();
     let least = if args.stream { capabilities.min_stream_block } else { 1 };
-    if args.first.0 == 0 {
-        return Err(Failure::usage("a block of 0 bytes carries nothing: use --first 1 or more"));
-    }
     if args.last.is_some_and(|last| last.0 < args.first.0) {
         return Err(Failure::usage("--to is smaller than --first"));
     }

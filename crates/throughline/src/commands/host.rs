@@ -16,7 +16,7 @@ use crate::measure;
 #[derive(Debug, Args)]
 pub struct HostArgs {
     /// Hosts that run `thru serve`, with :PORT if not 6280; none for this host.
-    #[arg(value_name = "HOST")]
+    #[arg(value_name = "HOST", value_parser = crate::values::host)]
     hosts: Vec<String>,
 
     /// Only in what two hosts differ: the two that are named, or this one and the one that is named.

@@ -38,7 +38,7 @@ pub struct ImportArgs {
     format: Option<String>,
 
     /// Name of the runs; the second gets `-2` and so on [default: the file's].
-    #[arg(long)]
+    #[arg(long, value_parser = crate::values::name)]
     name: Option<String>,
 
     /// The file that keeps runs [default: in the XDG data folder].

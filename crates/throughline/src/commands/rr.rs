@@ -8,10 +8,11 @@ use super::stream::BUDGET;
 use crate::failure::Failure;
 use crate::flags::{self, Enough, Load, Observing, Output, Peer, Sockets};
 use crate::measure::{Job, measure};
-use crate::values::RequestRate;
+use crate::values::{RequestRate, above_zero, whole};
 
 /// Flags of `thru rr`.
 #[derive(Debug, Args)]
+#[command(mut_arg("both", |both| both.hide(true)), mut_arg("flows", |flows| flows.help("Connections")))]
 #[command(after_help = "Examples:
   thru rr HOST                          1-byte round trips
   thru rr HOST --spin --pin 1,0         without sleeping, each end on a core of its own
@@ -28,11 +29,11 @@ pub struct RrArgs {
     load: Load,
 
     /// Bytes of a request.
-    #[arg(long, value_name = "SIZE", default_value = "1")]
+    #[arg(long, value_name = "SIZE", default_value = "1", value_parser = above_zero::<ByteSize>)]
     block: ByteSize,
 
     /// Bytes of a response [default: as the request].
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", value_parser = above_zero::<ByteSize>)]
     reply: Option<ByteSize>,
 
     /// Open a connection for each transaction (CRR).
@@ -44,7 +45,7 @@ pub struct RrArgs {
     time: Nanos,
 
     /// End a trial after this many transactions instead.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole(1..=u64::MAX))]
     count: Option<u64>,
 
     /// Send requests at this rate, whether or not answers have come (an open loop): requests a second as 1000/s, or a rate of
@@ -78,7 +79,7 @@ impl RrArgs {
             return Err(Failure::usage("round trips have no --both: `thru curve --both` crosses blocks"));
         }
         let pattern = if self.connect { "crr" } else { "rr" };
-        let mut spec = flags::spec(pattern, &self.peer, &self.load, &self.sockets, &self.enough);
+        let mut spec = flags::spec(pattern, &self.peer, &self.load, &self.sockets, &self.enough)?;
         spec.block = self.block.0;
         spec.reply = self.reply.map(|size| size.0);
         if let Some(name) = &self.speak {
@@ -98,7 +99,7 @@ pub fn run(args: &RrArgs) -> Result<u8, Failure> {
     measure(&Job {
         kind: "rr",
         specs: vec![args.spec()?],
-        rule: args.enough.rule(Some(BUDGET))?,
+        rule: args.enough.rule(Some(BUDGET)),
         schedule: Schedule::Single,
         peer: &args.peer,
         output: &args.output,

@@ -156,7 +156,7 @@ fn set_host_wide(settings: &[Setting], command: &str, quiet: bool) -> Result<Opt
 pub fn variable(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("write NAME=VALUE".into()),
+        _ => Err(format!("'{text}' gives no variable a value: write NAME=VALUE")),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::measure::open_store;
 #[derive(Debug, Args)]
 pub struct RunsArgs {
     /// How many, the newest first.
-    #[arg(long, short = 'n', default_value_t = 20)]
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 20, value_parser = crate::values::whole(1..=usize::MAX))]
     limit: usize,
 
     /// As one JSON object a line.

@@ -1,19 +1,20 @@
 //! `thru serve`: the agent.
 
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
 use control::agent::{self, Agent, Captures, Limits, Machine, Tuning, loopback};
 use control::proto::DEFAULT_PORT;
 use host::tune::Journal;
-use model::{BitRate, Nanos};
+use model::{BitRate, Nanos, Spec};
 
 use crate::failure::Failure;
 use crate::flags::UsersFlags;
 use crate::measure;
 use crate::speaking::{self, Speaking, Spoken};
+use crate::values::{above_zero, whole};
 
 /// Flags of `thru serve`.
 #[derive(Debug, Args)]
@@ -43,23 +44,23 @@ pub struct ServeArgs {
     once: bool,
 
     /// Measurements at the same time; each result is then marked with what overlapped it.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(1..=Self::MOST))]
     concurrent: usize,
 
     /// Coordinators connected at once.
-    #[arg(long, value_name = "N", default_value_t = Limits::default().clients)]
+    #[arg(long, value_name = "N", default_value_t = Limits::default().clients, value_parser = whole(1..=Self::MOST))]
     max_clients: usize,
 
     /// Longest hold of the machine by one coordinator.
-    #[arg(long, value_name = "TIME", default_value = "1h")]
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = above_zero::<Nanos>)]
     max_time: Nanos,
 
     /// Flows of a measurement.
-    #[arg(long, value_name = "N", default_value_t = Limits::default().flows)]
+    #[arg(long, value_name = "N", default_value_t = Limits::default().flows, value_parser = whole(1..=Spec::MAX_FLOWS))]
     max_flows: u32,
 
     /// Rate of a stream; coordinators must then ask for at most that.
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = above_zero::<BitRate>)]
     max_rate: Option<BitRate>,
 
     /// Load the TCP stacks that coordinators ask for (`--cc fast`) while they measure; needs root.
@@ -67,7 +68,7 @@ pub struct ServeArgs {
     allow_stacks: bool,
 
     /// How long a coordinator may be unreachable before the next one gets its place; more on paths that queue for seconds.
-    #[arg(long, value_name = "TIME", default_value = "2s")]
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = above_zero::<Nanos>)]
     client_timeout: Nanos,
 
     /// Let coordinators capture the packets of their measurements, into pcapng files in this folder [default: the current one].
@@ -105,6 +106,9 @@ pub struct ServeArgs {
 }
 
 impl ServeArgs {
+    /// The most clients and measurements that can be asked for.
+    const MOST: usize = 1_000_000;
+
     /// Whether nothing is to be said.
     pub fn is_quiet(&self) -> bool {
         // What inetd starts has the client's connection for standard error as well.
@@ -146,6 +150,9 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
             "--speak {} on {address}, which can be reached from other hosts: its clients know no token; give --open to let anybody in, or listen on loopback",
             spoken.name()
         )));
+    }
+    if let Some(folder) = &args.allow_capture {
+        check_captures(folder)?;
     }
     let directory = measure::socket_directory()?;
     let quiet = args.quiet;
@@ -195,6 +202,13 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
     });
     speaking.stop();
     served
+}
+
+/// Makes the folder of captures, and refuses one that no file can be written into.
+fn check_captures(folder: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder).and_then(|()| tempfile::tempfile_in(folder)).map(drop).map_err(|error| {
+        Failure::usage(format!("--allow-capture={}: {error}; name a folder that can be written", folder.display()))
+    })
 }
 
 /// What to listen on.

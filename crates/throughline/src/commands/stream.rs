@@ -7,7 +7,7 @@ use model::{BitRate, ByteSize, Direction, Name, Nanos, Spec, Stop};
 use crate::failure::Failure;
 use crate::flags::{self, Enough, Load, LoginFlags, Observing, Output, Peer, Sockets};
 use crate::measure::{Job, measure};
-use crate::values::EngineFlag;
+use crate::values::{EngineFlag, above_zero, at_least, whole};
 
 /// Time for a whole `thru stream` or `thru rr` unless told otherwise.
 pub const BUDGET: Nanos = Nanos(15_000_000_000);
@@ -34,7 +34,7 @@ pub struct StreamArgs {
     load: Load,
 
     /// Bytes of one send; a datagram's size on udp [default: 128KiB, udp 1472 (1452 over IPv6), unix-dgram 8KiB].
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", value_parser = above_zero::<ByteSize>)]
     block: Option<ByteSize>,
 
     /// Length of one trial.
@@ -42,11 +42,11 @@ pub struct StreamArgs {
     time: Nanos,
 
     /// End a trial after this many payload bytes instead.
-    #[arg(long, value_name = "SIZE", conflicts_with = "count")]
+    #[arg(long, value_name = "SIZE", value_parser = above_zero::<ByteSize>, conflicts_with = "count")]
     bytes: Option<ByteSize>,
 
     /// End a trial after this many blocks instead.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole(1..=u64::MAX))]
     count: Option<u64>,
 
     /// Leave the start of each trial out of the rates (the byte counts keep it).
@@ -54,11 +54,11 @@ pub struct StreamArgs {
     warmup: Nanos,
 
     /// Send no faster than this, all flows of a direction together.
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = above_zero::<BitRate>)]
     rate: Option<BitRate>,
 
     /// Let the receiver's program read no faster than this, all flows of a direction together: a slow reader.
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = above_zero::<BitRate>)]
     drain: Option<BitRate>,
 
     /// Over udp without --rate: send as fast as this host can, whatever becomes of it. Without this the sender keeps to what
@@ -67,12 +67,12 @@ pub struct StreamArgs {
     unpaced: bool,
 
     /// Length of the entries of the interval series.
-    #[arg(long, value_name = "TIME", default_value = "100ms")]
+    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = at_least(Nanos(Spec::LEAST_INTERVAL_NS)))]
     interval: Nanos,
 
     /// With --rate: send at most this much at once to make up for a delay [default: what the rate carries in 1 ms,
     /// at five quarters of the rate].
-    #[arg(long, value_name = "SIZE", requires = "rate")]
+    #[arg(long, value_name = "SIZE", value_parser = above_zero::<ByteSize>, requires = "rate")]
     burst: Option<ByteSize>,
 
     /// Over datagrams: search for the highest rate that loses none (the idea of RFC 2544 on plain sockets). Each trial is a
@@ -82,7 +82,8 @@ pub struct StreamArgs {
 
     /// Ask for so many small round trips a second over a connection of their own, before the stream and beside it: latency
     /// with and without load, bufferbloat and responsiveness (RPM).
-    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "100", require_equals = true)]
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "100", require_equals = true,
+          value_parser = whole(1..=Spec::MAX_PROBES))]
     probe: Option<u32>,
 
     /// Calls that move the blocks: auto (tries each for a moment and keeps the best), or how to send and, after a comma, how to
@@ -109,8 +110,8 @@ pub struct StreamArgs {
 
 impl StreamArgs {
     /// The measurement that the flags describe.
-    pub fn spec(&self) -> Spec {
-        let mut spec = flags::spec("stream", &self.peer, &self.load, &self.sockets, &self.enough);
+    pub fn spec(&self) -> Result<Spec, Failure> {
+        let mut spec = flags::spec("stream", &self.peer, &self.load, &self.sockets, &self.enough)?;
         spec.block = self.block.map_or_else(|| default_block(self.load.transport(), &self.peer), |block| block.0);
         spec.stop = match (self.bytes, self.count) {
             (Some(bytes), _) => Stop::Bytes(bytes.0),
@@ -131,8 +132,9 @@ impl StreamArgs {
         spec.capture = self.observing.capture();
         spec.speak = self.speak.as_deref().map(Name::from);
         // The others have no such signals.
-        spec.paced_to_receiver = !self.find_no_loss && self.speak.is_none() && flags::to_receiver(&spec, self.unpaced);
-        spec
+        let paced = flags::to_receiver(&spec, self.unpaced)?;
+        spec.paced_to_receiver = paced && !self.find_no_loss && self.speak.is_none();
+        Ok(spec)
     }
 }
 
@@ -140,8 +142,8 @@ impl StreamArgs {
 pub fn run(args: &StreamArgs) -> Result<u8, Failure> {
     measure(&Job {
         kind: "stream",
-        specs: vec![args.spec()],
-        rule: args.enough.rule(Some(if args.find_no_loss { SEARCH_BUDGET } else { BUDGET }))?,
+        specs: vec![args.spec()?],
+        rule: args.enough.rule(Some(if args.find_no_loss { SEARCH_BUDGET } else { BUDGET })),
         schedule: Schedule::Single,
         peer: &args.peer,
         output: &args.output,

@@ -8,7 +8,7 @@ use super::stream::{default_block, spoken};
 use crate::failure::Failure;
 use crate::flags::{self, Enough, Load, Observing, Output, Peer, Sockets};
 use crate::measure::{Job, measure};
-use crate::values::EngineFlag;
+use crate::values::{EngineFlag, above_zero, at_least, whole};
 
 /// Flags of `thru transfer`.
 #[derive(Debug, Args)]
@@ -26,19 +26,19 @@ pub struct TransferArgs {
     load: Load,
 
     /// Bytes of one send [default: 128KiB, udp 1472 (1452 over IPv6), unix-dgram 8KiB].
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", value_parser = above_zero::<ByteSize>)]
     block: Option<ByteSize>,
 
     /// Blocks to transfer, over all flows.
-    #[arg(long, value_name = "N", required_unless_present = "bytes")]
+    #[arg(long, value_name = "N", value_parser = whole(1..=u64::MAX), required_unless_present = "bytes")]
     count: Option<u64>,
 
     /// Bytes to transfer instead, over all flows.
-    #[arg(long, value_name = "SIZE", conflicts_with = "count")]
+    #[arg(long, value_name = "SIZE", value_parser = above_zero::<ByteSize>, conflicts_with = "count")]
     bytes: Option<ByteSize>,
 
     /// Send no faster than this, all flows together.
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = above_zero::<BitRate>)]
     rate: Option<BitRate>,
 
     /// Over udp without --rate: send as fast as this host can, whatever becomes of it. Without this the sender keeps to what
@@ -47,12 +47,12 @@ pub struct TransferArgs {
     unpaced: bool,
 
     /// Length of the entries of the interval series.
-    #[arg(long, value_name = "TIME", default_value = "100ms")]
+    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = at_least(Nanos(Spec::LEAST_INTERVAL_NS)))]
     interval: Nanos,
 
     /// With --rate: send at most this much at once to make up for a delay [default: what the rate carries in 1 ms,
     /// at five quarters of the rate].
-    #[arg(long, value_name = "SIZE", requires = "rate")]
+    #[arg(long, value_name = "SIZE", value_parser = above_zero::<ByteSize>, requires = "rate")]
     burst: Option<ByteSize>,
 
     /// Calls that move the blocks: auto (tries each for a moment and keeps the best), or how to send and, after a comma, how to
@@ -77,8 +77,8 @@ pub struct TransferArgs {
 
 impl TransferArgs {
     /// The measurement that the flags describe.
-    pub fn spec(&self) -> Spec {
-        let mut spec = flags::spec("transfer", &self.peer, &self.load, &self.sockets, &self.enough);
+    pub fn spec(&self) -> Result<Spec, Failure> {
+        let mut spec = flags::spec("transfer", &self.peer, &self.load, &self.sockets, &self.enough)?;
         spec.block = self.block.map_or_else(|| default_block(self.load.transport(), &self.peer), |block| block.0);
         spec.stop = match (self.bytes, self.count) {
             (Some(bytes), _) => Stop::Bytes(bytes.0),
@@ -91,8 +91,8 @@ impl TransferArgs {
         spec.capture = self.observing.capture();
         spec.speak = self.speak.as_deref().map(Name::from);
         // The others have no such signals.
-        spec.paced_to_receiver = self.speak.is_none() && flags::to_receiver(&spec, self.unpaced);
-        spec
+        spec.paced_to_receiver = flags::to_receiver(&spec, self.unpaced)? && self.speak.is_none();
+        Ok(spec)
     }
 }
 
@@ -102,8 +102,8 @@ pub fn run(args: &TransferArgs) -> Result<u8, Failure> {
     let enough = Enough { trials: args.enough.trials.or(Some(1)), ..args.enough.clone() };
     measure(&Job {
         kind: "transfer",
-        specs: vec![args.spec()],
-        rule: enough.rule(None)?,
+        specs: vec![args.spec()?],
+        rule: enough.rule(None),
         schedule: Schedule::Single,
         peer: &args.peer,
         output: &args.output,

@@ -17,6 +17,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::failure::Failure;
 use crate::measure;
+use crate::values::{self, above_zero};
 
 /// How often a setting that somebody else holds is asked for again.
 const ASK_EVERY: Duration = Duration::from_millis(200);
@@ -56,7 +57,7 @@ enum What {
         #[arg(required = true)]
         words: Vec<String>,
         /// Put them back after this time (or at Ctrl-C).
-        #[arg(long = "for", value_name = "TIME", conflicts_with = "keep")]
+        #[arg(long = "for", value_name = "TIME", value_parser = above_zero::<Nanos>, conflicts_with = "keep")]
         duration: Option<Nanos>,
         /// Leave them until `thru tune revert`: the default here; on a HOST they are put back at Ctrl-C otherwise.
         #[arg(long)]
@@ -84,6 +85,7 @@ enum What {
     /// List what was changed and is not back.
     Journal {
         /// Another host.
+        #[arg(value_parser = values::host)]
         host: Option<String>,
         #[command(flatten)]
         place: Place,

@@ -11,6 +11,7 @@ use model::{Family, Nanos, Watched};
 
 use crate::failure::Failure;
 use crate::measure;
+use crate::values::{self, at_least, whole};
 
 /// Lines after which the heads of the columns come again.
 const HEAD_EVERY: u64 = 20;
@@ -24,14 +25,15 @@ const HEAD_EVERY: u64 = 20;
   thru watch HOST --json                  an object a line, for programs")]
 pub struct WatchArgs {
     /// A host running `thru serve`: a name or address, with :PORT if not 6280; left out for this host.
+    #[arg(value_parser = values::host)]
     host: Option<String>,
 
-    /// Length of an interval, at least 100ms.
-    #[arg(long, value_name = "TIME", default_value = "1s")]
+    /// Length of an interval, at least 100ms: a shorter one would watch itself.
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = at_least(Nanos(100_000_000)))]
     interval: Nanos,
 
     /// End after this many intervals.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole(1..=u64::MAX))]
     count: Option<u64>,
 
     /// One JSON object a line.
@@ -45,12 +47,6 @@ pub struct WatchArgs {
 
 /// Runs it.
 pub fn run(args: &WatchArgs) -> Result<u8, Failure> {
-    if args.interval.0 < 100_000_000 {
-        return Err(Failure::usage("--interval below 100ms would watch itself: use 100ms or more"));
-    }
-    if args.count == Some(0) {
-        return Err(Failure::usage("--count 0 would show nothing: use 1 or more"));
-    }
     let token = measure::token(args.token_file.as_deref())?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

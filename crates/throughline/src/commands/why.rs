@@ -24,7 +24,7 @@ pub struct WhyArgs {
     runs: Vec<String>,
 
     /// One cell only, by its number.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = crate::values::whole(0..=u32::MAX))]
     cell: Option<u32>,
 
     /// As one JSON document.

@@ -1,32 +1,32 @@
 //! When a measurement is sure enough, or has taken long enough.
 
 use clap::Args;
-use model::{Nanos, Ratio, Stopping};
+use model::{Nanos, Ratio, Spec, Stopping};
 
-use crate::failure::Failure;
+use crate::values::{above_zero, at_least, whole};
 
 /// When it is enough.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "How sure, how long")]
 pub struct Enough {
     /// Stop when the interval's half width is this part of the value.
-    #[arg(long, value_name = "PERCENT", default_value = "2%")]
+    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = above_zero::<Ratio>)]
     pub target: Ratio,
 
     /// Time for the whole command; --time is one trial.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = above_zero::<Nanos>)]
     pub budget: Option<Nanos>,
 
     /// Exactly this many trials (a curve: passes).
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole(1..=u32::MAX))]
     pub trials: Option<u32>,
 
     /// Seed of everything that is drawn at random [default: from the clock, recorded].
-    #[arg(long)]
+    #[arg(long, value_name = "N", value_parser = whole(0..=u64::MAX))]
     pub seed: Option<u64>,
 
     /// End a trial in which nothing has moved for this long, and mark it stalled.
-    #[arg(long, value_name = "TIME", default_value = "3s")]
+    #[arg(long, value_name = "TIME", default_value = "3s", value_parser = at_least(Nanos(Spec::LEAST_STALL_NS)))]
     pub stall: Nanos,
 }
 
@@ -38,13 +38,7 @@ pub fn clock_seed() -> u64 {
 
 impl Enough {
     /// The stop rule; `budget` is the subcommand's default.
-    pub fn rule(&self, budget: Option<Nanos>) -> Result<Stopping, Failure> {
-        if self.trials == Some(0) {
-            return Err(Failure::usage("--trials 0 would measure nothing: use 1 or more (3 or more for an interval)"));
-        }
-        if self.target.0 <= 0.0 {
-            return Err(Failure::usage("--target 0 can never be met: use a percentage such as 2%"));
-        }
+    pub fn rule(&self, budget: Option<Nanos>) -> Stopping {
         let mut rule = Stopping {
             target: self.target.0,
             budget_ns: self.budget.or(budget).map(|time| time.0),
@@ -56,6 +50,6 @@ impl Enough {
             // A fixed number is what was asked for: the clock only cuts it where a budget was asked for too.
             rule.budget_ns = self.budget.map(|time| time.0);
         }
-        Ok(rule)
+        rule
     }
 }

@@ -8,6 +8,7 @@ use interop::{Login, Padding, SKEW_S, Users};
 
 use crate::failure::Failure;
 use crate::password;
+use crate::values::whole;
 
 /// Where `--help` has the flags.
 const LOGIN: &str = "Login at iperf3's server";
@@ -59,7 +60,7 @@ pub struct UsersFlags {
     authorized_users_path: Option<PathBuf>,
 
     /// How far a client's clock may be from this host's, in seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = SKEW_S, requires = "rsa_private_key_path", help_heading = CLIENTS)]
+    #[arg(long, value_name = "SECONDS", default_value_t = SKEW_S, value_parser = whole(0..=u64::MAX), requires = "rsa_private_key_path", help_heading = CLIENTS)]
     time_skew_threshold: u64,
 
     /// Open logins of iperf3 before 3.17 (PKCS #1 v1.5 in the place of OAEP).

@@ -29,7 +29,7 @@ pub struct Output {
     pub form: Option<&'static str>,
 
     /// A name to find the run by.
-    #[arg(long)]
+    #[arg(long, value_parser = crate::values::name)]
     pub name: Option<String>,
 
     /// The file that keeps runs [default: in the XDG data folder].
@@ -58,6 +58,6 @@ impl Output {
 pub fn form(name: &str) -> Result<&'static str, String> {
     report::format(name).map(|format| format.name).ok_or_else(|| {
         let known = report::FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ");
-        format!("there are {known}")
+        format!("'{name}' is no form: there are {known}")
     })
 }

@@ -78,10 +78,7 @@ impl Flags {
             let Some(word) = self.word(flag, value)? else { continue };
             let whole = words::specs(&[(*pattern).to_owned(), word]);
             // Only what is wrong with this flag by itself; what it needs beside it is checked with the cell.
-            if let Err(Wrong::Words(what)) = whole
-                && what.contains(&format!("--{name}"))
-                && (what.contains("invalid value") || what.contains("unexpected value"))
-            {
+            if let Err(Wrong::Value(what)) = whole {
                 return Err(what);
             }
         }
@@ -110,7 +107,7 @@ impl Flags {
             line.extend(self.word(flag, &value)?);
         }
         words::specs(&line).map_err(|wrong| match wrong {
-            Wrong::Words(what) => what,
+            Wrong::Value(what) | Wrong::Words(what) => what,
             Wrong::OfTheWhole(flag) => format!("{flag} belongs to the plan as a whole"),
             Wrong::Together(failure) => failure.to_string(),
         })
@@ -212,7 +209,9 @@ mod tests {
         let wrong = |key: &str, value: &str| stream.check(key, value).unwrap_err();
         assert!(wrong("sndbufs", "1").contains("did you mean 'sndbuf'"), "{}", wrong("sndbufs", "1"));
         assert!(wrong("sndbuf", "x").contains("is not a size"), "{}", wrong("sndbuf", "x"));
-        assert!(wrong("wait", "x").contains("possible values: auto"), "{}", wrong("wait", "x"));
+        assert!(wrong("rate", "1GB").contains("8Gbit"), "{}", wrong("rate", "1GB"));
+        assert!(wrong("flows", "-1").contains("whole number from 1 to"), "{}", wrong("flows", "-1"));
+        assert!(wrong("wait", "x").contains("'x' is none of auto, blocking"), "{}", wrong("wait", "x"));
         assert!(wrong("near.block", "1").contains("leave the near. out"));
         assert!(wrong("reverse", "7").contains("neither true nor false"));
         assert!(wrong("trials", "3").contains("[repeat]"));

@@ -8,6 +8,7 @@ use model::{
 use super::source::Table;
 use crate::failure::Failure;
 use crate::flags::clock_seed;
+use crate::values::{self, above_zero, any, not_negative, whole};
 
 /// Trials of each cell unless the plan says otherwise, and with times.
 const REPEAT: (u32, u32) = (6, 64);
@@ -23,6 +24,7 @@ pub(super) fn hosts(top: &Table<'_>, key: &str) -> Result<Vec<String>, Failure> 
             if hosts.iter().any(|other| other == host) {
                 return Err(top.wrong_at(&at, format!("'{host}' is there twice")));
             }
+            values::host(host).map_err(|what| top.wrong_at(&at, what))?;
             hosts.push(host.to_owned());
         }
     }
@@ -52,10 +54,10 @@ pub(super) fn require(top: &Table<'_>) -> Result<Option<Require>, Failure> {
     let Some(table) = top.table("require")? else { return Ok(None) };
     table.known(&["free_memory", "load", "foreign", "wait", "otherwise"])?;
     Ok(Some(Require {
-        free_memory_bytes: table.quantity::<ByteSize>("free_memory")?.map(|size| size.0),
-        load: table.quantity::<f64>("load")?,
-        foreign_bps: table.quantity::<BitRate>("foreign")?.map(|rate| rate.0),
-        wait_ns: table.quantity::<Nanos>("wait")?.unwrap_or(WAIT).0,
+        free_memory_bytes: table.value("free_memory", any::<ByteSize>)?.map(|size| size.0),
+        load: table.value("load", not_negative)?,
+        foreign_bps: table.value("foreign", any::<BitRate>)?.map(|rate| rate.0),
+        wait_ns: table.value("wait", any::<Nanos>)?.unwrap_or(WAIT).0,
         otherwise: table.choice("otherwise", &Otherwise::NAMES)?.unwrap_or_default(),
     }))
 }
@@ -83,8 +85,7 @@ pub(super) fn schedule(top: &Table<'_>) -> Result<Option<Every>, Failure> {
     table.known(&["every", "for"])?;
     let of = |key| {
         table
-            .quantity::<Nanos>(key)?
-            .filter(|time| time.0 > 0)
+            .value(key, above_zero::<Nanos>)?
             .ok_or_else(|| table.wrong(format!("`{key}` is missing: a time such as 15m")))
     };
     Ok(Some(Every { every_ns: of("every")?.0, for_ns: of("for")?.0 }))
@@ -95,30 +96,27 @@ pub(super) fn rule(top: &Table<'_>, scheduled: bool) -> Result<Stopping, Failure
     let orders = [("random", Order::Random), ("as-written", Order::AsWritten)];
     let mut rule = Stopping {
         order: top.choice("order", &orders)?.unwrap_or_default(),
-        seed: top.quantity("seed")?.unwrap_or_else(clock_seed),
+        seed: top.value("seed", whole(0..=u64::MAX))?.unwrap_or_else(clock_seed),
         min_trials: if scheduled { 1 } else { REPEAT.0 },
         max_trials: REPEAT.1,
         ..Stopping::default()
     };
     if let Some(repeat) = top.table("repeat")? {
         repeat.known(&["min", "until", "max", "budget"])?;
-        if let Some(min) = repeat.quantity::<u32>("min")? {
+        if let Some(min) = repeat.value("min", whole(1..=u32::MAX))? {
             rule.min_trials = min;
         }
-        match repeat.quantity::<u32>("max")? {
+        match repeat.value("max", whole(1..=u32::MAX))? {
             Some(max) if max < rule.min_trials => {
                 return Err(repeat.wrong("`max` is below `min` (6 unless it is given)"));
             }
             Some(max) => rule.max_trials = max,
             None => rule.max_trials = rule.max_trials.max(rule.min_trials),
         }
-        if let Some(until) = repeat.quantity::<Ratio>("until")? {
+        if let Some(until) = repeat.value("until", above_zero::<Ratio>)? {
             rule.target = until.0;
         }
-        rule.budget_ns = repeat.quantity::<Nanos>("budget")?.map(|time| time.0);
-        if rule.min_trials == 0 || rule.target <= 0.0 {
-            return Err(repeat.wrong("`min` is 1 or more, and `until` a percentage above 0 such as 2%"));
-        }
+        rule.budget_ns = repeat.value("budget", above_zero::<Nanos>)?.map(|time| time.0);
         if scheduled && (repeat.has("until") || repeat.has("max")) {
             return Err(
                 repeat.wrong("with [schedule] every time takes `min` trials of each cell: leave `until` and `max` out")

@@ -11,6 +11,7 @@ use super::fields::Flags;
 use super::keys::{hosts, lab, require, rule, schedule, settings};
 use super::source::{Source, Table};
 use crate::failure::Failure;
+use crate::values::{self, any};
 
 /// A plan that can be measured.
 #[derive(Debug)]
@@ -54,7 +55,7 @@ pub fn read(name: &str, text: String, vars: &BTreeMap<String, String>, in_lab: b
     if let Some(given) = vars.keys().find(|given| !source.text().contains(&format!("${{{given}}}"))) {
         return Err(Failure::usage(format!("--var {given}: {name} has no ${{{given}}}")));
     }
-    let own = |key| Ok::<_, Failure>(top.text(key)?.map(|at| at.value));
+    let own = |key| top.value(key, any::<String>);
     let base = base(&top)?;
     let factors = factors(&top)?;
     let design = top.choice("design", &Design::NAMES)?.unwrap_or_default();
@@ -77,7 +78,7 @@ pub fn read(name: &str, text: String, vars: &BTreeMap<String, String>, in_lab: b
         to: hosts(&top, "to")?,
         settings: settings(&top)?,
         require: require(&top)?,
-        warmup_ns: top.quantity::<Nanos>("warmup")?.map(|time| time.0).filter(|ns| *ns > 0),
+        warmup_ns: top.value("warmup", any::<Nanos>)?.map(|time| time.0).filter(|ns| *ns > 0),
         schedule: schedule(&top)?,
         lab: if in_lab { lab(&top)? } else { None },
     };
@@ -90,7 +91,7 @@ pub fn read(name: &str, text: String, vars: &BTreeMap<String, String>, in_lab: b
         Some(at) => top.wrong_at(at, what),
         None => top.wrong(what),
     })?;
-    Ok(Read { name: own("name")?, plan, rule, cells, specs })
+    Ok(Read { name: top.value("name", values::name)?, plan, rule, cells, specs })
 }
 
 /// Makes of each curve a cell for each of its sizes, whose level they then are. With a curve all cells have that level.

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::path::Path;
-use std::str::FromStr;
 
 use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue, ValueDeserializer};
 
 use crate::failure::Failure;
+use crate::values::Value;
 
 /// Names within this distance of a mistyped one are offered.
 const NEAR: usize = 3;
@@ -206,13 +206,10 @@ impl<'a> Table<'a> {
         self.table.get(key).map(|value| self.scalar(key, value)).transpose()
     }
 
-    /// A quantity, by the type's own reading.
-    pub fn quantity<T: FromStr>(&self, key: &str) -> Result<Option<T>, Failure>
-    where
-        T::Err: fmt::Display,
-    {
+    /// A value, read as that of a flag is.
+    pub fn value<T>(&self, key: &str, read: impl Value<T>) -> Result<Option<T>, Failure> {
         let Some(at) = self.text(key)? else { return Ok(None) };
-        at.value.parse().map(Some).map_err(|error| self.wrong_at(&at, error))
+        read(&at.value).map(Some).map_err(|what| self.wrong_at(&at, what))
     }
 
     /// One of a few names.

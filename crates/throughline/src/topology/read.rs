@@ -8,6 +8,7 @@ use lab::{OneWay, Topology};
 
 use crate::failure::Failure;
 use crate::plan::source::{At, Source, Table, unknown};
+use crate::values::whole;
 
 /// Keys of the whole file.
 const TOP: [&str; 8] = ["name", "about", "seed", "vars", "sysctl", "host", "router", "switch"];
@@ -33,7 +34,7 @@ pub fn read(name: &str, text: String, vars: &BTreeMap<String, String>) -> Result
     let mut topology = Topology {
         name: top.text("name")?.map_or(stem, |at| at.value),
         about: top.text("about")?.map(|at| at.value),
-        seed: top.quantity("seed")?.unwrap_or(1),
+        seed: top.value("seed", whole(0..=u64::MAX))?.unwrap_or(1),
         nodes: Vec::new(),
         links: Vec::new(),
         sysctls: sysctls(&top)?,

@@ -170,7 +170,10 @@ impl OneWay {
             Some(rate) if !(1_000..=1_000_000_000_000).contains(&rate) => {
                 refuse(format!("a rate of {rate} bit/s"), "use 1 kbit/s to 1 Tbit/s, or none for no limit")
             }
-            Some(_) if self.queue_packets == Some(0) => refuse("a queue of no packets".into(), "use at least 1"),
+            _ if self.queue_packets == Some(0) => refuse("a queue of no packets".into(), "use at least 1"),
+            None if self.queue_bytes == 0 => {
+                refuse("a queue of 0 bytes".into(), "use a rate for it to wait for, or leave it out")
+            }
             Some(_) if self.queue_packets.is_none() && self.queue_bytes < u64::from(mtu + self.framing_bytes) => {
                 refuse(
                     format!("a queue of {} bytes", self.queue_bytes),
@@ -226,6 +229,7 @@ mod tests {
             OneWay { rate_bps: Some(999), ..good() },
             OneWay { queue_bytes: 9_037, ..good() },
             OneWay { queue_packets: Some(0), ..good() },
+            OneWay { queue_bytes: 0, rate_bps: None, ..good() },
             OneWay { framing_bytes: 1_001, ..good() },
             OneWay { mtu: Some(67), ..good() },
             OneWay { discipline: red(90, 90, 0.1), ..good() },

@@ -1,0 +1,330 @@
+//! Which cells of two sides are the same: those that agree in everything that tells them from the other cells of their runs.
+//!
+//! What all cells of a run share (the base of a plan, the flags of a curve) is no part of a cell's name: there the sides may differ,
+//! and the comparison says in what.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{Cell, Factor, FactorKind, Outcome, Run, Spec, Unpaired};
+
+use super::environment;
+use crate::outcome::{Headline, sample};
+
+/// Cells that were found on both sides, and those that were not.
+pub(super) struct Pairing<'a> {
+    pub(super) pairs: Vec<[Side<'a>; 2]>,
+    pub(super) unpaired: Vec<Unpaired>,
+}
+
+/// One cell of one side.
+#[derive(Debug)]
+pub(super) struct Side<'a> {
+    pub(super) spec: &'a Spec,
+    /// What tells it from the other cells of its run, beside its block.
+    pub(super) levels: BTreeMap<String, String>,
+    /// The logarithms of the values of each run.
+    pub(super) runs: Vec<Vec<f64>>,
+    /// The run and the number that it was met under first.
+    first: (&'a str, u32),
+    /// Why it cannot be compared.
+    trouble: Option<String>,
+}
+
+/// What a cell is known by on both sides.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    unit: &'static str,
+    /// Pattern, transport and direction; empty where each run is one measurement.
+    way: String,
+    levels: BTreeMap<String, String>,
+}
+
+/// Level by which the cells of a run without a plan are known.
+const BLOCK: &str = "block";
+/// Fields of a spec that say how long it is measured and what is watched, not what.
+const HOW: [&str; 10] = [
+    "stop",
+    "warmup_ns",
+    "interval_ns",
+    "observe",
+    "observe_interval_ns",
+    "stall_ns",
+    "capture",
+    "pattern",
+    "transport",
+    "direction",
+];
+
+/// Pairs the cells of two sides.
+pub(super) fn pair<'a>(a: &[&'a Run], b: &[&'a Run]) -> Pairing<'a> {
+    let names = Names::new(a, b);
+    let (ours, theirs) = (names.side(a), names.side(b));
+    let (mut pairs, mut unpaired) = (Vec::new(), Vec::new());
+    // What is left at the end stands in the order of its own side.
+    let order: Vec<Key> = theirs.iter().map(|(key, _)| key.clone()).collect();
+    let mut theirs: BTreeMap<Key, Side<'a>> = theirs.into_iter().collect();
+    for (key, one) in ours {
+        match theirs.remove(&key) {
+            Some(other) if one.trouble.is_none() && other.trouble.is_none() => pairs.push([one, other]),
+            Some(other) => {
+                let why = one.trouble.clone().or(other.trouble.clone()).unwrap_or_default();
+                unpaired.push(one.unpaired("a", &why));
+                unpaired.push(other.unpaired("b", &why));
+            }
+            None => {
+                let why = one.trouble.clone().unwrap_or_else(|| "B has no such cell".to_owned());
+                unpaired.push(one.unpaired("a", &why));
+            }
+        }
+    }
+    for one in order.iter().filter_map(|key| theirs.remove(key)) {
+        let why = one.trouble.clone().unwrap_or_else(|| "A has no such cell".to_owned());
+        unpaired.push(one.unpaired("b", &why));
+    }
+    Pairing { pairs, unpaired }
+}
+
+impl Side<'_> {
+    fn unpaired(self, side: &str, why: &str) -> Unpaired {
+        Unpaired {
+            side: side.to_owned(),
+            run: self.first.0.to_owned(),
+            cell: self.first.1,
+            pattern: self.spec.pattern.to_string(),
+            block: self.spec.block,
+            unit: Headline::of(self.spec).unit().to_owned(),
+            levels: self.levels,
+            why: why.to_owned(),
+        }
+    }
+}
+
+/// What cells are known by, among these runs.
+struct Names {
+    /// Each run is one measurement: the pair is what the user asked for, whatever differs between them.
+    single: bool,
+    /// Fields of specs that differ between cells of one run without a plan.
+    varied: BTreeSet<String>,
+    /// Which of `from` and `to` any run varies.
+    hosts: Vec<&'static str>,
+}
+
+impl Names {
+    fn new(a: &[&Run], b: &[&Run]) -> Self {
+        let runs = || a.iter().chain(b);
+        let levels = || runs().flat_map(|run| run.header.cells.iter().map(|cell| levels_of(run, cell)));
+        let alone = |run: &&&Run| measured(run).count() == 1;
+        let mut varied = BTreeSet::new();
+        for run in runs().filter(|run| run.header.plan.is_none()) {
+            let specs: Vec<_> = measured(run).map(|outcome| environment::flat(&outcome.spec)).collect();
+            let names: BTreeSet<&String> = specs.iter().flat_map(BTreeMap::keys).collect();
+            let differs = |name: &&&String| specs.iter().any(|spec| spec.get(**name) != specs[0].get(**name));
+            let said = |name: &&&String| !HOW.contains(&name.split('.').next().unwrap_or_default());
+            varied.extend(names.iter().filter(said).filter(differs).map(|name| (*name).clone()));
+        }
+        let hosts = [Factor::FROM, Factor::TO];
+        Self {
+            single: runs().all(|run| alone(&run)) && levels().all(|levels| levels.is_empty()),
+            varied,
+            hosts: hosts.into_iter().filter(|name| levels().any(|levels| levels.contains_key(*name))).collect(),
+        }
+    }
+
+    /// What tells a cell from others.
+    fn levels(&self, run: &Run, outcome: &Outcome) -> BTreeMap<String, String> {
+        let cell = run.header.cells.iter().find(|cell| cell.id == outcome.cell);
+        let mut levels = cell.map(|cell| levels_of(run, cell)).unwrap_or_default();
+        let Some(plan) = &run.header.plan else {
+            let own = environment::flat(&outcome.spec);
+            let value = |name: &String| (name.clone(), own.get(name).cloned().unwrap_or_else(|| "-".to_owned()));
+            levels.extend(self.varied.iter().map(value));
+            return levels;
+        };
+        // A host that one side varies and the other does not is still the host of its cells.
+        for (name, list) in [(Factor::FROM, &plan.from), (Factor::TO, &plan.to)] {
+            if let ([only], true) = (&list[..], self.hosts.contains(&name)) {
+                levels.entry(name.to_owned()).or_insert_with(|| only.clone());
+            }
+        }
+        levels
+    }
+
+    fn key(&self, run: &Run, outcome: &Outcome) -> Key {
+        let spec = &outcome.spec;
+        let way = format!("{} {} {:?}", spec.pattern, spec.transport, spec.direction);
+        Key {
+            unit: Headline::of(spec).unit(),
+            way: if self.single { String::new() } else { way },
+            levels: if self.single { BTreeMap::new() } else { self.levels(run, outcome) },
+        }
+    }
+
+    /// The cells of one side, in the order in which its runs have them.
+    fn side<'a>(&self, runs: &[&'a Run]) -> Vec<(Key, Side<'a>)> {
+        let mut places: BTreeMap<Key, usize> = BTreeMap::new();
+        let mut sides: Vec<(Key, Side<'a>)> = Vec::new();
+        for run in runs {
+            let id = run.header.id.as_str();
+            let mut met: BTreeSet<Key> = BTreeSet::new();
+            for outcome in measured(run) {
+                let key = self.key(run, outcome);
+                let place = *places.entry(key.clone()).or_insert_with(|| {
+                    let mut levels = key.levels.clone();
+                    if run.header.plan.is_none() {
+                        levels.remove(BLOCK);
+                    }
+                    let first = (id, outcome.cell);
+                    let side = Side { spec: &outcome.spec, levels, runs: Vec::new(), first, trouble: None };
+                    sides.push((key.clone(), side));
+                    sides.len() - 1
+                });
+                let side = &mut sides[place].1;
+                let values: Vec<f64> = sample(&outcome.trials)
+                    .into_iter()
+                    .filter(|value| *value > 0.0 && value.is_finite())
+                    .map(f64::ln)
+                    .collect();
+                if !met.insert(key) {
+                    side.trouble = Some(format!("run {id} has several cells that nothing tells apart"));
+                } else if values.is_empty() {
+                    side.trouble = Some(format!("it has no value in run {id}"));
+                } else {
+                    side.runs.push(values);
+                }
+            }
+        }
+        for (_, side) in &mut sides {
+            if side.runs.len() != runs.len() {
+                side.trouble.get_or_insert_with(|| "not every run of its side has it".to_owned());
+            }
+        }
+        sides
+    }
+}
+
+/// A cell's levels without those that only label, which are facts of the hosts.
+fn levels_of(run: &Run, cell: &Cell) -> BTreeMap<String, String> {
+    let mut levels = cell.levels.clone();
+    let factors = run.header.plan.iter().flat_map(|plan| &plan.factors);
+    factors.filter(|factor| factor.kind == FactorKind::Observed).for_each(|factor| {
+        levels.remove(&factor.name);
+    });
+    levels
+}
+
+/// A run's outcomes without the memory ceiling of a curve, which is not what was measured.
+fn measured(run: &Run) -> impl Iterator<Item = &Outcome> {
+    let only_ceiling = run.outcomes.iter().all(|outcome| outcome.spec.transport == Spec::CEILING);
+    run.outcomes.iter().filter(move |outcome| only_ceiling || outcome.spec.transport != Spec::CEILING)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::curve::testing::made;
+    use model::{Direction, Plan, RunHeader};
+
+    fn run(id: &str, plan: Option<Plan>, cells: Vec<(BTreeMap<String, String>, Outcome)>) -> Run {
+        let (mut header, mut outcomes) = (RunHeader { id: id.into(), ..RunHeader::default() }, Vec::new());
+        for (at, (levels, outcome)) in cells.into_iter().enumerate() {
+            let cell = Cell { levels, ..Cell::new(at as u32, outcome.spec.clone()) };
+            outcomes.push(Outcome { cell: cell.id, ..outcome });
+            header.cells.push(cell);
+        }
+        header.plan = plan.map(Box::new);
+        Run { outcomes, ..Run::new(header) }
+    }
+
+    fn stream(levels: &[(&str, &str)], block: u64) -> (BTreeMap<String, String>, Outcome) {
+        let levels = levels.iter().map(|(name, level)| ((*name).to_owned(), (*level).to_owned())).collect();
+        (levels, made("stream", 0, block, &[1.0, 2.0, 3.0]))
+    }
+
+    fn paired(a: &Run, b: &Run) -> (Vec<(u32, u32)>, Vec<(String, u32)>) {
+        let found = pair(&[a], &[b]);
+        let left = found.unpaired.into_iter().map(|one| (one.side, one.cell)).collect();
+        (found.pairs.iter().map(|[a, b]| (a.first.1, b.first.1)).collect(), left)
+    }
+
+    fn left(of: &[(&str, u32)]) -> Vec<(String, u32)> {
+        of.iter().map(|(side, cell)| ((*side).to_owned(), *cell)).collect()
+    }
+
+    #[test]
+    fn cells_of_a_plan_are_paired_by_their_levels_and_not_by_their_place() {
+        let matrix = |id, pairs: &[(&str, &str)]| {
+            let cells = pairs.iter().map(|(from, to)| stream(&[("from", from), ("to", to)], 1)).collect();
+            run(id, Some(Plan::default()), cells)
+        };
+        let a = matrix("a", &[("cz", "fi"), ("fi", "no"), ("no", "cz")]);
+        let b = matrix("b", &[("fi", "no"), ("cz", "fi"), ("fi", "cz")]);
+        assert_eq!(paired(&a, &b), (vec![(0, 1), (1, 0)], left(&[("a", 2), ("b", 2)])));
+        let windows = |id, levels: [&str; 2]| {
+            run(id, Some(Plan::default()), levels.map(|level| stream(&[("window", level)], 1)).into())
+        };
+        let (small, large) = (windows("a", ["16K", "64K"]), windows("b", ["64K", "1M"]));
+        assert_eq!(paired(&small, &large), (vec![(1, 0)], left(&[("a", 0), ("b", 1)])));
+    }
+
+    #[test]
+    fn what_only_labels_is_no_part_of_a_cells_name() {
+        let plan = || {
+            let factors = vec![Factor { name: "kernel".into(), kind: FactorKind::Observed, ..Factor::default() }];
+            Some(Plan { factors, ..Plan::default() })
+        };
+        let of = |id, kernel| {
+            let cells = ["1", "2"].map(|cc| stream(&[("kernel", kernel), ("cc", cc)], 1)).into();
+            run(id, plan(), cells)
+        };
+        assert_eq!(paired(&of("a", "6.1"), &of("b", "6.2")), (vec![(0, 0), (1, 1)], vec![]));
+    }
+
+    #[test]
+    fn a_host_that_one_side_does_not_vary_is_still_the_host_of_its_cells() {
+        let both = ["x", "y"].map(|to| stream(&[("to", to)], 1)).into();
+        let both = run("a", Some(Plan { to: vec!["x".into(), "y".into()], ..Plan::default() }), both);
+        let one = run("b", Some(Plan { to: vec!["y".into()], ..Plan::default() }), vec![stream(&[], 1)]);
+        assert_eq!(paired(&both, &one), (vec![(1, 0)], left(&[("a", 0)])));
+    }
+
+    #[test]
+    fn sizes_of_a_curve_are_paired_by_their_size_and_a_cell_that_is_there_twice_by_nothing() {
+        let curve = |id, sizes: &[u64]| run(id, None, sizes.iter().map(|size| stream(&[], *size)).collect());
+        let (a, b) = (curve("a", &[1, 64, 4096]), curve("b", &[4096, 1, 8192]));
+        assert_eq!(paired(&a, &b), (vec![(0, 1), (2, 0)], left(&[("a", 1), ("b", 2)])));
+        let twice = curve("b", &[1, 64, 64]);
+        assert_eq!(paired(&a, &twice), (vec![(0, 0)], left(&[("a", 1), ("b", 1), ("a", 2)])));
+        assert!(pair(&[&a], &[&twice]).unpaired[0].why.contains("run b has several cells"));
+    }
+
+    #[test]
+    fn two_measurements_are_a_pair_and_two_curves_in_other_directions_are_none() {
+        let turned = |mut cell: (BTreeMap<String, String>, Outcome)| {
+            cell.1.spec.direction = Direction::Reverse;
+            cell
+        };
+        let (a, b) = (run("a", None, vec![stream(&[], 1)]), run("b", None, vec![turned(stream(&[], 4096))]));
+        assert_eq!(paired(&a, &b), (vec![(0, 0)], vec![]));
+        let (a, b) = (
+            run("a", None, vec![stream(&[], 1), stream(&[], 2)]),
+            run("b", None, vec![turned(stream(&[], 1)), turned(stream(&[], 2))]),
+        );
+        assert_eq!(paired(&a, &b).0, []);
+        let trips = run("b", None, vec![(BTreeMap::new(), made("rr", 0, 1, &[1.0]))]);
+        assert_eq!(paired(&run("a", None, vec![stream(&[], 1)]), &trips).1.len(), 2, "they count other things");
+    }
+
+    #[test]
+    fn a_cell_without_a_value_or_of_some_runs_only_is_named() {
+        let whole = run("a", None, vec![stream(&[], 1), stream(&[], 2)]);
+        let mut empty = whole.clone();
+        empty.header.id = "e".into();
+        empty.outcomes[1].trials.clear();
+        let found = pair(&[&whole, &empty], &[&whole]);
+        assert_eq!((found.pairs.len(), found.unpaired.len()), (1, 2));
+        assert!(found.unpaired.iter().all(|one| one.why == "it has no value in run e"), "{:?}", found.unpaired);
+        let short = run("s", None, vec![stream(&[], 1)]);
+        let found = pair(&[&whole, &short], &[&whole]);
+        assert_eq!(found.unpaired[0].why, "not every run of its side has it");
+    }
+}

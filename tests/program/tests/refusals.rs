@@ -1,0 +1,73 @@
+//! Values that no measurement can have are refused before anybody is asked, with code 2 and in one sentence that names the flag.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
+
+use program::{Agent, Desk};
+
+/// Runs what must be refused with a message that has all of `words`.
+fn refused(desk: &Desk, args: &[&str], words: &[&str]) {
+    let message = desk.run(args).ended_with(2).message();
+    for word in words {
+        assert!(message.contains(word), "{args:?}: no '{word}' in: {message}");
+    }
+}
+
+#[test]
+fn a_host_with_a_port_that_is_none_is_not_measured_at_another_port() {
+    let desk = Desk::new();
+    for host in ["127.0.0.1:99999", "127.0.0.1:", "127.0.0.1:0", "[::1]:6280:7", ":abc", ""] {
+        refused(&desk, &["rr", host], &[&format!("'{host}' names no host")]);
+        refused(&desk, &["tune", "show", "sysctl.net.ipv4.tcp_sack", host], &[&format!("'{host}'")]);
+    }
+    refused(&desk, &["stream", "--from", "a:x", "b"], &["--from: 'a:x'"]);
+    std::fs::write(desk.path("plan.toml"), "to = \"127.0.0.1:99999\"\n").unwrap();
+    refused(&desk, &["run", "plan.toml"], &["plan.toml:1:6: to: '127.0.0.1:99999' names no host"]);
+    assert!(!desk.store().exists());
+}
+
+#[test]
+fn what_nothing_can_be_measured_with_names_flag_value_and_remedy() {
+    let (agent, desk) = (Agent::start(), Desk::new());
+    let stream: [(&[&str], &[&str]); 15] = [
+        (&["--rate", "1GB"], &["--rate: '1GB' is bytes", "8Gbit", "1Gbit"]),
+        (&["--interval", "0s"], &["--interval: '0s'", "1.00 ms or more"]),
+        (&["--interval", "1us"], &["--interval: '1us'", "1.00 ms or more"]),
+        (&["--stall", "0s"], &["--stall: '0s'", "or more"]),
+        (&["--budget", "0s"], &["--budget: '0s'", "more than 0"]),
+        (&["--pacing", "0"], &["--pacing: '0'", "more than 0"]),
+        (&["--flows", "-1"], &["--flows: '-1'", "1 to 16384"]),
+        (&["--trials", "x"], &["--trials: 'x'", "whole number"]),
+        (&["--block", "1.5"], &["--block: '1.5'", "whole number of bytes"]),
+        (&["--name", ""], &["--name: ''"]),
+        (&["--data", "here"], &["--data: 'here' is no IP address"]),
+        (&["--unpaced"], &["--unpaced has no effect on tcp"]),
+        (&["--udp", "--nodelay"], &["--nodelay has no effect on udp"]),
+        (&["--transport", "unix", "--mss", "1000"], &["--mss has no effect on unix"]),
+        (&["--cc", "fast:alpha=x"], &["--cc: ", "alpha=x"]),
+    ];
+    for (flags, words) in stream {
+        refused(&desk, &[&["stream"], flags, &[agent.host()]].concat(), words);
+    }
+    let serve: [(&[&str], &[&str]); 3] = [
+        (&["--concurrent", "0"], &["--concurrent: '0'", "from 1"]),
+        (&["--max-rate", "0"], &["--max-rate: '0'"]),
+        (&["--allow-capture=/proc/nodir"], &["--allow-capture=/proc/nodir", "can be written"]),
+    ];
+    for (flags, words) in serve {
+        refused(&desk, &[&["serve", "--listen", "127.0.0.1:0"], flags].concat(), words);
+    }
+    assert!(!agent.log().contains("measures"), "{}", agent.log());
+    assert!(!desk.store().exists());
+}
+
+#[test]
+fn a_plan_is_refused_as_a_flag_is() {
+    let desk = Desk::new();
+    for (text, said) in [
+        ("to = \"b\"\n[require]\nload = -1\n", "plan.toml:3:8: require.load: '-1'"),
+        ("to = \"b\"\n[base]\nrate = \"1GB\"\n", "base.rate: --rate: '1GB' is bytes"),
+        ("to = \"b\"\n[base]\ninterval = \"1us\"\n", "--interval: '1us' is too little"),
+    ] {
+        std::fs::write(desk.path("plan.toml"), text).unwrap();
+        refused(&desk, &["run", "plan.toml", "--dry-run"], &[said]);
+    }
+}
