@@ -101,8 +101,9 @@ pub fn show(output: &Output, np: Option<&Path>, run: &Run) -> Result<u8, Failure
     }
     let interrupted = run.ending.as_ref().is_some_and(|ending| ending.how == "interrupted");
     // A search tries what may fail, and says so.
+    let useless = |trust: Option<Trust>| trust.is_none_or(|trust| trust == Trust::None);
     let untrusted =
-        run.header.kind != "advise" && run.outcomes.iter().any(|outcome| outcome.summary.trust == Trust::None);
+        run.header.kind != "advise" && run.outcomes.iter().any(|outcome| useless(outcome.summary.trust));
     Ok(match (interrupted, untrusted) {
         (true, _) => failure::INTERRUPTED,
         (_, true) => failure::UNTRUSTED,

@@ -23,7 +23,7 @@ const ROOMY: usize = 2 << 20;
 pub(crate) struct DatagramChannel {
     socket: OwnedFd,
     engine: Engine,
-    /// Its receiver rests while many datagrams come to a call.
+    /// Its receiver may rest while many datagrams come to a call.
     gather: Option<Gather>,
 }
 
