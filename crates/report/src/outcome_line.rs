@@ -15,12 +15,8 @@ pub fn outcome_line(outcome: &Outcome) -> String {
     let summary = &outcome.summary;
     let trials = if summary.trials == 1 { "trial" } else { "trials" };
     let trust = summary.trust.map_or(String::new(), |trust| format!(", trust {}", words::trust(trust)));
-    let mut line = format!(
-        "{}: {} ({} {trials}{trust})",
-        words::plain(&label(&outcome.spec)),
-        values(outcome),
-        summary.trials,
-    );
+    let mut line =
+        format!("{}: {} ({} {trials}{trust})", words::plain(&label(&outcome.spec)), values(outcome), summary.trials,);
     if !summary.verdicts.is_empty() {
         line.push_str(&format!(" [{}]", words::verdicts(&summary.verdicts)));
     }

@@ -10,7 +10,7 @@ use control::coordinator::{self, Cancel, End, Order, Pair, Schedule, Target};
 use control::proto::auth::Token;
 use engine::transport::Launcher;
 use interop::Login;
-use model::{Cell, Event, EventSink, Family, Run, RunHeader, SinkError, Spec, Stopping, Tool, Trust};
+use model::{Cell, Event, EventSink, Family, Run, RunHeader, SinkError, Spec, Stopping, Tool};
 use store::Store;
 use tokio::sync::watch;
 
@@ -101,9 +101,7 @@ pub fn show(output: &Output, np: Option<&Path>, run: &Run) -> Result<u8, Failure
     }
     let interrupted = run.ending.as_ref().is_some_and(|ending| ending.how == "interrupted");
     // A search tries what may fail, and says so.
-    let useless = |trust: Option<Trust>| trust.is_none_or(|trust| trust == Trust::None);
-    let untrusted =
-        run.header.kind != "advise" && run.outcomes.iter().any(|outcome| useless(outcome.summary.trust));
+    let untrusted = run.header.kind != "advise" && run.outcomes.iter().any(analysis::outcome::is_unusable);
     Ok(match (interrupted, untrusted) {
         (true, _) => failure::INTERRUPTED,
         (_, true) => failure::UNTRUSTED,

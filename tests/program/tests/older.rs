@@ -42,11 +42,7 @@ fn what_an_older_agent_cannot_do_is_not_asked_of_it() {
         ("watch", &["watch", "--count", "1"], Then::Refused("cannot be watched: update it there")),
         ("drain", &["stream", "--drain", "1Mbit"], Then::Refused("does not know --drain")),
         ("delayed-reads", &["stream", "--delayed-reads"], Then::Refused("does not know --delayed-reads")),
-        (
-            "overlap-close",
-            &["rr", "--connect", "--overlap-close"],
-            Then::Refused("does not know --overlap-close"),
-        ),
+        ("overlap-close", &["rr", "--connect", "--overlap-close"], Then::Refused("does not know --overlap-close")),
         (
             "conditions",
             &["run", "plan.toml", "--var", "host="],

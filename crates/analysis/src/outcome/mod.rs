@@ -24,7 +24,7 @@ pub(crate) use summary::packets_per_s;
 pub(crate) use trial::asker;
 pub use trial::{Headline, trial_value, trial_verdicts};
 use verdicts::Evidence;
-pub use verdicts::{add_verdict, explain};
+pub use verdicts::{add_verdict, explain, is_unusable};
 
 /// What is known of a cell beside its trials.
 #[derive(Debug, Clone, Default)]
@@ -64,8 +64,7 @@ pub fn outcome(cell: &Cell, trials: Vec<Trial>, rule: &Stopping, context: Contex
     summary.probe = probe::responsiveness(&counted, idle.as_ref());
     summary.within = own.and_then(|own| estimate::within(headline, &own, rule));
     summary.trials = u32::try_from(values.len()).unwrap_or(u32::MAX);
-    let known =
-        [(Verdict::CutShort, cut_short || trials.iter().any(was_cut_short)), (Verdict::Overlapped, overlapped)];
+    let known = [(Verdict::CutShort, cut_short || trials.iter().any(was_cut_short)), (Verdict::Overlapped, overlapped)];
     let target = if paired { rule.target.max(Stopping::default().target) } else { rule.target };
     let wide = estimate::wide(estimate.as_ref(), summary.within.as_ref(), target);
     summary.verdicts = verdicts::of_cell(cell, &counted, values.len(), wide);
@@ -181,8 +180,7 @@ mod tests {
     fn a_point_of_a_curve_is_no_surer_than_its_value_and_its_place() {
         // Six trials of a size, two of them in a pass that was slow for all sizes.
         let spec = Spec::new("tcp", "pingpong");
-        let trials =
-            |ns: &[u64]| ns.iter().map(|ns| pingpong_trial(&spec, *ns, 2000)).collect::<Vec<_>>();
+        let trials = |ns: &[u64]| ns.iter().map(|ns| pingpong_trial(&spec, *ns, 2000)).collect::<Vec<_>>();
         let of = |ns: &[u64], own: &[f64]| {
             let context = Context { curve: true, own: Some(own.to_vec()), ..Context::default() };
             let outcome = outcome(&Cell::new(0, spec.clone()), trials(ns), &Stopping::default(), context);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{Cell, Outcome, Trial, Trust, Verdict};
+use model::{Cell, Outcome, Summary, Trial, Trust, Verdict};
 
 use crate::stats::sequential::LEAST_TRIALS;
 
@@ -64,6 +64,13 @@ fn at_most(verdict: Verdict) -> Trust {
     }
 }
 
+/// Whether an outcome is not to be used: its trust is none, or would be had it a value.
+#[must_use]
+pub fn is_unusable(outcome: &Outcome) -> bool {
+    let Summary { trust, verdicts, .. } = &outcome.summary;
+    *trust == Some(Trust::None) || verdicts.iter().any(|verdict| at_most(*verdict) == Trust::None)
+}
+
 /// Adds a verdict that came to light after the outcome was made, such as NetPIPE's self-limit, and lowers the trust to it.
 pub fn add_verdict(outcome: &mut Outcome, verdict: Verdict) {
     let verdicts = &mut outcome.summary.verdicts;
@@ -98,7 +105,9 @@ pub fn explain(verdict: Verdict) -> &'static str {
         Verdict::Starved => "a flow got nothing in a trial",
         Verdict::EmulatorLate => "the lab's emulator handed packets over more than 1 ms late",
         Verdict::EmulatorUntold => "the lab did not say whether its emulator was on time",
-        Verdict::DelayedReads => "its receivers slept on purpose between reads (--delayed-reads), as no application's do",
+        Verdict::DelayedReads => {
+            "its receivers slept on purpose between reads (--delayed-reads), as no application's do"
+        }
         Verdict::OverlapClose => "each connection was closed while the next one was under way (--overlap-close)",
         _ => "see the verdict's name in the document",
     }
@@ -143,7 +152,8 @@ mod tests {
         assert_eq!(outcome.summary.trust, Some(Trust::None));
         // Where there is no value there is nothing to lower.
         let mut empty = crate::curve::testing::made("pingpong", 0, 1, &[]);
+        assert!(!is_unusable(&empty) && is_unusable(&outcome));
         add_verdict(&mut empty, Verdict::Stalled);
-        assert_eq!(empty.summary.trust, None);
+        assert!(empty.summary.trust.is_none() && is_unusable(&empty));
     }
 }

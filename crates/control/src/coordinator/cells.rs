@@ -136,11 +136,8 @@ impl Cells {
 
     /// Takes what the passes of a curve did to all its sizes out of the cells' values; after each pass.
     pub(super) fn tell_passes_apart(&mut self) {
-        let mut cells: Vec<(&Spec, u32, &[Trial])> = self
-            .open
-            .values()
-            .map(|state| (&state.cell.spec, state.cell.id, state.trials.as_slice()))
-            .collect();
+        let mut cells: Vec<(&Spec, u32, &[Trial])> =
+            self.open.values().map(|state| (&state.cell.spec, state.cell.id, state.trials.as_slice())).collect();
         cells.sort_by_key(|(spec, ..)| spec.block);
         let trials: Vec<&[Trial]> = cells.iter().map(|(_, _, trials)| *trials).collect();
         let ids = cells.iter().map(|(_, id, _)| *id);

@@ -122,10 +122,7 @@ fn check_delayed_reads(spec: &Spec, capabilities: &Capabilities, strategy: Strat
         return refuse("at a rate".into(), "leave out --rate, --drain and --find-no-loss, or --delayed-reads");
     }
     if strategy != Strategy::Blocking {
-        return refuse(
-            "without blocking reads".into(),
-            "leave out --spin and --wait, and give each flow a thread",
-        );
+        return refuse("without blocking reads".into(), "leave out --spin and --wait, and give each flow a thread");
     }
     Ok(())
 }

@@ -112,7 +112,8 @@ fn many_flows_over_few_threads() {
 #[test]
 fn a_connection_for_each_transaction() {
     for address in ["127.0.0.1", "::1"] {
-        for (way, flows, overlap_close) in [("tcp", 1, false), ("tcp", 3, false), ("mptcp", 3, false), ("tcp", 2, true)] {
+        for (way, flows, overlap_close) in [("tcp", 1, false), ("tcp", 3, false), ("mptcp", 3, false), ("tcp", 2, true)]
+        {
             let spec = Spec { flows, overlap_close, ..short(way, "crr") };
             let pair = measure(&spec, &one_leg(&spec), address);
             check_exact(&spec, &pair, address);
@@ -265,7 +266,8 @@ fn every_way_to_send_and_receive_moves_the_same_bytes() {
 #[test]
 fn receivers_that_may_rest_take_every_byte_and_others_never_rest() {
     for direction in [Direction::Send, Direction::Reverse, Direction::Both] {
-        let cases = [(131_072, true, None), (1_000, true, None), (131_072, false, None), (871, false, Some(400_000_000))];
+        let cases =
+            [(131_072, true, None), (1_000, true, None), (131_072, false, None), (871, false, Some(400_000_000))];
         for (block, delayed_reads, drain_bps) in cases {
             for stop in [Stop::Bytes(block * 2_290 + 7), Stop::TimeNs(60_000_000)] {
                 let mut spec = Spec { block, delayed_reads, direction, stop, ..Spec::new("tcp", "stream") };
