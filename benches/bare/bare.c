@@ -32,8 +32,6 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What a receiver of a stream asks for at least, bytes. */
-#define LEAST_READ (128 << 10)
 /* Events of one epoll_wait. */
 #define EVENTS 512
 /* Messages sent in turn over a flow of a crowd's stream before the next flow is looked at. */
@@ -157,13 +155,12 @@ static void print_transactions(uint64_t count, int64_t ns, int64_t setup) {
 /* ---- one stream ---- */
 
 static void stream_server(void) {
-    size_t size = block > LEAST_READ ? block : LEAST_READ;
-    char *buffer = pages(size);
+    char *buffer = pages(block);
     int fd = accepted(bound());
     uint64_t tally[2] = {0, 0};
     int64_t start = 0, last = 0;
     ssize_t n;
-    while ((n = recv(fd, buffer, size, 0)) > 0) {
+    while ((n = recv(fd, buffer, block, 0)) > 0) {
         if (!start) start = now();
         tally[0] += (uint64_t)n;
         /* As thru does: a clock read for each large piece costs a thousandth of its copy. */
@@ -330,8 +327,7 @@ static void watch(int set, int fd, uint32_t events) {
 /* Answers, or takes what comes, until all connections are closed. */
 static void crowd_server(int stream) {
     raise_limit();
-    size_t size = stream ? (block > LEAST_READ ? block : LEAST_READ) : block;
-    char *buffer = pages(size);
+    char *buffer = pages(block);
     int listener = bound(), set = epoll_create1(0), control = -1, open = 0;
     uint64_t tally[2] = {0, 0};
     int64_t first = 0;
@@ -350,7 +346,7 @@ static void crowd_server(int stream) {
                 else { watch(set, fd, EPOLLIN); open++; }
                 continue;
             }
-            ssize_t got = recv(fd, buffer, size, MSG_DONTWAIT);
+            ssize_t got = recv(fd, buffer, block, MSG_DONTWAIT);
             if (got > 0 && stream) {
                 if (!first) first = now();
                 tally[0] += (uint64_t)got;

@@ -36,13 +36,13 @@ fn both_tables_of_1998_with_their_anomalous_cells_kept_and_flagged() {
     let (small, large) = (run(small), run(large));
     assert_eq!([small.header.kind.as_str(), large.header.kind.as_str()], ["curve", "curve"]);
     // The best of the small sockets, and of the large ones the mean of two sound rows.
-    let at = |run: &Run, block: u64| -> Vec<(f64, Trust)> {
+    let at = |run: &Run, block: u64| -> Vec<(f64, Option<Trust>)> {
         let of = |outcome: &&model::Outcome| outcome.spec.block == block;
         run.outcomes.iter().filter(of).map(|o| (o.summary.goodput_bps.unwrap() / 1e6, o.summary.trust)).collect()
     };
-    assert_eq!(at(&small, 65534), [(391.84, Trust::Low)]);
+    assert_eq!(at(&small, 65534), [(391.84, Some(Trust::Low))]);
     assert_eq!(at(&small, 2_097_152).len(), 2, "10 s and 60 s are two cells");
-    assert_eq!(at(&large, 524_288), [(46.88, Trust::None), (516.24, Trust::Low)]);
+    assert_eq!(at(&large, 524_288), [(46.88, Some(Trust::None)), (516.24, Some(Trust::Low))]);
     let anomalous: Vec<u64> = large
         .outcomes
         .iter()
@@ -123,7 +123,7 @@ fn netpipes_megabits_are_binary_and_its_time_is_half_a_round_trip() {
     let first = &run.outcomes[0];
     close(first.summary.netpipe_bps, 0.766073 * 1_048_576.0);
     assert!((first.estimate.as_ref().unwrap().value / 19_920.0 - 1.0).abs() < 1e-3);
-    assert_eq!((first.estimate.as_ref().unwrap().low, first.summary.trust), (None, Trust::Low));
+    assert_eq!((first.estimate.as_ref().unwrap().low, first.summary.trust), (None, Some(Trust::Low)));
     assert_eq!(first.summary.goodput_bps, None);
     let screen = only("netpipe372-screen.txt");
     close(screen.outcomes[0].summary.rtt_p50_ns, 2.0 * 9960.0);

@@ -18,6 +18,8 @@ pub(crate) fn beyond_all(spec: &Spec) -> Option<&'static str> {
         (spec.processes > 1, "--processes"),
         (spec.probe.is_some(), "--probe"),
         (spec.no_loss, "--find-no-loss"),
+        (spec.delayed_reads, "--delayed-reads"),
+        (spec.overlap_close, "--overlap-close"),
         (spec.capture.is_some(), "--capture"),
         (!spec.settings.is_empty(), "--set"),
         (spec.engine.auto, "--engine auto"),

@@ -96,8 +96,8 @@ pub struct Summary {
     pub why: Option<Why>,
     /// What to know before trusting the figures.
     pub verdicts: Vec<Verdict>,
-    /// How far to trust them.
-    pub trust: Trust,
+    /// How far to trust them; null where no trial gave a value.
+    pub trust: Option<Trust>,
 }
 
 /// The flows' shares of what was received (streams) or of round trips, as parts of an equal share: 1 is what each would have
@@ -156,7 +156,8 @@ pub enum Verdict {
     ResolutionLimited,
     /// The two ends' byte counts do not add up.
     LedgerOpen,
-    /// The interval did not become as narrow as asked before the budget or the trials ran out.
+    /// The interval did not become as narrow as asked before the budget or the trials ran out; on a curve also the one of the size's
+    /// place in it, or the two lie apart.
     TargetMissed,
     /// Fewer than 3 trials: a value without a claim.
     FewTrials,
@@ -187,9 +188,13 @@ pub enum Verdict {
     EmulatorLate,
     /// In a lab whose holder did not say what the emulated links did meanwhile: nobody knows whether they were on time.
     EmulatorUntold,
+    /// Receivers were let sleep between their reads (`delayed_reads`), as no application's does.
+    DelayedReads,
+    /// Connections were closed while the next ones were under way (`overlap_close`).
+    OverlapClose,
 }
 
-/// How far to trust an outcome, from its verdicts: the worst one decides.
+/// How far to trust an outcome that has a value: the worst of its verdicts decides, and a wide interval is one of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Trust {
@@ -198,7 +203,7 @@ pub enum Trust {
     /// The ends agree; the interval is wider than asked, or there was loss or overlap.
     #[default]
     Fair,
-    /// Too few or too short trials to claim anything, or ended before its stop rule was met.
+    /// Too few or too short trials to claim anything.
     Low,
     /// Stalled, the ends disagree, or not one trial was whole: do not use.
     None,

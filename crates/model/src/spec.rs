@@ -150,6 +150,13 @@ pub struct Spec {
     pub engine: Engine,
     /// How threads wait.
     pub strategy: Strategy,
+    /// A blocking receiver of a quick stream sleeps between its reads where that carries more, to save sender wake-ups; no
+    /// application's receiver does.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub delayed_reads: bool,
+    /// A caller that makes a connection for each transaction closes it after the request of the next one, not before that connects.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub overlap_close: bool,
     /// IP version of the data.
     pub family: Family,
     /// The near end's socket and thread options.
@@ -201,6 +208,8 @@ impl Spec {
             io: Io::SendRecv,
             engine: Engine::default(),
             strategy: Strategy::Auto,
+            delayed_reads: false,
+            overlap_close: false,
             family: Family::Any,
             near: EndOptions::default(),
             far: EndOptions::default(),
@@ -267,6 +276,7 @@ impl Spec {
             paced_to_receiver: false,
             engine: Engine::default(),
             strategy: Strategy::Blocking,
+            delayed_reads: false,
             capture: None,
             ..self.clone()
         })

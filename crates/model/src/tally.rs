@@ -362,8 +362,8 @@ pub struct SocketFacts {
     /// Where pages were to be mapped (TCP_ZEROCOPY_RECEIVE): how much of the payload was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mapped: Option<Mapped>,
-    /// How often the receiver rested for 50 us ([`SocketFacts::REST_NS`]) while payload came quickly, over TCP from nearby, so that its
-    /// sender had nobody to wake up (`--wait auto`); absent where it never did.
+    /// How often the receiver rested for 50 us ([`SocketFacts::REST_NS`]) while payload came quickly, from nearby over TCP or in
+    /// datagrams many to a call, so that its sender had nobody to wake up (`--delayed-reads`); absent where it never did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rests: Option<u64>,
     /// SO_BUSY_POLL in force, in microseconds; absent where it is off.

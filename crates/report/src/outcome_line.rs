@@ -14,13 +14,9 @@ use crate::words;
 pub fn outcome_line(outcome: &Outcome) -> String {
     let summary = &outcome.summary;
     let trials = if summary.trials == 1 { "trial" } else { "trials" };
-    let mut line = format!(
-        "{}: {} ({} {trials}, trust {})",
-        words::plain(&label(&outcome.spec)),
-        values(outcome),
-        summary.trials,
-        words::trust(summary.trust)
-    );
+    let trust = summary.trust.map_or(String::new(), |trust| format!(", trust {}", words::trust(trust)));
+    let mut line =
+        format!("{}: {} ({} {trials}{trust})", words::plain(&label(&outcome.spec)), values(outcome), summary.trials,);
     if !summary.verdicts.is_empty() {
         line.push_str(&format!(" [{}]", words::verdicts(&summary.verdicts)));
     }
@@ -57,6 +53,12 @@ pub(crate) fn label(spec: &Spec) -> String {
     }
     if spec.paced_to_receiver {
         label.push_str(", paced to the receiver");
+    }
+    if spec.delayed_reads {
+        label.push_str(", delayed reads");
+    }
+    if spec.overlap_close {
+        label.push_str(", overlapping close");
     }
     label
 }

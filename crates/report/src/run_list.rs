@@ -20,7 +20,7 @@ pub struct RunRow {
     pub transport: String,
     /// The result in a few words.
     pub headline: String,
-    /// The worst trust among the outcomes; `None` without any.
+    /// The worst trust among the outcomes; `None` where none has a value.
     pub trust: Option<Trust>,
 }
 

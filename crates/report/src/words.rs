@@ -43,6 +43,12 @@ pub(crate) fn meaning(verdict: Verdict) -> &'static str {
             "the lab did not say whether its emulator was on time: measure again on a quieter machine"
         }
         Verdict::Starved => "a flow got nothing in a trial: see the flows' shares in the document",
+        Verdict::DelayedReads => {
+            "receivers were let sleep between their reads (--delayed-reads), as no application's does: not what another program would carry"
+        }
+        Verdict::OverlapClose => {
+            "each connection was closed while the next one was under way (--overlap-close): more transactions than one after the other"
+        }
         _ => "see the manual of the version that measured",
     }
 }
@@ -65,9 +71,16 @@ pub(crate) fn trust(trust: Trust) -> &'static str {
     }
 }
 
-/// The worst trust among a run's outcomes, `None` without outcomes.
+/// The worst trust among a run's outcomes, `None` where none has a value.
 pub(crate) fn worst_trust(run: &Run) -> Option<Trust> {
-    run.outcomes.iter().map(|outcome| outcome.summary.trust).max()
+    run.outcomes.iter().filter_map(|outcome| outcome.summary.trust).max()
+}
+
+/// How often an outcome's receivers slept between their reads, all trials and flows; `None` where none was asked to.
+pub(crate) fn rests(outcome: &Outcome) -> Option<u64> {
+    let ends = outcome.trials.iter().flat_map(|trial| [&trial.near, &trial.far]);
+    let rests = ends.flat_map(|end| &end.flows).filter_map(|flow| flow.socket.rests).sum();
+    outcome.spec.delayed_reads.then_some(rests)
 }
 
 /// A moment for people: `2026-11-21 20:37:58 UTC`.

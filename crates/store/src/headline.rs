@@ -19,7 +19,7 @@ impl Headline {
             Event::Outcome(outcome) => {
                 self.outcomes += 1;
                 self.outcome.clone_from(&outcome.estimate);
-                self.trust = self.trust.max(Some(outcome.summary.trust)); // the worst is the greatest
+                self.trust = self.trust.max(outcome.summary.trust); // the worst is the greatest
             }
             Event::Finding(finding) => {
                 if finding.kind == FindingKind::Peak && self.peak.is_none() {
@@ -41,7 +41,7 @@ impl Headline {
         only.or(self.peak.as_ref()).or(self.first.as_ref())
     }
 
-    /// The worst trust among the outcomes, `None` without any.
+    /// The worst trust among the outcomes, `None` where none has a value.
     pub(crate) fn trust(&self) -> Option<Trust> {
         self.trust
     }
@@ -86,7 +86,7 @@ mod tests {
         assert_eq!(headline.trust(), None);
         for (trust, worst) in [(Trust::High, Trust::High), (Trust::Low, Trust::Low), (Trust::Fair, Trust::Low)] {
             let Event::Outcome(mut outcome) = outcome(None) else { unreachable!() };
-            outcome.summary.trust = trust;
+            outcome.summary.trust = Some(trust);
             headline.follow(&Event::Outcome(outcome));
             assert_eq!(headline.trust(), Some(worst));
         }

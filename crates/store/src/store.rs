@@ -38,7 +38,7 @@ pub struct RunRow {
     /// The number that stands for the run: the estimate of its only outcome, else that of its peak, else that of its first
     /// finding with an estimate. `None` until the run has ended.
     pub headline: Option<Estimate>,
-    /// The worst trust among its outcomes; `None` without any, and until the run has ended.
+    /// The worst trust among its outcomes; `None` where none has a value, and until the run has ended.
     pub trust: Option<Trust>,
 }
 

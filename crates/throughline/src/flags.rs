@@ -223,8 +223,7 @@ impl Observing {
 /// How threads wait, as a flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Wait {
-    /// Blocking calls with a thread for each flow, and rests of receivers of quick streams; epoll or io_uring where flows share
-    /// one.
+    /// Blocking calls with a thread for each flow; epoll or io_uring where flows share one.
     Auto,
     /// Blocking calls and nothing else.
     Blocking,

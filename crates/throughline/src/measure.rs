@@ -10,7 +10,7 @@ use control::coordinator::{self, Cancel, End, Order, Pair, Schedule, Target};
 use control::proto::auth::Token;
 use engine::transport::Launcher;
 use interop::Login;
-use model::{Cell, Event, EventSink, Family, FindingKind, Run, RunHeader, SinkError, Spec, Stopping, Tool, Trust};
+use model::{Cell, Event, EventSink, Family, FindingKind, Run, RunHeader, SinkError, Spec, Stopping, Tool};
 use store::Store;
 use tokio::sync::watch;
 
@@ -101,8 +101,7 @@ pub fn show(output: &Output, np: Option<&Path>, run: &Run) -> Result<u8, Failure
     }
     let interrupted = run.ending.as_ref().is_some_and(|ending| ending.how == "interrupted");
     // A search tries what may fail, and says so.
-    let untrusted =
-        run.header.kind != "advise" && run.outcomes.iter().any(|outcome| outcome.summary.trust == Trust::None);
+    let untrusted = run.header.kind != "advise" && run.outcomes.iter().any(analysis::outcome::is_unusable);
     Ok(match () {
         () if interrupted => failure::INTERRUPTED,
         () if run.header.cells.iter().any(|cell| left_out(run, cell)) => failure::UNMET,

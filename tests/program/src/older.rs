@@ -20,7 +20,7 @@ struct Came {
 }
 
 #[rustfmt::skip]
-static CAME: [Came; 11] = [
+static CAME: [Came; 13] = [
     Came { capability: "tune", messages: &["tune", "keep", "untune", "show", "journal", "revert"], fields: &["settings"] },
     Came { capability: "conditions", messages: &["look"], fields: &[] },
     Came { capability: "watch", messages: &["watch"], fields: &[] },
@@ -33,6 +33,8 @@ static CAME: [Came; 11] = [
     // Without a capability of its own: TCP over time, and which thread was busiest.
     Came { capability: "tcp", messages: &[], fields: &["tcp", "busiest"] },
     Came { capability: "drain", messages: &[], fields: &["drain_bps"] },
+    Came { capability: "delayed-reads", messages: &[], fields: &["delayed_reads"] },
+    Came { capability: "overlap-close", messages: &[], fields: &["overlap_close"] },
 ];
 
 /// Everything that an agent may lack, but for vouching: the agent behind the relay is one that connects to nobody without it.

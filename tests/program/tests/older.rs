@@ -37,11 +37,13 @@ fn what_an_older_agent_cannot_do_is_not_asked_of_it() {
     )
     .unwrap();
     // Each with a command that would want it.
-    let cases: [(&str, &[&str], Then); 13] = [
+    let cases: [(&str, &[&str], Then); 15] = [
         ("tune", &["tune", "show", "cc.default"], Then::Refused("knows no settings: update it there")),
         ("tune", &["stream", "--set", "far:cc.default=reno"], Then::Refused("knows no settings: update it there")),
         ("watch", &["watch", "--count", "1"], Then::Refused("cannot be watched: update it there")),
         ("drain", &["stream", "--drain", "1Mbit"], Then::Refused("does not know --drain")),
+        ("delayed-reads", &["stream", "--delayed-reads"], Then::Refused("does not know --delayed-reads")),
+        ("overlap-close", &["rr", "--connect", "--overlap-close"], Then::Refused("does not know --overlap-close")),
         (
             "conditions",
             &["run", "plan.toml", "--var", "host="],

@@ -3,7 +3,7 @@
 use model::{Estimate, Stopping};
 
 use super::Headline;
-use crate::stats::{Sequential, mean};
+use crate::stats::{Interval, Sequential, mean};
 
 /// The estimate of a cell from its trials' values; `None` without any. Fewer than three values get no interval.
 pub(crate) fn estimate(headline: Headline, values: &[f64], rule: &Stopping) -> Option<Estimate> {
@@ -31,6 +31,14 @@ pub(crate) fn estimate(headline: Headline, values: &[f64], rule: &Stopping) -> O
         method,
         n: n.round() as u32,
     })
+}
+
+/// Whether an interval reaches farther from the value than asked, relative to it, or there is none; of a point of a curve also the
+/// one of its place (`within`), which a value that its neighbours speak against lies outside of.
+pub(crate) fn wide(estimate: Option<&Estimate>, within: Option<&Estimate>, target: f64) -> bool {
+    let Some(estimate) = estimate else { return true };
+    let reach = |part: &Estimate| Some(Interval { low: part.low?, high: part.high? }.reach_from(estimate.value));
+    [Some(estimate), within].into_iter().flatten().any(|part| reach(part).is_none_or(|reach| reach > target))
 }
 
 /// The estimate of a point of a curve from its `own` values, those without the effects of their passes.

@@ -12,7 +12,9 @@ mod testing;
 mod trial;
 mod verdicts;
 
-use model::{Cell, Histogram, Outcome, RttTally, Stopping, Trial, Trust, Verdict};
+use std::borrow::Cow;
+
+use model::{Cell, Histogram, Outcome, RttTally, Stopping, Trial, Verdict};
 
 use crate::stats::{PassValue, without_pass_effects};
 
@@ -22,7 +24,8 @@ pub use ledger::ledger;
 pub(crate) use summary::packets_per_s;
 pub(crate) use trial::asker;
 pub use trial::{Headline, trial_value, trial_verdicts};
-pub use verdicts::{add_verdict, explain, trust};
+use verdicts::Evidence;
+pub use verdicts::{add_verdict, explain, is_unusable};
 
 /// What is known of a cell beside its trials.
 #[derive(Debug, Clone, Default)]
@@ -33,7 +36,8 @@ pub struct Context {
     pub cut_short: bool,
     /// The cell is a point of a curve over block sizes, so that a stream's goodput is NetPIPE's rate too (`NPtcp -s`).
     pub curve: bool,
-    /// The cell is one side of a paired comparison, which is judged by the ratio alone: its own interval has no target.
+    /// The cell is one side of a paired comparison, of which the ratio decides: its own interval may be as wide as that of any other
+    /// measurement, or as the tolerance.
     pub paired: bool,
     /// All round trips of the cell, where the trials themselves hold digests only.
     pub histogram: Option<Histogram>,
@@ -51,29 +55,45 @@ pub struct Context {
 #[must_use]
 pub fn outcome(cell: &Cell, trials: Vec<Trial>, rule: &Stopping, context: Context) -> Outcome {
     let values = sample(&trials);
+    let counted = counted(&trials);
     let headline = Headline::of(&cell.spec);
     let estimate = estimate(headline, &values, rule);
     let Context { overlapped, cut_short, curve, paired, histogram, idle, own } = context;
-    let histogram = histogram.or_else(|| summary::merged_histogram(&trials));
-    let mut summary = summary::summary(cell, &trials, estimate.as_ref(), histogram.as_ref(), curve);
-    summary.cost = cost::cost(&cell.spec, &trials);
-    summary.probe = probe::responsiveness(&trials, idle.as_ref());
+    let histogram = histogram.or_else(|| summary::merged_histogram(&counted));
+    let mut summary = summary::summary(cell, &counted, estimate.as_ref(), histogram.as_ref(), curve);
+    summary.cost = cost::cost(&cell.spec, &counted);
+    summary.probe = probe::responsiveness(&counted, idle.as_ref());
     summary.within = own.and_then(|own| estimate::within(headline, &own, rule));
     summary.trials = u32::try_from(values.len()).unwrap_or(u32::MAX);
-    let known = [(Verdict::CutShort, cut_short), (Verdict::Overlapped, overlapped)];
-    summary.verdicts = verdicts::of_cell(
-        cell,
-        &trials,
-        summary.within.as_ref().or(estimate.as_ref()),
-        values.len(),
-        if paired { f64::INFINITY } else { rule.target },
-    );
+    let known = [(Verdict::CutShort, cut_short || trials.iter().any(was_cut_short)), (Verdict::Overlapped, overlapped)];
+    let target = if paired { rule.target.max(Stopping::default().target) } else { rule.target };
+    let wide = estimate::wide(estimate.as_ref(), summary.within.as_ref(), target);
+    summary.verdicts = verdicts::of_cell(cell, &counted, values.len(), wide);
     summary.verdicts.extend(known.into_iter().filter_map(|(verdict, holds)| holds.then_some(verdict)));
     summary.verdicts.sort_unstable();
     summary.verdicts.dedup();
-    let whole = trials.is_empty() || trials.iter().any(|trial| !trial.verdicts.contains(&Verdict::CutShort));
-    summary.trust = if whole { trust(&summary.verdicts) } else { Trust::None };
+    summary.trust = verdicts::trust(Evidence {
+        valued: estimate.is_some(),
+        whole: counted.iter().any(|trial| trial.value.is_some() && !was_cut_short(trial)),
+        wide,
+        verdicts: &summary.verdicts,
+    });
+    drop(counted);
     Outcome { cell: cell.id, spec: cell.spec.clone(), summary, estimate, histogram, trials }
+}
+
+fn was_cut_short(trial: &Trial) -> bool {
+    trial.verdicts.contains(&Verdict::CutShort)
+}
+
+/// The trials that an outcome is of: those that were cut short only where no whole one gave a value.
+fn counted(trials: &[Trial]) -> Cow<'_, [Trial]> {
+    let whole = trials.iter().filter(|trial| !was_cut_short(trial));
+    if trials.iter().any(was_cut_short) && whole.clone().any(|trial| trial.value.is_some()) {
+        Cow::Owned(whole.cloned().collect())
+    } else {
+        Cow::Borrowed(trials)
+    }
 }
 
 /// The values that an outcome rests on, in the order of the trials: those of whole trials, or of the ones that were cut short
@@ -85,10 +105,7 @@ pub fn sample(trials: &[Trial]) -> Vec<f64> {
 
 /// The same values, each with its pass.
 pub(crate) fn sample_by_pass(trials: &[Trial]) -> Vec<PassValue> {
-    let of = |trial: &Trial| Some((trial.pass, trial.value?));
-    let whole = |trial: &&Trial| !trial.verdicts.contains(&Verdict::CutShort);
-    let values: Vec<PassValue> = trials.iter().filter(whole).filter_map(of).collect();
-    if values.is_empty() { trials.iter().filter_map(of).collect() } else { values }
+    counted(trials).iter().filter_map(|trial| Some((trial.pass, trial.value?))).collect()
 }
 
 /// For each cell of a curve (ascending by block) the values of [`sample`] without the effects of their passes; empty for so few
@@ -103,7 +120,8 @@ pub fn own_values(cells: &[&[Trial]]) -> Vec<Vec<f64>> {
 mod tests {
     use super::testing::*;
     use super::*;
-    use model::{Direction, Spec};
+    use model::{Direction, Spec, Trust};
+    use proptest::prelude::*;
 
     fn streams(values: &[u64]) -> Vec<Trial> {
         values.iter().map(|mbit| stream_trial(&Spec::new("tcp", "stream"), *mbit)).collect()
@@ -126,7 +144,7 @@ mod tests {
         assert!(estimate.low.unwrap() < 940.0e6 && estimate.high.unwrap() > 941.0e6);
         assert_eq!((estimate.unit.as_str(), estimate.n, outcome.summary.trials), ("bit/s", 6, 6));
         assert_eq!(outcome.summary.verdicts, []);
-        assert_eq!(outcome.summary.trust, Trust::High);
+        assert_eq!(outcome.summary.trust, Some(Trust::High));
         assert_eq!(outcome.summary.ci95_low, estimate.low);
         assert!((outcome.summary.goodput_bps.unwrap() - estimate.value).abs() < 1.0);
         assert_eq!(outcome.summary.netpipe_bps, None);
@@ -138,12 +156,43 @@ mod tests {
     fn wild_streams_miss_the_target_and_two_make_no_claim() {
         let rule = Stopping { max_trials: 6, ..Stopping::default() };
         let wild = outcome(&cell("stream"), streams(&[500, 900, 300, 800, 100, 950]), &rule, Context::default());
-        assert_eq!((wild.summary.verdicts.as_slice(), wild.summary.trust), (&[Verdict::TargetMissed][..], Trust::Fair));
+        let missed = (&[Verdict::TargetMissed][..], Some(Trust::Fair));
+        assert_eq!((wild.summary.verdicts.as_slice(), wild.summary.trust), missed);
         let two = outcome(&cell("stream"), streams(&[940, 941]), &rule, Context::default());
-        assert_eq!((two.summary.verdicts.as_slice(), two.summary.trust), (&[Verdict::FewTrials][..], Trust::Low));
+        assert_eq!((two.summary.verdicts.as_slice(), two.summary.trust), (&[Verdict::FewTrials][..], Some(Trust::Low)));
         assert_eq!(two.estimate.as_ref().unwrap().low, None);
         let none = outcome(&cell("stream"), Vec::new(), &rule, Context::default());
-        assert_eq!((none.estimate, none.summary.trust), (None, Trust::Low));
+        assert_eq!((none.estimate, none.summary.trust), (None, None), "no value, no trust");
+    }
+
+    #[test]
+    fn a_side_of_a_comparison_is_no_surer_than_its_interval() {
+        let paired = || Context { paired: true, ..Context::default() };
+        let tolerance = |target| Stopping { target, ..Stopping::default() };
+        let wild = [500, 900, 300, 800, 100, 950];
+        let side = |values: &[u64], target| outcome(&cell("stream"), streams(values), &tolerance(target), paired());
+        let of = |outcome: Outcome| (outcome.summary.verdicts, outcome.summary.trust);
+        assert_eq!(of(side(&wild, 0.01)), (vec![Verdict::TargetMissed], Some(Trust::Fair)));
+        assert_eq!(of(side(&[940, 960, 950, 945, 955, 950], 0.0)), (vec![], Some(Trust::High)), "2 % at least");
+        assert_eq!(of(side(&wild, 0.9)), (vec![], Some(Trust::High)), "the tolerance where that is more");
+    }
+
+    #[test]
+    fn a_point_of_a_curve_is_no_surer_than_its_value_and_its_place() {
+        // Six trials of a size, two of them in a pass that was slow for all sizes.
+        let spec = Spec::new("tcp", "pingpong");
+        let trials = |ns: &[u64]| ns.iter().map(|ns| pingpong_trial(&spec, *ns, 2000)).collect::<Vec<_>>();
+        let of = |ns: &[u64], own: &[f64]| {
+            let context = Context { curve: true, own: Some(own.to_vec()), ..Context::default() };
+            let outcome = outcome(&Cell::new(0, spec.clone()), trials(ns), &Stopping::default(), context);
+            (outcome.summary.verdicts.contains(&Verdict::TargetMissed), outcome.summary.trust)
+        };
+        let place = [550.0, 551.0, 549.0, 550.0, 551.0, 549.0];
+        let (sure, unsure) = ((false, Some(Trust::High)), (true, Some(Trust::Fair)));
+        assert_eq!(of(&[550, 551, 549, 550, 551, 549], &place), sure);
+        assert_eq!(of(&[550, 551, 549, 1680, 551, 1110], &place), unsure, "a wide value");
+        assert_eq!(of(&[832, 831, 833, 832, 831, 833], &place), unsure, "a value off its place");
+        assert_eq!(of(&[550, 551, 549, 550, 551, 549], &[450.0, 550.0, 650.0, 550.0, 500.0, 600.0]), unsure);
     }
 
     #[test]
@@ -151,15 +200,46 @@ mod tests {
         let context = Context { overlapped: true, cut_short: true, ..Context::default() };
         let outcome = outcome(&cell("stream"), streams(&[940; 6]), &Stopping::default(), context);
         assert_eq!(outcome.summary.verdicts, [Verdict::CutShort, Verdict::Overlapped]);
-        assert_eq!(outcome.summary.trust, Trust::Low);
+        assert_eq!(outcome.summary.trust, Some(Trust::Fair));
     }
 
     #[test]
-    fn a_cut_trial_counts_only_alone() {
+    fn a_cut_trial_costs_no_other_one_its_trust() {
         let mut trials = streams(&[940, 940, 940, 100]);
-        trials[3].verdicts.push(Verdict::CutShort);
+        trials[3].verdicts.extend([Verdict::Stalled, Verdict::CutShort]);
         assert_eq!(sample(&trials), [940e6; 3]);
         assert_eq!(sample(&trials[3..]), [100e6]);
+        let of = |trials: &[Trial]| {
+            let context = Context { cut_short: true, ..Context::default() };
+            outcome(&cell("stream"), trials.to_vec(), &Stopping::default(), context)
+        };
+        let (all, others) = (of(&trials), of(&trials[..3]));
+        assert_eq!(all.trials.len(), 4, "it is kept");
+        assert_eq!((&all.summary, &all.estimate), (&others.summary, &others.estimate));
+        assert_eq!((all.summary.verdicts, all.summary.trust), (vec![Verdict::CutShort], Some(Trust::High)));
+        assert_eq!(of(&trials[3..]).summary.trust, Some(Trust::None), "nothing but a cut trial");
+    }
+
+    proptest! {
+        #[test]
+        fn high_trust_has_a_value_and_an_interval_as_narrow_as_asked(
+            values in prop::collection::vec(prop_oneof![900u64..1100, 940u64..942], 0..12), cut in 0usize..12,
+            target in 0.0f64..0.2, paired: bool, shift in prop_oneof![Just(0.0f64), -0.3f64..0.3], placed: bool,
+        ) {
+            let mut trials = streams(&values);
+            trials.iter_mut().skip(cut).for_each(|trial| trial.verdicts.push(Verdict::CutShort));
+            let own = placed.then(|| sample(&trials).iter().map(|value| value * shift.exp()).collect());
+            let rule = Stopping { target, ..Stopping::default() };
+            let outcome = outcome(&cell("stream"), trials, &rule, Context { paired, own, ..Context::default() });
+            prop_assert_eq!(outcome.summary.trust.is_some(), outcome.estimate.is_some());
+            if outcome.summary.trust == Some(Trust::High) {
+                let estimate = outcome.estimate.unwrap();
+                let asked = if paired { target.max(0.02) } else { target };
+                prop_assert!(estimate.relative_half_width().unwrap() <= asked);
+                let place = outcome.summary.within.map_or(estimate.value, |within| within.value);
+                prop_assert!((place / estimate.value - 1.0).abs() <= asked);
+            }
+        }
     }
 
     #[test]

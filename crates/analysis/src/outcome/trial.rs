@@ -146,15 +146,17 @@ pub fn trial_verdicts(spec: &Spec, near: &EndTally, far: &EndTally, ledger: &Led
         || super::ledger::datagrams_lost(near, far).is_some_and(|lost| lost > 0)
         || datagrams().any(|tally| tally.replies_lost > 0);
     let asker = asker(near, far);
+    // What was still on its way when a trial was cut is missing at the other end for no other reason.
+    let cut = ends.iter().any(|end| end.cut_short);
     [
         (Verdict::Stalled, ends.iter().any(|end| end.stalled)),
-        (Verdict::ResolutionLimited, resolution_limited(spec, near, far)),
-        (Verdict::LedgerOpen, !ledger.balanced),
-        (Verdict::CutShort, ends.iter().any(|end| end.cut_short)),
+        (Verdict::ResolutionLimited, !cut && resolution_limited(spec, near, far)),
+        (Verdict::LedgerOpen, !cut && !ledger.balanced),
+        (Verdict::CutShort, cut),
         (Verdict::BatchTimed, asker.rtt.as_ref().is_some_and(|rtt| rtt.batch > 1)),
         (Verdict::SocketDrops, datagrams().any(|tally| tally.socket_drops > 0)),
-        (Verdict::Loss, lost),
-        (Verdict::Starved, super::fairness::starved(spec.stop, (near, far))),
+        (Verdict::Loss, !cut && lost),
+        (Verdict::Starved, !cut && super::fairness::starved(spec.stop, (near, far))),
     ]
     .into_iter()
     .filter_map(|(verdict, holds)| holds.then_some(verdict))
@@ -230,6 +232,25 @@ mod tests {
         assert_eq!(trial_value(&spec, &near, &far), None);
         let found = verdicts(&spec, &near, &far);
         assert_eq!(found, [Verdict::Stalled, Verdict::ResolutionLimited, Verdict::LedgerOpen]);
+    }
+
+    #[test]
+    fn a_trial_that_was_cut_is_that_and_nothing_worse() {
+        let spec = Spec { block: 100, ..Spec::new("udp", "stream") };
+        let near = EndTally {
+            bytes_sent: 10_000,
+            datagrams: Some(DatagramTally { sent: 100, ..DatagramTally::default() }),
+            ..EndTally::default()
+        };
+        let far = EndTally {
+            datagrams: Some(DatagramTally { received: 5, ..DatagramTally::default() }),
+            ..receiver(700, 5_000, 5)
+        };
+        let found = verdicts(&spec, &near, &far);
+        assert_eq!(found, [Verdict::ResolutionLimited, Verdict::LedgerOpen, Verdict::Loss]);
+        let cut = EndTally { cut_short: true, ..far };
+        assert_eq!(verdicts(&spec, &near, &cut), [Verdict::CutShort]);
+        assert_eq!(verdicts(&spec, &EndTally { cut_short: true, ..near }, &cut), [Verdict::CutShort]);
     }
 
     #[test]

@@ -2,50 +2,73 @@
 
 use std::collections::BTreeSet;
 
-use model::{Cell, Estimate, Outcome, Trial, Trust, Verdict};
+use model::{Cell, Outcome, Summary, Trial, Trust, Verdict};
 
 use crate::stats::sequential::LEAST_TRIALS;
 
 /// Transports between threads or processes of one host, without a network.
 const ONE_HOST: [&str; 3] = ["memcpy", "shm", "unix"];
 
-/// The verdicts of a cell, in the order of [`Verdict`]: those of its trials, and those that only the whole can show.
-pub(crate) fn of_cell(
-    cell: &Cell,
-    trials: &[Trial],
-    estimate: Option<&Estimate>,
-    values: usize,
-    target: f64,
-) -> Vec<Verdict> {
+/// The verdicts of a cell, in the order of [`Verdict`]: those of the trials that count, and those that only the whole can show.
+pub(crate) fn of_cell(cell: &Cell, trials: &[Trial], values: usize, wide: bool) -> Vec<Verdict> {
     let mut verdicts: BTreeSet<Verdict> = trials.iter().flat_map(|trial| trial.verdicts.iter().copied()).collect();
     let mut add = |verdict, holds: bool| {
         if holds {
             verdicts.insert(verdict);
         }
     };
-    let width = estimate.and_then(Estimate::relative_half_width);
     add(Verdict::FewTrials, values < LEAST_TRIALS);
-    add(Verdict::TargetMissed, values >= LEAST_TRIALS && width.is_none_or(|width| width > target));
+    add(Verdict::TargetMissed, values >= LEAST_TRIALS && wide);
     add(Verdict::OneHost, ONE_HOST.iter().any(|name| cell.spec.transport == **name));
+    add(Verdict::DelayedReads, cell.spec.delayed_reads);
+    add(Verdict::OverlapClose, cell.spec.overlap_close);
     verdicts.into_iter().collect()
 }
 
-/// How far verdicts let an outcome be trusted: the worst one decides, by the rules at [`Trust`].
+/// What the trust in an outcome is judged by.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Evidence<'a> {
+    /// It has a value at all.
+    pub(crate) valued: bool,
+    /// A trial of those that the value is of was not cut short.
+    pub(crate) whole: bool,
+    /// Its interval is wider than asked, or it has none.
+    pub(crate) wide: bool,
+    pub(crate) verdicts: &'a [Verdict],
+}
+
+/// How far an outcome can be trusted, by the rules at [`Trust`]: not at all said without a value, never high beside an interval
+/// wider than asked, and no more than the worst verdict leaves.
 #[must_use]
-pub fn trust(verdicts: &[Verdict]) -> Trust {
-    verdicts.iter().map(|verdict| at_most(*verdict)).max().unwrap_or(Trust::High)
+pub(crate) fn trust(of: Evidence<'_>) -> Option<Trust> {
+    let shape = match of {
+        Evidence { valued: false, .. } => return None,
+        Evidence { whole: false, .. } => Trust::None,
+        Evidence { wide: true, .. } => Trust::Fair,
+        _ => Trust::High,
+    };
+    of.verdicts.iter().map(|verdict| at_most(*verdict)).chain([shape]).max()
 }
 
 /// The most trust that a verdict leaves.
 fn at_most(verdict: Verdict) -> Trust {
     match verdict {
         Verdict::Stalled | Verdict::LedgerOpen | Verdict::EmulatorLate => Trust::None,
-        // The trials that were whole still stand; `outcome` sees to the case without any.
-        Verdict::CutShort | Verdict::FewTrials | Verdict::ResolutionLimited | Verdict::AboveCeiling => Trust::Low,
+        Verdict::FewTrials | Verdict::ResolutionLimited | Verdict::AboveCeiling => Trust::Low,
+        // Of those that were cut short, the trials that were whole stand as they would if no more had been asked for.
+        Verdict::CutShort => Trust::High,
         Verdict::BatchTimed | Verdict::SelfLimited | Verdict::OneHost | Verdict::MetricsKept => Trust::High,
+        Verdict::DelayedReads | Verdict::OverlapClose => Trust::High,
         // Missed target, overlap, loss and drops, a lab that did not tell; and, until it is weighed here, anything new.
         _ => Trust::Fair,
     }
+}
+
+/// Whether an outcome is not to be used: its trust is none, or would be had it a value.
+#[must_use]
+pub fn is_unusable(outcome: &Outcome) -> bool {
+    let Summary { trust, verdicts, .. } = &outcome.summary;
+    *trust == Some(Trust::None) || verdicts.iter().any(|verdict| at_most(*verdict) == Trust::None)
 }
 
 /// Adds a verdict that came to light after the outcome was made, such as NetPIPE's self-limit, and lowers the trust to it.
@@ -54,7 +77,7 @@ pub fn add_verdict(outcome: &mut Outcome, verdict: Verdict) {
     if !verdicts.contains(&verdict) {
         verdicts.push(verdict);
         verdicts.sort_unstable();
-        outcome.summary.trust = outcome.summary.trust.max(at_most(verdict));
+        outcome.summary.trust = outcome.summary.trust.map(|trust| trust.max(at_most(verdict)));
     }
 }
 
@@ -82,6 +105,10 @@ pub fn explain(verdict: Verdict) -> &'static str {
         Verdict::Starved => "a flow got nothing in a trial",
         Verdict::EmulatorLate => "the lab's emulator handed packets over more than 1 ms late",
         Verdict::EmulatorUntold => "the lab did not say whether its emulator was on time",
+        Verdict::DelayedReads => {
+            "its receivers slept on purpose between reads (--delayed-reads), as no application's do"
+        }
+        Verdict::OverlapClose => "each connection was closed while the next one was under way (--overlap-close)",
         _ => "see the verdict's name in the document",
     }
 }
@@ -90,24 +117,43 @@ pub fn explain(verdict: Verdict) -> &'static str {
 mod tests {
     use super::*;
 
+    /// Of an outcome with a value from whole trials and a narrow interval.
+    fn of(verdicts: &[Verdict]) -> Option<Trust> {
+        trust(Evidence { valued: true, whole: true, wide: false, verdicts })
+    }
+
     #[test]
     fn the_worst_verdict_decides() {
-        assert_eq!(trust(&[]), Trust::High);
-        assert_eq!(trust(&[Verdict::BatchTimed, Verdict::OneHost]), Trust::High);
-        assert_eq!(trust(&[Verdict::Loss]), Trust::Fair);
-        assert_eq!(trust(&[Verdict::EmulatorUntold]), Trust::Fair);
-        assert_eq!(trust(&[Verdict::Loss, Verdict::ResolutionLimited]), Trust::Low);
-        assert_eq!(trust(&[Verdict::FewTrials, Verdict::LedgerOpen, Verdict::Loss]), Trust::None);
+        assert_eq!(of(&[]), Some(Trust::High));
+        assert_eq!(of(&[Verdict::BatchTimed, Verdict::OneHost, Verdict::CutShort]), Some(Trust::High));
+        assert_eq!(of(&[Verdict::DelayedReads, Verdict::OverlapClose]), Some(Trust::High));
+        assert_eq!(of(&[Verdict::Loss]), Some(Trust::Fair));
+        assert_eq!(of(&[Verdict::EmulatorUntold]), Some(Trust::Fair));
+        assert_eq!(of(&[Verdict::Loss, Verdict::ResolutionLimited]), Some(Trust::Low));
+        assert_eq!(of(&[Verdict::FewTrials, Verdict::LedgerOpen, Verdict::Loss]), Some(Trust::None));
+    }
+
+    #[test]
+    fn no_value_has_no_trust_and_no_whole_trial_gives_none() {
+        let evidence = Evidence { valued: false, whole: true, wide: false, verdicts: &[] };
+        assert_eq!(trust(evidence), None);
+        assert_eq!(trust(Evidence { verdicts: &[Verdict::Stalled], whole: false, ..evidence }), None);
+        assert_eq!(trust(Evidence { valued: true, whole: false, ..evidence }), Some(Trust::None));
+        assert_eq!(trust(Evidence { valued: true, wide: true, ..evidence }), Some(Trust::Fair));
     }
 
     #[test]
     fn a_late_verdict_is_added_once() {
-        let cell = Cell::new(0, model::Spec::new("tcp", "pingpong"));
-        let mut outcome =
-            super::super::outcome(&cell, Vec::new(), &model::Stopping::default(), crate::Context::default());
+        let mut outcome = crate::curve::testing::made("pingpong", 0, 1, &[1000.0; 6]);
+        assert_eq!(outcome.summary.trust, Some(Trust::High));
         add_verdict(&mut outcome, Verdict::Stalled);
         add_verdict(&mut outcome, Verdict::Stalled);
-        assert_eq!(outcome.summary.verdicts, [Verdict::Stalled, Verdict::FewTrials]);
-        assert_eq!(outcome.summary.trust, Trust::None);
+        assert_eq!(outcome.summary.verdicts, [Verdict::Stalled]);
+        assert_eq!(outcome.summary.trust, Some(Trust::None));
+        // Where there is no value there is nothing to lower.
+        let mut empty = crate::curve::testing::made("pingpong", 0, 1, &[]);
+        assert!(!is_unusable(&empty) && is_unusable(&outcome));
+        add_verdict(&mut empty, Verdict::Stalled);
+        assert!(empty.summary.trust.is_none() && is_unusable(&empty));
     }
 }

@@ -34,6 +34,13 @@ impl Interval {
         if half == 0.0 { 0.0 } else { half / value.abs() }
     }
 
+    /// How far the farther end is from `value`, relative to its size; infinite for a value of 0, unless the interval is that point.
+    #[must_use]
+    pub fn reach_from(&self, value: f64) -> f64 {
+        let reach = (self.high - value).max(value - self.low);
+        if reach == 0.0 { 0.0 } else { reach / value.abs() }
+    }
+
     /// Whether `value` lies within, the ends included.
     #[must_use]
     pub fn contains(&self, value: f64) -> bool {

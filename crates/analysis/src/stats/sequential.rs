@@ -12,6 +12,7 @@ use model::Stopping;
 use super::batch::{SeriesEstimate, series_interval};
 use super::interval::Interval;
 use super::looks::ladder;
+use super::summary::mean;
 
 /// First look at the earliest, in trials.
 pub const FIRST_LOOK: usize = 6;
@@ -78,6 +79,19 @@ impl Sequential {
             estimate if trials >= self.last() => Decision::Exhausted(estimate.map(|estimate| estimate.interval)),
             _ => Decision::Continue,
         }
+    }
+
+    /// Whether these values are sure. Of a point of a curve so must those be that are left without the effects of their passes
+    /// (`own`), and the interval of these must lie within the target around the mean too: a point whose passes were slower or
+    /// faster than those since is not.
+    #[must_use]
+    pub fn is_sure(&self, values: &[f64], own: Option<&[f64]>) -> bool {
+        let interval = |values: &[f64]| match self.decide(values) {
+            Decision::Sure(interval) => Some(interval),
+            _ => None,
+        };
+        let Some((_, centre)) = interval(values).zip(mean(values)) else { return false };
+        own.is_none_or(|own| interval(own).is_some_and(|interval| interval.reach_from(centre) <= self.target))
     }
 
     /// The interval to report, and what it rests on, for a measurement that ended with these values, for whatever reason: the look's own where it
@@ -165,6 +179,19 @@ mod tests {
         let wild: Vec<f64> = (0..64).map(|i| if i % 2 == 0 { 1.0 } else { 3.0 }).collect();
         assert!((6..64).all(|n| sequential.decide(&wild[..n]) == Decision::Continue));
         assert!(matches!(sequential.decide(&wild), Decision::Exhausted(Some(_))));
+    }
+
+    #[test]
+    fn a_point_is_sure_when_its_value_is_and_its_place_in_the_curve_is_that_value() {
+        let sequential = Sequential::new(&Stopping::default());
+        let (steady, wild) = ([830.0, 832.0, 834.0, 831.0, 833.0, 832.0], [550.0, 552.0, 2200.0, 549.0, 551.0, 550.0]);
+        assert!(sequential.is_sure(&steady, None) && sequential.is_sure(&steady, Some(&steady)));
+        // Its passes' effects taken out it stands at 550: those passes were slower than the others.
+        let place = steady.map(|value| value - 282.0);
+        assert!(!sequential.is_sure(&steady, Some(&place)));
+        // A slow pass makes the value wide, however narrow the rest.
+        assert!(!sequential.is_sure(&wild, Some(&place)) && !sequential.is_sure(&place, Some(&wild)));
+        assert!(!sequential.is_sure(&steady[..5], None), "no look yet");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use analysis::Context;
-use analysis::stats::{Decision, Sequential, passes_needed};
+use analysis::stats::{Sequential, passes_needed};
 use model::{
     Cell, EndTally, Finding, Histogram, Name, Outcome, Pass, RttTally, RunHeader, Spec, Stopping, Trial, Verdict,
 };
@@ -23,7 +23,7 @@ pub(super) struct Cells {
     passes: Vec<Pass>,
     open: BTreeMap<u32, CellState>,
     done: Vec<Outcome>,
-    /// Of a curve's open cells: their values without the effects of their passes, as of the last pass.
+    /// Of a curve's cells: their values without the effects of their passes, as of the last pass.
     own: BTreeMap<u32, Vec<f64>>,
 }
 
@@ -40,6 +40,8 @@ pub(super) struct CellState {
     pub(super) idle: Option<RttTally>,
     /// Some of its trials are of an earlier part of the run, which left no histograms of a curve's.
     adopted: bool,
+    /// Of a curve: it is sure as of the last pass. It stays open, as the passes of the others still tell what its own did to it.
+    settled: bool,
 }
 
 impl Cells {
@@ -67,6 +69,7 @@ impl Cells {
             remark: None,
             idle: None,
             adopted: false,
+            settled: false,
             cell,
         };
         self.open.insert(state.cell.id, state);
@@ -82,9 +85,14 @@ impl Cells {
         self.open.values()
     }
 
-    /// Outcomes over `transport`; a curve's memory ceiling is not counted among its sizes.
-    pub(super) fn done_count(&self, transport: &Name) -> usize {
-        self.done.iter().filter(|outcome| outcome.spec.transport == *transport).count()
+    /// Of the open cells those that want more trials.
+    pub(super) fn unsettled(&self) -> impl Iterator<Item = &CellState> {
+        self.open.values().filter(|state| !state.settled)
+    }
+
+    /// Open cells over `transport` that are sure; a curve's memory ceiling is not counted among its sizes.
+    pub(super) fn settled_count(&self, transport: &Name) -> usize {
+        self.open.values().filter(|state| state.settled && state.cell.spec.transport == *transport).count()
     }
 
     /// Takes what both ends counted of one trial and makes the trial of it.
@@ -126,14 +134,10 @@ impl Cells {
         Some(trial)
     }
 
-    /// Takes what the passes of a curve did to all its sizes out of the open cells' values; after each pass.
+    /// Takes what the passes of a curve did to all its sizes out of the cells' values; after each pass.
     pub(super) fn tell_passes_apart(&mut self) {
-        let mut cells: Vec<(&Spec, u32, &[Trial])> = self
-            .open
-            .values()
-            .map(|state| (&state.cell.spec, state.cell.id, state.trials.as_slice()))
-            .chain(self.done.iter().map(|outcome| (&outcome.spec, outcome.cell, outcome.trials.as_slice())))
-            .collect();
+        let mut cells: Vec<(&Spec, u32, &[Trial])> =
+            self.open.values().map(|state| (&state.cell.spec, state.cell.id, state.trials.as_slice())).collect();
         cells.sort_by_key(|(spec, ..)| spec.block);
         let trials: Vec<&[Trial]> = cells.iter().map(|(_, _, trials)| *trials).collect();
         let ids = cells.iter().map(|(_, id, _)| *id);
@@ -147,17 +151,29 @@ impl Cells {
         }
     }
 
-    /// The values that a cell is judged by.
-    fn values(&self, state: &CellState) -> Vec<f64> {
-        self.own.get(&state.cell.id).cloned().unwrap_or_else(|| analysis::outcome::sample(&state.trials))
+    /// A cell's values, and of a point of a curve those without the effects of their passes.
+    fn values(&self, state: &CellState) -> (Vec<f64>, Option<&[f64]>) {
+        (analysis::outcome::sample(&state.trials), self.own.get(&state.cell.id).map(Vec::as_slice))
     }
 
-    /// Whether the answer of a cell is sure enough; asked at the looks of the stop rule only.
+    /// Whether the answer of a cell is sure enough, at the looks of the stop rule only.
     pub(super) fn is_sure(&self, id: u32) -> bool {
         self.open.get(&id).is_some_and(|state| {
-            let values = self.values(state);
-            self.stop.is_look(values.len()) && matches!(self.stop.decide(&values), Decision::Sure(_))
+            let (values, own) = self.values(state);
+            self.stop.is_sure(&values, own)
         })
+    }
+
+    /// Notes which cells of a curve are sure, after each pass. One that was is no longer where the others' passes since show that
+    /// its own were not like them.
+    pub(super) fn settle(&mut self) {
+        let ids: Vec<u32> = self.open.keys().copied().collect();
+        for id in ids {
+            let sure = self.is_sure(id);
+            if let Some(state) = self.open.get_mut(&id) {
+                state.settled = sure;
+            }
+        }
     }
 
     /// Closes a cell.
@@ -169,7 +185,7 @@ impl Cells {
         let point = state.cell.spec.is_point();
         let context = Context {
             overlapped: state.overlapped,
-            cut_short: early,
+            cut_short: early && !state.settled,
             curve: point,
             paired: self.taking.is_paired(),
             // Half of the round trips are no distribution of all.
@@ -285,7 +301,7 @@ impl Cells {
 
     /// Trials that the open cell which is furthest from its answer still needs, as far as the spread so far tells.
     pub(super) fn trials_left(&self) -> u32 {
-        self.open.values().map(|state| self.needs(state).max(1)).max().unwrap_or(0)
+        self.unsettled().map(|state| self.needs(state).max(1)).max().unwrap_or(0)
     }
 
     /// The same of all open cells together.
@@ -295,7 +311,9 @@ impl Cells {
 
     fn needs(&self, state: &CellState) -> u32 {
         let rule = &self.rule;
-        let needed = passes_needed(&self.values(state), rule).unwrap_or(rule.min_trials);
+        let (values, own) = self.values(state);
+        let needed = passes_needed(&values, rule).max(own.and_then(|own| passes_needed(own, rule)));
+        let needed = needed.unwrap_or(rule.min_trials);
         let most = rule.max_trials.max(rule.min_trials);
         needed.clamp(rule.min_trials, most).saturating_sub(state.trials.len() as u32)
     }

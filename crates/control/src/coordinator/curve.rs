@@ -61,7 +61,7 @@ impl Bench<'_> {
             self.curve_pass(&first, &planned).await?;
             let took = (self.elapsed_ns() - begun_ns) as f64 / needed_ns.max(1) as f64;
             stretch = f64::midpoint(stretch, took.max(1.0));
-            self.settle_sure()?;
+            self.cells.settle();
             if !added && pass + 1 >= rule.min_trials {
                 added = true;
                 self.add_sizes(&first)?;
@@ -146,11 +146,11 @@ impl Bench<'_> {
         self.cells.give_up(|spec| spec.block >= limit);
     }
 
-    /// The next pass: every open size once.
+    /// The next pass: every size once that is not sure.
     fn plan_pass(&self, first: &Spec, leg_ns: u64, order: Order, random: &mut SplitMix64) -> Vec<Planned> {
         let mut legs: Vec<Planned> = self
             .cells
-            .open()
+            .unsettled()
             .map(|state| (Some(state.cell.id), leg(state.cell.spec.block, leg_ns, state.expected_ns())))
             .collect();
         legs.sort_by_key(|(_, leg)| leg.block);
@@ -182,18 +182,6 @@ impl Bench<'_> {
         }
     }
 
-    /// Closes the cells whose answer is sure.
-    fn settle_sure(&mut self) -> Result<(), ControlError> {
-        let sure: Vec<u32> =
-            self.cells.open().map(|state| state.cell.id).filter(|id| self.cells.is_sure(*id)).collect();
-        for id in sure {
-            if let Some(outcome) = self.cells.finish(id, false) {
-                self.sink.event(&Event::Outcome(outcome))?;
-            }
-        }
-        Ok(())
-    }
-
     /// Adds sizes between those where the curve bends or jumps.
     fn add_sizes(&mut self, first: &Spec) -> Result<(), ControlError> {
         let outcomes = self.cells.preview();
@@ -214,6 +202,7 @@ impl Bench<'_> {
             flows: 1,
             processes: 1,
             threads: None,
+            delayed_reads: false,
             ..first.clone()
         };
         let mut blocks: Vec<u64> =
@@ -254,10 +243,10 @@ impl Bench<'_> {
     }
 
     fn curve_phase(&mut self, pass: u32, pass_ns: u64) -> Result<(), ControlError> {
-        let open = self.cells.open().count();
+        let open = self.cells.unsettled().count();
         let most = self.cells.trials_left();
         let left_ns = (pass_ns > 0).then(|| (pass_ns * u64::from(most)).min(self.left_ns()));
-        let done = self.cells.done_count(&self.header.cells[0].spec.transport);
+        let done = self.cells.settled_count(&self.header.cells[0].spec.transport);
         let doing = if pass == 0 {
             "first look at all sizes".to_owned()
         } else {

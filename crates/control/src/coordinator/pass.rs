@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use super::End;
 use crate::ControlError;
 use crate::proto::message::{Done, FromAgent, Meeting, Prepare, ToAgent, WireLeg};
+use crate::proto::{DELAYED_READS, OVERLAP_CLOSE};
 
 /// The two ends of a measurement; transports with one end have no far one.
 pub struct Pair {
@@ -120,9 +121,14 @@ impl Pair {
         let ends = [(Some(&self.near), &spec.near), (self.far.as_ref(), &spec.far)];
         for (end, options) in ends.into_iter().filter_map(|(end, options)| Some((end?, options))) {
             end.can_have(options)?;
-            if options.drain_bps.is_some() && !end.can("drain") {
+            let asked = [
+                (options.drain_bps.is_some(), "drain"),
+                (spec.delayed_reads, DELAYED_READS),
+                (spec.overlap_close, OVERLAP_CLOSE),
+            ];
+            for (_, flag) in asked.into_iter().filter(|(asked, flag)| *asked && !end.can(flag)) {
                 let reason =
-                    format!("thru {} there does not know --drain: update it, or leave --drain out", end.version);
+                    format!("thru {} there does not know --{flag}: update it, or leave --{flag} out", end.version);
                 return Err(ControlError::Refused { address: end.name.clone(), reason });
             }
         }

@@ -31,6 +31,8 @@ pub const CAPABILITIES: &[&str] = &[
     PATH,
     FETCH,
     VOUCH,
+    DELAYED_READS,
+    OVERLAP_CLOSE,
 ];
 /// Answers `clock` and `look-at`.
 pub const PATH: &str = "path";
@@ -40,6 +42,10 @@ pub const WATCH: &str = "watch";
 pub const FETCH: &str = "fetch";
 /// Answers `vouch`, and looks and connects only where it may.
 pub const VOUCH: &str = "vouch";
+/// Knows `delayed_reads`, and reads plainly without it.
+pub const DELAYED_READS: &str = "delayed-reads";
+/// Knows `overlap_close`, and closes a connection before the next one opens without it.
+pub const OVERLAP_CLOSE: &str = "overlap-close";
 /// The most bytes of a file that one `piece` holds.
 pub const PIECE: u64 = 256 << 10;
 

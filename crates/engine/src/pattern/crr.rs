@@ -38,9 +38,9 @@ pub(crate) const PATTERN: Pattern = Pattern {
     },
 };
 
-pub(crate) fn machine<C: Channel>(_: &Spec, part: &Part) -> Box<dyn Machine<C>> {
+pub(crate) fn machine<C: Channel>(spec: &Spec, part: &Part) -> Box<dyn Machine<C>> {
     if part.initiates() {
-        Box::new(Caller::new(part))
+        Box::new(Caller::new(part, spec.overlap_close))
     } else {
         Box::new(Callee { request: part.block, reply: part.reply, step: Step::Open, at: 0, stop: part.stop, done: 0 })
     }
@@ -59,8 +59,10 @@ enum Step {
     Farewell,
 }
 
-/// Opens, asks and times; the other end closes first, so that the ports in TIME_WAIT pile up there and not here.
+/// Opens, asks and times; the other end closes first, so that the ports in TIME_WAIT pile up there and not here. This end's close
+/// follows at once, before the next connection, or, where it `overlaps`, while the other end answers on that one.
 struct Caller {
+    overlaps: bool,
     request: usize,
     reply: usize,
     stop: LegStop,
@@ -73,8 +75,9 @@ struct Caller {
 }
 
 impl Caller {
-    fn new(part: &Part) -> Self {
+    fn new(part: &Part, overlaps: bool) -> Self {
         Self {
+            overlaps,
             request: part.block,
             reply: part.reply,
             stop: part.stop,
@@ -135,7 +138,8 @@ impl<C: Channel> Machine<C> for Caller {
                 Step::Request => {
                     env.counters.sent(count);
                     if self.at == self.request {
-                        // While the other end answers: before the request, it would find none when it has accepted, and fall asleep.
+                        // What overlaps is closed while the other end answers: before the request, that would find none when it has
+                        // accepted, and fall asleep.
                         channel.let_go();
                         (self.step, self.at) = (Step::Reply, 0);
                     }
@@ -157,6 +161,9 @@ impl<C: Channel> Machine<C> for Caller {
                     add(&env.counters.transactions, 1);
                     add(&env.counters.blocks_sent, 1);
                     self.done += 1;
+                    if !self.overlaps {
+                        channel.hang_up()?;
+                    }
                     self.step = Step::Open;
                 }
             }
@@ -228,5 +235,129 @@ impl<C: Channel> Machine<C> for Callee {
             }
         }
         Ok(Turn::Again)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::BorrowedFd;
+    use std::sync::atomic::Ordering;
+
+    use model::{Role, SocketFacts};
+
+    use super::*;
+    use crate::runner::{Counters, RttRecorder, Signals};
+    use crate::transport::{Breaker, Kind};
+
+    /// Connections that answer with a byte and close; it notes what is done to them.
+    #[derive(Default)]
+    struct Noted {
+        calls: Vec<&'static str>,
+        answered: bool,
+    }
+
+    impl Noted {
+        fn note(&mut self, call: &'static str) -> io::Result<()> {
+            self.calls.push(call);
+            Ok(())
+        }
+    }
+
+    impl Channel for Noted {
+        const KIND: Kind = Kind::Stream;
+
+        fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.answered = false;
+            self.note("request").map(|()| bytes.len())
+        }
+
+        fn recv(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            let count = usize::from(!std::mem::replace(&mut self.answered, true));
+            self.note(if count == 1 { "response" } else { "end" }).map(|()| count)
+        }
+
+        fn renew(&mut self) -> io::Result<()> {
+            self.note("connect")
+        }
+
+        fn hang_up(&mut self) -> io::Result<()> {
+            self.note("close")
+        }
+
+        fn let_go(&mut self) {
+            self.calls.push("close what was before");
+        }
+
+        fn is_foreign(&self) -> bool {
+            true
+        }
+
+        fn set_nonblocking(&mut self, _: bool) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
+            None
+        }
+
+        fn finish_sending(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn facts(&self) -> SocketFacts {
+            SocketFacts::default()
+        }
+
+        fn breaker(&self) -> Breaker {
+            Breaker::default()
+        }
+    }
+
+    /// What a caller of two transactions does.
+    fn calls(overlap_close: bool) -> Vec<&'static str> {
+        let spec = Spec { overlap_close, block: 1, ..Spec::new("tcp", "crr") };
+        let part = Part {
+            role: Role::Active,
+            direction: Direction::Send,
+            block: 1,
+            reply: 1,
+            stop: LegStop::Transactions(2),
+            leg: 0,
+            last: true,
+            pace: None,
+            drain: None,
+            to_receiver: false,
+            shares: false,
+            spins: false,
+            opening: 0,
+        };
+        let (mut channel, counters, signals) = (Noted::default(), Counters::default(), Signals::new());
+        let (mut tx, mut rx) = ([0; 1], [0; 1]);
+        let (mut rtt, mut pace) = (RttRecorder::new(), RttRecorder::new());
+        let mut env = Env {
+            tx: &mut tx,
+            rx: &mut rx,
+            marks: &mut Vec::new(),
+            rtt: &mut rtt,
+            pace: &mut pace,
+            counters: &counters,
+            signals: &signals,
+        };
+        let mut caller = machine::<Noted>(&spec, &part);
+        while caller.advance(&mut channel, &mut env).unwrap() != Turn::Done {}
+        assert_eq!(counters.transactions.load(Ordering::Relaxed), 2);
+        channel.calls
+    }
+
+    #[test]
+    fn a_connection_is_closed_before_the_next_one_opens() {
+        let one = ["connect", "request", "close what was before", "response", "end", "close"];
+        assert_eq!(calls(false), [one, one].concat());
+    }
+
+    #[test]
+    fn what_overlaps_is_closed_after_the_next_request() {
+        let one = ["connect", "request", "close what was before", "response", "end"];
+        assert_eq!(calls(true), [one, one].concat());
     }
 }

@@ -17,7 +17,7 @@ mod transfer;
 
 use std::io;
 
-use model::{Direction, Engine, Role, Spec};
+use model::{Direction, Engine, ReceiveBy, Role, Spec, Strategy};
 
 use crate::EngineError;
 use crate::plan::LegStop;
@@ -96,8 +96,35 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
             "it is for streams and transfers over udp: use --unpaced",
         ));
     }
+    if spec.overlap_close && spec.pattern != crr::PATTERN.name {
+        let remedy = "it is for `thru rr --connect`, which makes a connection for each transaction: leave it out";
+        return Err(EngineError::unsupported(format!("--overlap-close with {}", spec.pattern), remedy));
+    }
     let directions = if crate::plan::is_stream(spec) && spec.direction == Direction::Both { 2 } else { 1 };
-    crate::runner::strategy(spec, transport, spec.flows as usize * directions).map(|_| ())
+    let strategy = crate::runner::strategy(spec, transport, spec.flows as usize * directions)?;
+    if spec.delayed_reads { check_delayed_reads(spec, &capabilities, strategy) } else { Ok(()) }
+}
+
+/// Refuses receivers that sleep between their reads where none would, or where they would change what was asked for: what goes at
+/// a rate has no more to gain than that, and datagrams might be lost for it.
+fn check_delayed_reads(spec: &Spec, capabilities: &Capabilities, strategy: Strategy) -> Result<(), EngineError> {
+    let refuse = |beside: String, remedy| Err(EngineError::unsupported(format!("--delayed-reads {beside}"), remedy));
+    if !crate::plan::is_stream(spec) {
+        return refuse(format!("with {}", spec.pattern), "it is for streams and transfers: leave it out");
+    }
+    let one_by_one = capabilities.datagram && spec.engine.receive == ReceiveBy::Copy;
+    if !capabilities.delays_reads || one_by_one {
+        let remedy = "it is for tcp, mptcp, and datagrams that come many to a call (--udp --engine mmsg or gso)";
+        return refuse(format!("on {}", spec.transport), remedy);
+    }
+    let at_a_rate = [spec.rate_bps, spec.near.drain_bps, spec.far.drain_bps].iter().any(Option::is_some);
+    if at_a_rate || spec.no_loss {
+        return refuse("at a rate".into(), "leave out --rate, --drain and --find-no-loss, or --delayed-reads");
+    }
+    if strategy != Strategy::Blocking {
+        return refuse("without blocking reads".into(), "leave out --spin and --wait, and give each flow a thread");
+    }
+    Ok(())
 }
 
 /// Refuses ways to send and receive that the transport or the pattern does not have.

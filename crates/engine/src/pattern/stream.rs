@@ -43,7 +43,7 @@ pub(crate) fn machine<C: Channel>(_: &Spec, part: &Part) -> Box<dyn Machine<C>> 
         _ if sends => Box::new(Sender::new(part, part.shares && C::SHOWS_ALL)),
         _ => Box::new(Receiver {
             block: part.block,
-            room: if part.drain.is_some() { DRAIN_READ } else { part.block.max(READ) },
+            room: if part.drain.is_some() { DRAIN_READ } else { part.block },
             stop: part.stop,
             last: part.last,
             empties: part.role == Role::Passive,
@@ -165,10 +165,6 @@ impl<C: Channel> Machine<C> for Sender {
         Ok(Turn::Again)
     }
 }
-
-/// A read takes what has come, at least up to here: a receiver of small blocks that made a call for each would hold the
-/// sender back, and no program reads that way.
-const READ: usize = 64 << 10;
 
 /// A reader that keeps to a rate takes at most this much at once, so that it is slow rather than absent for long, bytes.
 pub(crate) const DRAIN_READ: usize = 4 << 10;

@@ -37,7 +37,7 @@ impl Scratch {
         let size = plan.legs.iter().map(|leg| leg.block.max(leg.reply)).max().unwrap_or(1).max(1 << 16);
         let size = usize::try_from(size).unwrap_or(usize::MAX);
         let message = plan.legs.iter().map(|leg| leg.block as usize).max().unwrap_or(1).max(SIGNAL_BYTES);
-        let gathered = if gathers(plan, Strategy::Blocking) { GATHERED } else { 0 };
+        let gathered = if plan.spec.delayed_reads { GATHERED } else { 0 };
         let rx = size.max(batch_room(plan.spec.engine.receive, message)).max(gathered);
         let tx = size.max(if plan.spec.engine.send == SendBy::Mmsg { MMSG * message } else { 0 });
         let marks = Vec::with_capacity(MMSG * GSO_SEGMENTS);
@@ -58,14 +58,6 @@ fn batch_room(receive: ReceiveBy, message: usize) -> usize {
         ReceiveBy::Gro => GRO_PIECES << 16,
         ReceiveBy::Copy | ReceiveBy::Trunc | ReceiveBy::Map | ReceiveBy::Ktls => 0,
     }
-}
-
-/// Whether receivers may rest: of a stream, with calls that block, where nobody asked for just those nor for a rate to send or
-/// read at. What goes at a rate has no more to gain than that, and datagrams might be lost for it.
-fn gathers(plan: &TrialPlan, strategy: Strategy) -> bool {
-    let spec = &plan.spec;
-    let free = spec.strategy == Strategy::Auto && spec.rate_bps.is_none() && spec.end(plan.role).drain_bps.is_none();
-    free && strategy == Strategy::Blocking && is_stream(spec)
 }
 
 /// A connection in the hands of a measuring thread.
@@ -136,7 +128,7 @@ impl<C: Channel> FlowOf<C> {
             channel.prompt();
         }
         let sends = initiates(setup.place.direction, setup.plan.role);
-        if !sends && gathers(&setup.plan, setup.strategy) {
+        if !sends && setup.plan.spec.delayed_reads {
             channel.let_gather();
         }
         let block = setup.plan.legs.iter().map(|leg| leg.block).max().unwrap_or(1);

@@ -174,7 +174,7 @@ pub(crate) trait Channel: Send + 'static {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Closes the connection before this one.
+    /// Closes the connection before this one, where that was not hung up.
     fn let_go(&mut self) {}
 
     /// Closes this connection in both directions; [`renew`](Self::renew) opens the next one.

@@ -24,7 +24,7 @@ pub(crate) struct DatagramChannel {
     socket: OwnedFd,
     nonce: u64,
     engine: Engine,
-    /// Its receiver rests while many datagrams come to a call.
+    /// Its receiver may rest while many datagrams come to a call.
     gather: Option<Gather>,
 }
 

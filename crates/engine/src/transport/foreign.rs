@@ -181,10 +181,6 @@ impl<H: Header> Channel for ForeignDatagrams<H> {
         self.inner.equip(engine, sends, block)
     }
 
-    fn let_gather(&mut self) {
-        self.inner.let_gather();
-    }
-
     fn datagrams_per_call(&self, size: usize) -> usize {
         self.inner.datagrams_per_call(size)
     }

@@ -18,6 +18,8 @@ const REST: Duration = Duration::from_nanos(SocketFacts::REST_NS);
 /// What the read after a rest may take: with several smaller ones the sender meets an awake receiver more often.
 pub(crate) const GATHERED: usize = 512 << 10;
 
+/// What a read without a rest before it may take at least, whatever the block: in less room no handful shows.
+const ROOM: usize = 64 << 10;
 /// Less than this in a read is a trickle, after which there is no rest.
 const HANDFUL: usize = 32 << 10;
 /// The same for a call that takes many datagrams.
@@ -82,10 +84,10 @@ impl Gather {
         Self { near: Some(true), looks: false, ..Self::of_bytes() }
     }
 
-    /// How much the next read may take, which is `plain` bytes without a rest before it.
+    /// How much the next read may take, where `plain` bytes would do without rests.
     #[inline]
     pub(super) fn room(&self, plain: usize) -> usize {
-        if self.due { plain.max(GATHERED) } else { plain }
+        plain.max(if self.due { GATHERED } else { ROOM })
     }
 
     /// Rests, where that is due.

@@ -179,6 +179,8 @@ pub struct Capabilities {
     pub min_stream_block: u64,
     /// Can open a connection for each transaction.
     pub reconnects: bool,
+    /// Its receivers can sleep between reads while payload comes quickly.
+    pub delays_reads: bool,
 }
 
 impl Capabilities {
@@ -192,6 +194,7 @@ impl Capabilities {
         max_block: Spec::MAX_BLOCK,
         min_stream_block: 1,
         reconnects: false,
+        delays_reads: false,
     };
 }
 

@@ -25,7 +25,7 @@ impl Transport for Mptcp {
 
     /// As TCP, but the agent's port takes no MPTCP.
     fn capabilities(&self) -> Capabilities {
-        Capabilities { reconnects: true, ..Capabilities::STREAM }
+        Capabilities { reconnects: true, delays_reads: true, ..Capabilities::STREAM }
     }
 
     fn check_host(&self) -> Result<(), EngineError> {

@@ -39,7 +39,7 @@ pub(crate) struct StreamChannel {
     discards: bool,
     /// Pages of payload that arrive are mapped.
     mapper: Option<Mapper>,
-    /// Its receiver rests while payload comes quickly.
+    /// Its receiver may rest while payload comes quickly.
     gather: Option<Gather>,
     /// The socket's number, for the breaker; -1 while there is none.
     slot: Arc<AtomicI32>,

@@ -38,7 +38,7 @@ impl Transport for Tcp {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { door: Some(Door::Tcp), reconnects: true, ..Capabilities::STREAM }
+        Capabilities { door: Some(Door::Tcp), reconnects: true, delays_reads: true, ..Capabilities::STREAM }
     }
 
     fn sends(&self) -> &'static [SendBy] {

@@ -38,6 +38,7 @@ impl Transport for Udp {
             door: Some(Door::Udp),
             max_block: MAX_DATAGRAM,
             min_stream_block: 8,
+            delays_reads: true,
             ..Capabilities::STREAM
         }
     }

@@ -112,8 +112,9 @@ fn many_flows_over_few_threads() {
 #[test]
 fn a_connection_for_each_transaction() {
     for address in ["127.0.0.1", "::1"] {
-        for (way, flows) in [("tcp", 1), ("tcp", 3), ("mptcp", 3)] {
-            let spec = Spec { flows, ..short(way, "crr") };
+        for (way, flows, overlap_close) in [("tcp", 1, false), ("tcp", 3, false), ("mptcp", 3, false), ("tcp", 2, true)]
+        {
+            let spec = Spec { flows, overlap_close, ..short(way, "crr") };
             let pair = measure(&spec, &one_leg(&spec), address);
             check_exact(&spec, &pair, address);
             assert!(pair.last().0.transactions > 10, "{:?}", pair.last().0);
@@ -122,6 +123,17 @@ fn a_connection_for_each_transaction() {
         let pair = measure(&spec, &one_leg(&spec), address);
         assert_eq!(pair.last().0.transactions, 25);
         assert_eq!(pair.last().1.bytes_received, 25 * spec.block);
+    }
+}
+
+#[test]
+fn a_plain_receiver_takes_at_most_a_block_at_a_time() {
+    for (way, strategy) in [("tcp", Strategy::Auto), ("tcp", Strategy::Epoll), ("unix", Strategy::Auto)] {
+        let spec = Spec { block: 700, stop: Stop::Bytes(2_000_003), strategy, ..Spec::new(way, "stream") };
+        let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
+        check_exact(&spec, &pair, way);
+        let far = pair.last().1;
+        assert!(far.calls_received >= far.bytes_received.div_ceil(spec.block), "{way} {strategy:?}: {far:?}");
     }
 }
 
@@ -254,20 +266,18 @@ fn every_way_to_send_and_receive_moves_the_same_bytes() {
 #[test]
 fn receivers_that_may_rest_take_every_byte_and_others_never_rest() {
     for direction in [Direction::Send, Direction::Reverse, Direction::Both] {
-        for (strategy, drain_bps) in
-            [(Strategy::Auto, None), (Strategy::Blocking, None), (Strategy::Auto, Some(400_000_000))]
-        {
-            for stop in
-                [Stop::Bytes(if drain_bps.is_some() { 2_000_003 } else { 300_000_007 }), Stop::TimeNs(60_000_000)]
-            {
-                let mut spec = Spec { block: 131_072, strategy, direction, stop, ..Spec::new("tcp", "stream") };
+        let cases =
+            [(131_072, true, None), (1_000, true, None), (131_072, false, None), (871, false, Some(400_000_000))];
+        for (block, delayed_reads, drain_bps) in cases {
+            for stop in [Stop::Bytes(block * 2_290 + 7), Stop::TimeNs(60_000_000)] {
+                let mut spec = Spec { block, delayed_reads, direction, stop, ..Spec::new("tcp", "stream") };
                 (spec.near.drain_bps, spec.far.drain_bps) = (drain_bps, drain_bps);
-                let what = format!("{direction:?} {strategy:?} {drain_bps:?} {stop:?}");
+                let what = format!("{direction:?} {block} {delayed_reads} {drain_bps:?} {stop:?}");
                 let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
                 check_exact(&spec, &pair, &what);
                 let (near, far) = pair.last();
                 let rested = [near, far].into_iter().flat_map(|end| &end.flows).any(|flow| flow.socket.rests.is_some());
-                assert!(!rested || (strategy == Strategy::Auto && drain_bps.is_none()), "{what}");
+                assert!(!rested || delayed_reads, "{what}");
             }
         }
     }
@@ -277,32 +287,27 @@ fn receivers_that_may_rest_take_every_byte_and_others_never_rest() {
 fn receivers_of_datagrams_that_may_rest_lose_none_that_there_is_room_for() {
     let stops = [Stop::Bytes(60_000_400), Stop::TimeNs(60_000_000)];
     for send in [SendBy::Mmsg, SendBy::Gso] {
-        for (strategy, rate_bps) in
-            [(Strategy::Auto, None), (Strategy::Blocking, None), (Strategy::Auto, Some(1_000_000_000))]
-        {
+        for delayed_reads in [true, false] {
             for (stop, direction) in stops.into_iter().zip([Direction::Send, Direction::Both]) {
                 let mut spec = Spec {
                     engine: Engine::sending(send),
-                    paced_to_receiver: rate_bps.is_none(),
+                    paced_to_receiver: true,
                     block: 1_000,
                     stop,
-                    strategy,
+                    delayed_reads,
                     direction,
-                    rate_bps,
                     ..Spec::new("udp", "stream")
                 };
                 (spec.near.rcvbuf, spec.far.rcvbuf) = (Some(1 << 20), Some(1 << 20));
-                let what = format!("{send:?} {strategy:?} {rate_bps:?} {stop:?}");
+                let what = format!("{send:?} {delayed_reads} {stop:?}");
                 let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
+                check_exact(&spec, &pair, &what);
                 let (near, far) = pair.last();
-                if rate_bps.is_none() {
-                    check_exact(&spec, &pair, &what);
-                    let lost =
-                        |from: &EndTally, to: &EndTally| from.datagrams.unwrap().sent - to.datagrams.unwrap().received;
-                    assert_eq!((lost(near, far), lost(far, near)), (0, 0), "{what}");
-                }
+                let lost =
+                    |from: &EndTally, to: &EndTally| from.datagrams.unwrap().sent - to.datagrams.unwrap().received;
+                assert_eq!((lost(near, far), lost(far, near)), (0, 0), "{what}");
                 let rested = [near, far].into_iter().flat_map(|end| &end.flows).any(|flow| flow.socket.rests.is_some());
-                assert!(!rested || (strategy == Strategy::Auto && rate_bps.is_none()), "{what}");
+                assert!(!rested || delayed_reads, "{what}");
             }
         }
     }

@@ -124,6 +124,8 @@ fn check(spec: &Spec) -> Result<(), InteropError> {
         ),
         (spec.probe.is_some(), "--probe"),
         (spec.no_loss, "--find-no-loss"),
+        (spec.delayed_reads, "--delayed-reads"),
+        (spec.overlap_close, "--overlap-close"),
         (spec.capture.is_some(), "--capture"),
         (!spec.settings.is_empty(), "--set"),
         (spec.engine.auto, "--engine auto"),
@@ -144,8 +146,13 @@ pub(super) fn spec(asked: &Request) -> Spec {
         Way::Neither | Way::ServerSends | Way::ServerReceives => "stream",
     };
     let size = |size: Option<u32>| size.filter(|size| *size > 0).map(u64::from);
-    let default = if asked.udp { 1_472 } else { 16 << 10 };
     let sends = asked.direction == Way::ServerSends;
+    // netserver's own: what SO_SNDBUF and SO_RCVBUF are by the kernel's default.
+    let default = match (asked.udp, sends) {
+        (true, _) => 1_472,
+        (false, true) => 16 << 10,
+        (false, false) => 128 << 10,
+    };
     let block = match pattern {
         "stream" => size(if sends { asked.send_size } else { asked.receive_size }).unwrap_or(default),
         _ => size(asked.request_size).unwrap_or(1),

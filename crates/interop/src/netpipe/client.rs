@@ -40,6 +40,7 @@ pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
         (spec.flows > 1, "--flows"),
         (spec.processes > 1, "--processes"),
         (spec.rate_bps.is_some(), "--rate"),
+        (spec.delayed_reads, "--delayed-reads"),
         (spec.capture.is_some(), "--capture"),
         (!spec.settings.is_empty(), "--set"),
         (!spec.engine.is_plain(), "--engine"),

@@ -39,7 +39,8 @@ const COLUMNS: &[(&str, bool, Value)] = &[
     ("CPU rate near", true, |o| cpu_rate(o, |cost| Some(&cost.near))),
     ("CPU rate far", true, |o| cpu_rate(o, |cost| cost.far.as_ref())),
     ("trials", true, |o| Some(o.summary.trials.to_string())),
-    ("trust", false, |o| Some(words::trust(o.summary.trust).to_owned())),
+    ("delayed reads", true, |o| words::rests(o).map(|rests| rests.to_string())),
+    ("trust", false, |o| o.summary.trust.map(|trust| words::trust(trust).to_owned())),
 ];
 
 /// What tells cells apart beside the block; shown where a run has more than one value of it.

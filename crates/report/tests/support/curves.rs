@@ -96,7 +96,7 @@ fn curve_of(id: &str, transport: &str, shape: &Shape, sizes: &[u64]) -> Run {
             bytes_received: Some(block * 500),
             duration_ns: Some((values.iter().sum::<f64>() * 500.0) as u64),
             verdicts,
-            trust: if wide { Trust::Fair } else { Trust::High },
+            trust: Some(if wide { Trust::Fair } else { Trust::High }),
             ..Summary::default()
         };
         run.outcomes.push(Outcome { cell, spec, summary, estimate: Some(estimate), histogram: None, trials });

@@ -73,7 +73,7 @@ pub(crate) fn goodput_outcome(cell: u32, spec: Spec, trials: Vec<Trial>, values:
         ci95_high: estimate.high,
         trials: values.len() as u32,
         duration_ns: Some(1_000_000_000 * values.len() as u64),
-        trust: Trust::High,
+        trust: Some(Trust::High),
         ..Summary::default()
     };
     Outcome { cell, spec, summary, estimate: Some(estimate), histogram: None, trials }

@@ -260,7 +260,7 @@ pub(crate) fn rr_at(median_ns: f64, seed: u64) -> Run {
         rtt_p99_ns: merged.quantile(0.99).map(|ns| ns as f64),
         transactions_per_s: Some(mean(&values)),
         trials: values.len() as u32,
-        trust: Trust::High,
+        trust: Some(Trust::High),
         ..Summary::default()
     };
     let estimate = Some(estimate("mean over trials of the transaction rate", "1/s", &values));

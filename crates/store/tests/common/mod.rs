@@ -285,7 +285,7 @@ fn any_summary() -> impl Strategy<Value = Summary> {
             calls_sent,
             duration_ns,
             verdicts,
-            trust: Trust::High,
+            trust: Some(Trust::High),
             ..Summary::default()
         },
     )

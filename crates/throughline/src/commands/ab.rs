@@ -118,6 +118,11 @@ fn compare(args: &AbArgs) -> Result<u8, Failure> {
         spec.settings.near.splice(0..0, common.near);
         spec.settings.far.splice(0..0, common.far);
     }
+    if specs.iter().any(|spec| spec.delayed_reads) {
+        return Err(Failure::usage(
+            "--delayed-reads has no place in a comparison: no application's receiver sleeps between its reads; leave it out, or use `thru stream --delayed-reads`",
+        ));
+    }
     comparable(&specs[0], &specs[1])?;
     measure(&Job {
         kind: "ab",

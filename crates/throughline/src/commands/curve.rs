@@ -59,6 +59,11 @@ pub struct CurveArgs {
     #[arg(long, requires = "stream")]
     unpaced: bool,
 
+    /// With --stream: let a receiver of a quick TCP stream sleep 50 us between its reads where that carries more, to save sender
+    /// wake-ups. No application reads so, and the outcome says it.
+    #[arg(long, requires = "stream", help_heading = "Sockets")]
+    delayed_reads: bool,
+
     /// Distance of the two neighbours of each size; 0 for none.
     #[arg(long, value_name = "BYTES", default_value_t = NetpipeSizes::DEFAULT.perturbation, value_parser = whole(0..=Spec::MAX_BLOCK))]
     perturbation: u64,
@@ -125,6 +130,7 @@ impl CurveArgs {
             base.observe = Observe::Counters;
         }
         base.rate_bps = self.rate.map(|rate| rate.0);
+        base.delayed_reads = self.delayed_reads;
         base.paced_to_receiver = flags::to_receiver(&base, self.unpaced)? && self.stream && self.speak.is_none();
         base.speak = self.speak.as_deref().map(Name::from);
         cells(self, &base)

@@ -36,9 +36,14 @@ pub struct RrArgs {
     #[arg(long, value_name = "SIZE", value_parser = above_zero::<ByteSize>)]
     reply: Option<ByteSize>,
 
-    /// Open a connection for each transaction (CRR).
+    /// Open a connection for each transaction (CRR), one strictly after the other: connect, request, response, close.
     #[arg(long)]
     connect: bool,
+
+    /// With --connect: close a connection after the request of the next one, not before that connects; more transactions than one
+    /// after the other, and the outcome says it.
+    #[arg(long, requires = "connect")]
+    overlap_close: bool,
 
     /// Length of one trial.
     #[arg(long, value_name = "TIME", default_value = "1s")]
@@ -82,6 +87,7 @@ impl RrArgs {
         let mut spec = flags::spec(pattern, &self.peer, &self.load, &self.sockets, &self.enough)?;
         spec.block = self.block.0;
         spec.reply = self.reply.map(|size| size.0);
+        spec.overlap_close = self.overlap_close;
         if let Some(name) = &self.speak {
             spec.speak = Some(Name::from(name.as_str()));
             interop::spoken(name)?.shape(&mut spec);

@@ -91,6 +91,11 @@ pub struct StreamArgs {
     #[arg(long, value_name = "SEND[,RECEIVE]", default_value = "copy")]
     engine: EngineFlag,
 
+    /// Let a blocking receiver of a quick TCP stream, or of datagrams that come many to a call, sleep 50 us between its reads where
+    /// that carries more, to save sender wake-ups. No application reads so, and the outcome says it.
+    #[arg(long, help_heading = "Sockets")]
+    delayed_reads: bool,
+
     /// HOST runs another program's server, which is spoken to in its own protocol: iperf3, netperf, nuttcp, iperf2. Its figures
     /// of the far end are what that program tells; each trial is one of its tests.
     #[arg(long, value_name = "PROGRAM", value_parser = spoken, help_heading = "Path")]
@@ -129,6 +134,7 @@ impl StreamArgs {
         spec.no_loss = self.find_no_loss;
         spec.probe = self.probe;
         spec.engine = self.engine.0;
+        spec.delayed_reads = self.delayed_reads;
         spec.capture = self.observing.capture();
         spec.speak = self.speak.as_deref().map(Name::from);
         // The others have no such signals.

@@ -1,0 +1,141 @@
+//! What the figures of a run stand for: plain reads and closes unless asked otherwise, trust that its interval bears out, and an
+//! interrupt that costs no more than the trial it cut.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
+
+use model::{Outcome, Trust, Verdict};
+use program::process::{Signal, eventually};
+use program::{Agent, Desk, Doc};
+
+/// Short trials.
+const SHORT: [&str; 5] = ["--time", "100ms", "--trials", "3", "--no-path"];
+
+/// How often receivers slept.
+fn rests(doc: &Doc) -> u64 {
+    let ends = doc.trials().iter().flat_map(|trial| [&trial.near, &trial.far]);
+    ends.flat_map(|end| &end.flows).filter_map(|flow| flow.socket.rests).sum()
+}
+
+#[test]
+fn streams_are_read_a_block_at_a_time_and_delayed_reads_say_so() {
+    let (agent, desk) = (Agent::start(), Desk::new());
+    for command in ["stream", "transfer"] {
+        let amount: &[&str] =
+            if command == "stream" { &SHORT } else { &["--count", "20000", "--trials", "3", "--no-path"] };
+        let plain = [&[command, "--block", "16KiB", agent.host()], amount].concat();
+        let doc = desk.measure(&plain);
+        let spec = &doc.outcome().spec;
+        assert!(!spec.delayed_reads && !doc.has(Verdict::DelayedReads) && rests(&doc) == 0, "{}", doc.remarks());
+        for trial in doc.trials() {
+            assert!(trial.far.calls_received >= trial.far.bytes_received.div_ceil(spec.block), "{:?}", trial.far);
+        }
+        assert!(!desk.run(&["show", "last"]).ok().stdout.contains("delayed"));
+
+        let doc = desk.measure(&[&plain[..], &["--delayed-reads"]].concat());
+        assert!(doc.outcome().spec.delayed_reads && doc.has(Verdict::DelayedReads), "{}", doc.remarks());
+        let shown = desk.run(&["show", "last"]).ok().stdout;
+        let said = |text: &str| assert!(shown.contains(text), "no {text}:\n{shown}");
+        ["delayed reads", "delayed-reads", "as no application's do"].map(said);
+        let csv = desk.run(&["show", "last", "--as", "csv"]).ok().stdout;
+        let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let (head, row) = (lines.next().unwrap(), lines.next().unwrap());
+        let cell = |name: &str| row[head.iter().position(|column| *column == name).unwrap()];
+        assert_eq!((cell("delayed_reads"), cell("rests")), ("true", rests(&doc).to_string().as_str()));
+    }
+    let curve = ["curve", "--stream", "--to", "64", "--budget", "300ms", "--no-path", "--delayed-reads", agent.host()];
+    let doc = desk.measure(&curve);
+    let (ceiling, sizes): (Vec<&Outcome>, Vec<&Outcome>) =
+        doc.run.outcomes.iter().partition(|outcome| outcome.spec.transport == "memcpy");
+    assert!(sizes.iter().all(|outcome| outcome.summary.verdicts.contains(&Verdict::DelayedReads)));
+    assert!(!ceiling.is_empty() && ceiling.iter().all(|outcome| !outcome.spec.delayed_reads));
+}
+
+#[test]
+fn delayed_reads_are_refused_where_they_do_nothing_or_harm() {
+    let (agent, desk) = (Agent::start(), Desk::new());
+    let cases: [(&[&str], &str); 9] = [
+        (&["stream", "--delayed-reads", "--spin"], "give each flow a thread"),
+        (&["stream", "--delayed-reads", "--wait", "epoll"], "give each flow a thread"),
+        (&["stream", "--delayed-reads", "--rate", "1Gbit"], "leave out --rate"),
+        (&["stream", "--delayed-reads", "--drain", "1Gbit"], "leave out --rate"),
+        (&["stream", "--delayed-reads", "--udp"], "many to a call"),
+        (&["stream", "--delayed-reads", "--transport", "quic"], "it is for tcp"),
+        (&["stream", "--delayed-reads", "--speak", "iperf3"], "--delayed-reads with iperf3"),
+        (&["ab", "--a=", "--b=--delayed-reads"], "no place in a comparison"),
+        (&["rr", "--connect", "--overlap-close", "--speak", "netperf"], "--overlap-close with netperf"),
+    ];
+    for (args, why) in cases {
+        let message = desk.run(&[args, &[agent.host()]].concat()).ended_with(2).message();
+        assert!(message.contains(why), "{args:?}: {message}");
+    }
+}
+
+#[test]
+fn an_overlapping_close_is_asked_for_and_said() {
+    let (agent, desk) = (Agent::start(), Desk::new());
+    for overlaps in [false, true] {
+        let flag: &[&str] = if overlaps { &["--overlap-close"] } else { &[] };
+        let doc = desk.measure(&[&["rr", "--connect", agent.host()], flag, &SHORT].concat());
+        assert_eq!(doc.outcome().spec.overlap_close, overlaps);
+        assert_eq!(doc.has(Verdict::OverlapClose), overlaps, "{}", doc.remarks());
+        assert!(doc.trials().iter().all(|trial| trial.near.transactions > 0));
+    }
+}
+
+/// High trust stands beside an interval as narrow as asked, and beside no value there is none.
+fn assert_borne_out(doc: &Doc, target: f64) {
+    for outcome in &doc.run.outcomes {
+        let width = outcome.estimate.as_ref().and_then(model::Estimate::relative_half_width);
+        let place = outcome.summary.within.as_ref().and_then(model::Estimate::relative_half_width);
+        let narrow = width.is_some_and(|width| width <= target) && place.is_none_or(|width| width <= target);
+        assert!(outcome.summary.trust != Some(Trust::High) || narrow, "{width:?} {place:?}: {}", doc.remarks());
+        assert_eq!(outcome.summary.trust.is_none(), outcome.estimate.is_none(), "{}", doc.remarks());
+    }
+}
+
+#[test]
+fn high_trust_is_borne_out_by_its_interval() {
+    let (agent, desk) = (Agent::start(), Desk::new());
+    let ab = ["ab", "--a", "--time 20ms", "--b", "--time 20ms --flows 4", "--pairs", "12", "--json", "-", agent.host()];
+    assert_borne_out(&desk.run(&ab).doc(), 0.02);
+    assert_borne_out(&desk.measure(&["curve", "--to", "64", "--budget", "1s", "--no-path", agent.host()]), 0.02);
+    // One datagram arrives at one moment: there is no rate.
+    let doc = desk.measure(&["transfer", "--udp", "--count", "1", "--no-path", agent.host()]);
+    assert!(doc.outcome().estimate.is_none());
+    assert_borne_out(&doc, 0.02);
+    let shown = desk.run(&["show", "last"]).ok().stdout;
+    assert!(!shown.contains("trust"), "{shown}");
+}
+
+#[test]
+fn an_interrupt_costs_only_the_trial_that_it_cut() {
+    let (agent, desk) = (Agent::start(), Desk::new());
+    for _ in 0..6 {
+        let args = ["stream", "--time", "300ms", "--trials", "60", "--live", "--no-path", agent.host()];
+        let client = desk.start(&args);
+        let trials = |text: &str| text.lines().filter(|line| line.starts_with("{\"event\":\"trial\"")).count();
+        // In the middle of a trial, as its live readings show.
+        eventually("a fifth trial is under way", || {
+            let text = client.stdout();
+            trials(&text) >= 4 && text.lines().last().is_some_and(|line| line.contains("\"event\":\"interval\""))
+        });
+        client.signal(Signal::INT);
+        client.wait().ended_with(130);
+        let doc = desk.run(&["show", "last", "--json"]).ok().doc();
+        let (summary, cut) = (doc.summary(), |trial: &&model::Trial| trial.verdicts.contains(&Verdict::CutShort));
+        let whole = doc.trials().iter().filter(|trial| !cut(trial)).count();
+        assert!(
+            doc.trials().iter().filter(cut).all(|trial| trial.verdicts == [Verdict::CutShort]),
+            "{}",
+            doc.remarks()
+        );
+        assert_eq!(summary.trials as usize, whole, "only whole trials count");
+        let known = [Verdict::CutShort, Verdict::TargetMissed, Verdict::OneHost];
+        assert!(
+            doc.has(Verdict::CutShort) && summary.verdicts.iter().all(|one| known.contains(one)),
+            "{}",
+            doc.remarks()
+        );
+        let missed = doc.has(Verdict::TargetMissed);
+        assert_eq!(summary.trust, Some(if missed { Trust::Fair } else { Trust::High }), "{}", doc.remarks());
+    }
+}
