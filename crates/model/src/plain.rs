@@ -12,10 +12,14 @@ pub fn plain(text: &str) -> Cow<'_, str> {
     shown(text, &[])
 }
 
-/// The same for text of several lines: line ends and tabs stay.
+/// The same for text of several lines: line ends (of CSV, too, which has two characters for one) and tabs stay.
 #[must_use]
 pub fn plain_lines(text: &str) -> Cow<'_, str> {
-    shown(text, &['\n', '\t'])
+    if !text.contains('\r') {
+        return shown(text, &['\n', '\t']);
+    }
+    let lines: Vec<Cow<'_, str>> = text.split("\r\n").map(|line| shown(line, &['\n', '\t'])).collect();
+    lines.join("\r\n").into()
 }
 
 fn shown<'a>(text: &'a str, kept: &[char]) -> Cow<'a, str> {
@@ -43,7 +47,7 @@ mod tests {
             plain(text),
             "a\u{FFFD}]52;c;eA==\u{FFFD}\u{FFFD}b\u{FFFD}c\u{FFFD}2J\u{FFFD}\u{FFFD}d\u{FFFD}\u{FFFD}\u{FFFD}"
         );
-        assert_eq!(plain_lines("a\n\tb\rc"), "a\n\tb\u{FFFD}c");
+        assert_eq!(plain_lines("a\n\tb\rc\r\n\r"), "a\n\tb\u{FFFD}c\r\n\u{FFFD}");
     }
 
     #[test]

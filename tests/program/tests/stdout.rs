@@ -78,6 +78,10 @@ fn desk() -> Desk {
 fn into(desk: &Desk, line: &[String], output: impl Into<Stdio>) -> (Option<i32>, String) {
     let mut command = desk.command(line);
     command.env("THRU_JOURNAL", desk.path("journal"));
+    if line[0] == "import" {
+        // A store takes a listing once.
+        command.env("THRU_STORE", tempfile::tempdir_in(desk.path("")).unwrap().keep().join("runs.sqlite"));
+    }
     let ended =
         command.stdin(Stdio::null()).stdout(output).stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();
     (ended.status.code(), String::from_utf8_lossy(&ended.stderr).into_owned())
@@ -87,7 +91,9 @@ fn into(desk: &Desk, line: &[String], output: impl Into<Stdio>) -> (Option<i32>,
 fn every_subcommand_is_looked_at() {
     let help = Desk::new().run(&["--help"]).ok().stdout;
     let listed = help.split("Commands:").nth(1).unwrap().split("\n\n").next().unwrap();
-    let there: Vec<&str> = listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    // A description's second line is further in.
+    let names = listed.lines().filter_map(|line| line.strip_prefix("  ").filter(|rest| !rest.starts_with(' ')));
+    let there: Vec<&str> = names.filter_map(|line| line.split_whitespace().next()).collect();
     let looked: Vec<String> = lines().into_iter().map(|line| line[0].clone()).collect();
     let missing: Vec<&&str> =
         there.iter().filter(|name| !ELSEWHERE.contains(name) && !looked.iter().any(|one| one == **name)).collect();
@@ -187,9 +193,11 @@ fn names_in_imported_files_and_runs_are_plain() {
     let desk = Desk::new();
     let file: PathBuf = desk.path("out.csv");
     desk.run(&["stream", "--transport", "shm", "--time", "20ms", "--trials", "1", "--name", HOSTILE]).ok();
-    for args in [&["runs"][..], &["show", "last"], &["why", "last"], &["export", "last", "--format", "csv"]] {
+    for args in [&["runs"][..], &["show", "last"], &["why", "last"], &["export", "last", "--format", "text"]] {
         harmless(&desk.run(args).ok().stdout);
     }
+    let table = desk.run(&["export", "last", "--format", "csv"]).ok().stdout;
+    assert!(table.ends_with("\r\n") && !table.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{table:?}");
     std::fs::copy(recorded("2003-rapid-ping-traceroute.txt"), &file).unwrap();
     let listed = desk.run(&["import", file.to_str().unwrap(), "--name", HOSTILE]);
     harmless(&listed.stdout);

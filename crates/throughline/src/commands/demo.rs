@@ -71,7 +71,7 @@ pub fn run(args: &DemoArgs) -> Result<u8, Failure> {
         .arg(&store)
         .args(["--name", "demo"])
         .args(&args.curve);
-    let run = || {
+    let mut run = || {
         let mut child = curve.stdin(Stdio::piped()).spawn()?;
         let _leash = child.stdin.take();
         child.wait()

@@ -13,7 +13,7 @@ use engine::transport::mpi::{self, Rank};
 
 use super::{Offer, SUPERVISES, place_of_this_process, read_line};
 use crate::failure::Failure;
-use crate::measure;
+use crate::signals::Signals;
 
 /// How long the other process may take to start its part.
 const START_LIMIT: Duration = Duration::from_secs(30);
