@@ -102,7 +102,8 @@ impl Session {
 
     fn not_allowed(&self) -> Option<FromAgent> {
         (!self.shared.options.tuning.allowed).then(|| FromAgent::Untuned {
-            reason: "this agent changes no settings: start it with `thru serve --allow-tuning`".into(),
+            reason: "this agent changes no settings: start it with `thru serve --allow-tuning --token-file FILE`"
+                .into(),
             obstacle: Obstacle::Refused,
         })
     }
