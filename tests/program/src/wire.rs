@@ -4,7 +4,6 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
-use control::proto::auth::Token;
 use serde_json::{Value, json};
 
 /// What a control connection begins with.
@@ -80,23 +79,6 @@ impl Wire {
     pub fn enter(&mut self) {
         self.say(&hello(1, 1));
         assert_eq!(self.hear().expect("an answer")["say"], "hello");
-        assert_eq!(self.hear().expect("an answer")["say"], "welcome");
-    }
-}
-
-impl Wire {
-    /// The same where a token is wanted.
-    ///
-    /// # Panics
-    /// When it does not let us in.
-    pub fn enter_with(&mut self, token: &str) {
-        let ours = hello(1, 1);
-        self.say(&ours);
-        let theirs = self.hear().expect("an answer");
-        let [our_nonce, their_nonce] =
-            [&ours, &theirs].map(|hello| hello["nonce"].as_str().expect("a nonce").to_owned());
-        let mac = Token::new(token).expect("a token").prove("coordinator", &our_nonce, &their_nonce);
-        self.say(&json!({"say": "proof", "mac": mac}));
         assert_eq!(self.hear().expect("an answer")["say"], "welcome");
     }
 }

@@ -149,7 +149,7 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
     let allowance = allowance(&args.allow_tuning)?;
     if let (Some((flag, what)), None) = (args.given_away(), &args.token_file) {
         return Err(Failure::usage(format!(
-            "{flag} lets clients {what}, so they have to show a token, on loopback too: give --token-file FILE (and the same to them)"
+            "{flag} lets clients {what}, so they have to show a token, on loopback too: make one with `thru token new -o FILE` and give both sides --token-file FILE"
         )));
     }
     let token = measure::token(args.token_file.as_deref())?;

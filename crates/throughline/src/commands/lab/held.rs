@@ -135,11 +135,11 @@ pub fn dress(command: &mut Command, lab: &str, host: &str, file: impl Fn(&str) -
     command.env(name, lab).env(own, host).env(token, file("token")).env(Holder::VARIABLE, file("sock"));
 }
 
-/// A secret that only root can read, 64 hexadecimal digits.
+/// A secret that only root can read, 32 hexadecimal digits.
 fn write_secret(path: &Path) -> Result<(), Failure> {
     let failed =
         |error| Failure::host(format!("cannot write the secret of the lab's agents, {}: {error}", path.display()));
-    let mut secret = [0; 32];
+    let mut secret = [0; 16];
     std::fs::File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut secret)).map_err(failed)?;
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(failed)?;
     let digits: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
