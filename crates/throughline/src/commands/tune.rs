@@ -10,7 +10,7 @@ use control::ControlError;
 use control::agent::recover;
 use control::coordinator::{End, Target};
 use control::proto::message::Obstacle;
-use host::tune::{self, Allowance, Journal, RealGround, TuneError, Tuner, Which};
+use host::tune::{self, Allowance, Fault, Journal, RealGround, TuneError, Tuner, Which};
 use model::{Change, Family, JournalEntry, Nanos, Reverted, Setting, SettingNow};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, sleep_until};
@@ -183,7 +183,7 @@ impl Set<'_> {
             errln!("thru: {line}");
         }
         let command: Vec<String> = std::env::args().skip(1).collect();
-        Ok(Tuner::new(Arc::new(RealGround), journal, format!("thru {}", command.join(" ")), self.wait))
+        Ok(Tuner::new(Arc::new(RealGround), journal, format!("thru {}", command.join(" ")), Duration::ZERO))
     }
 
     fn preview(&self) -> Result<u8, Failure> {
@@ -202,7 +202,12 @@ impl Set<'_> {
         // From here on no signal ends this process with half of it done.
         let mut signals = Signals::catch()?;
         let mut tuner = self.tuner()?;
-        let changes = tuner.tune(&self.settings)?;
+        let changes = runtime(self.changed(&mut signals, async || {
+            // Looked at first: while one of several is held none is changed.
+            let changed = tuner.preview(&self.settings).and_then(|_| tuner.tune(&self.settings));
+            let busy = changed.as_ref().is_err_and(|error| error.fault() == Fault::Busy);
+            (changed.map_err(Failure::from), busy)
+        }))?;
         let Some(duration) = self.duration else {
             let id = tuner.keep()?;
             self.place.tell(&json!({ "id": id, "changes": changes }), || {
@@ -226,6 +231,26 @@ impl Set<'_> {
         Ok(0)
     }
 
+    /// Asks for the change, which also says whether somebody else holds a setting, until it is made, nobody wants to wait any longer, or
+    /// a signal comes.
+    async fn changed(
+        &self,
+        signals: &mut Signals,
+        mut change: impl AsyncFnMut() -> (Result<Vec<Change>, Failure>, bool),
+    ) -> Result<Vec<Change>, Failure> {
+        let deadline = Instant::now() + self.wait;
+        loop {
+            let (changed, busy) = change().await;
+            if !busy || Instant::now() >= deadline {
+                return changed;
+            }
+            tokio::select! {
+                () = sleep(ASK_EVERY) => {}
+                _ = signals.next() => return Err(ControlError::Interrupted.into()),
+            }
+        }
+    }
+
     fn preview_at(&self, host: &str) -> Result<u8, Failure> {
         let keys: Vec<String> = self.settings.iter().map(|setting| setting.key.clone()).collect();
         let now = at(self.place, host, "tune set --dry-run", async |end| end.show(&keys).await)?;
@@ -245,38 +270,14 @@ impl Set<'_> {
 
     fn there(&self, host: &str) -> Result<u8, Failure> {
         let mut signals = Signals::catch()?;
-        let deadline = Instant::now() + self.wait;
-        let (changes, back) = at(self.place, host, "tune set", async |end| {
-            let changes = loop {
-                let changed =
-                    if self.keep { end.tune_and_keep(&self.settings).await } else { end.tune(&self.settings).await };
-                match changed {
-                    Err(ControlError::Tune { obstacle: Obstacle::Busy, .. }) if Instant::now() < deadline => {
-                        sleep(ASK_EVERY).await;
-                    }
-                    other => break other?,
-                }
+        let (changes, back) = runtime(async {
+            let mut end = tokio::select! {
+                reached = reach(self.place, host, "tune set") => reached?,
+                _ = signals.next() => return Err(ControlError::Interrupted.into()),
             };
-            if self.keep {
-                return Ok((changes, None));
-            }
-            if !self.place.json {
-                print_changes(&changes);
-            }
-            let end_of_time = self.duration.map(|duration| Instant::now() + Duration::from_nanos(duration.0));
-            let time = async {
-                match end_of_time {
-                    Some(time) => sleep_until(time).await,
-                    None => std::future::pending().await,
-                }
-            };
-            tokio::select! {
-                () = time => {}
-                _ = signals.next() => {}
-                error = end.lost_contact() => return Err(error),
-            }
-            let back = end.untune().await?;
-            Ok((changes, Some(back)))
+            let held = self.held(&mut end, &mut signals).await;
+            end.release().await;
+            held
         })?;
         match back {
             Some(back) => self.told_back(&changes, &back),
@@ -286,6 +287,37 @@ impl Set<'_> {
             }),
         }
         Ok(0)
+    }
+
+    /// Changes the settings at an agent and holds them for their time; what was changed, and what was put back unless it is to stay.
+    async fn held(&self, end: &mut End, signals: &mut Signals) -> Result<(Vec<Change>, Option<Vec<Change>>), Failure> {
+        let change = async || {
+            let changed =
+                if self.keep { end.tune_and_keep(&self.settings).await } else { end.tune(&self.settings).await };
+            let busy = matches!(changed, Err(ControlError::Tune { obstacle: Obstacle::Busy, .. }));
+            (changed.map_err(Failure::from), busy)
+        };
+        let changes = self.changed(signals, change).await?;
+        if self.keep {
+            return Ok((changes, None));
+        }
+        if !self.place.json {
+            print_changes(&changes);
+        }
+        let end_of_time = self.duration.map(|duration| Instant::now() + Duration::from_nanos(duration.0));
+        let time = async {
+            match end_of_time {
+                Some(time) => sleep_until(time).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = time => {}
+            _ = signals.next() => {}
+            error = end.lost_contact() => return Err(error.into()),
+        }
+        let back = end.untune().await?;
+        Ok((changes, Some(back)))
     }
 
     fn told_back(&self, changes: &[Change], back: &[Change]) {
@@ -327,14 +359,20 @@ fn at<T>(
     purpose: &str,
     work: impl AsyncFnOnce(&mut End) -> Result<T, ControlError>,
 ) -> Result<T, Failure> {
-    let token = measure::token(place.token_file.as_deref())?;
     runtime(async {
-        let mut end = End::connect(Target::Remote { host, token: token.as_ref(), family: Family::Any }).await?;
-        end.acquire(purpose, |ahead| errln!("thru: {host} is busy: {ahead} before us")).await?;
+        let mut end = reach(place, host, purpose).await?;
         let result = work(&mut end).await;
         end.release().await;
         Ok(result?)
     })
+}
+
+/// Connects to an agent and waits for its machine.
+async fn reach(place: &Place, host: &str, purpose: &str) -> Result<End, Failure> {
+    let token = measure::token(place.token_file.as_deref())?;
+    let mut end = End::connect(Target::Remote { host, token: token.as_ref(), family: Family::Any }).await?;
+    end.acquire(purpose, |ahead| errln!("thru: {host} is busy: {ahead} before us")).await?;
+    Ok(end)
 }
 
 fn runtime<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
