@@ -1,6 +1,8 @@
 //! `thru`: measures what a network path really carries.
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is the binary: printing is its job")]
 #![allow(unreachable_pub, reason = "in a binary nothing is reachable from outside; pub marks what other modules use")]
+
+#[macro_use]
+mod console;
 
 mod args;
 mod citation;
@@ -13,6 +15,9 @@ mod measure;
 mod output;
 mod password;
 mod plan;
+mod scratch;
+mod settle;
+mod signals;
 mod sinks;
 mod speaking;
 mod topology;
@@ -24,13 +29,10 @@ use std::process::ExitCode;
 
 use clap::FromArgMatches;
 
+use failure::Failure;
+
 fn main() -> ExitCode {
-    let args = match args::command().try_get_matches().and_then(|matches| args::Args::from_arg_matches(&matches)) {
-        Ok(args) => args,
-        Err(error) => return usage::refuse(&error),
-    };
-    control::raise_file_limit();
-    match commands::run(args) {
+    match run().and_then(|code| console::finish().map(|()| code)) {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
             if !launch::is_echo(&failure) {
@@ -39,4 +41,16 @@ fn main() -> ExitCode {
             ExitCode::from(failure.code())
         }
     }
+}
+
+fn run() -> Result<u8, Failure> {
+    let args = match args::command().try_get_matches().and_then(|matches| args::Args::from_arg_matches(&matches)) {
+        Ok(args) => args,
+        Err(told) => return usage::refuse(&told),
+    };
+    if args.until_input_ends {
+        signals::end_with_input();
+    }
+    control::raise_file_limit();
+    commands::run(args)
 }

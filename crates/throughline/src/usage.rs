@@ -1,26 +1,31 @@
 //! What is wrong with a command line, in words of our own where a value is wrong.
 
 use std::error::Error;
-use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use crate::console;
+use crate::failure::Failure;
 
 /// Exit code of wrong usage.
 const WRONG: u8 = 2;
 
-/// Ends a command line that is none: with the help that was asked for, or with what is wrong.
-pub fn refuse(error: &clap::Error) -> ExitCode {
+/// Answers a command line that is none: with the help that was asked for, or with what is wrong. Returns the exit code.
+///
+/// # Errors
+/// Where help cannot be written to standard output.
+pub fn refuse(error: &clap::Error) -> Result<u8, Failure> {
     if matches!(
         error.kind(),
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     ) {
-        // Where nobody reads there is nobody to tell.
-        let _ = error.print();
-        return if error.use_stderr() { ExitCode::from(WRONG) } else { ExitCode::SUCCESS };
+        let printed = error.print();
+        // Help that was asked for is a result; who typed too little reads it on standard error, if at all.
+        return if error.use_stderr() { Ok(WRONG) } else { printed.or_else(|error| console::failed(&error)).map(|()| 0) };
     }
     let behind = if of_value(error).is_some() { String::new() } else { behind(&error.to_string()) };
-    eprint!("{}", format!("thru: {}\n{behind}", sentence(error)));
-    ExitCode::from(WRONG)
+    err!("thru: {}\n{behind}", sentence(error));
+    Ok(WRONG)
 }
 
 /// What is wrong, in one sentence.

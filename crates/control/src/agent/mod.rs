@@ -34,7 +34,6 @@ use tokio::sync::Notify;
 use crate::ControlError;
 use crate::limits::file_limit;
 use crate::proto::auth::{self, Token};
-use crate::proto::plain;
 use crate::proto::{CONTROL_MAGIC, PROTOCOL};
 use crate::wire::PING_EVERY;
 pub use crew::Workers;
@@ -182,7 +181,7 @@ impl Shared {
 
     /// Says a line to the log. What came from the network stays within it.
     fn news(&self, text: &str) {
-        (self.options.news)(&plain(text));
+        (self.options.news)(&line(text));
     }
 
     /// Whether data connections to `address` come in by the shared port.
@@ -192,6 +191,14 @@ impl Shared {
             any || listening.ip() == address
         })
     }
+}
+
+/// The most characters of a line of the log.
+const LOGGED: usize = 500;
+
+/// Text from the network as the log and the journal hold it: one line, without what a terminal would act upon.
+fn line(text: &str) -> String {
+    model::plain(&text.chars().take(LOGGED).collect::<String>()).into_owned()
 }
 
 fn listen(address: SocketAddr) -> Result<TcpListener, ControlError> {

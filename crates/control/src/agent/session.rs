@@ -24,7 +24,7 @@ use crate::ControlError;
 use crate::proto::message::{
     Assignment, Cause, Done, FromAgent, FromWorker, Meeting, Prepare, ToAgent, ToWorker, WorkerDone,
 };
-use crate::proto::{auth, plain};
+use crate::proto::auth;
 use crate::wire::Wire;
 
 /// A coordinator's session with this agent.
@@ -151,7 +151,7 @@ impl Session {
         }
         self.wire.send(&FromAgent::Granted).await?;
         self.shared.news(&format!("{}: measures {purpose}", self.peer));
-        self.purpose = plain(purpose);
+        self.purpose = super::line(purpose);
         let limit = Duration::from_nanos(self.shared.options.limits.hold_ns);
         let measured = tokio::time::timeout(limit, self.measure()).await;
         self.kept.clear();

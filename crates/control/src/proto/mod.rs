@@ -48,32 +48,3 @@ pub const DELAYED_READS: &str = "delayed-reads";
 pub const OVERLAP_CLOSE: &str = "overlap-close";
 /// The most bytes of a file that one `piece` holds.
 pub const PIECE: u64 = 256 << 10;
-
-/// The most characters of a text from the network that are shown.
-const SHOWN: usize = 500;
-
-/// Text that came from the network as a line of a log may hold it: what would end the line, move the cursor or reverse the reading
-/// direction is shown as a question mark, and what is over [`SHOWN`] characters is left out.
-#[must_use]
-pub fn plain(text: &str) -> String {
-    let shows = |c: char| {
-        !c.is_control() && !matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    let mut line: String = text.chars().take(SHOWN).map(|c| if shows(c) { c } else { '?' }).collect();
-    if text.chars().nth(SHOWN).is_some() {
-        line.push_str("...");
-    }
-    line
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_text_stays_within_its_line() {
-        assert_eq!(plain("b\x1b[31m\r\nthru serve: c\u{9b}\u{202e}"), "b?[31m??thru serve: c??");
-        assert_eq!(plain("kurz und gut: ü, 漢"), "kurz und gut: ü, 漢");
-        assert_eq!(plain(&"x".repeat(2_000)), format!("{}...", "x".repeat(SHOWN)));
-    }
-}
