@@ -21,7 +21,11 @@ pub fn refuse(error: &clap::Error) -> Result<u8, Failure> {
     ) {
         let printed = error.print();
         // Help that was asked for is a result; who typed too little reads it on standard error, if at all.
-        return if error.use_stderr() { Ok(WRONG) } else { printed.or_else(|error| console::failed(&error)).map(|()| 0) };
+        return if error.use_stderr() {
+            Ok(WRONG)
+        } else {
+            printed.or_else(|error| console::failed(&error)).map(|()| 0)
+        };
     }
     let behind = if of_value(error).is_some() { String::new() } else { behind(&error.to_string()) };
     err!("thru: {}\n{behind}", sentence(error));

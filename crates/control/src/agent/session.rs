@@ -21,10 +21,10 @@ use super::reach::{Reached, Vouching};
 use super::stack::Stacks;
 use super::watch;
 use crate::ControlError;
+use crate::proto::auth;
 use crate::proto::message::{
     Assignment, Cause, Done, FromAgent, FromWorker, Meeting, Prepare, ToAgent, ToWorker, WorkerDone,
 };
-use crate::proto::auth;
 use crate::wire::Wire;
 
 /// A coordinator's session with this agent.
