@@ -7,7 +7,8 @@ use host::{RealSys, Sys, TrafficLook};
 use model::Path;
 use tokio::task::JoinHandle;
 
-use super::reach::is_known;
+use super::reach::{is_known, may_be_named};
+use super::session::Addresses;
 use crate::proto::message::{FromAgent, Looked, Voucher};
 
 /// How long another agent may take to be reached, and to say that it knows a voucher.
@@ -17,16 +18,16 @@ const VOUCHER_LIMIT: Duration = Duration::from_secs(2);
 pub(super) struct Look(JoinHandle<Looked>);
 
 impl Look {
-    /// Looks at the traffic first and only then sends packets of its own, towards `asked` where that may be. `coordinator` is where
-    /// the order comes from, `None` within one process.
-    pub(super) fn start(asked: Option<IpAddr>, coordinator: Option<IpAddr>, voucher: Option<Voucher>) -> Self {
+    /// Looks at the traffic first and only then sends packets of its own, towards `asked` where that may be. `addresses` are
+    /// those of the connection that the order came by.
+    pub(super) fn start(asked: Option<IpAddr>, addresses: Addresses, voucher: Option<Voucher>) -> Self {
         Self(tokio::task::spawn_blocking(move || {
             let sys = RealSys;
             let look = TrafficLook::start(&sys);
             std::thread::sleep(Duration::from_nanos(look.left_ns(&sys)));
             let traffic = look.finish(&sys);
-            let path = asked.or(coordinator).map(|peer| {
-                if may_look(peer, coordinator, voucher.as_ref()) { host::look_at(&sys, peer) } else { refusal(peer) }
+            let path = asked.or(addresses.peer).map(|peer| {
+                if may_look(peer, addresses, voucher.as_ref()) { host::look_at(&sys, peer) } else { refusal(peer) }
             });
             Looked { path, traffic }
         }))
@@ -41,11 +42,13 @@ impl Look {
 /// Whether packets may go to `peer` because a coordinator wants it: a host that is part of its session. These are the coordinator's
 /// own, this one, and one whose agent knows the voucher, which only a coordinator has that this agent let in. An order from within
 /// this process is the user's own.
-fn may_look(peer: IpAddr, coordinator: Option<IpAddr>, voucher: Option<&Voucher>) -> bool {
-    let Some(coordinator) = coordinator else { return true };
+fn may_look(peer: IpAddr, addresses: Addresses, voucher: Option<&Voucher>) -> bool {
+    let Some(coordinator) = addresses.peer else { return true };
     peer.to_canonical() == coordinator.to_canonical()
         || host::capture::is_own(peer)
-        || voucher.is_some_and(|voucher| is_known(SocketAddr::new(peer, 0), voucher, VOUCHER_LIMIT))
+        || voucher.is_some_and(|voucher| {
+            may_be_named(peer, addresses.here) && is_known(SocketAddr::new(peer, 0), voucher, VOUCHER_LIMIT)
+        })
 }
 
 fn refusal(peer: IpAddr) -> Path {
@@ -74,7 +77,7 @@ mod tests {
             (coordinator, Some(mapped), true),
             (IpAddr::from([127, 0, 0, 1]), Some(coordinator), true),
         ] {
-            assert_eq!(may_look(peer, from, None), may, "{peer} for {from:?}");
+            assert_eq!(may_look(peer, Addresses { here: None, peer: from }, None), may, "{peer} for {from:?}");
         }
         assert!(refusal(elsewhere).missing[0].contains("vouches"));
     }

@@ -99,7 +99,7 @@ fn refusal(way: &dyn Transport, address: Option<SocketAddr>) -> String {
 }
 
 /// Whether a coordinator that reached this agent at `here` may name that address at all.
-fn may_be_named(address: IpAddr, here: Option<IpAddr>) -> bool {
+pub(super) fn may_be_named(address: IpAddr, here: Option<IpAddr>) -> bool {
     let (address, here) = (address.to_canonical(), here.map(|here| here.to_canonical()));
     let link_local = |address: IpAddr| match address {
         IpAddr::V4(address) => address.is_link_local(),

@@ -221,7 +221,7 @@ impl Session {
                     ToAgent::Clock => self.wire.send(&look::clocks()).await?,
                     // One at a time: what is asked meanwhile is not answered twice.
                     ToAgent::LookAt { peer, voucher } if look.is_none() => {
-                        look = Some(Look::start(peer, self.addresses.peer, voucher));
+                        look = Some(Look::start(peer, self.addresses, voucher));
                     }
                     ToAgent::Vouch { at } => {
                         let voucher = vouching.voucher(&self.shared, at).await?;
