@@ -117,7 +117,7 @@ impl Prober {
             let number = env.rx.first_chunk::<8>().filter(|_| own).map(|bytes| u64::from_le_bytes(*bytes));
             if !number.is_some_and(|number| self.flight.answered(number, now, env.rtt)) {
                 // A late answer, or the other end repeating that the leg is open.
-                let signal = Signal::decode(&env.rx[..count])?;
+                let signal = Signal::decode(&env.rx[..count], channel.nonce())?;
                 return answer_signal(channel, signal, self.leg);
             }
             add(&env.counters.datagrams_received, 1);
