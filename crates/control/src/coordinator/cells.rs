@@ -362,3 +362,53 @@ impl CellState {
         self.trials.len()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use model::Stop;
+
+    use super::*;
+
+    const SIZES: u32 = 21;
+
+    /// One pass over the sizes that want more: each takes 1,000 ns times its pass's pace, all but the first with 10 % of noise.
+    fn pass(cells: &mut Cells, number: u32, pace: f64) {
+        let wanted: Vec<u32> = cells.unsettled().map(|state| state.cell.id).collect();
+        for id in wanted {
+            let noise = if id == 0 { 1.0 } else { 1.0 + 0.1 * (f64::from((id + number) % 2) - 0.5) };
+            let ns = 1_000.0 * pace * noise;
+            let rtt = RttTally {
+                count: 100,
+                min_ns: ns as u64,
+                p50_ns: ns as u64,
+                mean_ns: ns,
+                p99_ns: None,
+                max_ns: ns as u64,
+                batch: 1,
+                histogram: None,
+            };
+            let near = EndTally { rtt: Some(rtt), ..EndTally::default() };
+            cells.trial(id, number, 0, near, EndTally::default(), false).unwrap();
+        }
+        cells.tell_passes_apart();
+        cells.settle();
+    }
+
+    #[test]
+    fn a_size_that_was_sure_of_slow_passes_is_measured_again() {
+        let spec =
+            |id: u32| Spec { block: u64::from(1 + id), stop: Stop::AboutNs(1_000_000), ..Spec::new("tcp", "pingpong") };
+        let header =
+            RunHeader { cells: (0..SIZES).map(|id| Cell::new(id, spec(id))).collect(), ..RunHeader::default() };
+        let mut cells = Cells::new(&header, Taking::Curve);
+        (0..6).for_each(|number| pass(&mut cells, number, 1.5));
+        assert_eq!((cells.settled_count(&"tcp".into()), cells.unsettled().count()), (1, SIZES as usize - 1));
+        // The others go on, at the usual pace, until most of their passes were so.
+        (6..14).for_each(|number| pass(&mut cells, number, 1.0));
+        assert!(cells.unsettled().any(|state| state.cell.id == 0), "its passes were not like the others'");
+        (14..60).for_each(|number| pass(&mut cells, number, 1.0));
+        let outcome = cells.finish(0, false).unwrap();
+        let value = outcome.estimate.unwrap().value;
+        assert!(outcome.trials.len() > 6 && value < 1_250.0, "{value} over {}", outcome.trials.len());
+    }
+}
