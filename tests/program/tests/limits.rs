@@ -82,8 +82,11 @@ fn a_plain_link_is_named_with_every_congestion_control_and_over_udp() {
             skip::skip(&format!("a plain link under {cc}"), "this kernel does not have it");
         }
     }
-    // More than twice what the link carries, so that most of it is lost there.
-    is_the_link("udp", &path.stream(&["--udp", "--rate", "120Mbit"]));
+    // Twice what the link carries and more, so that half of it is lost there. A busy machine may leave the sender no time for that.
+    let sent = |outcome: &Outcome| outcome.summary.sender_bps.unwrap_or(0.0);
+    let mut streams = (0..3).map(|_| path.stream(&["--udp", "--rate", "120Mbit"]));
+    let udp = streams.find(|outcome| sent(outcome) > 1.3 * LINK_BPS).expect("a sender that is quick enough");
+    is_the_link("udp", &udp);
 }
 
 #[test]
@@ -97,11 +100,8 @@ fn of_two_faults_the_one_that_binds_comes_first() {
     // This one is smaller than the path.
     let small = path.stream(&["--cc", "cubic", "--rcvbuf", ",32KiB", "--sndbuf", "32KiB,"]);
     let why = why(&small);
-    assert_eq!(
-        (why.limiter, why.also.first()),
-        (LimiterKind::ReceiveWindow, Some(&LimiterKind::SendBuffer)),
-        "{why:#?}"
-    );
+    assert_eq!(why.limiter, LimiterKind::ReceiveWindow, "{why:#?}");
+    assert!(why.statement.contains("; likely also send buffer: 64 KiB send buffer over 2"), "{}", why.statement);
     let share = why.parts.iter().find(|part| part.of == LimiterKind::ReceiveWindow).expect("its clock").share;
     assert!(why.statement.contains(&format!("{:.0} % of the sender's time", 100.0 * share)), "{}", why.statement);
     // Losses that a link does not make itself hold Reno far below its rate.

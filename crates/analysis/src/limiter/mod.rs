@@ -65,8 +65,9 @@ pub fn why(outcome: &Outcome, passes: &[Pass], near: &Inventory, far: &Inventory
     let limiter =
         ranked.first().filter(|(_, rank)| *rank >= LIKELY).map_or(LimiterKind::Unexplained, |(kind, _)| *kind);
     let evidence: Vec<Evidence> = weighed.into_iter().map(|one| one.evidence).collect();
-    let also: Vec<LimiterKind> = ranked.into_iter().map(|(kind, _)| kind).filter(|kind| *kind != limiter).collect();
-    let grade = evidence.iter().filter(|one| one.of == limiter).map(|one| one.grade).max();
+    let grade = grade(limiter, &evidence);
+    let mut also: Vec<LimiterKind> = ranked.into_iter().map(|(kind, _)| kind).filter(|kind| *kind != limiter).collect();
+    also.sort_by_key(|kind| std::cmp::Reverse(self::grade(*kind, &evidence)));
     let statement = statement(limiter, &also, &parts, &evidence);
     Some(Why { limiter, grade, statement, parts, evidence, also, losses, notes, missing: notes::missing(&scene) })
 }
@@ -168,16 +169,25 @@ fn statement(limiter: LimiterKind, also: &[LimiterKind], parts: &[TimePart], evi
     };
     for kind in also.iter().take(MOST_ALSO) {
         if let Some((grade, said)) = said(*kind, evidence) {
-            let grade = if grade == Grade::Possible { grade } else { Grade::Likely };
-            statement.push_str(&format!("; {} also {}: {said}", grade.words(), kind.words()));
+            // What does not come first is at most likely; behind nothing that is named, possible.
+            let (grade, also) = match limiter {
+                LimiterKind::Unexplained => (Grade::Possible, ""),
+                _ => (grade.min(Grade::Likely), " also"),
+            };
+            statement.push_str(&format!("; {}{also} {}: {said}", grade.words(), kind.words()));
         }
     }
     statement
 }
 
+/// How strongly anything speaks for a kind.
+fn grade(kind: LimiterKind, evidence: &[Evidence]) -> Option<Grade> {
+    evidence.iter().filter(|one| one.of == kind).map(|one| one.grade).max()
+}
+
 /// What speaks most for a kind and how strongly: in the words of a rule where one does, for they have more to say than the clocks.
 fn said(kind: LimiterKind, evidence: &[Evidence]) -> Option<(Grade, &str)> {
-    let grade = evidence.iter().filter(|one| one.of == kind).map(|one| one.grade).max()?;
+    let grade = grade(kind, evidence)?;
     let of = |clocks: bool| evidence.iter().find(|one| one.of == kind && (one.rule == rules::CLOCKS) == clocks);
     Some((grade, of(false).or_else(|| of(true))?.statement.as_str()))
 }

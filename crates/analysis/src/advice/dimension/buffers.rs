@@ -53,6 +53,21 @@ pub(super) fn not_granted(path: &Path<'_>) -> Option<AdviceUntried> {
     (!low.is_empty()).then(|| AdviceUntried { what: "larger windows".into(), why })
 }
 
+/// Whether buffers that the kernel sizes itself come to a good part of the hosts' limits with what was under way: with the round trips
+/// of a queue, and at the middle of slow start, what they need is larger.
+pub(super) fn near_limit(path: &Path<'_>) -> bool {
+    /// The part of a limit that is near.
+    const NEAR: f64 = 0.25;
+    let own = |set: &[Option<u64>]| set.iter().all(Option::is_none);
+    let near = |roles: &[Role], name: &str| {
+        let limit =
+            roles.iter().filter_map(|role| super::host::autotuning(path, *role, name)).map(|[.., most]| most).min();
+        path.under_way().zip(limit).is_some_and(|(bytes, limit)| bytes >= NEAR * limit as f64)
+    };
+    let sends = own(&sending(path)) && near(path.senders(), "net.ipv4.tcp_wmem");
+    path.over_tcp() && (sends || (own(&receiving(path)) && near(path.receivers(), "net.ipv4.tcp_rmem")))
+}
+
 fn window(path: &Path<'_>) -> Result<Vec<Level>, String> {
     let edits = |bytes: Option<u64>| {
         let send = path.senders().iter().map(|role| Edit::SendBuffer(*role, bytes));

@@ -91,16 +91,18 @@ fn sysctl(role: Role, name: &str, value: impl Into<String>) -> Edit {
     Edit::Setting(role, Setting { key: format!("sysctl.{name}"), value: value.into() })
 }
 
+/// The least, default and largest buffer that a host's kernel makes by itself, bytes.
+pub(super) fn autotuning(path: &Path<'_>, role: Role, name: &str) -> Option<[u64; 3]> {
+    let value = path.host(role).sysctl.get(name)?;
+    let parts: Vec<u64> = value.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
+    parts.try_into().ok()
+}
+
 fn buffers(path: &Path<'_>) -> Result<Vec<Level>, String> {
-    let parts = |role: Role, name: &str| -> Option<[u64; 3]> {
-        let value = path.host(role).sysctl.get(name)?;
-        let parts: Vec<u64> = value.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
-        parts.try_into().ok()
-    };
     let mut all = Vec::new();
     for (roles, name) in [(path.senders(), "net.ipv4.tcp_wmem"), (path.receivers(), "net.ipv4.tcp_rmem")] {
         for role in roles {
-            let parts = parts(*role, name).ok_or_else(|| format!("a host does not tell {name}"))?;
+            let parts = autotuning(path, *role, name).ok_or_else(|| format!("a host does not tell {name}"))?;
             all.push((*role, name, parts));
         }
     }

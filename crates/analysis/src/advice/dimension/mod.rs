@@ -287,8 +287,12 @@ impl Path<'_> {
         ["tcp", "tls", "mptcp"].iter().any(|name| self.spec.transport == **name)
     }
 
-    /// How soon a dimension is tried: 0 where it eases what limited the first look most.
+    /// How soon a dimension is tried: 0 where it eases what limited the first look most, and of windows where the hosts' own limits are
+    /// near, whatever else a short look at a busy machine shows.
     fn rank(&self, eases: &[LimiterKind]) -> u32 {
+        if eases.contains(&LimiterKind::SendBuffer) && buffers::near_limit(self) {
+            return 0;
+        }
         if let Some(why) = &self.look.summary.why {
             return match () {
                 () if eases.contains(&why.limiter) => 0,

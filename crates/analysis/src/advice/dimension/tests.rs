@@ -138,6 +138,38 @@ fn what_limits_is_tried_first() {
 }
 
 #[test]
+fn limits_of_the_kernels_own_buffers_that_are_near_are_tried_first_and_only_raised() {
+    let spec = Spec::new("tcp", "stream");
+    let mut host = host();
+    for (name, value) in [("tcp_wmem", "4096 16384 65536"), ("tcp_rmem", "4096\t131072\t33554432")] {
+        host.sysctl.insert(format!("net.ipv4.{name}"), value.into());
+    }
+    let (look, allow) = (look(&spec), ["sysctl".to_owned()].into());
+    let (sends, receives) = (&[SendBy::Copy, SendBy::Sendfile][..], &[ReceiveBy::Copy][..]);
+    let (near, far) = (&host, &host);
+    let path = Path {
+        goal: Goal::Throughput,
+        spec: &spec,
+        look: &look,
+        near,
+        far,
+        sends,
+        receives,
+        fixed_block: false,
+        allow: &allow,
+    };
+    let (candidates, _) = candidates(&path);
+    // 20 kB were under way, of the 64 KiB that the sender's kernel allows.
+    assert_eq!((candidates[0].name, candidates[1].name), ("autotuning-limit", "window"));
+    assert_eq!(labels(&candidates, "autotuning-limit"), ["64KiB", "4MiB", "16MiB", "64MiB"]);
+    let mut at = vec![0; candidates.len()];
+    at[0] = 2;
+    let settings = spec_of(&spec, &candidates, &at).0.settings;
+    let wmem = Setting { key: "sysctl.net.ipv4.tcp_wmem".into(), value: "4096 16384 16777216".into() };
+    assert_eq!((settings.near, settings.far), (vec![wmem], vec![]));
+}
+
+#[test]
 fn what_is_not_tried_has_its_reason() {
     let (candidates, untried) = found(&Spec::new("tcp", "stream"), Goal::Throughput, &["sysctl"], |_| {});
     let why = |name: &str| untried.iter().find(|one| one.what == name).map(|one| one.why.as_str()).unwrap_or_default();

@@ -69,15 +69,12 @@ impl Quest {
         }
     }
 
-    /// What a trial takes with everything around it, ns.
+    /// What a trial takes with everything around it, ns: where some take longer than others, the longer time.
     pub(super) fn each_ns(&self) -> f64 {
         // The first look's trials have another length, and the first of them starts the measuring processes.
         let own = |spent: &&AdviceSpent| spent.on != super::FIRST_LOOK;
-        let sum = |of: fn(&AdviceSpent) -> u64| self.spent.iter().filter(own).map(of).sum::<u64>();
-        match sum(|spent| u64::from(spent.trials)) {
-            0 => self.last_ns as f64,
-            trials => sum(|spent| spent.ns) as f64 / trials as f64,
-        }
+        let each = self.spent.iter().filter(own).map(|spent| spent.ns as f64 / f64::from(spent.trials.max(1)));
+        each.reduce(f64::max).unwrap_or(self.last_ns as f64)
     }
 
     /// What is known: nothing before the search began.
