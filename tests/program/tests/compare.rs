@@ -119,7 +119,8 @@ fn wrong_sides_are_refused_before_anything_is_measured() {
         (&["--a", "--json x", "--b", ""], "--json belongs to the comparison"),
         (&["--a", "", "--b", "stream otherhost"], "HOST belongs to the comparison"),
         (&["--a", "", "--b", "--transport unix"], "between the same ends"),
-        (&["--a", "", "--b", "", "--pairs", "7"], "even number"),
+        (&["--a", "", "--b", "", "--pairs", "7"], "from 12"),
+        (&["--a", "", "--b", "", "--pairs", "13"], "even number"),
         (&["--a", "", "--b", "", "--tolerance", "100%"], "--tolerance"),
         (&["--a", "", "--b", "--block 0"], "block"),
     ] {

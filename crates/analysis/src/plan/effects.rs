@@ -413,7 +413,7 @@ mod tests {
         });
         let said = statements(&run);
         let turned: Vec<&String> = said.iter().filter(|one| one.starts_with("cc x → y")).collect();
-        assert!(turned[0].starts_with("cc x → y at n 1: goodput -35"), "{said:#?}");
+        assert!(turned[0].starts_with("cc x → y at n 1: goodput -34.9"), "{said:#?}");
         assert!(turned[1].starts_with("cc x → y at n 8: goodput +70"), "{said:#?}");
         assert!(turned[2].starts_with("cc x → y does more at n 8") && turned.len() == 3, "{said:#?}");
     }
