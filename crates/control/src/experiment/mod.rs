@@ -3,4 +3,4 @@
 mod own;
 pub mod selftest;
 
-pub use own::{OwnAgent, measure};
+pub use own::{OwnAgent, TOKEN_VARIABLE, measure};

@@ -9,6 +9,10 @@ use model::Run;
 
 use crate::ControlError;
 
+/// The variable that names the token file for clients. One that measures with an [`OwnAgent::start`] must not have it: such an agent asks
+/// for no token.
+pub const TOKEN_VARIABLE: &str = "THRU_TOKEN_FILE";
+
 /// An agent in a process of its own. It ends when this is dropped.
 #[derive(Debug)]
 pub struct OwnAgent {
@@ -69,7 +73,7 @@ impl Drop for OwnAgent {
 /// When it cannot be started, ends with a code other than 0 and 8, or prints no run.
 pub fn measure(mut command: Command, args: &[&str]) -> Result<Run, ControlError> {
     let doing = || format!("run `thru {}`", args.join(" "));
-    command.args(args).args(["--no-store", "--quiet", "--json", "-"]).stdin(Stdio::null());
+    command.args(args).args(["--no-store", "--quiet", "--json", "-"]).stdin(Stdio::null()).env_remove(TOKEN_VARIABLE);
     let output = command.output().map_err(|source| ControlError::io(doing(), source))?;
     let failed = |why: String| ControlError::io(doing(), std::io::Error::other(why));
     // A run that is not to be trusted is still a run; the checks see why.

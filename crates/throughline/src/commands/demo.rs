@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use clap::Args;
-use control::experiment::OwnAgent;
+use control::experiment::{OwnAgent, TOKEN_VARIABLE};
 use lab::{CrossoverSpec, Lab};
 
 use crate::failure::{self, Failure};
@@ -65,6 +65,7 @@ pub fn run(args: &DemoArgs) -> Result<u8, Failure> {
     let agent = OwnAgent::start(command("b")?, &address)?;
     let mut curve = command("a")?;
     curve.arg("curve").arg(&agent.target).arg("--store").arg(&store).args(["--name", "demo"]).args(&args.curve);
+    curve.env_remove(TOKEN_VARIABLE);
     let measured =
         curve.status().map_err(|error| Failure::other(format!("cannot start {}: {error}", thru.display())))?;
     let code = u8::try_from(measured.code().unwrap_or(1)).unwrap_or(1);
