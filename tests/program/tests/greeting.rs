@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use program::binary::thru;
 use program::wire::{MAGIC, Wire, hello, server};
-use program::{Agent, Desk, eventually, skip};
+use program::{Agent, Desk, Running, eventually, skip};
 use serde_json::{Value, json};
 
 const SHORT: [&str; 5] = ["stream", "--time", "20ms", "--trials", "1"];
@@ -60,6 +60,15 @@ fn weak_tokens_are_refused_on_both_sides_with_the_remedy() {
         }
     }
     assert_eq!(agent.log().matches("127.0.0.1").count(), 1, "nobody came: {}", agent.log());
+}
+
+#[test]
+fn a_token_of_the_environment_does_not_reach_the_programs_own_agents() {
+    let desk = Desk::new();
+    let (path, _) = token(&desk);
+    let mut demo = desk.command(&["demo", "--report", "demo", "--", "--to", "8", "--trials", "3"]);
+    demo.env("THRU_TOKEN_FILE", path);
+    Running::of(demo).wait().ok();
 }
 
 /// What a client with a token says to an agent that introduces itself like this, after its hello.

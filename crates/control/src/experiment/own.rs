@@ -17,6 +17,10 @@ pub const LEASH: &str = "--until-input-ends";
 /// How long an agent may take to end in order: to remove its sockets and to put settings back.
 const END_LIMIT: Duration = Duration::from_secs(5);
 
+/// The variable that names the token file for clients. One that measures with an [`OwnAgent::start`] must not have it: such an agent asks
+/// for no token.
+pub const TOKEN_VARIABLE: &str = "THRU_TOKEN_FILE";
+
 /// An agent in a process of its own. It ends when this is dropped, or with this process.
 #[derive(Debug)]
 pub struct OwnAgent {
@@ -82,7 +86,7 @@ impl Drop for OwnAgent {
 /// When it cannot be started, ends with a code other than 0 and 8, or prints no run.
 pub fn measure(mut command: Command, args: &[&str]) -> Result<Run, ControlError> {
     let doing = || format!("run `thru {}`", args.join(" "));
-    command.arg(LEASH).args(args).args(["--no-store", "--quiet", "--json", "-"]);
+    command.arg(LEASH).args(args).args(["--no-store", "--quiet", "--json", "-"]).env_remove(TOKEN_VARIABLE);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let run = |mut command: Command| {
         let mut child = command.spawn()?;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use clap::Args;
-use control::experiment::{LEASH, OwnAgent};
+use control::experiment::{LEASH, OwnAgent, TOKEN_VARIABLE};
 use lab::{CrossoverSpec, Lab};
 
 use crate::failure::{self, Failure};
@@ -70,7 +70,8 @@ pub fn run(args: &DemoArgs) -> Result<u8, Failure> {
         .arg("--store")
         .arg(&store)
         .args(["--name", "demo"])
-        .args(&args.curve);
+        .args(&args.curve)
+        .env_remove(TOKEN_VARIABLE);
     let mut run = || {
         let mut child = curve.stdin(Stdio::piped()).spawn()?;
         let _leash = child.stdin.take();
