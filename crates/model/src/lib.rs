@@ -23,6 +23,7 @@ pub mod observed;
 pub mod origin;
 pub mod outcome;
 pub mod path;
+mod plain;
 pub mod plan;
 pub mod probe;
 pub mod run;
@@ -56,6 +57,7 @@ pub use observed::{HostSeries, Observe, Observed, SeriesLine, Watched, WatchedIn
 pub use origin::{Origin, OriginLine, OriginRow};
 pub use outcome::{Estimate, Outcome, Shares, Summary, Trust, Verdict};
 pub use path::{ClockDrift, ClockOffset, Hop, Path, PathMtu, Ping, Route};
+pub use plain::{plain, plain_lines};
 pub use plan::{
     Conditions, Design, Every, Factor, FactorKind, HostReading, Otherwise, Plan, PlanEnd, PlanLab, Require,
 };

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use model::{Difference, Interface, Inventory};
 
 use crate::facts::{device_facts, host_facts, interface_line};
+use crate::words;
 
 /// Width of the names' column.
 const NAMES: usize = 26;
@@ -36,20 +37,20 @@ pub fn host(inventory: &Inventory, clock_ns: Option<f64>) -> String {
     }
     heading(&mut text, "settings");
     for (name, value) in &inventory.sysctl {
-        let _ = writeln!(text, "  {name:<42} {value}");
+        let _ = writeln!(text, "  {:<42} {}", words::plain(name), words::plain(value));
     }
     if !inventory.missing.is_empty() {
         heading(&mut text, "not readable here");
         inventory.missing.iter().for_each(|what| {
-            let _ = writeln!(text, "  {what}");
+            let _ = writeln!(text, "  {}", words::plain(what));
         });
     }
     text
 }
 
 fn interface_lines(text: &mut String, interface: &Interface) {
-    heading(text, &format!("interface {}", interface.name));
-    let _ = writeln!(text, "  {}", interface_line(interface));
+    heading(text, &format!("interface {}", words::plain(&interface.name)));
+    let _ = writeln!(text, "  {}", words::plain(&interface_line(interface)));
     for (name, value) in interface.device.iter().flat_map(device_facts) {
         line(text, name, &value);
     }
@@ -61,7 +62,7 @@ fn heading(text: &mut String, words: &str) {
 }
 
 fn line(text: &mut String, name: &str, value: &str) {
-    let _ = writeln!(text, "  {name:<NAMES$} {value}");
+    let _ = writeln!(text, "  {:<NAMES$} {}", words::plain(name), words::plain(value));
 }
 
 /// What differs between two hosts, a line each; `a` and `b` are what they are called.
@@ -76,7 +77,8 @@ pub fn host_differences(differences: &[Difference], a: &str, b: &str) -> String 
     let (field, left) = (width(|one| &one.field), width(|one| &one.a).max(a.chars().count()));
     let mut text = format!("{:<field$}  {a:<left$}  {b}\n", "");
     for one in differences {
-        let _ = writeln!(text, "{:<field$}  {:<left$}  {}", one.field, one.a, one.b);
+        let [name, a, b] = [&one.field, &one.a, &one.b].map(|part| words::plain(part));
+        let _ = writeln!(text, "{name:<field$}  {a:<left$}  {b}");
     }
     text
 }

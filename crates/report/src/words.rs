@@ -225,5 +225,5 @@ pub(crate) fn quantity(value: f64, unit: &str) -> String {
 
 /// The text with everything that could move a terminal's cursor made visible, on one line.
 pub(crate) fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{FFFD}' } else { c }).collect()
+    model::plain(text).into_owned()
 }

@@ -6,6 +6,7 @@ use crate::commands::{
     ab, advise, compare, curve, demo, export, generate, host, import, lab, launched, report, rr, run, runs, selftest,
     serve, show, stacks, stream, transfer, tune, watch, why,
 };
+use crate::settle::SettleArgs;
 
 /// Measures what a network path really carries, from one byte to line rate.
 ///
@@ -30,6 +31,10 @@ Exit codes: 0 measured, 1 failed, 2 wrong usage, 3 host not reached, 4 refused, 
 6 results could not be kept or written, 7 not possible on this host, 8 measured but not to be trusted,
 130 interrupted. ab and compare answer by theirs: 0 not worse, 3 worse, 4 cannot tell.")]
 pub struct Args {
+    /// End when standard input does; for processes that another one starts for itself.
+    #[arg(long, hide = true)]
+    pub until_input_ends: bool,
+
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -88,6 +93,9 @@ pub enum Command {
     /// The agent of a far end that mpirun or PVM started; not for people.
     #[command(hide = true)]
     Launched(launched::LaunchedArgs),
+    /// A process that puts back what another one set, should that one be killed; not for people.
+    #[command(hide = true)]
+    Settle(SettleArgs),
     /// A measuring process of an agent; not for people.
     #[command(hide = true)]
     Worker,

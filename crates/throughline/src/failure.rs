@@ -61,10 +61,9 @@ impl Failure {
         Self { code: 7, text: text.to_string() }
     }
 
-    /// Prints it, in one write: under mpirun others print at the same time.
+    /// Prints it.
     pub fn say(&self) {
-        let line = format!("thru: {self}\n");
-        eprint!("{line}");
+        err!("thru: {self}\n");
     }
 
     /// The process's exit code.
@@ -79,6 +78,11 @@ impl fmt::Display for Failure {
     }
 }
 
+/// What a far end has told stands on one line, so that it cannot speak for this program on the next.
+fn one_line(error: &impl fmt::Display) -> String {
+    model::plain(&error.to_string()).into_owned()
+}
+
 impl From<InteropError> for Failure {
     fn from(error: InteropError) -> Self {
         let code = match &error {
@@ -89,7 +93,7 @@ impl From<InteropError> for Failure {
             InteropError::Engine(_) => 7,
             _ => 5,
         };
-        Self { code, text: error.to_string() }
+        Self { code, text: one_line(&error) }
     }
 }
 
@@ -111,7 +115,7 @@ impl From<ControlError> for Failure {
             ControlError::Interrupted => INTERRUPTED,
             _ => 1,
         };
-        Self { code, text: error.to_string() }
+        Self { code, text: one_line(&error) }
     }
 }
 
@@ -131,7 +135,7 @@ impl From<host::tune::TuneError> for Failure {
     fn from(error: host::tune::TuneError) -> Self {
         let code = match error.fault() {
             Fault::Wrong => 2,
-            Fault::Busy => 4,
+            Fault::Refused | Fault::Busy => 4,
             Fault::Host => 7,
         };
         Self { code, text: error.to_string() }

@@ -50,7 +50,7 @@ pub async fn conduct(job: &Job<'_>, spoken: &'static dyn Speaks) -> Result<(Run,
         return Err(Failure::usage(format!("--speak {name} needs a far host: thru {} HOST --speak {name}", job.kind)));
     };
     let recorder = measure::recorder(job.output)?;
-    let cancel = measure::watch_for_interrupts();
+    let cancel = measure::watch_for_interrupts()?;
     let mut progress = (!job.output.quiet && !job.output.live).then(Progress::new);
     if let Some(progress) = &mut progress {
         progress.say("connecting");

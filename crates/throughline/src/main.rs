@@ -1,6 +1,8 @@
 //! `thru`: measures what a network path really carries.
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is the binary: printing is its job")]
 #![allow(unreachable_pub, reason = "in a binary nothing is reachable from outside; pub marks what other modules use")]
+
+#[macro_use]
+mod console;
 
 mod args;
 mod citation;
@@ -13,6 +15,9 @@ mod measure;
 mod output;
 mod password;
 mod plan;
+mod scratch;
+mod settle;
+mod signals;
 mod sinks;
 mod speaking;
 mod topology;
@@ -23,10 +28,10 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+use failure::Failure;
+
 fn main() -> ExitCode {
-    let args = args::Args::parse();
-    control::raise_file_limit();
-    match commands::run(args) {
+    match run().and_then(|code| console::finish().map(|()| code)) {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
             if !launch::is_echo(&failure) {
@@ -35,4 +40,21 @@ fn main() -> ExitCode {
             ExitCode::from(failure.code())
         }
     }
+}
+
+fn run() -> Result<u8, Failure> {
+    let args = match args::Args::try_parse() {
+        Ok(args) => args,
+        Err(told) => {
+            // Help and versions are told on standard output.
+            let printed = told.print();
+            let lost = if told.use_stderr() { Ok(()) } else { printed.or_else(|error| console::failed(&error)) };
+            return lost.map(|()| u8::try_from(told.exit_code()).unwrap_or(1));
+        }
+    };
+    if args.until_input_ends {
+        signals::end_with_input();
+    }
+    control::raise_file_limit();
+    commands::run(args)
 }

@@ -9,6 +9,7 @@ use control::agent::{Agent, AgentOptions, Captures, Limits, Machine, Tuning, Wor
 use control::coordinator::{self, Cancel, End, Order, Pair, Schedule, Target};
 use control::proto::auth::Token;
 use engine::transport::Launcher;
+use host::tune::Allowance;
 use interop::Login;
 use model::{Cell, Event, EventSink, Family, Run, RunHeader, SinkError, Spec, Stopping, Tool, Trust};
 use store::Store;
@@ -20,6 +21,9 @@ use crate::flags::{self, Output, Peer};
 use crate::foreign;
 use crate::launch::{self, Offer};
 use crate::output;
+use crate::scratch::Scratch;
+use crate::settle;
+use crate::signals::{Asks, Signals};
 use crate::sinks::{Collect, Live, Progress};
 
 /// What a subcommand wants measured.
@@ -114,7 +118,7 @@ async fn conduct(job: &Job<'_>) -> Result<(Run, Option<Failure>), Failure> {
     // What this host lacks is found out before another one is kept waiting.
     let recorder = recorder(job.output)?;
     let token = token(job.peer.token_file.as_deref())?;
-    let cancel = watch_for_interrupts();
+    let cancel = watch_for_interrupts()?;
     let mut progress = (!job.output.quiet && !job.output.live).then(Progress::new);
     let directory = socket_directory()?;
     // One for each end that may be within this process: each has its own queue and workers.
@@ -143,7 +147,7 @@ async fn conduct(job: &Job<'_>) -> Result<(Run, Option<Failure>), Failure> {
     let measured = measured(job, &mut pair, sinks, cancel).await;
     // However it went: what was set for the run is put back while the ends are still there.
     for line in pair.put_back().await {
-        eprintln!("thru: {line}");
+        errln!("thru: {line}");
     }
     let failed = measured?;
     engine::transport::pvm::leave();
@@ -262,40 +266,28 @@ pub fn open_store(path: Option<&Path>) -> Result<Store, Failure> {
     Ok(Store::open(&path)?)
 }
 
-/// Becomes true at the first Ctrl-C or SIGTERM; the second one ends the process at once.
-pub fn watch_for_interrupts() -> watch::Receiver<bool> {
+/// Becomes true at the first signal that asks for the end. The second one ends the process at once; one that tells of a terminal that
+/// went away does not hurry it, for several come then, and what was set still goes back.
+pub fn watch_for_interrupts() -> Result<watch::Receiver<bool>, Failure> {
+    let mut signals = Signals::catch()?;
     let (wanted, cancel) = watch::channel(false);
     tokio::spawn(async move {
-        let mut count = 0;
+        let mut urgent = 0;
         loop {
-            interrupt().await;
-            count += 1;
-            if count > 1 {
+            urgent += u32::from(signals.next().await != Asks::Hangup);
+            if urgent > 1 {
+                settle::leave();
                 std::process::exit(i32::from(failure::INTERRUPTED));
             }
             let _ = wanted.send(true);
         }
     });
-    cancel
-}
-
-/// Ends at Ctrl-C or SIGTERM.
-pub async fn interrupt() {
-    use tokio::signal::unix::{SignalKind, signal};
-    match signal(SignalKind::terminate()) {
-        Ok(mut terminate) => tokio::select! {
-            _ = tokio::signal::ctrl_c() => {}
-            _ = terminate.recv() => {}
-        },
-        Err(_) => {
-            let _ = tokio::signal::ctrl_c().await;
-        }
-    }
+    Ok(cancel)
 }
 
 /// A folder for sockets between processes of this machine, gone with its owner.
-pub fn socket_directory() -> Result<tempfile::TempDir, Failure> {
-    tempfile::Builder::new().prefix("thru-").tempdir().map_err(|error| {
+pub fn socket_directory() -> Result<Scratch, Failure> {
+    Scratch::new().map_err(|error| {
         Failure::host(format!("cannot make a folder for sockets: {error}; set TMPDIR to one that can be written"))
     })
 }
@@ -310,7 +302,7 @@ pub fn local_options(directory: &Path) -> Result<AgentOptions, Failure> {
         machine: Machine::new(1),
         limits: Limits { hold_ns: u64::MAX / 2, ..Limits::default() },
         allow_stacks: true,
-        tuning: Tuning { allowed: true, journal: flags::journal(), grace: Duration::ZERO },
+        tuning: Tuning { allowed: true, allowance: Allowance::All, journal: flags::journal(), grace: Duration::ZERO },
         directory: directory.to_owned(),
         once: false,
         captures: Captures::Refused,

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use model::Run;
 use report::View;
 
+use crate::console;
 use crate::failure::Failure;
 
 /// Renders `runs` as `format` to `path` (`None` or `-` for standard output; a folder for several files) and returns what was
@@ -37,14 +38,12 @@ fn to_stdout(format: &str, pieces: &[report::Piece]) -> Result<Vec<PathBuf>, Fai
             pieces.len()
         )));
     };
+    // JSON has escapes of its own; a picture is no text.
+    let shown = std::str::from_utf8(&piece.bytes).ok().filter(|_| !format.contains("json")).map(model::plain_lines);
+    let bytes = shown.as_deref().map_or(piece.bytes.as_slice(), str::as_bytes);
     let mut out = std::io::stdout().lock();
-    match out.write_all(&piece.bytes).and_then(|()| out.flush()) {
-        // `thru show | head` is no failure.
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Failure::output(format!("cannot write to standard output: {error}")))
-        }
-        _ => Ok(Vec::new()),
-    }
+    out.write_all(bytes).and_then(|()| out.flush()).or_else(|error| console::failed(&error))?;
+    Ok(Vec::new())
 }
 
 /// The first piece goes to `path` itself, the others beside it under names that begin as `path` does; into a folder all go

@@ -68,7 +68,7 @@ fn service(
     let (quiet, name) = (args.is_quiet(), spoken.name());
     let say = move |text: &str| {
         if !quiet {
-            eprintln!("thru serve: {text}");
+            errln!("thru serve: {text}");
         }
     };
     Ok(Service {

@@ -4,6 +4,7 @@ use std::fs;
 use std::process::{Command, ExitStatus};
 
 use crate::binary::thru;
+use crate::client::Desk;
 use crate::process::{LIMIT, Process, Signal, eventually};
 
 /// An agent that ends with its test.
@@ -33,6 +34,15 @@ impl Agent {
     pub fn with(flags: &[&str]) -> Self {
         let addresses = ["--listen", "127.0.0.1:0", "--listen", "[::1]:0"];
         Self::spawn(Command::new(thru()), &[addresses.as_slice(), flags].concat())
+    }
+
+    /// The same for those who know the token of a desk: what `--allow-tuning`, `--allow-capture` and `--allow-stacks` need.
+    ///
+    /// # Panics
+    /// When it does not come up.
+    #[must_use]
+    pub fn with_token(desk: &Desk, flags: &[&str]) -> Self {
+        Self::with(&[desk.token_flags().as_slice(), flags].concat())
     }
 
     /// Whatever `command` runs (`thru`, here or on a host of a lab), with all flags after `serve`.

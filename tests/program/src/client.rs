@@ -10,7 +10,14 @@ use crate::process::{LIMIT, Process, Signal, eventually};
 
 /// A folder with a store; gone when dropped.
 #[derive(Debug)]
-pub struct Desk(tempfile::TempDir);
+pub struct Desk {
+    folder: tempfile::TempDir,
+    /// The secret that its commands show to agents.
+    token: Option<PathBuf>,
+}
+
+/// The secret of tests, 256 bits of no chance at all.
+pub const TOKEN: &str = "0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0";
 
 /// A command that has ended.
 #[derive(Debug)]
@@ -40,13 +47,35 @@ impl Desk {
     /// When no folder can be made.
     #[must_use]
     pub fn new() -> Self {
-        Self(tempfile::Builder::new().prefix("thru-test-").tempdir().expect("a folder"))
+        let folder = tempfile::Builder::new().prefix("thru-test-").tempdir().expect("a folder");
+        Self { folder, token: None }
+    }
+
+    /// One whose commands show a token to agents, for [`Agent::with_token`](crate::Agent::with_token).
+    ///
+    /// # Panics
+    /// When it cannot be written.
+    #[must_use]
+    pub fn with_token() -> Self {
+        let desk = Self::new();
+        let file = desk.path("token");
+        std::fs::write(&file, TOKEN).expect("a token file");
+        Self { token: Some(file), ..desk }
+    }
+
+    /// The flags with which an agent asks for the token of this desk.
+    ///
+    /// # Panics
+    /// When it has none.
+    #[must_use]
+    pub fn token_flags(&self) -> [&str; 2] {
+        ["--token-file", self.token.as_ref().and_then(|file| file.to_str()).expect("a desk with a token")]
     }
 
     /// A path in its folder.
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
+        self.folder.path().join(name)
     }
 
     /// The store's file.
@@ -62,9 +91,12 @@ impl Desk {
 
     /// The same for a command that runs `thru` elsewhere, such as on a host of a lab.
     pub fn dress<S: AsRef<str>>(&self, mut command: Command, args: &[S]) -> Command {
-        command.args(args.iter().map(AsRef::as_ref)).env("THRU_STORE", self.store()).current_dir(self.0.path());
+        command.args(args.iter().map(AsRef::as_ref)).env("THRU_STORE", self.store()).current_dir(self.folder.path());
         // A client that is killed leaves its sockets' folder behind.
-        command.env("TMPDIR", self.0.path());
+        command.env("TMPDIR", self.folder.path());
+        if let Some(token) = &self.token {
+            command.env("THRU_TOKEN_FILE", token);
+        }
         command
     }
 
@@ -94,7 +126,7 @@ impl Desk {
     #[must_use]
     pub fn tool(&self, program: impl AsRef<Path>, args: &[&str]) -> Finished {
         let mut command = Command::new(program.as_ref());
-        command.args(args).current_dir(self.0.path());
+        command.args(args).current_dir(self.folder.path());
         Running::of(command).wait()
     }
 }

@@ -40,11 +40,11 @@ impl Path {
     }
 
     fn between(lab: Lab, flags: &[&str]) -> Self {
-        let (b, desk) = (lab.host("b").unwrap(), Desk::new());
+        let (b, desk) = (lab.host("b").unwrap(), Desk::with_token());
         let mut command = b.command(binary::thru());
         command.env("THRU_JOURNAL", desk.path("journal"));
         let listen = format!("{}:0", b.v4);
-        let agent = Agent::spawn(command, &[&["--open", "--listen", &listen], flags].concat());
+        let agent = Agent::spawn(command, &[&desk.token_flags()[..], &["--listen", &listen], flags].concat());
         Self { lab, agent, desk }
     }
 

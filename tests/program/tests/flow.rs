@@ -144,9 +144,13 @@ fn every_packet_that_is_counted_is_in_the_file_at_both_ends() {
         return;
     }
     let (a, b) = (lab.host("a").unwrap(), lab.host("b").unwrap());
-    let desk = Desk::new();
-    let there = desk.path("there");
-    let agent = serve(b, &[&format!("--allow-capture={}", there.display())]);
+    let desk = Desk::with_token();
+    let (there, place) = (desk.path("there"), format!("{}:0", b.v4));
+    let allowed = format!("--allow-capture={}", there.display());
+    let agent = Agent::spawn(
+        b.command(binary::thru()),
+        &[desk.token_flags().as_slice(), &[&allowed, "--listen", &place]].concat(),
+    );
     // Held to a rate that a busy machine can keep up with: a capture that drops is not what is tested here.
     let args = ["stream", "--time", "500ms", "--trials", "1", "--rate", "200Mbit", "--capture=here", agent.host()];
     let doc = measure(&desk, a, &args);

@@ -322,12 +322,12 @@ fn settings_are_in_force_in_their_cells_and_put_back() {
     let test = "settings_are_in_force_in_their_cells_and_put_back";
     let Some(lab) = skip::lab(test, &CrossoverSpec { mtu: 1_500, ..CrossoverSpec::default() }) else { return };
     let (a, b) = (lab.host("a").unwrap(), lab.host("b").unwrap());
+    let desk = Desk::with_token();
     let serve = |host: &LabHost| {
-        let place = format!("{}:0", host.v4);
-        Agent::spawn(host.command(binary::thru()), &["--open", "--allow-tuning", "--listen", &place])
+        let (place, token) = (format!("{}:0", host.v4), desk.token_flags());
+        Agent::spawn(host.command(binary::thru()), &[&token[..], &["--allow-tuning", "--listen", &place]].concat())
     };
     let agents = [serve(a), serve(b)];
-    let desk = Desk::new();
     let text = std::fs::read_to_string(binary::workspace().join("plans/mtu.toml")).unwrap();
     let text = text.replace("[1500, 4000, 9000]", "[1500, 9000]").replace("\"500ms\"", "\"100ms\"");
     // However busy this machine is.

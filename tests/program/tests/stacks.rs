@@ -13,7 +13,8 @@ const SHORT: [&str; 6] = ["stream", "--no-path", "--time", "200ms", "--trials", 
 #[test]
 fn a_stack_is_there_while_it_is_measured_with() {
     let Some(_turn) = turn("a_stack_is_there_while_it_is_measured_with") else { return };
-    let (agent, desk) = (Agent::with(&["--allow-stacks"]), Desk::new());
+    let desk = Desk::with_token();
+    let agent = Agent::with_token(&desk, &["--allow-stacks"]);
     let before = loaded();
     for (cc, starts) in
         [("fast:alpha=77,gamma=0.25", "bpf_fast_"), ("scalable", "bpf_scalable"), ("bpf_htcp", "bpf_htcp")]
@@ -68,7 +69,8 @@ fn mistakes_are_named_before_anything_is_measured() {
 #[test]
 fn a_stack_goes_with_a_process_that_is_killed() {
     let Some(_turn) = turn("a_stack_goes_with_a_process_that_is_killed") else { return };
-    let (agent, desk, before) = (Agent::with(&["--allow-stacks"]), Desk::new(), loaded());
+    let (desk, before) = (Desk::with_token(), loaded());
+    let agent = Agent::with_token(&desk, &["--allow-stacks"]);
     let start = |cc: &str, agent: &Agent| {
         let client = desk.start(&["stream", "--time", "60s", "--trials", "1", "--cc", cc, agent.host()]);
         eventually("the stack is loaded", || loaded().len() > before.len());

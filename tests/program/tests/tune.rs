@@ -30,7 +30,7 @@ struct Bench {
 
 impl Bench {
     fn new(test: &str) -> Option<Self> {
-        Some(Self { lab: skip::lab(test, &CrossoverSpec::default())?, desk: Desk::new() })
+        Some(Self { lab: skip::lab(test, &CrossoverSpec::default())?, desk: Desk::with_token() })
     }
 
     fn host(&self, name: &str) -> &LabHost {
@@ -62,7 +62,7 @@ impl Bench {
         let listen = format!("{}:0", self.host(host).v4);
         let mut command = self.host(host).command(binary::thru());
         command.env("THRU_JOURNAL", self.desk.path("journal"));
-        Agent::spawn(command, &[&["--open", "--listen", &listen], flags].concat())
+        Agent::spawn(command, &[&self.desk.token_flags()[..], &["--listen", &listen], flags].concat())
     }
 
     /// What is changed and not back.

@@ -165,7 +165,7 @@ impl Shared {
     }
 
     fn news(&self, text: &str) {
-        (self.options.news)(text);
+        (self.options.news)(&model::plain(text));
     }
 
     fn inventory(&self) -> Inventory {

@@ -60,7 +60,9 @@ pub(super) fn begin(
 fn order(captures: &Captures, wanted: &CaptureSpec, spec: &Spec, path: Connections<'_>) -> Result<Order, String> {
     let folder = match captures {
         Captures::Refused => {
-            return Err("this agent captures no packets: start it with `thru serve --allow-capture`".into());
+            return Err(
+                "this agent captures no packets: start it with `thru serve --allow-capture --token-file FILE`".into()
+            );
         }
         Captures::In(folder) => folder.clone(),
         Captures::AsAsked => wanted.folder.as_deref().unwrap_or(".").into(),

@@ -50,7 +50,7 @@ impl Stacks {
             return Ok(name);
         }
         let reason = format!(
-            "this agent loads no TCP stacks: start it with `thru serve --allow-stacks`, or have `thru stacks load {asked}` run on its host"
+            "this agent loads no TCP stacks: start it with `thru serve --allow-stacks --token-file FILE`, or have `thru stacks load {asked}` run on its host"
         );
         Err((Cause::Limits, reason))
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use host::tune::{self, Fault, Journal, RealGround, TuneError, Tuner, Which};
+use host::tune::{self, Allowance, Fault, Journal, RealGround, TuneError, Tuner, Which};
 use model::{Change, Setting};
 
 use super::session::{Over, Session};
@@ -18,6 +18,8 @@ const CONFIRM_LIMIT: Duration = Duration::from_secs(5);
 pub struct Tuning {
     /// Whether they may change any.
     pub allowed: bool,
+    /// Which they may read and, if so, change.
+    pub allowance: Allowance,
     /// The journal's directory, where it is not the usual one.
     pub journal: Option<PathBuf>,
     /// How long after a coordinator was lost its settings are put back.
@@ -47,6 +49,7 @@ pub fn told(changes: &[Change]) -> String {
 fn untuned(error: &TuneError) -> FromAgent {
     let obstacle = match error.fault() {
         Fault::Wrong => Obstacle::Wrong,
+        Fault::Refused => Obstacle::Refused,
         Fault::Busy => Obstacle::Busy,
         Fault::Host => Obstacle::Host,
     };
@@ -63,25 +66,27 @@ impl Session {
                 FromAgent::Tuned { changes, confirm: false }
             }
             ToAgent::Show { keys } => {
-                let shown = aside(move || tune::show(&RealGround, &keys)).await;
+                let allowance = self.allowance();
+                let shown = aside(move || tune::show(&RealGround, &keys, &allowance)).await;
                 shown.map_or_else(|error| untuned(&error), |settings| FromAgent::Shown { settings })
             }
             ToAgent::Journal => {
-                let journal = self.shared.options.tuning.journal.clone();
-                let entries = aside(move || tune::entries(&Journal::open(journal.as_deref())?)).await;
+                let (journal, allowance) = (self.shared.options.tuning.journal.clone(), self.allowance());
+                let entries = aside(move || tune::entries(&Journal::open(journal.as_deref())?, &allowance)).await;
                 entries.map_or_else(|error| untuned(&error), |entries| FromAgent::Journal { entries })
             }
             ToAgent::Revert { id, all, force } => match self.not_allowed() {
                 Some(refusal) => refusal,
                 None => {
-                    let journal = self.shared.options.tuning.journal.clone();
+                    let (journal, allowance) = (self.shared.options.tuning.journal.clone(), self.allowance());
                     let which = match (id, all) {
                         (Some(id), _) => Which::One(id),
                         (None, true) => Which::All,
                         (None, false) => Which::Here,
                     };
-                    let done =
-                        aside(move || tune::revert(&Journal::open(journal.as_deref())?, &RealGround, &which, force));
+                    let done = aside(move || {
+                        tune::revert(&Journal::open(journal.as_deref())?, &RealGround, &which, force, &allowance)
+                    });
                     done.await.map_or_else(|error| untuned(&error), |sessions| FromAgent::Reverted { sessions })
                 }
             },
@@ -91,9 +96,14 @@ impl Session {
         self.wire.send(&answer).await
     }
 
+    fn allowance(&self) -> Allowance {
+        self.shared.options.tuning.allowance.clone()
+    }
+
     fn not_allowed(&self) -> Option<FromAgent> {
         (!self.shared.options.tuning.allowed).then(|| FromAgent::Untuned {
-            reason: "this agent changes no settings: start it with `thru serve --allow-tuning`".into(),
+            reason: "this agent changes no settings: start it with `thru serve --allow-tuning --token-file FILE`"
+                .into(),
             obstacle: Obstacle::Refused,
         })
     }
@@ -173,11 +183,11 @@ impl Session {
     /// A tuner, once what others have left is back.
     async fn new_tuner(&self) -> Result<Tuner, TuneError> {
         let journal = self.shared.options.tuning.journal.clone();
-        let command = format!("{} ({})", self.purpose, self.peer);
+        let (command, allowance) = (format!("{} ({})", self.purpose, self.peer), self.allowance());
         let (tuner, news) = aside(move || {
             let journal = Journal::open(journal.as_deref())?;
             let news = recover(&journal)?;
-            Ok((Tuner::new(Arc::new(RealGround), journal, command, Duration::ZERO), news))
+            Ok((Tuner::new(Arc::new(RealGround), journal, command, Duration::ZERO).within(allowance), news))
         })
         .await?;
         news.iter().for_each(|line| self.shared.news(line));

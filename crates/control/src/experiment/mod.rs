@@ -3,4 +3,4 @@
 mod own;
 pub mod selftest;
 
-pub use own::{OwnAgent, measure};
+pub use own::{LEASH, OwnAgent, measure};

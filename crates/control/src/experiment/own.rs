@@ -4,12 +4,20 @@ use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use model::Run;
 
 use crate::ControlError;
 
-/// An agent in a process of its own. It ends when this is dropped.
+/// What `thru` is started with that is to end when its starter does, however that one ends: the other end of its standard input is
+/// closed then.
+pub const LEASH: &str = "--until-input-ends";
+
+/// How long an agent may take to end in order: to remove its sockets and to put settings back.
+const END_LIMIT: Duration = Duration::from_secs(5);
+
+/// An agent in a process of its own. It ends when this is dropped, or with this process.
 #[derive(Debug)]
 pub struct OwnAgent {
     child: Child,
@@ -33,8 +41,8 @@ impl OwnAgent {
     /// When it cannot be started, or ends before it listens.
     pub fn serving(mut command: Command, flags: &[OsString], place: &str) -> Result<Self, ControlError> {
         let failed = |source| ControlError::io(format!("start an agent on {place}"), source);
-        command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        command.arg("serve").args(flags);
+        command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command.args([LEASH, "serve"]).args(flags);
         let mut child = command.spawn().map_err(failed)?;
         let errors = child.stderr.take();
         let mut agent = Self { child, target: String::new() };
@@ -58,6 +66,11 @@ impl OwnAgent {
 
 impl Drop for OwnAgent {
     fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        let deadline = Instant::now() + END_LIMIT;
+        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(2));
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -69,8 +82,14 @@ impl Drop for OwnAgent {
 /// When it cannot be started, ends with a code other than 0 and 8, or prints no run.
 pub fn measure(mut command: Command, args: &[&str]) -> Result<Run, ControlError> {
     let doing = || format!("run `thru {}`", args.join(" "));
-    command.args(args).args(["--no-store", "--quiet", "--json", "-"]).stdin(Stdio::null());
-    let output = command.output().map_err(|source| ControlError::io(doing(), source))?;
+    command.arg(LEASH).args(args).args(["--no-store", "--quiet", "--json", "-"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let run = |mut command: Command| {
+        let mut child = command.spawn()?;
+        let _leash = child.stdin.take();
+        child.wait_with_output()
+    };
+    let output = run(command).map_err(|source| ControlError::io(doing(), source))?;
     let failed = |why: String| ControlError::io(doing(), std::io::Error::other(why));
     // A run that is not to be trusted is still a run; the checks see why.
     if !matches!(output.status.code(), Some(0 | 8)) {

@@ -25,6 +25,14 @@ pub enum TuneError {
         /// What is wrong with it, and what can be written.
         reason: String,
     },
+    /// Not for whom it was asked.
+    #[error("clients of an agent may not touch {key}: {remedy}")]
+    Forbidden {
+        /// The setting.
+        key: String,
+        /// What to do, or why nothing can be done.
+        remedy: String,
+    },
     /// Somebody else holds it.
     #[error("{key} is held by {holder}{scope}: wait for its end, or use --wait")]
     Busy {
@@ -70,6 +78,8 @@ pub enum TuneError {
 pub enum Fault {
     /// What was asked for cannot be.
     Wrong,
+    /// Who asked may not.
+    Refused,
     /// Somebody else holds the setting.
     Busy,
     /// The host.
@@ -82,6 +92,7 @@ impl TuneError {
     pub fn fault(&self) -> Fault {
         match self {
             Self::Unknown { .. } | Self::Value { .. } | Self::NoEntry { .. } => Fault::Wrong,
+            Self::Forbidden { .. } => Fault::Refused,
             Self::Busy { .. } => Fault::Busy,
             Self::Host { .. } | Self::Journal { .. } => Fault::Host,
         }

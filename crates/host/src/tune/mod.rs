@@ -5,6 +5,7 @@
 //! of them back in reverse order when it is done. What a killed owner left is put back by [`recover`], which every command that
 //! tunes or serves calls first.
 
+mod allowance;
 mod error;
 mod ethtool;
 #[cfg(test)]
@@ -20,6 +21,7 @@ mod tuner;
 
 use model::{Change, JournalEntry, Reverted, SettingNow};
 
+pub use allowance::{Allowance, Pattern};
 pub use error::{Fault, TuneError};
 pub use ethtool::{Feature, Group, Value};
 pub use ground::{Ground, RealGround};
@@ -73,22 +75,22 @@ pub fn is_entry(word: &str) -> bool {
 }
 
 /// The settings that keys and patterns (with `*`) name; without any, the usual ones. Settings of a pattern that cannot be read
-/// are left out.
+/// or are not allowed are left out.
 ///
 /// # Errors
-/// A key that does not exist or cannot be read; a pattern that nothing fits.
-pub fn show(ground: &dyn Ground, words: &[String]) -> Result<Vec<SettingNow>, TuneError> {
+/// A key that does not exist, is not allowed or cannot be read; a pattern that nothing fits.
+pub fn show(ground: &dyn Ground, words: &[String], allowance: &Allowance) -> Result<Vec<SettingNow>, TuneError> {
     let usual: Vec<String> = USUAL.iter().map(|word| (*word).to_owned()).collect();
     let mut found = Vec::new();
     let mut known: Option<Vec<String>> = None;
     for word in if words.is_empty() { &usual } else { words } {
         if !word.contains('*') {
-            found.push(now(ground, word)?);
+            found.push(now(ground, word, allowance)?);
             continue;
         }
         let keys = known.get_or_insert_with(|| KINDS.iter().flat_map(|kind| kind.keys(ground)).collect());
         let before = found.len();
-        found.extend(keys.iter().filter(|key| fits(word, key)).filter_map(|key| now(ground, key).ok()));
+        found.extend(keys.iter().filter(|key| fits(word, key)).filter_map(|key| now(ground, key, allowance).ok()));
         if found.len() == before && !words.is_empty() {
             let hint = "nothing fits this pattern; `thru tune show` lists the usual ones".into();
             return Err(TuneError::Unknown { key: word.clone(), hint });
@@ -97,8 +99,9 @@ pub fn show(ground: &dyn Ground, words: &[String]) -> Result<Vec<SettingNow>, Tu
     Ok(found)
 }
 
-fn now(ground: &dyn Ground, key: &str) -> Result<SettingNow, TuneError> {
+fn now(ground: &dyn Ground, key: &str, allowance: &Allowance) -> Result<SettingNow, TuneError> {
     let knob = knob(ground, key)?;
+    allowance.check(&knob.key)?;
     Ok(SettingNow { value: knob.read(ground)?, host_wide: knob.control.host_wide(), key: knob.key })
 }
 
@@ -141,11 +144,17 @@ pub fn recover(journal: &Journal, ground: &dyn Ground) -> Result<Vec<Reverted>, 
 }
 
 /// Puts settings back: those of owners that are no more and those that were left on purpose. `force` also overwrites what somebody
-/// else has changed meanwhile.
+/// else has changed meanwhile. Sessions with a setting that is not allowed are left alone.
 ///
 /// # Errors
-/// The journal cannot be read, or has no such session.
-pub fn revert(journal: &Journal, ground: &dyn Ground, which: &Which, force: bool) -> Result<Vec<Reverted>, TuneError> {
+/// The journal cannot be read, or has no such session; the one that was named is not allowed.
+pub fn revert(
+    journal: &Journal,
+    ground: &dyn Ground,
+    which: &Which,
+    force: bool,
+    allowance: &Allowance,
+) -> Result<Vec<Reverted>, TuneError> {
     let here =
         Namespace::current().map_err(|source| TuneError::host("read", "the network namespace", false, source))?;
     let wanted = |seen: &Seen| match which {
@@ -156,13 +165,19 @@ pub fn revert(journal: &Journal, ground: &dyn Ground, which: &Which, force: bool
                 || seen.story.entries.iter().any(|entry| entry.host_wide && !entry.back)
         }
     };
-    let mut found = false;
+    let (mut found, mut refused) = (false, None);
     let reverted = settle_with(journal, ground, force, |seen| {
-        let wanted = wanted(seen);
-        found |= wanted;
-        wanted
+        if !wanted(seen) {
+            return false;
+        }
+        found = true;
+        let refusal = seen.story.entries.iter().find_map(|entry| allowance.check(&entry.key).err());
+        let allowed = refusal.is_none();
+        refused = refusal.or(refused.take());
+        allowed
     })?;
     match which {
+        Which::One(_) if refused.is_some() => Err(refused.unwrap_or_else(|| unreachable!("it is there"))),
         Which::One(id) if !found => Err(TuneError::NoEntry { id: id.clone() }),
         _ => Ok(reverted),
     }
@@ -207,17 +222,17 @@ fn settle_with(
     Ok(reverted)
 }
 
-/// Every session that has changed something that is not back.
+/// Every session that has changed something that is not back, as far as it is allowed.
 ///
 /// # Errors
 /// The journal cannot be read.
-pub fn entries(journal: &Journal) -> Result<Vec<JournalEntry>, TuneError> {
+pub fn entries(journal: &Journal, allowance: &Allowance) -> Result<Vec<JournalEntry>, TuneError> {
     let here =
         Namespace::current().map_err(|source| TuneError::host("read", "the network namespace", false, source))?;
     let guard = journal.lock()?;
     let entry = |seen: Seen| {
         let (owner, alive) = (seen.story.owner, seen.orphan.is_none());
-        let open = seen.story.entries.into_iter().filter(|entry| !entry.back);
+        let open = seen.story.entries.into_iter().filter(|entry| !entry.back && allowance.covers(&entry.key));
         let change = |entry: journal::Entry| Change {
             key: entry.key,
             before: entry.before,

@@ -84,7 +84,7 @@ fn settings(texts: &[&str]) -> Vec<Setting> {
 #[test]
 fn every_kind_is_set_read_back_and_put_back() -> Result<(), TuneError> {
     let desk = Desk::new();
-    let before = show(desk.host.as_ref(), &["*".into()])?;
+    let before = show(desk.host.as_ref(), &["*".into()], &Allowance::All)?;
     let mut tuner = desk.tuner();
     let changes = tuner.tune(&settings(&[
         "sysctl.net.ipv4.tcp_rmem=4096 131072  33554432",
@@ -115,8 +115,8 @@ fn every_kind_is_set_read_back_and_put_back() -> Result<(), TuneError> {
     assert_eq!(back.len(), 14);
     assert_eq!(back[0].key, "dev.eth0.offload.tso", "the last first");
     assert!(back.iter().all(|change| change.note.is_none()), "{back:?}");
-    assert_eq!(show(desk.host.as_ref(), &["*".into()])?, before);
-    assert!(entries(&desk.journal())?.is_empty());
+    assert_eq!(show(desk.host.as_ref(), &["*".into()], &Allowance::All)?, before);
+    assert!(entries(&desk.journal(), &Allowance::All)?.is_empty());
     Ok(())
 }
 
@@ -162,10 +162,13 @@ fn mistakes_change_nothing_and_name_the_remedy() {
 #[test]
 fn the_kernels_secrets_are_neither_shown_nor_changed() -> Result<(), TuneError> {
     let desk = Desk::new();
-    let shown = show(&*desk.host, &["sysctl.net.ipv4.*".into()])?;
+    let shown = show(&*desk.host, &["sysctl.net.ipv4.*".into()], &Allowance::All)?;
     let keys: Vec<&str> = shown.iter().map(|setting| setting.key.as_str()).collect();
     assert_eq!(keys, ["sysctl.net.ipv4.tcp_congestion_control", "sysctl.net.ipv4.tcp_rmem"]);
-    let refused = show(&*desk.host, &["sysctl.net.ipv4.tcp_fastopen_key".into()]).map(|_| ()).unwrap_err().to_string();
+    let refused = show(&*desk.host, &["sysctl.net.ipv4.tcp_fastopen_key".into()], &Allowance::All)
+        .map(|_| ())
+        .unwrap_err()
+        .to_string();
     assert!(refused.contains("a secret") && !refused.contains("0123"), "{refused}");
     assert!(desk.tuner().tune(&settings(&["sysctl.net.ipv4.tcp_fastopen_key=1"])).is_err());
     assert!(desk.host.tables().writes.is_empty());
@@ -179,10 +182,10 @@ fn what_a_killed_owner_left_is_put_back_by_the_next() -> Result<(), TuneError> {
     tuner.tune(&settings(&["dev.eth0.mtu=9000", "sysctl.net.core.rmem_max=1"]))?;
     assert!(recover(&desk.journal(), desk.host.as_ref())?.is_empty(), "its owner is alive");
     Desk::kill(tuner);
-    assert_eq!(entries(&desk.journal())?[0].changes.len(), 2);
+    assert_eq!(entries(&desk.journal(), &Allowance::All)?[0].changes.len(), 2);
     let found = recover(&desk.journal(), desk.host.as_ref())?;
     assert_eq!(found[0].changes.iter().map(|change| change.now.as_str()).collect::<Vec<_>>(), ["212992", "1500"]);
-    assert!(entries(&desk.journal())?.is_empty());
+    assert!(entries(&desk.journal(), &Allowance::All)?.is_empty());
     Ok(())
 }
 
@@ -197,13 +200,13 @@ fn what_was_kept_stays_until_it_is_reverted_and_nests() -> Result<(), TuneError>
     }
     assert!(recover(&desk.journal(), desk.host.as_ref())?.is_empty());
     assert_eq!(mtu(), Some(4000));
-    let older = entries(&desk.journal())?[1].id.clone();
-    let refused = revert(&desk.journal(), desk.host.as_ref(), &Which::One(older), false)?;
+    let older = entries(&desk.journal(), &Allowance::All)?[1].id.clone();
+    let refused = revert(&desk.journal(), desk.host.as_ref(), &Which::One(older), false, &Allowance::All)?;
     assert!(refused[0].changes[0].note.as_ref().is_some_and(|note| note.contains("from 9000 to 4000")));
-    revert(&desk.journal(), desk.host.as_ref(), &Which::Here, false)?;
+    revert(&desk.journal(), desk.host.as_ref(), &Which::Here, false, &Allowance::All)?;
     assert_eq!(mtu(), Some(1500), "the newest first");
-    assert!(entries(&desk.journal())?.is_empty());
-    let unknown = revert(&desk.journal(), desk.host.as_ref(), &Which::One("t0".into()), false);
+    assert!(entries(&desk.journal(), &Allowance::All)?.is_empty());
+    let unknown = revert(&desk.journal(), desk.host.as_ref(), &Which::One("t0".into()), false, &Allowance::All);
     assert!(unknown.is_err_and(|error| error.fault() == Fault::Wrong));
     Ok(())
 }
@@ -219,10 +222,10 @@ fn what_somebody_else_changed_is_left_unless_forced() -> Result<(), TuneError> {
     assert_eq!(desk.host.read("/proc/sys/net/core/rmem_max").ok().as_deref(), Some("5000"));
     // It is said once, and not at each start.
     assert!(recover(&desk.journal(), desk.host.as_ref())?.is_empty());
-    assert_eq!(entries(&desk.journal())?.len(), 1);
-    revert(&desk.journal(), desk.host.as_ref(), &Which::Here, true)?;
+    assert_eq!(entries(&desk.journal(), &Allowance::All)?.len(), 1);
+    revert(&desk.journal(), desk.host.as_ref(), &Which::Here, true, &Allowance::All)?;
     assert_eq!(desk.host.read("/proc/sys/net/core/rmem_max").ok().as_deref(), Some("212992"));
-    assert!(entries(&desk.journal())?.is_empty());
+    assert!(entries(&desk.journal(), &Allowance::All)?.is_empty());
     Ok(())
 }
 
@@ -255,7 +258,7 @@ fn another_boot_leaves_nothing_to_put_back() -> Result<(), TuneError> {
     rewrite(desk.folder.path(), |text| text.replace(&journal::boot_id(), "an-earlier-boot"));
     desk.host.tables().writes.clear();
     assert!(recover(&desk.journal(), desk.host.as_ref())?.is_empty());
-    assert!(entries(&desk.journal())?.is_empty());
+    assert!(entries(&desk.journal(), &Allowance::All)?.is_empty());
     assert!(desk.host.tables().writes.is_empty());
     Ok(())
 }
@@ -274,7 +277,7 @@ fn a_namespace_that_is_gone_is_dropped_with_a_note() -> Result<(), TuneError> {
     });
     let found = recover(&desk.journal(), desk.host.as_ref())?;
     assert!(found[0].changes[0].note.as_ref().is_some_and(|note| note.contains("is gone")), "{found:?}");
-    assert!(entries(&desk.journal())?.is_empty());
+    assert!(entries(&desk.journal(), &Allowance::All)?.is_empty());
     Ok(())
 }
 
@@ -295,5 +298,100 @@ fn rewrite(folder: &Path, change: impl Fn(String) -> String) {
     for entry in std::fs::read_dir(folder.join("tune")).into_iter().flatten().flatten() {
         let text = std::fs::read_to_string(entry.path()).unwrap_or_default();
         let _ = std::fs::write(entry.path(), change(text));
+    }
+}
+
+#[test]
+fn what_is_not_allowed_is_neither_read_nor_set_nor_told_nor_put_back() -> Result<(), TuneError> {
+    let desk = Desk::new();
+    let network = Allowance::Network(Vec::new());
+    desk.host.tables().files.insert("/proc/sys/vm/dirty_ratio".into(), "20".into());
+    let refused = |result: Result<(), TuneError>| {
+        let error = result.err().unwrap_or_else(|| panic!("it was allowed"));
+        (error.fault() == Fault::Refused && error.to_string().contains("may not touch"))
+            .then_some(())
+            .unwrap_or_else(|| panic!("{error}"));
+    };
+    let key = "sysctl.vm.dirty_ratio".to_owned();
+    refused(show(desk.host.as_ref(), std::slice::from_ref(&key), &network).map(|_| ()));
+    refused(desk.tuner().within(network.clone()).tune(&settings(&["sysctl.vm.dirty_ratio=5"])).map(|_| ()));
+    refused(desk.tuner().within(network.clone()).tune(&settings(&["cpu.governor=performance"])).map(|_| ()));
+    let all = show(desk.host.as_ref(), &["*".into()], &network)?;
+    assert!(all.iter().any(|one| one.key == "dev.eth0.ring.rx"));
+    assert!(!all.iter().any(|one| one.key.starts_with("cpu.") || one.key.starts_with("irq.")), "{all:?}");
+    // What the host's own user has left is none of a client's business.
+    let mut own = desk.tuner();
+    own.tune(&settings(&["sysctl.vm.dirty_ratio=5", "dev.eth0.mtu=1400"]))?;
+    let id = own.keep()?.unwrap_or_default();
+    assert_eq!(entries(&desk.journal(), &network)?[0].changes.len(), 1);
+    assert!(revert(&desk.journal(), desk.host.as_ref(), &Which::All, true, &network)?.is_empty());
+    refused(revert(&desk.journal(), desk.host.as_ref(), &Which::One(id), true, &network).map(|_| ()));
+    let more = Allowance::Network(vec!["vm.dirty_*".parse().unwrap_or_else(|error: String| panic!("{error}"))]);
+    assert_eq!(show(desk.host.as_ref(), &[key], &more)?[0].value, "5");
+    assert_eq!(revert(&desk.journal(), desk.host.as_ref(), &Which::All, false, &more)?.len(), 1);
+    Ok(())
+}
+
+#[test]
+fn a_file_has_one_owner_however_it_is_called() -> Result<(), TuneError> {
+    let desk = Desk::new();
+    let file = |name: &str| desk.host.tables().files.insert(format!("/proc/sys/net/ipv4/{name}"), "0".into());
+    for name in
+        ["ip_forward", "conf/all/forwarding", "conf/eth0/forwarding", "conf/all/rp_filter", "conf/eth0/rp_filter"]
+    {
+        file(name);
+    }
+    let busy = |held: &str, asked: &str| -> Result<bool, TuneError> {
+        let mut owner = desk.tuner();
+        owner.tune(&settings(&[held]))?;
+        Ok(desk.tuner().tune(&settings(&[asked])).is_err_and(|error| error.fault() == Fault::Busy))
+    };
+    for (held, asked) in [
+        ("sysctl.net.ipv4.tcp_rmem=1 2 3", "sysctl.net/ipv4/tcp_rmem=1 2 4"),
+        ("cc.default=reno", "sysctl.net/ipv4/tcp_congestion_control=bbr"),
+        ("sysctl.net.ipv4.ip_forward=1", "sysctl.net.ipv4.conf.all.forwarding=1"),
+        ("sysctl.net.ipv4.ip_forward=1", "sysctl.net.ipv4.conf.eth0.forwarding=1"),
+        ("sysctl.net.ipv4.conf.eth0.rp_filter=1", "sysctl.net.ipv4.conf.all.rp_filter=1"),
+        ("dev.eth0.offload.tso=off", "dev.eth0.offload.tx-tcp6-segmentation=on"),
+        ("irq.24.affinity=1", "irq.024.affinity=0"),
+        ("dev.eth0.rps.rx-0=1", "dev.eth0.rps.rx-00=2"),
+    ] {
+        assert!(busy(held, asked)? && busy(asked, held)?, "{held} and {asked}");
+    }
+    assert!(!busy("sysctl.net.ipv4.conf.eth0.rp_filter=1", "sysctl.net.ipv4.conf.eth0.forwarding=1")?);
+    Ok(())
+}
+
+#[test]
+fn keys_and_values_are_plain_words() {
+    let desk = Desk::new();
+    let wrong = |text: &str| {
+        let error = desk.tuner().tune(&settings(&[text])).err().unwrap_or_else(|| panic!("{text:?} was taken"));
+        assert_eq!(error.fault(), Fault::Wrong, "{text:?}: {error}");
+        let tables = desk.host.tables();
+        // What comes close is looked up for the message.
+        assert!(tables.writes.is_empty() && tables.ran.iter().all(|line| line.ends_with("route show")), "{text:?}");
+    };
+    for text in [
+        "sysctl.net/./ipv4/tcp_rmem=1 2 3",
+        "sysctl.net//ipv4/tcp_rmem=1 2 3",
+        "sysctl.net/ipv4/../core/rmem_max=1",
+        "sysctl.net.//.core.rmem_max=1",
+        "sysctl.net.core\n.rmem_max=1",
+        "sysctl.net.core.rmem_max=1\n2",
+        "sysctl.net.core.rmem_max=1\u{1b}[2J",
+        "dev.eth0.mtu=+9000",
+        "dev.../eth0.mtu=9000",
+        "route.10.0.0.0/24.rto_min=5ms scope global via 10.0.0.9",
+        "route.10.0.0.0/24.rto_min=-5ms",
+        "route.10.0.0.0/24.congctl=reno via 10.0.0.9",
+        "route.10.0.0.0/24.congctl=-force",
+        "route.10.0.0.0/24.mtu=lock 1400 dev lo",
+        "route.10.0.0.0/24.initcwnd=10 via 10.0.0.9",
+        "qdisc.eth0=netem distribution ../../../tmp/x",
+        "qdisc.eth0=netem distribution /tmp/x",
+        "qdisc.eth0=tbf rate 1gbit;reboot",
+    ] {
+        wrong(text);
     }
 }

@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 
 use model::{Change, Setting};
 
+use super::allowance::Allowance;
 use super::error::TuneError;
 use super::ground::Ground;
 use super::journal::{Book, Entry, Guard, Journal, boot_id};
-use super::kinds::{Knob, gone, knob};
+use super::kinds::{self, Knob, gone, knob};
 use super::namespace::Namespace;
 
 /// How often a lease that somebody else holds is asked for again.
@@ -21,6 +22,7 @@ pub struct Tuner {
     journal: Journal,
     command: String,
     wait: Duration,
+    allowance: Allowance,
     book: Option<Book>,
 }
 
@@ -29,7 +31,14 @@ impl Tuner {
     /// holds.
     #[must_use]
     pub fn new(ground: Arc<dyn Ground>, journal: Journal, command: impl Into<String>, wait: Duration) -> Self {
-        Self { ground, journal, command: command.into(), wait, book: None }
+        Self { ground, journal, command: command.into(), wait, allowance: Allowance::All, book: None }
+    }
+
+    /// The same for somebody who may not change everything.
+    #[must_use]
+    pub fn within(mut self, allowance: Allowance) -> Self {
+        self.allowance = allowance;
+        self
     }
 
     /// What is wrong with settings, as far as can be known without trying, and what they are now.
@@ -38,7 +47,7 @@ impl Tuner {
     /// A key that does not exist, a value that cannot be, a setting that somebody else holds.
     pub fn preview(&self, settings: &[Setting]) -> Result<Vec<Change>, TuneError> {
         let ground = self.ground.as_ref();
-        let planned = checked(ground, settings)?;
+        let planned = checked(ground, settings, &self.allowance)?;
         planned
             .iter()
             .map(|(knob, setting)| {
@@ -58,7 +67,7 @@ impl Tuner {
     /// As [`preview`](Self::preview), and what the host does not let us do; what had been changed by this call is put back then.
     pub fn tune(&mut self, settings: &[Setting]) -> Result<Vec<Change>, TuneError> {
         let ground = self.ground.clone();
-        let planned = checked(ground.as_ref(), settings)?;
+        let planned = checked(ground.as_ref(), settings, &self.allowance)?;
         // All are looked at before the first is changed: most mistakes then change nothing.
         for (knob, _) in &planned {
             knob.read(ground.as_ref())?;
@@ -171,14 +180,17 @@ impl Tuner {
         }
     }
 
-    /// Whether nobody else who is alive holds a setting: in this network namespace, or anywhere on the host if it is host-wide.
+    /// Whether nobody else who is alive holds a setting, by whichever key: in this network namespace, or anywhere on the host if it is
+    /// host-wide.
     fn free(&self, guard: &Guard<'_>, knob: &Knob) -> Result<(), TuneError> {
         let here = current(&knob.key)?;
         let own = self.book.as_ref().map(|book| book.story.owner.id.clone());
         for seen in guard.sessions()? {
             let owner = &seen.story.owner;
             let local = owner.namespace.is(&here);
-            let holds = |entry: &Entry| entry.key == knob.key && !entry.back && (local || knob.control.host_wide());
+            let same =
+                |key: &str| kinds::knob(self.ground.as_ref(), key).map_or(key == knob.key, |other| other.meets(knob));
+            let holds = |entry: &Entry| !entry.back && (local || knob.control.host_wide()) && same(&entry.key);
             if seen.orphan.is_none() && Some(&owner.id) != own.as_ref() && seen.story.entries.iter().any(holds) {
                 return Err(TuneError::Busy {
                     key: knob.key.clone(),
@@ -214,10 +226,15 @@ fn current(key: &str) -> Result<Namespace, TuneError> {
 }
 
 /// The settings with what they can do, each once.
-fn checked<'a>(ground: &dyn Ground, settings: &'a [Setting]) -> Result<Vec<(Knob, &'a Setting)>, TuneError> {
+fn checked<'a>(
+    ground: &dyn Ground,
+    settings: &'a [Setting],
+    allowance: &Allowance,
+) -> Result<Vec<(Knob, &'a Setting)>, TuneError> {
     let mut planned: Vec<(Knob, &Setting)> = Vec::new();
     for setting in settings {
         let knob = knob(ground, &setting.key)?;
+        allowance.check(&knob.key)?;
         knob.check(&setting.value)?;
         if planned.iter().any(|(other, _)| other.key == knob.key) {
             let reason = "it is set twice: leave one out".into();

@@ -61,9 +61,9 @@ pub fn run(args: &CompareArgs) -> Result<u8, Failure> {
     let (a, b): (Vec<&Run>, Vec<&Run>) = (a.iter().collect(), b.iter().collect());
     let found = analysis::stored_runs(&a, &b, args.tolerance.0, CONFIDENCE).map_err(Failure::usage)?;
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&found).map_err(Failure::other)?);
+        out!("{}\n", serde_json::to_string_pretty(&found).map_err(Failure::other)?);
     } else {
-        print!("{}", report::comparison(&found));
+        out!("{}", report::comparison(&found));
     }
     // One run a side says nothing of how runs differ, so it cannot convict.
     let several = a.len() > 1 && b.len() > 1;

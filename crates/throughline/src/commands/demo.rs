@@ -1,10 +1,10 @@
 //! `thru demo`: a real path on one machine, measured.
 
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use clap::Args;
-use control::experiment::OwnAgent;
+use control::experiment::{LEASH, OwnAgent};
 use lab::{CrossoverSpec, Lab};
 
 use crate::failure::{self, Failure};
@@ -35,11 +35,11 @@ pub fn run(args: &DemoArgs) -> Result<u8, Failure> {
     let lab = match available {
         Ok(()) => {
             let lab = Lab::crossover(&CrossoverSpec::default()).map_err(|error| Failure::host(error.to_string()))?;
-            println!("Two hosts in network namespaces, joined by a veth pair: {}.", lab.name());
+            outln!("Two hosts in network namespaces, joined by a veth pair: {}.", lab.name());
             Some(lab)
         }
         Err(why) => {
-            println!("Measuring over loopback: {why}.");
+            outln!("Measuring over loopback: {why}.");
             None
         }
     };
@@ -64,9 +64,19 @@ pub fn run(args: &DemoArgs) -> Result<u8, Failure> {
         .map_err(|error| Failure::output(format!("cannot make {}: {error}", args.report.display())))?;
     let agent = OwnAgent::start(command("b")?, &address)?;
     let mut curve = command("a")?;
-    curve.arg("curve").arg(&agent.target).arg("--store").arg(&store).args(["--name", "demo"]).args(&args.curve);
-    let measured =
-        curve.status().map_err(|error| Failure::other(format!("cannot start {}: {error}", thru.display())))?;
+    curve
+        .args([LEASH, "curve"])
+        .arg(&agent.target)
+        .arg("--store")
+        .arg(&store)
+        .args(["--name", "demo"])
+        .args(&args.curve);
+    let mut run = || {
+        let mut child = curve.stdin(Stdio::piped()).spawn()?;
+        let _leash = child.stdin.take();
+        child.wait()
+    };
+    let measured = run().map_err(|error| Failure::other(format!("cannot start {}: {error}", thru.display())))?;
     let code = u8::try_from(measured.code().unwrap_or(1)).unwrap_or(1);
     if [0, failure::UNTRUSTED, failure::INTERRUPTED].contains(&code) {
         write_report(&thru, &store, &args.report)?;
@@ -76,16 +86,16 @@ pub fn run(args: &DemoArgs) -> Result<u8, Failure> {
 
 fn write_report(thru: &std::path::Path, store: &std::path::Path, folder: &std::path::Path) -> Result<(), Failure> {
     let run = super::show::load("last", Some(store))?;
-    println!("\nThe report:");
+    out!("\nThe report:\n");
     let runs = std::slice::from_ref(&run);
     for (format, target) in
         [("html", folder.join("curve.html")), ("png", folder.to_owned()), ("np", folder.join("np.out"))]
     {
         for path in crate::output::write_pieces(format, runs, Some(&target), None)? {
-            println!("  {}", path.display());
+            outln!("  {}", path.display());
         }
     }
-    println!("\nNext, on two real hosts: `thru serve --listen 0.0.0.0 --token-file FILE` on one,");
-    println!("`thru curve HOST --token-file FILE` on the other ({}).", thru.display());
+    out!("\nNext, on two real hosts: `thru serve --listen 0.0.0.0 --token-file FILE` on one,\n");
+    outln!("`thru curve HOST --token-file FILE` on the other ({}).", thru.display());
     Ok(())
 }

@@ -36,7 +36,7 @@ pub struct ExportArgs {
 pub fn run(args: &ExportArgs) -> Result<u8, Failure> {
     let run = load(&args.run, args.store.as_deref())?;
     for path in output::write_pieces(&args.format, &[run], Some(&args.output), None)? {
-        println!("{}", path.display());
+        outln!("{}", path.display());
     }
     Ok(0)
 }

@@ -66,14 +66,14 @@ pub fn run(args: &HostArgs) -> Result<u8, Failure> {
             [one] => serde_json::to_string_pretty(one),
             all => serde_json::to_string_pretty(all),
         };
-        println!("{}", text.map_err(Failure::other)?);
+        out!("{}\n", text.map_err(Failure::other)?);
         return Ok(0);
     }
     for (place, one) in told.iter().enumerate() {
         if told.len() > 1 {
-            println!("{}=== {}", if place > 0 { "\n" } else { "" }, one.name);
+            outln!("{}=== {}", if place > 0 { "\n" } else { "" }, one.name);
         }
-        print!("{}", report::host(&one.inventory, Some(one.clock_ns)));
+        out!("{}", report::host(&one.inventory, Some(one.clock_ns)));
     }
     Ok(0)
 }
@@ -117,9 +117,9 @@ fn others(args: &HostArgs) -> Result<Vec<Told>, Failure> {
 fn differences(a: &Told, b: &Told, json: bool) -> Result<u8, Failure> {
     let found = analysis::compare::host_differences(&a.inventory, &b.inventory);
     if json {
-        println!("{}", serde_json::to_string_pretty(&found).map_err(Failure::other)?);
+        out!("{}\n", serde_json::to_string_pretty(&found).map_err(Failure::other)?);
     } else {
-        print!("{}", report::host_differences(&found, &a.name, &b.name));
+        out!("{}", report::host_differences(&found, &a.name, &b.name));
     }
     Ok(0)
 }

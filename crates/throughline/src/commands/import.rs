@@ -58,7 +58,7 @@ pub fn run(args: &ImportArgs) -> Result<u8, Failure> {
         let (text, bytes) = match contents {
             Ok(contents) => contents,
             Err(reason) => {
-                eprintln!("thru: {shown}: {reason}");
+                errln!("thru: {shown}: {reason}");
                 refusals += 1;
                 continue;
             }
@@ -66,13 +66,13 @@ pub fn run(args: &ImportArgs) -> Result<u8, Failure> {
         let reading = match import::read(text.as_deref().unwrap_or(&bytes), format) {
             Ok(reading) => reading,
             Err(Refused { reason, .. }) => {
-                eprintln!("thru: {shown}: {reason}");
+                errln!("thru: {shown}: {reason}");
                 refusals += 1;
                 continue;
             }
         };
         for Refused { line, reason } in &reading.refused {
-            eprintln!("thru: {shown}:{line}: {reason}");
+            errln!("thru: {shown}:{line}: {reason}");
         }
         refusals += reading.refused.len();
         let sha256 = Sha256::digest(&bytes).iter().fold(String::new(), |mut text, byte| {
@@ -85,7 +85,7 @@ pub fn run(args: &ImportArgs) -> Result<u8, Failure> {
             runs += 1;
             let run = import::assemble(imported, &source, &reading.refused);
             keep(&mut recorder, &run)?;
-            println!("{}", line(&run));
+            outln!("{}", line(&run));
         }
     }
     match (runs, refusals) {

@@ -55,6 +55,7 @@ pub fn run(args: Args) -> Result<u8, Failure> {
         Command::Import(args) => import::run(&args),
         Command::Generate(args) => generate::run(&args),
         Command::Launched(args) => launched::run(&args),
+        Command::Settle(args) => crate::settle::run(&args),
         Command::Worker => control::worker::serve_stdio().map(|()| 0).map_err(Failure::other),
     }
 }

@@ -42,7 +42,7 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
     }
     let runs = args.runs.iter().map(|run| load(run, args.store.as_deref())).collect::<Result<Vec<_>, _>>()?;
     for path in output::write_pieces(&ending, &runs, Some(&args.output), args.figure.as_deref())? {
-        println!("{}", path.display());
+        outln!("{}", path.display());
     }
     Ok(0)
 }

@@ -18,6 +18,8 @@ use crate::flags::{self, Output};
 use crate::measure::{open_store, show};
 use crate::output;
 use crate::plan::{self, Read, Resumed};
+use crate::settle::Guard;
+use crate::signals::Signals;
 use crate::topology;
 
 /// Flags of `thru run`.
@@ -85,7 +87,7 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
         )));
     }
     if args.dry_run {
-        print!("{}", preview(&read)?);
+        out!("{}", preview(&read)?);
         return Ok(0);
     }
     args.output.check("run", &[])?;
@@ -116,6 +118,9 @@ fn in_lab(args: &RunArgs, lab: &PlanLab) -> Result<u8, Failure> {
     let topology = topology::find(&topology, &lab.vars)?;
     let command: Vec<String> = std::iter::once("thru".to_owned()).chain(std::env::args().skip(1)).collect();
     let quiet = args.output.quiet;
+    // From here on no signal ends this process before they are back, and a kill leaves somebody who puts them back.
+    let _signals = Signals::catch()?;
+    let _guard = if lab.host_wide.is_empty() { None } else { Some(Guard::start()?) };
     let _held = set_host_wide(&lab.host_wide, &command.join(" "), quiet)?;
     let job = Job { topology: &topology, name: None, agents: true, on: None, command: &command, quiet };
     within(&job).map(|(_, code)| code)
@@ -129,7 +134,7 @@ fn set_host_wide(settings: &[Setting], command: &str, quiet: bool) -> Result<Opt
     }
     let journal = Journal::open(flags::journal().as_deref())?;
     for line in recover(&journal)? {
-        eprintln!("thru: {line}");
+        errln!("thru: {line}");
     }
     let mut tuner = Tuner::new(Arc::new(RealGround), journal, command, Duration::ZERO);
     if let Some(own) = tuner.preview(settings)?.into_iter().find(|change| !change.host_wide) {
@@ -139,14 +144,16 @@ fn set_host_wide(settings: &[Setting], command: &str, quiet: bool) -> Result<Opt
     match tuner.tune(settings) {
         Ok(changes) => {
             for change in changes.iter().filter(|_| !quiet) {
-                eprintln!(
+                errln!(
                     "thru: {}: {} instead of {} on this whole machine while the lab stands",
-                    change.key, change.now, change.before
+                    change.key,
+                    change.now,
+                    change.before
                 );
             }
         }
         Err(error) if error.fault() == Fault::Host => {
-            eprintln!("thru: WARNING: {error}; the lab is measured with it as it is");
+            errln!("thru: WARNING: {error}; the lab is measured with it as it is");
         }
         Err(error) => return Err(error.into()),
     }

@@ -31,7 +31,7 @@ pub struct RunsArgs {
 pub fn run(args: &RunsArgs) -> Result<u8, Failure> {
     let store = open_store(args.store.as_deref())?;
     if let Some(reference) = &args.delete {
-        println!("deleted {}", store.delete(reference)?);
+        outln!("deleted {}", store.delete(reference)?);
         return Ok(0);
     }
     let rows = store.list(args.limit)?;
@@ -41,16 +41,16 @@ pub fn run(args: &RunsArgs) -> Result<u8, Failure> {
                 "id": row.id, "name": row.name, "kind": row.kind, "target": row.target, "transport": row.transport,
                 "started_unix_ns": row.started_unix_ns, "ending": row.ending, "estimate": row.headline, "trust": row.trust,
             });
-            println!("{line}");
+            outln!("{line}");
         }
         return Ok(0);
     }
     if rows.is_empty() {
-        println!("no runs in {} yet: start with `thru curve HOST` or `thru demo`", store.path().display());
+        outln!("no runs in {} yet: start with `thru curve HOST` or `thru demo`", store.path().display());
         return Ok(0);
     }
     let rows: Vec<report::RunRow> = rows.into_iter().map(line).collect();
-    print!("{}", report::run_list(&rows));
+    out!("{}", report::run_list(&rows));
     Ok(0)
 }
 

@@ -52,22 +52,22 @@ pub fn run(args: &SelftestArgs) -> Result<u8, Failure> {
     let started_unix_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
     let options = Options { program, quick: args.quick, loopback: args.loopback };
     let found = selftest::run(&options, started_unix_ns, &mut |news| match news {
-        News::Check(check) if !to_stdout => println!("{}", report::check_line(check)),
+        News::Check(check) if !to_stdout => outln!("{}", report::check_line(check)),
         News::Check(_) => {}
-        News::Doing(what) => eprintln!("thru: testing {what}"),
+        News::Doing(what) => errln!("thru: testing {what}"),
     })?;
     if let Some(store) = store {
         store.keep_selftest(&found)?;
     }
     let text = serde_json::to_string_pretty(&found).map_err(Failure::other)? + "\n";
     match &args.json {
-        Some(_) if to_stdout => print!("{text}"),
+        Some(_) if to_stdout => out!("{text}"),
         Some(path) => std::fs::write(path, text)
             .map_err(|error| Failure::output(format!("cannot write {}: {error}", path.display())))?,
         None => {}
     }
     if !to_stdout {
-        print!("\n{}", report::selftest_summary(&found));
+        out!("\n{}", report::selftest_summary(&found));
     }
     Ok(if found.passed() { 0 } else { failure::UNTRUSTED })
 }

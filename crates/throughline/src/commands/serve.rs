@@ -7,12 +7,13 @@ use std::time::Duration;
 use clap::Args;
 use control::agent::{self, Agent, Captures, Limits, Machine, Tuning, loopback};
 use control::proto::DEFAULT_PORT;
-use host::tune::Journal;
+use host::tune::{Allowance, Journal};
 use model::{BitRate, Nanos};
 
 use crate::failure::Failure;
 use crate::flags::UsersFlags;
 use crate::measure;
+use crate::signals::Signals;
 use crate::speaking::{self, Speaking, Spoken};
 
 /// Flags of `thru serve`.
@@ -74,9 +75,10 @@ pub struct ServeArgs {
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".", require_equals = true)]
     allow_capture: Option<PathBuf>,
 
-    /// Let coordinators change settings of this host (`thru tune`, --set); they are put back when the session ends.
-    #[arg(long)]
-    allow_tuning: bool,
+    /// Let coordinators change the network's settings of this host (`thru tune`, --set); they are put back when the session ends.
+    /// PATTERN adds keys that are none of the network's, such as 'vm.dirty_*'; may be repeated.
+    #[arg(long, value_name = "PATTERN", num_args = 0..=1, default_missing_value = "", require_equals = true)]
+    allow_tuning: Vec<String>,
 
     /// How long after a coordinator was lost its settings are put back.
     #[arg(long, value_name = "TIME", default_value = "5s")]
@@ -111,6 +113,16 @@ impl ServeArgs {
         self.quiet || self.inetd
     }
 
+    /// A flag, and what it lets clients do, that nobody may have who only reaches the port: any program of this host can.
+    fn given_away(&self) -> Option<(&'static str, &'static str)> {
+        let flags = [
+            (!self.allow_tuning.is_empty(), "--allow-tuning", "change settings of this host"),
+            (self.allow_capture.is_some(), "--allow-capture", "record packets of this host"),
+            (self.allow_stacks, "--allow-stacks", "load code into this host's kernel"),
+        ];
+        flags.into_iter().find(|(given, ..)| *given).map(|(_, flag, what)| (flag, what))
+    }
+
     /// Whether anybody may come in.
     pub fn is_open(&self) -> bool {
         self.open
@@ -134,6 +146,12 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
         return speaking::serve_input(args);
     }
     let addresses = addresses(&args.listen)?;
+    let allowance = allowance(&args.allow_tuning)?;
+    if let (Some((flag, what)), None) = (args.given_away(), &args.token_file) {
+        return Err(Failure::usage(format!(
+            "{flag} lets clients {what}, so they have to show a token, on loopback too: make one with `thru token new -o FILE` and give both sides --token-file FILE"
+        )));
+    }
     let token = measure::token(args.token_file.as_deref())?;
     let beyond = addresses.iter().find(|address| !address.ip().is_loopback());
     if let (Some(address), None, false) = (beyond, &token, args.open) {
@@ -147,12 +165,13 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
             spoken.name()
         )));
     }
+    let mut signals = Signals::catch()?;
     let directory = measure::socket_directory()?;
     let quiet = args.quiet;
     // What a killed owner left is put back even where this agent changes nothing itself.
     match Journal::open(args.journal.as_deref()).and_then(|journal| agent::recover(&journal)) {
-        Ok(lines) if !quiet => lines.iter().for_each(|line| eprintln!("thru serve: {line}")),
-        Err(error) if args.allow_tuning => return Err(Failure::host(error)),
+        Ok(lines) if !quiet => lines.iter().for_each(|line| errln!("thru serve: {line}")),
+        Err(error) if !args.allow_tuning.is_empty() => return Err(Failure::host(error)),
         _ => {}
     }
     let machine = Machine::new(args.concurrent);
@@ -169,7 +188,8 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
         },
         allow_stacks: args.allow_stacks,
         tuning: Tuning {
-            allowed: args.allow_tuning,
+            allowed: !args.allow_tuning.is_empty(),
+            allowance,
             journal: args.journal.clone(),
             grace: Duration::from_nanos(args.grace.0),
         },
@@ -178,7 +198,7 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
         vanished_after: Duration::from_nanos(args.client_timeout.0),
         news: Box::new(move |text| {
             if !quiet {
-                eprintln!("thru serve: {text}");
+                errln!("thru serve: {text}");
             }
         }),
         ..measure::local_options(directory.path())?
@@ -190,11 +210,18 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
     let served = runtime.block_on(async {
         tokio::select! {
             served = Agent::serve(options, &addresses) => served.map(|()| 0).map_err(|error| Failure::host(error.to_string())),
-            () = measure::interrupt() => Ok(0),
+            _ = signals.next() => Ok(0),
         }
     });
     speaking.stop();
     served
+}
+
+/// What clients may set: the network's settings, and what the patterns add.
+fn allowance(patterns: &[String]) -> Result<Allowance, Failure> {
+    let pattern = |text: &String| text.parse().map_err(|why| Failure::usage(format!("--allow-tuning='{text}': {why}")));
+    // Without a value the flag adds nothing.
+    patterns.iter().filter(|text| !text.is_empty()).map(pattern).collect::<Result<_, _>>().map(Allowance::Network)
 }
 
 /// What to listen on.

@@ -50,7 +50,7 @@ pub fn load(reference: &str, path: Option<&Path>) -> Result<Run, Failure> {
     let store = open_store(path)?;
     let loaded = store.load(reference)?;
     for damage in &loaded.damaged {
-        eprintln!("thru: {damage}");
+        errln!("thru: {damage}");
     }
     let mut run = loaded.run;
     let mut trials: BTreeMap<u32, Vec<Trial>> = BTreeMap::new();

@@ -63,15 +63,15 @@ enum Action {
 pub fn run(args: &StacksArgs) -> Result<u8, Failure> {
     match &args.action {
         Action::List => list()?,
-        Action::Info { header: true, .. } => print!("{}", stacks::HEADER),
+        Action::Info { header: true, .. } => out!("{}", stacks::HEADER),
         Action::Info { name, source, .. } => info(known(name)?, *source)?,
         Action::Load { name, any_user, wad } => {
             let request = Request::open(name)?.with_rules(&rules(wad.as_deref())?)?;
             let loaded = stacks::keep(&request, *any_user)?;
-            println!("{loaded} is loaded until `thru stacks unload {loaded}`");
+            outln!("{loaded} is loaded until `thru stacks unload {loaded}`");
         }
         Action::Unload { name, wad } => {
-            println!("{} is no longer kept", stacks::release(name, &rules(wad.as_deref())?)?);
+            outln!("{} is no longer kept", stacks::release(name, &rules(wad.as_deref())?)?);
         }
     }
     Ok(0)
@@ -89,7 +89,7 @@ fn list() -> Result<(), Failure> {
     let (available, kept) = (stacks::available(), stacks::kept());
     let has = |name: &String| available.contains(name);
     for stack in STACKS {
-        println!("{:<10} {}", stack.name, stack.title);
+        outln!("{:<10} {}", stack.name, stack.title);
     }
     let ours = available.iter().filter(|name| name.starts_with("bpf_"));
     let others: Vec<&str> = available.iter().filter(|name| !name.starts_with("bpf_")).map(String::as_str).collect();
@@ -97,30 +97,30 @@ fn list() -> Result<(), Failure> {
         .map(|name| if kept.contains(name) { format!("{name} (until unload)") } else { name.clone() })
         .chain(kept.iter().filter(|name| !has(name)).map(|name| format!("{name} (kept, but not in the kernel)")))
         .collect();
-    println!();
-    println!("{:<10} {}", "loaded", if loaded.is_empty() { "none".into() } else { loaded.join(", ") });
-    println!("{:<10} {}", "kernel's", others.join(", "));
+    out!("\n");
+    outln!("{:<10} {}", "loaded", if loaded.is_empty() { "none".into() } else { loaded.join(", ") });
+    outln!("{:<10} {}", "kernel's", others.join(", "));
     if !stacks::BUILT {
-        println!("\n{}", StackError::NotBuilt);
+        out!("\n{}\n", StackError::NotBuilt);
     } else if let Some(what) = stacks::obstacle() {
-        println!("\n{}", StackError::Kernel { what });
+        out!("\n{}\n", StackError::Kernel { what });
     } else if let Some(missing) = stacks::missing_rights() {
-        println!("\n{}", StackError::Rights { asked: "NAME".into(), missing });
+        out!("\n{}\n", StackError::Rights { asked: "NAME".into(), missing });
     }
     Ok(())
 }
 
 fn info(stack: &Stack, source: bool) -> Result<(), Failure> {
     if source {
-        print!("{}", stack.source);
+        out!("{}", stack.source);
         return Ok(());
     }
-    println!("{:<12} {}", stack.name, stack.title);
-    println!("{:<12} {}", "published", stack.paper);
-    println!("{:<12} {}", "in kernel", stack.kernel_name());
+    outln!("{:<12} {}", stack.name, stack.title);
+    outln!("{:<12} {}", "published", stack.paper);
+    outln!("{:<12} {}", "in kernel", stack.kernel_name());
     for parameter in stack.parameters()? {
         let [value, least, most] = [parameter.value, parameter.least, parameter.most].map(|v| parameter.shown(v));
-        println!("{:<12} {value} (from {least} to {most})", parameter.name);
+        outln!("{:<12} {value} (from {least} to {most})", parameter.name);
     }
     Ok(())
 }

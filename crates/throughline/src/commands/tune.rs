@@ -10,13 +10,14 @@ use control::ControlError;
 use control::agent::recover;
 use control::coordinator::{End, Target};
 use control::proto::message::Obstacle;
-use host::tune::{self, Journal, RealGround, TuneError, Tuner, Which};
+use host::tune::{self, Allowance, Fault, Journal, RealGround, TuneError, Tuner, Which};
 use model::{Change, Family, JournalEntry, Nanos, Reverted, Setting, SettingNow};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::failure::Failure;
 use crate::measure;
+use crate::signals::Signals;
 
 /// How often a setting that somebody else holds is asked for again.
 const ASK_EVERY: Duration = Duration::from_millis(200);
@@ -112,7 +113,7 @@ pub fn run(args: &TuneArgs) -> Result<u8, Failure> {
         What::Show { words, place } => {
             let (keys, host) = split_show(words)?;
             let settings = match host {
-                None => tune::show(&RealGround, keys)?,
+                None => tune::show(&RealGround, keys, &Allowance::All)?,
                 Some(host) => at(place, host, "tune show", async |end| end.show(keys).await)?,
             };
             place.tell(&json!({ "settings": settings }), || settings.iter().for_each(print_setting));
@@ -131,7 +132,7 @@ pub fn run(args: &TuneArgs) -> Result<u8, Failure> {
         What::Revert { words, force, place } => revert(words, *force, place),
         What::Journal { host, place } => {
             let entries = match host {
-                None => tune::entries(&place.journal()?)?,
+                None => tune::entries(&place.journal()?, &Allowance::All)?,
                 Some(host) => at(place, host, "tune journal", async |end| end.journal().await)?,
             };
             place.tell(&json!({ "entries": entries }), || print_entries(&entries));
@@ -146,7 +147,7 @@ fn split_show(words: &[String]) -> Result<(&[String], Option<&str>), Failure> {
     let (keys, host) = if tune::is_key(last) { (words, None) } else { (keys, Some(last.as_str())) };
     // A key that was mistyped is not a host that cannot be reached.
     let wrong = keys.iter().find(|word| !tune::is_key(word)).or(words.last().filter(|last| tune::resembles_key(last)));
-    match wrong.map(|word| tune::show(&RealGround, std::slice::from_ref(word))) {
+    match wrong.map(|word| tune::show(&RealGround, std::slice::from_ref(word), &Allowance::All)) {
         Some(Err(error)) => Err(error.into()),
         _ => Ok((keys, host)),
     }
@@ -179,10 +180,10 @@ impl Set<'_> {
     fn tuner(&self) -> Result<Tuner, Failure> {
         let journal = self.place.journal()?;
         for line in recover(&journal)? {
-            eprintln!("thru: {line}");
+            errln!("thru: {line}");
         }
         let command: Vec<String> = std::env::args().skip(1).collect();
-        Ok(Tuner::new(Arc::new(RealGround), journal, format!("thru {}", command.join(" ")), self.wait))
+        Ok(Tuner::new(Arc::new(RealGround), journal, format!("thru {}", command.join(" ")), Duration::ZERO))
     }
 
     fn preview(&self) -> Result<u8, Failure> {
@@ -191,20 +192,27 @@ impl Set<'_> {
         let changes = tuner.preview(&self.settings)?;
         self.place.tell(&json!({ "would_change": changes }), || {
             for change in &changes {
-                println!("{}: {} would become {}{}", change.key, change.before, change.asked, remarks(change));
+                outln!("{}: {} would become {}{}", change.key, change.before, change.asked, remarks(change));
             }
         });
         Ok(0)
     }
 
     fn here(&self) -> Result<u8, Failure> {
+        // From here on no signal ends this process with half of it done.
+        let mut signals = Signals::catch()?;
         let mut tuner = self.tuner()?;
-        let changes = tuner.tune(&self.settings)?;
+        let changes = runtime(self.changed(&mut signals, async || {
+            // Looked at first: while one of several is held none is changed.
+            let changed = tuner.preview(&self.settings).and_then(|_| tuner.tune(&self.settings));
+            let busy = changed.as_ref().is_err_and(|error| error.fault() == Fault::Busy);
+            (changed.map_err(Failure::from), busy)
+        }))?;
         let Some(duration) = self.duration else {
             let id = tuner.keep()?;
             self.place.tell(&json!({ "id": id, "changes": changes }), || {
                 print_changes(&changes);
-                println!("kept until `thru tune revert {}`", id.as_deref().unwrap_or_default());
+                outln!("kept until `thru tune revert {}`", id.as_deref().unwrap_or_default());
             });
             return Ok(0);
         };
@@ -214,13 +222,33 @@ impl Set<'_> {
         runtime(async {
             tokio::select! {
                 () = sleep(Duration::from_nanos(duration.0)) => {}
-                () = measure::interrupt() => {}
+                _ = signals.next() => {}
             }
             Ok(())
         })?;
         let back = tuner.revert();
         self.told_back(&changes, &back);
         Ok(0)
+    }
+
+    /// Asks for the change, which also says whether somebody else holds a setting, until it is made, nobody wants to wait any longer, or
+    /// a signal comes.
+    async fn changed(
+        &self,
+        signals: &mut Signals,
+        mut change: impl AsyncFnMut() -> (Result<Vec<Change>, Failure>, bool),
+    ) -> Result<Vec<Change>, Failure> {
+        let deadline = Instant::now() + self.wait;
+        loop {
+            let (changed, busy) = change().await;
+            if !busy || Instant::now() >= deadline {
+                return changed;
+            }
+            tokio::select! {
+                () = sleep(ASK_EVERY) => {}
+                _ = signals.next() => return Err(ControlError::Interrupted.into()),
+            }
+        }
     }
 
     fn preview_at(&self, host: &str) -> Result<u8, Failure> {
@@ -234,54 +262,62 @@ impl Set<'_> {
         self.place.tell(&json!({ "would_change": changes }), || {
             for (now, setting) in &pairs {
                 let wide = if now.host_wide { " (host-wide)" } else { "" };
-                println!("{}: {} would become {}{wide}", now.key, now.value, setting.value);
+                outln!("{}: {} would become {}{wide}", now.key, now.value, setting.value);
             }
         });
         Ok(0)
     }
 
     fn there(&self, host: &str) -> Result<u8, Failure> {
-        let deadline = Instant::now() + self.wait;
-        let (changes, back) = at(self.place, host, "tune set", async |end| {
-            let changes = loop {
-                let changed =
-                    if self.keep { end.tune_and_keep(&self.settings).await } else { end.tune(&self.settings).await };
-                match changed {
-                    Err(ControlError::Tune { obstacle: Obstacle::Busy, .. }) if Instant::now() < deadline => {
-                        sleep(ASK_EVERY).await;
-                    }
-                    other => break other?,
-                }
+        let mut signals = Signals::catch()?;
+        let (changes, back) = runtime(async {
+            let mut end = tokio::select! {
+                reached = reach(self.place, host, "tune set") => reached?,
+                _ = signals.next() => return Err(ControlError::Interrupted.into()),
             };
-            if self.keep {
-                return Ok((changes, None));
-            }
-            if !self.place.json {
-                print_changes(&changes);
-            }
-            let end_of_time = self.duration.map(|duration| Instant::now() + Duration::from_nanos(duration.0));
-            let time = async {
-                match end_of_time {
-                    Some(time) => sleep_until(time).await,
-                    None => std::future::pending().await,
-                }
-            };
-            tokio::select! {
-                () = time => {}
-                () = measure::interrupt() => {}
-                error = end.lost_contact() => return Err(error),
-            }
-            let back = end.untune().await?;
-            Ok((changes, Some(back)))
+            let held = self.held(&mut end, &mut signals).await;
+            end.release().await;
+            held
         })?;
         match back {
             Some(back) => self.told_back(&changes, &back),
             None => self.place.tell(&json!({ "changes": changes }), || {
                 print_changes(&changes);
-                println!("kept there until `thru tune revert {host}`");
+                outln!("kept there until `thru tune revert {host}`");
             }),
         }
         Ok(0)
+    }
+
+    /// Changes the settings at an agent and holds them for their time; what was changed, and what was put back unless it is to stay.
+    async fn held(&self, end: &mut End, signals: &mut Signals) -> Result<(Vec<Change>, Option<Vec<Change>>), Failure> {
+        let change = async || {
+            let changed =
+                if self.keep { end.tune_and_keep(&self.settings).await } else { end.tune(&self.settings).await };
+            let busy = matches!(changed, Err(ControlError::Tune { obstacle: Obstacle::Busy, .. }));
+            (changed.map_err(Failure::from), busy)
+        };
+        let changes = self.changed(signals, change).await?;
+        if self.keep {
+            return Ok((changes, None));
+        }
+        if !self.place.json {
+            print_changes(&changes);
+        }
+        let end_of_time = self.duration.map(|duration| Instant::now() + Duration::from_nanos(duration.0));
+        let time = async {
+            match end_of_time {
+                Some(time) => sleep_until(time).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = time => {}
+            _ = signals.next() => {}
+            error = end.lost_contact() => return Err(error.into()),
+        }
+        let back = end.untune().await?;
+        Ok((changes, Some(back)))
     }
 
     fn told_back(&self, changes: &[Change], back: &[Change]) {
@@ -305,7 +341,7 @@ fn revert(words: &[String], force: bool, place: &Place) -> Result<u8, Failure> {
                 Some("all") => Which::All,
                 Some(id) => Which::One(id.to_owned()),
             };
-            tune::revert(&place.journal()?, &RealGround, &which, force)?
+            tune::revert(&place.journal()?, &RealGround, &which, force, &Allowance::All)?
         }
         Some(host) => {
             let id = which.filter(|which| *which != "all").map(str::to_owned);
@@ -323,14 +359,20 @@ fn at<T>(
     purpose: &str,
     work: impl AsyncFnOnce(&mut End) -> Result<T, ControlError>,
 ) -> Result<T, Failure> {
-    let token = measure::token(place.token_file.as_deref())?;
     runtime(async {
-        let mut end = End::connect(Target::Remote { host, token: token.as_ref(), family: Family::Any }).await?;
-        end.acquire(purpose, |ahead| eprintln!("thru: {host} is busy: {ahead} before us")).await?;
+        let mut end = reach(place, host, purpose).await?;
         let result = work(&mut end).await;
         end.release().await;
         Ok(result?)
     })
+}
+
+/// Connects to an agent and waits for its machine.
+async fn reach(place: &Place, host: &str, purpose: &str) -> Result<End, Failure> {
+    let token = measure::token(place.token_file.as_deref())?;
+    let mut end = End::connect(Target::Remote { host, token: token.as_ref(), family: Family::Any }).await?;
+    end.acquire(purpose, |ahead| errln!("thru: {host} is busy: {ahead} before us")).await?;
+    Ok(end)
 }
 
 fn runtime<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
@@ -345,7 +387,7 @@ impl Place {
 
     fn tell(&self, json: &Value, print: impl FnOnce()) {
         if self.json {
-            println!("{json:#}");
+            out!("{json:#}\n");
         } else {
             print();
         }
@@ -354,7 +396,7 @@ impl Place {
 
 fn print_setting(setting: &SettingNow) {
     let wide = if setting.host_wide { "  (host-wide)" } else { "" };
-    println!("{:<44} {}{wide}", setting.key, setting.value);
+    outln!("{:<44} {}{wide}", setting.key, setting.value);
 }
 
 fn remarks(change: &Change) -> String {
@@ -365,34 +407,34 @@ fn remarks(change: &Change) -> String {
 
 fn print_changes(changes: &[Change]) {
     for change in changes {
-        println!("{}: {} is now {}{}", change.key, change.before, change.now, remarks(change));
+        outln!("{}: {} is now {}{}", change.key, change.before, change.now, remarks(change));
     }
 }
 
 fn print_back(changes: &[Change]) {
     for change in changes {
-        println!("{}: {} again{}", change.key, change.now, remarks(change));
+        outln!("{}: {} again{}", change.key, change.now, remarks(change));
     }
 }
 
 fn print_reverted(done: &[Reverted]) {
     if done.is_empty() {
-        println!("nothing to put back");
+        outln!("nothing to put back");
     }
     for one in done {
-        println!("{} '{}'", one.id, one.command);
+        outln!("{} '{}'", one.id, one.command);
         for change in &one.changes {
-            println!("  {}: {} -> {}{}", change.key, change.before, change.now, remarks(change));
+            outln!("  {}: {} -> {}{}", change.key, change.before, change.now, remarks(change));
         }
         if let Some(note) = &one.note {
-            println!("  {note}");
+            outln!("  {note}");
         }
     }
 }
 
 fn print_entries(entries: &[JournalEntry]) {
     if entries.is_empty() {
-        println!("nothing is changed");
+        outln!("nothing is changed");
     }
     for entry in entries {
         let state = match (entry.alive, entry.kept) {
@@ -401,9 +443,9 @@ fn print_entries(entries: &[JournalEntry]) {
             (false, false) => "left by an owner that is no more".into(),
         };
         let place = if entry.here { "" } else { ", in another network namespace" };
-        println!("{} '{}': {state}{place}", entry.id, entry.command);
+        outln!("{} '{}': {state}{place}", entry.id, entry.command);
         for change in &entry.changes {
-            println!("  {}: {} -> {}{}", change.key, change.before, change.now, remarks(change));
+            outln!("  {}: {} -> {}{}", change.key, change.before, change.now, remarks(change));
         }
     }
 }

@@ -9,8 +9,10 @@ use control::agent::Agent;
 use control::coordinator::{End, Target};
 use model::{Family, Nanos, Watched};
 
+use crate::console;
 use crate::failure::Failure;
 use crate::measure;
+use crate::signals::Signals;
 
 /// Lines after which the heads of the columns come again.
 const HEAD_EVERY: u64 = 20;
@@ -52,6 +54,7 @@ pub fn run(args: &WatchArgs) -> Result<u8, Failure> {
         return Err(Failure::usage("--count 0 would show nothing: use 1 or more"));
     }
     let token = measure::token(args.token_file.as_deref())?;
+    let mut signals = Signals::catch()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -72,7 +75,7 @@ pub fn run(args: &WatchArgs) -> Result<u8, Failure> {
         // Ctrl-C is how one ends it: no failure.
         tokio::select! {
             watched = watched => watched.map(|()| 0),
-            () = measure::interrupt() => Ok(0),
+            _ = signals.next() => Ok(0),
         }
     })
 }
@@ -105,9 +108,8 @@ fn text(seen: &Watched, shown: u64, json: bool) -> Result<String, Failure> {
 /// Prints at once; false where nobody reads any more (`thru watch | head`).
 fn say(text: &str) -> Result<bool, Failure> {
     let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(model::plain_lines(text).as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(true),
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(Failure::output(format!("cannot write to standard output: {error}"))),
+        Err(error) => console::failed(&error).map(|()| false),
     }
 }

@@ -60,9 +60,9 @@ pub fn run(args: &WhyArgs) -> Result<u8, Failure> {
         notes: analysis::limiter::between_runs(&named),
     };
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&document).map_err(Failure::other)?);
+        out!("{}\n", serde_json::to_string_pretty(&document).map_err(Failure::other)?);
     } else {
-        print!("{}", report::why_report(&document, output::columns()));
+        out!("{}", report::why_report(&document, output::columns()));
     }
     Ok(0)
 }

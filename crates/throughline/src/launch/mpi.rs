@@ -13,7 +13,7 @@ use engine::transport::mpi::{self, Rank};
 
 use super::{Offer, SUPERVISES, place_of_this_process, read_line};
 use crate::failure::Failure;
-use crate::measure;
+use crate::signals::Signals;
 
 /// How long the other process may take to start its part.
 const START_LIMIT: Duration = Duration::from_secs(30);
@@ -48,7 +48,7 @@ fn near(rank: &Rank) -> Result<u8, Failure> {
     let mut command = own_program()?;
     command.args(std::env::args_os().skip(1)).env(SUPERVISES, offer);
     let (mut child, socket) = supervise(command)?;
-    pass_on_interrupts(Some(child.id()));
+    pass_on_interrupts(Some(child.id()))?;
     // Ends with the supervisor, which holds the other end.
     let _ = control::worker::serve_one(socket);
     let status = child.wait().map_err(|error| Failure::other(format!("lost the command's own process: {error}")))?;
@@ -81,7 +81,7 @@ fn far(rank: &Rank) -> Result<u8, Failure> {
         }
     }
     // mpirun ends both processes together; this one stays until the other has what it counted.
-    pass_on_interrupts(None);
+    pass_on_interrupts(None)?;
     std::thread::scope(|scope| {
         scope.spawn(|| control::worker::serve_one(socket));
         while !rank.has_ended() {
@@ -120,14 +120,15 @@ fn supervise(mut command: Command) -> Result<(Child, UnixStream), Failure> {
     Ok((child, mine))
 }
 
-/// From now on a SIGINT or SIGTERM does not end this process: the supervisor is told instead, and ends the measurement in
+/// From now on no signal that asks for the end ends this process: the supervisor is told instead, and ends the measurement in
 /// order.
-fn pass_on_interrupts(supervisor: Option<u32>) {
+fn pass_on_interrupts(supervisor: Option<u32>) -> Result<(), Failure> {
+    let mut signals = Signals::catch()?;
     std::thread::spawn(move || {
         let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
         runtime.block_on(async {
             loop {
-                measure::interrupt().await;
+                signals.next().await;
                 let number = supervisor.and_then(|number| rustix::process::Pid::from_raw(number.cast_signed()));
                 if let Some(number) = number {
                     let _ = rustix::process::kill_process(number, rustix::process::Signal::TERM);
@@ -135,4 +136,5 @@ fn pass_on_interrupts(supervisor: Option<u32>) {
             }
         });
     });
+    Ok(())
 }

@@ -87,7 +87,7 @@ pub async fn conduct(
 ) -> Result<(Run, Option<Failure>), Failure> {
     let mut recorder = measure::recorder(output)?;
     let token = token(token_file)?;
-    let cancel = watch_for_interrupts();
+    let cancel = watch_for_interrupts()?;
     let mut progress = (!output.quiet && !output.live).then(Progress::new);
     let directory = socket_directory()?;
     let (mut here, mut there) = (local_options(directory.path())?, local_options(directory.path())?);

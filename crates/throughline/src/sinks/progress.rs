@@ -32,8 +32,8 @@ impl Progress {
     /// Says something about what goes on before the run.
     pub fn say(&mut self, text: &str) {
         match &self.bar {
-            Some(bar) => bar.set_message(text.to_owned()),
-            None => eprintln!("{text}"),
+            Some(bar) => bar.set_message(model::plain(text).into_owned()),
+            None => errln!("{text}"),
         }
     }
 

@@ -28,11 +28,15 @@ impl Kind for Cores {
         }
         if let Some(number) = key.strip_prefix("irq.").and_then(|rest| rest.strip_suffix(".affinity")) {
             let number: u32 = number.parse().ok()?;
-            return Knob::new(key, Irq { path: format!("{IRQS}{number}/smp_affinity_list") });
+            return Knob::new(
+                format!("irq.{number}.affinity"),
+                Irq { path: format!("{IRQS}{number}/smp_affinity_list") },
+            );
         }
         let (device, queue) = of_device(key, "rps")?;
-        queue.strip_prefix("rx-")?.parse::<u32>().ok()?;
-        Knob::new(key, Rps { device: device.into(), queue: queue.into() })
+        let number: u32 = queue.strip_prefix("rx-")?.parse().ok()?;
+        let queue = format!("rx-{number}");
+        Knob::new(format!("dev.{device}.rps.{queue}"), Rps { device: device.into(), queue })
     }
 
     fn keys(&self, ground: &dyn Ground) -> Vec<String> {

@@ -12,6 +12,7 @@ mod sysctl;
 use std::io;
 
 use super::error::TuneError;
+use super::fits;
 use super::ground::Ground;
 
 /// A kind of setting.
@@ -62,14 +63,27 @@ pub(crate) trait Control: Send + Sync {
 
 /// A setting that a key names.
 pub(crate) struct Knob {
-    /// The key in its one form: what leases and the journal know it by.
+    /// The key in its one form: what the journal knows it by.
     pub(crate) key: String,
+    /// What nobody else may set meanwhile: the key, or whatever else it is that other keys lead to as well (`*`: all of its like).
+    leases: Vec<String>,
     pub(crate) control: Box<dyn Control>,
 }
 
 impl Knob {
     fn new(key: impl Into<String>, control: impl Control + 'static) -> Option<Self> {
-        Some(Self { key: key.into(), control: Box::new(control) })
+        let key = key.into();
+        Some(Self { leases: vec![key.clone()], key, control: Box::new(control) })
+    }
+
+    fn leasing(self, leases: Vec<String>) -> Self {
+        Self { leases, ..self }
+    }
+
+    /// Whether both lead to the same file or feature.
+    pub(crate) fn meets(&self, other: &Self) -> bool {
+        let meet = |one: &String, other: &String| fits(one, other) || fits(other, one);
+        self.leases.iter().any(|one| other.leases.iter().any(|other| meet(one, other)))
     }
 
     pub(crate) fn read(&self, ground: &dyn Ground) -> Result<String, TuneError> {
@@ -83,8 +97,8 @@ impl Knob {
 
     pub(crate) fn check(&self, value: &str) -> Result<(), TuneError> {
         let wrong = |reason| TuneError::Value { key: self.key.clone(), value: value.into(), reason };
-        if value.contains(['\n', '\0']) {
-            return Err(wrong("a value is one line".into()));
+        if value.chars().any(|letter| letter.is_control() && letter != '\t') {
+            return Err(wrong("a value is one line of plain text".into()));
         }
         self.control.check(value).map_err(wrong)
     }
@@ -120,7 +134,7 @@ pub(crate) const KINDS: [&dyn Kind; 8] = [
 
 /// The setting that a key names.
 pub(crate) fn knob(ground: &dyn Ground, key: &str) -> Result<Knob, TuneError> {
-    let plain = !key.contains("..") && !key.contains(char::is_whitespace) && !key.contains('\0');
+    let plain = !key.contains("..") && !key.contains(|letter: char| letter.is_whitespace() || letter.is_control());
     KINDS
         .iter()
         .filter(|_| plain)
@@ -163,5 +177,7 @@ fn good_name(device: &str) -> bool {
 
 /// A whole number, for values that are one.
 fn whole(value: &str) -> Result<u32, String> {
-    value.trim().parse().map_err(|_| "write a whole number".to_owned())
+    let value = value.trim();
+    let digits = value.bytes().all(|byte| byte.is_ascii_digit());
+    value.parse().ok().filter(|_| digits).ok_or_else(|| "write a whole number".to_owned())
 }

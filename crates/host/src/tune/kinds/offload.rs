@@ -47,9 +47,10 @@ impl Kind for Offload {
     fn setting(&self, key: &str) -> Option<Knob> {
         let (device, name) = of_device(key, "offload")?;
         let short = SHORT.iter().find(|(short, _)| *short == name).map(|(_, names)| *names);
-        let names =
+        let names: Vec<String> =
             short.map_or_else(|| vec![name.to_owned()], |names| names.iter().map(|name| (*name).into()).collect());
-        Knob::new(key, Feature { device: device.into(), names })
+        let leases = names.iter().map(|name| format!("dev.{device}.offload.{name}")).collect();
+        Some(Knob::new(key, Feature { device: device.into(), names })?.leasing(leases))
     }
 
     fn keys(&self, ground: &dyn Ground) -> Vec<String> {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{Control, Kind, Knob, good_name};
+use super::{Control, Kind, Knob, good_name, whole};
 use crate::tune::ground::Ground;
 
 /// `qdisc.NAME`.
@@ -50,6 +50,13 @@ fn words(shown: &str) -> Option<String> {
     Some([&[kind], rest.as_slice()].concat().join(" "))
 }
 
+/// Whether tc can take a word for a name or a number only, and for no path: `50ms`, `1:10`, and `32kb/8`, a size with its cells.
+fn is_word(word: &str) -> bool {
+    let (word, cells) = word.split_once('/').unwrap_or((word, "1"));
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "_.:%@+-".contains(letter);
+    !word.is_empty() && word.chars().all(plain) && !word.contains("..") && whole(cells).is_ok()
+}
+
 impl Root {
     /// Whether the root holds classes of its own, which its words do not tell.
     fn holds_classes(&self, ground: &dyn Ground) -> io::Result<bool> {
@@ -89,7 +96,8 @@ impl Control for Root {
 
     fn check(&self, value: &str) -> Result<(), String> {
         let first = value.split_whitespace().next().unwrap_or_default();
-        if first.is_empty() || !first.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_') {
+        let kind = !first.is_empty() && first.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+        if !kind || !value.split_whitespace().all(is_word) {
             return Err("write the words that follow `tc qdisc replace dev NAME root`, or default".into());
         }
         Ok(())

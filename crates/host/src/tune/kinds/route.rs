@@ -1,7 +1,7 @@
 //! Metrics of a route, by the program ip.
 
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::{Control, Kind, Knob, whole};
 use crate::tune::ground::Ground;
@@ -33,13 +33,8 @@ impl Kind for Route {
     fn setting(&self, key: &str) -> Option<Knob> {
         let (destination, metric) = key.strip_prefix("route.")?.rsplit_once('.')?;
         let metric = METRICS.into_iter().find(|known| *known == metric)?;
-        let address = destination.split_once('/').map_or(destination, |(address, _)| address);
-        let bits = destination.split_once('/').map(|(_, bits)| bits.parse::<u8>());
-        let named = ["default", "default6"].contains(&destination);
-        if !(named || address.parse::<IpAddr>().is_ok() && bits.is_none_or(|bits| bits.is_ok())) {
-            return None;
-        }
-        Knob::new(key, Metric { destination: destination.into(), metric })
+        let destination = network(destination)?;
+        Knob::new(format!("route.{destination}.{metric}"), Metric { destination, metric })
     }
 
     fn keys(&self, ground: &dyn Ground) -> Vec<String> {
@@ -59,6 +54,42 @@ impl Kind for Route {
         }
         keys
     }
+}
+
+/// A destination in its one form, as ip prints it: no bits beyond the prefix, none for a single host, a name for the whole Internet.
+fn network(destination: &str) -> Option<String> {
+    if ["default", "default6"].contains(&destination) {
+        return Some(destination.into());
+    }
+    let (address, bits) = destination.split_once('/').map_or((destination, None), |(one, bits)| (one, Some(bits)));
+    let address: IpAddr = address.parse().ok()?;
+    let most: u32 = if address.is_ipv4() { 32 } else { 128 };
+    let bits = bits.map_or(Some(most), |bits| whole(bits).ok()).filter(|bits| *bits <= most)?;
+    let cut = |value: u128| value.checked_shr(most - bits).unwrap_or(0).checked_shl(most - bits).unwrap_or(0);
+    let start = match address {
+        IpAddr::V4(v4) => IpAddr::from(Ipv4Addr::from_bits(cut(u128::from(v4.to_bits())) as u32)),
+        IpAddr::V6(v6) => IpAddr::from(Ipv6Addr::from_bits(cut(v6.to_bits()))),
+    };
+    Some(match bits {
+        0 if address.is_ipv4() => "default".into(),
+        0 => "default6".into(),
+        bits if bits == most => start.to_string(),
+        bits => format!("{start}/{bits}"),
+    })
+}
+
+/// Whether a value is one word that ip takes for a name of a congestion control.
+fn is_name(value: &str) -> bool {
+    (1..16).contains(&value.len())
+        && value.starts_with(|letter: char| letter.is_ascii_alphanumeric())
+        && value.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-".contains(letter))
+}
+
+/// Whether a value is one word that ip takes for a time.
+fn is_time(value: &str) -> bool {
+    let number = value.strip_suffix("ms").or(value.strip_suffix("us")).or(value.strip_suffix('s')).unwrap_or(value);
+    let (before, after) = number.split_once('.').unwrap_or((number, "0"));
+    [before, after].iter().all(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 impl Metric {
@@ -111,8 +142,10 @@ impl Control for Metric {
         let number = value.strip_prefix("lock ").unwrap_or(value);
         match self.metric {
             _ if value == NONE => Ok(()),
-            "congctl" | "rto_min" if !value.is_empty() && !value.starts_with('-') => Ok(()),
-            "congctl" | "rto_min" => Err("write a name, or a time such as 5ms, or none".into()),
+            "congctl" if is_name(value) => Ok(()),
+            "congctl" => Err("write the name of a congestion control, or none".into()),
+            "rto_min" if is_time(value) => Ok(()),
+            "rto_min" => Err("write a time such as 5ms, or none".into()),
             _ => whole(number).map(|_| ()).map_err(|_| "write a whole number (`lock N` is possible), or none".into()),
         }
     }
@@ -147,8 +180,42 @@ mod tests {
         assert!(Route.setting("route.10.0.0.0/24.initcwnd").is_some());
         assert!(Route.setting("route.fd00::/64.mtu").is_some());
         assert!(Route.setting("route.default.quickack").is_some());
-        for wrong in ["route.eth0.mtu", "route.10.0.0.0/x.mtu", "route.10.0.0.0/24.metric", "route.10.0.0.1"] {
+        for wrong in [
+            "route.eth0.mtu",
+            "route.10.0.0.0/x.mtu",
+            "route.10.0.0.0/33.mtu",
+            "route.10.0.0.0/24/1.mtu",
+            "route.10.0.0.0/24.metric",
+            "route.10.0.0.1",
+        ] {
             assert!(Route.setting(wrong).is_none(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_destination_has_one_form() {
+        for (written, form) in [
+            ("10.0.0.5/24", "10.0.0.0/24"),
+            ("10.0.0.5/+24", ""),
+            ("10.0.0.5/32", "10.0.0.5"),
+            ("0.0.0.0/0", "default"),
+            ("FD00:0::1/64", "fd00::/64"),
+            ("::/0", "default6"),
+            ("fd00::1/128", "fd00::1"),
+        ] {
+            assert_eq!(network(written).unwrap_or_default(), form, "{written}");
+        }
+    }
+
+    #[test]
+    fn values_are_one_word() {
+        for good in ["5ms", "0.2s", "200", "300us"] {
+            assert!(is_time(good), "{good}");
+        }
+        for bad in ["", "ms", "-5ms", "5 ms", "5ms scope global", "1.s", "1.2.3s", "5m"] {
+            assert!(!is_time(bad), "{bad}");
+        }
+        assert!(is_name("bbr") && is_name("dctcp-reno"));
+        assert!(!is_name("") && !is_name("-x") && !is_name("reno via") && !is_name("a/b"));
     }
 }

@@ -42,6 +42,23 @@ const OWN_CORE: [&str; 6] = [
 /// root for others.
 const SECRET: [&str; 2] = ["tcp_fastopen_key", "stable_secret"];
 
+/// Another name of net.ipv4.ip_forward (linux/net/ipv4/devinet.c).
+const FORWARDING: &str = "net.ipv4.conf.all.forwarding";
+
+/// What must not be set twice at a time: a value of all interfaces is written to each (ip-sysctl.rst, conf/all), and a neighbour's
+/// times have two files, one in ms.
+fn lease(name: &str) -> String {
+    let parts: Vec<&str> = name.split('.').collect();
+    match parts.as_slice() {
+        ["net", "ipv4", "ip_forward"] => "net.ipv4.conf.*.forwarding".into(),
+        ["net", version, "conf", "all", value] => format!("net.{version}.conf.*.{value}"),
+        ["net", version, "neigh", interface, value] => {
+            format!("net.{version}.neigh.{interface}.{}", value.trim_end_matches("_ms"))
+        }
+        _ => name.to_owned(),
+    }
+}
+
 /// One file.
 struct File {
     /// Name with dots.
@@ -70,10 +87,15 @@ impl Kind for Sysctl {
         let slashes = name.find('/').is_some_and(|slash| name.find('.').is_none_or(|dot| slash < dot));
         let name = if slashes { swapped(name) } else { name.to_owned() };
         let path = swapped(&name);
-        if path.split('/').any(|part| part.is_empty() || part == "..") {
+        if path.split('/').any(|part| ["", ".", ".."].contains(&part)) {
             return None;
         }
-        Knob::new(format!("sysctl.{name}"), File { path: format!("{ROOT}{path}"), name })
+        if name == FORWARDING {
+            // One value has one key.
+            return self.setting("sysctl.net.ipv4.ip_forward");
+        }
+        let lease = format!("sysctl.{}", lease(&name));
+        Some(Knob::new(format!("sysctl.{name}"), File { path: format!("{ROOT}{path}"), name })?.leasing(vec![lease]))
     }
 
     fn keys(&self, ground: &dyn Ground) -> Vec<String> {

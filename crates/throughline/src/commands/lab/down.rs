@@ -40,13 +40,13 @@ pub fn run(args: &DownArgs) -> Result<u8, Failure> {
     }
     for lab in chosen.into_iter().filter(|lab| lab.lives) {
         let report = lab.take_down()?;
-        println!("lab {} is gone", lab.name);
+        outln!("lab {} is gone", lab.name);
         if !args.quiet {
-            print!("{}", report::lab_report(&report));
+            out!("{}", report::lab_report(&report));
         }
     }
     for name in reap_stale()? {
-        println!("what a crash had left of lab {name} is gone");
+        outln!("what a crash had left of lab {name} is gone");
     }
     Ok(0)
 }

@@ -86,7 +86,7 @@ impl Held {
     pub fn close(self) -> Result<LabReport, Failure> {
         let report = self.network.report(&self.network.counts(), &NetworkCounts::default());
         if let Some((link, why)) = self.network.failure() {
-            eprintln!("thru: the emulated link {link} had stopped carrying anything: {why}");
+            errln!("thru: the emulated link {link} had stopped carrying anything: {why}");
         }
         drop(self.agents);
         if let Some(network) = Rc::into_inner(self.network) {

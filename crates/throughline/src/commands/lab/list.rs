@@ -19,7 +19,7 @@ pub fn run(args: &ListArgs) -> Result<u8, Failure> {
     if args.ready {
         for ready in &READY {
             let about = find(ready.name, &std::collections::BTreeMap::new())?.about;
-            println!("{:<18} {}", ready.name, about.unwrap_or_default());
+            outln!("{:<18} {}", ready.name, about.unwrap_or_default());
         }
         return Ok(0);
     }
@@ -30,7 +30,7 @@ pub fn run(args: &ListArgs) -> Result<u8, Failure> {
             (true, false) => format!("stands as long as process {} runs", lab.owner_pid),
             (false, _) => "left by a crash; `thru lab down` removes it".into(),
         };
-        println!("{:<30} {topology:<18} {:<24} {state}", lab.name, lab.hosts.join(" "));
+        outln!("{:<30} {topology:<18} {:<24} {state}", lab.name, lab.hosts.join(" "));
     }
     Ok(0)
 }

@@ -9,12 +9,12 @@ use clap::Args;
 use lab::Topology;
 use model::LabReport;
 use tokio::process::Child;
-use tokio::signal::unix::{SignalKind, signal};
 
 use super::Build;
 use super::held::{Held, on_host};
 use crate::failure::Failure;
 use crate::output;
+use crate::signals::{Asks, Signals};
 
 /// Flags of `thru lab run`.
 #[derive(Debug, Args)]
@@ -102,13 +102,13 @@ pub fn within(job: &Job<'_>) -> Result<(LabReport, u8), Failure> {
         .build()
         .map_err(|error| Failure::other(format!("cannot start: {error}")))?;
     // From here on no signal ends this process before the lab is gone.
-    let mut signals = runtime.block_on(async { Signals::new() })?;
+    let mut signals = Signals::catch()?;
     let held = Held::build(job.topology, job.name, job.agents, false)?;
     let ended = conduct(&runtime, &held, job, &mut signals);
     let report = held.close()?;
     let status = ended?;
     if !job.quiet {
-        eprint!("{}", report::lab_report(&report));
+        err!("{}", report::lab_report(&report));
     }
     Ok((report, code(status)))
 }
@@ -125,7 +125,7 @@ fn conduct(
         None => &network.hosts()[0],
     };
     if !job.quiet {
-        eprintln!("thru: lab {}, `{}` on {}", network.name(), job.command.join(" "), host.name);
+        errln!("thru: lab {}, `{}` on {}", network.name(), job.command.join(" "), host.name);
     }
     let command = on_host(host, network, job.command)?;
     runtime.block_on(held.answer_while(async {
@@ -143,14 +143,12 @@ async fn wait(child: &mut Child, held: &Held, signals: &mut Signals) -> std::io:
     loop {
         tokio::select! {
             status = child.wait() => return status,
-            _ = signals.interrupt.recv() => {
+            asks = signals.next() => {
                 interrupts += 1;
-                if interrupts > 1 {
+                if asks != Asks::Interrupt || interrupts > 1 {
                     break;
                 }
             }
-            _ = signals.terminate.recv() => break,
-            _ = signals.hangup.recv() => break,
             () = held.asked_down() => break,
         }
     }
@@ -162,33 +160,6 @@ async fn wait(child: &mut Child, held: &Held, signals: &mut Signals) -> std::io:
         Err(_) => {
             child.start_kill()?;
             child.wait().await
-        }
-    }
-}
-
-/// The signals that end a command, caught.
-pub struct Signals {
-    interrupt: tokio::signal::unix::Signal,
-    terminate: tokio::signal::unix::Signal,
-    hangup: tokio::signal::unix::Signal,
-}
-
-impl Signals {
-    /// Catches them from now on; within a runtime.
-    pub fn new() -> Result<Self, Failure> {
-        let catch = |kind| signal(kind).map_err(|error| Failure::other(format!("cannot catch signals: {error}")));
-        Ok(Self {
-            interrupt: catch(SignalKind::interrupt())?,
-            terminate: catch(SignalKind::terminate())?,
-            hangup: catch(SignalKind::hangup())?,
-        })
-    }
-
-    /// Ends at a request to end; a terminal that goes away is none.
-    pub async fn ended(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
         }
     }
 }

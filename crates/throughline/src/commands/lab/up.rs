@@ -8,8 +8,8 @@ use clap::Args;
 
 use super::Build;
 use super::held::Held;
-use super::run::Signals;
 use crate::failure::Failure;
+use crate::signals::{Asks, Signals};
 
 /// Flags of `thru lab up`.
 #[derive(Debug, Args)]
@@ -43,14 +43,14 @@ pub fn run(args: &UpArgs) -> Result<u8, Failure> {
         BufReader::new(output).read_line(&mut said).map_err(failed)?;
     }
     if let Some(name) = said.trim_end().strip_prefix(READY) {
-        println!("lab {name} stands");
+        outln!("lab {name} stands");
         return Ok(0);
     }
     let mut errors = String::new();
     if let Some(mut output) = holder.stderr.take() {
         output.read_to_string(&mut errors).map_err(failed)?;
     }
-    eprint!("{errors}");
+    err!("{errors}");
     let code = holder.wait().map_err(failed)?.code().and_then(|code| u8::try_from(code).ok());
     Ok(code.filter(|code| *code != 0).unwrap_or(1))
 }
@@ -62,17 +62,22 @@ pub fn hold(args: &UpArgs) -> Result<u8, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::other(format!("cannot start: {error}")))?;
-    let mut signals = runtime.block_on(async { Signals::new() })?;
+    let mut signals = Signals::catch()?;
     let held = Held::build(&topology, args.build.name.as_deref(), !args.build.no_agents, true)?;
     let name = held.network().name().to_owned();
     runtime.block_on(held.answer_while(async {
         // Whoever waits for this may ask at once.
-        println!("{READY}{name}");
+        outln!("{READY}{name}");
         tokio::select! {
-            () = signals.ended() => {}
+            () = ended(&mut signals) => {}
             () = held.asked_down() => {}
         }
     }))?;
     held.close()?;
     Ok(0)
+}
+
+/// Ends at a request to end; a terminal that goes away is none.
+async fn ended(signals: &mut Signals) {
+    while signals.next().await == Asks::Hangup {}
 }

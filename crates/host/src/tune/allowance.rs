@@ -1,0 +1,177 @@
+//! Which settings somebody may read and change who is not this host's own user: an agent's clients.
+
+use std::str::FromStr;
+
+use super::error::TuneError;
+use super::fits;
+use super::kinds::KINDS;
+
+/// Beginnings of keys that every client may name which an agent lets change settings: the network's. Keys have their one form here, in
+/// which no part is empty, `.` or `..`.
+const NETWORK: [&str; 7] =
+    ["sysctl.net.core.", "sysctl.net.ipv4.", "sysctl.net.ipv6.", "sysctl.net.mptcp.", "dev.", "qdisc.", "route."];
+
+/// Beginnings of keys that no pattern adds: by these the kernel starts programs, as root.
+const NEVER: [&str; 6] = [
+    "sysctl.kernel.core_pattern",
+    "sysctl.kernel.hotplug",
+    "sysctl.kernel.modprobe",
+    "sysctl.kernel.poweroff_cmd",
+    "sysctl.kernel.usermodehelper.",
+    "sysctl.fs.binfmt_misc.",
+];
+
+/// Trees whose names a pattern has to give in full: too much beside the one that was meant would fit.
+const IN_FULL: [&str; 2] = ["kernel", "fs"];
+
+/// What may be read and changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Allowance {
+    /// Whatever the process may: the order is its own user's.
+    All,
+    /// The network's settings, and what these patterns add.
+    Network(Vec<Pattern>),
+}
+
+/// Keys that the host's user adds to the network's. `*` stands for any text within one part of a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pattern(String);
+
+impl Allowance {
+    /// Whether a setting may be read and changed, by its key in its one form.
+    #[must_use]
+    pub(crate) fn covers(&self, key: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Network(more) => {
+                NETWORK.iter().any(|begin| key.starts_with(begin))
+                    || (!is_never(key) && more.iter().any(|pattern| pattern.fits(key)))
+            }
+        }
+    }
+
+    /// Refuses what is not covered.
+    pub(crate) fn check(&self, key: &str) -> Result<(), TuneError> {
+        if self.covers(key) {
+            return Ok(());
+        }
+        let remedy = if is_never(key) {
+            "by it the kernel starts programs, so no agent lets clients touch it".to_owned()
+        } else {
+            format!("it is none of the network's; `thru serve --allow-tuning='{key}'` adds it")
+        };
+        Err(TuneError::Forbidden { key: key.into(), remedy })
+    }
+}
+
+fn is_never(key: &str) -> bool {
+    NEVER.iter().any(|begin| key.starts_with(begin))
+}
+
+impl Pattern {
+    fn fits(&self, key: &str) -> bool {
+        let (ours, theirs) = (self.0.split('.'), key.split('.'));
+        ours.clone().count() == theirs.clone().count() && ours.zip(theirs).all(|(pattern, part)| fits(pattern, part))
+    }
+}
+
+impl FromStr for Pattern {
+    type Err = String;
+
+    /// A key, or a sysctl's name without `sysctl.` before it.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut forms = KINDS.iter().flat_map(|kind| kind.forms()).filter_map(|(form, _)| form.split('.').next());
+        let first = text.split('.').next().unwrap_or_default();
+        let key = if forms.any(|kind| kind == first) { text.to_owned() } else { format!("sysctl.{text}") };
+        let good = |letter: char| letter.is_ascii_alphanumeric() || "_-*".contains(letter);
+        let parts: Vec<&str> = key.split('.').collect();
+        if parts.iter().any(|part| part.is_empty() || !part.chars().all(good)) {
+            return Err(
+                "write a key's parts with dots between them, such as vm.dirty_ratio, vm.dirty_* or cpu.governor".into(),
+            );
+        }
+        let tree = parts.get(1).copied().unwrap_or_default();
+        if parts[0] == "sysctl" && (parts.len() < 3 || tree.contains('*')) {
+            return Err("name the folder below /proc/sys in full: vm.*, net.netfilter.nf_conntrack_*".into());
+        }
+        if parts[0] == "sysctl" && IN_FULL.contains(&tree) && key.contains('*') {
+            return Err(format!("a name in {tree} is given in full, without *"));
+        }
+        if is_never(&key) {
+            return Err("by it the kernel starts programs: no agent lets clients touch it".into());
+        }
+        Ok(Self(key))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(patterns: &[&str]) -> Allowance {
+        Allowance::Network(patterns.iter().map(|text| text.parse().unwrap()).collect())
+    }
+
+    #[test]
+    fn clients_have_the_network_and_nothing_else_unless_it_is_added() {
+        let plain = with(&[]);
+        for key in ["sysctl.net.core.rmem_max", "sysctl.net.ipv6.conf.eth0/5.mtu", "dev.eth0.ring.rx", "qdisc.lo"] {
+            assert!(plain.covers(key), "{key}");
+        }
+        let beyond = [
+            "sysctl.vm.dirty_ratio",
+            "sysctl.kernel.hostname",
+            "sysctl.fs.file-max",
+            "sysctl.net.netfilter.nf_conntrack_max",
+            "sysctl.net.unix.max_dgram_qlen",
+            "sysctl.net.core_pattern",
+            "cpu.governor",
+            "irq.24.affinity",
+            "cc.cubic.beta",
+        ];
+        for key in beyond {
+            let refusal = plain.check(key).unwrap_err().to_string();
+            assert!(refusal.contains(&format!("--allow-tuning='{key}'")), "{refusal}");
+            assert!(with(&[key]).covers(key), "{key}");
+            assert!(Allowance::All.covers(key));
+        }
+    }
+
+    #[test]
+    fn a_star_stays_within_its_part() {
+        let more = with(&["vm.dirty_*", "cc.cubic.*", "irq.*.affinity"]);
+        for key in ["sysctl.vm.dirty_ratio", "sysctl.vm.dirty_bytes", "cc.cubic.beta", "irq.7.affinity"] {
+            assert!(more.covers(key), "{key}");
+        }
+        for key in ["sysctl.vm.swappiness", "sysctl.vm.dirty_x.y", "cc.reno.x", "sysctl.kernel.dirty_ratio"] {
+            assert!(!more.covers(key), "{key}");
+        }
+    }
+
+    #[test]
+    fn patterns_that_say_too_much_or_nothing_are_refused() {
+        for text in [
+            "",
+            "*",
+            "*.*",
+            "vm",
+            "vm.",
+            ".vm.x",
+            "vm..x",
+            "vm/dirty_ratio",
+            "../x.y",
+            "vm.a b",
+            "sysctl.*.x",
+            "kernel.*",
+            "fs.file-*",
+            "kernel.core_pattern",
+            "fs.binfmt_misc.register",
+            "kernel.usermodehelper.bset",
+        ] {
+            assert!(text.parse::<Pattern>().is_err(), "{text}");
+        }
+        let named = with(&["kernel.numa_balancing"]);
+        assert!(named.covers("sysctl.kernel.numa_balancing") && !named.covers("sysctl.kernel.core_pattern"));
+        assert!(named.check("sysctl.kernel.modprobe").unwrap_err().to_string().contains("starts programs"));
+    }
+}

@@ -1,0 +1,193 @@
+//! What commands leave behind when they are ended from outside: nothing.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a test stops at the first surprise, and says what it saw"
+)]
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use lab::{CrossoverSpec, Lab};
+use program::agent::children;
+use program::process::{Signal, send};
+use program::{Agent, Desk, Running, binary, eventually, skip};
+
+/// Catchable signals that end a process; those of a lost terminal among them.
+const ENDING: [Signal; 6] = [Signal::HUP, Signal::QUIT, Signal::TERM, Signal::INT, Signal::USR1, Signal::ALARM];
+
+const SACK: &str = "/proc/sys/net/ipv4/tcp_sack";
+const SET: &str = "sysctl.net.ipv4.tcp_sack=0";
+
+/// `thru` that ignores no signal, whatever this test's starter (`nohup`, a shell's `&`) has it ignore.
+fn listening(lab: &Lab, host: &str, desk: &Desk, args: &[&str]) -> Running {
+    let mut command = lab.host(host).unwrap().command("env");
+    command.arg("--default-signal=HUP,QUIT,USR1,ALRM").arg(binary::thru());
+    let mut command = desk.dress(command, args);
+    command.env("THRU_JOURNAL", desk.path("journal"));
+    Running::of(command)
+}
+
+fn sack(lab: &Lab, host: &str) -> String {
+    let output = lab.host(host).unwrap().command("cat").arg(SACK).output().unwrap();
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+#[test]
+fn settings_go_back_at_every_signal_that_can_be_caught() {
+    let test = "settings_go_back_at_every_signal_that_can_be_caught";
+    let Some(lab) = skip::lab(test, &CrossoverSpec::default()) else { return };
+    let desk = Desk::with_token();
+    let start = |host, args: &[&str]| listening(&lab, host, &desk, args);
+    for signal in ENDING {
+        let mut holder = start("a", &["tune", "set", SET, "--for", "5m"]);
+        holder.until_said("is now 0");
+        holder.signal(signal);
+        holder.wait().ok();
+        assert_eq!(sack(&lab, "a"), "1", "{signal:?}");
+    }
+    let (place, token) = (format!("{}:0", lab.host("b").unwrap().v4), desk.token_flags());
+    for signal in [Signal::HUP, Signal::QUIT] {
+        let mut agent = start("b", &[&["serve", "--allow-tuning", "--listen", &place], &token[..]].concat());
+        agent.until_said("listening on ");
+        let said = agent.stderr();
+        let host = said.split("listening on ").nth(1).unwrap().split_whitespace().next().unwrap();
+        let set = format!("near:{SET}");
+        let client = start("a", &["stream", "--time", "5m", "--trials", "1", "--no-store", "--set", &set, host]);
+        eventually("the near end is set", || sack(&lab, "a") == "0");
+        client.signal(signal);
+        assert_eq!(client.wait().code, Some(130), "{signal:?}");
+        assert_eq!(sack(&lab, "a"), "1", "{signal:?}");
+        let mut holder = start("a", &["tune", "set", SET, host]);
+        holder.until_said("is now 0");
+        assert_eq!(sack(&lab, "b"), "0");
+        agent.signal(signal);
+        agent.wait().ok();
+        assert_eq!(sack(&lab, "b"), "1", "{signal:?}");
+        let _ = holder.wait();
+    }
+    // What a user wants to outlive the terminal does so.
+    let mut command = lab.host("a").unwrap().command("sh");
+    command.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]).arg(binary::thru());
+    let mut command = desk.dress(command, &["tune", "set", SET, "--for", "5m"]);
+    command.env("THRU_JOURNAL", desk.path("journal"));
+    let mut holder = Running::of(command);
+    holder.until_said("is now 0");
+    holder.signal(Signal::HUP);
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    assert!(holder.runs() && sack(&lab, "a") == "0");
+    // An impatient second one does not leave them either.
+    let set = format!("near:{SET}");
+    holder.signal(Signal::INT);
+    holder.wait().ok();
+    let mut far = Agent::spawn(lab.host("b").unwrap().command(binary::thru()), &["--open", "--listen", &place]);
+    let open = Desk::new();
+    let client = listening(
+        &lab,
+        "a",
+        &open,
+        &["stream", "--time", "5m", "--trials", "1", "--no-store", "--set", &set, far.host()],
+    );
+    eventually("the near end is set", || sack(&lab, "a") == "0");
+    // The far end answers no more, so that the first one takes its time.
+    far.signal(Signal::STOP);
+    client.signal(Signal::INT);
+    client.signal(Signal::TERM);
+    assert_eq!(client.wait().code, Some(130));
+    eventually("it is back", || sack(&lab, "a") == "1");
+    far.signal(Signal::CONT);
+    far.signal(Signal::TERM);
+    far.wait();
+}
+
+/// All processes below one.
+fn descendants(pid: u32) -> Vec<u32> {
+    let of = children(pid);
+    of.iter().flat_map(|child| descendants(*child)).chain(of.iter().copied()).collect()
+}
+
+fn runs(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+}
+
+/// Folders of `thru`'s in a desk, which is the folder for temporary files of its commands.
+fn scratch(desk: &Desk) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(desk.path("")).unwrap().map(|entry| entry.unwrap().path());
+    entries.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("thru-")).collect()
+}
+
+#[test]
+fn a_self_test_and_a_demo_leave_no_process_and_no_folder() {
+    let commands: [&[&str]; 2] = [
+        &["selftest", "--quick", "--loopback", "--no-store"],
+        &["demo", "--loopback", "--report", "report", "--", "--time", "1m"],
+    ];
+    for (args, signal) in
+        commands.iter().flat_map(|args| [Signal::TERM, Signal::HUP, Signal::KILL].map(|one| (args, one)))
+    {
+        let desk = Desk::new();
+        let mut command = Command::new("env");
+        command.arg("--default-signal=HUP,TERM").arg(binary::thru());
+        let command = Running::of(desk.dress(command, args));
+        // Its agent, a client and a worker.
+        eventually("it measures", || descendants(command.pid()).len() >= 3);
+        let below = descendants(command.pid());
+        send(command.pid(), signal);
+        let _ = command.wait();
+        eventually(&format!("nothing of {args:?} runs after {signal:?}: {below:?}"), || {
+            !below.iter().any(|pid| runs(*pid))
+        });
+        assert_eq!(scratch(&desk), Vec::<PathBuf>::new(), "{args:?}, {signal:?}");
+    }
+}
+
+#[test]
+fn folders_of_killed_processes_are_swept() {
+    let desk = Desk::new();
+    let mut agent = desk.start(&["serve", "--listen", "127.0.0.1:0"]);
+    agent.until_said("listening on ");
+    let (left, foreign) = (scratch(&desk), desk.path("thru-abcdef"));
+    assert_eq!(left.len(), 1);
+    std::fs::create_dir(&foreign).unwrap();
+    desk.run(&["watch", "--count", "1"]).ok();
+    assert!(left[0].exists(), "its owner lives");
+    agent.signal(Signal::KILL);
+    let _ = agent.wait();
+    assert!(left[0].exists());
+    desk.run(&["watch", "--count", "1"]).ok();
+    assert_eq!(scratch(&desk), [foreign]);
+}
+
+#[test]
+fn what_a_killed_plans_lab_set_for_the_whole_machine_goes_back_at_once() {
+    let test = "what_a_killed_plans_lab_set_for_the_whole_machine_goes_back_at_once";
+    // One that no other test looks at.
+    const FILE: &str = "/proc/sys/net/core/netdev_budget_usecs";
+    if let Err(error) = lab::available() {
+        return skip::skip(test, &error.to_string());
+    }
+    let own = || std::fs::read_to_string(FILE).unwrap_or_default().trim().to_owned();
+    let before = own();
+    let Ok(number) = before.parse::<u64>() else { return skip::skip(test, "there is no netdev_budget_usecs") };
+    if std::fs::OpenOptions::new().write(true).open(FILE).is_err() {
+        return skip::skip(test, "the machine's own values can only be read");
+    }
+    let desk = Desk::new();
+    let plan = format!(
+        "to = \"b\"\n[base]\ntime = \"1m\"\n[repeat]\nmin = 1\nmax = 1\n[lab]\ntopology = \"crossover\"\n         [lab.host_wide]\n\"sysctl.net.core.netdev_budget_usecs\" = {}\n",
+        number + 17
+    );
+    std::fs::write(desk.path("plan.toml"), plan).unwrap();
+    for kill in 0..3 {
+        let mut command = desk.command(&["run", "plan.toml", "--lab", "--no-store"]);
+        command.env("THRU_JOURNAL", desk.path("journal"));
+        let holder = Running::of(command);
+        eventually("it is set", || own() != before);
+        std::thread::sleep(std::time::Duration::from_millis(kill * 300));
+        holder.signal(Signal::KILL);
+        let _ = holder.wait();
+        eventually("it is back without another command", || own() == before);
+    }
+}
