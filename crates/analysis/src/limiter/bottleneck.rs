@@ -7,7 +7,7 @@ use model::{Direction, Inventory, Outcome};
 use super::rules::{busiest, held_by_qdisc};
 use super::scene::{Course, Scene, courses, each, goodput_bps, ramp};
 use super::{STRONG, placed};
-use crate::stats::{mean, quantile};
+use crate::stats::{mean, median, quantile};
 use crate::way::{Way, send_buffer_bytes};
 
 /// A bottleneck as one direction of one trial shows it.
@@ -92,7 +92,7 @@ fn of_tcp(scene: &Scene<'_>, way: &Way<'_>) -> Option<Bottleneck> {
         let rate: f64 = courses.iter().filter_map(estimate).sum();
         format!("bbr took it for {} and paced at that{varied}", bits_per_second(rate))
     };
-    Some(Bottleneck { weight, bps: quantile(&rates, USUAL).or_else(|| goodput_bps(way))?, signs })
+    Some(Bottleneck { weight, bps: usual(&rates).or_else(|| goodput_bps(way))?, signs })
 }
 
 fn of_datagrams(scene: &Scene<'_>, way: &Way<'_>, sent: u64) -> Option<Bottleneck> {
@@ -107,7 +107,12 @@ fn of_datagrams(scene: &Scene<'_>, way: &Way<'_>, sent: u64) -> Option<Bottlenec
         bits_per_second(came),
         varied(&rates)
     );
-    Some(Bottleneck { weight, bps: quantile(&rates, USUAL).unwrap_or(came), signs })
+    Some(Bottleneck { weight, bps: usual(&rates).unwrap_or(came), signs })
+}
+
+/// A bottleneck's own rate, where there are enough to tell it from what too little came to it at times.
+fn usual(rates: &[f64]) -> Option<f64> {
+    quantile(rates, USUAL).filter(|_| rates.len() >= FEWEST)
 }
 
 /// The part of its smaller window that a connection needs for its rate over the empty path; the send buffer is one, too.
@@ -139,8 +144,10 @@ fn rates(way: &Way<'_>, courses: &[Course<'_>]) -> Vec<f64> {
 /// Payload rates of the receiver's whole intervals but the first.
 fn arrivals(way: &Way<'_>) -> Vec<f64> {
     let intervals = &way.receiver.tally.intervals;
-    let longest = intervals.iter().map(|one| one.end_ns - one.start_ns).max().unwrap_or(0);
-    let whole = intervals.iter().skip(1).filter(|one| one.end_ns - one.start_ns > longest / 2);
+    // One that a busy host drew out says nothing of the length of the others.
+    let lengths: Vec<f64> = intervals.iter().map(|one| (one.end_ns - one.start_ns) as f64).collect();
+    let usual = median(&lengths).unwrap_or(0.0);
+    let whole = intervals.iter().skip(1).filter(|one| (one.end_ns - one.start_ns) as f64 > usual / 2.0);
     whole.map(|one| one.bytes_received as f64 * 8e9 / (one.end_ns - one.start_ns) as f64).collect()
 }
 

@@ -463,6 +463,9 @@ fn datagrams_that_go_missing_at_a_steady_rate_have_met_a_bottleneck() {
     assert_eq!((why.limiter, why.grade), (LimiterKind::Link, Some(Grade::Strong)), "{why:#?}");
     let said = "a bottleneck of about 47.0 Mbit/s on the path: 58.0 % of the datagrams went missing there, with 112 Mbit/s sent";
     assert!(why.statement.contains(said), "{}", why.statement);
+    // An interval that was drawn out does not hide the others.
+    story.trials(|trial| trial.far.intervals.last_mut().unwrap().end_ns += SECOND);
+    assert!(story.why().statement.contains("a bottleneck of about 47.0 Mbit/s"), "{}", story.why().statement);
     // Where the receiving host dropped them, there is none.
     story.trials(|trial| trial.far.datagrams.as_mut().unwrap().socket_drops = 5_800);
     assert_eq!(story.limiter(), LimiterKind::SocketBuffer);
