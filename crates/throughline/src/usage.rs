@@ -19,7 +19,9 @@ pub fn refuse(error: &clap::Error) -> ExitCode {
         return if error.use_stderr() { ExitCode::from(WRONG) } else { ExitCode::SUCCESS };
     }
     let behind = if of_value(error).is_some() { String::new() } else { behind(&error.to_string()) };
-    eprint!("{}", format!("thru: {}\n{behind}", sentence(error)));
+    // In one write, as a failure is said.
+    let text = format!("thru: {}\n{behind}", sentence(error));
+    eprint!("{text}");
     ExitCode::from(WRONG)
 }
 
