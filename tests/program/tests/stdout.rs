@@ -15,7 +15,7 @@ use program::{Agent, Desk, Running, binary};
 use serde_json::json;
 
 /// Subcommands that print nothing, last as long as they are wanted, or build labs: what they print goes the same way.
-const ELSEWHERE: [&str; 8] = ["token", "serve", "demo", "selftest", "generate", "lab", "advise", "ab"];
+const ELSEWHERE: [&str; 7] = ["serve", "demo", "selftest", "generate", "lab", "advise", "ab"];
 
 fn recorded(file: &str) -> String {
     binary::workspace().join("crates/import/tests/data").join(file).display().to_string()
@@ -43,6 +43,7 @@ fn lines() -> Vec<Vec<String>> {
         vec!["export", "first", "--format", "csv", "-o", "out.csv"],
         vec!["report", "first", "-o", "out.html"],
         vec!["import", &ping],
+        vec!["token", "new"],
         vec!["host"],
         vec!["host", "--json"],
         vec!["tune", "show"],

@@ -43,9 +43,7 @@ pub fn run(args: &TokenArgs) -> Result<u8, Failure> {
             )),
             _ => Failure::output(format!("cannot write {}: {error}", path.display())),
         })?,
-        None => fresh()
-            .and_then(|line| io::stdout().write_all(line.as_bytes()))
-            .map_err(|error| Failure::output(format!("cannot print the token: {error}")))?,
+        None => out!("{}", fresh().map_err(|error| Failure::other(format!("cannot draw a token: {error}")))?),
     }
     Ok(0)
 }
