@@ -4,10 +4,9 @@
 
 use std::path::Path;
 
-use control::proto::auth::Token;
 use model::Capture;
 use program::older::{Older, everything};
-use program::wire::{Wire, hello};
+use program::wire::Wire;
 use program::{Agent, Desk, Doc, check, client};
 use serde_json::json;
 
@@ -161,23 +160,13 @@ fn an_agent_that_can_do_nothing_more_than_protocol_1_is_measured_with_all_the_sa
     }
 }
 
-/// Lets an agent see that we know its token.
-fn enter(wire: &mut Wire, token: &str) {
-    let ours = hello(1, 1);
-    wire.say(&ours);
-    let theirs = wire.hear().unwrap();
-    let [our_nonce, their_nonce] = [&ours, &theirs].map(|hello| hello["nonce"].as_str().unwrap());
-    let mac = Token::new(token).unwrap().prove("coordinator", our_nonce, their_nonce);
-    wire.say(&json!({"say": "proof", "mac": mac}));
-    assert_eq!(wire.hear().unwrap()["say"], "welcome");
-}
-
 #[test]
 fn a_holder_gets_no_file_but_its_own_and_no_look_at_strangers() {
     let desk = Desk::with_token();
     let agent = Agent::with_token(&desk, &["--allow-capture"]);
     let mut wire = Wire::dial(agent.host());
-    enter(&mut wire, client::TOKEN);
+    wire.prove(client::TOKEN);
+    assert_eq!(wire.hear().unwrap()["say"], "welcome");
     wire.say(&json!({"say": "acquire", "purpose": "a test"}));
     assert_eq!(wire.hear().unwrap()["say"], "granted");
     for file in ["/etc/passwd", "/proc/self/environ", "", "../../etc/passwd"] {
