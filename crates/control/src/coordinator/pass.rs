@@ -126,7 +126,7 @@ impl Pair {
                 (spec.delayed_reads, DELAYED_READS),
                 (spec.overlap_close, OVERLAP_CLOSE),
             ];
-            for (_, flag) in asked.into_iter().filter(|(asked, flag)| *asked && !end.can(flag)) {
+            if let Some((_, flag)) = asked.into_iter().find(|(asked, flag)| *asked && !end.can(flag)) {
                 let reason =
                     format!("thru {} there does not know --{flag}: update it, or leave --{flag} out", end.version);
                 return Err(ControlError::Refused { address: end.name.clone(), reason });
