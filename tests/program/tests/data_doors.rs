@@ -37,7 +37,7 @@ fn leg(spec: &Spec) -> Value {
 }
 
 /// Orders a trial and returns the first answer.
-fn prepare(wire: &mut Wire, role: &str, spec: &Spec, legs: &[Value], more: Value) -> Value {
+fn prepare(wire: &mut Wire, role: &str, spec: &Spec, legs: &[Value], more: &Value) -> Value {
     let mut order = json!({"say": "prepare", "trial": 0, "role": role, "spec": spec, "legs": legs});
     order.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     wire.say(&order);
@@ -75,7 +75,7 @@ fn surplus_data_connections_are_closed_and_hold_nobody_up() {
     let mut agent = Agent::start();
     let mut wire = holder(&agent);
     let spec = Spec { flows: 2, ..spec("tcp", "stream") };
-    let listening = prepare(&mut wire, "passive", &spec, &[leg(&spec)], json!({}));
+    let listening = prepare(&mut wire, "passive", &spec, &[leg(&spec)], &json!({}));
     let cookie = listening["places"][0]["cookie"].as_str().unwrap();
     let cookie: Vec<u8> = (0..16).map(|at| u8::from_str_radix(&cookie[2 * at..2 * at + 2], 16).unwrap()).collect();
     let cookie: [u8; 16] = cookie.try_into().unwrap();
@@ -127,7 +127,7 @@ fn a_coordinator_elsewhere_names_no_services() {
     let nobody: SocketAddr = "127.0.0.1:1".parse().unwrap();
     let mut asked = |voucher: Value, address: SocketAddr| {
         let more = json!({"meet": [place(address)], "voucher": voucher});
-        reason(&prepare(&mut wire, "active", &spec, &[leg(&spec)], more)).to_owned()
+        reason(&prepare(&mut wire, "active", &spec, &[leg(&spec)], &more)).to_owned()
     };
     let refused = asked(json!(null), address);
     assert!(refused.contains("vouches for 127.0.0.1"), "{refused}");
@@ -148,7 +148,7 @@ fn a_coordinator_elsewhere_names_no_services() {
         let spec = Spec { transport: transport.into(), ..spec.clone() };
         let mut asked = |path: &str| {
             let meet = json!({"meet": [{"path": path, "cookie": chosen}]});
-            reason(&prepare(&mut wire, "active", &spec, &[leg(&spec)], meet)).to_owned()
+            reason(&prepare(&mut wire, "active", &spec, &[leg(&spec)], &meet)).to_owned()
         };
         assert_eq!(asked("/etc/shadow"), asked("/nonexistent"), "{transport}");
         assert_eq!(asked("/run/../etc/shadow"), asked("/tmp/thru-x/thru-0123456789ab-1.sock"), "{transport}");
@@ -185,7 +185,7 @@ fn no_payload_goes_where_nobody_has_heard_the_sender() {
     let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut spec = Spec { rate_bps: Some(4_000_000), ..spec("udp", "stream") };
     spec.near.port = Some(port);
-    let refused = prepare(&mut wire, "active", &spec, &[leg(&spec)], json!({"meet": [place(address)]}));
+    let refused = prepare(&mut wire, "active", &spec, &[leg(&spec)], &json!({"meet": [place(address)]}));
     assert!(reason(&refused).contains("vouches"), "{refused}");
     // An agent stands at that address, so that it may be named; at that port is somebody else.
     let order = json!({"say": "prepare", "trial": 0, "role": "active", "spec": spec, "legs": [leg(&spec)],
@@ -219,7 +219,7 @@ fn legs_are_held_to_the_limits_and_the_spec() {
     let spec = Spec { flows: 8, ..spec("memcpy", "stream") };
     let second = json!({"time-ns": 1_000_000_000});
     let mut asked = |spec: &Spec, legs: &[Value]| {
-        let answer = prepare(&mut wire, "active", spec, legs, json!({}));
+        let answer = prepare(&mut wire, "active", spec, legs, &json!({}));
         reason(&answer).to_owned()
     };
     for (legs, says) in [
@@ -274,8 +274,8 @@ fn a_capture_holds_the_trials_own_sockets_only() {
         let spec = Spec { rate_bps: Some(1_000_000), capture: capture.clone(), ..spec(transport, "stream") };
         let legs = [json!({"block": 1_000, "reply": 1_000, "stop": {"time-ns": 500_000_000}})];
         let both = json!({"meet": [place(far), place(service)], "voucher": known});
-        assert!(reason(&prepare(&mut wire, "active", &spec, &legs, both)).contains("2 places"));
-        let armed = prepare(&mut wire, "active", &spec, &legs, json!({"meet": [place(far)], "voucher": known}));
+        assert!(reason(&prepare(&mut wire, "active", &spec, &legs, &both)).contains("2 places"));
+        let armed = prepare(&mut wire, "active", &spec, &legs, &json!({"meet": [place(far)], "voucher": known}));
         if armed["say"] == "failed" && transport == "mptcp" {
             skip::skip("a_capture_holds_the_trials_own_sockets_only", reason(&armed));
             continue;

@@ -240,7 +240,10 @@ mod tests {
         (levels, made("stream", 0, block, &[1.0, 2.0, 3.0]))
     }
 
-    fn paired(a: &Run, b: &Run) -> (Vec<(u32, u32)>, Vec<(String, u32)>) {
+    /// Pairs of cells, and the cells without a partner with their side.
+    type Paired = (Vec<(u32, u32)>, Vec<(String, u32)>);
+
+    fn paired(a: &Run, b: &Run) -> Paired {
         let found = pair(&[a], &[b]);
         let left = found.unpaired.into_iter().map(|one| (one.side, one.cell)).collect();
         (found.pairs.iter().map(|[a, b]| (a.first.1, b.first.1)).collect(), left)
