@@ -114,15 +114,21 @@ fn a_token_is_proved_over_a_path_of_any_length() {
     let text = "[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\n[[link]]\nbetween = [\"a\", \"b\"]\ndelay = \"500ms\"\nrate = \"10Mbit\"\n";
     fs::write(desk.path("long.toml"), text).unwrap();
     let name = format!("greeting-{}", std::process::id());
+    // With code 8 it has measured: an emulator that comes late on a busy machine is a verdict, and not asked about here.
     let script = "for how in 'stream b --time 3s' 'rr b --udp --count 2' 'stream b --udp --rate 1Mbit --reverse --time 2s'; do \
-        \"$0\" $how --trials 1 --no-path --no-store --quiet --json \"$(echo $how | tr -d ' -').json\" || exit; done";
+        \"$0\" $how --trials 1 --no-path --no-store --quiet --json \"$(echo $how | tr -d ' -').json\" || [ $? = 8 ] || exit 1; done";
     let thru = thru().display().to_string();
     let args = ["lab", "run", "long.toml", "--quiet", "--name", &name, "--", "sh", "-c", script, &thru];
     let ended = desk.run(&args).ok();
     for file in ["streambtime3s", "rrbudpcount2", "streambudprate1Mbitreversetime2s"] {
         let text = fs::read_to_string(desk.path(&format!("{file}.json"))).unwrap_or_default();
         let doc = program::Doc::try_parse(&text).unwrap_or_else(|error| panic!("{file}: {error}\n{}", ended.stderr));
-        assert!(doc.trials()[0].near.flows.iter().any(|flow| flow.bytes_sent + flow.bytes_received > 0), "{file}");
+        let flow = &doc.trials()[0].near.flows[0];
+        assert!(flow.bytes_sent + flow.bytes_received > 0, "{file}");
+        assert!(
+            !file.starts_with("rr") || flow.transactions == 2,
+            "{file}: no reply is given up before it can have come"
+        );
     }
 }
 

@@ -22,7 +22,8 @@ pub(super) fn put_number(bytes: &mut [u8], number: u64) {
 
 /// How long an asker waits for a reply before it counts it as lost: far above any round trip seen, and never under 200 ms.
 pub(super) const REPLY_FLOOR_NS: u64 = 200_000_000;
-pub(super) const FIRST_REPLY_NS: u64 = 1_000_000_000;
+/// The same before any was seen.
+pub(super) const FIRST_REPLY_NS: u64 = 3_000_000_000;
 /// How long a request waits for a full socket before the stop flag is looked at.
 const FULL_NS: u64 = 20_000_000;
 
