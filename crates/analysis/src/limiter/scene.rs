@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use model::tally::Window;
 use model::{FlowTally, Inventory, Outcome, Pass, Spec, TcpSample, Trial, Verdict};
 
 use crate::outcome::Headline;
@@ -46,15 +47,16 @@ impl<'a> Scene<'a> {
 
 /// Goodput of a way by its receiver, after the warm-up, in bit/s.
 pub(super) fn goodput_bps(way: &Way<'_>) -> Option<f64> {
-    let end = way.receiver.tally;
-    let (bytes, ns) = end.measured.map_or((end.bytes_received, end.receiving_ns), |window| (window.bytes, window.ns));
-    (bytes > 0 && ns > 0).then(|| bytes as f64 * 8e9 / ns as f64)
+    rate_bps(way.receiver.tally.arrivals())
 }
 
 /// What its sender handed over, in bit/s.
 pub(super) fn sent_bps(way: &Way<'_>) -> Option<f64> {
-    let end = way.sender.tally;
-    (end.bytes_sent > 0 && end.sending_ns > 0).then(|| end.bytes_sent as f64 * 8e9 / end.sending_ns as f64)
+    rate_bps(way.sender.tally.sends())
+}
+
+fn rate_bps(Window { bytes, ns }: Window) -> Option<f64> {
+    (bytes > 0 && ns > 0).then(|| bytes as f64 * 8e9 / ns as f64)
 }
 
 /// How long an end was at it, ns.

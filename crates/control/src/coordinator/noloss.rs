@@ -31,7 +31,8 @@ impl Search<'_> {
         let full = self.try_rate(None, 0).await?;
         let sent_bps = full.near.tallies.first().zip(full.far.tallies.first()).and_then(|(near, far)| {
             let sender = if near.bytes_sent > 0 { near } else { far };
-            (sender.sending_ns > 0).then(|| sender.bytes_sent as f64 * 8e9 / sender.sending_ns as f64)
+            let sent = sender.sends();
+            (sent.ns > 0).then(|| sent.bytes as f64 * 8e9 / sent.ns as f64)
         });
         let Some(mut high) = sent_bps.filter(|_| full.failure.is_none() && loses(self.spec, &full)) else {
             return Ok(full);
