@@ -2,8 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
 use std::process::Command;
+use std::time::Duration;
 
-use lab::CrossoverSpec;
+use lab::{CrossoverSpec, Lab, LabError, OneWay, PathSpec};
 use model::{BoundKind, SelfTest, Verdict};
 use program::{Agent, Desk, Running, binary, check, skip};
 
@@ -35,9 +36,20 @@ fn a_paced_stream_stands_beside_the_rate_it_was_asked_for_and_says_what_it_cost(
 
 #[test]
 fn a_fixed_receive_buffer_is_a_window_over_the_round_trip() {
-    let (agent, desk) = (Agent::start(), Desk::new());
-    let flags = ["stream", agent.host(), "--rcvbuf", "64KiB", "--time", "100ms", "--trials", "3"];
-    let doc = desk.measure(&flags);
+    let way = OneWay { delay: Duration::from_millis(5), queue_bytes: 1_000_000, ..OneWay::default() };
+    let spec = PathSpec { link: CrossoverSpec::default(), forward: way.clone(), back: way, seed: 7 };
+    let lab = match lab::available().and_then(|()| Lab::path(&spec)) {
+        Ok(lab) => lab,
+        Err(error @ (LabError::Privilege { .. } | LabError::NotAllowed { .. } | LabError::Emulator { .. })) => {
+            return skip::skip("a_fixed_receive_buffer_is_a_window_over_the_round_trip", &error.to_string());
+        }
+        Err(error) => panic!("{error}"),
+    };
+    let (a, b) = (lab.host("a").unwrap(), lab.host("b").unwrap());
+    let agent = Agent::spawn(b.command(binary::thru()), &["--open", "--listen", &format!("{}:0", b.v4)]);
+    let desk = Desk::new();
+    let args = ["stream", agent.host(), "--rcvbuf", "64KiB", "--time", "200ms", "--trials", "3", "--json", "-"];
+    let doc = Running::of(desk.dress(a.command(binary::thru()), &args)).wait().ok().doc();
     let ceiling = doc.summary().ceiling.as_ref().expect("a ceiling");
     assert_eq!(ceiling.kind, BoundKind::Window, "{ceiling:?}");
     assert!(ceiling.bound_bps > doc.goodput(), "{ceiling:?} {}", doc.goodput());
@@ -45,6 +57,8 @@ fn a_fixed_receive_buffer_is_a_window_over_the_round_trip() {
     let window = u64::from(socket.peer_window_bytes.expect("a window"));
     assert!(window > 0 && window <= 2 * 65_536, "no larger than the buffer: {window}");
     assert!(ceiling.reason.starts_with("window ") && ceiling.reason.contains(" over "), "{ceiling:?}");
+    drop(agent);
+    lab.close().unwrap();
 }
 
 #[test]
@@ -72,7 +86,7 @@ fn a_self_test_is_cited_by_later_runs_of_both_ends() {
     let mut command = Command::new(binary::thru());
     command.env("THRU_STORE", desk.store());
     let agent = Agent::spawn(command, &["--listen", "127.0.0.1:0"]);
-    let flags = ["stream", agent.host(), "--rate", "20Mbit", "--time", "50ms", "--trials", "3"];
+    let flags = ["stream", agent.host(), "--rate", "20Mbit", "--block", "4KiB", "--time", "50ms", "--trials", "3"];
     let before = desk.measure(&flags);
     assert!(before.json["header"]["near"]["selftest"].is_null() && before.run.header.far.selftest.is_none());
     let finished = desk.run(&["selftest", "--quick", "--loopback", "--json", "-"]);

@@ -12,7 +12,7 @@ use engine::transport::FlowHello;
 use model::{CaptureSpec, Spec, Stop};
 use program::process::Signal;
 use program::wire::Wire;
-use program::{Agent, Desk, check, eventually, skip};
+use program::{Agent, Desk, check, client, eventually, skip};
 use serde_json::{Value, json};
 
 /// A coordinator that has the agent's machine.
@@ -264,9 +264,12 @@ fn sink() -> SocketAddr {
 
 #[test]
 fn a_capture_holds_the_trials_own_sockets_only() {
-    let desk = Desk::new();
-    let agent = Agent::with(&[&format!("--allow-capture={}", desk.path("kept").display())]);
-    let mut wire = holder(&agent);
+    let desk = Desk::with_token();
+    let agent = Agent::with_token(&desk, &[&format!("--allow-capture={}", desk.path("kept").display())]);
+    let mut wire = Wire::dial(agent.host());
+    wire.prove(client::TOKEN);
+    assert_eq!(wire.hear().unwrap()["say"], "welcome");
+    acquire(&mut wire, "a test");
     let (far, service) = (sink(), sink());
     let known = voucher(&mut wire);
     let capture = Some(CaptureSpec { snaplen: 65_535, folder: None, fetch_bytes: None });

@@ -237,5 +237,5 @@ fn a_capture_that_cannot_be_leaves_the_measurement_alone() {
     assert!(text.contains("Packets\n- near end: ") && text.contains("is full"), "{text}");
     // What cannot be captured at all is refused or said.
     let short = desk.run(&["stream", "--snaplen", "20", "--capture", agent.host()]).ended_with(2);
-    assert!(short.message().contains("--snaplen 20"), "{}", short.stderr);
+    assert!(short.message().contains("--snaplen: '20'"), "{}", short.stderr);
 }
