@@ -133,7 +133,7 @@ fn observers_do_as_much_as_they_are_told() {
     assert!(curve.run.passes.iter().all(|pass| pass.near.observed.as_ref().is_some_and(|seen| seen.series.is_none())));
     let refused = desk.run(&[&base[..], &["--observe-interval", "1ms"]].concat()).ended_with(2);
     assert!(
-        refused.message().contains("--observe-interval") && refused.message().contains("10ms"),
+        refused.message().contains("--observe-interval") && refused.message().contains("10.0 ms"),
         "{}",
         refused.message()
     );
