@@ -26,7 +26,7 @@ fn a_host_with_a_port_that_is_none_is_not_measured_at_another_port() {
 
 #[test]
 fn what_nothing_can_be_measured_with_names_flag_value_and_remedy() {
-    let (agent, desk) = (Agent::start(), Desk::new());
+    let (agent, desk) = (Agent::start(), Desk::with_token());
     let stream: [(&[&str], &[&str]); 15] = [
         (&["--rate", "1GB"], &["--rate: '1GB' is bytes", "8Gbit", "1Gbit"]),
         (&["--interval", "0s"], &["--interval: '0s'", "1.00 ms or more"]),
@@ -53,7 +53,8 @@ fn what_nothing_can_be_measured_with_names_flag_value_and_remedy() {
         (&["--allow-capture=/proc/nodir"], &["--allow-capture=/proc/nodir", "can be written"]),
     ];
     for (flags, words) in serve {
-        refused(&desk, &[&["serve", "--listen", "127.0.0.1:0"], flags].concat(), words);
+        let serve = ["serve", "--listen", "127.0.0.1:0"];
+        refused(&desk, &[&serve[..], &desk.token_flags(), flags].concat(), words);
     }
     assert!(!agent.log().contains("measures"), "{}", agent.log());
     assert!(!desk.store().exists());
