@@ -84,7 +84,7 @@ programs() {
     local -a missing=()
     local pair
     # pgrep stands for kill, which bash has a command of its own for.
-    for pair in iperf3:iperf3 NPtcp:netpipe-tcp gnuplot:gnuplot-nox ip:iproute2 ping:iputils-ping mount:mount \
+    for pair in iperf3:iperf3 iperf:iperf nuttcp:nuttcp NPtcp:netpipe-tcp gnuplot:gnuplot-nox ip:iproute2 ping:iputils-ping mount:mount \
         pgrep:procps unshare:util-linux tcpdump:tcpdump mpirun.openmpi:openmpi-bin mpirun.mpich:mpich pvmd:pvm \
         clang:clang llvm-strip:llvm; do
         have "${pair%%:*}" || missing+=("${pair##*:}")

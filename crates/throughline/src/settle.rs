@@ -11,11 +11,13 @@ use host::tune::Journal;
 
 use crate::failure::Failure;
 use crate::flags;
+use crate::values::whole;
 
 /// What it is told.
 #[derive(Debug, Args)]
 pub struct SettleArgs {
     /// The process that set something.
+    #[arg(value_parser = whole(1..=u32::MAX))]
     owner: u32,
 }
 

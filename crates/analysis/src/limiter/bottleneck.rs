@@ -10,6 +10,9 @@ use super::{STRONG, placed};
 use crate::stats::{mean, median, quantile};
 use crate::way::{Way, send_buffer_bytes};
 
+/// The part of the rate that was asked for that counts as all of it.
+const ASKED: f64 = 0.95;
+
 /// A bottleneck as one direction of one trial shows it.
 pub(super) struct Bottleneck {
     /// What the signs weigh, 0 to 1.
@@ -29,7 +32,7 @@ impl Bottleneck {
 
 /// The bottleneck of a direction; `None` where nothing shows one.
 pub(super) fn of(scene: &Scene<'_>, way: &Way<'_>) -> Option<Bottleneck> {
-    if !scene.bulk() {
+    if !scene.bulk() || gets_its_rate(scene, way) {
         return None;
     }
     let (sender, receiver) = (way.sender.tally, way.receiver.tally);
@@ -37,6 +40,13 @@ pub(super) fn of(scene: &Scene<'_>, way: &Way<'_>) -> Option<Bottleneck> {
         (Some(sent), Some(_)) => of_datagrams(scene, way, sent.sent),
         _ => of_tcp(scene, way),
     }
+}
+
+/// Whether what arrives is what the sender was asked for, so that nothing on the path holds it back: its own pace is as steady as that
+/// of a bottleneck.
+fn gets_its_rate(scene: &Scene<'_>, way: &Way<'_>) -> bool {
+    let asked = scene.spec.rate_bps.map(|bps| ASKED * bps as f64);
+    asked.zip(goodput_bps(way)).is_some_and(|(asked, came)| came >= asked)
 }
 
 /// What speaks for a bottleneck on the path weighs so much against limits of the hosts and of the congestion window.
