@@ -35,6 +35,7 @@ pub const BARE: &str = "bare";
 pub static PEERS: &[&dyn Peer] = &[
     &thru::Thru,
     &thru::Unobserved,
+    &thru::Before,
     &bare::Bare,
     &iperf3::PACKAGED,
     &iperf3::NEWEST,

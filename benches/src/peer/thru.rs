@@ -9,6 +9,7 @@ use crate::work::{Launcher, Over, Task};
 
 pub(super) const NAME: &str = "thru";
 pub(super) const UNOBSERVED: &str = "thru-unobserved";
+const BEFORE: &str = "thru-before";
 
 /// Measured, but with too few trials to claim an interval: it is asked for one trial or three, as each peer makes one.
 const UNTRUSTED: i32 = 8;
@@ -98,6 +99,27 @@ impl Peer for Unobserved {
     fn job(&self, task: Task, place: &Place) -> Option<Job> {
         let Task::Observed { stream } = task else { return None };
         Some(observed(stream, "off", place))
+    }
+}
+
+/// Another build of the same program, `thru-before` on PATH, to see what a change costs.
+pub struct Before;
+
+impl Peer for Before {
+    fn name(&self) -> &'static str {
+        BEFORE
+    }
+
+    fn programs(&self) -> &'static [&'static str] {
+        &[BEFORE]
+    }
+
+    fn version(&self) -> Option<&'static str> {
+        Some("--version")
+    }
+
+    fn job(&self, task: Task, place: &Place) -> Option<Job> {
+        Thru.job(task, place)
     }
 }
 

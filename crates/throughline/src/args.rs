@@ -13,7 +13,7 @@ use crate::settle::SettleArgs;
 /// Start `thru serve` on one host and measure from the other. Numbers come with the interval they are sure to, and every run
 /// is kept, so that `thru show`, `report` and `export` can come back to it.
 #[derive(Debug, Parser)]
-#[command(name = "thru", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(name = "thru", version = crate::VERSION, max_term_width = 100, disable_help_subcommand = true)]
 #[command(after_help = "Examples:
   thru token new -o ~/.thru-token                           the secret of both hosts: copy it to the other one
   thru serve --listen 0.0.0.0 --token-file ~/.thru-token    on the far host

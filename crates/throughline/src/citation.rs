@@ -16,5 +16,5 @@ pub fn from_store(path: Option<PathBuf>) -> CitesSelfTest {
 fn last(named: Option<PathBuf>, here: &Inventory) -> Option<SelfTestCitation> {
     let path = named.or_else(|| Store::default_path().ok()).filter(|path| path.is_file())?;
     let test = Store::open(&path).ok()?.last_selftest(here.hostname.as_deref()?).ok()??;
-    Some(SelfTestCitation::of(&test, here, env!("CARGO_PKG_VERSION")))
+    Some(SelfTestCitation::of(&test, here, crate::VERSION))
 }

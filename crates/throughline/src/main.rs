@@ -31,6 +31,9 @@ use clap::FromArgMatches;
 
 use failure::Failure;
 
+/// The version, with the commit that this build came from (build.rs).
+pub const VERSION: &str = env!("THRU_VERSION");
+
 fn main() -> ExitCode {
     match run().and_then(|code| console::finish().map(|()| code)) {
         Ok(code) => ExitCode::from(code),

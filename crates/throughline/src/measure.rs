@@ -306,6 +306,7 @@ pub fn local_options(directory: &Path) -> Result<AgentOptions, Failure> {
     let program = std::env::current_exe()
         .map_err(|error| Failure::other(format!("cannot find this program's own file: {error}")))?;
     Ok(AgentOptions {
+        version: crate::VERSION.into(),
         workers: Workers::Program(program),
         token: None,
         machine: Machine::new(1),

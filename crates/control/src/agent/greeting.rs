@@ -16,6 +16,7 @@ impl Session {
         let nonce = auth::hex(&auth::random::<16>().map_err(|error| error.to_string())?);
         let token = self.shared.options.token.clone();
         let mut ours = hello(nonce.clone(), self.shared.instance.clone());
+        ours.version.clone_from(&self.shared.options.version);
         ours.wants_token = token.is_some();
         // In the hello itself, so that a coordinator trusts nothing else before it.
         ours.mac = token.as_ref().map(|token| token.prove("agent", &theirs.nonce, &nonce));

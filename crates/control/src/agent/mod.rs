@@ -51,6 +51,8 @@ pub use tuning::{Tuning, recover, told};
 
 /// How an agent works.
 pub struct AgentOptions {
+    /// The program's version, with the commit that it was built from; runs record it.
+    pub version: String,
     /// Where its measuring processes come from.
     pub workers: Workers,
     /// What coordinators must know; `None` lets anybody in who reaches the port.

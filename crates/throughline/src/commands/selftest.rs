@@ -50,7 +50,7 @@ pub fn run(args: &SelftestArgs) -> Result<u8, Failure> {
     let program = std::env::current_exe()
         .map_err(|error| Failure::other(format!("cannot find this program's own file: {error}")))?;
     let started_unix_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
-    let options = Options { program, quick: args.quick, loopback: args.loopback };
+    let options = Options { program, version: crate::VERSION.into(), quick: args.quick, loopback: args.loopback };
     let found = selftest::run(&options, started_unix_ns, &mut |news| match news {
         News::Check(check) if !to_stdout => outln!("{}", report::check_line(check)),
         News::Check(_) => {}

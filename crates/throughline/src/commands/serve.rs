@@ -184,6 +184,7 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
     let machine = Machine::new(args.concurrent);
     let speaking = Speaking::start(args, &addresses, &machine)?;
     let options = control::agent::AgentOptions {
+        version: crate::VERSION.into(),
         token,
         machine,
         limits: Limits {

@@ -20,6 +20,8 @@ use crate::ControlError;
 pub struct Options {
     /// The program file of `thru`.
     pub program: PathBuf,
+    /// Its version, with the commit that it was built from.
+    pub version: String,
     /// One rate and shorter, for continuous integration; allows 1 % where the whole test allows 0.2 %.
     pub quick: bool,
     /// Leave out what needs root, although it could be done.
@@ -50,7 +52,7 @@ pub fn run(options: &Options, started_unix_ns: u64, news: &mut dyn FnMut(News<'_
     let found = SelfTest {
         schema: SelfTest::SCHEMA.into(),
         started_unix_ns,
-        version: env!("CARGO_PKG_VERSION").into(),
+        version: options.version.clone(),
         hostname: here.hostname,
         boot_id: here.boot_id,
         kernel: here.kernel,
