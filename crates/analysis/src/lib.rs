@@ -15,7 +15,7 @@ pub mod outcome;
 pub mod plan;
 pub mod refine;
 pub mod stats;
-mod way;
+mod direction;
 
 pub use ceiling::bound;
 pub use compare::{of_paired, stored_runs};

@@ -110,10 +110,10 @@ fn run(
     words: &Words,
 ) -> Result<Option<WorkerDone>, EngineError> {
     let plan = plan(assignment);
-    let way = transport(plan.spec.transport.as_str())?;
+    let transport = transport(plan.spec.transport.as_str())?;
     let links = match plan.role {
-        Role::Active => connect(assignment, &plan, way)?,
-        Role::Passive => accept(assignment, &plan, way, sockets, words)?,
+        Role::Active => connect(assignment, &plan, transport)?,
+        Role::Passive => accept(assignment, &plan, transport, sockets, words)?,
     };
     let captured = plan.spec.capture.is_some();
     let sockets = links.iter().filter(|_| captured).filter_map(Link::ends).collect();
@@ -122,7 +122,7 @@ fn run(
         return Ok(None);
     }
     let live = words.clone();
-    let tally = engine::run(&plan, way, links, signals, &mut |interval| live.say(&FromWorker::Live(interval)))?;
+    let tally = engine::run(&plan, transport, links, signals, &mut |interval| live.say(&FromWorker::Live(interval)))?;
     Ok(Some(WorkerDone {
         tallies: tally.legs,
         spans: tally.spans,
@@ -145,10 +145,10 @@ fn plan(assignment: &Assignment) -> TrialPlan {
     }
 }
 
-fn connect(assignment: &Assignment, plan: &TrialPlan, way: &dyn Transport) -> Result<Vec<Link>, EngineError> {
+fn connect(assignment: &Assignment, plan: &TrialPlan, transport: &dyn Transport) -> Result<Vec<Link>, EngineError> {
     let rendezvous = match assignment.prepare.meet.first() {
         Some(meeting) => {
-            check_machine(way, meeting)?;
+            check_machine(transport, meeting)?;
             Rendezvous {
                 address: meeting.address,
                 path: meeting.path.clone(),
@@ -161,15 +161,15 @@ fn connect(assignment: &Assignment, plan: &TrialPlan, way: &dyn Transport) -> Re
     let links = plan.links();
     let hellos = links.iter().map(|link| FlowHello::new(rendezvous.cookie, plan.trial, link.index));
     let hellos = hellos.collect::<Result<Vec<_>, _>>()?;
-    way.connect_all(&plan.spec, &rendezvous, &hellos)
+    transport.connect_all(&plan.spec, &rendezvous, &hellos)
 }
 
 /// A path means nothing on another machine.
-fn check_machine(way: &dyn Transport, meeting: &Meeting) -> Result<(), EngineError> {
+fn check_machine(transport: &dyn Transport, meeting: &Meeting) -> Result<(), EngineError> {
     let here = boot_id();
-    if way.capabilities().one_machine && meeting.boot_id.is_some() && meeting.boot_id != here {
+    if transport.capabilities().one_machine && meeting.boot_id.is_some() && meeting.boot_id != here {
         return Err(EngineError::Unsupported {
-            what: format!("{} between two machines", way.name()),
+            what: format!("{} between two machines", transport.name()),
             remedy: "it works within one; use tcp or udp".into(),
         });
     }
@@ -189,7 +189,7 @@ fn cookie(text: &str) -> Cookie {
 fn accept(
     assignment: &Assignment,
     plan: &TrialPlan,
-    way: &dyn Transport,
+    transport: &dyn Transport,
     sockets: &UnixDatagram,
     words: &Words,
 ) -> Result<Vec<Link>, EngineError> {
@@ -206,14 +206,14 @@ fn accept(
             directory: assignment.directory.clone(),
             cookie,
         };
-        let opened = way.listen(&plan.spec, &place)?;
+        let opened = transport.listen(&plan.spec, &place)?;
         words.say(&FromWorker::Listening(meeting(&opened.rendezvous(), assignment)));
         listener = Some(opened);
     }
     while missing > 0 {
         let (hello, link) = match &mut listener {
             Some(listener) => listener.accept(deadline)?,
-            None => take(way, plan, sockets, cookie, deadline)?,
+            None => take(transport, plan, sockets, cookie, deadline)?,
         };
         // A second connection for a link is closed by being dropped.
         if let Some(place) = places.get(&hello.link).filter(|_| hello.trial == plan.trial)
@@ -242,7 +242,7 @@ fn meeting(rendezvous: &Rendezvous, assignment: &Assignment) -> Meeting {
 
 /// The next connection that the agent's door hands in.
 fn take(
-    way: &dyn Transport,
+    transport: &dyn Transport,
     plan: &TrialPlan,
     sockets: &UnixDatagram,
     cookie: Cookie,
@@ -263,7 +263,7 @@ fn take(
         let (count, socket): (usize, Option<OwnedFd>) = local::recv_fd(sockets, &mut bytes).map_err(failed)?;
         // One that came late for an earlier trial is closed by being dropped.
         if let (Some(hello), Some(socket)) = (FlowHello::decode(&bytes[..count], [&cookie]), socket) {
-            return Ok((hello, way.adopt(&plan.spec, socket, &hello)?));
+            return Ok((hello, transport.adopt(&plan.spec, socket, &hello)?));
         }
     }
 }

@@ -16,7 +16,7 @@ const COOKIE: [u8; 16] = [9; 16];
 type End = JoinHandle<Result<LegTally, EngineError>>;
 
 /// The ways of waiting that this host has.
-fn ways(test: &str) -> Vec<Strategy> {
+fn transports(test: &str) -> Vec<Strategy> {
     let spec = Spec { strategy: Strategy::Uring, ..Spec::new("tcp", "rr") };
     match check_options(Role::Active, &spec) {
         Ok(()) => vec![Strategy::Epoll, Strategy::Uring],
@@ -46,10 +46,10 @@ fn plan(spec: &Spec, role: Role) -> TrialPlan {
 /// Both ends, running, with the flags that end each.
 fn start(spec: &Spec) -> [(End, Arc<Signals>); 2] {
     engine::pattern::check(spec).expect("a valid spec");
-    let way = transport(spec.transport.as_str()).expect("known");
+    let transport = transport(spec.transport.as_str()).expect("known");
     let directory = tempfile::tempdir().expect("a directory");
     let place = Place { address: [127, 0, 0, 1].into(), directory: directory.path().into(), cookie: COOKIE };
-    let mut listener = way.listen(spec, &place).expect("listens");
+    let mut listener = transport.listen(spec, &place).expect("listens");
     let to = listener.rendezvous();
     let (plans, flags) = ([Role::Passive, Role::Active].map(|role| plan(spec, role)), [Signals::new(), Signals::new()]);
     let [far_plan, near_plan] = plans;
@@ -58,14 +58,14 @@ fn start(spec: &Spec) -> [(End, Arc<Signals>); 2] {
         let accept = |_| listener.accept(now_ns() + 10_000_000_000).expect("accepts");
         let mut links: Vec<(FlowHello, Link)> = far_plan.links().iter().map(accept).collect();
         links.sort_by_key(|(hello, _)| hello.link);
-        run(&far_plan, way, links.into_iter().map(|(_, link)| link).collect(), &far_flags, &mut |_| {})
+        run(&far_plan, transport, links.into_iter().map(|(_, link)| link).collect(), &far_flags, &mut |_| {})
     });
     let near = std::thread::spawn(move || {
         let hello = |link: u32| FlowHello::new(COOKIE, 1, link).expect("random numbers");
         let hellos: Vec<_> = near_plan.links().iter().map(|link| hello(link.index)).collect();
-        let links = way.connect_all(&near_plan.spec, &to, &hellos).expect("connects");
+        let links = transport.connect_all(&near_plan.spec, &to, &hellos).expect("connects");
         drop(directory);
-        run(&near_plan, way, links, &near_flags, &mut |_| {})
+        run(&near_plan, transport, links, &near_flags, &mut |_| {})
     });
     let [far_flags, near_flags] = flags;
     [(far, far_flags), (near, near_flags)]
@@ -103,7 +103,7 @@ fn every_flow_is_counted(spec: &Spec, near: &EndTally, far: &EndTally) {
 #[test]
 fn round_trips_of_many_flows() {
     for transport in ["tcp", "unix"] {
-        for strategy in ways("round_trips_of_many_flows") {
+        for strategy in transports("round_trips_of_many_flows") {
             let spec = Spec { reply: Some(70_000), ..spec(transport, "rr", strategy) };
             let (near, far) = measure(&spec);
             every_flow_is_counted(&spec, &near, &far);
@@ -116,7 +116,7 @@ fn round_trips_of_many_flows() {
 
 #[test]
 fn streams_of_many_flows_in_both_directions() {
-    for strategy in ways("streams_of_many_flows_in_both_directions") {
+    for strategy in transports("streams_of_many_flows_in_both_directions") {
         for direction in [Direction::Send, Direction::Reverse, Direction::Both] {
             let spec = Spec { direction, block: 16_000, ..spec("tcp", "stream", strategy) };
             let (near, far) = measure(&spec);
@@ -127,7 +127,7 @@ fn streams_of_many_flows_in_both_directions() {
 
 #[test]
 fn counts_are_met_exactly_by_many_flows() {
-    for strategy in ways("counts_are_met_exactly_by_many_flows") {
+    for strategy in transports("counts_are_met_exactly_by_many_flows") {
         let blocks = Spec { stop: Stop::Blocks(3_001), ..spec("tcp", "transfer", strategy) };
         let (near, far) = measure(&blocks);
         every_flow_is_counted(&blocks, &near, &far);
@@ -141,7 +141,7 @@ fn counts_are_met_exactly_by_many_flows() {
 #[test]
 fn paced_datagrams_and_requests_of_many_flows_keep_their_rate() {
     for (transport, strategy) in [("udp", Strategy::Epoll), ("tcp", Strategy::Epoll), ("tcp", Strategy::Uring)] {
-        if !ways("paced_datagrams_and_requests_of_many_flows_keep_their_rate").contains(&strategy) {
+        if !transports("paced_datagrams_and_requests_of_many_flows_keep_their_rate").contains(&strategy) {
             continue;
         }
         // 10 a second and flow: fewer than the path carries, so that what was asked for is what was done.
@@ -159,7 +159,7 @@ fn paced_datagrams_and_requests_of_many_flows_keep_their_rate() {
 
 #[test]
 fn an_end_that_goes_takes_the_trial_with_it() {
-    for strategy in ways("an_end_that_goes_takes_the_trial_with_it") {
+    for strategy in transports("an_end_that_goes_takes_the_trial_with_it") {
         let spec = Spec { stop: Stop::TimeNs(60_000_000_000), ..spec("tcp", "rr", strategy) };
         let [(far, far_signals), (near, _)] = start(&spec);
         std::thread::sleep(Duration::from_millis(500));
@@ -175,7 +175,7 @@ fn an_end_that_goes_takes_the_trial_with_it() {
 
 #[test]
 fn an_abort_ends_many_flows_at_once() {
-    for strategy in ways("an_abort_ends_many_flows_at_once") {
+    for strategy in transports("an_abort_ends_many_flows_at_once") {
         for pattern in ["rr", "stream"] {
             let spec = Spec { stop: Stop::TimeNs(60_000_000_000), ..spec("tcp", pattern, strategy) };
             let ends = start(&spec);

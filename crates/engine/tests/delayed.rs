@@ -25,22 +25,22 @@ fn path(to: SocketAddr, over: Arc<AtomicBool>) -> SocketAddr {
     back.set_nonblocking(true).unwrap();
     std::thread::spawn(move || {
         let mut near = None;
-        let mut way: VecDeque<(Instant, bool, Vec<u8>)> = VecDeque::new();
+        let mut direction: VecDeque<(Instant, bool, Vec<u8>)> = VecDeque::new();
         let mut buffer = [0; 2_048];
         while !over.load(Ordering::SeqCst) {
             let due = Instant::now() + ONE_WAY;
             match front.recv_from(&mut buffer) {
                 Ok((count, from)) => {
                     near = Some(from);
-                    way.push_back((due, true, buffer[..count].to_vec()));
+                    direction.push_back((due, true, buffer[..count].to_vec()));
                 }
                 Err(error) => assert!(matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::ConnectionRefused)),
             }
             if let Ok(count) = back.recv(&mut buffer) {
-                way.push_back((due, false, buffer[..count].to_vec()));
+                direction.push_back((due, false, buffer[..count].to_vec()));
             }
-            while way.front().is_some_and(|(due, ..)| *due <= Instant::now()) {
-                let Some((_, forth, bytes)) = way.pop_front() else { break };
+            while direction.front().is_some_and(|(due, ..)| *due <= Instant::now()) {
+                let Some((_, forth, bytes)) = direction.pop_front() else { break };
                 let _ = if forth { back.send(&bytes) } else { front.send_to(&bytes, near.unwrap()) };
             }
             std::thread::sleep(Duration::from_micros(200));
@@ -56,12 +56,12 @@ fn plan(spec: &Spec, role: Role) -> TrialPlan {
 
 #[test]
 fn datagrams_shake_hands_and_open_a_leg_over_a_second_of_round_trip() {
-    let way = transport("udp").unwrap();
+    let direction = transport("udp").unwrap();
     for pattern in ["stream", "rr"] {
         let spec = Spec { block: 200, stop: Stop::Transactions(3), ..Spec::new("udp", pattern) };
         let spec = if pattern == "stream" { Spec { stop: Stop::Blocks(20), ..spec } } else { spec };
         let place = Place { address: [127, 0, 0, 1].into(), directory: std::env::temp_dir(), cookie: COOKIE };
-        let mut listener = way.listen(&spec, &place).unwrap();
+        let mut listener = direction.listen(&spec, &place).unwrap();
         let over = Arc::new(AtomicBool::new(false));
         let address = Some(path(listener.rendezvous().address.unwrap(), over.clone()));
         let far_plan = plan(&spec, Role::Passive);
@@ -70,8 +70,8 @@ fn datagrams_shake_hands_and_open_a_leg_over_a_second_of_round_trip() {
             run(&far_plan, transport("udp").unwrap(), vec![link], &Signals::new(), &mut |_| {}).expect("runs")
         });
         let to = Rendezvous { address, cookie: COOKIE, ..Rendezvous::default() };
-        let link = way.connect(&spec, &to, &FlowHello::new(COOKIE, 1, 0).unwrap()).expect("connects");
-        let near = run(&plan(&spec, Role::Active), way, vec![link], &Signals::new(), &mut |_| {}).expect("runs");
+        let link = direction.connect(&spec, &to, &FlowHello::new(COOKIE, 1, 0).unwrap()).expect("connects");
+        let near = run(&plan(&spec, Role::Active), direction, vec![link], &Signals::new(), &mut |_| {}).expect("runs");
         let far = far.join().unwrap();
         over.store(true, Ordering::SeqCst);
         assert!(near.failure.is_none() && far.failure.is_none(), "{:?} {:?}", near.failure, far.failure);

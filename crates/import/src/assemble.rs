@@ -108,7 +108,7 @@ pub fn assemble(imported: Imported, source: &Source, refused: &[Refused]) -> Run
         stopping: rule,
         cells,
         near,
-        path_out: path,
+        path_outbound: path,
         plan: plan.map(Box::new),
         origin: Some(Box::new(Origin {
             tool,

@@ -96,7 +96,7 @@ fn the_page_of_2003_holds_listings_of_three_tools() {
     let ping = run(&reading.imported[1]);
     close(ping.outcomes[0].summary.rtt_p50_ns, 64.7e6);
     assert_eq!(ping.outcomes[0].summary.netpipe_bps, None);
-    let path = ping.header.path_out.unwrap().ping.unwrap();
+    let path = ping.header.path_outbound.unwrap().ping.unwrap();
     assert_eq!((path.sent, path.received, path.packet_bytes, path.max_ns), (4, 4, 84, Some(65_100_000)));
     let hops = reading.imported[4].path.clone().unwrap().hops.unwrap();
     assert_eq!(hops.len(), 5);
@@ -316,9 +316,9 @@ fn vmstat_is_what_the_host_did_meanwhile() {
 fn echoes_over_ip_6_and_a_summary_alone() {
     let run = only("ping6.txt");
     close(run.outcomes[0].summary.rtt_p50_ns, 48_000.0);
-    assert_eq!(run.header.path_out.as_ref().unwrap().ping.as_ref().unwrap().packet_bytes, 104);
+    assert_eq!(run.header.path_outbound.as_ref().unwrap().ping.as_ref().unwrap().packet_bytes, 104);
     assert!(only("pingq.txt").outcomes.is_empty());
-    assert_eq!(only("traceroute.txt").header.path_out.unwrap().hops.unwrap()[0].address.as_deref(), Some("127.0.0.1"));
+    assert_eq!(only("traceroute.txt").header.path_outbound.unwrap().hops.unwrap()[0].address.as_deref(), Some("127.0.0.1"));
 }
 
 #[test]

@@ -45,19 +45,19 @@ fn our_pair_measures_each_way() {
                 let sides = measure(&Spec { rate_bps, ..brief(50) }, served.address);
                 let near = &sides.near;
                 assert_eq!((near.transactions, near.bytes_received), (50, 5_000), "{words}: {near:?}");
-                let way = near.one_way.as_ref().unwrap();
-                assert_eq!((way.lost_there, way.lost_back), (Some(0), Some(0)), "{words}: {way:?}");
+                let one_way = near.one_way.as_ref().unwrap();
+                assert_eq!((one_way.lost_outbound, one_way.lost_return), (Some(0), Some(0)), "{words}: {one_way:?}");
                 // One clock: neither way is below zero, and the two make up the round trip.
-                assert!(way.there.min_ns >= 0 && way.back.min_ns >= 0, "{way:?}");
+                assert!(one_way.outbound.min_ns >= 0 && one_way.return_trip.min_ns >= 0, "{one_way:?}");
                 let rtt = near.rtt.as_ref().unwrap();
-                let both = way.there.mean_ns + way.back.mean_ns;
+                let both = one_way.outbound.mean_ns + one_way.return_trip.mean_ns;
                 // The two clocks are read one after the other.
                 assert!((both - rtt.mean_ns).abs() < rtt.mean_ns * 0.05 + 20_000.0, "{both} {rtt:?}");
-                assert!(way.offset_ns.0 <= 0 && way.offset_ns.1 >= 0, "the clocks do not differ: {way:?}");
-                assert_eq!(way.near_clock, way.far_clock);
+                assert!(one_way.offset_ns.0 <= 0 && one_way.offset_ns.1 >= 0, "the clocks do not differ: {one_way:?}");
+                assert_eq!(one_way.near_clock, one_way.far_clock);
                 let manner = if words.is_empty() { "a stateless reflector" } else { "a stateful reflector" };
                 assert!(sides.version.starts_with(manner), "{}", sides.version);
-                assert_eq!((sides.far.bytes_received, way.there.count), (5_000, 50));
+                assert_eq!((sides.far.bytes_received, one_way.outbound.count), (5_000, 50));
             }
         }
     }
@@ -133,8 +133,8 @@ fn a_rate_bounds_what_is_reflected() {
     let sides = measure(&Spec { rate_bps: Some(8_000_000), ..brief(200) }, served.address);
     // 1,000 bytes in a second, of which a tenth at once: 200 requests of 100 bytes in 20 ms are too many.
     assert!((1..100).contains(&sides.near.transactions), "{:?}", sides.near.datagrams);
-    let way = sides.near.one_way.unwrap();
-    assert_eq!(way.lost_back, Some(0), "what is not answered is not counted either: {way:?}");
+    let one_way = sides.near.one_way.unwrap();
+    assert_eq!(one_way.lost_return, Some(0), "what is not answered is not counted either: {one_way:?}");
 }
 
 #[test]
@@ -167,6 +167,6 @@ fn losses_and_overtaking_are_seen() {
     reflector.join().unwrap();
     let datagrams = sides.near.datagrams.unwrap();
     assert_eq!((datagrams.sent, datagrams.received, datagrams.replies_lost, datagrams.reordered), (20, 18, 2, 2));
-    let way = sides.near.one_way.unwrap();
-    assert_eq!((way.lost_there, way.lost_back), (None, None), "a stateless reflector cannot tell where");
+    let one_way = sides.near.one_way.unwrap();
+    assert_eq!((one_way.lost_outbound, one_way.lost_return), (None, None), "a stateless reflector cannot tell where");
 }

@@ -8,35 +8,35 @@
 
 use std::io::Read;
 
-use lab::{CrossoverSpec, Lab, OneWay, PathSpec};
+use lab::{CrossoverSpec, Lab, DirectionSpec, PathSpec};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
 struct Direction {
-    way: OneWay,
+    direction: DirectionSpec,
 }
 
-fn direction(text: &str) -> Result<OneWay, toml::de::Error> {
-    toml::from_str(&format!("way = {{ {text} }}")).map(|direction: Direction| direction.way)
+fn direction(text: &str) -> Result<DirectionSpec, toml::de::Error> {
+    toml::from_str(&format!("way = {{ {text} }}")).map(|direction: Direction| direction.direction)
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let (mtu, forward, back) = match words.as_slice() {
+    let (mtu, forward, reverse) = match words.as_slice() {
         [mtu, both] => (mtu, both, both),
-        [mtu, forward, back] => (mtu, forward, back),
+        [mtu, forward, reverse] => (mtu, forward, reverse),
         _ => return Err("give MTU FORWARD [BACK]".into()),
     };
     let link = CrossoverSpec { mtu: mtu.parse()?, ..CrossoverSpec::default() };
-    let lab = Lab::path(&PathSpec { link, forward: direction(forward)?, back: direction(back)?, seed: 1 })?;
+    let lab = Lab::path(&PathSpec { link, forward: direction(forward)?, reverse: direction(reverse)?, seed: 1 })?;
     for host in lab.hosts() {
         println!("{} {} {}", host.namespace, host.v4, host.v6);
     }
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
     if let Some(path) = lab.emulator() {
         println!("real-time: {}; failure: {:?}", path.realtime(), path.failure());
-        for (way, counts) in ["forward", "back"].iter().zip(path.counts()) {
-            println!("{way}: {counts:#?}, {} travelling", counts.travelling());
+        for (direction, counts) in ["forward", "reverse"].iter().zip(path.counts()) {
+            println!("{direction}: {counts:#?}, {} travelling", counts.travelling());
         }
     }
     lab.close()?;

@@ -173,9 +173,9 @@ impl Lab {
     /// Joins the hosts by an emulated path.
     pub(crate) fn emulate(&mut self, spec: &PathSpec) -> Result<(), LabError> {
         let namespaces = self.hosts.each_ref().map(|host| host.namespace.clone());
-        let ways = [spec.forward.clone(), spec.back.clone()];
+        let directions = [spec.forward.clone(), spec.reverse.clone()];
         let interfaces = self.hosts.each_ref().map(|host| host.interface.clone());
-        let emulator = Emulator::start(namespaces, interfaces, &ways, spec.link.mtu, spec.seed);
+        let emulator = Emulator::start(namespaces, interfaces, &directions, spec.link.mtu, spec.seed);
         self.emulator = Some(emulator.map_err(|source| LabError::Emulator { source })?);
         self.plugs().iter().try_for_each(|plug| plug.make_room(&self.scope, spec.link.mtu))?;
         self.configure("UNKNOWN")?;

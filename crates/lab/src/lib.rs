@@ -38,7 +38,7 @@ pub mod topology;
 pub use available::available;
 pub use crossover::{CrossoverSpec, Lab, LabHost};
 pub use emulator::{
-    Bursts, Change, Codel, Discipline, Distribution, Emulator, Jitter, Lateness, OneWay, PathCounts, Red, Reorder,
+    Bursts, Change, Codel, Discipline, Distribution, Emulator, Jitter, Lateness, DirectionSpec, PathCounts, Red, Reorder,
 };
 pub use error::LabError;
 pub use network::{Network, NetworkCounts, NetworkHost, NetworkPeer};

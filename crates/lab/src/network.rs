@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 use std::process::Command;
 
-use model::{EmulatedWay, LabReport, ShapedWay};
+use model::{EmulatedDirection, LabReport, ShapedDirection};
 
 use crate::LabError;
 use crate::available::privileged_ip;
@@ -168,40 +168,40 @@ impl Network {
     /// made.
     #[must_use]
     pub fn report(&self, now: &NetworkCounts, earlier: &NetworkCounts) -> LabReport {
-        let mut ways = Vec::new();
+        let mut directions = Vec::new();
         let devices = &now.devices;
         for (at, ((place, emulator), now)) in self.emulators.iter().zip(&now.emulated).enumerate() {
-            for (way, now) in now.iter().enumerate() {
-                let counts = earlier.emulated.get(at).map_or_else(|| now.clone(), |earlier| now.since(&earlier[way]));
-                let [from, to] = self.ends(*place, way);
-                let mut told = EmulatedWay { from, to, realtime: emulator.realtime(), ..told(&counts) };
-                let device = devices.get(at).map_or(0, |now| now[way]);
-                let before = earlier.devices.get(at).map_or(0, |earlier| earlier[way]);
+            for (direction, now) in now.iter().enumerate() {
+                let counts = earlier.emulated.get(at).map_or_else(|| now.clone(), |earlier| now.since(&earlier[direction]));
+                let [from, to] = self.ends(*place, direction);
+                let mut told = EmulatedDirection { from, to, realtime: emulator.realtime(), ..told(&counts) };
+                let device = devices.get(at).map_or(0, |now| now[direction]);
+                let before = earlier.devices.get(at).map_or(0, |earlier| earlier[direction]);
                 if device > before {
                     told.dropped.insert("device".into(), device - before);
                 }
-                ways.push(told);
+                directions.push(told);
             }
         }
         let shaped = now.shaped.iter().map(|(link, end, now)| {
-            let before = earlier.shaped.iter().find(|(other, way, _)| (other, way) == (link, end));
+            let before = earlier.shaped.iter().find(|(other, direction, _)| (other, direction) == (link, end));
             let counts = before.map_or(*now, |(.., before)| now.since(before));
             let [from, to] = self.ends(*link, *end);
-            ShapedWay { from, to, sent: counts.sent.into(), dropped: counts.dropped.into() }
+            ShapedDirection { from, to, sent: counts.sent.into(), dropped: counts.dropped.into() }
         });
-        LabReport { lab: self.name.clone(), topology: self.topology.name.clone(), ways, shaped: shaped.collect() }
+        LabReport { lab: self.name.clone(), topology: self.topology.name.clone(), directions, shaped: shaped.collect() }
     }
 
     /// The nodes at a link's ends, first the one that sends the given way.
-    fn ends(&self, link: usize, way: usize) -> [String; 2] {
+    fn ends(&self, link: usize, direction: usize) -> [String; 2] {
         let between = self.topology.links[link].between;
-        [between[way], between[1 - way]].map(|node| self.topology.nodes[node].name.clone())
+        [between[direction], between[1 - direction]].map(|node| self.topology.nodes[node].name.clone())
     }
 
     /// What the bucket at an end of a link has counted, where there is one.
     fn bucket(&self, link: usize, end: usize) -> Option<BucketCounts> {
         let said = &self.topology.links[link];
-        let shaped = said.carrier() == Carrier::Veth && said.ways[end].rate_bps.is_some();
+        let shaped = said.carrier() == Carrier::Veth && said.directions[end].rate_bps.is_some();
         let namespace = shaped.then(|| self.namespace(said.between[end]))?;
         shaped::counts(&Plug { namespace: &namespace, interface: &self.interfaces[link][end] })
     }
@@ -281,14 +281,14 @@ impl Network {
         match link.carrier() {
             Carrier::Veth => {
                 plug::join(&self.scope, plugs, link.mtu)?;
-                for (plug, way) in plugs.iter().zip(&link.ways) {
-                    shaped::shape(&self.scope, plug, way)?;
+                for (plug, direction) in plugs.iter().zip(&link.directions) {
+                    shaped::shape(&self.scope, plug, direction)?;
                 }
             }
             Carrier::Emulator => {
                 // Each link makes its own choices, the same ones each time.
                 let seed = self.topology.seed.wrapping_add((place as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-                let emulator = Emulator::start(namespaces.clone(), interfaces.clone(), &link.ways, link.mtu, seed);
+                let emulator = Emulator::start(namespaces.clone(), interfaces.clone(), &link.directions, link.mtu, seed);
                 self.emulators.push((place, emulator.map_err(|source| LabError::Emulator { source })?));
                 plugs.iter().try_for_each(|plug| plug.make_room(&self.scope, link.mtu))?;
             }
@@ -357,7 +357,7 @@ fn host(topology: &Topology, layout: &Layout, place: usize, namespace: String, i
 }
 
 /// What a way's counts say.
-fn told(counts: &PathCounts) -> EmulatedWay {
+fn told(counts: &PathCounts) -> EmulatedDirection {
     let places = [
         ("mtu", counts.dropped_mtu),
         ("queue", counts.dropped_queue),
@@ -368,7 +368,7 @@ fn told(counts: &PathCounts) -> EmulatedWay {
         ("refused", counts.refused),
     ];
     let dropped = places.into_iter().filter(|(_, segments)| *segments > 0);
-    EmulatedWay {
+    EmulatedDirection {
         arrived: counts.arrived,
         delivered: counts.delivered,
         dropped: dropped.map(|(place, segments)| (place.to_owned(), segments)).collect(),
@@ -380,7 +380,7 @@ fn told(counts: &PathCounts) -> EmulatedWay {
         late_p50_ns: counts.late.quantile_ns(0.5),
         late_p99_ns: counts.late.quantile_ns(0.99),
         late_max_ns: counts.late.max_ns(),
-        ..EmulatedWay::default()
+        ..EmulatedDirection::default()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Two hosts at the ends of an emulated path.
 
-use crate::{CrossoverSpec, Lab, LabError, OneWay};
+use crate::{CrossoverSpec, Lab, LabError, DirectionSpec};
 
 /// What a lab of two hosts and a path between them is made of.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -8,9 +8,9 @@ pub struct PathSpec {
     /// The hosts, and the MTU and the subnets of the path.
     pub link: CrossoverSpec,
     /// The way from `a` to `b`.
-    pub forward: OneWay,
+    pub forward: DirectionSpec,
     /// The way from `b` to `a`.
-    pub back: OneWay,
+    pub reverse: DirectionSpec,
     /// Start of the random choices of both ways: with the same seed the same segments are lost, by their order.
     pub seed: u64,
 }
@@ -18,8 +18,8 @@ pub struct PathSpec {
 impl PathSpec {
     /// A path that is the same both ways.
     #[must_use]
-    pub fn both_ways(link: CrossoverSpec, way: OneWay) -> Self {
-        Self { link, forward: way.clone(), back: way, seed: 1 }
+    pub fn symmetric(link: CrossoverSpec, direction: DirectionSpec) -> Self {
+        Self { link, forward: direction.clone(), reverse: direction, seed: 1 }
     }
 }
 
@@ -31,7 +31,7 @@ impl Lab {
     /// As with [`Lab::crossover`], and where no TUN device can be made.
     pub fn path(spec: &PathSpec) -> Result<Self, LabError> {
         spec.forward.check(spec.link.mtu)?;
-        spec.back.check(spec.link.mtu)?;
+        spec.reverse.check(spec.link.mtu)?;
         let mut lab = Self::hosts_of(&spec.link)?;
         lab.emulate(spec)?;
         Ok(lab)

@@ -5,7 +5,7 @@ use host::{RealSys, Sys};
 use crate::emulator::within;
 use crate::plug::Plug;
 use crate::scope::Scope;
-use crate::{LabError, OneWay};
+use crate::{LabError, DirectionSpec};
 
 /// What a token bucket has counted. The kernel's counters have 32 bits and begin anew after that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -26,10 +26,10 @@ impl BucketCounts {
 
 /// Lets an interface send no faster than the way says, by a token bucket. Its depth is what passes in 4 ms, which makes up for a
 /// late timer, and never less than a TSO packet with the headers of its segments, which would be cut.
-pub(crate) fn shape(scope: &Scope, plug: &Plug<'_>, way: &OneWay) -> Result<(), LabError> {
-    let Some(rate_bps) = way.rate_bps else { return Ok(()) };
+pub(crate) fn shape(scope: &Scope, plug: &Plug<'_>, direction: &DirectionSpec) -> Result<(), LabError> {
+    let Some(rate_bps) = direction.rate_bps else { return Ok(()) };
     let (rate, burst) = (format!("{rate_bps}bit"), (rate_bps / 8 / 250).max(80_000).to_string());
-    let limit = way.queue_bytes.to_string();
+    let limit = direction.queue_bytes.to_string();
     let bucket = ["tbf", "rate", &rate, "burst", &burst, "limit", &limit];
     let device = ["netns", "exec", plug.namespace, "tc", "qdisc", "add", "dev", plug.interface, "root"];
     scope.run(&[device.as_slice(), &bucket].concat()).map(drop)

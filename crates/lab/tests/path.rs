@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use lab::{
-    Bursts, Change, Codel, CrossoverSpec, Discipline, Lab, LabError, LabHost, OneWay, PathCounts, PathSpec, Reorder,
+    Bursts, Change, Codel, CrossoverSpec, Discipline, Lab, LabError, LabHost, DirectionSpec, PathCounts, PathSpec, Reorder,
     available,
 };
 
@@ -58,11 +58,11 @@ fn settled(lab: &Lab) -> [PathCounts; 2] {
     let mut counts = path.counts();
     eventually("the path is empty", || {
         let before = std::mem::replace(&mut counts, path.counts());
-        before == counts && counts.iter().all(|way| way.travelling() == 0)
+        before == counts && counts.iter().all(|direction| direction.travelling() == 0)
     });
     assert_eq!(path.failure(), None);
-    for way in &counts {
-        assert_eq!(way.arrived + way.duplicated, way.delivered + way.dropped());
+    for direction in &counts {
+        assert_eq!(direction.arrived + direction.duplicated, direction.delivered + direction.dropped());
     }
     counts
 }
@@ -89,9 +89,9 @@ fn ping(lab: &Lab, address: IpAddr, count: usize) -> Vec<f64> {
 
 #[test]
 fn a_ping_takes_the_configured_time_and_never_less() {
-    let forward = OneWay { delay: Duration::from_millis(20), ..OneWay::default() };
-    let back = OneWay { delay: Duration::from_millis(5), ..OneWay::default() };
-    let spec = PathSpec { link: link(1_500), forward, back, seed: 1 };
+    let forward = DirectionSpec { delay: Duration::from_millis(20), ..DirectionSpec::default() };
+    let reverse = DirectionSpec { delay: Duration::from_millis(5), ..DirectionSpec::default() };
+    let spec = PathSpec { link: link(1_500), forward, reverse, seed: 1 };
     let Some(lab) = path("a_ping_takes_the_configured_time_and_never_less", &spec) else { return };
     let b = lab.host("b").unwrap();
     let first = settled(&lab);
@@ -104,9 +104,9 @@ fn a_ping_takes_the_configured_time_and_never_less() {
         assert!(times[0] < 40.0, "{times:?}");
     }
     let last = settled(&lab);
-    let [forward, back] = [0, 1].map(|way| last[way].since(&first[way]));
-    assert_eq!((forward.dropped(), back.dropped()), (0, 0));
-    assert!(forward.arrived >= 80 && back.arrived >= 80, "{forward:?}");
+    let [forward, reverse] = [0, 1].map(|direction| last[direction].since(&first[direction]));
+    assert_eq!((forward.dropped(), reverse.dropped()), (0, 0));
+    assert!(forward.arrived >= 80 && reverse.arrived >= 80, "{forward:?}");
     assert_eq!(forward.late.count(), forward.delivered, "pings are single packets");
     lab.close().unwrap();
 }
@@ -129,8 +129,8 @@ fn every_datagram_is_delivered_or_dropped_at_a_place_that_is_known() {
     let sent = 20_000;
     let noise = 0.02;
     // 500 bytes, 28 of headers and 38 of framing at 20 Mbit/s: the queue fills, whatever the sender's pace.
-    let forward = OneWay { rate_bps: Some(20_000_000), queue_bytes: 400_000, loss: noise, ..OneWay::default() };
-    let spec = PathSpec { link: link(1_500), forward, back: OneWay::default(), seed: 42 };
+    let forward = DirectionSpec { rate_bps: Some(20_000_000), queue_bytes: 400_000, loss: noise, ..DirectionSpec::default() };
+    let spec = PathSpec { link: link(1_500), forward, reverse: DirectionSpec::default(), seed: 42 };
     let Some(lab) = path("every_datagram_is_delivered_or_dropped_at_a_place_that_is_known", &spec) else { return };
     let [a, b] = lab.hosts() else { unreachable!() };
     let counters = || (device(a), device(b));
@@ -203,14 +203,14 @@ fn stream(lab: &Lab) -> PathCounts {
 fn a_stream_arrives_whole_through_queue_and_noise() {
     // Losses within TSO packets make every kind of run; a checksum or a number that is wrong would break the stream.
     for mtu in [1_500, 9_000] {
-        let way = OneWay {
+        let direction = DirectionSpec {
             delay: Duration::from_millis(1),
             rate_bps: Some(1_000_000_000),
             queue_bytes: 200_000,
             loss: 2e-3,
-            ..OneWay::default()
+            ..DirectionSpec::default()
         };
-        let spec = PathSpec::both_ways(link(mtu), way);
+        let spec = PathSpec::symmetric(link(mtu), direction);
         let Some(lab) = path("a_stream_arrives_whole_through_queue_and_noise", &spec) else { return };
         let forward = stream(&lab);
         let segments = (2 * TRANSFER / mtu as usize) as u64;
@@ -223,7 +223,7 @@ fn a_stream_arrives_whole_through_queue_and_noise() {
 
 #[test]
 fn a_stream_arrives_whole_over_a_path_of_nothing() {
-    let spec = PathSpec::both_ways(link(9_000), OneWay::default());
+    let spec = PathSpec::symmetric(link(9_000), DirectionSpec::default());
     let Some(lab) = path("a_stream_arrives_whole_over_a_path_of_nothing", &spec) else { return };
     let forward = stream(&lab);
     assert_eq!(forward.dropped(), 0, "{forward:?}");
@@ -241,7 +241,7 @@ fn counter(host: &LabHost, name: &str) -> u64 {
 
 #[test]
 fn a_stream_arrives_whole_through_every_kind_of_noise() {
-    let way = OneWay {
+    let direction = DirectionSpec {
         delay: Duration::from_millis(1),
         rate_bps: Some(1_000_000_000),
         queue_bytes: 200_000,
@@ -249,9 +249,9 @@ fn a_stream_arrives_whole_through_every_kind_of_noise() {
         corrupt: 2e-3,
         duplicate: 5e-3,
         reorder: Reorder { probability: 2e-3, by: Duration::from_millis(2) },
-        ..OneWay::default()
+        ..DirectionSpec::default()
     };
-    let spec = PathSpec { link: link(1_500), forward: way, back: OneWay::default(), seed: 11 };
+    let spec = PathSpec { link: link(1_500), forward: direction, reverse: DirectionSpec::default(), seed: 11 };
     let Some(lab) = path("a_stream_arrives_whole_through_every_kind_of_noise", &spec) else { return };
     let b = lab.host("b").unwrap();
     let before = counter(b, "TcpInErrs");
@@ -266,13 +266,13 @@ fn a_stream_arrives_whole_through_every_kind_of_noise() {
 #[test]
 fn codel_marks_what_allows_it_and_drops_nothing() {
     let codel = Codel { target: Duration::from_millis(1), interval: Duration::from_millis(10), ecn: true };
-    let forward = OneWay {
+    let forward = DirectionSpec {
         rate_bps: Some(500_000_000),
         queue_bytes: 64 << 20,
         discipline: Discipline::Codel(codel),
-        ..OneWay::default()
+        ..DirectionSpec::default()
     };
-    let spec = PathSpec { link: link(1_500), forward, back: OneWay::default(), seed: 1 };
+    let spec = PathSpec { link: link(1_500), forward, reverse: DirectionSpec::default(), seed: 1 };
     let Some(lab) = path("codel_marks_what_allows_it_and_drops_nothing", &spec) else { return };
     for host in lab.hosts() {
         assert!(host.command("sysctl").args(["-qw", "net.ipv4.tcp_ecn=1"]).status().unwrap().success());
@@ -295,8 +295,8 @@ fn a_path_changes_when_it_should() {
         mtu: Some(1_000),
         ..Change::default()
     };
-    let forward = OneWay { delay: Duration::from_millis(5), changes: vec![later], ..OneWay::default() };
-    let spec = PathSpec { link: link(1_500), forward, back: OneWay::default(), seed: 1 };
+    let forward = DirectionSpec { delay: Duration::from_millis(5), changes: vec![later], ..DirectionSpec::default() };
+    let spec = PathSpec { link: link(1_500), forward, reverse: DirectionSpec::default(), seed: 1 };
     let Some(lab) = path("a_path_changes_when_it_should", &spec) else { return };
     let b = IpAddr::V4(lab.host("b").unwrap().v4);
     eventually("the delay is the later one", || ping(&lab, b, 1)[0] >= 40.0);
@@ -310,8 +310,8 @@ fn a_path_changes_when_it_should() {
 
 #[test]
 fn the_same_seed_loses_the_same_segments() {
-    let lossy = OneWay { loss: 0.1, ..OneWay::default() };
-    let spec = PathSpec { forward: lossy, back: OneWay::default(), link: link(1_500), seed: 5 };
+    let lossy = DirectionSpec { loss: 0.1, ..DirectionSpec::default() };
+    let spec = PathSpec { forward: lossy, reverse: DirectionSpec::default(), link: link(1_500), seed: 5 };
     let lost = || {
         let lab = path("the_same_seed_loses_the_same_segments", &spec)?;
         let b = lab.host("b").unwrap().v4;
@@ -338,6 +338,6 @@ fn the_same_seed_loses_the_same_segments() {
 
 #[test]
 fn impossible_paths_are_refused_before_anything_is_made() {
-    let spec = PathSpec::both_ways(link(1_500), OneWay { loss: 2.0, ..OneWay::default() });
+    let spec = PathSpec::symmetric(link(1_500), DirectionSpec { loss: 2.0, ..DirectionSpec::default() });
     assert!(matches!(Lab::path(&spec), Err(LabError::Spec { .. })));
 }

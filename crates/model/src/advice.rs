@@ -48,9 +48,9 @@ pub struct Advice {
     /// Host settings of the best combination.
     pub settings: HostSettings,
     /// What makes them stay at the near host; empty where nothing was confirmed.
-    pub near: AdviceLasting,
+    pub near: AdvicePersistent,
     /// What makes them stay at the far host.
-    pub far: AdviceLasting,
+    pub far: AdvicePersistent,
 }
 
 /// One change and what it gives.
@@ -114,7 +114,7 @@ pub struct AdviceSpent {
 
 /// What makes a host keep what was found.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct AdviceLasting {
+pub struct AdvicePersistent {
     /// Lines for a file in /etc/sysctl.d.
     pub sysctl: Vec<String>,
     /// Commands for what no sysctl holds.

@@ -81,7 +81,7 @@ pub struct TimeSequence {
     /// Ends of segments with payload that was not new: sent again, or overtaken on the way here.
     pub again: Vec<(u64, u64)>,
     /// One in so many of these stands in `again`.
-    pub again_kept: u64,
+    pub retransmitted_kept: u64,
     /// How many of these there were.
     pub retransmitted: u64,
 }

@@ -104,8 +104,8 @@ impl Engine {
 
 impl fmt::Display for Engine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let send = Self::SENDS.iter().find(|(_, way)| *way == self.send).map_or("", |(name, _)| name);
-        let receive = Self::RECEIVES.iter().find(|(_, way)| *way == self.receive).map_or("", |(name, _)| name);
+        let send = Self::SENDS.iter().find(|(_, method)| *method == self.send).map_or("", |(name, _)| name);
+        let receive = Self::RECEIVES.iter().find(|(_, method)| *method == self.receive).map_or("", |(name, _)| name);
         write!(f, "{send},{receive}")
     }
 }

@@ -13,15 +13,15 @@ pub struct LabReport {
     /// What it was built from.
     pub topology: String,
     /// Both ways of each link; none where the kernel alone carries all packets.
-    pub ways: Vec<EmulatedWay>,
+    pub directions: Vec<EmulatedDirection>,
     /// Ways of links that the kernel carries and holds to a rate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub shaped: Vec<ShapedWay>,
+    pub shaped: Vec<ShapedDirection>,
 }
 
 /// One direction of a link that a token bucket of the kernel holds to its rate (tc-tbf(8)).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct ShapedWay {
+pub struct ShapedDirection {
     /// The node that sends.
     pub from: String,
     /// The node that receives.
@@ -34,7 +34,7 @@ pub struct ShapedWay {
 
 /// One direction of an emulated link. Segments are packets as on a wire: one that came in a TSO packet of many counts by itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct EmulatedWay {
+pub struct EmulatedDirection {
     /// The node that sends.
     pub from: String,
     /// The node that receives.

@@ -40,7 +40,7 @@ pub mod trial;
 pub mod units;
 pub mod why;
 
-pub use advice::{Advice, AdviceLasting, AdviceSame, AdviceSpent, AdviceStep, AdviceUntried, Goal};
+pub use advice::{Advice, AdvicePersistent, AdviceSame, AdviceSpent, AdviceStep, AdviceUntried, Goal};
 pub use capture::{Capture, CaptureSpec, TimeSequence};
 pub use claim::{Bound, BoundKind, Ceiling, Cost, EndCost, Spent, ThreadTime};
 pub use comparison::{Answer, CellComparison, Comparison, Difference, RunComparison, RunName, Unpaired};
@@ -52,7 +52,7 @@ pub use figure::{Axis, Figure, Mark, Point, Scale, Series};
 pub use finding::{Finding, FindingKind};
 pub use histogram::Histogram;
 pub use host::{CoreUse, CpuAccounting, CpuUse, Interface, Inventory, KernelSetup, Processor, ResourceLimits};
-pub use lab::{EmulatedWay, LabReport, ShapedWay};
+pub use lab::{EmulatedDirection, LabReport, ShapedDirection};
 pub use observed::{HostSeries, Observe, Observed, SeriesLine, Watched, WatchedInterface};
 pub use origin::{Origin, OriginLine, OriginRow};
 pub use outcome::{Estimate, Outcome, Shares, Summary, Trust, Verdict};
@@ -77,6 +77,6 @@ pub use tcp::TcpSample;
 pub use trial::{Cell, EndPass, Ledger, Pass, Trial};
 pub use units::{BitRate, ByteSize, Nanos, Ratio};
 pub use why::{
-    BestRegion, CellWhy, Evidence, Grade, LimiterKind, LossPlace, Losses, PlacedLoss, RunWhy, TimePart, Why,
+    BestRegion, CellWhy, Evidence, Grade, LimiterKind, LossLocation, Losses, LocatedLoss, RunWhy, TimePart, Why,
     WhyDocument,
 };

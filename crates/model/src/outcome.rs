@@ -155,7 +155,7 @@ pub enum Verdict {
     /// The trial was too short for its clock or its count of arrivals.
     ResolutionLimited,
     /// The two ends' byte counts do not add up.
-    LedgerOpen,
+    ByteCountMismatch,
     /// The interval did not become as narrow as asked before the budget or the trials ran out; on a curve also the one of the size's
     /// place in it, or the two lie apart.
     TargetMissed,
@@ -187,7 +187,7 @@ pub enum Verdict {
     /// The lab's emulator handed packets over more than 1 ms after their time: what was measured is not the path that was asked for.
     EmulatorLate,
     /// In a lab whose holder did not say what the emulated links did meanwhile: nobody knows whether they were on time.
-    EmulatorUntold,
+    EmulatorUnreported,
     /// Receivers were let sleep between their reads (`delayed_reads`), as no application's does.
     DelayedReads,
     /// Connections were closed while the next ones were under way (`overlap_close`).

@@ -69,7 +69,7 @@ pub struct PathMtu {
     pub confirmed: bool,
     /// The router that said that a larger packet does not fit; null where none did.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub told_by: Option<String>,
+    pub reported_by: Option<String>,
 }
 
 /// Round trips of ICMP echoes.

@@ -90,7 +90,7 @@ pub struct Factor {
     pub sets: BTreeMap<String, BTreeMap<String, String>>,
     /// Costly to change: it is varied in the outer loop.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub dear: bool,
+    pub expensive: bool,
 }
 
 impl Factor {

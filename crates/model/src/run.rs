@@ -86,10 +86,10 @@ pub struct RunHeader {
     pub hosts: BTreeMap<String, Inventory>,
     /// The path from near to far before the test; null where nobody looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub path_out: Option<Path>,
+    pub path_outbound: Option<Path>,
     /// The path from far to near before the test; null where nobody looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub path_back: Option<Path>,
+    pub path_return: Option<Path>,
     /// How the hosts' clocks stood to each other before the test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clocks: Option<ClockOffset>,

@@ -96,7 +96,7 @@ pub struct EndTally {
     /// Counts that nobody told, as a file of another tool may: null in the document, and 0 here. Empty for what this program
     /// measured itself.
     #[serde(default)]
-    pub untold: Vec<Count>,
+    pub unreported: Vec<Count>,
 }
 
 impl EndTally {
@@ -362,10 +362,10 @@ pub struct SocketFacts {
     /// Where pages were to be mapped (TCP_ZEROCOPY_RECEIVE): how much of the payload was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mapped: Option<Mapped>,
-    /// How often the receiver rested for 50 us ([`SocketFacts::REST_NS`]) while payload came quickly, from nearby over TCP or in
+    /// How often the receiver rested for 50 us ([`SocketFacts::READ_DELAY_NS`]) while payload came quickly, from nearby over TCP or in
     /// datagrams many to a call, so that its sender had nobody to wake up (`--delayed-reads`); absent where it never did.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rests: Option<u64>,
+    pub delayed_reads: Option<u64>,
     /// SO_BUSY_POLL in force, in microseconds; absent where it is off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub busy_poll_us: Option<u32>,
@@ -383,7 +383,7 @@ pub struct SocketFacts {
 
 impl SocketFacts {
     /// How long one rest of a receiver is, ns; its timer may add some microseconds.
-    pub const REST_NS: u64 = 50_000;
+    pub const READ_DELAY_NS: u64 = 50_000;
 
     /// Fills in from `earlier` what can no longer be read, such as the peer of a connection that has been closed.
     pub fn remember(&mut self, earlier: &Self) {

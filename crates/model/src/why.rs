@@ -42,14 +42,14 @@ pub struct Losses {
     /// What they are: `datagrams` by their sequence numbers, or `segments` that TCP sent again.
     pub of: String,
     /// Where they went, in the order of the way; they add up to `packets`.
-    pub places: Vec<PlacedLoss>,
+    pub places: Vec<LocatedLoss>,
 }
 
 /// What one place dropped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PlacedLoss {
+pub struct LocatedLoss {
     /// The place.
-    pub place: LossPlace,
+    pub place: LossLocation,
     /// How many of the missing packets are its own.
     pub packets: u64,
     /// What says so.
@@ -60,7 +60,7 @@ pub struct PlacedLoss {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
-pub enum LossPlace {
+pub enum LossLocation {
     /// A queueing discipline of the sending host.
     SenderQdisc,
     /// The sending host's interface.
@@ -79,7 +79,7 @@ pub enum LossPlace {
     Nowhere,
 }
 
-impl LossPlace {
+impl LossLocation {
     /// Its name in words.
     #[must_use]
     pub fn words(self) -> &'static str {

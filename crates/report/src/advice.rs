@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Advice, AdviceLasting, Outcome, Run};
+use model::{Advice, AdvicePersistent, Outcome, Run};
 
 use crate::words;
 
@@ -27,7 +27,7 @@ pub(crate) fn lasting(run: &Run) -> Vec<String> {
     };
     let mut lines = vec!["# measures with it".to_owned(), words::plain(command)];
     for (end, kept) in [("near", &advice.near), ("far", &advice.far)] {
-        let AdviceLasting { sysctl, commands, program } = kept;
+        let AdvicePersistent { sysctl, commands, program } = kept;
         let parts = [("a program has to", program), ("/etc/sysctl.d", sysctl), ("commands", commands)];
         for (what, list) in parts.into_iter().filter(|(_, list)| !list.is_empty()) {
             lines.push(format!("# {end} host, {what}"));
@@ -90,8 +90,8 @@ mod tests {
             spent: Vec::new(),
             command: confirmed.then(|| "thru stream beta --sndbuf 1MiB,".into()),
             settings: HostSettings::default(),
-            near: AdviceLasting::default(),
-            far: AdviceLasting { sysctl: if confirmed { sysctl } else { Vec::new() }, ..AdviceLasting::default() },
+            near: AdvicePersistent::default(),
+            far: AdvicePersistent { sysctl: if confirmed { sysctl } else { Vec::new() }, ..AdvicePersistent::default() },
         });
         run
     }

@@ -240,7 +240,7 @@ pub(crate) fn path_facts(path: &Path) -> Vec<(&'static str, String)> {
         "path MTU",
         path.mtu.as_ref().map(|mtu| {
             let sure = if mtu.confirmed { "arrived" } else { "not confirmed" };
-            let told = mtu.told_by.as_ref().map_or(String::new(), |router| format!(", told by {router}"));
+            let told = mtu.reported_by.as_ref().map_or(String::new(), |router| format!(", told by {router}"));
             format!("{} bytes ({}, {sure}{told})", mtu.bytes, mtu.method)
         }),
     );
@@ -342,7 +342,7 @@ mod tests {
                 bytes: 1_400,
                 method: "udp".into(),
                 confirmed: false,
-                told_by: Some("192.0.2.1".into()),
+                reported_by: Some("192.0.2.1".into()),
             }),
             ping: Some(Ping { sent: 10, ..Ping::default() }),
             hops: Some(vec![hop(1, None), hop(2, Some("192.0.2.9"))]),

@@ -35,7 +35,7 @@ mod selftest;
 mod sides;
 mod view;
 mod watch;
-mod ways;
+mod one_way;
 mod why;
 mod words;
 

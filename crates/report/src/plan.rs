@@ -156,9 +156,9 @@ fn changes(plan: &Plan) -> String {
             text += &format!("Settings of the {end} host, put back at the end: {}\n", all.join("; "));
         }
     }
-    let dear: Vec<&str> = plan.factors.iter().filter(|factor| factor.dear).map(|factor| factor.name.as_str()).collect();
-    if !dear.is_empty() {
-        text += &format!("Dear to change, so varied in the outer loop: {}\n", dear.join(", "));
+    let expensive: Vec<&str> = plan.factors.iter().filter(|factor| factor.expensive).map(|factor| factor.name.as_str()).collect();
+    if !expensive.is_empty() {
+        text += &format!("Dear to change, so varied in the outer loop: {}\n", expensive.join(", "));
     }
     text
 }

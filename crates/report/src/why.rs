@@ -132,7 +132,7 @@ pub(crate) fn wrapped(start: &str, entry: &str, columns: usize, text: &mut Strin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{BestRegion, Evidence, Grade, LimiterKind, LossPlace, Losses, PlacedLoss, TimePart};
+    use model::{BestRegion, Evidence, Grade, LimiterKind, LossLocation, Losses, LocatedLoss, TimePart};
 
     fn why() -> Why {
         let part = |of, share| TimePart { of, share, method: "by the clocks".into() };
@@ -153,7 +153,7 @@ mod tests {
             losses: Some(Losses {
                 packets: 12,
                 of: "segments".into(),
-                places: vec![PlacedLoss { place: LossPlace::Path, packets: 12, by: "nobody".into() }],
+                places: vec![LocatedLoss { place: LossLocation::Path, packets: 12, by: "nobody".into() }],
             }),
             notes: vec!["A note with \u{1b}[31m in it.".into()],
             missing: vec!["the counters of the receiver's host".into()],

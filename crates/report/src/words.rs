@@ -21,7 +21,7 @@ pub(crate) fn meaning(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Stalled => "nothing moved for the stall time and the trial was ended there: do not use the rate",
         Verdict::ResolutionLimited => "the trial was too short for its clock or its count of arrivals: measure longer",
-        Verdict::LedgerOpen => "the two ends' byte counts do not add up: do not use the rate",
+        Verdict::ByteCountMismatch => "the two ends' byte counts do not add up: do not use the rate",
         Verdict::TargetMissed => "the interval stayed wider than asked: allow more trials or a larger budget",
         Verdict::FewTrials => "fewer than 3 trials: a value without a claim",
         Verdict::CutShort => "ended before its stop rule was met (interrupted, or the peer went away)",
@@ -39,7 +39,7 @@ pub(crate) fn meaning(verdict: Verdict) -> &'static str {
         Verdict::EmulatorLate => {
             "the lab's emulator was more than 1 ms late: give it a core of its own, or measure again on a quieter machine"
         }
-        Verdict::EmulatorUntold => {
+        Verdict::EmulatorUnreported => {
             "the lab did not say whether its emulator was on time: measure again on a quieter machine"
         }
         Verdict::Starved => "a flow got nothing in a trial: see the flows' shares in the document",
@@ -77,10 +77,10 @@ pub(crate) fn worst_trust(run: &Run) -> Option<Trust> {
 }
 
 /// How often an outcome's receivers slept between their reads, all trials and flows; `None` where none was asked to.
-pub(crate) fn rests(outcome: &Outcome) -> Option<u64> {
+pub(crate) fn delayed_reads(outcome: &Outcome) -> Option<u64> {
     let ends = outcome.trials.iter().flat_map(|trial| [&trial.near, &trial.far]);
-    let rests = ends.flat_map(|end| &end.flows).filter_map(|flow| flow.socket.rests).sum();
-    outcome.spec.delayed_reads.then_some(rests)
+    let delayed_reads = ends.flat_map(|end| &end.flows).filter_map(|flow| flow.socket.delayed_reads).sum();
+    outcome.spec.delayed_reads.then_some(delayed_reads)
 }
 
 /// A moment for people: `2026-11-21 20:37:58 UTC`.

@@ -14,7 +14,7 @@ mod schedule;
 
 use std::collections::VecDeque;
 
-pub use schedule::{Exchange, Plan, Way};
+pub use schedule::{Exchange, Plan, Mode};
 
 use crate::intake::Fixed;
 use crate::{Peer, SpeakError, Turn};
@@ -142,7 +142,7 @@ impl Netpipe {
     pub fn is_at_limit(&self) -> bool {
         let between = self.steps.front() == Some(&Step::SyncOrQuit) && self.next > 1;
         let echoed = self.sync.so_far() == &SYNC[..QUIT.len()];
-        self.role == Role::Transmitter && self.plan.way == Way::Both && between && echoed
+        self.role == Role::Transmitter && self.plan.mode == Mode::Both && between && echoed
     }
 
     /// Whether the exchange that is due belongs to a size, and not to the warm-up.
@@ -224,7 +224,7 @@ impl Netpipe {
         match self.steps.front() {
             Some(Step::WarmUp) => self.last_s = elapsed_s / f64::from(2 * WARM_UP),
             Some(Step::Trial) => {
-                let halves = if self.plan.way == Way::PingPong { 2.0 } else { 1.0 };
+                let halves = if self.plan.mode == Mode::PingPong { 2.0 } else { 1.0 };
                 let once = (elapsed_s / f64::from(self.count) / halves).max(1e-9);
                 self.best_s = self.best_s.min(once);
             }
@@ -326,7 +326,7 @@ impl Netpipe {
                 self.steps.extend([Step::Quit, Step::Reconnect]);
             }
         }
-        if self.plan.way == Way::Stream {
+        if self.plan.mode == Mode::Stream {
             self.steps.push_back(Step::Time);
         }
         self.steps.push_back(Step::Point);

@@ -6,7 +6,7 @@ mod common;
 
 use common::recording;
 use proptest::prelude::*;
-use speak::netpipe::{Action, Exchange, Netpipe, Plan, Role, Way};
+use speak::netpipe::{Action, Exchange, Netpipe, Plan, Role, Mode};
 use speak::{SpeakError, Turn};
 
 /// A driver for one end: moves messages and takes what the peer said from a recording.
@@ -64,14 +64,14 @@ impl Driver {
 
     fn exchange(&mut self, exchange: Exchange, rest: &mut &[u8]) {
         let bytes = exchange.bytes as usize * exchange.count as usize;
-        if exchange.way != Way::Stream || self.role == Role::Receiver {
+        if exchange.mode != Mode::Stream || self.role == Role::Receiver {
             let (heard, after) = rest.split_at(bytes.min(rest.len()));
             for message in heard.chunks_exact(exchange.bytes as usize) {
                 assert_eq!(exchange.first_wrong(message), None);
             }
             *rest = after;
         }
-        if exchange.way != Way::Stream || self.role == Role::Transmitter {
+        if exchange.mode != Mode::Stream || self.role == Role::Transmitter {
             let mut message = vec![b'a'; exchange.bytes as usize];
             exchange.fill(&mut message);
             for _ in 0..exchange.count {
@@ -90,17 +90,17 @@ impl Driver {
 }
 
 fn plan(name: &str) -> Plan {
-    let (way, integrity) = match name {
-        "netpipe372_both" => (Way::Both, false),
-        "netpipe372_integrity" => (Way::PingPong, true),
-        _ => (Way::PingPong, false),
+    let (mode, integrity) = match name {
+        "netpipe372_both" => (Mode::Both, false),
+        "netpipe372_integrity" => (Mode::PingPong, true),
+        _ => (Mode::PingPong, false),
     };
     let sizes = if integrity {
         vec![5, 7, 9, 13, 17, 25, 33, 49]
     } else {
         vec![1, 2, 3, 4, 6, 8, 12, 13, 16, 19, 21, 24, 27, 29, 32, 35, 45, 48, 51, 61, 64, 67]
     };
-    Plan { first: sizes[0], sizes, way, reset: false, integrity, count: Some(3) }
+    Plan { first: sizes[0], sizes, mode, reset: false, integrity, count: Some(3) }
 }
 
 /// The letters at the ends of messages tell what NPtcp had in its buffer; neither end looks at them.
@@ -132,7 +132,7 @@ fn both_ends_say_what_the_real_ones_said() {
 
 #[test]
 fn a_stream_resets_and_takes_its_time_from_the_receiver() {
-    let plan = Plan { first: 8, sizes: vec![8, 16], way: Way::Stream, reset: false, integrity: false, count: Some(2) };
+    let plan = Plan { first: 8, sizes: vec![8, 16], mode: Mode::Stream, reset: false, integrity: false, count: Some(2) };
     let mut receiver = Driver::new(Role::Receiver, plan.clone());
     receiver.exchange_s = 3e-6;
     let mut peer = b"SyncMe".to_vec();
@@ -172,7 +172,7 @@ fn both_ends_begin_a_stream_as_the_real_ones_did() {
     let recording = recording("netpipe372_stream", 5002);
     let [first, second] = &recording.connections[..] else { panic!("two connections") };
     let sizes = vec![1, 2, 3, 4, 6, 8, 12];
-    let plan = Plan { first: 1, sizes, way: Way::Stream, reset: false, integrity: false, count: Some(3) };
+    let plan = Plan { first: 1, sizes, mode: Mode::Stream, reset: false, integrity: false, count: Some(3) };
     for piece in [1, 7, usize::MAX] {
         let mut driver = Driver::new(Role::Transmitter, plan.clone());
         let error = driver.hear(&first.from_server, piece).unwrap_err();
@@ -194,26 +194,26 @@ fn both_ends_begin_a_stream_as_the_real_ones_did() {
 
 #[test]
 fn a_receiver_s_own_end_where_both_send_is_told_from_its_death() {
-    let plan = |way| Plan { first: 1, sizes: vec![1, 2], way, reset: false, integrity: false, count: Some(1) };
+    let plan = |mode| Plan { first: 1, sizes: vec![1, 2], mode, reset: false, integrity: false, count: Some(1) };
     let measured = [&b"SyncMe"[..], &[b'a'; 100], b"SyncMe", b"SyncMe", b"SyncMeaSyncMeaSyncMea"].concat();
-    let at_limit = |way, said: &[u8]| {
-        let mut driver = Driver::new(Role::Transmitter, plan(way));
+    let at_limit = |mode, said: &[u8]| {
+        let mut driver = Driver::new(Role::Transmitter, plan(mode));
         assert!(driver.hear(said, usize::MAX).is_err(), "the connection ends within the run");
         driver.machine.is_at_limit()
     };
     let echoed = [&measured[..], b"SyncM"].concat();
-    assert!(at_limit(Way::Both, &echoed));
-    assert!(!at_limit(Way::PingPong, &echoed));
-    assert!(!at_limit(Way::Both, &measured));
+    assert!(at_limit(Mode::Both, &echoed));
+    assert!(!at_limit(Mode::PingPong, &echoed));
+    assert!(!at_limit(Mode::Both, &measured));
     // Before the first size it is no limit.
-    assert!(!at_limit(Way::Both, &[&echoed[..112], b"SyncM"].concat()));
+    assert!(!at_limit(Mode::Both, &[&echoed[..112], b"SyncM"].concat()));
 }
 
 #[test]
 fn counts_fill_a_tenth_of_a_second_and_slowness_ends_the_run() {
     let session = |exchange_s: f64| {
         let plan =
-            Plan { first: 1, sizes: vec![1, 2, 4], way: Way::PingPong, reset: false, integrity: false, count: None };
+            Plan { first: 1, sizes: vec![1, 2, 4], mode: Mode::PingPong, reset: false, integrity: false, count: None };
         let mut driver = Driver::new(Role::Transmitter, plan);
         driver.exchange_s = exchange_s;
         // A receiver that agrees to everything: whatever is due comes.
@@ -240,7 +240,7 @@ fn counts_fill_a_tenth_of_a_second_and_slowness_ends_the_run() {
 
 #[test]
 fn numbers_that_are_not_as_sent_are_found() {
-    let exchange = Exchange { way: Way::PingPong, bytes: 11, count: 1, integrity: true };
+    let exchange = Exchange { mode: Mode::PingPong, bytes: 11, count: 1, integrity: true };
     let mut message = [b'x'; 11];
     exchange.fill(&mut message);
     assert_eq!(exchange.first_wrong(&message), None, "the three bytes left over are not looked at");

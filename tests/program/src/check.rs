@@ -131,7 +131,7 @@ fn values(outcome: &Outcome) -> usize {
 /// How far the verdicts let an outcome be trusted, by the words at `model::Trust`.
 fn trust_left_by(verdicts: &[Verdict]) -> Trust {
     let any = |those: &[Verdict]| verdicts.iter().any(|verdict| those.contains(verdict));
-    if any(&[Verdict::Stalled, Verdict::LedgerOpen, Verdict::EmulatorLate]) {
+    if any(&[Verdict::Stalled, Verdict::ByteCountMismatch, Verdict::EmulatorLate]) {
         Trust::None
     } else if any(&[Verdict::FewTrials, Verdict::ResolutionLimited, Verdict::AboveCeiling]) {
         Trust::Low
@@ -140,7 +140,7 @@ fn trust_left_by(verdicts: &[Verdict]) -> Trust {
         Verdict::Overlapped,
         Verdict::Loss,
         Verdict::SocketDrops,
-        Verdict::EmulatorUntold,
+        Verdict::EmulatorUnreported,
     ]) {
         Trust::Fair
     } else {

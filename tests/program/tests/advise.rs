@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use lab::{CrossoverSpec, Lab, OneWay, PathSpec};
+use lab::{CrossoverSpec, Lab, DirectionSpec, PathSpec};
 use model::{Advice, FindingKind, Outcome};
 use program::process::{Signal, eventually};
 use program::{Agent, Desk, Doc, Running, binary, skip};
@@ -29,8 +29,8 @@ impl Path {
             skip::skip(test, &error.to_string());
             return None;
         }
-        let way = OneWay { delay, rate_bps: Some(LINK_BPS), queue_bytes: 300_000, ..OneWay::default() };
-        let lab = Lab::path(&PathSpec::both_ways(CrossoverSpec::default(), way)).unwrap();
+        let direction = DirectionSpec { delay, rate_bps: Some(LINK_BPS), queue_bytes: 300_000, ..DirectionSpec::default() };
+        let lab = Lab::path(&PathSpec::symmetric(CrossoverSpec::default(), direction)).unwrap();
         Some(Self::between(lab, &[]))
     }
 

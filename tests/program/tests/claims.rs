@@ -4,7 +4,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use lab::{CrossoverSpec, Lab, LabError, OneWay, PathSpec};
+use lab::{CrossoverSpec, Lab, LabError, DirectionSpec, PathSpec};
 use model::{BoundKind, SelfTest, Verdict};
 use program::{Agent, Desk, Running, binary, check, skip};
 
@@ -36,8 +36,8 @@ fn a_paced_stream_stands_beside_the_rate_it_was_asked_for_and_says_what_it_cost(
 
 #[test]
 fn a_fixed_receive_buffer_is_a_window_over_the_round_trip() {
-    let way = OneWay { delay: Duration::from_millis(5), queue_bytes: 1_000_000, ..OneWay::default() };
-    let spec = PathSpec { link: CrossoverSpec::default(), forward: way.clone(), back: way, seed: 7 };
+    let direction = DirectionSpec { delay: Duration::from_millis(5), queue_bytes: 1_000_000, ..DirectionSpec::default() };
+    let spec = PathSpec { link: CrossoverSpec::default(), forward: direction.clone(), reverse: direction, seed: 7 };
     let lab = match lab::available().and_then(|()| Lab::path(&spec)) {
         Ok(lab) => lab,
         Err(error @ (LabError::Privilege { .. } | LabError::NotAllowed { .. } | LabError::Emulator { .. })) => {

@@ -3,14 +3,14 @@
 
 use std::time::Duration;
 
-use lab::{CrossoverSpec, Lab, LabError, OneWay, PathSpec};
+use lab::{CrossoverSpec, Lab, LabError, DirectionSpec, PathSpec};
 use model::Verdict;
 use program::{Agent, Desk, Doc, Running, binary, check, skip};
 
 /// A path of this round trip, 50 Mbit/s and 20 ms of queue; `None` where this host cannot emulate one.
 fn path(test: &str, rtt: Duration) -> Option<Lab> {
-    let way = OneWay { delay: rtt / 2, rate_bps: Some(50_000_000), queue_bytes: 125_000, ..OneWay::default() };
-    let spec = PathSpec { link: CrossoverSpec::default(), forward: way.clone(), back: way, seed: 3 };
+    let direction = DirectionSpec { delay: rtt / 2, rate_bps: Some(50_000_000), queue_bytes: 125_000, ..DirectionSpec::default() };
+    let spec = PathSpec { link: CrossoverSpec::default(), forward: direction.clone(), reverse: direction, seed: 3 };
     match lab::available().and_then(|()| Lab::path(&spec)) {
         Ok(lab) => Some(lab),
         Err(error @ (LabError::Privilege { .. } | LabError::NotAllowed { .. } | LabError::Emulator { .. })) => {

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use lab::{CrossoverSpec, Lab, LabHost, OneWay, PathSpec};
+use lab::{CrossoverSpec, Lab, LabHost, DirectionSpec, PathSpec};
 use model::{Capture, EndTally, Verdict};
 use program::{Agent, Desk, Doc, Finished, Running, binary, check, skip};
 
@@ -22,7 +22,7 @@ fn measure(desk: &Desk, a: &LabHost, args: &[&str]) -> Doc {
 }
 
 /// Segments that a host has sent again, over all its connections (RetransSegs of /proc/net/snmp).
-fn sent_again(host: &LabHost) -> u64 {
+fn retransmitted(host: &LabHost) -> u64 {
     let output = host.command("cat").arg("/proc/net/snmp").output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("Tcp: "));
@@ -55,18 +55,18 @@ fn series(end: &EndTally, what: &str) {
 fn retransmits_over_time_end_at_the_kernels_count() {
     let test = "retransmits_over_time_end_at_the_kernels_count";
     let forward =
-        OneWay { delay: Duration::from_millis(2), rate_bps: Some(100_000_000), loss: 0.01, ..OneWay::default() };
-    let back = OneWay { delay: Duration::from_millis(2), ..OneWay::default() };
-    let spec = PathSpec { link: CrossoverSpec::default(), forward, back, seed: 7 };
+        DirectionSpec { delay: Duration::from_millis(2), rate_bps: Some(100_000_000), loss: 0.01, ..DirectionSpec::default() };
+    let reverse = DirectionSpec { delay: Duration::from_millis(2), ..DirectionSpec::default() };
+    let spec = PathSpec { link: CrossoverSpec::default(), forward, reverse, seed: 7 };
     let lab = match lab::available().and_then(|()| Lab::path(&spec)) {
         Ok(lab) => lab,
         Err(error) => return skip::skip(test, &error.to_string()),
     };
     let (a, b) = (lab.host("a").unwrap(), lab.host("b").unwrap());
     let (agent, desk) = (serve(b, &[]), Desk::new());
-    let before = sent_again(a);
+    let before = retransmitted(a);
     let doc = measure(&desk, a, &["stream", "--time", "2s", "--trials", "1", "--flows", "2", agent.host()]);
-    let counted = sent_again(a) - before;
+    let counted = retransmitted(a) - before;
     let trial = &doc.trials()[0];
     series(&trial.near, "near");
     series(&trial.far, "far");

@@ -10,9 +10,9 @@ use program::{Agent, Desk, Doc};
 const SHORT: [&str; 5] = ["--time", "100ms", "--trials", "3", "--no-path"];
 
 /// How often receivers slept.
-fn rests(doc: &Doc) -> u64 {
+fn delayed_reads(doc: &Doc) -> u64 {
     let ends = doc.trials().iter().flat_map(|trial| [&trial.near, &trial.far]);
-    ends.flat_map(|end| &end.flows).filter_map(|flow| flow.socket.rests).sum()
+    ends.flat_map(|end| &end.flows).filter_map(|flow| flow.socket.delayed_reads).sum()
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn streams_are_read_a_block_at_a_time_and_delayed_reads_say_so() {
         let plain = [&[command, "--block", "16KiB", agent.host()], amount].concat();
         let doc = desk.measure(&plain);
         let spec = &doc.outcome().spec;
-        assert!(!spec.delayed_reads && !doc.has(Verdict::DelayedReads) && rests(&doc) == 0, "{}", doc.remarks());
+        assert!(!spec.delayed_reads && !doc.has(Verdict::DelayedReads) && delayed_reads(&doc) == 0, "{}", doc.remarks());
         for trial in doc.trials() {
             assert!(trial.far.calls_received >= trial.far.bytes_received.div_ceil(spec.block), "{:?}", trial.far);
         }
@@ -40,7 +40,7 @@ fn streams_are_read_a_block_at_a_time_and_delayed_reads_say_so() {
         let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
         let (head, row) = (lines.next().unwrap(), lines.next().unwrap());
         let cell = |name: &str| row[head.iter().position(|column| *column == name).unwrap()];
-        assert_eq!((cell("delayed_reads"), cell("rests")), ("true", rests(&doc).to_string().as_str()));
+        assert_eq!((cell("delayed_reads"), cell("rests")), ("true", delayed_reads(&doc).to_string().as_str()));
     }
     let curve = ["curve", "--stream", "--to", "64", "--budget", "300ms", "--no-path", "--delayed-reads", agent.host()];
     let doc = desk.measure(&curve);

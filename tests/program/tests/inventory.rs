@@ -74,7 +74,7 @@ fn a_path_through_a_router_is_described_from_both_ends() {
     let agent = Agent::spawn(routed.host("b").command(binary::thru()), &["--open", "--listen", &format!("{B}:0")]);
     let doc = routed.measure(&["stream", "--time", "200ms", "--trials", "3", agent.host()]);
     let header = &doc.run.header;
-    let (out, back) = (header.path_out.as_ref().unwrap(), header.path_back.as_ref().unwrap());
+    let (out, back) = (header.path_outbound.as_ref().unwrap(), header.path_return.as_ref().unwrap());
     assert_eq!((out.peer.as_str(), back.peer.as_str()), (B, A));
     for (path, source, gateway, mtu) in [(out, A, ROUTER_A, 1_500), (back, B, ROUTER_B, 1_400)] {
         let route = path.route.as_ref().unwrap();
@@ -97,8 +97,8 @@ fn a_path_through_a_router_is_described_from_both_ends() {
         assert!(up.totals["tx_packets"] > 0, "{:?}", up.totals);
     }
     // Only the wider end meets the router's word.
-    assert_eq!(out.mtu.as_ref().unwrap().told_by.as_deref(), Some(ROUTER_A));
-    assert_eq!(back.mtu.as_ref().unwrap().told_by, None);
+    assert_eq!(out.mtu.as_ref().unwrap().reported_by.as_deref(), Some(ROUTER_A));
+    assert_eq!(back.mtu.as_ref().unwrap().reported_by, None);
     let found: Vec<&str> = doc
         .run
         .findings
@@ -120,7 +120,7 @@ fn a_path_through_a_router_is_described_from_both_ends() {
     // An agent that is the near end looks at another host only because an agent there vouches for it.
     let near = Agent::spawn(routed.host("a").command(binary::thru()), &["--open", "--listen", &format!("{A}:0")]);
     let between = routed.measure(&["transfer", "--count", "3", "--from", near.host(), agent.host()]);
-    let (out, back) = (between.run.header.path_out.as_ref().unwrap(), between.run.header.path_back.as_ref().unwrap());
+    let (out, back) = (between.run.header.path_outbound.as_ref().unwrap(), between.run.header.path_return.as_ref().unwrap());
     assert_eq!((out.peer.as_str(), back.peer.as_str()), (B, A));
     for path in [out, back] {
         assert_eq!((path.missing.len(), path.hops.as_ref().map(Vec::len)), (0, Some(2)), "{path:?}");
@@ -128,7 +128,7 @@ fn a_path_through_a_router_is_described_from_both_ends() {
     // Nobody looks where nobody is asked to.
     let plain = routed.measure(&["transfer", "--count", "3", "--no-path", agent.host()]);
     let header = &plain.run.header;
-    assert!(header.path_out.is_none() && header.path_back.is_none() && header.clocks.is_none());
+    assert!(header.path_outbound.is_none() && header.path_return.is_none() && header.clocks.is_none());
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn our_ping_is_that_of_the_ping_program() {
     let Some(routed) = Routed::new(test) else { return };
     let agent = Agent::spawn(routed.host("b").command(binary::thru()), &["--open", "--listen", &format!("{B}:0")]);
     let doc = routed.measure(&["transfer", "--count", "3", agent.host()]);
-    let ours = doc.run.header.path_out.as_ref().unwrap().ping.clone().unwrap();
+    let ours = doc.run.header.path_outbound.as_ref().unwrap().ping.clone().unwrap();
     assert_eq!((ours.sent, ours.received, ours.packet_bytes), (10, 10, 84));
     let output = routed.host("a").command("ping").args(["-c", "20", "-i", "0.015", "-q", B]).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -116,9 +116,9 @@ fn a_killed_agent_ends_the_client_with_one_message_and_its_trials_kept() {
 #[test]
 fn a_dead_worker_of_either_end_ends_the_run_and_not_the_agent() {
     let (agent, desk) = (Agent::start(), Desk::new());
-    let ways = ["tcp", "tls", "quic"];
-    for (far, way) in [true, false].into_iter().flat_map(|far| ways.map(|way| (far, way))) {
-        let client = desk.start(&to(&agent, &[&MANY[..], &["--transport", way]].concat()));
+    let transports = ["tcp", "tls", "quic"];
+    for (far, transport) in [true, false].into_iter().flat_map(|far| transports.map(|transport| (far, transport))) {
+        let client = desk.start(&to(&agent, &[&MANY[..], &["--transport", transport]].concat()));
         until_trials(&client, 2);
         let workers = || if far { agent.workers() } else { children(client.pid()) };
         eventually("a worker runs", || !workers().is_empty());

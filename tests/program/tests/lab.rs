@@ -89,7 +89,7 @@ name = "b"
 [[link]]
 between = ["a", "r"]
 delay = "5ms"
-[link.back]
+[link.reverse]
 delay = "15ms"
 
 [[link]]
@@ -126,17 +126,17 @@ fn a_command_runs_in_a_lab_that_is_gone_afterwards() {
     // What the emulated link did stands at the end, in a file, and in the run.
     assert!(ended.stderr.contains("Emulated links of") && ended.stderr.contains("late p50"), "{}", ended.stderr);
     let report: LabReport = serde_json::from_str(&fs::read_to_string(&report).unwrap()).unwrap();
-    let ends: Vec<_> = report.ways.iter().map(|way| (way.from.as_str(), way.to.as_str())).collect();
+    let ends: Vec<_> = report.directions.iter().map(|direction| (direction.from.as_str(), direction.to.as_str())).collect();
     assert_eq!(ends, [("a", "r"), ("r", "a")]);
     let doc = Doc::try_parse(&fs::read_to_string(place.desk.path("run.json")).unwrap()).unwrap();
     let of_pass = doc.json["passes"][0]["lab"].clone();
     let of_pass: LabReport = serde_json::from_value(of_pass).unwrap();
-    let (all, pass) = (&report.ways[0], &of_pass.ways[0]);
+    let (all, pass) = (&report.directions[0], &of_pass.directions[0]);
     assert!(pass.arrived > 50 && pass.arrived < all.arrived, "{pass:?} of {all:?}");
     assert!(pass.late_p50_ns.is_some());
     // What found no room before the shaped link is what tc says.
     let tc: serde_json::Value = serde_json::from_slice(&fs::read(place.desk.path("tc.json")).unwrap()).unwrap();
-    let shaped: Vec<_> = report.shaped.iter().map(|way| (way.from.as_str(), way.to.as_str())).collect();
+    let shaped: Vec<_> = report.shaped.iter().map(|direction| (direction.from.as_str(), direction.to.as_str())).collect();
     assert_eq!(shaped, [("r", "q"), ("q", "r")]);
     assert_eq!(tc[0]["drops"], report.shaped[0].dropped, "{tc}");
     assert!(tc[0]["packets"].as_u64().is_some_and(|sent| sent > 50 && sent <= report.shaped[0].sent), "{tc}");

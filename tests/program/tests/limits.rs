@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use lab::{CrossoverSpec, Lab, LabError, OneWay, PathSpec};
+use lab::{CrossoverSpec, Lab, LabError, DirectionSpec, PathSpec};
 use model::{Grade, LimiterKind, Outcome, Why};
 use program::{Agent, Desk, Running, binary, skip};
 
@@ -17,13 +17,13 @@ struct Path {
 }
 
 impl Path {
-    /// 20 ms there and back over a link of [`LINK_BPS`], whose queue holds 100 ms; `way` changes the way there.
-    fn new(test: &str, change: impl FnOnce(&mut OneWay)) -> Option<Self> {
+    /// 20 ms there and back over a link of [`LINK_BPS`], whose queue holds 100 ms; `direction` changes the way there.
+    fn new(test: &str, change: impl FnOnce(&mut DirectionSpec)) -> Option<Self> {
         let delay = Duration::from_millis(10);
-        let way = OneWay { delay, rate_bps: Some(LINK_BPS as u64), queue_bytes: 625_000, ..OneWay::default() };
-        let mut forward = way.clone();
+        let direction = DirectionSpec { delay, rate_bps: Some(LINK_BPS as u64), queue_bytes: 625_000, ..DirectionSpec::default() };
+        let mut forward = direction.clone();
         change(&mut forward);
-        let spec = PathSpec { link: CrossoverSpec::default(), forward, back: way, seed: 18 };
+        let spec = PathSpec { link: CrossoverSpec::default(), forward, reverse: direction, seed: 18 };
         let lab = match lab::available().and_then(|()| Lab::path(&spec)) {
             Ok(lab) => lab,
             Err(error @ (LabError::Privilege { .. } | LabError::NotAllowed { .. } | LabError::Emulator { .. })) => {
@@ -105,7 +105,7 @@ fn of_two_faults_the_one_that_binds_comes_first() {
     let share = why.parts.iter().find(|part| part.of == LimiterKind::ReceiveWindow).expect("its clock").share;
     assert!(why.statement.contains(&format!("{:.0} % of the sender's time", 100.0 * share)), "{}", why.statement);
     // Losses that a link does not make itself hold Reno far below its rate.
-    let Some(lossy) = Path::new(test, |way| way.loss = 0.01) else { return };
+    let Some(lossy) = Path::new(test, |direction| direction.loss = 0.01) else { return };
     let why = lossy.stream(&["--cc", "reno"]).summary.why.expect("a limiter");
     assert_eq!(why.limiter, LimiterKind::Loss, "{why:#?}");
     assert!(why.statement.contains("segments sent again"), "{}", why.statement);

@@ -9,7 +9,7 @@ use model::{Direction, Verdict};
 use program::{Agent, Desk, Doc, check, skip};
 
 /// How a transport is asked for: its name, the flag for the IP version, and what it can do.
-struct Way {
+struct Carrier {
     name: &'static str,
     flags: &'static [&'static str],
     /// Whether the data goes by IPv6; `None` where it does not go by IP.
@@ -17,7 +17,7 @@ struct Way {
     can: Capabilities,
 }
 
-impl Way {
+impl Carrier {
     const fn of(name: &'static str, flags: &'static [&'static str], v6: Option<bool>, can: Capabilities) -> Self {
         Self { name, flags, v6, can }
     }
@@ -44,31 +44,31 @@ impl Way {
 }
 
 /// Every transport of the registry that has two ends and that this machine can run within itself, IPv4 and IPv6 each.
-fn ways(bench: &Bench) -> Vec<Way> {
+fn transports(bench: &Bench) -> Vec<Carrier> {
     static SAID: Once = Once::new();
-    let mut ways = Vec::new();
+    let mut transports = Vec::new();
     for transport in TRANSPORTS {
         let (name, can) = (transport.name(), transport.capabilities());
         if can.single_ended || transport.launcher().is_some() {
             continue;
         }
         let fits = if can.one_machine || name == "vsock" {
-            vec![Way::of(name, &[], None, can)]
+            vec![Carrier::of(name, &[], None, can)]
         } else {
-            vec![Way::of(name, &["-4"], Some(false), can), Way::of(name, &["-6"], Some(true), can)]
+            vec![Carrier::of(name, &["-4"], Some(false), can), Carrier::of(name, &["-6"], Some(true), can)]
         };
         match bench.missing(&fits[0]) {
-            None => ways.extend(fits),
+            None => transports.extend(fits),
             Some(reason) => SAID.call_once(|| skip::skip(&format!("the matrix over {name}"), &reason)),
         }
     }
-    ways
+    transports
 }
 
 /// A transport of one process, which has no second end to agree with.
-fn memory() -> Way {
+fn memory() -> Carrier {
     let transport = transport("memcpy").unwrap();
-    Way::of(transport.name(), &[], None, transport.capabilities())
+    Carrier::of(transport.name(), &[], None, transport.capabilities())
 }
 
 const DIRECTIONS: [&[&str]; 3] = [&[], &["--reverse"], &["--both"]];
@@ -97,29 +97,29 @@ impl Bench {
     }
 
     /// What this machine lacks for a transport, in the words of `thru`; only kernels differ in that.
-    fn missing(&self, way: &Way) -> Option<String> {
-        if !["mptcp", "vsock"].contains(&way.name) {
+    fn missing(&self, transport: &Carrier) -> Option<String> {
+        if !["mptcp", "vsock"].contains(&transport.name) {
             return None;
         }
-        let finished = self.desk.run(&self.args(way, &[&["transfer", "--block", "1000", "--count", "1"]]));
+        let finished = self.desk.run(&self.args(transport, &[&["transfer", "--block", "1000", "--count", "1"]]));
         let message = finished.stderr.lines().next_back().unwrap_or_default().to_owned();
         (finished.code != Some(0)).then_some(message)
     }
 
-    fn args<'a>(&'a self, way: &Way, parts: &[&[&'a str]]) -> Vec<&'a str> {
+    fn args<'a>(&'a self, transport: &Carrier, parts: &[&[&'a str]]) -> Vec<&'a str> {
         let mut args: Vec<&str> = parts.concat();
-        args.extend(["--transport", way.name]);
-        args.extend(way.flags);
-        if way.agent() {
-            args.push(if way.v6 == Some(true) { self.agent.host_v6() } else { self.agent.host() });
+        args.extend(["--transport", transport.name]);
+        args.extend(transport.flags);
+        if transport.agent() {
+            args.push(if transport.v6 == Some(true) { self.agent.host_v6() } else { self.agent.host() });
         }
         args.extend(["--no-path", "--observe", "off", "--json", "-", "--quiet"]);
         args
     }
 
     /// Measures and checks what holds of every measurement.
-    fn measure(&self, way: &Way, parts: &[&[&str]]) -> Doc {
-        let args = self.args(way, parts);
+    fn measure(&self, transport: &Carrier, parts: &[&[&str]]) -> Doc {
+        let args = self.args(transport, parts);
         let what = args.join(" ");
         let crowded = args.contains(&"64") || args.contains(&"16") || args.contains(&"--find-no-loss");
         let finished = if crowded {
@@ -133,7 +133,7 @@ impl Bench {
         let doc = finished.doc();
         check::document(&doc, &what);
         let peer = doc.outcome().trials[0].near.flows.first().and_then(|flow| flow.socket.peer.clone());
-        if let (Some(v6), Some(peer)) = (way.v6, peer) {
+        if let (Some(v6), Some(peer)) = (transport.v6, peer) {
             assert_eq!(peer.starts_with('['), v6, "{what}: {peer}");
         }
         doc
@@ -148,13 +148,13 @@ fn remarks(stdout: &str) -> String {
 fn streams_agree() {
     let bench = Bench::new();
     let fixed = ["stream", "--time", "100ms", "--interval", "20ms", "--trials", "1"];
-    for way in &ways(&bench) {
+    for transport in &transports(&bench) {
         for direction in &DIRECTIONS {
-            bench.measure(way, &[&fixed, direction, FLOWS[0]]);
+            bench.measure(transport, &[&fixed, direction, FLOWS[0]]);
         }
         // One direction of many flows shows nothing that both do not.
-        for flows in way.of_many() {
-            bench.measure(way, &[&fixed, &["--both"], flows]);
+        for flows in transport.of_many() {
+            bench.measure(transport, &[&fixed, &["--both"], flows]);
         }
     }
     let memory = memory();
@@ -167,12 +167,12 @@ fn streams_agree() {
 fn a_probe_runs_beside_every_stream_and_stays_out_of_its_counts() {
     let bench = Bench::new();
     let fixed = ["stream", "--time", "200ms", "--trials", "1", "--probe=200"];
-    for way in ways(&bench).iter().filter(|way| way.can.pollable && way.many()) {
-        let rate: &[&str] = if way.can.datagram { &["--rate", "100Mbit"] } else { &[] };
+    for transport in transports(&bench).iter().filter(|transport| transport.can.pollable && transport.many()) {
+        let rate: &[&str] = if transport.can.datagram { &["--rate", "100Mbit"] } else { &[] };
         for load in [&[][..], &["--both", "--flows", "4", "--processes", "2"]] {
-            let doc = bench.measure(way, &[&fixed, rate, load]);
+            let doc = bench.measure(transport, &[&fixed, rate, load]);
             let outcome = doc.outcome();
-            let probe = outcome.summary.probe.as_ref().unwrap_or_else(|| panic!("{} {load:?}: no probe", way.name));
+            let probe = outcome.summary.probe.as_ref().unwrap_or_else(|| panic!("{} {load:?}: no probe", transport.name));
             assert!(probe.loaded.count > 0 && probe.idle.as_ref().is_some_and(|idle| idle.count > 0), "{probe:?}");
             assert!(probe.rpm > 0.0, "{probe:?}");
             // Round trips are counted by the probe alone.
@@ -184,32 +184,32 @@ fn a_probe_runs_beside_every_stream_and_stays_out_of_its_counts() {
 #[test]
 fn a_search_for_the_rate_without_loss_ends_without_loss() {
     let bench = Bench::new();
-    for way in ways(&bench).iter().filter(|way| way.can.datagram) {
+    for transport in transports(&bench).iter().filter(|transport| transport.can.datagram) {
         let fixed = ["stream", "--block", "1000", "--find-no-loss", "--time", "30ms", "--trials", "2"];
-        let doc = bench.measure(way, &[&fixed]);
+        let doc = bench.measure(transport, &[&fixed]);
         let summary = &doc.outcome().summary;
-        assert_eq!(summary.packets_lost, Some(0), "{}", way.name);
-        assert!(summary.packets_per_s.is_some_and(|rate| rate > 0.0), "{}", way.name);
+        assert_eq!(summary.packets_lost, Some(0), "{}", transport.name);
+        assert!(summary.packets_per_s.is_some_and(|rate| rate > 0.0), "{}", transport.name);
     }
 }
 
 #[test]
 fn round_trips_at_a_rate_keep_to_it() {
     let bench = Bench::new();
-    for way in ways(&bench).iter().filter(|way| way.can.pollable && way.many()) {
-        let doc = bench.measure(way, &[&["rr", "--rate", "500/s", "--time", "400ms", "--trials", "1", "--flows", "2"]]);
+    for transport in transports(&bench).iter().filter(|transport| transport.can.pollable && transport.many()) {
+        let doc = bench.measure(transport, &[&["rr", "--rate", "500/s", "--time", "400ms", "--trials", "1", "--flows", "2"]]);
         let trial = &doc.outcome().trials[0];
         // 100 are due to each flow in 400 ms. A busy machine may manage fewer or stop late; without a rate there would be thousands.
-        assert!((1..=400).contains(&trial.near.transactions), "{}: {}", way.name, trial.near.transactions);
+        assert!((1..=400).contains(&trial.near.transactions), "{}: {}", transport.name, trial.near.transactions);
     }
 }
 
 #[test]
 fn every_engine_moves_what_it_counts() {
     let bench = Bench::new();
-    for way in &ways(&bench) {
-        let rate: &[&str] = if way.can.datagram { &["--rate", "200Mbit"] } else { &[] };
-        let engines: &[&str] = match way.name {
+    for transport in &transports(&bench) {
+        let rate: &[&str] = if transport.can.datagram { &["--rate", "200Mbit"] } else { &[] };
+        let engines: &[&str] = match transport.name {
             "tcp" => &["sendfile", "splice", "zerocopy", "copy,trunc", "auto"],
             "udp" => &["mmsg", "gso", "gso,copy", "auto"],
             "unix" => &["sendfile", "splice"],
@@ -218,9 +218,9 @@ fn every_engine_moves_what_it_counts() {
         };
         for engine in engines {
             let flags = ["stream", "--block", "1000", "--time", "50ms", "--trials", "1", "--engine", engine];
-            let spec = bench.measure(way, &[&flags, rate]).outcome().spec.engine;
+            let spec = bench.measure(transport, &[&flags, rate]).outcome().spec.engine;
             if *engine == "auto" {
-                assert!(spec.auto, "{}", way.name);
+                assert!(spec.auto, "{}", transport.name);
             } else {
                 assert!(spec.to_string().starts_with(engine), "{spec} for {engine}");
             }
@@ -245,10 +245,10 @@ fn transfers_are_exact() {
     let bench = Bench::new();
     // 641 blocks do not divide by 64: some flows take one more.
     let blocks = 641_u64;
-    let check = |way: &Way, block: u64, direction: &[&str], flows: &[&str]| {
+    let check = |transport: &Carrier, block: u64, direction: &[&str], flows: &[&str]| {
         let size = block.to_string();
         let fixed = ["transfer", "--block", &size, "--count", "641"];
-        let doc = bench.measure(way, &[&fixed, direction, flows]);
+        let doc = bench.measure(transport, &[&fixed, direction, flows]);
         let trial = &doc.trials()[0];
         let (near, far) = match doc.outcome().spec.direction {
             Direction::Send => (blocks, 0),
@@ -256,19 +256,19 @@ fn transfers_are_exact() {
             Direction::Both => (blocks, blocks),
         };
         let sent = (trial.near.bytes_sent, trial.far.bytes_sent);
-        assert_eq!(sent, (near * block, far * block), "{} {direction:?} {flows:?}", way.name);
+        assert_eq!(sent, (near * block, far * block), "{} {direction:?} {flows:?}", transport.name);
         assert_eq!((trial.near.blocks_sent, trial.far.blocks_sent), (near, far));
     };
-    for way in &ways(&bench) {
+    for transport in &transports(&bench) {
         for direction in &DIRECTIONS {
-            check(way, 1_000, direction, FLOWS[0]);
+            check(transport, 1_000, direction, FLOWS[0]);
         }
-        if way.many() {
-            check(way, 1_000, &["--both"], FLOWS[1]);
-            check(way, 1_000, &[], FLOWS[3]);
+        if transport.many() {
+            check(transport, 1_000, &["--both"], FLOWS[1]);
+            check(transport, 1_000, &[], FLOWS[3]);
         }
-        if way.many() && way.can.pollable {
-            check(way, 1_000, &["--reverse"], FLOWS[2]);
+        if transport.many() && transport.can.pollable {
+            check(transport, 1_000, &["--reverse"], FLOWS[2]);
         }
     }
     let memory = memory();
@@ -281,15 +281,15 @@ fn transfers_are_exact() {
 #[test]
 fn amounts_that_are_no_whole_blocks_are_met_to_the_byte() {
     let bench = Bench::new();
-    for way in ways(&bench).iter().filter(|way| !way.can.datagram) {
+    for transport in transports(&bench).iter().filter(|transport| !transport.can.datagram) {
         for flows in [FLOWS[0], SIXTEEN] {
             let fixed = ["transfer", "--block", "4KiB", "--bytes", "1000003"];
-            let doc = bench.measure(way, &[&fixed, flows]);
+            let doc = bench.measure(transport, &[&fixed, flows]);
             assert_eq!(
                 (doc.summary().bytes_sent, doc.summary().bytes_received),
                 (Some(1_000_003), Some(1_000_003)),
                 "{}",
-                way.name
+                transport.name
             );
         }
     }
@@ -299,34 +299,34 @@ fn amounts_that_are_no_whole_blocks_are_met_to_the_byte() {
 fn requests_and_responses_agree() {
     let bench = Bench::new();
     let fixed = ["rr", "--time", "100ms", "--trials", "1"];
-    for way in &ways(&bench) {
+    for transport in &transports(&bench) {
         for direction in &DIRECTIONS[..2] {
-            bench.measure(way, &[&fixed, direction, FLOWS[0]]);
+            bench.measure(transport, &[&fixed, direction, FLOWS[0]]);
         }
-        for flows in way.of_many() {
-            bench.measure(way, &[&fixed, flows]);
+        for flows in transport.of_many() {
+            bench.measure(transport, &[&fixed, flows]);
         }
     }
-    for (way, counts) in
-        ways(&bench).iter().filter(|way| !way.can.datagram && way.many()).zip([[1, 700], [700, 1]].iter().cycle())
+    for (transport, counts) in
+        transports(&bench).iter().filter(|transport| !transport.can.datagram && transport.many()).zip([[1, 700], [700, 1]].iter().cycle())
     {
         let (request, reply) = (counts[0].to_string(), counts[1].to_string());
         let sizes = ["rr", "--count", "130", "--trials", "1", "--block", &request, "--reply", &reply];
-        let doc = bench.measure(way, &[&sizes, &["--flows", "64"]]);
+        let doc = bench.measure(transport, &[&sizes, &["--flows", "64"]]);
         let trial = &doc.trials()[0];
-        assert_eq!(trial.near.transactions, 130, "{}", way.name);
-        assert_eq!((trial.near.bytes_sent, trial.far.bytes_sent), (130 * counts[0], 130 * counts[1]), "{}", way.name);
+        assert_eq!(trial.near.transactions, 130, "{}", transport.name);
+        assert_eq!((trial.near.bytes_sent, trial.far.bytes_sent), (130 * counts[0], 130 * counts[1]), "{}", transport.name);
     }
 }
 
 #[test]
 fn connections_for_each_transaction_agree() {
     let bench = Bench::new();
-    for way in ways(&bench).iter().filter(|way| way.can.reconnects) {
-        for flows in [FLOWS[0], FLOWS[1], FLOWS[3]].iter().take(if way.many() { 3 } else { 1 }) {
-            bench.measure(way, &[&["rr", "--connect", "--time", "100ms", "--trials", "1"], flows]);
+    for transport in transports(&bench).iter().filter(|transport| transport.can.reconnects) {
+        for flows in [FLOWS[0], FLOWS[1], FLOWS[3]].iter().take(if transport.many() { 3 } else { 1 }) {
+            bench.measure(transport, &[&["rr", "--connect", "--time", "100ms", "--trials", "1"], flows]);
         }
-        let doc = bench.measure(way, &[&["rr", "--connect", "--count", "70", "--trials", "1", "--flows", "64"]]);
+        let doc = bench.measure(transport, &[&["rr", "--connect", "--count", "70", "--trials", "1", "--flows", "64"]]);
         assert_eq!(doc.trials()[0].near.transactions, 70);
     }
 }
@@ -339,18 +339,18 @@ fn curve<'a>(last: &'a str, trials: &'a str) -> [&'a str; 8] {
 #[test]
 fn curves_of_round_trips_agree() {
     let bench = Bench::new();
-    for way in &ways(&bench) {
-        let last = if way.can.datagram { "32KiB" } else { "256KiB" };
+    for transport in &transports(&bench) {
+        let last = if transport.can.datagram { "32KiB" } else { "256KiB" };
         for direction in &DIRECTIONS {
             // Datagrams may be lost, and then the two ends would cross different blocks.
-            if *direction != ["--both"] || !way.can.datagram {
-                let (last, trials) = if direction.is_empty() && way.many() { (last, "2") } else { ("4KiB", "1") };
-                let doc = bench.measure(way, &[&curve(last, trials), direction, FLOWS[0]]);
-                assert!(doc.run.outcomes.len() > 20, "{} sizes on {}", doc.run.outcomes.len(), way.name);
+            if *direction != ["--both"] || !transport.can.datagram {
+                let (last, trials) = if direction.is_empty() && transport.many() { (last, "2") } else { ("4KiB", "1") };
+                let doc = bench.measure(transport, &[&curve(last, trials), direction, FLOWS[0]]);
+                assert!(doc.run.outcomes.len() > 20, "{} sizes on {}", doc.run.outcomes.len(), transport.name);
             }
         }
-        for flows in way.of_many() {
-            bench.measure(way, &[&curve("3", "1"), flows]);
+        for flows in transport.of_many() {
+            bench.measure(transport, &[&curve("3", "1"), flows]);
         }
     }
     let memory = memory();
@@ -361,16 +361,16 @@ fn curves_of_round_trips_agree() {
 fn curves_of_streams_agree() {
     let bench = Bench::new();
     let (few, many) = (["--stream", "--first", "64"], ["--stream", "--first", "768"]);
-    for way in &ways(&bench) {
+    for transport in &transports(&bench) {
         for direction in &DIRECTIONS[..2] {
-            bench.measure(way, &[&curve("8KiB", "2"), &few, direction, FLOWS[0]]);
+            bench.measure(transport, &[&curve("8KiB", "2"), &few, direction, FLOWS[0]]);
         }
-        for flows in way.of_many().iter().take(1) {
-            bench.measure(way, &[&curve("1KiB", "1"), &many, flows]);
+        for flows in transport.of_many().iter().take(1) {
+            bench.measure(transport, &[&curve("1KiB", "1"), &many, flows]);
         }
     }
     let doc =
-        bench.measure(&ways(&bench)[0], &[&["curve", "--stream", "--first", "64", "--to", "8KiB", "--trials", "3"]]);
+        bench.measure(&transports(&bench)[0], &[&["curve", "--stream", "--first", "64", "--to", "8KiB", "--trials", "3"]]);
     let ceiling = doc.run.outcomes.iter().filter(|outcome| outcome.spec.transport == "memcpy").count();
     assert_eq!(ceiling, 8, "64 B to 8 KiB in powers of two, beside the curve");
     assert!(doc.run.outcomes.iter().all(|outcome| outcome.summary.verdicts.contains(&Verdict::OneHost)));

@@ -57,13 +57,13 @@ fn round_trips_over_mpi_are_timed() {
 fn curves_over_mpi_go_there_and_back_both_ways_and_one_way() {
     for mpi in mpis("curves_over_mpi_go_there_and_back_both_ways_and_one_way") {
         let desk = Desk::new();
-        for way in [&[][..], &["--both"], &["--stream"]] {
+        for kind in [&[][..], &["--both"], &["--stream"]] {
             let sizes = ["curve", "--block", "1,4096,65537,1MiB", "--trials", "3", "--time", "5ms"];
-            let doc = measure(mpi, &desk, &[&sizes, way].concat());
+            let doc = measure(mpi, &desk, &[&sizes, kind].concat());
             let sizes = doc.run.outcomes.iter().filter(|outcome| outcome.spec.transport == "mpi");
-            assert_eq!(sizes.count(), 4, "{way:?}");
+            assert_eq!(sizes.count(), 4, "{kind:?}");
             let (sent, received) = bytes(&doc);
-            assert_eq!(sent, received, "{} {way:?}", mpi.program);
+            assert_eq!(sent, received, "{} {kind:?}", mpi.program);
         }
     }
 }

@@ -57,7 +57,7 @@ fn what_an_older_agent_cannot_do_is_not_asked_of_it() {
             &STREAM,
             Then::Measured(|doc| {
                 let header = &doc.run.header;
-                assert!(header.path_back.is_none() && header.clocks.is_none() && header.path_out.is_some());
+                assert!(header.path_return.is_none() && header.clocks.is_none() && header.path_outbound.is_some());
             }),
         ),
         (
@@ -103,7 +103,7 @@ fn what_an_older_agent_cannot_do_is_not_asked_of_it() {
                 }
             }),
         ),
-        ("vouch", &STREAM, Then::Measured(|doc| assert!(doc.run.header.path_back.is_some()))),
+        ("vouch", &STREAM, Then::Measured(|doc| assert!(doc.run.header.path_return.is_some()))),
         ("vouch", &["stream", "--time", "50ms", "--from", other.host()], Then::Refused("cannot vouch for itself")),
     ];
     for (lacking, args, then) in cases {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use lab::{CrossoverSpec, Lab, LabError, OneWay, PathSpec};
+use lab::{CrossoverSpec, Lab, LabError, DirectionSpec, PathSpec};
 use program::{Agent, Desk, Running, binary, check, eventually, skip};
 
 #[test]
@@ -26,15 +26,15 @@ fn a_slow_receiver_slows_its_sender_down_and_loses_nothing() {
 #[test]
 fn what_the_path_loses_is_counted_to_the_datagram() {
     let test = "what_the_path_loses_is_counted_to_the_datagram";
-    let forward = OneWay {
+    let forward = DirectionSpec {
         delay: Duration::from_millis(10),
         rate_bps: Some(100_000_000),
         queue_bytes: 300_000,
         loss: 0.02,
-        ..OneWay::default()
+        ..DirectionSpec::default()
     };
-    let back = OneWay { delay: Duration::from_millis(10), loss: 0.02, ..OneWay::default() };
-    let spec = PathSpec { link: CrossoverSpec::default(), forward, back, seed: 7 };
+    let reverse = DirectionSpec { delay: Duration::from_millis(10), loss: 0.02, ..DirectionSpec::default() };
+    let spec = PathSpec { link: CrossoverSpec::default(), forward, reverse, seed: 7 };
     let lab = match lab::available().and_then(|()| Lab::path(&spec)) {
         Ok(lab) => lab,
         Err(error @ (LabError::Privilege { .. } | LabError::NotAllowed { .. } | LabError::Emulator { .. })) => {
@@ -54,7 +54,7 @@ fn what_the_path_loses_is_counted_to_the_datagram() {
         let command = desk.dress(a.command(binary::thru()), &[&args[..], &[agent.host()]].concat());
         let doc = Running::of(command).wait().ok().doc();
         check::document(&doc, engine);
-        eventually("the path is empty", || path.counts().iter().all(|way| way.travelling() == 0));
+        eventually("the path is empty", || path.counts().iter().all(|direction| direction.travelling() == 0));
         let after = path.counts();
         let dropped = after[0].since(&before[0]).dropped();
         let trial = &doc.outcome().trials[0];

@@ -83,7 +83,7 @@ fn a_plan_is_measured_in_its_lab_which_is_gone_afterwards() {
     let plan = run.header.plan.as_ref().unwrap();
     assert_eq!(plan.lab.as_ref().map(|lab| lab.vars["delay"].as_str()), Some("2ms"));
     assert_eq!((run.header.target.as_deref(), run.outcomes.len()), (Some("b"), 4));
-    let lab_of = |pass: &model::Pass| pass.lab.as_ref().map(|lab| lab.ways.len());
+    let lab_of = |pass: &model::Pass| pass.lab.as_ref().map(|lab| lab.directions.len());
     assert!(run.passes.iter().all(|pass| lab_of(pass) == Some(2)), "each pass says what the links did");
     let of = |buffers: &str, mtu: &str| {
         let cell = run.header.cells.iter().find(|cell| cell.levels["buffers"] == buffers && cell.levels["mtu"] == mtu);

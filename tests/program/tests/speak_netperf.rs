@@ -176,7 +176,7 @@ fn flent_runs_rrul_and_reads_all() {
     let summary = std::fs::read_to_string(bench.desk.path("summary.txt")).unwrap();
     for series in ["TCP upload", "TCP download"]
         .into_iter()
-        .flat_map(|way| ["BE", "BK", "CS5", "EF"].map(|mark| format!("{way} {mark}")))
+        .flat_map(|direction| ["BE", "BK", "CS5", "EF"].map(|mark| format!("{direction} {mark}")))
     {
         let line =
             summary.lines().find(|line| line.contains(&series)).unwrap_or_else(|| panic!("no {series}: {summary}"));

@@ -15,7 +15,7 @@ fn free_port() -> String {
     UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string()
 }
 
-fn ways(doc: &Doc) -> &OneWay {
+fn one_way_of(doc: &Doc) -> &OneWay {
     doc.summary().one_way.as_ref().unwrap()
 }
 
@@ -29,16 +29,16 @@ fn delays_of_each_way_are_measured_kept_and_shown() {
     let doc = desk.measure(&[&["rr", &host][..], &flags].concat());
     for trial in doc.trials() {
         assert!(trial.ledger.balanced && (100..=601).contains(&trial.near.transactions), "{trial:?}");
-        let way = trial.near.one_way.as_ref().unwrap();
+        let one_way = trial.near.one_way.as_ref().unwrap();
         // Both ends have the same clock.
-        assert!(way.there.min_ns >= 0 && way.back.min_ns >= 0 && way.offset_ns.0 <= 0, "{way:?}");
-        let (rtt, both) = (trial.near.rtt.as_ref().unwrap(), way.there.mean_ns + way.back.mean_ns);
+        assert!(one_way.outbound.min_ns >= 0 && one_way.return_trip.min_ns >= 0 && one_way.offset_ns.0 <= 0, "{one_way:?}");
+        let (rtt, both) = (trial.near.rtt.as_ref().unwrap(), one_way.outbound.mean_ns + one_way.return_trip.mean_ns);
         assert!((both - rtt.mean_ns).abs() < rtt.mean_ns * 0.05 + 20_000.0, "{both} {rtt:?}");
     }
     let all: u64 = doc.trials().iter().map(|trial| trial.near.transactions).sum();
-    let way = ways(&doc);
-    assert_eq!((way.there.count, way.lost_there, way.lost_back), (all, Some(0), Some(0)), "{way:?}");
-    assert!(all < 1000 || way.there.p99_ns.is_some(), "{way:?}");
+    let one_way = one_way_of(&doc);
+    assert_eq!((one_way.outbound.count, one_way.lost_outbound, one_way.lost_return), (all, Some(0), Some(0)), "{one_way:?}");
+    assert!(all < 1000 || one_way.outbound.p99_ns.is_some(), "{one_way:?}");
     assert_eq!(
         doc.json["outcomes"][0]["summary"]["one_way"]["near_clock"],
         doc.json["outcomes"][0]["summary"]["one_way"]["far_clock"]
@@ -83,7 +83,7 @@ name = "b"
 between = ["a", "b"]
 delay = "10ms"
 loss = "10%"
-[link.back]
+[link.reverse]
 delay = "30ms"
 loss = "0%"
 "#;
@@ -104,15 +104,15 @@ fn ways_that_differ_are_told_apart() {
     let args = ["lab", "run", &file.display().to_string(), "--name", &name, "--", "sh", "-c", script, &thru];
     let ended = desk.run(&args);
     let doc = Doc::try_parse(&fs::read_to_string(desk.path("run.json")).unwrap()).expect(&ended.stderr);
-    let (way, ms) = (ways(&doc), 1_000_000);
+    let (one_way, ms) = (one_way_of(&doc), 1_000_000);
     // Where a busy machine held the emulator up, the outcome says so, and its delays have no upper end.
     let late = doc.has(model::Verdict::EmulatorLate);
     ended.ended_with(if late { 8 } else { 0 });
-    for (delays, least) in [(&way.there, 10 * ms), (&way.back, 30 * ms)] {
-        assert!(delays.min_ns >= least && (late || delays.p50_ns < least + 15 * ms), "{way:?}");
+    for (delays, least) in [(&one_way.outbound, 10 * ms), (&one_way.return_trip, 30 * ms)] {
+        assert!(delays.min_ns >= least && (late || delays.p50_ns < least + 15 * ms), "{one_way:?}");
     }
     // One in ten of 800 there, and none back.
-    assert!(way.lost_there.is_some_and(|lost| (30..200).contains(&lost)) && way.lost_back == Some(0), "{way:?}");
+    assert!(one_way.lost_outbound.is_some_and(|lost| (30..200).contains(&lost)) && one_way.lost_return == Some(0), "{one_way:?}");
     assert!(doc.has(model::Verdict::Loss), "{:?}", doc.summary().verdicts);
     assert!(
         doc.run
@@ -197,13 +197,13 @@ fn scapy_reads_and_writes_what_we_do() {
 
     let flags = ["--speak", "stamp", "--count", "100", "--rate", "500/s", "--trials", "1", "--block", "64", "--quiet"];
     let doc = desk.measure(&[&["rr", &format!("127.0.0.1:{}", said[1])][..], &flags].concat());
-    let way = ways(&doc);
-    assert_eq!((way.lost_there, way.lost_back), (Some(0), Some(10)), "{} {way:?}", judge.stderr());
+    let one_way = one_way_of(&doc);
+    assert_eq!((one_way.lost_outbound, one_way.lost_return), (Some(0), Some(10)), "{} {one_way:?}", judge.stderr());
     // Its clock is ahead: the way there seems long, and the way back ends before it begins.
     let second = 1_000_000_000;
-    assert!(way.there.min_ns >= 5 * second && way.back.p50_ns < -4 * second, "{way:?}");
-    assert!(way.offset_ns.0 <= 5 * second && way.offset_ns.1 >= 5 * second, "{way:?}");
-    assert!(way.far_clock.follows_utc && way.far_clock.error_ns == Some(3_662_110), "{way:?}");
+    assert!(one_way.outbound.min_ns >= 5 * second && one_way.return_trip.p50_ns < -4 * second, "{one_way:?}");
+    assert!(one_way.offset_ns.0 <= 5 * second && one_way.offset_ns.1 >= 5 * second, "{one_way:?}");
+    assert!(one_way.far_clock.follows_utc && one_way.far_clock.error_ns == Some(3_662_110), "{one_way:?}");
     assert!(
         doc.trials()[0].near.rtt.as_ref().is_some_and(|rtt| rtt.p50_ns < second as u64),
         "{:?}",

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use lab::{CrossoverSpec, Lab, LabError, OneWay, PathSpec};
+use lab::{CrossoverSpec, Lab, LabError, DirectionSpec, PathSpec};
 use model::TcpSample;
 use program::skip::skip;
 use program::stacks::turn;
@@ -22,10 +22,10 @@ struct Path {
 
 impl Path {
     fn of(test: &str, rate_bps: u64, queue_bytes: u64) -> Option<Self> {
-        let way =
-            OneWay { delay: Duration::from_millis(5), rate_bps: Some(rate_bps), queue_bytes, ..OneWay::default() };
-        let back = OneWay { rate_bps: None, ..way.clone() };
-        let spec = PathSpec { link: CrossoverSpec::default(), forward: way, back, seed: 1 };
+        let direction =
+            DirectionSpec { delay: Duration::from_millis(5), rate_bps: Some(rate_bps), queue_bytes, ..DirectionSpec::default() };
+        let reverse = DirectionSpec { rate_bps: None, ..direction.clone() };
+        let spec = PathSpec { link: CrossoverSpec::default(), forward: direction, reverse, seed: 1 };
         match lab::available().and_then(|()| Lab::path(&spec)) {
             Ok(lab) => {
                 let b = lab.host("b").unwrap();
@@ -42,7 +42,7 @@ impl Path {
 
     /// Segments that fill the path without its queue.
     fn segments(rate_bps: u64) -> u64 {
-        rate_bps / 100 / 8 / (1_500 + u64::from(OneWay::ETHERNET))
+        rate_bps / 100 / 8 / (1_500 + u64::from(DirectionSpec::ETHERNET))
     }
 
     /// What TCP said at the sender, every 5 ms of a stream under a congestion control. The receiver keeps its own.
@@ -242,6 +242,6 @@ fn fast_keeps_alpha_in_the_queue_without_a_loss() {
         let waiting = median(settled.map(queue)) / f64::from(alpha);
         between(&format!("FAST: segments in the queue by alpha, {alpha}"), waiting, 0.8, 1.2);
     }
-    let lost: u64 = path.lab.emulator().unwrap().counts().iter().map(|way| way.dropped_queue + way.dropped_ring).sum();
+    let lost: u64 = path.lab.emulator().unwrap().counts().iter().map(|direction| direction.dropped_queue + direction.dropped_ring).sum();
     assert_eq!(lost, 0, "it does not wait for a loss");
 }

@@ -4,8 +4,8 @@
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use lab::{CrossoverSpec, Lab, LabError, LabHost, OneWay, PathSpec};
-use model::{Grade, LimiterKind, LossPlace, Why, WhyDocument};
+use lab::{CrossoverSpec, Lab, LabError, LabHost, DirectionSpec, PathSpec};
+use model::{Grade, LimiterKind, LossLocation, Why, WhyDocument};
 use program::{Agent, Desk, Doc, Running, binary, check, skip};
 
 /// Two hosts and an agent on the second one.
@@ -29,9 +29,9 @@ impl Scene {
     }
 
     /// Joined by an emulated path, the same both ways but for the loss.
-    fn path(test: &str, way: OneWay) -> Option<Self> {
-        let back = OneWay { loss: 0.0, ..way.clone() };
-        let spec = PathSpec { link: CrossoverSpec::default(), forward: way, back, seed: 7 };
+    fn path(test: &str, direction: DirectionSpec) -> Option<Self> {
+        let reverse = DirectionSpec { loss: 0.0, ..direction.clone() };
+        let spec = PathSpec { link: CrossoverSpec::default(), forward: direction, reverse, seed: 7 };
         match lab::available().and_then(|()| Lab::path(&spec)) {
             Ok(lab) => Some(Self::on(lab)),
             Err(error @ (LabError::Privilege { .. } | LabError::NotAllowed { .. } | LabError::Emulator { .. })) => {
@@ -67,8 +67,8 @@ impl Scene {
 }
 
 /// A path of 20 ms there and back.
-fn long() -> OneWay {
-    OneWay { delay: Duration::from_millis(10), ..OneWay::default() }
+fn long() -> DirectionSpec {
+    DirectionSpec { delay: Duration::from_millis(10), ..DirectionSpec::default() }
 }
 
 fn tbf(host: &LabHost, rate: &str) {
@@ -122,13 +122,13 @@ fn programs_that_read_or_write_slowly_are_the_applications() {
 
 #[test]
 fn a_link_on_the_path_is_the_link_and_its_queue_is_seen() {
-    let way = OneWay {
+    let direction = DirectionSpec {
         rate_bps: Some(20_000_000),
         queue_bytes: 256 << 10,
         delay: Duration::from_millis(3),
-        ..OneWay::default()
+        ..DirectionSpec::default()
     };
-    let Some(scene) = Scene::path("a_link_on_the_path_is_the_link_and_its_queue_is_seen", way) else { return };
+    let Some(scene) = Scene::path("a_link_on_the_path_is_the_link_and_its_queue_is_seen", direction) else { return };
     // The same congestion control everywhere, and one that fills queues.
     let why = scene.why(&["--time", "2s", "--cc", "reno"]);
     assert_eq!(why.limiter, LimiterKind::Link, "{why:#?}");
@@ -146,18 +146,18 @@ fn a_shaper_at_the_sender_is_the_qdisc_and_its_drops_are_placed() {
     let losses = why.losses.expect("lost datagrams");
     assert_eq!(losses.packets, losses.places.iter().map(|one| one.packets).sum::<u64>());
     let most = losses.places.iter().max_by_key(|one| one.packets).unwrap();
-    assert_eq!(most.place, LossPlace::SenderQdisc, "{losses:#?}");
+    assert_eq!(most.place, LossLocation::SenderQdisc, "{losses:#?}");
     assert!(most.packets * 10 > losses.packets * 9, "{losses:#?}");
 }
 
 #[test]
 fn losses_on_the_path_are_the_congestion_window_and_placed_there() {
-    let way = OneWay { loss: 0.02, ..long() };
-    let Some(scene) = Scene::path("losses_on_the_path_are_the_congestion_window_and_placed_there", way) else { return };
+    let direction = DirectionSpec { loss: 0.02, ..long() };
+    let Some(scene) = Scene::path("losses_on_the_path_are_the_congestion_window_and_placed_there", direction) else { return };
     let why = scene.why(&["--time", "2s", "--cc", "reno"]);
     assert_eq!(why.limiter, LimiterKind::Loss, "{why:#?}");
     let losses = why.losses.expect("segments sent again");
-    let path = losses.places.iter().find(|one| one.place == LossPlace::Path).map_or(0, |one| one.packets);
+    let path = losses.places.iter().find(|one| one.place == LossLocation::Path).map_or(0, |one| one.packets);
     assert!(path * 2 > losses.packets, "{losses:#?}");
 }
 

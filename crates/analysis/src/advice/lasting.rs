@@ -1,6 +1,6 @@
 //! What makes a combination stay: the command that measures with it, sysctl lines, commands, and what a program has to do.
 
-use model::{AdviceLasting, ByteSize, Direction, EndOptions, Inventory, Name, Role, Setting, Spec, Strategy};
+use model::{AdvicePersistent, ByteSize, Direction, EndOptions, Inventory, Name, Role, Setting, Spec, Strategy};
 
 /// The command line that measures `spec` against `target`.
 #[must_use]
@@ -68,8 +68,8 @@ fn quoted(word: &str) -> String {
 }
 
 /// What keeps the difference between `start` and `best` at the end of `role`.
-pub(super) fn lasting(start: &Spec, best: &Spec, role: Role, host: &Inventory) -> AdviceLasting {
-    let mut lasting = AdviceLasting::default();
+pub(super) fn lasting(start: &Spec, best: &Spec, role: Role, host: &Inventory) -> AdvicePersistent {
+    let mut lasting = AdvicePersistent::default();
     let (was, is) = (start.end(role), best.end(role));
     let settings = if role == Role::Active { &best.settings.near } else { &best.settings.far };
     settings.iter().for_each(|setting| lasting.setting(setting));
@@ -102,7 +102,7 @@ trait Keep {
     fn of_the_program(&mut self, start: &Spec, best: &Spec);
 }
 
-impl Keep for AdviceLasting {
+impl Keep for AdvicePersistent {
     fn setting(&mut self, setting: &Setting) {
         let Setting { key, value } = setting;
         if let Some(name) = key.strip_prefix("sysctl.") {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::units::seconds;
 use model::{
-    Advice, AdviceLasting, AdviceSame, AdviceSpent, AdviceStep, AdviceUntried, Estimate, Finding, FindingKind, Goal,
+    Advice, AdvicePersistent, AdviceSame, AdviceSpent, AdviceStep, AdviceUntried, Estimate, Finding, FindingKind, Goal,
     Inventory, Ratio, Role, Spec,
 };
 
@@ -78,7 +78,7 @@ impl Told<'_> {
         }
         let confirmed = total.as_ref().is_some_and(|total| total.confirmed);
         let keeps = |role, host| {
-            if confirmed { lasting::lasting(self.start, &spec, role, host) } else { AdviceLasting::default() }
+            if confirmed { lasting::lasting(self.start, &spec, role, host) } else { AdvicePersistent::default() }
         };
         let [near, far] = self.hosts;
         let raced = |at: &usize| self.search.races().iter().any(|race| race.dimension == *at);

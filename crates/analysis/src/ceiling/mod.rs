@@ -9,7 +9,7 @@ use model::{Spec, Trial, Verdict};
 
 use crate::limiter;
 use crate::outcome::{Headline, add_verdict};
-use crate::way::{Side, Way, send_buffer_bytes, ways};
+use crate::direction::{Side, DirectionView, send_buffer_bytes, directions};
 
 /// Transports whose connections are plain TCP sockets. One of mptcp may have several paths.
 const OVER_TCP: [&str; 2] = ["tcp", "tls"];
@@ -56,15 +56,15 @@ fn ceiling(outcome: &Outcome, path_bps: Option<f64>, near: &Inventory, far: &Inv
     // A short round trip makes any window look boundless: such a figure would be above what the hosts could ever do.
     let did = outcome.estimate.as_ref().map(|estimate| estimate.value);
     let bounds = |bound: Option<Bound>| bound.filter(|bound| did.is_none_or(|did| bound.bps <= BOUNDS * did));
-    let ways: Vec<Vec<Way<'_>>> = trials.iter().map(|trial| ways(spec, trial, None, [near, far])).collect();
+    let directions: Vec<Vec<DirectionView<'_>>> = trials.iter().map(|trial| directions(spec, trial, None, [near, far])).collect();
     // Of a bound that trials give differently the highest holds for all of them.
-    let highest = |bound: &dyn Fn(&[Way<'_>]) -> Option<Bound>| {
-        ways.iter().filter_map(|ways| bound(ways)).max_by(|a, b| a.bps.total_cmp(&b.bps))
+    let highest = |bound: &dyn Fn(&[DirectionView<'_>]) -> Option<Bound>| {
+        directions.iter().filter_map(|directions| bound(directions)).max_by(|a, b| a.bps.total_cmp(&b.bps))
     };
     let mut bounds: Vec<Bound> = [
-        highest(&|ways| line(spec, ways)),
-        bounds(highest(&|ways| window(spec, ways))),
-        bounds(highest(&|ways| send_buffer(spec, ways))),
+        highest(&|directions| line(spec, directions)),
+        bounds(highest(&|directions| window(spec, directions))),
+        bounds(highest(&|directions| send_buffer(spec, directions))),
         asked(spec),
         pacing(spec),
         path_bps.map(|bps| Bound { kind: BoundKind::Path, bps, reason: "a bottleneck on the path".into() }),
@@ -79,26 +79,26 @@ fn ceiling(outcome: &Outcome, path_bps: Option<f64>, near: &Inventory, far: &Inv
 }
 
 /// The sum over the ways, `None` where one of them is not known.
-fn sum<'a, 'b: 'a>(ways: &'a [Way<'b>], each: impl Fn(&'a Way<'b>) -> Option<f64>) -> Option<f64> {
-    ways.iter().map(each).sum()
+fn sum<'a, 'b: 'a>(directions: &'a [DirectionView<'b>], each: impl Fn(&'a DirectionView<'b>) -> Option<f64>) -> Option<f64> {
+    directions.iter().map(each).sum()
 }
 
 /// What the interfaces' rate leaves for payload.
-fn line(spec: &Spec, ways: &[Way<'_>]) -> Option<Bound> {
+fn line(spec: &Spec, directions: &[DirectionView<'_>]) -> Option<Bound> {
     let routes: Vec<route::Route> =
-        ways.iter().map(|way| route::of(&way.sender, &way.receiver)).collect::<Option<_>>()?;
+        directions.iter().map(|direction| route::of(&direction.sender, &direction.receiver)).collect::<Option<_>>()?;
     let shares: Vec<f64> = routes.iter().map(|route| route.share(spec)).collect::<Option<_>>()?;
     let each = || routes.iter().zip(&shares).map(|(route, share)| route.line_bps * share);
     // Both directions of a half-duplex line share its rate.
     let half = routes.iter().any(|route| route.half_duplex);
     let bps = if half { each().reduce(f64::max)? } else { each().sum() };
     let slowest = routes.iter().min_by(|a, b| a.line_bps.total_cmp(&b.line_bps))?;
-    let ways = match (half, routes.len()) {
+    let directions = match (half, routes.len()) {
         (true, _) => " half duplex",
         (false, 2) => " each way",
         _ => "",
     };
-    let reason = format!("{} on {}{ways}", slowest.words(), rate_words(slowest.line_bps));
+    let reason = format!("{} on {}{directions}", slowest.words(), rate_words(slowest.line_bps));
     Some(Bound { kind: BoundKind::Line, bps, reason })
 }
 
@@ -110,16 +110,16 @@ fn rate_words(bps: f64) -> String {
 
 /// A connection carries at most a window in a round trip, where the receive buffer's size was asked for; the shortest round trip and
 /// the window that the receiver last announced are the kernel's. One that the kernel sizes itself grows with the need.
-fn window(spec: &Spec, ways: &[Way<'_>]) -> Option<Bound> {
-    if ways.iter().any(|way| way.receiver.options.rcvbuf.is_none()) {
+fn window(spec: &Spec, directions: &[DirectionView<'_>]) -> Option<Bound> {
+    if directions.iter().any(|direction| direction.receiver.options.rcvbuf.is_none()) {
         return None;
     }
-    per_round_trip(spec, ways, BoundKind::Window, "window", |_, flow| flow.socket.peer_window_bytes.map(u64::from))
+    per_round_trip(spec, directions, BoundKind::Window, "window", |_, flow| flow.socket.peer_window_bytes.map(u64::from))
 }
 
 /// The same of a send buffer whose size was asked for.
-fn send_buffer(spec: &Spec, ways: &[Way<'_>]) -> Option<Bound> {
-    per_round_trip(spec, ways, BoundKind::SendBuffer, "send buffer", |side, flow| {
+fn send_buffer(spec: &Spec, directions: &[DirectionView<'_>]) -> Option<Bound> {
+    per_round_trip(spec, directions, BoundKind::SendBuffer, "send buffer", |side, flow| {
         side.options.sndbuf?;
         send_buffer_bytes(flow)
     })
@@ -127,7 +127,7 @@ fn send_buffer(spec: &Spec, ways: &[Way<'_>]) -> Option<Bound> {
 
 fn per_round_trip(
     spec: &Spec,
-    ways: &[Way<'_>],
+    directions: &[DirectionView<'_>],
     kind: BoundKind,
     name: &str,
     bytes: impl Fn(&Side<'_>, &FlowTally) -> Option<u64>,
@@ -136,15 +136,15 @@ fn per_round_trip(
         return None;
     }
     let rtt = |flow: &FlowTally| flow.socket.min_rtt_ns.filter(|ns| *ns > 0);
-    let of_way = |way: &Way<'_>| {
-        let flows: Vec<&FlowTally> = way.sender.flows().filter(|flow| flow.bytes_sent > 0).collect();
+    let of_way = |direction: &DirectionView<'_>| {
+        let flows: Vec<&FlowTally> = direction.sender.flows().filter(|flow| flow.bytes_sent > 0).collect();
         if flows.is_empty() {
             return None;
         }
-        flows.into_iter().map(|flow| Some(bytes(&way.sender, flow)? as f64 * 8e9 / rtt(flow)? as f64)).sum()
+        flows.into_iter().map(|flow| Some(bytes(&direction.sender, flow)? as f64 * 8e9 / rtt(flow)? as f64)).sum()
     };
-    let bps = sum(ways, of_way)?;
-    let flows = || ways.iter().flat_map(|way| way.sender.flows().map(move |flow| (&way.sender, flow)));
+    let bps = sum(directions, of_way)?;
+    let flows = || directions.iter().flat_map(|direction| direction.sender.flows().map(move |flow| (&direction.sender, flow)));
     let total: u64 = flows().filter_map(|(side, flow)| bytes(side, flow)).sum();
     let shortest = flows().filter_map(|(_, flow)| rtt(flow)).min()?;
     let reason = format!("{name} {} over {}", size(total), seconds(shortest as f64));
@@ -159,15 +159,15 @@ fn size(bytes: u64) -> String {
 }
 
 /// Directions that send.
-fn directions(spec: &Spec) -> f64 {
+fn direction_count(spec: &Spec) -> f64 {
     if spec.direction == Direction::Both { 2.0 } else { 1.0 }
 }
 
 fn asked(spec: &Spec) -> Option<Bound> {
     let bps = spec.rate_bps? as f64;
-    let way = if spec.direction == Direction::Both { " each way" } else { "" };
-    let reason = format!("asked for {}{way}", bits_per_second(bps));
-    Some(Bound { kind: BoundKind::Rate, bps: bps * directions(spec), reason })
+    let direction = if spec.direction == Direction::Both { " each way" } else { "" };
+    let reason = format!("asked for {}{direction}", bits_per_second(bps));
+    Some(Bound { kind: BoundKind::Rate, bps: bps * direction_count(spec), reason })
 }
 
 fn pacing(spec: &Spec) -> Option<Bound> {

@@ -3,7 +3,7 @@
 use model::{Interface, Spec};
 
 use super::frame::{self, Network};
-use crate::way::{Side, local, owner};
+use crate::direction::{Side, local, owner};
 
 /// Drivers whose speed is a number without a line behind it. Where ethtool was not asked, devices without hardware have no driver at all.
 const WITHOUT_LINE: [&str; 11] = [

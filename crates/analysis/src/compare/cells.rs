@@ -35,7 +35,7 @@ pub(super) struct Side<'a> {
 struct Key {
     unit: &'static str,
     /// Pattern, transport and direction; empty where each run is one measurement.
-    way: String,
+    direction: String,
     levels: BTreeMap<String, String>,
 }
 
@@ -151,10 +151,10 @@ impl Names {
 
     fn key(&self, run: &Run, outcome: &Outcome) -> Key {
         let spec = &outcome.spec;
-        let way = format!("{} {} {:?}", spec.pattern, spec.transport, spec.direction);
+        let direction = format!("{} {} {:?}", spec.pattern, spec.transport, spec.direction);
         Key {
             unit: Headline::of(spec).unit(),
-            way: if self.single { String::new() } else { way },
+            direction: if self.single { String::new() } else { direction },
             levels: if self.single { BTreeMap::new() } else { self.levels(run, outcome) },
         }
     }

@@ -26,8 +26,8 @@ pub(super) fn differences(a: &[&Run], b: &[&Run], specs: &[(&Spec, &Spec)]) -> V
     let parts: [(&str, Part); 5] = [
         ("near", |run| told(&run.header.near)),
         ("far", |run| told(&run.header.far)),
-        ("path out", |run| lasting(run.header.path_out.as_ref())),
-        ("path back", |run| lasting(run.header.path_back.as_ref())),
+        ("path out", |run| lasting(run.header.path_outbound.as_ref())),
+        ("path back", |run| lasting(run.header.path_return.as_ref())),
         ("tool", |run| {
             Value::from([&run.header.tool.near_version, &run.header.tool.far_version].map(String::as_str).join(" and "))
         }),

@@ -117,13 +117,13 @@ fn moved(engine: &Engine) -> String {
 /// carry less where waking is dear.
 fn rested(outcome: &Outcome) -> String {
     let ends = outcome.trials.iter().flat_map(|trial| [&trial.near, &trial.far]);
-    let rests = |flow: &model::FlowTally| flow.socket.rests.unwrap_or(0);
+    let delayed_reads = |flow: &model::FlowTally| flow.socket.delayed_reads.unwrap_or(0);
     let (mut most, mut receiving_ns) = (0, 0);
     for end in ends {
-        most += end.flows.iter().map(rests).max().unwrap_or(0);
+        most += end.flows.iter().map(delayed_reads).max().unwrap_or(0);
         receiving_ns += end.receiving_ns;
     }
-    let share = (most * SocketFacts::REST_NS) as f64 / receiving_ns.max(1) as f64;
+    let share = (most * SocketFacts::READ_DELAY_NS) as f64 / receiving_ns.max(1) as f64;
     if share < WORTH_SAYING {
         return String::new();
     }
@@ -310,10 +310,10 @@ mod tests {
 
     #[test]
     fn rests_of_receivers_are_said_where_they_matter() {
-        let said = |rests| {
+        let said = |delayed_reads| {
             let mut outcome = made("stream", 3, 131_072, &[40e9; 3]);
             for trial in &mut outcome.trials {
-                let socket = SocketFacts { rests, ..SocketFacts::default() };
+                let socket = SocketFacts { delayed_reads, ..SocketFacts::default() };
                 let flows = vec![model::FlowTally { socket, ..model::FlowTally::default() }];
                 trial.far = EndTally { receiving_ns: 1_000_000_000, flows, ..EndTally::default() };
             }

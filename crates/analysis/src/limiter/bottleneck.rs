@@ -5,10 +5,10 @@ use model::units::{bits_per_second, seconds};
 use model::{Direction, Inventory, Outcome};
 
 use super::rules::{busiest, held_by_qdisc};
-use super::scene::{Course, Scene, courses, each, goodput_bps, ramp};
+use super::observations::{Course, Observations, courses, each, goodput_bps, ramp};
 use super::{STRONG, placed};
 use crate::stats::{mean, median, quantile};
-use crate::way::{Way, send_buffer_bytes};
+use crate::direction::{DirectionView, send_buffer_bytes};
 
 /// The part of the rate that was asked for that counts as all of it.
 const ASKED: f64 = 0.95;
@@ -31,52 +31,52 @@ impl Bottleneck {
 }
 
 /// The bottleneck of a direction; `None` where nothing shows one.
-pub(super) fn of(scene: &Scene<'_>, way: &Way<'_>) -> Option<Bottleneck> {
-    if !scene.bulk() || gets_its_rate(scene, way) {
+pub(super) fn of(observations: &Observations<'_>, direction: &DirectionView<'_>) -> Option<Bottleneck> {
+    if !observations.bulk() || gets_its_rate(observations, direction) {
         return None;
     }
-    let (sender, receiver) = (way.sender.tally, way.receiver.tally);
+    let (sender, receiver) = (direction.sender.tally, direction.receiver.tally);
     match (sender.datagrams, receiver.datagrams) {
-        (Some(sent), Some(_)) => of_datagrams(scene, way, sent.sent),
-        _ => of_tcp(scene, way),
+        (Some(sent), Some(_)) => of_datagrams(observations, direction, sent.sent),
+        _ => of_tcp(observations, direction),
     }
 }
 
 /// Whether what arrives is what the sender was asked for, so that nothing on the path holds it back: its own pace is as steady as that
 /// of a bottleneck.
-fn gets_its_rate(scene: &Scene<'_>, way: &Way<'_>) -> bool {
-    let asked = scene.spec.rate_bps.map(|bps| ASKED * bps as f64);
-    asked.zip(goodput_bps(way)).is_some_and(|(asked, came)| came >= asked)
+fn gets_its_rate(observations: &Observations<'_>, direction: &DirectionView<'_>) -> bool {
+    let asked = observations.spec.rate_bps.map(|bps| ASKED * bps as f64);
+    asked.zip(goodput_bps(direction)).is_some_and(|(asked, came)| came >= asked)
 }
 
 /// What speaks for a bottleneck on the path weighs so much against limits of the hosts and of the congestion window.
-pub(super) fn weight(scene: &Scene<'_>, way: &Way<'_>) -> f64 {
-    of(scene, way).map_or(0.0, |one| one.weight)
+pub(super) fn weight(observations: &Observations<'_>, direction: &DirectionView<'_>) -> f64 {
+    of(observations, direction).map_or(0.0, |one| one.weight)
 }
 
 /// Whether the sender sent more than arrived, from 0 to 1: then it is not what holds a stream of datagrams back.
-pub(super) fn oversent(way: &Way<'_>) -> f64 {
-    let datagrams = way.sender.tally.datagrams.zip(way.receiver.tally.datagrams);
+pub(super) fn oversent(direction: &DirectionView<'_>) -> f64 {
+    let datagrams = direction.sender.tally.datagrams.zip(direction.receiver.tally.datagrams);
     datagrams.map_or(0.0, |(sent, came)| ramp(1.0 - came.received as f64 / sent.sent.max(1) as f64, 0.02, 0.1))
 }
 
 /// The payload rate of an outcome's bottleneck, where its trials strongly show one, bit/s.
 pub(crate) fn known_bps(outcome: &Outcome, near: &Inventory, far: &Inventory) -> Option<f64> {
-    let scene = Scene::new(outcome, &[], [near, far]);
-    if scene.spec.direction == Direction::Both {
+    let observations = Observations::new(outcome, &[], [near, far]);
+    if observations.spec.direction == Direction::Both {
         return None;
     }
-    let all: Vec<Bottleneck> = scene.ways.iter().filter_map(|way| of(&scene, way)).collect();
-    let weight = all.iter().map(|one| one.weight).sum::<f64>() / scene.ways.len().max(1) as f64;
+    let all: Vec<Bottleneck> = observations.directions.iter().filter_map(|direction| of(&observations, direction)).collect();
+    let weight = all.iter().map(|one| one.weight).sum::<f64>() / observations.directions.len().max(1) as f64;
     all.iter().map(|one| one.bps).reduce(f64::max).filter(|_| weight >= STRONG)
 }
 
-fn of_tcp(scene: &Scene<'_>, way: &Way<'_>) -> Option<Bottleneck> {
-    let courses = courses(way);
+fn of_tcp(observations: &Observations<'_>, direction: &DirectionView<'_>) -> Option<Bottleneck> {
+    let courses = courses(direction);
     let (shortest, added) = (each(&courses, Course::min_rtt_ns)?, each(&courses, Course::queueing_ns)?);
-    let rates = rates(way, &courses);
+    let rates = rates(direction, &courses);
     let steady = steady(&rates);
-    let unbound = 1.0 - ramp(each(&courses, |course| fills_window(way, course)).unwrap_or(0.0), 0.6, 0.85);
+    let unbound = 1.0 - ramp(each(&courses, |course| fills_window(direction, course)).unwrap_or(0.0), 0.6, 0.85);
     let open = |course: &Course<'_>| ramp(course.network().unwrap_or(0.5), 0.5, 0.9);
     // A queue that always stands is one that something empties all the time; a small one shows it where nothing else held TCP.
     let standing = each(&courses, Course::standing).unwrap_or(0.0) * (0.5 + 0.5 * steady);
@@ -88,9 +88,9 @@ fn of_tcp(scene: &Scene<'_>, way: &Way<'_>) -> Option<Bottleneck> {
         let fits = ramp(course.rate_bps / estimate(course)?, 0.7, 0.9);
         Some(fits * open(course) * (1.0 - course.part(|one| one.app_limited)?))
     });
-    let paced = paced.filter(|_| way.sender.options.max_pacing_bps.is_none()).unwrap_or(0.0);
+    let paced = paced.filter(|_| direction.sender.options.max_pacing_bps.is_none()).unwrap_or(0.0);
     let sign = standing.max(little * steady * unbound).max(paced * steady * unbound);
-    let weight = 0.9 * sign * (1.0 - full_thread(scene, way)) * (1.0 - held_by_qdisc(way));
+    let weight = 0.9 * sign * (1.0 - full_thread(observations, direction)) * (1.0 - held_by_qdisc(direction));
     let varied = varied(&rates);
     let signs = if standing.max(little) >= paced {
         format!(
@@ -102,18 +102,18 @@ fn of_tcp(scene: &Scene<'_>, way: &Way<'_>) -> Option<Bottleneck> {
         let rate: f64 = courses.iter().filter_map(estimate).sum();
         format!("bbr took it for {} and paced at that{varied}", bits_per_second(rate))
     };
-    Some(Bottleneck { weight, bps: usual(&rates).or_else(|| goodput_bps(way))?, signs })
+    Some(Bottleneck { weight, bps: usual(&rates).or_else(|| goodput_bps(direction))?, signs })
 }
 
-fn of_datagrams(scene: &Scene<'_>, way: &Way<'_>, sent: u64) -> Option<Bottleneck> {
-    let lost = placed::on_path(way) as f64 / sent.max(1) as f64;
-    let rates = arrivals(way);
-    let weight = 0.95 * ramp(lost, 0.02, 0.1) * (0.4 + 0.6 * steady(&rates)) * (1.0 - full_reader(scene, way));
-    let came = goodput_bps(way)?;
+fn of_datagrams(observations: &Observations<'_>, direction: &DirectionView<'_>, sent: u64) -> Option<Bottleneck> {
+    let lost = placed::on_path(direction) as f64 / sent.max(1) as f64;
+    let rates = arrivals(direction);
+    let weight = 0.95 * ramp(lost, 0.02, 0.1) * (0.4 + 0.6 * steady(&rates)) * (1.0 - full_reader(observations, direction));
+    let came = goodput_bps(direction)?;
     let signs = format!(
         "{:.1} % of the datagrams went missing there, with {} sent and {} arriving{}",
         100.0 * lost,
-        bits_per_second(super::scene::sent_bps(way)?),
+        bits_per_second(super::observations::sent_bps(direction)?),
         bits_per_second(came),
         varied(&rates)
     );
@@ -126,34 +126,34 @@ fn usual(rates: &[f64]) -> Option<f64> {
 }
 
 /// The part of its smaller window that a connection needs for its rate over the empty path; the send buffer is one, too.
-fn fills_window(way: &Way<'_>, course: &Course<'_>) -> Option<f64> {
-    let buffers = way.sender.flows().filter_map(send_buffer_bytes).map(|bytes| bytes as f64);
+fn fills_window(direction: &DirectionView<'_>, course: &Course<'_>) -> Option<f64> {
+    let buffers = direction.sender.flows().filter_map(send_buffer_bytes).map(|bytes| bytes as f64);
     let window = course.window_bytes().into_iter().chain(buffers).reduce(f64::min)?;
     Some(course.rate_bps * course.min_rtt_ns()? / (8e9 * window))
 }
 
 /// Whether a measuring thread of either end ran all the time, from 0 to 1.
-fn full_thread(scene: &Scene<'_>, way: &Way<'_>) -> f64 {
-    let sender = busiest(scene, &way.sender).map_or(0.0, |thread| ramp(thread.ran, 0.7, 0.95));
-    sender.max(full_reader(scene, way))
+fn full_thread(observations: &Observations<'_>, direction: &DirectionView<'_>) -> f64 {
+    let sender = busiest(observations, &direction.sender).map_or(0.0, |thread| ramp(thread.ran, 0.7, 0.95));
+    sender.max(full_reader(observations, direction))
 }
 
-fn full_reader(scene: &Scene<'_>, way: &Way<'_>) -> f64 {
-    busiest(scene, &way.receiver).map_or(0.0, |thread| ramp(thread.ran, 0.7, 0.95))
+fn full_reader(observations: &Observations<'_>, direction: &DirectionView<'_>) -> f64 {
+    busiest(observations, &direction.receiver).map_or(0.0, |thread| ramp(thread.ran, 0.7, 0.95))
 }
 
 /// Payload rates over the trial, bit/s: as a single connection's segments were delivered, which what is lost on the way to the reader
 /// does not change, else as they arrived.
-fn rates(way: &Way<'_>, courses: &[Course<'_>]) -> Vec<f64> {
+fn rates(direction: &DirectionView<'_>, courses: &[Course<'_>]) -> Vec<f64> {
     match courses {
-        [only] => Some(only.delivered_bps()).filter(|rates| rates.len() >= FEWEST).unwrap_or_else(|| arrivals(way)),
-        _ => arrivals(way),
+        [only] => Some(only.delivered_bps()).filter(|rates| rates.len() >= FEWEST).unwrap_or_else(|| arrivals(direction)),
+        _ => arrivals(direction),
     }
 }
 
 /// Payload rates of the receiver's whole intervals but the first.
-fn arrivals(way: &Way<'_>) -> Vec<f64> {
-    let intervals = &way.receiver.tally.intervals;
+fn arrivals(direction: &DirectionView<'_>) -> Vec<f64> {
+    let intervals = &direction.receiver.tally.intervals;
     // One that a busy host drew out says nothing of the length of the others.
     let lengths: Vec<f64> = intervals.iter().map(|one| (one.end_ns - one.start_ns) as f64).collect();
     let usual = median(&lengths).unwrap_or(0.0);

@@ -92,13 +92,13 @@ fn dip(points: &[CurvePoint], first: Jump, second: Jump) -> Finding {
 }
 
 fn step(points: &[CurvePoint], jump: Jump) -> Finding {
-    let way = if jump.by < 0.0 { "falls" } else { "rises" };
+    let direction = if jump.by < 0.0 { "falls" } else { "rises" };
     let by = words::percent_of(-jump.by.abs(), jump.by < 0.0);
     let (before, here) = (words::size(points[jump.at - 1].block), words::size(points[jump.at].block));
     finding(
         points,
         jump.at - 1..jump.at + 1,
-        format!("Between {before} and {here} the curve {way} by {by} and stays there."),
+        format!("Between {before} and {here} the curve {direction} by {by} and stays there."),
     )
 }
 

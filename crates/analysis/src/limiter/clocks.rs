@@ -3,7 +3,7 @@
 
 use model::TcpSample;
 
-use super::scene::Scene;
+use super::observations::Observations;
 
 /// Parts of the sender's time, all trials and connections together; they add up to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -21,8 +21,8 @@ pub(super) struct Clocks {
 }
 
 /// The clocks of an outcome's senders; `None` where no connection has them at two moments.
-pub(super) fn clocks(scene: &Scene<'_>) -> Option<Clocks> {
-    let flows = scene.ways.iter().flat_map(|way| way.sender.flows().filter(|flow| flow.bytes_sent > 0));
+pub(super) fn clocks(observations: &Observations<'_>) -> Option<Clocks> {
+    let flows = observations.directions.iter().flat_map(|direction| direction.sender.flows().filter(|flow| flow.bytes_sent > 0));
     let mut sums = [0.0; 4];
     for spans in flows.filter_map(|flow| spans(&flow.tcp)) {
         sums.iter_mut().zip(spans).for_each(|(sum, span)| *sum += span);

@@ -12,7 +12,7 @@ mod notes;
 mod placed;
 mod regions;
 pub mod rules;
-mod scene;
+mod observations;
 #[cfg(test)]
 mod tests;
 
@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use model::{Evidence, Grade, Inventory, LimiterKind, Outcome, Pass, TimePart, Why};
 
 use clocks::Clocks;
-use scene::Scene;
+use observations::Observations;
 
 pub(crate) use bottleneck::known_bps;
 pub use changes::changes;
@@ -47,17 +47,17 @@ struct Weighed {
 /// ask for its [`changes()`] instead.
 #[must_use]
 pub fn why(outcome: &Outcome, passes: &[Pass], near: &Inventory, far: &Inventory) -> Option<Why> {
-    let scene = Scene::new(outcome, passes, [near, far]);
-    if scene.ways.is_empty() {
+    let observations = Observations::new(outcome, passes, [near, far]);
+    if observations.directions.is_empty() {
         return None;
     }
-    let clocks = clocks::clocks(&scene).filter(|_| scene.bulk());
-    let mut weighed = rules::weigh(&scene);
+    let clocks = clocks::clocks(&observations).filter(|_| observations.bulk());
+    let mut weighed = rules::weigh(&observations);
     weighed.extend(clocks.iter().flat_map(rules::of_clocks));
     weighed.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     let parts = clocks.as_ref().map(parts).unwrap_or_default();
-    let losses = placed::losses(&scene);
-    let notes = notes::of_outcome(&scene);
+    let losses = placed::losses(&observations);
+    let notes = notes::of_outcome(&observations);
     if weighed.is_empty() && parts.is_empty() && losses.is_none() && notes.is_empty() {
         return None;
     }
@@ -69,7 +69,7 @@ pub fn why(outcome: &Outcome, passes: &[Pass], near: &Inventory, far: &Inventory
     let mut also: Vec<LimiterKind> = ranked.into_iter().map(|(kind, _)| kind).filter(|kind| *kind != limiter).collect();
     also.sort_by_key(|kind| std::cmp::Reverse(self::grade(*kind, &evidence)));
     let statement = statement(limiter, &also, &parts, &evidence);
-    Some(Why { limiter, grade, statement, parts, evidence, also, losses, notes, missing: notes::missing(&scene) })
+    Some(Why { limiter, grade, statement, parts, evidence, also, losses, notes, missing: notes::missing(&observations) })
 }
 
 /// The grade of a weight.

@@ -4,11 +4,11 @@ use model::units::{bits_per_second, seconds};
 use model::{BoundKind, Direction, EndTally, Outcome, TcpSample};
 
 use super::rules;
-use super::scene::{Course, Scene, courses, each, goodput_bps};
+use super::observations::{Course, Observations, courses, each, goodput_bps};
 use crate::findings::words;
 use crate::outcome::{Headline, sample};
 use crate::stats::{MeanDifference, mean, t_interval};
-use crate::way::{Side, Way};
+use crate::direction::{Side, DirectionView};
 
 /// Least ratio of two directions that is worth a sentence, in natural logarithms: 5 %.
 const UNEQUAL: f64 = 0.049;
@@ -16,19 +16,19 @@ const UNEQUAL: f64 = 0.049;
 const CONFIDENCE: f64 = 0.95;
 
 /// Sentences on an outcome.
-pub(super) fn of_outcome(scene: &Scene<'_>) -> Vec<String> {
-    let stalls = scene.ways.iter().filter_map(stall);
-    stalls.chain(directions(scene)).chain(own_queue(scene)).chain(too_small(scene)).collect()
+pub(super) fn of_outcome(observations: &Observations<'_>) -> Vec<String> {
+    let stalls = observations.directions.iter().filter_map(stall);
+    stalls.chain(unequal_directions(observations)).chain(own_queue(observations)).chain(too_small(observations)).collect()
 }
 
 /// Which end blocked a trial that stalled, and for how long nothing was acknowledged.
-fn stall(way: &Way<'_>) -> Option<String> {
-    let (sender, receiver) = (way.sender.tally, way.receiver.tally);
+fn stall(direction: &DirectionView<'_>) -> Option<String> {
+    let (sender, receiver) = (direction.sender.tally, direction.receiver.tally);
     if !sender.stalled && !receiver.stalled {
         return None;
     }
     let flows: Vec<&[TcpSample]> =
-        way.sender.flows().map(|flow| flow.tcp.as_slice()).filter(|series| !series.is_empty()).collect();
+        direction.sender.flows().map(|flow| flow.tcp.as_slice()).filter(|series| !series.is_empty()).collect();
     let lasts: Vec<&TcpSample> = flows.iter().filter_map(|series| series.last()).collect();
     let closed = |one: &&TcpSample| one.peer_window_bytes.is_some_and(|bytes| bytes < one.mss);
     let who = if !lasts.is_empty() && lasts.iter().all(closed) {
@@ -64,21 +64,21 @@ fn silence_ns(receiver: &EndTally) -> Option<u64> {
 }
 
 /// Where both directions send at once: whether one surely gets more.
-fn directions(scene: &Scene<'_>) -> Option<String> {
-    if scene.spec.direction != Direction::Both || !scene.bulk() {
+fn unequal_directions(observations: &Observations<'_>) -> Option<String> {
+    if observations.spec.direction != Direction::Both || !observations.bulk() {
         return None;
     }
-    let ratio = |pair: &[Way<'_>]| match pair {
+    let ratio = |pair: &[DirectionView<'_>]| match pair {
         [forth, back] => Some((goodput_bps(forth)? / goodput_bps(back)?).ln()),
         _ => None,
     };
-    let ratios: Vec<f64> = scene.ways.chunks(2).filter_map(ratio).collect();
+    let ratios: Vec<f64> = observations.directions.chunks(2).filter_map(ratio).collect();
     let (centre, interval) = (mean(&ratios)?, t_interval(&ratios, CONFIDENCE)?);
     if centre.abs() < UNEQUAL || interval.contains(0.0) {
         return None;
     }
     let rate =
-        |way: usize| mean(&scene.ways.chunks(2).filter_map(|pair| goodput_bps(pair.get(way)?)).collect::<Vec<f64>>());
+        |direction: usize| mean(&observations.directions.chunks(2).filter_map(|pair| goodput_bps(pair.get(direction)?)).collect::<Vec<f64>>());
     Some(format!(
         "The two directions are not alike: {} from near to far, {} back ({}).",
         bits_per_second(rate(0)?),
@@ -100,14 +100,14 @@ fn times(centre: f64, low: f64, high: f64) -> String {
 }
 
 /// Where more is under way than the path holds, so that the sender waits in its own queue.
-fn own_queue(scene: &Scene<'_>) -> Option<String> {
-    let courses: Vec<Course<'_>> = scene.ways.iter().flat_map(courses).collect();
+fn own_queue(observations: &Observations<'_>) -> Option<String> {
+    let courses: Vec<Course<'_>> = observations.directions.iter().flat_map(courses).collect();
     let (added, shortest) = (each(&courses, Course::queueing_ns)?, each(&courses, Course::min_rtt_ns)?);
     if each(&courses, Course::standing)? < 0.5 {
         return None;
     }
     // Of one trial: the sum over its connections.
-    let trials = (scene.ways.len() as f64).max(1.0);
+    let trials = (observations.directions.len() as f64).max(1.0);
     let rate = courses.iter().map(|course| course.rate_bps).sum::<f64>() / trials;
     let [fills, under_way] = [shortest, shortest + added].map(|rtt| words::rounded_size(rate * rtt / 8e9));
     Some(format!(
@@ -120,13 +120,13 @@ fn own_queue(scene: &Scene<'_>) -> Option<String> {
 }
 
 /// Where a line is known and a window cannot fill it.
-fn too_small(scene: &Scene<'_>) -> Option<String> {
-    let ceiling = scene.outcome.summary.ceiling.as_ref()?;
+fn too_small(observations: &Observations<'_>) -> Option<String> {
+    let ceiling = observations.outcome.summary.ceiling.as_ref()?;
     let others = ceiling.others.iter().map(|bound| (bound.kind, bound.bps));
     let line =
         std::iter::once((ceiling.kind, ceiling.bound_bps)).chain(others).find(|(kind, _)| *kind == BoundKind::Line)?.1;
-    let courses: Vec<Course<'_>> = scene.ways.iter().flat_map(courses).collect();
-    let trials = (scene.ways.len() as f64).max(1.0);
+    let courses: Vec<Course<'_>> = observations.directions.iter().flat_map(courses).collect();
+    let trials = (observations.directions.len() as f64).max(1.0);
     let window = courses.iter().filter_map(Course::window_bytes).sum::<f64>() / trials;
     let shortest = each(&courses, Course::min_rtt_ns)?;
     let needed = line * shortest / 8e9;
@@ -145,15 +145,15 @@ fn too_small(scene: &Scene<'_>) -> Option<String> {
 const USED: [&str; 6] = ["snmp", "snmp6", "netstat", "softnet", "dev", "qdisc"];
 
 /// What was not recorded.
-pub(super) fn missing(scene: &Scene<'_>) -> Vec<String> {
-    let over_tcp = ["tcp", "mptcp", "tls"].iter().any(|name| scene.spec.transport == **name);
-    let series = scene.ways.iter().any(|way| way.sender.flows().any(|flow| flow.tcp.len() > 1));
+pub(super) fn missing(observations: &Observations<'_>) -> Vec<String> {
+    let over_tcp = ["tcp", "mptcp", "tls"].iter().any(|name| observations.spec.transport == **name);
+    let series = observations.directions.iter().any(|direction| direction.sender.flows().any(|flow| flow.tcp.len() > 1));
     let mut missing = Vec::new();
-    if over_tcp && scene.bulk() && !series {
+    if over_tcp && observations.bulk() && !series {
         missing.push("TCP_INFO over time, so that the sender's time cannot be split".to_owned());
     }
-    let senders: Vec<Side<'_>> = scene.ways.iter().map(|way| way.sender).collect();
-    let receivers: Vec<Side<'_>> = scene.ways.iter().map(|way| way.receiver).collect();
+    let senders: Vec<Side<'_>> = observations.directions.iter().map(|direction| direction.sender).collect();
+    let receivers: Vec<Side<'_>> = observations.directions.iter().map(|direction| direction.receiver).collect();
     for (name, ends) in [("sender", senders), ("receiver", receivers)] {
         // Transports with one end have nothing to tell at the other.
         if ends.iter().all(|end| end.tally.bytes_sent + end.tally.bytes_received == 0) {

@@ -2,48 +2,48 @@
 
 use std::collections::BTreeMap;
 
-use model::{LossPlace, Losses, PlacedLoss};
+use model::{LossLocation, Losses, LocatedLoss};
 
 use super::rules::path_counter as grew;
-use super::scene::{Scene, courses};
-use crate::way::{Side, Way};
+use super::observations::{Observations, courses};
+use crate::direction::{Side, DirectionView};
 
 /// What one place may account for.
 struct Claim {
-    place: LossPlace,
+    place: LossLocation,
     packets: u64,
     by: String,
 }
 
 /// Places the datagrams that never arrived, or the segments that TCP sent again; `None` where there are none. Counters are a whole
 /// host's: a place gets at most what is left to be placed, and what nobody claims went missing on the path.
-pub(super) fn losses(scene: &Scene<'_>) -> Option<Losses> {
-    if !scene.bulk() {
+pub(super) fn losses(observations: &Observations<'_>) -> Option<Losses> {
+    if !observations.bulk() {
         return None;
     }
-    let datagrams = scene.ways.iter().any(|way| way.sender.tally.datagrams.is_some());
-    let mut sums: BTreeMap<LossPlace, (u64, String)> = BTreeMap::new();
+    let datagrams = observations.directions.iter().any(|direction| direction.sender.tally.datagrams.is_some());
+    let mut sums: BTreeMap<LossLocation, (u64, String)> = BTreeMap::new();
     let mut packets = 0;
-    for way in &scene.ways {
-        let (missing, claims, left) = placed(way, datagrams);
+    for direction in &observations.directions {
+        let (missing, claims, left) = placed(direction, datagrams);
         packets += missing;
         for claim in claims {
             sums.entry(claim.place).or_insert((0, claim.by)).0 += claim.packets;
         }
         if left > 0 {
-            sums.entry(LossPlace::Path).or_insert_with(|| (0, nobody(way))).0 += left;
+            sums.entry(LossLocation::Path).or_insert_with(|| (0, nobody(direction))).0 += left;
         }
     }
-    let places = sums.into_iter().map(|(place, (packets, by))| PlacedLoss { place, packets, by }).collect();
+    let places = sums.into_iter().map(|(place, (packets, by))| LocatedLoss { place, packets, by }).collect();
     let of = if datagrams { "datagrams" } else { "segments" };
     (packets > 0).then(|| Losses { packets, of: of.into(), places })
 }
 
 /// How many packets of a direction are missing, what places account for, and what is left for the path.
-fn placed(way: &Way<'_>, datagrams: bool) -> (u64, Vec<Claim>, u64) {
-    let missing = if datagrams { lost(way) } else { sent_again(way) };
+fn placed(direction: &DirectionView<'_>, datagrams: bool) -> (u64, Vec<Claim>, u64) {
+    let missing = if datagrams { lost(direction) } else { retransmitted(direction) };
     let mut left = missing;
-    let mut claims = if datagrams { claims_of_datagrams(way) } else { claims_of_segments(way) };
+    let mut claims = if datagrams { claims_of_datagrams(direction) } else { claims_of_segments(direction) };
     for claim in &mut claims {
         claim.packets = claim.packets.min(left);
         left -= claim.packets;
@@ -53,17 +53,17 @@ fn placed(way: &Way<'_>, datagrams: bool) -> (u64, Vec<Claim>, u64) {
 }
 
 /// Datagrams that went missing where no counter of the hosts accounts for them.
-pub(super) fn on_path(way: &Way<'_>) -> u64 {
-    placed(way, true).2
+pub(super) fn on_path(direction: &DirectionView<'_>) -> u64 {
+    placed(direction, true).2
 }
 
-fn lost(way: &Way<'_>) -> u64 {
-    let sent = way.sender.tally.datagrams.map_or(0, |tally| tally.sent);
-    sent.saturating_sub(way.receiver.tally.datagrams.map_or(0, |tally| tally.received))
+fn lost(direction: &DirectionView<'_>) -> u64 {
+    let sent = direction.sender.tally.datagrams.map_or(0, |tally| tally.sent);
+    sent.saturating_sub(direction.receiver.tally.datagrams.map_or(0, |tally| tally.received))
 }
 
-fn sent_again(way: &Way<'_>) -> u64 {
-    courses(way).iter().map(super::scene::Course::retransmits).sum()
+fn retransmitted(direction: &DirectionView<'_>) -> u64 {
+    courses(direction).iter().map(super::observations::Course::retransmits).sum()
 }
 
 /// The sum of host-wide counters; 0 where nothing is known of them.
@@ -75,66 +75,66 @@ fn host(side: &Side<'_>, counters: &[&str]) -> u64 {
 
 /// What happens on the way, from the sender's qdisc to the receiver's IP, in this order. The interfaces' own totals count what
 /// their qdisc dropped nowhere.
-fn claims_of_path(way: &Way<'_>) -> Vec<Claim> {
+fn claims_of_path(direction: &DirectionView<'_>) -> Vec<Claim> {
     let device = |side: &Side<'_>, counters: &[&str]| counters.iter().map(|counter| grew(side, "dev", counter)).sum();
     let claim = |place, packets, by: &str| Claim { place, packets, by: by.into() };
     vec![
-        claim(LossPlace::SenderQdisc, grew(&way.sender, "qdisc", "drops"), "the qdisc's drops"),
+        claim(LossLocation::SenderQdisc, grew(&direction.sender, "qdisc", "drops"), "the qdisc's drops"),
         claim(
-            LossPlace::SenderInterface,
-            device(&way.sender, &["tx_dropped", "tx_errors"]),
+            LossLocation::SenderInterface,
+            device(&direction.sender, &["tx_dropped", "tx_errors"]),
             "the interface's tx_dropped and tx_errors",
         ),
         claim(
-            LossPlace::ReceiverInterface,
-            device(&way.receiver, &["rx_dropped", "rx_errors"]),
+            LossLocation::ReceiverInterface,
+            device(&direction.receiver, &["rx_dropped", "rx_errors"]),
             "the interface's rx_dropped and rx_errors",
         ),
-        claim(LossPlace::Softnet, host(&way.receiver, &["softnet.dropped"]), "softnet_stat's dropped"),
+        claim(LossLocation::Softnet, host(&direction.receiver, &["softnet.dropped"]), "softnet_stat's dropped"),
         claim(
-            LossPlace::Ip,
-            host(&way.receiver, &["snmp.Ip.InDiscards", "snmp.Ip.InHdrErrors", "snmp.Ip.ReasmFails"]),
+            LossLocation::Ip,
+            host(&direction.receiver, &["snmp.Ip.InDiscards", "snmp.Ip.InHdrErrors", "snmp.Ip.ReasmFails"]),
             "Ip's InDiscards, InHdrErrors and ReasmFails",
         ),
     ]
 }
 
-fn claims_of_datagrams(way: &Way<'_>) -> Vec<Claim> {
+fn claims_of_datagrams(direction: &DirectionView<'_>) -> Vec<Claim> {
     // The socket's own count is exact, so it goes first.
-    let own = way.receiver.tally.datagrams.map_or(0, |tally| tally.socket_drops);
+    let own = direction.receiver.tally.datagrams.map_or(0, |tally| tally.socket_drops);
     let socket = match own {
         0 => Claim {
-            place: LossPlace::SocketBuffer,
-            packets: host(&way.receiver, &["snmp.Udp.RcvbufErrors", "snmp6.Udp6RcvbufErrors"]),
+            place: LossLocation::SocketBuffer,
+            packets: host(&direction.receiver, &["snmp.Udp.RcvbufErrors", "snmp6.Udp6RcvbufErrors"]),
             by: "Udp's RcvbufErrors".into(),
         },
-        own => Claim { place: LossPlace::SocketBuffer, packets: own, by: "the socket's own count (SO_MEMINFO)".into() },
+        own => Claim { place: LossLocation::SocketBuffer, packets: own, by: "the socket's own count (SO_MEMINFO)".into() },
     };
-    std::iter::once(socket).chain(claims_of_path(way)).collect()
+    std::iter::once(socket).chain(claims_of_path(direction)).collect()
 }
 
-fn claims_of_segments(way: &Way<'_>) -> Vec<Claim> {
-    let courses = courses(way);
-    let spurious: Option<u64> = courses.iter().map(super::scene::Course::spurious).sum();
+fn claims_of_segments(direction: &DirectionView<'_>) -> Vec<Claim> {
+    let courses = courses(direction);
+    let spurious: Option<u64> = courses.iter().map(super::observations::Course::spurious).sum();
     let arrived = Claim {
-        place: LossPlace::Nowhere,
-        packets: spurious.unwrap_or_else(|| host(&way.sender, &["netstat.TcpExt.TCPDSACKRecv"])),
+        place: LossLocation::Nowhere,
+        packets: spurious.unwrap_or_else(|| host(&direction.sender, &["netstat.TcpExt.TCPDSACKRecv"])),
         by: "the receiver said that it had them already (D-SACK, RFC 2883)".into(),
     };
     let socket = Claim {
-        place: LossPlace::SocketBuffer,
+        place: LossLocation::SocketBuffer,
         packets: host(
-            &way.receiver,
+            &direction.receiver,
             &["netstat.TcpExt.TCPRcvQDrop", "netstat.TcpExt.TCPBacklogDrop", "netstat.TcpExt.RcvPruned"],
         ),
         by: "TcpExt's TCPRcvQDrop, TCPBacklogDrop and RcvPruned".into(),
     };
-    std::iter::once(arrived).chain(claims_of_path(way)).chain([socket]).collect()
+    std::iter::once(arrived).chain(claims_of_path(direction)).chain([socket]).collect()
 }
 
-fn nobody(way: &Way<'_>) -> String {
+fn nobody(direction: &DirectionView<'_>) -> String {
     let observed = |side: &Side<'_>| side.pass.is_some_and(|pass| pass.observed.is_some());
-    match (observed(&way.sender), observed(&way.receiver)) {
+    match (observed(&direction.sender), observed(&direction.receiver)) {
         (true, true) => "no counter of either host accounts for them".into(),
         (true, false) => "no counter of the sender accounts for them, and the receiver's were not recorded".into(),
         (false, true) => "no counter of the receiver accounts for them, and the sender's were not recorded".into(),

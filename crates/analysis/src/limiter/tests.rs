@@ -1,7 +1,7 @@
 mod recorded;
 mod story;
 
-use model::{CoreUse, CpuUse, EndPass, HostSeries, LossPlace, RttTally, SeriesLine, Spent};
+use model::{CoreUse, CpuUse, EndPass, HostSeries, LossLocation, RttTally, SeriesLine, Spent};
 use proptest::prelude::*;
 
 use self::story::{Story, adds_up, part};
@@ -144,7 +144,7 @@ fn losses_hold_the_congestion_window_down() {
         why.statement
     );
     let losses = why.losses.unwrap();
-    assert_eq!((losses.packets, losses.places.len(), losses.places[0].place), (30, 1, LossPlace::Path));
+    assert_eq!((losses.packets, losses.places.len(), losses.places[0].place), (30, 1, LossLocation::Path));
     // Who does not give way to losses is not held down by them, and Mathis is about few of them and about Reno.
     story.trials(|trial| trial.near.flows[0].socket.cc = Some("bbr".into()));
     assert_eq!(story.limiter(), LimiterKind::Unexplained);
@@ -286,8 +286,8 @@ fn datagrams_without_room_are_the_socket_buffers_and_placed() {
     assert_eq!((why.limiter, why.parts.len()), (LimiterKind::SocketBuffer, 0), "{why:#?}");
     assert!(why.statement.contains("no room for 700 of 10.0 k datagrams (7.00 %)"), "{}", why.statement);
     let losses = why.losses.unwrap();
-    let places: Vec<(LossPlace, u64)> = losses.places.iter().map(|one| (one.place, one.packets)).collect();
-    use LossPlace::{Path, ReceiverInterface, SenderQdisc, SocketBuffer};
+    let places: Vec<(LossLocation, u64)> = losses.places.iter().map(|one| (one.place, one.packets)).collect();
+    use LossLocation::{Path, ReceiverInterface, SenderQdisc, SocketBuffer};
     assert_eq!(places, [(SenderQdisc, 120), (Path, 180), (ReceiverInterface, 600), (SocketBuffer, 2_100)]);
     assert_eq!(losses.packets, 3_000);
     assert!(losses.places[1].by.contains("no counter of either host"), "{losses:?}");
@@ -308,8 +308,8 @@ fn segments_that_had_arrived_are_lost_nowhere() {
     story.samples(|i, one| one.spurious = Some(i));
     story.counters(true, &[]);
     let losses = story.why().losses.unwrap();
-    let places: Vec<(LossPlace, u64)> = losses.places.iter().map(|one| (one.place, one.packets)).collect();
-    assert_eq!((places, losses.of.as_str()), (vec![(LossPlace::Path, 60), (LossPlace::Nowhere, 30)], "segments"));
+    let places: Vec<(LossLocation, u64)> = losses.places.iter().map(|one| (one.place, one.packets)).collect();
+    assert_eq!((places, losses.of.as_str()), (vec![(LossLocation::Path, 60), (LossLocation::Nowhere, 30)], "segments"));
 }
 
 #[test]

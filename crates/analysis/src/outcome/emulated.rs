@@ -1,6 +1,6 @@
 //! Whether a lab's emulator was on time.
 
-use model::{EmulatedWay, LabReport};
+use model::{EmulatedDirection, LabReport};
 
 /// A packet that was handed over longer than this after its time was late, ns.
 const LATE_NS: u64 = 1_000_000;
@@ -21,11 +21,11 @@ const MANY: u64 = 1_000;
 /// about as many as the data's, but far fewer segments.
 #[must_use]
 pub fn emulator_late(report: &LabReport) -> bool {
-    let most = report.ways.iter().map(|way| way.late_packets).max().unwrap_or(0);
-    let used = |way: &&EmulatedWay| way.late_packets >= MANY || way.late_packets.saturating_mul(PART) >= most;
-    let counts = report.ways.iter().filter(used).map(|way| (late_at_least(way), way.late_packets));
+    let most = report.directions.iter().map(|direction| direction.late_packets).max().unwrap_or(0);
+    let used = |direction: &&EmulatedDirection| direction.late_packets >= MANY || direction.late_packets.saturating_mul(PART) >= most;
+    let counts = report.directions.iter().filter(used).map(|direction| (late_at_least(direction), direction.late_packets));
     let (few, many): (Vec<_>, Vec<_>) = counts.partition(|(_, packets)| *packets < ONE_IN);
-    let together = few.into_iter().fold((0, 0), |sum, way| (sum.0 + way.0, sum.1 + way.1));
+    let together = few.into_iter().fold((0, 0), |sum, direction| (sum.0 + direction.0, sum.1 + direction.1));
     many.into_iter()
         .chain([together])
         .any(|(late, packets)| late >= LEAST_LATE && late.saturating_mul(ONE_IN) > packets)
@@ -33,14 +33,14 @@ pub fn emulator_late(report: &LabReport) -> bool {
 
 /// How many of a way's packets were late at least. The report does not count them; but where the packet at a percentile was late,
 /// so were all behind it. Of fewer than 100 packets the 99th percentile is the latest one, and tells of no other.
-fn late_at_least(way: &EmulatedWay) -> u64 {
+fn late_at_least(direction: &EmulatedDirection) -> u64 {
     let late = |ns: Option<u64>| ns.is_some_and(|ns| ns > LATE_NS);
-    if late(way.late_p50_ns) {
-        way.late_packets / 2 + 1
-    } else if late(way.late_p99_ns) {
-        way.late_packets / 100 + 1
+    if late(direction.late_p50_ns) {
+        direction.late_packets / 2 + 1
+    } else if late(direction.late_p99_ns) {
+        direction.late_packets / 100 + 1
     } else {
-        u64::from(late(way.late_max_ns))
+        u64::from(late(direction.late_max_ns))
     }
 }
 
@@ -51,63 +51,63 @@ mod tests {
     const ON_TIME: [u64; 3] = [20_000, 90_000, 94_000];
 
     /// A way with the median, the 99th percentile and the latest of its packets' lateness, ns.
-    fn way(packets: u64, [p50, p99, max]: [u64; 3]) -> EmulatedWay {
-        EmulatedWay {
+    fn direction(packets: u64, [p50, p99, max]: [u64; 3]) -> EmulatedDirection {
+        EmulatedDirection {
             arrived: packets,
             late_packets: packets,
             late_p50_ns: Some(p50),
             late_p99_ns: Some(p99),
             late_max_ns: Some(max),
-            ..EmulatedWay::default()
+            ..EmulatedDirection::default()
         }
     }
 
-    fn is_late(ways: &[EmulatedWay]) -> bool {
-        emulator_late(&LabReport { ways: ways.to_vec(), ..LabReport::default() })
+    fn is_late(directions: &[EmulatedDirection]) -> bool {
+        emulator_late(&LabReport { directions: directions.to_vec(), ..LabReport::default() })
     }
 
     #[test]
     fn a_way_is_late_beyond_a_millisecond() {
         assert!(!is_late(&[]));
-        assert!(!is_late(&[EmulatedWay { arrived: 100, ..EmulatedWay::default() }]));
-        assert!(!is_late(&[way(100, [20_000, 1_000_000, 1_000_000]), way(100, ON_TIME)]));
-        assert!(is_late(&[way(100, ON_TIME), way(100, [20_000, 1_000_001, 1_000_001])]));
+        assert!(!is_late(&[EmulatedDirection { arrived: 100, ..EmulatedDirection::default() }]));
+        assert!(!is_late(&[direction(100, [20_000, 1_000_000, 1_000_000]), direction(100, ON_TIME)]));
+        assert!(is_late(&[direction(100, ON_TIME), direction(100, [20_000, 1_000_001, 1_000_001])]));
         // Fewer than one in a hundred.
-        assert!(!is_late(&[way(100_000, [20_000, 900_000, 5_000_000])]));
+        assert!(!is_late(&[direction(100_000, [20_000, 900_000, 5_000_000])]));
     }
 
     #[test]
     fn a_way_that_carried_hardly_anything_does_not_count() {
         let late = [20_000, 5_000_000, 6_000_000];
-        assert!(!is_late(&[way(5_000, ON_TIME), way(499, late)]));
-        assert!(is_late(&[way(5_000, ON_TIME), way(500, late)]));
+        assert!(!is_late(&[direction(5_000, ON_TIME), direction(499, late)]));
+        assert!(is_late(&[direction(5_000, ON_TIME), direction(500, late)]));
         // A slow pair beside a fast one.
-        assert!(!is_late(&[way(100_000, ON_TIME), way(999, late)]));
-        assert!(is_late(&[way(100_000, ON_TIME), way(1_000, late)]));
+        assert!(!is_late(&[direction(100_000, ON_TIME), direction(999, late)]));
+        assert!(is_late(&[direction(100_000, ON_TIME), direction(1_000, late)]));
     }
 
     #[test]
     fn acknowledgements_count_by_packets() {
-        let data = EmulatedWay { arrived: 90_000, ..way(2_000, ON_TIME) };
-        assert!(is_late(&[data, way(900, [20_000, 5_000_000, 6_000_000])]));
+        let data = EmulatedDirection { arrived: 90_000, ..direction(2_000, ON_TIME) };
+        assert!(is_late(&[data, direction(900, [20_000, 5_000_000, 6_000_000])]));
     }
 
     #[test]
     fn one_packet_is_no_late_emulator() {
         // The latest of 32 is their 99th percentile too.
-        let one = way(32, [20_000, 1_110_000, 1_110_000]);
-        assert!(!is_late(&[way(66, ON_TIME), way(66, ON_TIME), one.clone()]));
+        let one = direction(32, [20_000, 1_110_000, 1_110_000]);
+        assert!(!is_late(&[direction(66, ON_TIME), direction(66, ON_TIME), one.clone()]));
         assert!(!is_late(std::slice::from_ref(&one)));
-        assert!(!is_late(&[way(1, [5_000_000; 3])]));
+        assert!(!is_late(&[direction(1, [5_000_000; 3])]));
         // Two of them, of 64 packets and of 362.
         assert!(is_late(&[one.clone(), one.clone()]));
-        let others = vec![way(99, ON_TIME); 3];
+        let others = vec![direction(99, ON_TIME); 3];
         assert!(!is_late(&[others, vec![one.clone(), one]].concat()));
     }
 
     #[test]
     fn half_of_few_packets_are_enough() {
-        assert!(is_late(&[way(32, ON_TIME), way(32, [1_200_000, 1_500_000, 1_500_000])]));
-        assert!(is_late(&[way(2, [1_200_000, 1_500_000, 1_500_000])]));
+        assert!(is_late(&[direction(32, ON_TIME), direction(32, [1_200_000, 1_500_000, 1_500_000])]));
+        assert!(is_late(&[direction(2, [1_200_000, 1_500_000, 1_500_000])]));
     }
 }

@@ -151,7 +151,7 @@ pub fn trial_verdicts(spec: &Spec, near: &EndTally, far: &EndTally, ledger: &Led
     [
         (Verdict::Stalled, ends.iter().any(|end| end.stalled)),
         (Verdict::ResolutionLimited, !cut && resolution_limited(spec, near, far)),
-        (Verdict::LedgerOpen, !cut && !ledger.balanced),
+        (Verdict::ByteCountMismatch, !cut && !ledger.balanced),
         (Verdict::CutShort, cut),
         (Verdict::BatchTimed, asker.rtt.as_ref().is_some_and(|rtt| rtt.batch > 1)),
         (Verdict::SocketDrops, datagrams().any(|tally| tally.socket_drops > 0)),
@@ -231,7 +231,7 @@ mod tests {
         let far = EndTally { stalled: true, ..EndTally::default() };
         assert_eq!(trial_value(&spec, &near, &far), None);
         let found = verdicts(&spec, &near, &far);
-        assert_eq!(found, [Verdict::Stalled, Verdict::ResolutionLimited, Verdict::LedgerOpen]);
+        assert_eq!(found, [Verdict::Stalled, Verdict::ResolutionLimited, Verdict::ByteCountMismatch]);
     }
 
     #[test]
@@ -247,7 +247,7 @@ mod tests {
             ..receiver(700, 5_000, 5)
         };
         let found = verdicts(&spec, &near, &far);
-        assert_eq!(found, [Verdict::ResolutionLimited, Verdict::LedgerOpen, Verdict::Loss]);
+        assert_eq!(found, [Verdict::ResolutionLimited, Verdict::ByteCountMismatch, Verdict::Loss]);
         let cut = EndTally { cut_short: true, ..far };
         assert_eq!(verdicts(&spec, &near, &cut), [Verdict::CutShort]);
         assert_eq!(verdicts(&spec, &EndTally { cut_short: true, ..near }, &cut), [Verdict::CutShort]);

@@ -53,7 +53,7 @@ pub(crate) fn trust(of: Evidence<'_>) -> Option<Trust> {
 /// The most trust that a verdict leaves.
 fn at_most(verdict: Verdict) -> Trust {
     match verdict {
-        Verdict::Stalled | Verdict::LedgerOpen | Verdict::EmulatorLate => Trust::None,
+        Verdict::Stalled | Verdict::ByteCountMismatch | Verdict::EmulatorLate => Trust::None,
         Verdict::FewTrials | Verdict::ResolutionLimited | Verdict::AboveCeiling => Trust::Low,
         // Of those that were cut short, the trials that were whole stand as they would if no more had been asked for.
         Verdict::CutShort => Trust::High,
@@ -87,7 +87,7 @@ pub fn explain(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Stalled => "a trial stalled and was ended at its deadline",
         Verdict::ResolutionLimited => "a trial was too short for its clock or rests on fewer than 10 arrivals",
-        Verdict::LedgerOpen => "the two ends' byte counts do not add up",
+        Verdict::ByteCountMismatch => "the two ends' byte counts do not add up",
         Verdict::TargetMissed => "the interval is wider than asked",
         Verdict::FewTrials => "fewer than 3 trials make no claim",
         Verdict::CutShort => "it was ended before its stop rule was met",
@@ -104,7 +104,7 @@ pub fn explain(verdict: Verdict) -> &'static str {
         Verdict::Unmet => "what the plan requires did not hold before a trial, which was left out",
         Verdict::Starved => "a flow got nothing in a trial",
         Verdict::EmulatorLate => "the lab's emulator handed packets over more than 1 ms late",
-        Verdict::EmulatorUntold => "the lab did not say whether its emulator was on time",
+        Verdict::EmulatorUnreported => "the lab did not say whether its emulator was on time",
         Verdict::DelayedReads => {
             "its receivers slept on purpose between reads (--delayed-reads), as no application's do"
         }
@@ -128,9 +128,9 @@ mod tests {
         assert_eq!(of(&[Verdict::BatchTimed, Verdict::OneHost, Verdict::CutShort]), Some(Trust::High));
         assert_eq!(of(&[Verdict::DelayedReads, Verdict::OverlapClose]), Some(Trust::High));
         assert_eq!(of(&[Verdict::Loss]), Some(Trust::Fair));
-        assert_eq!(of(&[Verdict::EmulatorUntold]), Some(Trust::Fair));
+        assert_eq!(of(&[Verdict::EmulatorUnreported]), Some(Trust::Fair));
         assert_eq!(of(&[Verdict::Loss, Verdict::ResolutionLimited]), Some(Trust::Low));
-        assert_eq!(of(&[Verdict::FewTrials, Verdict::LedgerOpen, Verdict::Loss]), Some(Trust::None));
+        assert_eq!(of(&[Verdict::FewTrials, Verdict::ByteCountMismatch, Verdict::Loss]), Some(Trust::None));
     }
 
     #[test]

@@ -40,14 +40,14 @@ pub fn expand(plan: &Plan) -> Result<Vec<PlannedCell>, String> {
     let mut plots: Vec<Vec<&str>> = Vec::new();
     let mut cells = Vec::new();
     for (combination, levels) in combinations.iter().enumerate() {
-        let dear: Vec<&str> = plan
+        let expensive: Vec<&str> = plan
             .factors
             .iter()
-            .filter(|factor| factor.dear)
+            .filter(|factor| factor.expensive)
             .filter_map(|factor| levels.get(&factor.name).map(String::as_str))
             .collect();
-        let plot = plots.iter().position(|plot| *plot == dear).unwrap_or_else(|| {
-            plots.push(dear);
+        let plot = plots.iter().position(|plot| *plot == expensive).unwrap_or_else(|| {
+            plots.push(expensive);
             plots.len() - 1
         });
         let (fields, settings) = apply(plan, levels);
@@ -268,7 +268,7 @@ mod tests {
             kind: FactorKind::Setting,
             key: "dev.eth0.mtu".into(),
             end: PlanEnd::Far,
-            dear: true,
+            expensive: true,
             ..factor("mtu", &["1500", "9000"])
         };
         let settings = HostSettings { near: vec![setting("1400")], far: vec![setting("1400")] };
@@ -313,7 +313,7 @@ mod tests {
         fn a_factorial_has_every_combination_once(counts in prop::collection::vec(1usize..5, 0..5), hosts in 0usize..5) {
             let factors: Vec<Factor> = counts.iter().enumerate().map(|(at, count)| {
                 let levels: Vec<String> = (0..*count).map(|level| level.to_string()).collect();
-                Factor { name: format!("f{at}"), key: format!("f{at}"), levels, dear: at % 2 == 1, ..Factor::default() }
+                Factor { name: format!("f{at}"), key: format!("f{at}"), levels, expensive: at % 2 == 1, ..Factor::default() }
             }).collect();
             let names: Vec<String> = (0..hosts).map(|host| format!("h{host}")).collect();
             let plan = Plan { factors, from: names.clone(), to: names, ..Plan::default() };
@@ -324,8 +324,8 @@ mod tests {
                     let distinct: std::collections::BTreeSet<_> = cells.iter().map(|cell| &cell.levels).collect();
                     prop_assert_eq!(distinct.len(), cells.len());
                     let plots: std::collections::BTreeSet<_> = cells.iter().map(|cell| cell.plot).collect();
-                    let dear = counts.iter().skip(1).step_by(2).product::<usize>();
-                    prop_assert_eq!(plots.len(), dear);
+                    let expensive = counts.iter().skip(1).step_by(2).product::<usize>();
+                    prop_assert_eq!(plots.len(), expensive);
                 }
                 Err(_) => prop_assert_eq!(pairs, 0),
             }

@@ -88,7 +88,7 @@ fn over_blocks(sums: &[Vec<(f64, u32)>], logs: &Logs) -> Vec<f64> {
 }
 
 /// Cells with a level of `name`, by the levels of everything else.
-fn by_rest<'a>(
+fn by_delay<'a>(
     cells: &[&'a Cell],
     rest: &'a [String],
     of: &[(&str, &str)],
@@ -151,7 +151,7 @@ impl Among<'_> {
         let rest = others(self.names, &[name]);
         let with = |level: &str| {
             let of: Vec<(&str, &str)> = std::iter::once((name, level)).chain(at).collect();
-            by_rest(self.cells, &rest, &of)
+            by_delay(self.cells, &rest, &of)
         };
         let (low, high) = (with(&pair[0]), with(&pair[1]));
         let sums: Vec<Vec<(f64, u32)>> =
@@ -173,7 +173,7 @@ fn interaction(
     let [(low, high), (first, last)] =
         [(one_levels.first()?, one_levels.last()?), (other_levels.first()?, other_levels.last()?)];
     let rest = others(names, &[one, other]);
-    let at = |level: &str, second: &str| by_rest(cells, &rest, &[(one, level), (other, second)]);
+    let at = |level: &str, second: &str| by_delay(cells, &rest, &[(one, level), (other, second)]);
     let corners = [at(high, last), at(low, last), at(high, first), at(low, first)];
     let quad = |rest: &BTreeMap<&str, &str>| -> Option<Vec<(f64, u32)>> {
         corners.iter().zip([1.0, -1.0, -1.0, 1.0]).map(|(corner, sign)| Some((sign, *corner.get(rest)?))).collect()
@@ -194,8 +194,8 @@ fn asymmetries(cells: &[&Cell], names: &[String], kind: Headline, outcomes: &[Ou
     pairs.dedup();
     let mut effects = Vec::new();
     for (a, b) in pairs {
-        let there = by_rest(cells, &rest, &[(Factor::FROM, &a), (Factor::TO, &b)]);
-        let back = by_rest(cells, &rest, &[(Factor::FROM, &b), (Factor::TO, &a)]);
+        let there = by_delay(cells, &rest, &[(Factor::FROM, &a), (Factor::TO, &b)]);
+        let back = by_delay(cells, &rest, &[(Factor::FROM, &b), (Factor::TO, &a)]);
         let sums: Vec<Vec<(f64, u32)>> =
             there.iter().filter_map(|(rest, cell)| Some(vec![(1.0, *cell), (-1.0, *back.get(rest)?)])).collect();
         let said = |cells: &BTreeMap<BTreeMap<&str, &str>, u32>| {

@@ -14,14 +14,14 @@ pub fn rounds(pairs: &[(usize, usize)]) -> Vec<Vec<usize>> {
     let near: BTreeSet<usize> = pairs.iter().map(|pair| pair.0).collect();
     let far: BTreeSet<usize> = pairs.iter().map(|pair| pair.1).collect();
     if near.is_disjoint(&far) {
-        let ways = [latin(pairs, &near, &far), fitting(pairs)];
-        return fewest(ways);
+        let directions = [latin(pairs, &near, &far), fitting(pairs)];
+        return fewest(directions);
     }
     fewest([circle(pairs, &near.union(&far).copied().collect::<Vec<_>>()), fitting(pairs)])
 }
 
-fn fewest(ways: [Vec<Vec<usize>>; 2]) -> Vec<Vec<usize>> {
-    let [one, other] = ways;
+fn fewest(directions: [Vec<Vec<usize>>; 2]) -> Vec<Vec<usize>> {
+    let [one, other] = directions;
     if other.len() < one.len() { other } else { one }
 }
 

@@ -41,25 +41,25 @@ impl Reached {
             return None;
         }
         // A spec that is wrong is refused with its own words.
-        let way = transport(prepare.spec.transport.as_str()).ok()?;
-        if way.capabilities().single_ended {
+        let transport = transport(prepare.spec.transport.as_str()).ok()?;
+        if transport.capabilities().single_ended {
             return None;
         }
         if prepare.meet.len() > prepare.spec.processes as usize {
             return Some(format!("{} places for {} processes", prepare.meet.len(), prepare.spec.processes));
         }
-        if !way.meets_in_sight() {
-            let name = way.name();
+        if !transport.meets_in_sight() {
+            let name = transport.name();
             return Some(format!("an agent is the active end of {name} for its own user only: leave --from out"));
         }
         for place in &prepare.meet {
-            let stands = match (way.capabilities().one_machine, &place.path, place.address) {
+            let stands = match (transport.capabilities().one_machine, &place.path, place.address) {
                 (true, Some(path), _) => is_agents_socket(path),
                 (false, _, Some(address)) => self.stands(address, prepare.voucher.as_ref(), addresses).await,
                 _ => false,
             };
             if !stands {
-                return Some(refusal(way, place.address));
+                return Some(refusal(transport, place.address));
             }
         }
         None
@@ -83,9 +83,9 @@ impl Reached {
     }
 }
 
-fn refusal(way: &dyn Transport, address: Option<SocketAddr>) -> String {
+fn refusal(transport: &dyn Transport, address: Option<SocketAddr>) -> String {
     match address {
-        Some(address) if !way.capabilities().one_machine => format!(
+        Some(address) if !transport.capabilities().one_machine => format!(
             "no agent of this measurement vouches for {}: for a coordinator elsewhere this agent connects only to such, and to \
              loopback and link-local addresses only where the coordinator came by one; run `thru serve` there, or leave --from out",
             address.ip()
@@ -93,7 +93,7 @@ fn refusal(way: &dyn Transport, address: Option<SocketAddr>) -> String {
         _ => format!(
             "that place is no socket of a measuring process: for a coordinator elsewhere this agent opens {} to such alone, of its \
              own user or root; run `thru serve` as the same user, or leave --from out",
-            way.name()
+            transport.name()
         ),
     }
 }

@@ -30,7 +30,7 @@ impl<E> Bench<'_, E> {
 /// What to hold against trials by what their lab told; a lab that told nothing is no lab that was on time.
 fn judged(report: Option<&LabReport>) -> Option<Verdict> {
     match report {
-        None => Some(Verdict::EmulatorUntold),
+        None => Some(Verdict::EmulatorUnreported),
         Some(report) => analysis::emulator_late(report).then_some(Verdict::EmulatorLate),
     }
 }
@@ -41,7 +41,7 @@ mod tests {
     use std::os::unix::net::UnixListener;
     use std::path::Path;
 
-    use model::{Cell, EmulatedWay, EndTally, Event, EventSink, RunHeader, SinkError, Spec};
+    use model::{Cell, EmulatedDirection, EndTally, Event, EventSink, RunHeader, SinkError, Spec};
 
     use super::*;
     use crate::coordinator::Taking;
@@ -88,13 +88,13 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let socket = directory.path().join("sock");
         let listener = UnixListener::bind(&socket).unwrap();
-        let late = EmulatedWay { late_packets: 500, late_p99_ns: Some(2_000_000), ..EmulatedWay::default() };
+        let late = EmulatedDirection { late_packets: 500, late_p99_ns: Some(2_000_000), ..EmulatedDirection::default() };
         let heard = std::thread::scope(|scope| {
             scope.spawn(|| {
                 let mut connection = BufReader::new(listener.accept().unwrap().0);
-                for (name, ways) in [("before", vec![]), ("meanwhile", vec![late])] {
+                for (name, directions) in [("before", vec![]), ("meanwhile", vec![late])] {
                     connection.read_line(&mut String::new()).unwrap();
-                    let report = LabReport { lab: name.into(), ways, ..LabReport::default() };
+                    let report = LabReport { lab: name.into(), directions, ..LabReport::default() };
                     let line = serde_json::to_string(&report).unwrap() + "\n";
                     connection.get_ref().write_all(line.as_bytes()).unwrap();
                 }
@@ -108,23 +108,23 @@ mod tests {
 
     #[test]
     fn silence_is_a_verdict_in_a_lab_only_and_on_links_only() {
-        let untold = |heard: &Heard| -> Vec<bool> {
-            heard.trials.iter().map(|verdicts| verdicts.contains(&Verdict::EmulatorUntold)).collect()
+        let unreported = |heard: &Heard| -> Vec<bool> {
+            heard.trials.iter().map(|verdicts| verdicts.contains(&Verdict::EmulatorUnreported)).collect()
         };
         let directory = tempfile::tempdir().unwrap();
         let nobody = directory.path().join("sock");
-        assert_eq!(untold(&heard(Some(&nobody), false)), [true, true]);
-        assert_eq!(untold(&heard(Some(&nobody), true)), [true, false]);
-        assert_eq!(untold(&heard(None, false)), [false, false]);
+        assert_eq!(unreported(&heard(Some(&nobody), false)), [true, true]);
+        assert_eq!(unreported(&heard(Some(&nobody), true)), [true, false]);
+        assert_eq!(unreported(&heard(None, false)), [false, false]);
     }
 
     #[test]
     fn a_silent_lab_is_not_taken_for_one_on_time() {
-        assert_eq!(judged(None), Some(Verdict::EmulatorUntold));
-        let way = EmulatedWay { late_packets: 500, late_p99_ns: Some(20_000), ..EmulatedWay::default() };
-        let mut report = LabReport { ways: vec![way], ..LabReport::default() };
+        assert_eq!(judged(None), Some(Verdict::EmulatorUnreported));
+        let direction = EmulatedDirection { late_packets: 500, late_p99_ns: Some(20_000), ..EmulatedDirection::default() };
+        let mut report = LabReport { directions: vec![direction], ..LabReport::default() };
         assert_eq!(judged(Some(&report)), None);
-        report.ways[0].late_p99_ns = Some(2_000_000);
+        report.directions[0].late_p99_ns = Some(2_000_000);
         assert_eq!(judged(Some(&report)), Some(Verdict::EmulatorLate));
     }
 }

@@ -63,8 +63,8 @@ impl Pair {
         let (out, back) =
             tokio::join!(self.near.look_at(Some(far_address), for_near), far.look_at(near_address, for_far));
         for (looked, inventory, path) in [
-            (out?, &mut header.near, &mut header.path_out as &mut Option<Path>),
-            (back?, &mut header.far, &mut header.path_back),
+            (out?, &mut header.near, &mut header.path_outbound as &mut Option<Path>),
+            (back?, &mut header.far, &mut header.path_return),
         ] {
             if let Some(looked) = looked {
                 host::note_traffic(inventory, &looked.traffic);

@@ -137,7 +137,7 @@ fn check_engine(spec: &Spec, transport: &dyn crate::transport::Transport) -> Res
         ));
     }
     if !transport.sends().contains(&spec.engine.send) {
-        let names = Engine::SENDS.iter().filter(|(_, way)| transport.sends().contains(way)).map(|(name, _)| *name);
+        let names = Engine::SENDS.iter().filter(|(_, method)| transport.sends().contains(method)).map(|(name, _)| *name);
         return Err(EngineError::unsupported(
             format!("--engine {} on {}", spec.engine, spec.transport),
             known(names.collect()),
@@ -145,7 +145,7 @@ fn check_engine(spec: &Spec, transport: &dyn crate::transport::Transport) -> Res
     }
     if !transport.receives().contains(&spec.engine.receive) {
         let names =
-            Engine::RECEIVES.iter().filter(|(_, way)| transport.receives().contains(way)).map(|(name, _)| *name);
+            Engine::RECEIVES.iter().filter(|(_, method)| transport.receives().contains(method)).map(|(name, _)| *name);
         return Err(EngineError::unsupported(
             format!("receiving by --engine {} on {}", spec.engine, spec.transport),
             known(names.collect()),

@@ -58,37 +58,37 @@ pub(super) trait Waits {
 
 /// Takes all flows through one leg.
 pub(super) fn serve(
-    way: &mut impl Waits,
+    waiter: &mut impl Waits,
     flows: &mut [Box<dyn Flow>],
     scratch: &mut Scratch,
     signals: &Signals,
 ) -> io::Result<()> {
     let mut open = flows.len();
-    let rounds = way.rounds();
+    let rounds = waiter.rounds();
     rounds.again.clear();
     rounds.ready.clear();
-    way.begin(flows.len());
+    waiter.begin(flows.len());
     while open > 0 {
-        let mut ready = std::mem::take(&mut way.rounds().ready);
+        let mut ready = std::mem::take(&mut waiter.rounds().ready);
         for index in ready.drain(..) {
-            way.called(index);
+            waiter.called(index);
             let flow = &mut *flows[index];
             match flow.advance(scratch, signals)? {
                 Turn::Done | Turn::Next(_) => {
-                    way.forget(flow, index)?;
+                    waiter.forget(flow, index)?;
                     open -= 1;
                 }
-                Turn::Again => way.rounds().again.push(index),
-                Turn::Wait(interest, until) => way.watch(flow, index, interest, until)?,
-                Turn::Sleep(until) => way.rounds().timers.set(index, until),
+                Turn::Again => waiter.rounds().again.push(index),
+                Turn::Wait(interest, until) => waiter.watch(flow, index, interest, until)?,
+                Turn::Sleep(until) => waiter.rounds().timers.set(index, until),
             }
         }
-        way.rounds().ready = ready;
+        waiter.rounds().ready = ready;
         if signals.aborting() {
             return Err(io::ErrorKind::ConnectionAborted.into());
         }
         if open > 0 {
-            way.wait(flows)?;
+            waiter.wait(flows)?;
         }
     }
     Ok(())

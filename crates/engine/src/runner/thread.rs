@@ -114,8 +114,8 @@ impl Job<'_> {
         waiting: &mut io::Result<Waiting>,
     ) -> Result<(), EngineError> {
         let outcome = match waiting {
-            Ok(Waiting::Readiness(way)) => serve(way.as_mut(), flows, scratch, self.signals),
-            Ok(Waiting::Completions(way)) => serve(way.as_mut(), flows, scratch, self.signals),
+            Ok(Waiting::Readiness(waiter)) => serve(waiter.as_mut(), flows, scratch, self.signals),
+            Ok(Waiting::Completions(waiter)) => serve(waiter.as_mut(), flows, scratch, self.signals),
             Ok(Waiting::Alone) if self.strategy == Strategy::Spin => self.spin(flows, scratch),
             Ok(Waiting::Alone) => flows.iter_mut().try_for_each(|flow| self.block(flow.as_mut(), scratch)),
             Err(error) => Err(io::Error::new(error.kind(), format!("nothing to wait with: {error}"))),

@@ -150,8 +150,8 @@ impl Channel for DatagramChannel {
     }
 
     fn facts(&self) -> SocketFacts {
-        let rests = self.gather.as_ref().and_then(Gather::rests);
-        SocketFacts { rests, ..super::options::facts(self.socket.as_fd()) }
+        let delayed_reads = self.gather.as_ref().and_then(Gather::delayed_reads);
+        SocketFacts { delayed_reads, ..super::options::facts(self.socket.as_fd()) }
     }
 
     fn receive_room(&self, size: usize) -> Option<u64> {

@@ -13,7 +13,7 @@ use super::TcpInfo;
 use crate::now_ns;
 
 /// How long a receiver rests while bytes or datagrams come quickly.
-const REST: Duration = Duration::from_nanos(SocketFacts::REST_NS);
+const REST: Duration = Duration::from_nanos(SocketFacts::READ_DELAY_NS);
 
 /// What the read after a rest may take: with several smaller ones the sender meets an awake receiver more often.
 pub(crate) const GATHERED: usize = 512 << 10;
@@ -57,7 +57,7 @@ pub(super) struct Gather {
     due: bool,
     /// A rest of this window has been looked into.
     looked: bool,
-    rests: u64,
+    delayed_reads: u64,
 }
 
 impl Gather {
@@ -74,7 +74,7 @@ impl Gather {
             rates: [0.0; 2],
             due: false,
             looked: false,
-            rests: 0,
+            delayed_reads: 0,
         }
     }
 
@@ -96,7 +96,7 @@ impl Gather {
         if !std::mem::take(&mut self.due) {
             return;
         }
-        self.rests += 1;
+        self.delayed_reads += 1;
         std::thread::sleep(REST);
         if !self.looks || std::mem::replace(&mut self.looked, true) {
             return;
@@ -177,8 +177,8 @@ impl Gather {
     }
 
     /// How often it rested; `None` where it never did.
-    pub(super) fn rests(&self) -> Option<u64> {
-        Some(self.rests).filter(|rests| *rests > 0)
+    pub(super) fn delayed_reads(&self) -> Option<u64> {
+        Some(self.delayed_reads).filter(|delayed_reads| *delayed_reads > 0)
     }
 }
 
@@ -240,22 +240,22 @@ mod tests {
         let mut gather = resting(Some(true));
         gather.took(socket.as_fd(), 1 << 16, true);
         gather.rest(socket.as_fd());
-        assert_eq!((gather.rests(), gather.resting, gather.left, gather.patience), (Some(1), false, SOON, 2 * SOON));
+        assert_eq!((gather.delayed_reads(), gather.resting, gather.left, gather.patience), (Some(1), false, SOON, 2 * SOON));
     }
 
     #[test]
     fn calls_that_take_many_datagrams_and_empty_the_socket_are_followed_by_a_rest() {
         let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-        let rests = |datagrams, bytes, emptied| {
+        let delayed_reads = |datagrams, bytes, emptied| {
             let mut gather = Gather { resting: true, trying: true, since_ns: now_ns(), ..Gather::of_datagrams() };
             gather.took_datagrams(datagrams, bytes, emptied);
             gather.rest(socket.as_fd());
             assert!(gather.resting, "nothing that the socket says ends the window");
-            gather.rests()
+            gather.delayed_reads()
         };
-        assert_eq!(rests(FEW, 64 * FEW, true), Some(1));
-        assert_eq!(rests(FEW, 64 * FEW, false), None, "there is more to take");
-        assert_eq!(rests(FEW - 1, 60_000, true), None, "a trickle");
+        assert_eq!(delayed_reads(FEW, 64 * FEW, true), Some(1));
+        assert_eq!(delayed_reads(FEW, 64 * FEW, false), None, "there is more to take");
+        assert_eq!(delayed_reads(FEW - 1, 60_000, true), None, "a trickle");
 
         // What comes with rests and without is compared: here they bring half as much.
         let mut gather = Gather::of_datagrams();

@@ -18,7 +18,7 @@ pub(crate) enum Mover {
     /// From a file in memory that holds one block.
     Sendfile(OwnedFd),
     /// From a pipe that stays full, by way of a second one.
-    Splice { full: [OwnedFd; 2], way: [OwnedFd; 2], room: usize, on_the_way: usize },
+    Splice { full: [OwnedFd; 2], relay: [OwnedFd; 2], room: usize, in_relay: usize },
     /// From the block itself, which the kernel borrows.
     Zerocopy(Cell<Zerocopy>),
 }
@@ -52,8 +52,8 @@ impl Mover {
             let _ = rustix::pipe::fcntl_setpipe_size(&into, PIPE_BYTES);
             Ok([out, into])
         };
-        let (full, way) = (pipe()?, pipe()?);
-        let room = rustix::pipe::fcntl_getpipe_size(&full[1])?.min(rustix::pipe::fcntl_getpipe_size(&way[1])?);
+        let (full, relay) = (pipe()?, pipe()?);
+        let room = rustix::pipe::fcntl_getpipe_size(&full[1])?.min(rustix::pipe::fcntl_getpipe_size(&relay[1])?);
         let source = memory(room)?;
         let mut filled = 0;
         while filled < room {
@@ -66,7 +66,7 @@ impl Mover {
         if filled == 0 {
             return Err(io::ErrorKind::Unsupported.into());
         }
-        Ok(Self::Splice { full, way, room: filled, on_the_way: 0 })
+        Ok(Self::Splice { full, relay, room: filled, in_relay: 0 })
     }
 
     /// Sends `part` of `block`; how many bytes the socket took.
@@ -77,13 +77,13 @@ impl Mover {
                 let mut at = part.start as u64;
                 Ok(rustix::fs::sendfile(socket, memory, Some(&mut at), part.len())?)
             }
-            Self::Splice { full, way, room, on_the_way } => {
-                if *on_the_way == 0 {
-                    *on_the_way = rustix::pipe::tee(&full[0], &way[1], part.len().min(*room), SpliceFlags::NONBLOCK)?;
+            Self::Splice { full, relay, room, in_relay } => {
+                if *in_relay == 0 {
+                    *in_relay = rustix::pipe::tee(&full[0], &relay[1], part.len().min(*room), SpliceFlags::NONBLOCK)?;
                 }
-                let count = part.len().min(*on_the_way);
-                let taken = rustix::pipe::splice(&way[0], None, socket, None, count, SpliceFlags::MORE)?;
-                *on_the_way -= taken;
+                let count = part.len().min(*in_relay);
+                let taken = rustix::pipe::splice(&relay[0], None, socket, None, count, SpliceFlags::MORE)?;
+                *in_relay -= taken;
                 Ok(taken)
             }
             Self::Zerocopy(counts) => {

@@ -235,8 +235,8 @@ impl Channel for StreamChannel {
     fn facts(&self) -> SocketFacts {
         let zerocopy = self.mover.as_ref().and_then(|mover| mover.zerocopy(self.socket.as_fd()));
         let mapped = self.mapper.as_ref().map(Mapper::counts);
-        let rests = self.gather.as_ref().and_then(Gather::rests);
-        SocketFacts { zerocopy, mapped, rests, ..super::options::facts(self.socket.as_fd()) }
+        let delayed_reads = self.gather.as_ref().and_then(Gather::delayed_reads);
+        SocketFacts { zerocopy, mapped, delayed_reads, ..super::options::facts(self.socket.as_fd()) }
     }
 
     fn brief_facts(&self) -> SocketFacts {

@@ -10,7 +10,7 @@ use engine::transport::{Place, transport};
 use engine::{Leg, Signals, now_ns, run};
 use model::{Direction, EndTally, Engine, Io, ReceiveBy, Role, SendBy, Spec, Stop, Strategy};
 
-use self::pair::{check_exact, hello, measure, one_leg, plan, ways};
+use self::pair::{check_exact, hello, measure, one_leg, plan, transports};
 
 fn short(transport: &str, pattern: &str) -> Spec {
     let mut spec = Spec::new(transport, pattern);
@@ -22,21 +22,21 @@ fn short(transport: &str, pattern: &str) -> Spec {
 
 #[test]
 fn streams_in_every_direction_on_every_transport() {
-    for way in ways() {
+    for transport in transports() {
         for direction in [Direction::Send, Direction::Reverse, Direction::Both] {
-            if way.capabilities().single_ended && direction != Direction::Send {
+            if transport.capabilities().single_ended && direction != Direction::Send {
                 continue;
             }
             for address in ["127.0.0.1", "::1"] {
-                let spec = Spec { direction, flows: 2, ..short(way.name(), "stream") };
-                let what = format!("{} {direction:?} {address}", way.name());
+                let spec = Spec { direction, flows: 2, ..short(transport.name(), "stream") };
+                let what = format!("{} {direction:?} {address}", transport.name());
                 let pair = measure(&spec, &one_leg(&spec), address);
                 check_exact(&spec, &pair, &what);
                 let (near, far) = pair.last();
                 assert_eq!(near.bytes_sent > 0, direction != Direction::Reverse, "{what}");
                 assert_eq!(
                     far.bytes_sent > 0,
-                    direction != Direction::Send && !way.capabilities().single_ended,
+                    direction != Direction::Send && !transport.capabilities().single_ended,
                     "{what}"
                 );
             }
@@ -46,19 +46,19 @@ fn streams_in_every_direction_on_every_transport() {
 
 #[test]
 fn round_trips_on_every_transport_and_strategy() {
-    for way in ways() {
+    for transport in transports() {
         for strategy in [Strategy::Blocking, Strategy::Spin, Strategy::Epoll, Strategy::Uring] {
-            if strategy == Strategy::Epoll && !way.capabilities().pollable
-                || strategy == Strategy::Uring && !way.completes()
+            if strategy == Strategy::Epoll && !transport.capabilities().pollable
+                || strategy == Strategy::Uring && !transport.completes()
             {
                 continue;
             }
             for direction in [Direction::Send, Direction::Reverse] {
-                if way.capabilities().single_ended && direction != Direction::Send {
+                if transport.capabilities().single_ended && direction != Direction::Send {
                     continue;
                 }
-                let spec = Spec { strategy, direction, reply: Some(200), ..short(way.name(), "rr") };
-                let what = format!("{} {strategy:?} {direction:?}", way.name());
+                let spec = Spec { strategy, direction, reply: Some(200), ..short(transport.name(), "rr") };
+                let what = format!("{} {strategy:?} {direction:?}", transport.name());
                 let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
                 check_exact(&spec, &pair, &what);
                 let (near, far) = pair.last();
@@ -72,18 +72,18 @@ fn round_trips_on_every_transport_and_strategy() {
 
 #[test]
 fn transfers_move_exactly_what_was_asked() {
-    for way in ways() {
+    for transport in transports() {
         for (stop, bytes) in [(Stop::Blocks(13), 13 * 1_000), (Stop::Bytes(12_345), 12_345), (Stop::Blocks(2), 2_000)] {
             for strategy in [Strategy::Auto, Strategy::Spin] {
-                let spec = Spec { block: 1_000, flows: 4, stop, strategy, ..Spec::new(way.name(), "transfer") };
+                let spec = Spec { block: 1_000, flows: 4, stop, strategy, ..Spec::new(transport.name(), "transfer") };
                 let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
-                let what = format!("{} {stop:?} {strategy:?}", way.name());
+                let what = format!("{} {stop:?} {strategy:?}", transport.name());
                 let (near, far) = pair.last();
                 assert_eq!(near.bytes_sent, bytes, "{what}");
-                if !way.capabilities().datagram {
+                if !transport.capabilities().datagram {
                     check_exact(&spec, &pair, &what);
                     let received =
-                        if way.capabilities().single_ended { near.bytes_received } else { far.bytes_received };
+                        if transport.capabilities().single_ended { near.bytes_received } else { far.bytes_received };
                     assert_eq!(received, bytes, "{what}");
                 }
             }
@@ -94,15 +94,15 @@ fn transfers_move_exactly_what_was_asked() {
 #[test]
 fn many_flows_over_few_threads() {
     for (pattern, threads) in [("stream", Some(2)), ("rr", Some(3)), ("stream", None)] {
-        for way in ["tcp", "mptcp", "tls", "udp", "quic", "unix"] {
+        for transport in ["tcp", "mptcp", "tls", "udp", "quic", "unix"] {
             let spec = Spec {
                 flows: 64,
                 threads,
-                rate_bps: (way == "udp" && pattern == "stream").then_some(50_000_000),
-                ..short(way, pattern)
+                rate_bps: (transport == "udp" && pattern == "stream").then_some(50_000_000),
+                ..short(transport, pattern)
             };
             let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
-            let what = format!("{way} {pattern} {threads:?}");
+            let what = format!("{transport} {pattern} {threads:?}");
             check_exact(&spec, &pair, &what);
             assert_eq!(pair.last().0.flows.len(), 64, "{what}");
         }
@@ -112,9 +112,9 @@ fn many_flows_over_few_threads() {
 #[test]
 fn a_connection_for_each_transaction() {
     for address in ["127.0.0.1", "::1"] {
-        for (way, flows, overlap_close) in [("tcp", 1, false), ("tcp", 3, false), ("mptcp", 3, false), ("tcp", 2, true)]
+        for (transport, flows, overlap_close) in [("tcp", 1, false), ("tcp", 3, false), ("mptcp", 3, false), ("tcp", 2, true)]
         {
-            let spec = Spec { flows, overlap_close, ..short(way, "crr") };
+            let spec = Spec { flows, overlap_close, ..short(transport, "crr") };
             let pair = measure(&spec, &one_leg(&spec), address);
             check_exact(&spec, &pair, address);
             assert!(pair.last().0.transactions > 10, "{:?}", pair.last().0);
@@ -128,26 +128,26 @@ fn a_connection_for_each_transaction() {
 
 #[test]
 fn a_plain_receiver_takes_at_most_a_block_at_a_time() {
-    for (way, strategy) in [("tcp", Strategy::Auto), ("tcp", Strategy::Epoll), ("unix", Strategy::Auto)] {
-        let spec = Spec { block: 700, stop: Stop::Bytes(2_000_003), strategy, ..Spec::new(way, "stream") };
+    for (transport, strategy) in [("tcp", Strategy::Auto), ("tcp", Strategy::Epoll), ("unix", Strategy::Auto)] {
+        let spec = Spec { block: 700, stop: Stop::Bytes(2_000_003), strategy, ..Spec::new(transport, "stream") };
         let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
-        check_exact(&spec, &pair, way);
+        check_exact(&spec, &pair, transport);
         let far = pair.last().1;
-        assert!(far.calls_received >= far.bytes_received.div_ceil(spec.block), "{way} {strategy:?}: {far:?}");
+        assert!(far.calls_received >= far.bytes_received.div_ceil(spec.block), "{transport} {strategy:?}: {far:?}");
     }
 }
 
 #[test]
 fn a_curve_of_legs_over_one_connection() {
     let sizes = [1u64, 3, 64, 1_500, 16_384, 65_000];
-    for way in ways() {
+    for transport in transports() {
         for (pattern, direction) in [
             ("pingpong", Direction::Send),
             ("stream", Direction::Send),
             ("pingpong", Direction::Both),
             ("pingpong", Direction::Reverse),
         ] {
-            let capabilities = way.capabilities();
+            let capabilities = transport.capabilities();
             if (capabilities.single_ended || capabilities.datagram) && direction != Direction::Send {
                 continue;
             }
@@ -163,9 +163,9 @@ fn a_curve_of_legs_over_one_connection() {
                     })
                 })
                 .collect();
-            let spec = Spec { direction, block: 65_000, ..Spec::new(way.name(), pattern) };
+            let spec = Spec { direction, block: 65_000, ..Spec::new(transport.name(), pattern) };
             let pair = measure(&spec, &legs, "127.0.0.1");
-            let what = format!("{} {pattern} {direction:?}", way.name());
+            let what = format!("{} {pattern} {direction:?}", transport.name());
             assert!(
                 pair.near.failure.is_none() && pair.far.failure.is_none(),
                 "{what}: {:?} {:?}",
@@ -183,7 +183,7 @@ fn a_curve_of_legs_over_one_connection() {
                     }
                     _ => assert!(exchanges >= 3, "{what}: {exchanges}"),
                 }
-                if way.name() == "tcp" && pattern == "pingpong" {
+                if transport.name() == "tcp" && pattern == "pingpong" {
                     let asking = if direction == Direction::Reverse { &pair.far.legs[index] } else { near };
                     let opening = if asking.transactions >= 6 { 3 } else { 1 };
                     let timed = asking.rtt.as_ref().map(|rtt| rtt.count);
@@ -201,22 +201,22 @@ fn a_curve_of_legs_over_one_connection() {
 
 #[test]
 fn read_and_write_carry_what_send_and_recv_do() {
-    for way in ["tcp", "unix"] {
-        let spec = Spec { io: Io::ReadWrite, ..short(way, "stream") };
+    for transport in ["tcp", "unix"] {
+        let spec = Spec { io: Io::ReadWrite, ..short(transport, "stream") };
         let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
-        check_exact(&spec, &pair, way);
+        check_exact(&spec, &pair, transport);
     }
 }
 
 #[test]
 fn every_way_to_send_and_receive_moves_the_same_bytes() {
     let mut lacking = None;
-    for way in ways() {
-        for send in way.sends() {
-            for receive in way.receives() {
+    for transport in transports() {
+        for send in transport.sends() {
+            for receive in transport.receives() {
                 let engine = Engine { send: *send, receive: *receive, auto: false };
-                let wanted = Spec { engine, ..Spec::new(way.name(), "stream") };
-                let checked = [Role::Active, Role::Passive].map(|role| way.check_engine(&wanted, role));
+                let wanted = Spec { engine, ..Spec::new(transport.name(), "stream") };
+                let checked = [Role::Active, Role::Passive].map(|role| transport.check_engine(&wanted, role));
                 if let Some(error) = checked.into_iter().find_map(Result::err) {
                     lacking = Some(error.to_string());
                     continue;
@@ -227,10 +227,10 @@ fn every_way_to_send_and_receive_moves_the_same_bytes() {
                     (Stop::TimeNs(30_000_000), Strategy::Auto),
                 ] {
                     // Paced, so that no datagram is lost for want of buffer and the counts can be compared to the byte.
-                    let rate_bps = way.capabilities().datagram.then_some(400_000_000);
+                    let rate_bps = transport.capabilities().datagram.then_some(400_000_000);
                     let spec =
-                        Spec { engine, strategy, rate_bps, block: 1_000, stop, ..Spec::new(way.name(), "stream") };
-                    let what = format!("{} {engine} {stop:?}", way.name());
+                        Spec { engine, strategy, rate_bps, block: 1_000, stop, ..Spec::new(transport.name(), "stream") };
+                    let what = format!("{} {engine} {stop:?}", transport.name());
                     let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
                     check_exact(&spec, &pair, &what);
                     let (near, far) = pair.last();
@@ -276,7 +276,7 @@ fn receivers_that_may_rest_take_every_byte_and_others_never_rest() {
                 let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
                 check_exact(&spec, &pair, &what);
                 let (near, far) = pair.last();
-                let rested = [near, far].into_iter().flat_map(|end| &end.flows).any(|flow| flow.socket.rests.is_some());
+                let rested = [near, far].into_iter().flat_map(|end| &end.flows).any(|flow| flow.socket.delayed_reads.is_some());
                 assert!(!rested || delayed_reads, "{what}");
             }
         }
@@ -306,7 +306,7 @@ fn receivers_of_datagrams_that_may_rest_lose_none_that_there_is_room_for() {
                 let lost =
                     |from: &EndTally, to: &EndTally| from.datagrams.unwrap().sent - to.datagrams.unwrap().received;
                 assert_eq!((lost(near, far), lost(far, near)), (0, 0), "{what}");
-                let rested = [near, far].into_iter().flat_map(|end| &end.flows).any(|flow| flow.socket.rests.is_some());
+                let rested = [near, far].into_iter().flat_map(|end| &end.flows).any(|flow| flow.socket.delayed_reads.is_some());
                 assert!(!rested || delayed_reads, "{what}");
             }
         }
@@ -366,11 +366,11 @@ fn a_paced_sender_does_not_wait_for_ever_for_a_receiver_that_is_gone() {
     let mut spec =
         Spec { paced_to_receiver: true, stop: Stop::Bytes(1 << 40), block: 1_000, ..Spec::new("udp", "stream") };
     spec.stall_ns = 300_000_000;
-    let way = transport("udp").unwrap();
+    let transport = transport("udp").unwrap();
     let directory = tempfile::tempdir().unwrap();
     let cookie = [4; 16];
     let place = Place { address: "127.0.0.1".parse().unwrap(), directory: directory.path().into(), cookie };
-    let mut listener = way.listen(&spec, &place).unwrap();
+    let mut listener = transport.listen(&spec, &place).unwrap();
     let to = listener.rendezvous();
     let far_plan = plan(&spec, Role::Passive, &one_leg(&spec));
     let far = std::thread::spawn(move || {
@@ -384,8 +384,8 @@ fn a_paced_sender_does_not_wait_for_ever_for_a_receiver_that_is_gone() {
         run(&far_plan, transport("udp").unwrap(), vec![link], &signals, &mut |_| {}).unwrap()
     });
     let near_plan = plan(&spec, Role::Active, &one_leg(&spec));
-    let links = vec![way.connect(&spec, &to, &hello(cookie, 0)).unwrap()];
-    let near = run(&near_plan, way, links, &Signals::new(), &mut |_| {}).unwrap();
+    let links = vec![transport.connect(&spec, &to, &hello(cookie, 0)).unwrap()];
+    let near = run(&near_plan, transport, links, &Signals::new(), &mut |_| {}).unwrap();
     let leg = near.legs.last().unwrap();
     assert!(leg.stalled && leg.bytes_sent > 0, "{leg:?}");
     assert!(far.join().unwrap().legs[0].cut_short);
@@ -447,17 +447,17 @@ fn socket_options_are_set_and_read_back() {
 #[test]
 fn a_rate_is_kept() {
     // 40 Mbit/s for 200 ms is 1 MB; the sender may be late, never early, by more than its one-millisecond burst.
-    for way in ["tcp", "udp"] {
+    for transport in ["tcp", "udp"] {
         let spec = Spec {
             rate_bps: Some(40_000_000),
             stop: Stop::TimeNs(200_000_000),
             block: 1_000,
-            ..Spec::new(way, "stream")
+            ..Spec::new(transport, "stream")
         };
         let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
         let sent = pair.last().0.bytes_sent;
-        assert!(sent <= 1_000_000 + 10_000 + 40_000, "{way}: {sent}");
-        assert!(sent > 100_000, "{way}: {sent}");
+        assert!(sent <= 1_000_000 + 10_000 + 40_000, "{transport}: {sent}");
+        assert!(sent > 100_000, "{transport}: {sent}");
     }
 }
 
@@ -466,12 +466,12 @@ fn a_peer_that_stops_reading_ends_the_trial_as_stalled() {
     let mut spec = short("tcp", "stream");
     spec.stop = Stop::TimeNs(100_000_000);
     spec.stall_ns = 300_000_000;
-    let way = transport("tcp").unwrap();
+    let transport = transport("tcp").unwrap();
     let directory = tempfile::tempdir().unwrap();
     let cookie = [9; 16];
     let place = Place { address: "127.0.0.1".parse().unwrap(), directory: directory.path().into(), cookie };
     spec.far.rcvbuf = Some(4_096);
-    let mut listener = way.listen(&spec, &place).unwrap();
+    let mut listener = transport.listen(&spec, &place).unwrap();
     let to = listener.rendezvous();
     // The far end opens its leg and then never reads: its thread is parked by a plan whose machine is never advanced.
     let far = std::thread::spawn(move || {
@@ -480,9 +480,9 @@ fn a_peer_that_stops_reading_ends_the_trial_as_stalled() {
         drop(link);
     });
     let plan = plan(&spec, Role::Active, &one_leg(&spec));
-    let links = vec![way.connect(&spec, &to, &hello(cookie, 0)).unwrap()];
+    let links = vec![transport.connect(&spec, &to, &hello(cookie, 0)).unwrap()];
     let signals = Signals::new();
-    let near = run(&plan, way, links, &signals, &mut |_| {}).unwrap();
+    let near = run(&plan, transport, links, &signals, &mut |_| {}).unwrap();
     // Without an open leg nothing is sent at all: the trial still ends, and says why.
     assert!(near.failure.is_some() || near.legs.last().is_some_and(|leg| leg.stalled), "{near:?}");
     far.join().unwrap();

@@ -19,11 +19,11 @@ impl Pair {
 }
 
 /// The transports whose ends need no launcher and that this machine can run within itself; one line says which it cannot.
-pub(crate) fn ways() -> impl Iterator<Item = &'static dyn Transport> {
-    engine::transport::TRANSPORTS.iter().copied().filter(|way| way.launcher().is_none()).filter(|way| {
-        match missing(*way) {
+pub(crate) fn transports() -> impl Iterator<Item = &'static dyn Transport> {
+    engine::transport::TRANSPORTS.iter().copied().filter(|transport| transport.launcher().is_none()).filter(|transport| {
+        match missing(*transport) {
             Some(reason) => {
-                println!("SKIPPED: {} between two ends of one machine: {reason}", way.name());
+                println!("SKIPPED: {} between two ends of one machine: {reason}", transport.name());
                 false
             }
             None => true,
@@ -31,21 +31,21 @@ pub(crate) fn ways() -> impl Iterator<Item = &'static dyn Transport> {
     })
 }
 
-/// What this machine lacks for `way`.
-fn missing(way: &'static dyn Transport) -> Option<String> {
-    if let Err(error) = way.check_host() {
+/// What this machine lacks for `transport`.
+fn missing(transport: &'static dyn Transport) -> Option<String> {
+    if let Err(error) = transport.check_host() {
         return Some(error.to_string());
     }
-    if way.name() != "vsock" {
+    if transport.name() != "vsock" {
         return None;
     }
     // The sockets are there as soon as the machine can reach another one; the loopback is a module of its own.
-    let spec = Spec::new(way.name(), "stream");
+    let spec = Spec::new(transport.name(), "stream");
     let place = Place { address: [127, 0, 0, 1].into(), directory: std::env::temp_dir(), cookie: [5; 16] };
-    let mut listener = way.listen(&spec, &place).expect("listens");
+    let mut listener = transport.listen(&spec, &place).expect("listens");
     let to = listener.rendezvous();
     let far = std::thread::spawn(move || listener.accept(now_ns() + 300_000_000).is_ok());
-    let error = way.connect(&spec, &to, &hello(place.cookie, 0)).err();
+    let error = transport.connect(&spec, &to, &hello(place.cookie, 0)).err();
     assert_eq!(far.join().expect("far end"), error.is_none());
     error.map(|error| error.to_string())
 }
@@ -60,17 +60,17 @@ pub(crate) fn plan(spec: &Spec, role: Role, legs: &[Leg]) -> TrialPlan {
 
 pub(crate) fn measure(spec: &Spec, legs: &[Leg], address: &str) -> Pair {
     engine::pattern::check(spec).expect("a valid spec");
-    let way = transport(spec.transport.as_str()).expect("a known transport");
+    let transport = transport(spec.transport.as_str()).expect("a known transport");
     let directory = tempfile::tempdir().expect("a directory");
     let cookie = std::array::from_fn(|index| (now_ns() >> (index % 8)) as u8);
     let place = Place { address: address.parse::<IpAddr>().unwrap(), directory: directory.path().into(), cookie };
     let near_plan = plan(spec, Role::Active, legs);
     let connect_and_run = |to: &Rendezvous| {
-        let connect = |link: u32| way.connect(spec, to, &hello(cookie, link)).expect("connects");
+        let connect = |link: u32| transport.connect(spec, to, &hello(cookie, link)).expect("connects");
         let links = near_plan.links().iter().map(|link| connect(link.index)).collect();
-        run(&near_plan, way, links, &Signals::new(), &mut |_| {}).expect("runs")
+        run(&near_plan, transport, links, &Signals::new(), &mut |_| {}).expect("runs")
     };
-    if way.capabilities().single_ended {
+    if transport.capabilities().single_ended {
         let to = Rendezvous { cookie, ..Rendezvous::default() };
         let near = connect_and_run(&to);
         return Pair {
@@ -84,12 +84,12 @@ pub(crate) fn measure(spec: &Spec, legs: &[Leg], address: &str) -> Pair {
             },
         };
     }
-    let mut listener = way.listen(spec, &place).expect("listens");
+    let mut listener = transport.listen(spec, &place).expect("listens");
     let to = listener.rendezvous();
     let far_plan = plan(spec, Role::Passive, legs);
     let far_spec = spec.clone();
     let far = std::thread::spawn(move || {
-        let way = transport(far_spec.transport.as_str()).expect("known");
+        let transport = transport(far_spec.transport.as_str()).expect("known");
         let mut links: Vec<(u32, Link)> = far_plan
             .links()
             .iter()
@@ -98,7 +98,7 @@ pub(crate) fn measure(spec: &Spec, legs: &[Leg], address: &str) -> Pair {
             })
             .collect();
         links.sort_by_key(|(index, _)| *index);
-        run(&far_plan, way, links.into_iter().map(|(_, link)| link).collect(), &Signals::new(), &mut |_| {})
+        run(&far_plan, transport, links.into_iter().map(|(_, link)| link).collect(), &Signals::new(), &mut |_| {})
             .expect("runs")
     });
     let near = connect_and_run(&to);

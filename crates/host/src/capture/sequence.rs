@@ -24,12 +24,12 @@ pub(super) struct Connections {
 impl Connections {
     /// Takes a segment that passed at `at`.
     pub(super) fn see(&mut self, at: Duration, segment: &Segment) {
-        let of = |connection: &Connection| connection.way(segment.from, segment.to);
+        let of = |connection: &Connection| connection.direction(segment.from, segment.to);
         let known = match self.all.get(self.recent).and_then(of) {
-            Some(way) => Some((self.recent, way)),
+            Some(direction) => Some((self.recent, direction)),
             None => self.all.iter().enumerate().find_map(|(index, one)| Some((index, of(one)?))),
         };
-        let (index, way) = match known {
+        let (index, direction) = match known {
             Some(known) => known,
             None if self.all.len() < CONNECTIONS => {
                 self.all.push(Connection::new(at, segment));
@@ -38,26 +38,26 @@ impl Connections {
             None => return,
         };
         self.recent = index;
-        self.all[index].see(way, at, segment);
+        self.all[index].see(direction, at, segment);
     }
 
     /// The way with the most payload; `None` where there was none.
     pub(super) fn longest(self) -> Option<TimeSequence> {
-        let ways = self
+        let directions = self
             .all
             .into_iter()
-            .flat_map(|Connection { ends: [a, b], ways: [there, back], .. }| [(a, b, there), (b, a, back)]);
-        let (sender, receiver, way) = ways.filter(|(_, _, way)| way.bytes > 0).max_by_key(|(_, _, way)| way.bytes)?;
+            .flat_map(|Connection { ends: [a, b], directions: [there, back], .. }| [(a, b, there), (b, a, back)]);
+        let (sender, receiver, direction) = directions.filter(|(_, _, direction)| direction.bytes > 0).max_by_key(|(_, _, direction)| direction.bytes)?;
         Some(TimeSequence {
             sender: sender.to_string(),
             receiver: receiver.to_string(),
-            data: way.data.points,
-            data_kept: way.data.stride,
-            acks: way.acks.points,
-            acks_kept: way.acks.stride,
-            again: way.again.points,
-            again_kept: way.again.stride,
-            retransmitted: way.again.seen,
+            data: direction.data.points,
+            data_kept: direction.data.stride,
+            acks: direction.acks.points,
+            acks_kept: direction.acks.stride,
+            retransmitted_at: direction.retransmitted_at.points,
+            retransmitted_kept: direction.retransmitted_at.stride,
+            retransmitted: direction.retransmitted_at.seen,
         })
     }
 }
@@ -66,16 +66,16 @@ struct Connection {
     ends: [SocketAddr; 2],
     begun: Duration,
     /// From the first end to the second, and back.
-    ways: [Way; 2],
+    directions: [DirectionLog; 2],
 }
 
 impl Connection {
     fn new(at: Duration, segment: &Segment) -> Self {
-        Self { ends: [segment.from, segment.to], begun: at, ways: [Way::new(), Way::new()] }
+        Self { ends: [segment.from, segment.to], begun: at, directions: [DirectionLog::new(), DirectionLog::new()] }
     }
 
     /// Which way a segment between these two goes, if it belongs here.
-    fn way(&self, from: SocketAddr, to: SocketAddr) -> Option<usize> {
+    fn direction(&self, from: SocketAddr, to: SocketAddr) -> Option<usize> {
         match self.ends {
             [a, b] if (a, b) == (from, to) => Some(0),
             [a, b] if (b, a) == (from, to) => Some(1),
@@ -83,31 +83,31 @@ impl Connection {
         }
     }
 
-    fn see(&mut self, way: usize, at: Duration, segment: &Segment) {
+    fn see(&mut self, direction: usize, at: Duration, segment: &Segment) {
         let at_ns = u64::try_from(at.saturating_sub(self.begun).as_nanos()).unwrap_or(u64::MAX);
-        self.ways[way].data(at_ns, segment);
+        self.directions[direction].data(at_ns, segment);
         if let Some(number) = segment.acknowledged {
-            self.ways[1 - way].acknowledged(at_ns, number);
+            self.directions[1 - direction].acknowledged(at_ns, number);
         }
     }
 }
 
 /// One direction's payload and its acknowledgements.
-struct Way {
+struct DirectionLog {
     numbers: Option<Numbers>,
     /// The end of what has been sent so far.
     highest: u64,
     bytes: u64,
     data: Thinned,
     acks: Thinned,
-    again: Thinned,
+    retransmitted_at: Thinned,
     last_ack: u64,
 }
 
-impl Way {
+impl DirectionLog {
     fn new() -> Self {
-        let (data, acks, again) = (Thinned::new(ENTRIES), Thinned::new(ENTRIES), Thinned::new(AGAIN));
-        Self { numbers: None, highest: 0, bytes: 0, data, acks, again, last_ack: 0 }
+        let (data, acks, retransmitted_at) = (Thinned::new(ENTRIES), Thinned::new(ENTRIES), Thinned::new(AGAIN));
+        Self { numbers: None, highest: 0, bytes: 0, data, acks, retransmitted_at, last_ack: 0 }
     }
 
     fn data(&mut self, at_ns: u64, segment: &Segment) {
@@ -123,7 +123,7 @@ impl Way {
             self.highest = end;
             self.data.push((at_ns, end));
         } else {
-            self.again.push((at_ns, end));
+            self.retransmitted_at.push((at_ns, end));
         }
     }
 
@@ -219,7 +219,7 @@ mod tests {
         assert_eq!((longest.sender.as_str(), longest.receiver.as_str()), ("10.0.0.1:4000", "10.0.0.2:6280"));
         assert_eq!(longest.data, [(2 * ms, 400), (3 * ms, 800)]);
         assert_eq!(longest.acks, [(4 * ms, 400), (6 * ms, 800)]);
-        assert_eq!((longest.again, longest.retransmitted), (vec![(5 * ms, 400)], 1));
+        assert_eq!((longest.retransmitted_at, longest.retransmitted), (vec![(5 * ms, 400)], 1));
         assert_eq!((longest.data_kept, longest.acks_kept), (1, 1));
     }
 

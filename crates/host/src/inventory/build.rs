@@ -57,8 +57,8 @@ fn option<'a>(config: &'a str, name: &str) -> Option<&'a str> {
 /// The one of three ways that was built in (kernel/sched/cputime.c, Kconfig of init).
 fn accounting(source: &Source<'_>, config: &str) -> Option<CpuAccounting> {
     let is_on = |name: &str| option(config, name) == Some("y");
-    let ways = ["TICK_CPU_ACCOUNTING", "VIRT_CPU_ACCOUNTING_GEN", "VIRT_CPU_ACCOUNTING_NATIVE"];
-    let chosen = ways.into_iter().find(|way| is_on(way))?;
+    let choices = ["TICK_CPU_ACCOUNTING", "VIRT_CPU_ACCOUNTING_GEN", "VIRT_CPU_ACCOUNTING_NATIVE"];
+    let chosen = choices.into_iter().find(|option_name| is_on(option_name))?;
     let exact_cores = match chosen {
         "VIRT_CPU_ACCOUNTING_NATIVE" => Some("all".to_owned()),
         // Without cores of nohz_full it does as TICK_CPU_ACCOUNTING does; the file then says nothing, or `(null)`.

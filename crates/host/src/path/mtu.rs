@@ -54,7 +54,7 @@ pub(super) fn find(peer: IpAddr, interface_mtu: Option<u32>, until: Instant) -> 
     }
     // Nobody answers: all that is left is what the kernel has heard.
     match udp.kernel() {
-        Ok(bytes) => Ok(PathMtu { bytes, method: "kernel".into(), confirmed: false, told_by: None }),
+        Ok(bytes) => Ok(PathMtu { bytes, method: "kernel".into(), confirmed: false, reported_by: None }),
         Err(error) => {
             Err(format!("path MTU: {peer} answers neither echoes nor UDP, and the kernel does not know: {error}"))
         }
@@ -63,26 +63,26 @@ pub(super) fn find(peer: IpAddr, interface_mtu: Option<u32>, until: Instant) -> 
 
 /// `None` when nothing comes back by this carrier.
 fn by(carrier: &dyn Carrier, first: u32, until: Instant) -> Option<PathMtu> {
-    let (mut bytes, mut told_by) = (first, None);
-    let found = |bytes, confirmed, told_by: Option<IpAddr>| {
-        let told_by = told_by.map(|address| address.to_string());
-        Some(PathMtu { bytes, method: carrier.method().into(), confirmed, told_by })
+    let (mut bytes, mut reported_by) = (first, None);
+    let found = |bytes, confirmed, reported_by: Option<IpAddr>| {
+        let reported_by = reported_by.map(|address| address.to_string());
+        Some(PathMtu { bytes, method: carrier.method().into(), confirmed, reported_by })
     };
     for number in 0..TELLERS as u16 {
         match fate(carrier, number, bytes, until) {
-            Fate::Arrived => return found(bytes, true, told_by),
+            Fate::Arrived => return found(bytes, true, reported_by),
             Fate::TooBig { fits, by } => {
-                told_by = by.or(told_by);
+                reported_by = by.or(reported_by);
                 // Old routers tell none, or one that is no smaller: the next step below is as good a guess as any.
                 let step = STEPS.into_iter().find(|step| *step < bytes)?;
                 bytes = if fits >= 68 && fits < bytes { fits } else { step };
             }
             // A router has told what fits and what fits vanishes: told, but not confirmed.
-            Fate::Silent if told_by.is_some() => return found(bytes, false, told_by),
+            Fate::Silent if reported_by.is_some() => return found(bytes, false, reported_by),
             Fate::Silent => return largest_step(carrier, bytes, until).and_then(|bytes| found(bytes, true, None)),
         }
     }
-    found(bytes, false, told_by)
+    found(bytes, false, reported_by)
 }
 
 /// Sends one probe and waits for what becomes of it.
@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn a_router_that_tells_is_believed_and_checked() {
         let found = find_on(1_400, Some(1_400), 1_500).unwrap();
-        assert_eq!((found.bytes, found.confirmed, found.told_by.as_deref()), (1_400, true, Some("192.0.2.1")));
+        assert_eq!((found.bytes, found.confirmed, found.reported_by.as_deref()), (1_400, true, Some("192.0.2.1")));
         // One that tells nothing (0): down the steps.
         assert_eq!(find_on(1_480, Some(0), 1_500).unwrap().bytes, 1_480);
     }
@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn where_large_packets_vanish_the_largest_step_that_arrives_is_found() {
         let found = find_on(1_460, None, 9_000).unwrap();
-        assert_eq!((found.bytes, found.confirmed, found.told_by), (1_450, true, None));
+        assert_eq!((found.bytes, found.confirmed, found.reported_by), (1_450, true, None));
         assert_eq!(find_on(100, None, 9_000), None);
     }
 

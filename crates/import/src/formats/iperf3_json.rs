@@ -113,7 +113,7 @@ fn of_document(document: &Value, line: u32) -> Result<Imported, String> {
     tallies(&mut row, end, &spec);
     if value <= 0.0 && sent.as_ref().is_some_and(|sent| sent.bytes > 0) {
         row.trial.value = None;
-        row.flag(Verdict::LedgerOpen, "iperf3 says that bytes were sent and none received: no goodput follows from it");
+        row.flag(Verdict::ByteCountMismatch, "iperf3 says that bytes were sent and none received: no goodput follows from it");
     }
     intervals(&mut row, document, spec.direction);
     for (side, name) in [("host", "local"), ("remote", "remote")] {
@@ -176,12 +176,12 @@ fn spec(asked: &Value) -> Result<Spec, String> {
 
 /// Bytes and times of both ends, and what became of datagrams.
 fn tallies(row: &mut Row, end: &Value, spec: &Spec) {
-    let ways: &[(&str, bool)] = match spec.direction {
+    let directions: &[(&str, bool)] = match spec.direction {
         Direction::Send => &[("", true)],
         Direction::Reverse => &[("", false)],
         Direction::Both => &[("", true), ("_bidir_reverse", false)],
     };
-    for (suffix, forth) in ways {
+    for (suffix, forth) in directions {
         let sent = Sum::of(end, &format!("sum_sent{suffix}"));
         let received = Sum::of(end, &format!("sum_received{suffix}")).or_else(|| Sum::of(end, "sum"));
         let (near, far) = (&mut row.trial.near, &mut row.trial.far);

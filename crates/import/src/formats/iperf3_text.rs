@@ -142,7 +142,7 @@ impl Session<'_> {
     }
 
     /// The ways that payload went, as the lines name them, and whether the near end sends.
-    fn ways(&self) -> Vec<(Option<&'static str>, bool)> {
+    fn directions(&self) -> Vec<(Option<&'static str>, bool)> {
         let roles: BTreeSet<Option<&str>> = self.summary.iter().map(|(_, _, line, _)| line.role).collect();
         let named = [("TX-C", true), ("RX-C", false), ("TX-S", true), ("RX-S", false)];
         let named: Vec<_> = named.into_iter().filter(|(role, _)| roles.contains(&Some(*role))).collect();
@@ -155,8 +155,8 @@ impl Session<'_> {
     }
 
     fn row(&self) -> Row {
-        let ways = self.ways();
-        let direction = match ways.as_slice() {
+        let directions = self.directions();
+        let direction = match directions.as_slice() {
             [_, _, ..] => Direction::Both,
             [(_, true)] => Direction::Send,
             _ => Direction::Reverse,
@@ -164,19 +164,19 @@ impl Session<'_> {
         let transport = if self.datagrams { "udp" } else { "tcp" };
         let mut spec = Spec { direction, ..Spec::new(transport, "stream") };
         spec.block = self.block.unwrap_or(spec.block);
-        spec.flows = u32::try_from(self.flows.len() / ways.len()).unwrap_or(u32::MAX).clamp(1, Spec::MAX_FLOWS);
+        spec.flows = u32::try_from(self.flows.len() / directions.len()).unwrap_or(u32::MAX).clamp(1, Spec::MAX_FLOWS);
         let longest = self.summary.iter().map(|(_, _, line, _)| line.end_s).fold(0.0, f64::max);
         spec.stop = Stop::TimeNs(ns(longest).max(1));
         let ends = |(role, _): &(Option<&'static str>, bool)| [self.whole(*role, true), self.whole(*role, false)];
         let rate = |ends: [Option<&(u32, &str, Line<'_>, bool)>; 2]| {
             ends[1].or(ends[0]).map_or(0.0, |(_, _, line, _)| line.bps)
         };
-        let value = ways.iter().map(|way| rate(ends(way))).sum();
+        let value = directions.iter().map(|direction| rate(ends(direction))).sum();
         let (at, text) = self.summary.last().map_or((0, ""), |(at, text, ..)| (*at, *text));
         let mut row = Row::new(spec, value, at, text);
-        for way in &ways {
-            let [sent, received] = ends(way).map(|end| end.map(|(_, _, line, _)| line));
-            self.tell(&mut row, way.1, sent, received, if ways.len() > 1 && !way.1 { "reverse_" } else { "" });
+        for direction in &directions {
+            let [sent, received] = ends(direction).map(|end| end.map(|(_, _, line, _)| line));
+            self.tell(&mut row, direction.1, sent, received, if directions.len() > 1 && !direction.1 { "reverse_" } else { "" });
         }
         for (name, value) in &self.figures {
             row.figure(name, *value);

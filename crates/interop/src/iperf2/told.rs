@@ -6,7 +6,7 @@ use speak::iperf2::Report;
 
 /// The far end of streams to the server, which tells nothing: it closed `ns` after the first byte, so that all had been read.
 pub(super) fn closed(near: &EndTally, ns: u64) -> EndTally {
-    let mut tally = EndTally::untold();
+    let mut tally = EndTally::unreported();
     let counts = [(Count::BytesReceived, near.bytes_sent), (Count::ReceivingNs, ns), (Count::BytesSent, 0)];
     counts.into_iter().for_each(|(count, value)| tally.tell(count, value));
     let received =
@@ -17,7 +17,7 @@ pub(super) fn closed(near: &EndTally, ns: u64) -> EndTally {
 
 /// The far end of streams from the server, read to their ends.
 pub(super) fn drained(near: &EndTally) -> EndTally {
-    let mut tally = EndTally::untold();
+    let mut tally = EndTally::unreported();
     [(Count::BytesSent, near.bytes_received), (Count::BytesReceived, 0)]
         .into_iter()
         .for_each(|(count, value)| tally.tell(count, value));
@@ -29,7 +29,7 @@ pub(super) fn drained(near: &EndTally) -> EndTally {
 
 /// The far end of datagrams, as its report has it, less the last one, which is a mark.
 pub(super) fn reported(spec: &Spec, report: &Report) -> EndTally {
-    let mut tally = EndTally::untold();
+    let mut tally = EndTally::unreported();
     let bytes = report.bytes.saturating_sub(spec.block);
     let counts = [
         (Count::BytesReceived, bytes),

@@ -147,8 +147,8 @@ pub(super) fn spec(asked: &Parameters) -> Spec {
 /// Why a client is refused, if it is.
 pub(super) fn refusal(asked: &Parameters, spec: &Spec, limits: &Limits) -> Option<(Fault, String)> {
     let span_ns = u64::from(asked.time_s).saturating_add(u64::from(asked.omit_s)) * SECOND_NS;
-    let ways = if asked.bidirectional { 2 } else { 1 };
-    let whole = spec.rate_bps.map(|bps| bps.saturating_mul(ways));
+    let directions = if asked.bidirectional { 2 } else { 1 };
+    let whole = spec.rate_bps.map(|bps| bps.saturating_mul(directions));
     if asked.streams() > limits.flows {
         return Some((
             Fault::Streams,

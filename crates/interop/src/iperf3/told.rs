@@ -59,8 +59,8 @@ fn stream(ran: &Ran, id: u32, at: usize, after_warm_up_s: f64) -> StreamResult {
 
 /// The server's results as the far end's tally. What it does not tell is absent: series, calls, sockets.
 pub(super) fn far(spec: &Spec, told: &Results) -> EndTally {
-    let untold = [Count::CallsSent, Count::CallsReceived, Count::BlocksSent, Count::Transactions, Count::BytesUnsent];
-    let mut tally = EndTally { untold: untold.to_vec(), ..EndTally::default() };
+    let unreported = [Count::CallsSent, Count::CallsReceived, Count::BlocksSent, Count::Transactions, Count::BytesUnsent];
+    let mut tally = EndTally { unreported: unreported.to_vec(), ..EndTally::default() };
     let udp = spec.transport == "udp";
     let mut jitters = Vec::new();
     let mut seconds: f64 = 0.0;

@@ -1,7 +1,7 @@
 //! A spec in netperf's words, and the other way round.
 
 use model::{Direction, EndOptions, Engine, Observe, SendBy, Spec, Stop};
-use speak::netperf::{Direction as Way, Flags, Request, Served};
+use speak::netperf::{Direction as Transfer, Flags, Request, Served};
 
 use crate::{InteropError, Limits};
 
@@ -52,9 +52,9 @@ pub(super) fn request(spec: &Spec, ip_version: u8) -> Result<Request, InteropErr
         ip_version,
         udp,
         direction: match (exchanges, sends) {
-            (true, _) => Way::Both,
-            (_, true) => Way::ServerSends,
-            _ => Way::ServerReceives,
+            (true, _) => Transfer::Both,
+            (_, true) => Transfer::ServerSends,
+            _ => Transfer::ServerReceives,
         },
         client_port: spec.near.port.unwrap_or(0),
         tos: spec.far.dscp.map(|dscp| dscp << 2),
@@ -141,12 +141,12 @@ fn check(spec: &Spec) -> Result<(), InteropError> {
 /// The measurement that a client asks for, as the passive end has it, and when it ends there.
 pub(super) fn spec(asked: &Request) -> Spec {
     let pattern = match asked.direction {
-        Way::Both if asked.flags.has(Flags::CONNECT) => "crr",
-        Way::Both => "rr",
-        Way::Neither | Way::ServerSends | Way::ServerReceives => "stream",
+        Transfer::Both if asked.flags.has(Flags::CONNECT) => "crr",
+        Transfer::Both => "rr",
+        Transfer::Neither | Transfer::ServerSends | Transfer::ServerReceives => "stream",
     };
     let size = |size: Option<u32>| size.filter(|size| *size > 0).map(u64::from);
-    let sends = asked.direction == Way::ServerSends;
+    let sends = asked.direction == Transfer::ServerSends;
     // netserver's own: what SO_SNDBUF and SO_RCVBUF are by the kernel's default.
     let default = match (asked.udp, sends) {
         (true, _) => 1_472,
@@ -183,9 +183,9 @@ pub(super) fn spec(asked: &Request) -> Spec {
 fn stop(asked: &Request, pattern: &str) -> Stop {
     let told_ns = u64::try_from(asked.length).ok().filter(|seconds| *seconds > 0).map(|seconds| seconds * SECOND_NS);
     match (asked.direction, told_ns) {
-        (Way::ServerSends, Some(ns)) => Stop::TimeNs(ns),
-        (Way::ServerSends, None) if asked.length < 0 => Stop::Bytes(u64::from(asked.length.unsigned_abs())),
-        (Way::Both, None) if asked.length < 0 && !asked.udp => {
+        (Transfer::ServerSends, Some(ns)) => Stop::TimeNs(ns),
+        (Transfer::ServerSends, None) if asked.length < 0 => Stop::Bytes(u64::from(asked.length.unsigned_abs())),
+        (Transfer::Both, None) if asked.length < 0 && !asked.udp => {
             Stop::Transactions(u64::from(asked.length.unsigned_abs()))
         }
         (_, Some(ns)) if pattern == "crr" => Stop::TimeNs(ns + CALL_PAD_NS),
@@ -199,7 +199,7 @@ const ENDLESS_NS: u64 = 7 * 86_400 * SECOND_NS;
 
 /// Why a client is refused, if it is: the number that it is told, and the reason.
 pub(super) fn refusal(asked: &Request, spec: &Spec, limits: &Limits) -> Option<(u32, String)> {
-    if asked.direction == Way::Neither {
+    if asked.direction == Transfer::Neither {
         return Some((speak::netperf::NOT_SUPPORTED, "TCP_CC, connections alone, is not served".into()));
     }
     if u64::try_from(asked.length).is_ok_and(|seconds| seconds.saturating_mul(SECOND_NS) > limits.hold_ns) {
@@ -219,20 +219,20 @@ mod tests {
     fn the_tests_of_netperf_and_their_specs() {
         let reverse = Spec { direction: Direction::Reverse, ..Spec::new("tcp", "stream") };
         let cases = [
-            (Spec::new("tcp", "stream"), Way::ServerReceives, 1),
-            (reverse, Way::ServerSends, 1),
-            (Spec { stop: Stop::Transactions(70), block: 1, ..Spec::new("tcp", "rr") }, Way::Both, -70),
-            (Spec { block: 1, ..Spec::new("tcp", "crr") }, Way::Both, 1),
-            (Spec { block: 1000, stop: Stop::Blocks(9), ..Spec::new("udp", "stream") }, Way::ServerReceives, -9000),
-            (Spec { block: 64, reply: Some(8), ..Spec::new("udp", "rr") }, Way::Both, 1),
+            (Spec::new("tcp", "stream"), Transfer::ServerReceives, 1),
+            (reverse, Transfer::ServerSends, 1),
+            (Spec { stop: Stop::Transactions(70), block: 1, ..Spec::new("tcp", "rr") }, Transfer::Both, -70),
+            (Spec { block: 1, ..Spec::new("tcp", "crr") }, Transfer::Both, 1),
+            (Spec { block: 1000, stop: Stop::Blocks(9), ..Spec::new("udp", "stream") }, Transfer::ServerReceives, -9000),
+            (Spec { block: 64, reply: Some(8), ..Spec::new("udp", "rr") }, Transfer::Both, 1),
         ];
-        for (wanted, way, length) in cases {
+        for (wanted, transfer, length) in cases {
             let asked = request(&wanted, 4).unwrap();
-            assert_eq!((asked.direction, asked.length, asked.udp), (way, length, wanted.transport == "udp"));
+            assert_eq!((asked.direction, asked.length, asked.udp), (transfer, length, wanted.transport == "udp"));
             let read = Request::from_block(&asked.to_block()).unwrap();
             let served = spec(&read);
             assert_eq!((&served.pattern, served.direction), (&wanted.pattern, wanted.direction));
-            if wanted.pattern != "stream" || way == Way::ServerSends {
+            if wanted.pattern != "stream" || transfer == Transfer::ServerSends {
                 assert_eq!((served.block, served.reply_bytes()), (wanted.block, wanted.reply_bytes()));
             }
         }
@@ -264,7 +264,7 @@ mod tests {
         assert_eq!(refusal(&long, &spec(&long), &limits).map(|(number, _)| number), Some(EINVAL));
         let brief = request(&Spec::new("tcp", "stream"), 4).unwrap();
         assert_eq!(refusal(&brief, &spec(&brief), &limits), None);
-        let neither = Request { direction: Way::Neither, ..brief };
+        let neither = Request { direction: Transfer::Neither, ..brief };
         assert_eq!(refusal(&neither, &spec(&neither), &limits).map(|(number, _)| number), Some(998));
     }
 }

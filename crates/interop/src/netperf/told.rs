@@ -6,9 +6,9 @@ use speak::netperf::{Counted, Cpu};
 
 /// What the server counted of the tests that ran at once, in their order, as the far end's tally. What it does not tell is absent.
 pub(super) fn far(spec: &Spec, counted: &[Counted]) -> EndTally {
-    let ways = if spec.direction == Direction::Both { 2 } else { 1 };
-    let mut all = EndTally::untold();
-    for (flow, counted) in (0..).zip(counted.chunks(ways)) {
+    let directions = if spec.direction == Direction::Both { 2 } else { 1 };
+    let mut all = EndTally::unreported();
+    for (flow, counted) in (0..).zip(counted.chunks(directions)) {
         for one in counted {
             add(&mut all, one_test(spec, one), flow);
         }
@@ -58,7 +58,7 @@ fn one_test(spec: &Spec, counted: &Counted) -> EndTally {
         socket,
         ..FlowTally::default()
     };
-    let mut tally = EndTally { flows: vec![flow], ..EndTally::untold() };
+    let mut tally = EndTally { flows: vec![flow], ..EndTally::unreported() };
     tally.tell(Count::BytesSent, counted.bytes_sent);
     tally.tell(Count::BytesReceived, counted.bytes_received);
     tally.tell(Count::CallsSent, u64::from(counted.sends));

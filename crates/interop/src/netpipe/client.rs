@@ -8,7 +8,7 @@ use engine::{Leg, TrialPlan};
 use model::tally::Count;
 use model::{Direction, EndOptions, EndTally, Role, Spec, Stop};
 use speak::Turn;
-use speak::netpipe::{Action, Exchange, Netpipe, PEER, Plan, Role as End, Way};
+use speak::netpipe::{Action, Exchange, Netpipe, PEER, Plan, Role as End, Mode};
 
 use super::options::schedule;
 use crate::line::{Heard, Line, Patience};
@@ -63,12 +63,12 @@ pub(super) fn plan(points: &[Spec]) -> Result<Plan, InteropError> {
             "use --first, --to and --perturbation, and give NPtcp the same as -l, -u and -p",
         ));
     };
-    let way = match points.first() {
-        Some(point) if point.pattern == "stream" => Way::Stream,
-        Some(point) if point.direction == Direction::Both => Way::Both,
-        _ => Way::PingPong,
+    let mode = match points.first() {
+        Some(point) if point.pattern == "stream" => Mode::Stream,
+        Some(point) if point.direction == Direction::Both => Mode::Both,
+        _ => Mode::PingPong,
     };
-    Ok(Plan { first: found.first, sizes, way, reset: false, integrity: false, count: None })
+    Ok(Plan { first: found.first, sizes, mode, reset: false, integrity: false, count: None })
 }
 
 /// Measures all points, or as many as NPtcp's own limit of a second for one message lets.
@@ -198,11 +198,11 @@ impl Run {
     fn exchange(&mut self, exchange: &Exchange, cancel: &AtomicBool) -> Result<(), InteropError> {
         let count = u64::from(exchange.count);
         // Before the first size the two ends send to and fro, whatever they do then.
-        let (pattern, stop) = match exchange.way {
-            Way::Stream => ("stream", Stop::Blocks(count)),
-            Way::PingPong | Way::Both => ("pingpong", Stop::Transactions(count)),
+        let (pattern, stop) = match exchange.mode {
+            Mode::Stream => ("stream", Stop::Blocks(count)),
+            Mode::PingPong | Mode::Both => ("pingpong", Stop::Transactions(count)),
         };
-        let direction = if exchange.way == Way::Both { Direction::Both } else { Direction::Send };
+        let direction = if exchange.mode == Mode::Both { Direction::Both } else { Direction::Send };
         let spec = Spec {
             pattern: pattern.into(),
             block: exchange.bytes,
@@ -245,7 +245,7 @@ impl Run {
         let told = self.machine.exchanged(seconds, &mut self.turn);
         told.map_err(|error| self.line.wrong(error))?;
         if timed {
-            self.trials.push([tally, EndTally::untold()]);
+            self.trials.push([tally, EndTally::unreported()]);
         }
         Ok(())
     }
@@ -281,7 +281,7 @@ mod tests {
     fn a_curve_of_netpipes_sizes_is_a_plan() {
         let sizes = NetpipeSizes { first: 1, last: 64, perturbation: 3 }.list();
         let found = plan(&points(&sizes, |spec| spec.direction = Direction::Both)).unwrap();
-        assert_eq!((found.first, found.way, found.sizes), (1, Way::Both, sizes));
+        assert_eq!((found.first, found.mode, found.sizes), (1, Mode::Both, sizes));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! NPtcp's options, which its two ends have to be given alike.
 
 use model::NetpipeSizes;
-use speak::netpipe::{Plan, Way};
+use speak::netpipe::{Plan, Mode};
 
 use crate::InteropError;
 
@@ -13,7 +13,7 @@ const MOST: u64 = 1 << 30;
 /// The options that a receiver has to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Options {
-    way: Way,
+    mode: Mode,
     reset: bool,
     integrity: bool,
     sizes: NetpipeSizes,
@@ -23,7 +23,7 @@ impl Options {
     /// Reads options as NPtcp takes them, such as `-s -u 1000`; none for its defaults.
     pub(super) fn parse(text: &str) -> Result<Self, InteropError> {
         let refuse = |what: String, remedy: &str| Err(InteropError::unsupported(what, remedy));
-        let mut options = Self { way: Way::PingPong, reset: false, integrity: false, sizes: NetpipeSizes::DEFAULT };
+        let mut options = Self { mode: Mode::PingPong, reset: false, integrity: false, sizes: NetpipeSizes::DEFAULT };
         let mut words = text.split_whitespace();
         while let Some(word) = words.next() {
             let mut number = |least: u64| {
@@ -36,8 +36,8 @@ impl Options {
                 })
             };
             match word {
-                "-s" => options.way = Way::Stream,
-                "-2" => options.way = Way::Both,
+                "-s" => options.mode = Mode::Stream,
+                "-2" => options.mode = Mode::Both,
                 "-r" => options.reset = true,
                 "-i" => {
                     options.integrity = true;
@@ -58,7 +58,7 @@ impl Options {
         if ways > 1 {
             return refuse("NPtcp's -s and -2 at once".into(), "give one of them");
         }
-        if options.integrity && options.way != Way::PingPong {
+        if options.integrity && options.mode != Mode::PingPong {
             return refuse("NPtcp's -i with -s or -2".into(), "messages are checked there and back: leave one out");
         }
         Ok(options)
@@ -69,7 +69,7 @@ impl Options {
         Plan {
             first: self.sizes.first,
             sizes: self.sizes.list(),
-            way: self.way,
+            mode: self.mode,
             reset: self.reset,
             integrity: self.integrity,
             count: None,
@@ -98,11 +98,11 @@ mod tests {
     #[test]
     fn options_are_read_as_nptcp_reads_them() {
         let plan = Options::parse("").unwrap().plan();
-        assert_eq!((plan.first, plan.sizes.len(), plan.way, plan.reset), (1, 124, Way::PingPong, false));
+        assert_eq!((plan.first, plan.sizes.len(), plan.mode, plan.reset), (1, 124, Mode::PingPong, false));
         let plan = Options::parse("-i").unwrap().plan();
         assert_eq!((plan.first, plan.sizes.len(), plan.integrity), (5, 43, true));
         let plan = Options::parse("-s -l 64 -u 1000").unwrap().plan();
-        assert_eq!((plan.first, plan.way, plan.sizes[..3].to_vec()), (64, Way::Stream, vec![61, 64, 67]));
+        assert_eq!((plan.first, plan.mode, plan.sizes[..3].to_vec()), (64, Mode::Stream, vec![61, 64, 67]));
         for (wrong, said) in
             [("-s -2", "at once"), ("-i -2", "-i with"), ("-x", "option -x"), ("-u", "without a number")]
         {

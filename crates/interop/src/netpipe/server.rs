@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use speak::netpipe::{Action, Exchange, Netpipe, PEER, Plan, Role, Way};
+use speak::netpipe::{Action, Exchange, Netpipe, PEER, Plan, Role, Mode};
 use speak::{SpeakError, Turn};
 
 use super::options::Options;
@@ -134,7 +134,7 @@ impl<'a> Session<'a> {
         }
         let mut message = std::mem::take(&mut self.message);
         let moved = (0..exchange.count).try_for_each(|_| {
-            if exchange.way == Way::Both {
+            if exchange.mode == Mode::Both {
                 self.say(&message[..size])?;
             }
             self.take(&mut message[..size])?;
@@ -142,7 +142,7 @@ impl<'a> Session<'a> {
                 let what = format!("a message of {size} bytes is not as it was sent at byte {at}");
                 return Err(self.wrong(SpeakError { peer: PEER.name, step: "while messages went", what }));
             }
-            if exchange.way == Way::PingPong { self.say(&message[..size]) } else { Ok(()) }
+            if exchange.mode == Mode::PingPong { self.say(&message[..size]) } else { Ok(()) }
         });
         self.message = message;
         moved

@@ -25,14 +25,14 @@ pub(super) fn run(socket: &OwnedFd, asked: &Options, late: &mut dyn FnMut() -> b
     options.set_nonblocking(false)?;
     options.set_read_timeout(Some(STEP))?;
     options.set_write_timeout(Some(STEP))?;
-    let mut way =
-        Way { socket, late, looked: Instant::now(), asked, content: Content::of(asked), account: Account::begun() };
+    let mut exchange =
+        CheckedExchange { socket, late, looked: Instant::now(), asked, content: Content::of(asked), account: Account::begun() };
     let counted = match (asked.udp, asked.transmits) {
-        (_, true) => way.transmit()?,
-        (false, false) => way.receive()?,
-        (true, false) => way.receive_datagrams()?,
+        (_, true) => exchange.transmit()?,
+        (false, false) => exchange.receive()?,
+        (true, false) => exchange.receive_datagrams()?,
     };
-    Ok((counted, way.account.wrong))
+    Ok((counted, exchange.account.wrong))
 }
 
 /// What is in the buffers, one after the other.
@@ -103,7 +103,7 @@ impl Account {
     }
 }
 
-struct Way<'a> {
+struct CheckedExchange<'a> {
     socket: &'a OwnedFd,
     late: &'a mut dyn FnMut() -> bool,
     /// When that was last asked.
@@ -113,7 +113,7 @@ struct Way<'a> {
     account: Account,
 }
 
-impl Way<'_> {
+impl CheckedExchange<'_> {
     fn transmit(&mut self) -> io::Result<Statistics> {
         let mut buffer = room(self.asked);
         let gap = Duration::from_micros(self.asked.gap_us);

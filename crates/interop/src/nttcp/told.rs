@@ -29,7 +29,7 @@ pub(super) fn far(spec: &Spec, near: &EndTally, told: &Statistics) -> EndTally {
     let ns = (told.real_s * 1e9) as u64;
     let marks = if udp { MARK_CALLS[usize::from(!sending)] } else { 0 };
     let calls = told.calls.saturating_sub(marks);
-    let mut tally = EndTally::untold();
+    let mut tally = EndTally::unreported();
     let mut flow = FlowTally::default();
     let counts = match sending {
         true => {

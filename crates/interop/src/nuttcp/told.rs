@@ -40,7 +40,7 @@ pub(super) fn far(spec: &Spec, near: &EndTally, told: &Report) -> EndTally {
     let (udp, sending) = (spec.transport == "udp", sends(spec, Role::Passive));
     let bytes = whole(spec, told.bytes, if sending { near.bytes_received } else { near.bytes_sent });
     let ns = (told.real_s * 1e9) as u64;
-    let mut tally = EndTally::untold();
+    let mut tally = EndTally::unreported();
     let mut flow = FlowTally::default();
     let [count, other, calls, time] = match sending {
         true => [Count::BytesSent, Count::BytesReceived, Count::CallsSent, Count::SendingNs],

@@ -35,7 +35,7 @@ pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
         (!spec.near.pin.is_empty() || !spec.far.pin.is_empty(), "--pin"),
         (spec.threads.is_some(), "--threads"),
     ];
-    if let Some((_, what)) = others.into_iter().find(|(there, _)| *there) {
+    if let Some((_, what)) = others.into_iter().find(|(outbound, _)| *outbound) {
         return refuse(what, "a reflector and its sender have no such thing: leave it out");
     }
     if let Some(what) = beyond_plain(spec) {

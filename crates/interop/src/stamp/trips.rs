@@ -18,8 +18,8 @@ pub(super) struct Trips {
     requests: VecDeque<Asked>,
     rtt: Histogram,
     longest_ns: u64,
-    there: Delays,
-    back: Delays,
+    outbound: Delays,
+    return_trip: Delays,
     within: Delays,
     datagrams: DatagramTally,
     /// The highest number that came back.
@@ -128,8 +128,8 @@ impl Trips {
         // A reflector whose clock was set meanwhile says nonsense of its own time: then all of it is the way's.
         let within_ns = u64::try_from(trip.reflector_ns).ok().filter(|within| *within <= elapsed_ns).unwrap_or(0);
         self.rtt.record(elapsed_ns - within_ns);
-        self.there.record(trip.there_ns);
-        self.back.record(trip.back_ns);
+        self.outbound.record(trip.there_ns);
+        self.return_trip.record(trip.back_ns);
         self.within.record(trip.reflector_ns);
         Arrival::New
     }
@@ -149,7 +149,7 @@ impl Trips {
         self.datagrams.replies_lost = lost;
         let counted = self.reached();
         let asked = self.highest.map_or(0, |highest| u64::from(highest) + 1 - u64::from(FIRST));
-        let (lost_there, lost_back) = match (lost, counted) {
+        let (lost_outbound, lost_return) = match (lost, counted) {
             (0, _) => (Some(0), Some(0)),
             (_, Some(reached)) => (Some(asked - reached), Some(reached - received)),
             (_, None) => (None, None),
@@ -160,16 +160,16 @@ impl Trips {
             .filter(|_| near_clock.follows_utc && far_clock.follows_utc)
             .map(|(near, far)| near.saturating_add(far));
         let within = self.within.digest().map_or(0, |within| u64::try_from(within.p50_ns).unwrap_or(0));
-        let one_way = self.there.digest().zip(self.back.digest()).map(|(there, back)| OneWay {
-            offset_ns: (-back.min_ns, there.min_ns),
-            there,
-            back,
+        let one_way = self.outbound.digest().zip(self.return_trip.digest()).map(|(outbound, return_trip)| OneWay {
+            offset_ns: (-return_trip.min_ns, outbound.min_ns),
+            outbound,
+            return_trip,
             reflector_p50_ns: within,
             near_clock,
             far_clock,
             clock_error_ns,
-            lost_there,
-            lost_back,
+            lost_outbound,
+            lost_return,
         });
         let near = EndTally {
             bytes_sent: sent * block,
@@ -185,7 +185,7 @@ impl Trips {
         };
         let reached = counted.unwrap_or(received);
         let datagrams = DatagramTally { sent: reached, received: reached, ..DatagramTally::default() };
-        let mut far = EndTally { datagrams: Some(datagrams), ..EndTally::untold() };
+        let mut far = EndTally { datagrams: Some(datagrams), ..EndTally::unreported() };
         far.tell(Count::BytesReceived, reached * block);
         far.tell(Count::BytesSent, reached * block);
         [near, far]
@@ -225,7 +225,7 @@ mod tests {
         Reply { sequence: own, sent: at(1340), error, session: 0, received: at(1300), request, ttl: 255 }
     }
 
-    fn ways(sent: u32, replies: &[(u32, u32)]) -> ([EndTally; 2], OneWay) {
+    fn one_way_of(sent: u32, replies: &[(u32, u32)]) -> ([EndTally; 2], OneWay) {
         let error = ErrorEstimate::covering(1_000, true);
         let mut trips = Trips::default();
         (0..sent).for_each(|number| assert_eq!(trips.next(0), FIRST + number));
@@ -233,23 +233,23 @@ mod tests {
             trips.take(&reply(*number, *own, error), arrived());
         });
         let tallies = trips.tallies(44, error);
-        let way = tallies[0].one_way.clone().unwrap();
-        (tallies, way)
+        let one_way = tallies[0].one_way.clone().unwrap();
+        (tallies, one_way)
     }
 
     #[test]
     fn losses_of_each_way_are_those_of_a_reflector_that_counts() {
         // Request 2 did not get there, reply 3 not back, and 5 overtook 4; 6 is lost at the end, where nobody knows.
-        let ([near, far], way) = ways(6, &[(1, 0), (5, 3), (4, 2), (4, 2)]);
+        let ([near, far], one_way) = one_way_of(6, &[(1, 0), (5, 3), (4, 2), (4, 2)]);
         let datagrams = near.datagrams.unwrap();
         let DatagramTally { sent, received, duplicates, reordered, replies_lost, .. } = datagrams;
         assert_eq!((sent, received, duplicates, reordered, replies_lost), (6, 3, 1, 1, 3));
-        assert_eq!((way.lost_there, way.lost_back), (Some(1), Some(1)));
-        assert!((way.there.p50_ns - 300).abs() <= 1 && (way.back.p50_ns - 100).abs() <= 1, "{way:?}");
+        assert_eq!((one_way.lost_outbound, one_way.lost_return), (Some(1), Some(1)));
+        assert!((one_way.outbound.p50_ns - 300).abs() <= 1 && (one_way.return_trip.p50_ns - 100).abs() <= 1, "{one_way:?}");
         assert!(near.rtt.is_some_and(|rtt| (399..=401).contains(&rtt.p50_ns)));
-        assert!(way.clock_error_ns.is_some_and(|ns| (2_000..2_100).contains(&ns)), "{way:?}");
-        assert!(way.near_clock.follows_utc && way.near_clock == way.far_clock, "{way:?}");
-        assert!((way.offset_ns.0 + 100).abs() <= 1 && (way.offset_ns.1 - 300).abs() <= 1, "{way:?}");
+        assert!(one_way.clock_error_ns.is_some_and(|ns| (2_000..2_100).contains(&ns)), "{one_way:?}");
+        assert!(one_way.near_clock.follows_utc && one_way.near_clock == one_way.far_clock, "{one_way:?}");
+        assert!((one_way.offset_ns.0 + 100).abs() <= 1 && (one_way.offset_ns.1 - 300).abs() <= 1, "{one_way:?}");
         assert_eq!((far.bytes_received, far.datagrams.map(|tally| tally.received)), (4 * 44, Some(4)));
     }
 
@@ -267,8 +267,8 @@ mod tests {
             // Without a loss there is none on either way.
             (2, &[(1, 1), (2, 2)], (Some(0), Some(0))),
         ] {
-            let (_, way) = ways(sent, replies);
-            assert_eq!((way.lost_there, way.lost_back), lost, "{replies:?}");
+            let (_, one_way) = one_way_of(sent, replies);
+            assert_eq!((one_way.lost_outbound, one_way.lost_return), lost, "{replies:?}");
         }
     }
 
@@ -283,10 +283,10 @@ mod tests {
         assert_eq!(trips.take(&reply(2, 2, error), arrived()), Arrival::Other, "a number that was not sent yet");
         let [near, _] = trips.tallies(44, error);
         assert_eq!(near.rtt.map(|rtt| rtt.p50_ns), Some(440));
-        let way = near.one_way.unwrap();
-        assert!(way.back.p50_ns < 0, "{way:?}");
-        assert_eq!((way.clock_error_ns, way.near_clock.follows_utc), (None, false));
-        assert!(way.far_clock.error_ns.is_some(), "{way:?}");
+        let one_way = near.one_way.unwrap();
+        assert!(one_way.return_trip.p50_ns < 0, "{one_way:?}");
+        assert_eq!((one_way.clock_error_ns, one_way.near_clock.follows_utc), (None, false));
+        assert!(one_way.far_clock.error_ns.is_some(), "{one_way:?}");
     }
 
     #[test]

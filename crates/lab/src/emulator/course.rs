@@ -10,7 +10,7 @@ use super::queue::{Batch, Departure, Link};
 use super::random::Random;
 use super::ring::Ring;
 use super::schedule::Schedule;
-use super::spec::OneWay;
+use super::spec::DirectionSpec;
 use super::stage::{Passage, Stages};
 
 /// Neighbouring segments whose times differ by less travel in one packet, ns: the bound of what a segment is late by design.
@@ -50,7 +50,7 @@ impl Run {
 /// One direction.
 pub(crate) struct Course {
     /// What it is like from the start, and from each change on; times in ns since `origin_ns`.
-    phases: Vec<(u64, OneWay)>,
+    phases: Vec<(u64, DirectionSpec)>,
     /// The next of them.
     next_phase: usize,
     origin_ns: u64,
@@ -75,17 +75,17 @@ pub(crate) struct Course {
 
 impl Course {
     /// `mtu` is that of the hosts' interfaces, in bytes.
-    pub(crate) fn new(way: &OneWay, mtu: u32, seed: u64, counters: Arc<Counters>) -> Self {
-        let phases = way.phases().into_iter().map(|(at, way)| (at.as_nanos() as u64, way)).collect();
-        let ring_bytes = way.ring_bytes(mtu);
+    pub(crate) fn new(direction: &DirectionSpec, mtu: u32, seed: u64, counters: Arc<Counters>) -> Self {
+        let phases = direction.phases().into_iter().map(|(at, direction)| (at.as_nanos() as u64, direction)).collect();
+        let ring_bytes = direction.ring_bytes(mtu);
         Self {
             phases,
             next_phase: 1,
             origin_ns: 0,
-            mtu: way.mtu.map_or(usize::MAX, |mtu| mtu as usize),
-            framing_bytes: u64::from(way.framing_bytes),
-            link: Link::new(way, mtu, Random::split(seed, 0)),
-            stages: Stages::new(way, seed),
+            mtu: direction.mtu.map_or(usize::MAX, |mtu| mtu as usize),
+            framing_bytes: u64::from(direction.framing_bytes),
+            link: Link::new(direction, mtu, Random::split(seed, 0)),
+            stages: Stages::new(direction, seed),
             ring: Ring::new(ring_bytes, LARGEST),
             full: false,
             runs: Schedule::new(ring_bytes / 512),
@@ -126,10 +126,10 @@ impl Course {
     pub(crate) fn advance(&mut self, now_ns: u64) {
         while self.change_ns() <= now_ns {
             self.send_until(self.change_ns().saturating_sub(1));
-            let way = &self.phases[self.next_phase].1;
-            self.link.set(way);
-            self.stages.set(way);
-            self.mtu = way.mtu.map_or(usize::MAX, |mtu| mtu as usize);
+            let direction = &self.phases[self.next_phase].1;
+            self.link.set(direction);
+            self.stages.set(direction);
+            self.mtu = direction.mtu.map_or(usize::MAX, |mtu| mtu as usize);
             self.next_phase += 1;
         }
         self.send_until((now_ns + AHEAD_NS).min(self.change_ns().saturating_sub(1)));

@@ -22,7 +22,7 @@ mod schedule;
 mod spec;
 mod stage;
 mod sys;
-mod way;
+mod direction;
 
 use std::io;
 use std::sync::Arc;
@@ -38,10 +38,10 @@ use rustix::io::Errno;
 use counts::Counters;
 pub use counts::PathCounts;
 pub use lateness::Lateness;
-pub use spec::{Bursts, Change, Codel, Discipline, Distribution, Jitter, OneWay, Red, Reorder};
+pub use spec::{Bursts, Change, Codel, Discipline, Distribution, Jitter, DirectionSpec, Red, Reorder};
 use sys::Tun;
 pub(crate) use sys::within;
-use way::Way;
+use direction::LinkDirection;
 
 /// Priority among real-time threads, where 99 is the most urgent: above ordinary threads is all that is needed.
 const PRIORITY: i32 = 10;
@@ -70,7 +70,7 @@ struct Shared {
     stop: AtomicBool,
     /// When the changes of the path are to begin anew, ns; 0 where that is done.
     restart_ns: AtomicU64,
-    ways: [Arc<Counters>; 2],
+    directions: [Arc<Counters>; 2],
     failure: OnceLock<String>,
 }
 
@@ -80,7 +80,7 @@ impl Shared {
             origin: Instant::now(),
             stop: AtomicBool::new(false),
             restart_ns: AtomicU64::new(0),
-            ways: Default::default(),
+            directions: Default::default(),
             failure: OnceLock::new(),
         }
     }
@@ -92,18 +92,18 @@ impl Shared {
 
 impl Emulator {
     /// Makes a device in each of two namespaces, called as `interfaces` says, and starts the thread between them. Both devices are
-    /// down and without addresses. `ways[0]` leads from the first namespace to the second; `mtu` is that which the devices will
+    /// down and without addresses. `directions[0]` leads from the first namespace to the second; `mtu` is that which the devices will
     /// have.
     pub(crate) fn start(
         namespaces: [String; 2],
         interfaces: [String; 2],
-        ways: &[OneWay; 2],
+        directions: &[DirectionSpec; 2],
         mtu: u32,
         seed: u64,
     ) -> io::Result<Self> {
         let shared = Arc::new(Shared::new());
         let (ready, started) = mpsc::channel();
-        let (theirs, ways) = (Arc::clone(&shared), ways.clone());
+        let (theirs, directions) = (Arc::clone(&shared), directions.clone());
         let thread = std::thread::Builder::new().name("path".into()).spawn(move || {
             let made = devices(&namespaces, &interfaces);
             let (ends, failed) = match made {
@@ -114,8 +114,8 @@ impl Emulator {
             let _ = ready.send(failed.map_or(Ok(realtime), Err));
             if let Some(ends) = ends {
                 let seeds = [seed, !seed];
-                let ways = [0, 1].map(|way| Way::new(&ways[way], mtu, seeds[way], Arc::clone(&theirs.ways[way])));
-                if let Err(error) = carry(&ends, ways, &theirs) {
+                let directions = [0, 1].map(|direction| LinkDirection::new(&directions[direction], mtu, seeds[direction], Arc::clone(&theirs.directions[direction])));
+                if let Err(error) = carry(&ends, directions, &theirs) {
                     let _ = theirs.failure.set(error.to_string());
                 }
             }
@@ -127,7 +127,7 @@ impl Emulator {
     /// What each direction has done: from `a` to `b`, and back.
     #[must_use]
     pub fn counts(&self) -> [PathCounts; 2] {
-        [0, 1].map(|way| self.shared.ways[way].read())
+        [0, 1].map(|direction| self.shared.directions[direction].read())
     }
 
     /// Makes the path what it is at first, and counts the times of its changes from now on.
@@ -162,7 +162,7 @@ fn devices([a, b]: &[String; 2], [near, far]: &[String; 2]) -> io::Result<[Tun; 
 }
 
 /// Carries packets both ways until it is stopped, or a device fails.
-fn carry(ends: &[Tun; 2], mut ways: [Way; 2], shared: &Shared) -> Result<(), Errno> {
+fn carry(ends: &[Tun; 2], mut directions: [LinkDirection; 2], shared: &Shared) -> Result<(), Errno> {
     let now = || shared.now_ns();
     // Timers of an ordinary thread may be 50 us late on purpose (PR_SET_TIMERSLACK, prctl(2)); where this is refused they are.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
@@ -170,20 +170,20 @@ fn carry(ends: &[Tun; 2], mut ways: [Way; 2], shared: &Shared) -> Result<(), Err
     while !shared.stop.load(Relaxed) {
         if shared.restart_ns.load(Relaxed) > 0 {
             let restart_ns = shared.restart_ns.swap(0, Relaxed);
-            ways.iter_mut().for_each(|way| way.restart(restart_ns));
+            directions.iter_mut().for_each(|direction| direction.restart(restart_ns));
         }
         let mut done = 0;
-        for (index, way) in ways.iter_mut().enumerate() {
-            done += way.deliver(&ends[1 - index], now);
-            done += way.take(&ends[index], now)?;
+        for (index, direction) in directions.iter_mut().enumerate() {
+            done += direction.deliver(&ends[1 - index], now);
+            done += direction.take(&ends[index], now)?;
         }
         if done > 0 {
             continue;
         }
         let now_ns = now();
-        let left_ns = ways.iter().filter_map(Way::due_ns).min().map(|due| due.saturating_sub(now_ns));
+        let left_ns = directions.iter().filter_map(LinkDirection::due_ns).min().map(|due| due.saturating_sub(now_ns));
         let watch = now_ns < until_ns || now_ns >= until_ns + WATCH_AGAIN_NS;
-        let work_ns = ways.iter().filter_map(Way::work_ns).min().map_or(NAP_NS, |work| work.saturating_sub(now_ns));
+        let work_ns = directions.iter().filter_map(LinkDirection::work_ns).min().map_or(NAP_NS, |work| work.saturating_sub(now_ns));
         let sleep_ns = match left_ns {
             Some(left) if watch && left <= WATCH_NS => {
                 // From here on the loop goes round until the packet is due.

@@ -8,7 +8,7 @@ mod route;
 pub use block::Block;
 pub(crate) use layout::{Address, Layout, NodeLayout};
 
-use crate::{LabError, OneWay};
+use crate::{LabError, DirectionSpec};
 
 /// Nodes and links.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -55,7 +55,7 @@ pub struct Link {
     /// MTU in bytes, 1280 to 65535.
     pub mtu: u32,
     /// The ways from the first to the second, and back.
-    pub ways: [OneWay; 2],
+    pub directions: [DirectionSpec; 2],
     /// What carries its packets; `None` chooses by what the ways ask for.
     pub carrier: Option<Carrier>,
 }
@@ -73,13 +73,13 @@ impl Link {
     /// A veth pair without a limit.
     #[must_use]
     pub fn new(between: [usize; 2]) -> Self {
-        Self { between, mtu: 1_500, ways: [OneWay::default(), OneWay::default()], carrier: None }
+        Self { between, mtu: 1_500, directions: [DirectionSpec::default(), DirectionSpec::default()], carrier: None }
     }
 
     /// What carries its packets: what was asked for, or the kernel where it can do all of it.
     #[must_use]
     pub fn carrier(&self) -> Carrier {
-        let kernel = self.ways.iter().all(is_plain);
+        let kernel = self.directions.iter().all(is_plain);
         self.carrier.unwrap_or(if kernel { Carrier::Veth } else { Carrier::Emulator })
     }
 }
@@ -162,7 +162,7 @@ impl Topology {
             return refuse("both ends are the same node", "name two");
         }
         crate::crossover::check_mtu(link.mtu)?;
-        link.ways.iter().try_for_each(|way| way.check(link.mtu))?;
+        link.directions.iter().try_for_each(|direction| direction.check(link.mtu))?;
         let switches = link.between.iter().filter(|place| self.nodes[**place].kind == NodeKind::Switch).count();
         if switches == 2 {
             return refuse("it joins two switches", "use one switch, or a router between them");
@@ -172,7 +172,7 @@ impl Topology {
                 "a link to a switch has a rate, a queue of 256 KiB or more, and an MTU only",
                 "use a router in place of the switch: it carries links with delay, loss and the rest",
             ),
-            Carrier::Veth if !link.ways.iter().all(is_plain) => refuse(
+            Carrier::Veth if !link.directions.iter().all(is_plain) => refuse(
                 "a veth pair has a rate, a queue of 256 KiB or more, and an MTU only",
                 "leave the carrier out, or use carrier = \"emulator\"",
             ),
@@ -213,10 +213,10 @@ impl Topology {
 const KERNEL_QUEUE: u64 = 256 << 10;
 
 /// Whether the kernel can do all of it without the emulator: a rate with a drop-tail queue, or nothing at all. It knows no framing but its own.
-fn is_plain(way: &OneWay) -> bool {
-    let OneWay { rate_bps, queue_bytes, .. } = *way;
+fn is_plain(direction: &DirectionSpec) -> bool {
+    let DirectionSpec { rate_bps, queue_bytes, .. } = *direction;
     let short = rate_bps.is_some() && queue_bytes < KERNEL_QUEUE;
-    !short && *way == OneWay { rate_bps, queue_bytes, ..OneWay::default() }
+    !short && *direction == DirectionSpec { rate_bps, queue_bytes, ..DirectionSpec::default() }
 }
 
 /// Whether a key can only lead to a file below /proc/sys/net.

@@ -109,7 +109,7 @@ fn hosts_pass_nothing_on() {
 
 #[test]
 fn impossible_topologies_name_the_node_and_the_remedy() {
-    let far = OneWay { delay: std::time::Duration::from_millis(1), ..OneWay::default() };
+    let far = DirectionSpec { delay: std::time::Duration::from_millis(1), ..DirectionSpec::default() };
     let with = |change: &dyn Fn(&mut Topology)| {
         let mut topology = topology("a b s*", "a-s s-b");
         topology.check().unwrap();
@@ -117,7 +117,7 @@ fn impossible_topologies_name_the_node_and_the_remedy() {
         topology.check().unwrap_err().to_string()
     };
     for (message, part) in [
-        (with(&|t| t.links[0].ways[1] = far.clone()), "link a-s: a link to a switch has a rate"),
+        (with(&|t| t.links[0].directions[1] = far.clone()), "link a-s: a link to a switch has a rate"),
         (with(&|t| t.links[0].mtu = 9_000), "switch 's' differ in their MTU"),
         (with(&|t| t.links[1].between = [1, 1]), "link b-b: both ends"),
         (with(&|t| t.links.iter_mut().for_each(|link| link.mtu = 100)), "MTU of 100"),
@@ -132,7 +132,7 @@ fn impossible_topologies_name_the_node_and_the_remedy() {
         assert!(message.contains(part), "{message} has no {part}");
     }
     let pair = topology("a b", "a-b");
-    let forced = Link { carrier: Some(Carrier::Veth), ways: [far, OneWay::default()], ..pair.links[0].clone() };
+    let forced = Link { carrier: Some(Carrier::Veth), directions: [far, DirectionSpec::default()], ..pair.links[0].clone() };
     assert!(pair.check_link(&forced).unwrap_err().to_string().contains("a veth pair has"));
 }
 
@@ -140,11 +140,11 @@ fn impossible_topologies_name_the_node_and_the_remedy() {
 fn the_kernel_carries_what_it_can() {
     let mut link = Link::new([0, 1]);
     assert_eq!(link.carrier(), Carrier::Veth);
-    link.ways[0].rate_bps = Some(1_000_000);
+    link.directions[0].rate_bps = Some(1_000_000);
     assert_eq!(link.carrier(), Carrier::Veth);
-    link.ways[1].loss = 0.1;
+    link.directions[1].loss = 0.1;
     assert_eq!(link.carrier(), Carrier::Emulator);
-    link.ways[1].loss = 0.0;
+    link.directions[1].loss = 0.0;
     link.carrier = Some(Carrier::Emulator);
     assert_eq!(link.carrier(), Carrier::Emulator);
 }

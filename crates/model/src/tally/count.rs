@@ -48,13 +48,13 @@ impl Count {
 impl EndTally {
     /// A tally of which no count was told yet.
     #[must_use]
-    pub fn untold() -> Self {
-        Self { untold: Count::ALL.to_vec(), ..Self::default() }
+    pub fn unreported() -> Self {
+        Self { unreported: Count::ALL.to_vec(), ..Self::default() }
     }
 
     /// Tells a count.
     pub fn tell(&mut self, count: Count, value: u64) {
-        self.untold.retain(|other| *other != count);
+        self.unreported.retain(|other| *other != count);
         let place = match count {
             Count::BytesSent => &mut self.bytes_sent,
             Count::BytesReceived => &mut self.bytes_received,
@@ -72,7 +72,7 @@ impl EndTally {
     /// A count, `None` where nobody told it.
     #[must_use]
     pub fn told(&self, count: Count) -> Option<u64> {
-        (!self.untold.contains(&count)).then_some(match count {
+        (!self.unreported.contains(&count)).then_some(match count {
             Count::BytesSent => self.bytes_sent,
             Count::BytesReceived => self.bytes_received,
             Count::CallsSent => self.calls_sent,
@@ -86,7 +86,7 @@ impl EndTally {
     }
 }
 
-/// A count of a document; null is 0, for [`EndTally::untold`] names it.
+/// A count of a document; null is 0, for [`EndTally::unreported`] names it.
 pub(super) fn null_is_zero<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or(0))
 }
@@ -116,10 +116,10 @@ impl Serialize for EndTally {
             spent,
             stalled,
             cut_short,
-            untold,
+            unreported,
         } = self;
         let present = [measured.is_some(), rtt.is_some(), probe.is_some(), pacing.is_some(), datagrams.is_some()];
-        let more = [one_way.is_some(), !intervals.is_empty(), !flows.is_empty(), spent.is_some(), !untold.is_empty()];
+        let more = [one_way.is_some(), !intervals.is_empty(), !flows.is_empty(), spent.is_some(), !unreported.is_empty()];
         let windows = [after_first.is_some(), before_last.is_some()];
         let optional = present.iter().chain(&more).chain(&windows).filter(|present| **present).count();
         let mut document = to.serialize_struct("EndTally", 11 + optional)?;
@@ -149,8 +149,8 @@ impl Serialize for EndTally {
         spent.iter().try_for_each(|spent| document.serialize_field("spent", spent))?;
         document.serialize_field("stalled", stalled)?;
         document.serialize_field("cut_short", cut_short)?;
-        if !untold.is_empty() {
-            document.serialize_field("untold", untold)?;
+        if !unreported.is_empty() {
+            document.serialize_field("untold", unreported)?;
         }
         document.end()
     }
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn what_nobody_told_is_null_and_stays_so() {
-        let mut tally = EndTally::untold();
+        let mut tally = EndTally::unreported();
         tally.tell(Count::BytesReceived, 0);
         tally.tell(Count::ReceivingNs, 7);
         let document = serde_json::to_value(&tally).unwrap();

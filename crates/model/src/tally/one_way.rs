@@ -11,9 +11,10 @@ use crate::Histogram;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OneWay {
     /// From this end to the other.
-    pub there: Delay,
+    pub outbound: Delay,
     /// Back.
-    pub back: Delay,
+    #[serde(rename = "return")]
+    pub return_trip: Delay,
     /// Median time within the other end, ns; it is in neither way, nor in the round trip. The highest one of several trials.
     pub reflector_p50_ns: u64,
     /// What this end says of its clock.
@@ -27,9 +28,9 @@ pub struct OneWay {
     pub offset_ns: (i64, i64),
     /// Datagrams that did not reach the other end, up to the last one that came back: those behind it are lost on a way that nobody
     /// knows. Null where some were lost and the other end does not count.
-    pub lost_there: Option<u64>,
+    pub lost_outbound: Option<u64>,
     /// Datagrams that reached the other end and did not come back, likewise.
-    pub lost_back: Option<u64>,
+    pub lost_return: Option<u64>,
 }
 
 /// What an end says of its wall clock (the error estimate of RFC 4656, 4.1.2).
@@ -72,15 +73,15 @@ impl OneWay {
         let sum = |lost: fn(&Self) -> Option<u64>| trials.iter().map(|trial| lost(trial)).sum::<Option<u64>>();
         let clock_errors = trials.iter().map(|trial| trial.clock_error_ns).collect::<Option<Vec<_>>>();
         Some(Self {
-            there: Delay::merged(trials.iter().map(|trial| &trial.there))?,
-            back: Delay::merged(trials.iter().map(|trial| &trial.back))?,
+            outbound: Delay::merged(trials.iter().map(|trial| &trial.outbound))?,
+            return_trip: Delay::merged(trials.iter().map(|trial| &trial.return_trip))?,
             reflector_p50_ns: trials.iter().map(|trial| trial.reflector_p50_ns).max()?,
             near_clock: trials.iter().map(|trial| trial.near_clock).reduce(WallClock::worse)?,
             far_clock: trials.iter().map(|trial| trial.far_clock).reduce(WallClock::worse)?,
             clock_error_ns: clock_errors.and_then(|errors| errors.into_iter().max()),
             offset_ns: if narrow.0 <= narrow.1 { narrow } else { wide },
-            lost_there: sum(|trial| trial.lost_there),
-            lost_back: sum(|trial| trial.lost_back),
+            lost_outbound: sum(|trial| trial.lost_outbound),
+            lost_return: sum(|trial| trial.lost_return),
         })
     }
 }
@@ -177,17 +178,17 @@ mod tests {
         all.digest().unwrap()
     }
 
-    fn way(there: Delay, offset_ns: (i64, i64)) -> OneWay {
+    fn one_way(outbound: Delay, offset_ns: (i64, i64)) -> OneWay {
         OneWay {
-            back: there.clone(),
-            there,
+            return_trip: outbound.clone(),
+            outbound,
             reflector_p50_ns: 5,
             near_clock: WallClock { follows_utc: true, error_ns: Some(10) },
             far_clock: WallClock { follows_utc: true, error_ns: Some(20) },
             clock_error_ns: Some(30),
             offset_ns,
-            lost_there: Some(1),
-            lost_back: Some(2),
+            lost_outbound: Some(1),
+            lost_return: Some(2),
         }
     }
 
@@ -204,14 +205,14 @@ mod tests {
     #[test]
     fn trials_together_have_the_percentiles_of_all() {
         let [low, high] = [of(-600..0), of(0..600)];
-        let mut second = way(high, (-50, 40));
+        let mut second = one_way(high, (-50, 40));
         second.far_clock.follows_utc = false;
         second.clock_error_ns = None;
-        second.lost_there = None;
-        let merged = OneWay::merged(&[&way(low, (-20, 70)), &second]).unwrap();
-        assert_eq!((merged.there.count, merged.there.min_ns, merged.there.max_ns), (1200, -600, 599));
-        assert_eq!((merged.there.p50_ns, merged.there.p99_ns, merged.there.mean_ns), (-1, Some(587), -0.5));
-        assert_eq!((merged.offset_ns, merged.lost_there, merged.lost_back), ((-20, 40), None, Some(4)));
+        second.lost_outbound = None;
+        let merged = OneWay::merged(&[&one_way(low, (-20, 70)), &second]).unwrap();
+        assert_eq!((merged.outbound.count, merged.outbound.min_ns, merged.outbound.max_ns), (1200, -600, 599));
+        assert_eq!((merged.outbound.p50_ns, merged.outbound.p99_ns, merged.outbound.mean_ns), (-1, Some(587), -0.5));
+        assert_eq!((merged.offset_ns, merged.lost_outbound, merged.lost_return), ((-20, 40), None, Some(4)));
         let clock = WallClock { follows_utc: false, error_ns: Some(20) };
         assert_eq!((merged.clock_error_ns, merged.far_clock), (None, clock));
         assert_eq!(OneWay::merged(&[]), None);
@@ -219,7 +220,7 @@ mod tests {
 
     #[test]
     fn offsets_that_no_clock_has_at_once_are_told_as_the_widest() {
-        let [first, second] = [way(of([1]), (-20, -10)), way(of([1]), (10, 20))];
+        let [first, second] = [one_way(of([1]), (-20, -10)), one_way(of([1]), (10, 20))];
         assert_eq!(OneWay::merged(&[&first, &second]).unwrap().offset_ns, (-20, 20));
     }
 

@@ -12,7 +12,7 @@ pub(crate) fn marker(index: usize, x: f64, y: f64, r: f64) -> (&'static str, Str
     match index % SHAPES {
         0 => {
             let (radius, across) = (px(r), px(2.0 * r));
-            let arc = |way: &str| format!("a{radius} {radius} 0 1 0 {way}{across} 0");
+            let arc = |sweep: &str| format!("a{radius} {radius} 0 1 0 {sweep}{across} 0");
             ("dot", format!("M{}{}{}z", to(-1.0, 0.0), arc(""), arc("-")))
         }
         1 => polygon(&[to(-0.9, -0.9), to(0.9, -0.9), to(0.9, 0.9), to(-0.9, 0.9)]),

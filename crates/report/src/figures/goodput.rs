@@ -12,7 +12,7 @@ pub(crate) fn figure(runs: &[Run]) -> Option<Drawn> {
     let (mut series, mut owners) = (Vec::new(), Vec::new());
     for line in &lines {
         for outcome in &line.outcomes {
-            for (suffix, points) in directions(outcome) {
+            for (suffix, points) in reversals(outcome) {
                 if !points.is_empty() {
                     let name = format!("{}{suffix}", line.name);
                     series.push(Series { name, points, reference: line.reference });
@@ -40,7 +40,7 @@ pub(crate) fn figure(runs: &[Run]) -> Option<Drawn> {
 }
 
 /// The points of each direction that payload went, with what to add to the line's name.
-fn directions(outcome: &Outcome) -> Vec<(&'static str, Vec<Point>)> {
+fn reversals(outcome: &Outcome) -> Vec<(&'static str, Vec<Point>)> {
     let of = |end: fn(&Trial) -> &EndTally| {
         let ends: Vec<&EndTally> = outcome.trials.iter().map(end).collect();
         points(&ends, outcome.spec.interval_ns)

@@ -62,7 +62,7 @@ const COLUMNS: &[Column] = &[
     ("io", |_, o| name_of(o.spec.io)),
     ("strategy", |_, o| name_of(o.spec.strategy)),
     ("delayed_reads", |_, o| o.spec.delayed_reads.then(|| "true".to_owned())),
-    ("rests", |_, o| words::rests(o).map(|rests| rests.to_string())),
+    ("rests", |_, o| words::delayed_reads(o).map(|delayed_reads| delayed_reads.to_string())),
     ("overlap_close", |_, o| o.spec.overlap_close.then(|| "true".to_owned())),
     ("family", |_, o| name_of(o.spec.family)),
     ("goodput_bps", |_, o| number(o.summary.goodput_bps)),
@@ -107,18 +107,18 @@ const COLUMNS: &[Column] = &[
     ("trust", |_, o| o.summary.trust.map(|trust| words::trust(trust).to_owned())),
     ("within_low", |_, o| number(o.summary.within.as_ref().and_then(|e| e.low))),
     ("within_high", |_, o| number(o.summary.within.as_ref().and_then(|e| e.high))),
-    ("there_p50_ns", |_, o| way(o, |way| Some(way.there.p50_ns))),
-    ("there_p99_ns", |_, o| way(o, |way| way.there.p99_ns)),
-    ("back_p50_ns", |_, o| way(o, |way| Some(way.back.p50_ns))),
-    ("back_p99_ns", |_, o| way(o, |way| way.back.p99_ns)),
-    ("lost_there", |_, o| way(o, |way| way.lost_there)),
-    ("lost_back", |_, o| way(o, |way| way.lost_back)),
-    ("clock_error_ns", |_, o| way(o, |way| way.clock_error_ns)),
+    ("there_p50_ns", |_, o| one_way(o, |one_way| Some(one_way.outbound.p50_ns))),
+    ("there_p99_ns", |_, o| one_way(o, |one_way| one_way.outbound.p99_ns)),
+    ("back_p50_ns", |_, o| one_way(o, |one_way| Some(one_way.return_trip.p50_ns))),
+    ("back_p99_ns", |_, o| one_way(o, |one_way| one_way.return_trip.p99_ns)),
+    ("lost_there", |_, o| one_way(o, |one_way| one_way.lost_outbound)),
+    ("lost_back", |_, o| one_way(o, |one_way| one_way.lost_return)),
+    ("clock_error_ns", |_, o| one_way(o, |one_way| one_way.clock_error_ns)),
     ("verdicts", |_, Outcome { summary: Summary { verdicts, .. }, .. }| Some(words::verdicts(verdicts).replace(", ", " "))),
 ];
 
 /// A figure of one way.
-fn way<T: ToString>(outcome: &Outcome, figure: fn(&OneWay) -> Option<T>) -> Option<String> {
+fn one_way<T: ToString>(outcome: &Outcome, figure: fn(&OneWay) -> Option<T>) -> Option<String> {
     figure(outcome.summary.one_way.as_ref()?).map(|figure| figure.to_string())
 }
 

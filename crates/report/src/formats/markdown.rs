@@ -5,7 +5,7 @@ use model::{Run, units};
 use super::table::OutcomeTable;
 use crate::plan::text_tables;
 use crate::view::stem;
-use crate::{Piece, ReportError, View, claims, meanwhile, sides, ways, words};
+use crate::{Piece, ReportError, View, claims, meanwhile, sides, one_way, words};
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     view.some_run("md")?;
@@ -51,7 +51,7 @@ fn report(run: &Run) -> String {
     }
     let findings: Vec<String> = run.findings.iter().map(|finding| finding.statement.clone()).collect();
     text += &section("Findings", &findings);
-    text += &section("Each way", &ways::of_run(run));
+    text += &section("Each way", &one_way::of_run(run));
     if plan.is_none() {
         text += &section("Ceiling and cost", &claims::of_run(run));
     }

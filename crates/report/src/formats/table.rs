@@ -39,7 +39,7 @@ const COLUMNS: &[(&str, bool, Value)] = &[
     ("CPU rate near", true, |o| cpu_rate(o, |cost| Some(&cost.near))),
     ("CPU rate far", true, |o| cpu_rate(o, |cost| cost.far.as_ref())),
     ("trials", true, |o| Some(o.summary.trials.to_string())),
-    ("delayed reads", true, |o| words::rests(o).map(|rests| rests.to_string())),
+    ("delayed reads", true, |o| words::delayed_reads(o).map(|delayed_reads| delayed_reads.to_string())),
     ("trust", false, |o| o.summary.trust.map(|trust| words::trust(trust).to_owned())),
 ];
 

@@ -7,7 +7,7 @@ use super::braille;
 use super::table::OutcomeTable;
 use crate::view::stem;
 use crate::why::wrapped;
-use crate::{Piece, ReportError, View, advice, captures, claims, meanwhile, sides, ways, words};
+use crate::{Piece, ReportError, View, advice, captures, claims, meanwhile, sides, one_way, words};
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     view.some_run("text")?;
@@ -33,7 +33,7 @@ fn report(run: &Run, view: &View<'_>) -> String {
     let findings: Vec<String> = run.findings.iter().map(|finding| words::plain(&finding.statement)).collect();
     text.push_str(&section("Findings", &findings, view.columns));
     text.push_str(&lasting(run));
-    text.push_str(&section("Each way", &ways::of_run(run), view.columns));
+    text.push_str(&section("Each way", &one_way::of_run(run), view.columns));
     // Of the many cells of a plan they stand on the page and in the document.
     let claimed = if run.header.plan.is_none() { claims::of_run(run) } else { Vec::new() };
     text.push_str(&section("Ceiling and cost", &claimed, view.columns));

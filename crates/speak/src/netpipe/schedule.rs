@@ -2,7 +2,7 @@
 
 /// How messages go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum Mode {
     /// The transmitter sends and the receiver sends back.
     PingPong,
     /// Both send, then both receive (`-2`).
@@ -19,7 +19,7 @@ pub struct Plan {
     /// All sizes in bytes, in their order.
     pub sizes: Vec<u64>,
     /// How messages go.
-    pub way: Way,
+    pub mode: Mode,
     /// A new connection after each trial (`-r`); streaming always has it.
     pub reset: bool,
     /// Messages carry numbers that are checked (`-i`).
@@ -32,7 +32,7 @@ pub struct Plan {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exchange {
     /// How they go.
-    pub way: Way,
+    pub mode: Mode,
     /// Bytes of each.
     pub bytes: u64,
     /// How often.
@@ -43,7 +43,7 @@ pub struct Exchange {
 
 impl Plan {
     pub(super) fn resets(&self) -> bool {
-        self.reset || self.way == Way::Stream
+        self.reset || self.mode == Mode::Stream
     }
 
     pub(super) fn trials(&self) -> usize {
@@ -51,11 +51,11 @@ impl Plan {
     }
 
     pub(super) fn warm_up(&self, count: u32) -> Exchange {
-        Exchange { way: Way::PingPong, bytes: self.first, count, integrity: false }
+        Exchange { mode: Mode::PingPong, bytes: self.first, count, integrity: false }
     }
 
     pub(super) fn exchange(&self, at: usize, count: u32) -> Exchange {
-        Exchange { way: self.way, bytes: self.sizes[at], count, integrity: self.integrity }
+        Exchange { mode: self.mode, bytes: self.sizes[at], count, integrity: self.integrity }
     }
 }
 

@@ -265,10 +265,10 @@ fn netperf_server(said: &[&[u8]]) -> Result<(), SpeakError> {
 }
 
 fn netpipe_end(role: netpipe::Role, said: &[&[u8]]) -> Result<(), SpeakError> {
-    use netpipe::{Action, Netpipe, Plan, Way};
+    use netpipe::{Action, Netpipe, Plan, Mode};
     // That of the recorded session, `-l 1 -u 64 -n 3`.
     let sizes = vec![1, 2, 3, 4, 6, 8, 12, 13, 16, 19, 21, 24, 27, 29, 32, 35, 45, 48, 51, 61, 64, 67];
-    let plan = Plan { first: 1, sizes, way: Way::PingPong, reset: false, integrity: false, count: Some(3) };
+    let plan = Plan { first: 1, sizes, mode: Mode::PingPong, reset: false, integrity: false, count: Some(3) };
     let mut turn = Turn::default();
     let mut end = Netpipe::open(role, plan, &mut turn);
     let mut skip = 0_usize;

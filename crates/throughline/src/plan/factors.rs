@@ -59,8 +59,8 @@ pub(super) fn factors(top: &Table<'_>) -> Result<Vec<(Factor, At<String>)>, Fail
             return Err(table.wrong_at(&key, format!("two factors are called '{name}': give one a `name` of its own")));
         }
         check_kind(&table, kind, &key, &levels)?;
-        let mut factor = Factor { name, kind, key: key.value.clone(), end, levels, sets, dear: false };
-        factor.dear = table.switch("dear")? || each(&factor).iter().any(of_interface);
+        let mut factor = Factor { name, kind, key: key.value.clone(), end, levels, sets, expensive: false };
+        factor.expensive = table.switch("dear")? || each(&factor).iter().any(of_interface);
         factors.push((factor, key));
     }
     Ok(factors)

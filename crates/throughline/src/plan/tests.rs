@@ -151,7 +151,7 @@ fn settings_of_interfaces_are_dear_and_all_settings_reach_the_specs() {
     let read = plan(
         "to = \"a\"\n[settings.both]\n\"sysctl.net.ipv4.tcp_no_metrics_save\" = 1\n[[factor]]\nname = \"mtu\"\nsetting = \"dev.eth0.mtu\"\nend = \"far\"\nlevels = [1500, 9000]\n[[factor]]\nfield = \"flows\"\nlevels = [1, 2]\n",
     );
-    assert!(read.plan.factors[0].dear && !read.plan.factors[1].dear);
+    assert!(read.plan.factors[0].expensive && !read.plan.factors[1].expensive);
     assert_eq!(read.specs[0].settings.near.len(), 1);
     let far: Vec<String> = read.specs[2].settings.far.iter().map(ToString::to_string).collect();
     assert_eq!(far, ["sysctl.net.ipv4.tcp_no_metrics_save=1", "dev.eth0.mtu=9000"]);
@@ -286,7 +286,7 @@ fn a_factor_of_sets_changes_several_things_at_once() {
     assert_eq!((read.specs[0].near.sndbuf, read.specs[0].far.rcvbuf), (Some(65_000), Some(65_000)));
     assert_eq!(read.specs[1].settings.near[0].to_string(), "sysctl.net.ipv4.tcp_wmem=4096 65536 1048576");
     assert_eq!(read.cells[1].levels["socket"], "large");
-    assert!(!read.plan.factors[0].dear);
+    assert!(!read.plan.factors[0].expensive);
     let other = text.replace("\"small, large\"", "[\"smal\"]");
     assert!(
         wrong(&other).contains("the factor 'socket': its sets has no 'smal'; did you mean 'small'"),
@@ -299,6 +299,6 @@ fn a_factor_of_sets_changes_several_things_at_once() {
         plan(&text.replace("near.sysctl.net.ipv4.tcp_wmem", "dev.eth0.mtu").replace("4096 65536 1048576", "1500"))
             .plan
             .factors[0]
-            .dear
+            .expensive
     );
 }

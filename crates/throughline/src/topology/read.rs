@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use lab::topology::{Carrier, Link, Node, NodeKind};
-use lab::{OneWay, Topology};
+use lab::{DirectionSpec, Topology};
 
 use crate::failure::Failure;
 use crate::plan::source::{At, Source, Table, unknown};
@@ -13,7 +13,7 @@ use crate::values::whole;
 /// Keys of the whole file.
 const TOP: [&str; 8] = ["name", "about", "seed", "vars", "sysctl", "host", "router", "switch"];
 /// Keys of a link beside those of its ways.
-const LINK: [&str; 5] = ["between", "mtu", "carrier", "forward", "back"];
+const LINK: [&str; 5] = ["between", "mtu", "carrier", "forward", "reverse"];
 /// MTU of a link unless it says otherwise, bytes.
 const MTU: u32 = 1_500;
 
@@ -90,14 +90,14 @@ fn links(table: &Table<'_>, topology: &mut Topology) -> Result<(), Failure> {
         None => MTU,
         Some(at) => at.value.parse().map_err(|_| table.wrong_at(&at, "write bytes, such as 1500 or 9000"))?,
     };
-    let way = |key| -> Result<OneWay, Failure> {
+    let direction = |key| -> Result<DirectionSpec, Failure> {
         let own = table.table(key)?;
         table.read(&LINK, own.as_ref())
     };
-    let ways = [way("forward")?, way("back")?];
+    let directions = [direction("forward")?, direction("reverse")?];
     for one in places(table, topology, first)? {
         for other in places(table, topology, second)? {
-            let link = Link { between: [one, other], mtu, ways: ways.clone(), carrier };
+            let link = Link { between: [one, other], mtu, directions: directions.clone(), carrier };
             topology.check_link(&link).map_err(|error| table.wrong(error))?;
             topology.links.push(link);
         }

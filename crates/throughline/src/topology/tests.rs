@@ -25,7 +25,7 @@ fn the_table_of_2002_is_the_records() {
     let rtt = |one: &str, other: &str| {
         let ends = [one, other].map(|name| topology.place(&format!("r-{name}")).unwrap());
         let link = topology.links.iter().find(|link| ends.iter().all(|end| link.between.contains(end))).unwrap();
-        (link.ways[0].delay + link.ways[1].delay).as_micros()
+        (link.directions[0].delay + link.directions[1].delay).as_micros()
     };
     let found = [
         rtt("czech", "finland"),
@@ -44,17 +44,17 @@ fn a_number_of_hosts_and_a_star_make_a_link_for_each() {
     let topology = find("switch", &vars).unwrap();
     assert_eq!((topology.nodes.len(), topology.links.len()), (13, 12));
     assert_eq!(topology.nodes[11].name, "h12");
-    assert!(topology.links.iter().all(|link| link.ways[1].rate_bps == Some(100_000_000)));
+    assert!(topology.links.iter().all(|link| link.directions[1].rate_bps == Some(100_000_000)));
     assert!(topology.links.iter().all(|link| link.carrier() == Carrier::Veth));
 }
 
 #[test]
 fn a_way_of_its_own_stands_in_for_the_links() {
-    let text = format!("{PAIR}delay = \"5ms\"\nrate = \"10Mbit\"\n[link.back]\nrate = \"1Mbit\"\nmtu = 1400\n");
+    let text = format!("{PAIR}delay = \"5ms\"\nrate = \"10Mbit\"\n[link.reverse]\nrate = \"1Mbit\"\nmtu = 1400\n");
     let topology = read_text(&text).unwrap();
-    let [there, back] = &topology.links[0].ways;
+    let [there, reverse] = &topology.links[0].directions;
     assert_eq!((there.rate_bps, there.delay, there.mtu), (Some(10_000_000), Duration::from_millis(5), None));
-    assert_eq!((back.rate_bps, back.delay, back.mtu), (Some(1_000_000), Duration::from_millis(5), Some(1_400)));
+    assert_eq!((reverse.rate_bps, reverse.delay, reverse.mtu), (Some(1_000_000), Duration::from_millis(5), Some(1_400)));
     assert_eq!((topology.name.as_str(), topology.links[0].mtu), ("t", 1_500));
     assert!(topology.nodes.iter().all(|node| node.kind == NodeKind::Host));
 }
@@ -68,7 +68,7 @@ fn mistakes_are_pointed_at() {
         (with("loss = \"${p}\"\n"), ["t.toml:7:8: link[1].loss", "${p} has no value"]),
         (with("mtu = 100\n"), ["t.toml:5:", "MTU of 100"]),
         (with("carrier = \"pigeon\"\n"), ["t.toml:7:11: link[1].carrier", "none of veth, emulator"]),
-        (with("[link.back]\nloss = 3\n"), ["t.toml:8:8: link[1].back.loss", "percentage"]),
+        (with("[link.reverse]\nloss = 3\n"), ["t.toml:8:8: link[1].reverse.loss", "percentage"]),
         (with("[[link]]\nbetween = [\"a\", \"bb\"]\n"), ["t.toml:8:17: link[2].between", "did you mean"]),
         (with("[[link]]\nbetween = [\"a\"]\n"), ["t.toml:7:1: link[2]", "two nodes"]),
         (with("[[hosts]]\nname = \"c\"\n"), ["t.toml:7:", "did you mean 'host'"]),

@@ -13,8 +13,8 @@ pub use steal::Stolen;
 /// hypervisor took. `stolen` is what it took from near and far while the run measured. What was not looked at gives none.
 #[must_use]
 pub fn of_path(header: &RunHeader, outcomes: &[Outcome], stolen: &[Stolen; 2]) -> Vec<Finding> {
-    let near = End { side: "near", host: &header.near, path: header.path_out.as_ref() };
-    let far = End { side: "far", host: &header.far, path: header.path_back.as_ref() };
+    let near = End { side: "near", host: &header.near, path: header.path_outbound.as_ref() };
+    let far = End { side: "far", host: &header.far, path: header.path_return.as_ref() };
     let mut found = Vec::new();
     found.extend(route::unequal_mtus(&near, &far));
     for end in [&near, &far] {

@@ -30,7 +30,7 @@ pub(super) fn narrow_path(end: &End<'_>) -> Option<String> {
     let path = end.path?;
     let (route, found) = (path.route.as_ref()?, path.mtu.as_ref()?);
     let interface_mtu = route.interface_mtu?.min(LARGEST);
-    let teller = found.told_by.as_ref().map_or(String::new(), |router| format!(" ({router} says so)"));
+    let teller = found.reported_by.as_ref().map_or(String::new(), |router| format!(" ({router} says so)"));
     let sure = if found.confirmed { "" } else { ", as far as the kernel knows" };
     (found.bytes < interface_mtu).then(|| {
         format!(
@@ -44,7 +44,7 @@ pub(super) fn narrow_path(end: &End<'_>) -> Option<String> {
 
 /// Ping's shortest round trip against TCP's own. The record of 2003 pinged one address at 65 ms and sent to another at 183.
 pub(super) fn two_paths(header: &RunHeader, outcomes: &[Outcome]) -> Option<String> {
-    let path = header.path_out.as_ref()?;
+    let path = header.path_outbound.as_ref()?;
     let ping = path.ping.as_ref().and_then(shortest)?;
     let trials = outcomes.iter().flat_map(|outcome| &outcome.trials);
     let sockets = trials.flat_map(|trial| &trial.near.flows).map(|flow| &flow.socket);

@@ -29,7 +29,7 @@ fn header() -> RunHeader {
         Some(Path {
             peer: peer.into(),
             route: Some(Route { interface: Some("eth0".into()), interface_mtu: Some(1_500), ..Route::default() }),
-            mtu: Some(PathMtu { bytes: 1_500, method: "echo".into(), confirmed: true, told_by: None }),
+            mtu: Some(PathMtu { bytes: 1_500, method: "echo".into(), confirmed: true, reported_by: None }),
             ping: Some(Ping { min_ns: Some(65_000_000), ..Ping::default() }),
             ..Path::default()
         })
@@ -46,8 +46,8 @@ fn header() -> RunHeader {
         cells: Vec::new(),
         near: host(),
         far: host(),
-        path_out: path("192.0.2.2"),
-        path_back: path("192.0.2.1"),
+        path_outbound: path("192.0.2.2"),
+        path_return: path("192.0.2.1"),
         ..RunHeader::default()
     }
 }
@@ -74,14 +74,14 @@ fn card(host: &mut Inventory) -> &mut Device {
 #[test]
 fn two_plain_hosts_and_runs_that_nobody_looked_at_give_nothing() {
     assert_eq!(said(|_| {}), [""; 0]);
-    assert_eq!(said(|header| (header.path_out, header.path_back) = (None, None)), [""; 0]);
+    assert_eq!(said(|header| (header.path_outbound, header.path_return) = (None, None)), [""; 0]);
 }
 
 #[test]
 fn mtus_that_differ_are_named_with_their_interfaces() {
     let said = only(|header| {
-        header.path_out.as_mut().unwrap().route.as_mut().unwrap().interface_mtu = Some(9_000);
-        header.path_out.as_mut().unwrap().mtu = None;
+        header.path_outbound.as_mut().unwrap().route.as_mut().unwrap().interface_mtu = Some(9_000);
+        header.path_outbound.as_mut().unwrap().mtu = None;
     });
     assert!(said.contains("9000 bytes on eth0 (near) and 1500 on eth0 (far)"), "{said}");
 }
@@ -89,14 +89,14 @@ fn mtus_that_differ_are_named_with_their_interfaces() {
 #[test]
 fn a_path_narrower_than_its_interface_names_the_router() {
     let narrow = |header: &mut RunHeader| {
-        let mtu = header.path_back.as_mut().unwrap().mtu.as_mut().unwrap();
-        (mtu.bytes, mtu.told_by) = (1_400, Some("10.0.0.1".into()));
+        let mtu = header.path_return.as_mut().unwrap().mtu.as_mut().unwrap();
+        (mtu.bytes, mtu.reported_by) = (1_400, Some("10.0.0.1".into()));
     };
     let said = only(narrow);
     assert!(said.starts_with("From the far end the path carries packets of 1400 bytes (10.0.0.1 says so)"), "{said}");
     // Loopback's MTU is one more than the largest packet.
     let loopback = super::tests::said(|header| {
-        for path in [&mut header.path_out, &mut header.path_back].into_iter().flatten() {
+        for path in [&mut header.path_outbound, &mut header.path_return].into_iter().flatten() {
             path.route.as_mut().unwrap().interface_mtu = Some(65_536);
             path.mtu.as_mut().unwrap().bytes = 65_535;
         }
@@ -139,7 +139,7 @@ fn ping_to_one_address_and_data_to_another_is_found_as_in_2003() {
 #[test]
 fn round_trips_that_a_busy_host_could_explain_are_no_other_path() {
     let mut header = header();
-    header.path_out.as_mut().unwrap().ping.as_mut().unwrap().min_ns = Some(30_000);
+    header.path_outbound.as_mut().unwrap().ping.as_mut().unwrap().min_ns = Some(30_000);
     assert_eq!(of_path(&header, &[outcome(1_500_000, "192.0.2.2:1")], &Default::default()), []);
 }
 
@@ -150,7 +150,7 @@ fn half_duplex_is_found_below_a_vlan_too() {
         let device = Device { lower: vec!["eth0".into()], ..Device::default() };
         let vlan = Interface { name: "eth0.42".into(), device: Some(device), ..Interface::default() };
         header.near.interfaces.push(vlan);
-        header.path_out.as_mut().unwrap().route.as_mut().unwrap().interface = Some("eth0.42".into());
+        header.path_outbound.as_mut().unwrap().route.as_mut().unwrap().interface = Some("eth0.42".into());
     });
     assert!(said.starts_with("eth0 of the near end runs half duplex"), "{said}");
 }

@@ -3,23 +3,23 @@
 use model::LimiterKind;
 use model::units::bits_per_second;
 
-use super::super::scene::{Scene, goodput_bps, ramp, sent_bps};
+use super::super::observations::{Observations, goodput_bps, ramp, sent_bps};
 use super::{Rule, Seen};
 use crate::outcome::Headline;
-use crate::way::Way;
+use crate::direction::DirectionView;
 
 pub(super) const RATE: Rule = Rule {
     name: "asked-rate",
     speaks_for: &[LimiterKind::SenderApplication],
     about: "The sender's program keeps the rate it was asked for.",
     source: "the spec of the measurement (--rate) and what the sender counted",
-    see: |scene, way| {
-        let Some(asked) = scene.spec.rate_bps else { return Vec::new() };
-        let did = match scene.headline {
+    see: |observations, direction| {
+        let Some(asked) = observations.spec.rate_bps else { return Vec::new() };
+        let did = match observations.headline {
             // Datagrams that were sent and lost are held back elsewhere.
-            Headline::Goodput => sent_bps(way).zip(goodput_bps(way)).map(|(sent, came)| sent.min(came)),
+            Headline::Goodput => sent_bps(direction).zip(goodput_bps(direction)).map(|(sent, came)| sent.min(came)),
             // A transaction's rate is that of its requests.
-            _ => scene.outcome.summary.transactions_per_s.map(|rate| rate * scene.spec.block as f64 * 8.0),
+            _ => observations.outcome.summary.transactions_per_s.map(|rate| rate * observations.spec.block as f64 * 8.0),
         };
         met(did, asked, LimiterKind::SenderApplication, "the sender's program was asked for", "carried")
     },
@@ -30,10 +30,10 @@ pub(super) const DRAIN: Rule = Rule {
     speaks_for: &[LimiterKind::ReceiverApplication],
     about: "The receiver's program reads at the rate it was asked for.",
     source: "the spec of the measurement (--drain) and what the receiver counted",
-    see: |_: &Scene<'_>, way: &Way<'_>| {
-        let Some(asked) = way.receiver.options.drain_bps else { return Vec::new() };
+    see: |_: &Observations<'_>, direction: &DirectionView<'_>| {
+        let Some(asked) = direction.receiver.options.drain_bps else { return Vec::new() };
         met(
-            goodput_bps(way),
+            goodput_bps(direction),
             asked,
             LimiterKind::ReceiverApplication,
             "the receiver's program was asked to read",

@@ -4,9 +4,9 @@ use model::LimiterKind;
 use model::units::{bits_per_second, seconds};
 
 use super::super::bottleneck;
-use super::super::scene::{Course, Scene, courses, each, ramp};
+use super::super::observations::{Course, Observations, courses, each, ramp};
 use super::{Rule, Seen};
-use crate::way::Way;
+use crate::direction::DirectionView;
 
 /// Rate of a TCP of Reno's kind that loses a part `p` of its segments: MSS / RTT times this over the square root of p.
 const MATHIS: f64 = 1.22;
@@ -17,8 +17,8 @@ pub(super) const LOSS: Rule = Rule {
     about: "TCP sent segments again and kept its congestion window near the threshold that losses had set.",
     source: "RFC 5681, section 3; M. Mathis, J. Semke, J. Mahdavi and T. Ott, The Macroscopic Behavior of the TCP Congestion \
              Avoidance Algorithm, CCR 27(3), 1997",
-    see: |scene: &Scene<'_>, way: &Way<'_>| {
-        let courses: Vec<Course<'_>> = courses(way).into_iter().filter(gives_way).collect();
+    see: |observations: &Observations<'_>, direction: &DirectionView<'_>| {
+        let courses: Vec<Course<'_>> = courses(direction).into_iter().filter(gives_way).collect();
         let again: u64 = courses.iter().map(Course::retransmits).sum();
         if again == 0 {
             return Vec::new();
@@ -27,9 +27,9 @@ pub(super) const LOSS: Rule = Rule {
         let held = each(&courses, Course::held_by_loss)
             .or_else(|| each(&courses, |course| Some(1.0 - ramp(course.rate_bps / mathis(course)?, 2.0, 5.0))));
         // Losses before a bottleneck are its overflow: what limits is what empties its queue.
-        let weight = 0.9 * held.unwrap_or(0.0) * (1.0 - bottleneck::weight(scene, way));
+        let weight = 0.9 * held.unwrap_or(0.0) * (1.0 - bottleneck::weight(observations, direction));
         Seen::of(LimiterKind::Loss, weight, || {
-            let sent: f64 = courses.iter().filter_map(|course| segments(course, way)).sum();
+            let sent: f64 = courses.iter().filter_map(|course| segments(course, direction)).sum();
             let part = again as f64 / sent.max(again as f64);
             let carried = courses.iter().map(mathis).sum::<Option<f64>>().unwrap_or(0.0);
             let rtt = each(&courses, Course::srtt_ns).map_or(String::new(), |ns| format!(" over {}", seconds(ns)));
@@ -53,14 +53,14 @@ pub(super) const WINDOW: Rule = Rule {
     speaks_for: &[LimiterKind::CongestionWindow],
     about: "Without loss the congestion window was full, so that its growth, delay or congestion marks set the rate.",
     source: "RFC 5681, section 3.1 (slow start), RFC 9406 (HyStart++), RFC 3168 (marks); tcpi_snd_cwnd in linux/tcp.h",
-    see: |scene: &Scene<'_>, way: &Way<'_>| {
-        let courses = courses(way);
+    see: |observations: &Observations<'_>, direction: &DirectionView<'_>| {
+        let courses = courses(direction);
         if courses.iter().any(|course| course.retransmits() > 0) {
             return Vec::new();
         }
         let full = each(&courses, Course::cwnd_full).unwrap_or(0.0);
         let part = each(&courses, |course| Some(course.rate_bps * course.srtt_ns()? / (8e9 * course.cwnd_bytes()?)));
-        let weight = 0.5 * full * ramp(part.unwrap_or(0.0), 0.3, 0.7) * (1.0 - bottleneck::weight(scene, way));
+        let weight = 0.5 * full * ramp(part.unwrap_or(0.0), 0.3, 0.7) * (1.0 - bottleneck::weight(observations, direction));
         Seen::of(LimiterKind::CongestionWindow, weight, || {
             let starting = each(&courses, |course| course.part(|one| one.ssthresh.is_none())).unwrap_or(0.0);
             let marks: u64 = courses.iter().filter_map(marks).sum();
@@ -81,8 +81,8 @@ pub(super) const WINDOW: Rule = Rule {
 };
 
 /// Segments that a connection sent, by its payload.
-fn segments(course: &Course<'_>, way: &Way<'_>) -> Option<f64> {
-    let ns = way.receiver.tally.receiving_ns.max(way.sender.tally.sending_ns) as f64;
+fn segments(course: &Course<'_>, direction: &DirectionView<'_>) -> Option<f64> {
+    let ns = direction.receiver.tally.receiving_ns.max(direction.sender.tally.sending_ns) as f64;
     Some(course.rate_bps * ns / 8e9 / course.mss()?)
 }
 

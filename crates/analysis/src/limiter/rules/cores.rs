@@ -4,9 +4,9 @@ use model::units::count;
 use model::{CoreUse, LimiterKind, Spec, Strategy};
 
 use super::super::bottleneck;
-use super::super::scene::{Scene, ramp, wall_ns};
+use super::super::observations::{Observations, ramp, wall_ns};
 use super::{Rule, Seen};
-use crate::way::{Side, Way};
+use crate::direction::{Side, DirectionView};
 
 /// From this part of its time on a core is full.
 const FULL: f64 = 0.95;
@@ -29,9 +29,9 @@ impl Busy {
 }
 
 /// The busiest measuring thread of an end; `None` where nothing tells, or the thread would be busy with nothing to do.
-pub(in super::super) fn busiest(scene: &Scene<'_>, side: &Side<'_>) -> Option<Busy> {
+pub(in super::super) fn busiest(observations: &Observations<'_>, side: &Side<'_>) -> Option<Busy> {
     let spent = side.tally.spent.as_ref()?;
-    if scene.spec.strategy == Strategy::Spin {
+    if observations.spec.strategy == Strategy::Spin {
         return None;
     }
     if let Some(thread) = spent.busiest.filter(|thread| thread.elapsed_ns > 0) {
@@ -43,7 +43,7 @@ pub(in super::super) fn busiest(scene: &Scene<'_>, side: &Side<'_>) -> Option<Bu
     // Older runs: one thread, so that its process's time is its own.
     let wall = wall_ns(side);
     let ran = (spent.process_ns as f64 / wall.max(1) as f64).min(1.0);
-    (wall > 0 && alone(scene.spec)).then_some(Busy { ran, user: None, waited: 0.0 })
+    (wall > 0 && alone(observations.spec)).then_some(Busy { ran, user: None, waited: 0.0 })
 }
 
 /// Whether anything tells what an end's measuring threads did.
@@ -62,14 +62,14 @@ pub(super) const THREAD: Rule = Rule {
     speaks_for: &[LimiterKind::SenderCpu, LimiterKind::ReceiverCpu],
     about: "The busiest measuring thread of an end ran, or waited for its core, for nearly the whole time.",
     source: "clock_gettime(2), CLOCK_PROCESS_CPUTIME_ID; getrusage(2), RUSAGE_THREAD; Documentation/scheduler/sched-stats.rst (run-queue delay)",
-    see: |scene, way| {
-        ends(way)
+    see: |observations, direction| {
+        ends(direction)
             .into_iter()
             .flat_map(|(kind, name, side)| {
-                let Some(busy) = busiest(scene, side) else { return Vec::new() };
+                let Some(busy) = busiest(observations, side) else { return Vec::new() };
                 // Full, or kept from its core for a good part of the time.
                 let full = 0.95 * ramp(busy.share(), 0.8, FULL).max(ramp(busy.waited, 0.1, 0.5));
-                let weight = full * (1.0 - elsewhere(scene, way, kind));
+                let weight = full * (1.0 - elsewhere(observations, direction, kind));
                 Seen::shared(kind, weight, Some(busy.share()), || {
                     let doing = busy.user.map_or(String::new(), |user| {
                         format!(
@@ -95,8 +95,8 @@ pub(super) const CORE: Rule = Rule {
     speaks_for: &[LimiterKind::SenderCpu, LimiterKind::ReceiverCpu, LimiterKind::Softirq],
     about: "A core of an end had nearly no idle time.",
     source: "proc_stat(5); tick-sampled on most kernels",
-    see: |scene, way| {
-        ends(way)
+    see: |observations, direction| {
+        ends(direction)
             .into_iter()
             .flat_map(|(kind, name, side)| {
                 let Some(cpu) = side.pass.and_then(|pass| pass.cpu.as_ref()) else { return Vec::new() };
@@ -107,15 +107,15 @@ pub(super) const CORE: Rule = Rule {
                 // host it may be the other end's. Packet processing is nobody's own.
                 let (kind, most) = match () {
                     () if softirq >= 0.5 => (LimiterKind::Softirq, 0.85),
-                    () if scene.spec.strategy == Strategy::Spin => return Vec::new(),
+                    () if observations.spec.strategy == Strategy::Spin => return Vec::new(),
                     () if pinned => (kind, 0.9),
-                    () if scene.one_host => (kind, 0.2),
+                    () if observations.one_host => (kind, 0.2),
                     () => (kind, 0.5),
                 };
                 // Where the threads' own time is known, a core that is full although they are not is somebody else's.
-                let own = if kind == LimiterKind::Softirq { None } else { busiest(scene, side) };
+                let own = if kind == LimiterKind::Softirq { None } else { busiest(observations, side) };
                 let own = own.map_or(1.0, |thread| ramp(thread.share(), 0.4, 0.8));
-                let weight = most * own * ramp(share, 0.85, FULL) * (1.0 - elsewhere(scene, way, kind));
+                let weight = most * own * ramp(share, 0.85, FULL) * (1.0 - elsewhere(observations, direction, kind));
                 Seen::of(kind, weight, || {
                     let steal = part(core, core.steal_ns);
                     let steal = if steal > 0.01 { format!(", taken by the hypervisor {:.0} %", 100.0 * steal) } else { String::new() };
@@ -139,8 +139,8 @@ pub(super) const SOFTNET: Rule = Rule {
     speaks_for: &[LimiterKind::Softirq],
     about: "Packets were dropped before the receiver's soft interrupt came to them, or it ran out of its time with packets left.",
     source: "Documentation/networking/scaling.rst; /proc/net/softnet_stat; net.core.netdev_max_backlog and netdev_budget",
-    see: |_: &Scene<'_>, way: &Way<'_>| {
-        let Some(observed) = way.receiver.pass.and_then(|pass| pass.observed.as_ref()) else { return Vec::new() };
+    see: |_: &Observations<'_>, direction: &DirectionView<'_>| {
+        let Some(observed) = direction.receiver.pass.and_then(|pass| pass.observed.as_ref()) else { return Vec::new() };
         let grew = |name: &str| observed.grew(name).unwrap_or(0).max(0) as f64;
         let (dropped, squeezed, processed) =
             (grew("softnet.dropped"), grew("softnet.squeezed"), grew("softnet.processed").max(1.0));
@@ -158,17 +158,17 @@ pub(super) const SOFTNET: Rule = Rule {
 };
 
 /// What speaks against a core of an end, from 0 to 1: a bottleneck on the path, or a sender that sends more than arrives.
-fn elsewhere(scene: &Scene<'_>, way: &Way<'_>, kind: LimiterKind) -> f64 {
+fn elsewhere(observations: &Observations<'_>, direction: &DirectionView<'_>, kind: LimiterKind) -> f64 {
     match kind {
         LimiterKind::Softirq => 0.0,
-        LimiterKind::SenderCpu => bottleneck::weight(scene, way).max(bottleneck::oversent(way)),
-        _ => bottleneck::weight(scene, way),
+        LimiterKind::SenderCpu => bottleneck::weight(observations, direction).max(bottleneck::oversent(direction)),
+        _ => bottleneck::weight(observations, direction),
     }
 }
 
 /// Both ends of a way, with the kind and the name of each.
-fn ends<'s, 'a>(way: &'s Way<'a>) -> [(LimiterKind, &'static str, &'s Side<'a>); 2] {
-    [(LimiterKind::SenderCpu, "sender", &way.sender), (LimiterKind::ReceiverCpu, "receiver", &way.receiver)]
+fn ends<'s, 'a>(direction: &'s DirectionView<'a>) -> [(LimiterKind, &'static str, &'s Side<'a>); 2] {
+    [(LimiterKind::SenderCpu, "sender", &direction.sender), (LimiterKind::ReceiverCpu, "receiver", &direction.receiver)]
 }
 
 fn part(core: &CoreUse, ns: u64) -> f64 {

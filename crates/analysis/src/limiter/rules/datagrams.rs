@@ -3,20 +3,20 @@
 use model::LimiterKind;
 use model::units::count;
 
-use super::super::scene::{Scene, ramp};
+use super::super::observations::{Observations, ramp};
 use super::{Rule, Seen};
-use crate::way::Way;
+use crate::direction::DirectionView;
 
 pub(super) const BUFFER: Rule = Rule {
     name: "receive-buffer-errors",
     speaks_for: &[LimiterKind::SocketBuffer],
     about: "The receiving socket had no room for datagrams that had come all the way.",
     source: "udp(7); SO_MEMINFO (SK_MEMINFO_DROPS) and RcvbufErrors of /proc/net/snmp",
-    see: |_: &Scene<'_>, way: &Way<'_>| {
-        let (Some(sent), Some(tally)) = (way.sender.tally.datagrams, way.receiver.tally.datagrams) else {
+    see: |_: &Observations<'_>, direction: &DirectionView<'_>| {
+        let (Some(sent), Some(tally)) = (direction.sender.tally.datagrams, direction.receiver.tally.datagrams) else {
             return Vec::new();
         };
-        let host = || way.receiver.pass?.observed.as_ref()?.grew("snmp.Udp.RcvbufErrors");
+        let host = || direction.receiver.pass?.observed.as_ref()?.grew("snmp.Udp.RcvbufErrors");
         let drops = match tally.socket_drops {
             0 => {
                 host().and_then(|by| u64::try_from(by).ok()).unwrap_or(0).min(sent.sent.saturating_sub(tally.received))
@@ -25,7 +25,7 @@ pub(super) const BUFFER: Rule = Rule {
         };
         let part = drops as f64 / sent.sent.max(1) as f64;
         Seen::of(LimiterKind::SocketBuffer, 0.9 * ramp(part, 0.0, 0.02), || {
-            let room = way.receiver.flows().find_map(|flow| flow.socket.rcvbuf);
+            let room = direction.receiver.flows().find_map(|flow| flow.socket.rcvbuf);
             let room = room.map_or(String::new(), |bytes| format!(" of {} (SO_RCVBUF)", model::ByteSize(bytes)));
             format!(
                 "the receiving socket's buffer{room} had no room for {} of {} datagrams ({:.2} %)",

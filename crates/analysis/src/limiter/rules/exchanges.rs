@@ -3,32 +3,32 @@
 use model::LimiterKind;
 use model::units::{count, seconds};
 
-use super::super::scene::{Scene, ramp};
+use super::super::observations::{Observations, ramp};
 use super::{Rule, Seen};
 use crate::outcome::Headline;
-use crate::way::Way;
+use crate::direction::DirectionView;
 
 pub(super) const ROUND_TRIP: Rule = Rule {
     name: "one-at-a-time",
     speaks_for: &[LimiterKind::RoundTrip],
     about: "Each connection has one exchange under way and waits for its answer: the rate is one over the round trip.",
     source: "Little's law (J. D. C. Little, A Proof for the Queuing Formula L = λW, Operations Research 9(3), 1961)",
-    see: |scene: &Scene<'_>, way: &Way<'_>| {
-        if scene.headline == Headline::Goodput {
+    see: |observations: &Observations<'_>, direction: &DirectionView<'_>| {
+        if observations.headline == Headline::Goodput {
             return Vec::new();
         }
-        let asker = if way.sender.tally.rtt.is_some() { &way.sender } else { &way.receiver };
+        let asker = if direction.sender.tally.rtt.is_some() { &direction.sender } else { &direction.receiver };
         let Some(rtt) = &asker.tally.rtt else { return Vec::new() };
-        let flows = f64::from(scene.spec.flows);
-        let under_way = match scene.headline {
-            Headline::Transactions => scene.outcome.summary.transactions_per_s.map(|rate| rate * rtt.mean_ns / 1e9),
+        let flows = f64::from(observations.spec.flows);
+        let under_way = match observations.headline {
+            Headline::Transactions => observations.outcome.summary.transactions_per_s.map(|rate| rate * rtt.mean_ns / 1e9),
             // Its next request leaves when the answer is there.
             _ => Some(flows),
         };
         let Some(under_way) = under_way else { return Vec::new() };
         let part = under_way / flows.max(1.0);
         Seen::of(LimiterKind::RoundTrip, 0.9 * ramp(part, 0.5, 0.9), || {
-            let cost = scene.outcome.summary.cost.as_ref().map_or(String::new(), |cost| {
+            let cost = observations.outcome.summary.cost.as_ref().map_or(String::new(), |cost| {
                 let ends = [Some(&cost.near), cost.far.as_ref()];
                 let ns: f64 = ends.into_iter().flatten().filter_map(|end| end.process_ns_per_transaction).sum();
                 format!(", of which the two programs take {} of CPU", seconds(ns))

@@ -15,9 +15,9 @@ use std::collections::BTreeMap;
 use model::{Evidence, LimiterKind};
 
 use super::clocks::Clocks;
-use super::scene::Scene;
+use super::observations::Observations;
 use super::{Weighed, graded};
-use crate::way::Way;
+use crate::direction::DirectionView;
 
 pub(super) use cores::{busiest, measured as threads_measured};
 pub(super) use path::{grew as path_counter, held as held_by_qdisc};
@@ -32,7 +32,7 @@ pub struct Rule {
     pub about: &'static str,
     /// Where it comes from: an RFC, the kernel's documentation or source, a paper.
     pub source: &'static str,
-    see: fn(&Scene<'_>, &Way<'_>) -> Vec<Seen>,
+    see: fn(&Observations<'_>, &DirectionView<'_>) -> Vec<Seen>,
 }
 
 /// What a rule saw in one direction of one trial.
@@ -98,12 +98,12 @@ pub fn rule(name: &str) -> Option<&'static Rule> {
 
 /// What all rules see, over all directions of all trials: the mean weight, where a direction in which a rule saw nothing counts
 /// as 0, and the words of the direction in which it saw most.
-pub(super) fn weigh(scene: &Scene<'_>) -> Vec<Weighed> {
-    let count = scene.ways.len().max(1) as f64;
+pub(super) fn weigh(observations: &Observations<'_>) -> Vec<Weighed> {
+    let count = observations.directions.len().max(1) as f64;
     let mut weighed = Vec::new();
     for rule in RULES {
         let mut kinds: BTreeMap<LimiterKind, (f64, Seen)> = BTreeMap::new();
-        for seen in scene.ways.iter().flat_map(|way| (rule.see)(scene, way)) {
+        for seen in observations.directions.iter().flat_map(|direction| (rule.see)(observations, direction)) {
             match kinds.get_mut(&seen.of) {
                 None => {
                     kinds.insert(seen.of, (seen.weight, seen));

@@ -4,10 +4,10 @@ use model::units::{bits_per_second, count};
 use model::{BoundKind, Direction, LimiterKind};
 
 use super::super::bottleneck;
-use super::super::scene::{Course, Scene, courses, goodput_bps, ramp};
+use super::super::observations::{Course, Observations, courses, goodput_bps, ramp};
 use super::{Rule, Seen};
 use crate::outcome::Headline;
-use crate::way::{Side, Way};
+use crate::direction::{Side, DirectionView};
 
 pub(super) const BOTTLENECK: Rule = Rule {
     name: "bottleneck",
@@ -15,8 +15,8 @@ pub(super) const BOTTLENECK: Rule = Rule {
     about: "Payload arrived at one rate while more was sent: it waited before a bottleneck, was lost there, or was paced to its rate by BBR.",
     source: "K. Nichols and V. Jacobson, Controlling Queue Delay, ACM Queue 10(5), 2012 (standing queues); RFC 8289; N. Cardwell and \
              others, BBR: Congestion-Based Congestion Control, ACM Queue 14(5), 2016 (the delivery rate as the bottleneck's)",
-    see: |scene: &Scene<'_>, way: &Way<'_>| {
-        let Some(found) = bottleneck::of(scene, way) else { return Vec::new() };
+    see: |observations: &Observations<'_>, direction: &DirectionView<'_>| {
+        let Some(found) = bottleneck::of(observations, direction) else { return Vec::new() };
         Seen::of(LimiterKind::Link, found.weight, || found.statement())
     },
 };
@@ -26,15 +26,15 @@ pub(super) const LINE: Rule = Rule {
     speaks_for: &[LimiterKind::Link],
     about: "The goodput is within a few percent of what the interface's rate leaves for payload.",
     source: "IEEE 802.3 framing and the headers' sizes, as in manual/claims.md",
-    see: |scene, way| {
-        let ceiling = scene.outcome.summary.ceiling.as_ref();
+    see: |observations, direction| {
+        let ceiling = observations.outcome.summary.ceiling.as_ref();
         let line = ceiling.and_then(|ceiling| match ceiling.kind {
             BoundKind::Line => Some((ceiling.bound_bps, &ceiling.reason)),
             _ => ceiling.others.iter().find(|one| one.kind == BoundKind::Line).map(|one| (one.bps, &one.reason)),
         });
-        let (Some((bps, reason)), Some(did)) = (line, goodput_bps(way)) else { return Vec::new() };
+        let (Some((bps, reason)), Some(did)) = (line, goodput_bps(direction)) else { return Vec::new() };
         // The bound is that of both directions together.
-        let bps = if scene.spec.direction == Direction::Both { bps / 2.0 } else { bps };
+        let bps = if observations.spec.direction == Direction::Both { bps / 2.0 } else { bps };
         let part = did / bps;
         Seen::of(LimiterKind::Link, 0.97 * ramp(part, 0.93, 0.97), || {
             format!(
@@ -52,13 +52,13 @@ pub(super) const QDISC: Rule = Rule {
     speaks_for: &[LimiterKind::Qdisc],
     about: "A queueing discipline of the sender held packets back for its rate, or dropped them.",
     source: "tc(8), tc-tbf(8), tc-htb(8): overlimits and drops; struct gnet_stats_queue in linux/gen_stats.h",
-    see: |scene, way| {
-        if scene.headline != Headline::Goodput {
+    see: |observations, direction| {
+        if observations.headline != Headline::Goodput {
             return Vec::new();
         }
-        let (overlimits, drops) = (qdisc(&way.sender, "overlimits"), qdisc(&way.sender, "drops"));
-        let dropped = ramp(drops as f64 / packets_sent(way).max(1.0), 0.0, 0.005);
-        let weight = f64::max(0.95 * held(way), 0.5 * dropped);
+        let (overlimits, drops) = (qdisc(&direction.sender, "overlimits"), qdisc(&direction.sender, "drops"));
+        let dropped = ramp(drops as f64 / packets_sent(direction).max(1.0), 0.0, 0.005);
+        let weight = f64::max(0.95 * held(direction), 0.5 * dropped);
         Seen::of(LimiterKind::Qdisc, weight, || {
             format!(
                 "the sender's qdisc held packets back {} times for its rate (overlimits) and dropped {}",
@@ -74,15 +74,15 @@ pub(super) const BACKLOG: Rule = Rule {
     speaks_for: &[LimiterKind::Link],
     about: "Packets always waited at the sender's interface.",
     source: "tc(8): backlog",
-    see: |scene, way| {
-        let Some(series) = way.sender.pass.and_then(|pass| pass.observed.as_ref()?.series.as_ref()) else {
+    see: |observations, direction| {
+        let Some(series) = direction.sender.pass.and_then(|pass| pass.observed.as_ref()?.series.as_ref()) else {
             return Vec::new();
         };
         // Where a shaper holds them it is not the interface.
-        if scene.headline != Headline::Goodput || qdisc(&way.sender, "overlimits") > 0 {
+        if observations.headline != Headline::Goodput || qdisc(&direction.sender, "overlimits") > 0 {
             return Vec::new();
         }
-        let device = way.sender.interface().map(|interface| interface.name.as_str());
+        let device = direction.sender.interface().map(|interface| interface.name.as_str());
         let lines = series.lines.iter().filter(|line| {
             let of = line.name.strip_prefix("qdisc.").and_then(|rest| rest.strip_suffix(".backlog"));
             of.is_some_and(|of| device.is_none_or(|device| of == device))
@@ -100,8 +100,8 @@ pub(super) const BACKLOG: Rule = Rule {
 
 /// Whether a shaper of the sender was always behind, from 0 to 1: over its limit for a good part of its packets (or of the bursts that
 /// GSO makes of them).
-pub(in super::super) fn held(way: &Way<'_>) -> f64 {
-    ramp(qdisc(&way.sender, "overlimits") as f64 / packets_sent(way).max(1.0), 0.001, 0.01)
+pub(in super::super) fn held(direction: &DirectionView<'_>) -> f64 {
+    ramp(qdisc(&direction.sender, "overlimits") as f64 / packets_sent(direction).max(1.0), 0.001, 0.01)
 }
 
 /// What a counter of the qdiscs of the interface that data takes grew by; of all interfaces where that one is not known.
@@ -126,12 +126,12 @@ pub(in super::super) fn grew(side: &Side<'_>, source: &str, counter: &str) -> u6
 }
 
 /// Packets that the payload took, at least.
-fn packets_sent(way: &Way<'_>) -> f64 {
-    match way.sender.tally.datagrams {
+fn packets_sent(direction: &DirectionView<'_>) -> f64 {
+    match direction.sender.tally.datagrams {
         Some(tally) => tally.sent as f64,
         None => {
-            let mss = courses(way).iter().find_map(Course::mss).unwrap_or(1_448.0);
-            way.sender.tally.bytes_sent as f64 / mss
+            let mss = courses(direction).iter().find_map(Course::mss).unwrap_or(1_448.0);
+            direction.sender.tally.bytes_sent as f64 / mss
         }
     }
 }

@@ -4,28 +4,28 @@ use model::LimiterKind;
 use model::units::{bits_per_second, seconds};
 
 use super::super::bottleneck;
-use super::super::scene::{Course, Scene, courses, each, ramp};
+use super::super::observations::{Course, Observations, courses, each, ramp};
 use super::{Rule, Seen, cores};
 use crate::findings::words;
-use crate::way::{Side, Way};
+use crate::direction::{Side, DirectionView};
 
 pub(super) const RECEIVE: Rule = Rule {
     name: "window-over-rtt",
     speaks_for: &[LimiterKind::ReceiveWindow],
     about: "The rate is what the receiver's largest window carries in a round trip.",
     source: "RFC 9293, section 3.8.6 (the window), RFC 7323, section 1.1 (window over round trip)",
-    see: |scene: &Scene<'_>, way: &Way<'_>| {
-        let courses = courses(way);
-        let Some(part) = used(scene, way, &courses, Course::window_bytes) else { return Vec::new() };
+    see: |observations: &Observations<'_>, direction: &DirectionView<'_>| {
+        let courses = courses(direction);
+        let Some(part) = used(observations, direction, &courses, Course::window_bytes) else { return Vec::new() };
         // A window that is smaller than the congestion window, and is used up.
         let smaller =
             each(&courses, |course| Some(f64::from(u8::from(course.window_bytes()? <= course.cwnd_bytes()?))));
         let weight = 0.9 * ramp(part, 0.5, 0.9) * smaller.unwrap_or(1.0);
         Seen::of(LimiterKind::ReceiveWindow, weight, || {
             let window = total(&courses, Course::window_bytes);
-            let had = way.receiver.flows().filter_map(|flow| flow.socket.rcvbuf).max();
+            let had = direction.receiver.flows().filter_map(|flow| flow.socket.rcvbuf).max();
             let limit =
-                way.receiver.options.rcvbuf.is_none().then(|| at_limit(&way.receiver, "net.ipv4.tcp_rmem", had?));
+                direction.receiver.options.rcvbuf.is_none().then(|| at_limit(&direction.receiver, "net.ipv4.tcp_rmem", had?));
             let more = limit.flatten().map_or(String::new(), |limit| format!("; {limit}, and {}", needed(&courses)));
             format!("{} window over {}{more}", words::rounded_size(window), at_most(&courses, window))
         })
@@ -37,8 +37,8 @@ pub(super) const READER: Rule = Rule {
     speaks_for: &[LimiterKind::ReceiverApplication],
     about: "The receiver's window held the sender back although it would carry much more: it closed, because nobody read.",
     source: "RFC 9293, section 3.8.6.2 (the window closes as data waits for its reader); tcpi_rwnd_limited in linux/tcp.h",
-    see: |scene, way| {
-        let courses = courses(way);
+    see: |observations, direction| {
+        let courses = courses(direction);
         let limited = each(&courses, |course| {
             let [first, .., last] = course.samples() else { return None };
             let span = last.at_ns.saturating_sub(first.at_ns).max(1) as f64;
@@ -48,7 +48,7 @@ pub(super) const READER: Rule = Rule {
         let part =
             each(&courses, |course| Some(course.rate_bps * course.min_rtt_ns()? / (8e9 * course.window_bytes()?)));
         let (Some(limited), Some(part)) = (limited, part) else { return Vec::new() };
-        let busy = cores::busiest(scene, &way.receiver).map(|thread| thread.share());
+        let busy = cores::busiest(observations, &direction.receiver).map(|thread| thread.share());
         let idle = 1.0 - ramp(busy.unwrap_or(0.0), 0.8, 0.95);
         // What waits for its reader closes the window. One that stands open and is used up all the same is full of what waits on
         // the path.
@@ -73,15 +73,15 @@ pub(super) const SEND: Rule = Rule {
     speaks_for: &[LimiterKind::SendBuffer],
     about: "The send buffer holds no more than the rate needs for a round trip: it was asked for, or had grown to the host's limit.",
     source: "socket(7), SO_SNDBUF: what is not acknowledged yet stays in the buffer; tcp(7), tcp_wmem: how far it grows by itself",
-    see: |scene: &Scene<'_>, way: &Way<'_>| {
-        let courses = courses(way);
-        let had = way.sender.flows().filter_map(|flow| flow.socket.sndbuf).max();
-        let limit = had.and_then(|had| at_limit(&way.sender, "net.ipv4.tcp_wmem", had));
+    see: |observations: &Observations<'_>, direction: &DirectionView<'_>| {
+        let courses = courses(direction);
+        let had = direction.sender.flows().filter_map(|flow| flow.socket.sndbuf).max();
+        let limit = had.and_then(|had| at_limit(&direction.sender, "net.ipv4.tcp_wmem", had));
         // A buffer that the kernel sizes itself grows with the need, up to there.
-        if way.sender.options.sndbuf.is_none() && limit.is_none() {
+        if direction.sender.options.sndbuf.is_none() && limit.is_none() {
             return Vec::new();
         }
-        let Some(part) = used(scene, way, &courses, Course::send_buffer_bytes) else { return Vec::new() };
+        let Some(part) = used(observations, direction, &courses, Course::send_buffer_bytes) else { return Vec::new() };
         let smaller = each(&courses, |course| Some(f64::from(u8::from(course.sndbuf()? <= course.cwnd_bytes()?))));
         // The program is woken when a third of the buffer is free (sk_stream_write_space), so that a part of it always is.
         let weight = 0.9 * ramp(part, 0.35, 0.7) * smaller.unwrap_or(1.0);
@@ -92,7 +92,7 @@ pub(super) const SEND: Rule = Rule {
             } else {
                 String::new()
             };
-            let more = match way.sender.options.sndbuf {
+            let more = match direction.sender.options.sndbuf {
                 Some(asked) => format!(" (SO_SNDBUF of {}, which the kernel doubles)", model::ByteSize(asked)),
                 None => limit.map_or(String::new(), |limit| format!("; {limit}, and {}", needed(&courses))),
             };
@@ -104,14 +104,14 @@ pub(super) const SEND: Rule = Rule {
 /// The part of a window that the rate uses: over the round trip as it was, and over the shortest one as far as the rest of it was spent
 /// in the queue of a bottleneck, which a larger window only makes longer.
 fn used<'a>(
-    scene: &Scene<'_>,
-    way: &Way<'_>,
+    observations: &Observations<'_>,
+    direction: &DirectionView<'_>,
     courses: &[Course<'a>],
     window: impl Fn(&Course<'a>) -> Option<f64>,
 ) -> Option<f64> {
     let as_it_was = each(courses, |course| Some(course.rate_bps / over_rtt(course, window(course)?)?))?;
     let empty = each(courses, |course| Some(course.rate_bps / over_rtt_of(window(course)?, course.min_rtt_ns()?)?));
-    let queued = bottleneck::weight(scene, way);
+    let queued = bottleneck::weight(observations, direction);
     Some(as_it_was * (1.0 - queued) + empty.unwrap_or(as_it_was) * queued)
 }
 

@@ -128,15 +128,15 @@ impl Bench<'_> {
             self.try_out(&[], FIRST_LOOK, None, quest).await?;
         }
         let look = quest.cells.get(&Default::default()).and_then(|id| self.cells.look(*id)).unwrap_or(look);
-        let way = transport(quest.start.transport.as_str())?;
+        let transport = transport(quest.start.transport.as_str())?;
         let path = Path {
             goal: plan.goal,
             spec: &quest.start,
             look: &look,
             near: &self.header.near,
             far: &self.header.far,
-            sends: way.sends(),
-            receives: way.receives(),
+            sends: transport.sends(),
+            receives: transport.receives(),
             fixed_block: plan.fixed_block,
             allow: &plan.allow,
         };

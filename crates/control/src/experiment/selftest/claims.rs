@@ -33,7 +33,7 @@ pub(super) fn beside(counted: &[i64], payload: u64) -> Vec<i64> {
 /// sent again, and against what the receiver says. The one that differs most is shown.
 pub(super) fn bytes(path: &str, trial: &Trial, counted: &[i64], beside: &[i64]) -> Check {
     let sent = trial.near.bytes_sent as f64;
-    let again = sent_again(trial);
+    let again = retransmitted(trial);
     let others = counted.iter().zip(beside).map(|(bytes, beside)| (bytes - beside - again) as f64);
     let truths: Vec<f64> = others.chain([trial.far.bytes_received as f64]).collect();
     let far = |truth: &f64| (truth - sent).abs();
@@ -46,7 +46,7 @@ pub(super) fn bytes(path: &str, trial: &Trial, counted: &[i64], beside: &[i64]) 
 }
 
 /// Bytes that the kernel counted twice: full segments, as nearly all are in a stream.
-fn sent_again(trial: &Trial) -> i64 {
+fn retransmitted(trial: &Trial) -> i64 {
     let of = |socket: &SocketFacts| Some(socket.retransmits? * u64::from(socket.mss?));
     trial.near.flows.iter().filter_map(|flow| of(&flow.socket)).sum::<u64>() as i64
 }

@@ -3,7 +3,7 @@
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use lab::{OneWay, PathCounts};
+use lab::{DirectionSpec, PathCounts};
 use model::{Check, Claim, RttTally};
 
 use super::Bench;
@@ -22,8 +22,8 @@ impl Bench<'_> {
     /// Round trips over an emulated path.
     pub(super) fn delays(&mut self) -> Result<(), ControlError> {
         self.say("round trips over 8 ms");
-        let baseline = Link::of_delay(&self.options.program, OneWay::default())?;
-        let link = Link::of_delay(&self.options.program, OneWay { delay: DELAY, ..OneWay::default() })?;
+        let baseline = Link::of_delay(&self.options.program, DirectionSpec::default())?;
+        let link = Link::of_delay(&self.options.program, DirectionSpec { delay: DELAY, ..DirectionSpec::default() })?;
         self.found.realtime = link.lab.emulator().map(lab::Emulator::realtime).or(self.found.realtime);
         let quick = self.options.quick;
         self.attempt(&mut |attempt| round_trips(&baseline, &link, quick, attempt))

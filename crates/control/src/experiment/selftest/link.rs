@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use lab::{CrossoverSpec, Lab, LabHost, OneWay, PathSpec};
+use lab::{CrossoverSpec, Lab, LabHost, DirectionSpec, PathSpec};
 use model::Run;
 use serde_json::Value;
 
@@ -48,8 +48,8 @@ impl Link {
         let lab = match shaper {
             Shaper::Tbf => Lab::crossover(&link).map_err(|error| made(&error))?,
             Shaper::Emulator => {
-                let forward = OneWay { rate_bps: Some(rate_bps), queue_bytes: QUEUE_BYTES, ..OneWay::default() };
-                Lab::path(&PathSpec { link, forward, back: OneWay::default(), seed: 1 })
+                let forward = DirectionSpec { rate_bps: Some(rate_bps), queue_bytes: QUEUE_BYTES, ..DirectionSpec::default() };
+                Lab::path(&PathSpec { link, forward, reverse: DirectionSpec::default(), seed: 1 })
                     .map_err(|error| made(&error))?
             }
         };
@@ -73,8 +73,8 @@ impl Link {
     }
 
     /// An emulated path that is the same both ways.
-    pub(super) fn of_delay(program: &std::path::Path, way: OneWay) -> Result<Self, ControlError> {
-        let lab = Lab::path(&PathSpec::both_ways(CrossoverSpec::default(), way)).map_err(|error| made(&error))?;
+    pub(super) fn of_delay(program: &std::path::Path, direction: DirectionSpec) -> Result<Self, ControlError> {
+        let lab = Lab::path(&PathSpec::symmetric(CrossoverSpec::default(), direction)).map_err(|error| made(&error))?;
         Self::finish(program, lab, Shaper::Emulator)
     }
 
@@ -122,9 +122,9 @@ impl Link {
     pub(super) fn counts(&self) -> Result<[Count; 3], ControlError> {
         let [a, b] = self.lab.hosts() else { return Err(odd("a lab of two hosts")) };
         let header = if self.shaper == Shaper::Tbf { ETHERNET + TCP_IP } else { TCP_IP };
-        let of = |host, way: &str| -> Result<Count, ControlError> {
+        let of = |host, direction: &str| -> Result<Count, ControlError> {
             let shown = json(host, "ip", &["-j", "-s", "link", "show", "dev", "eth0"])?;
-            let number = |what| number(&shown, &format!("/0/stats64/{way}/{what}"));
+            let number = |what| number(&shown, &format!("/0/stats64/{direction}/{what}"));
             Ok(Count { bytes: number("bytes")?, packets: number("packets")?, header })
         };
         Ok([of(a, "tx")?, of(b, "rx")?, self.shaped()?])
@@ -133,7 +133,7 @@ impl Link {
     fn shaped(&self) -> Result<Count, ControlError> {
         if let Some(path) = self.lab.emulator() {
             let [forward, _] = path.counts();
-            let header = TCP_IP + u64::from(OneWay::ETHERNET);
+            let header = TCP_IP + u64::from(DirectionSpec::ETHERNET);
             return Ok(Count { bytes: forward.delivered_bytes, packets: forward.delivered, header });
         }
         let a = self.lab.host("a").map_err(|error| made(&error))?;

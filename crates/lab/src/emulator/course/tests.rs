@@ -23,10 +23,10 @@ struct Sim {
 }
 
 impl Sim {
-    fn new(way: &OneWay) -> Self {
-        assert!(way.check(MTU).is_ok(), "{way:?}");
+    fn new(direction: &DirectionSpec) -> Self {
+        assert!(direction.check(MTU).is_ok(), "{direction:?}");
         let counters = Arc::new(Counters::default());
-        Self { course: Course::new(way, MTU, 3, Arc::clone(&counters)), counters, out: Vec::new() }
+        Self { course: Course::new(direction, MTU, 3, Arc::clone(&counters)), counters, out: Vec::new() }
     }
 
     /// Goes on to a time, as the thread would that is never late.
@@ -93,20 +93,20 @@ fn disciplines() -> impl Strategy<Value = Discipline> {
 }
 
 prop_compose! {
-    fn ways()(
+    fn directions()(
         (rate, queue, packets) in (prop::option::of(10_000_000_u64..3_000_000_000), 2_000_u64..200_000, prop::option::of(1_u64..60)),
         discipline in disciplines(),
         (loss, corrupt, duplicate, kept) in (0.0..0.2, 0.0..0.2, 0.0..0.2, 0.0..0.2),
         p in prop_oneof![Just(0.0), 0.0..0.3],
         (delay, spread, overtake) in (0_u64..20, 0_u64..4, any::<bool>()),
         changes in prop::collection::vec((0_u64..30, prop::option::of(prop::option::of(10_000_000_u64..3_000_000_000)), 0.0..0.2), 0..4),
-    ) -> OneWay {
+    ) -> DirectionSpec {
         let mut at = 0;
         let changes = changes.into_iter().map(|(gap, rate_bps, loss)| {
             at += gap;
             Change { at: Duration::from_millis(at), rate_bps, loss: Some(loss), ..Change::default() }
         });
-        OneWay {
+        DirectionSpec {
             delay: Duration::from_millis(delay),
             jitter: Jitter { spread: Duration::from_millis(spread), overtake, ..Jitter::default() },
             rate_bps: rate,
@@ -119,7 +119,7 @@ prop_compose! {
             duplicate,
             reorder: Reorder { probability: kept, by: Duration::from_millis(1) },
             changes: changes.collect(),
-            ..OneWay::default()
+            ..DirectionSpec::default()
         }
     }
 }
@@ -131,10 +131,10 @@ proptest! {
     /// what was counted is what came out.
     #[test]
     fn every_segment_is_accounted_for(
-        way in ways(),
+        direction in directions(),
         arrivals in prop::collection::vec((0_u64..2 * MS, 1_usize..44, any::<bool>()), 1..60),
     ) {
-        let mut sim = Sim::new(&way);
+        let mut sim = Sim::new(&direction);
         let (mut now, mut sent) = (0, 0);
         for (gap, segments, allows) in arrivals {
             now += gap;
@@ -167,7 +167,7 @@ proptest! {
     ) {
         let jitter = Jitter { spread: Duration::from_millis(spread), ..Jitter::default() };
         let delay = Duration::from_millis(5);
-        let mut sim = Sim::new(&OneWay { delay, jitter, rate_bps: Some(rate), queue_bytes: 1 << 23, ..OneWay::default() });
+        let mut sim = Sim::new(&DirectionSpec { delay, jitter, rate_bps: Some(rate), queue_bytes: 1 << 23, ..DirectionSpec::default() });
         let (mut now, mut free, mut due) = (0, 0.0_f64, Vec::new());
         for (gap, segments) in arrivals {
             now += gap;
@@ -193,7 +193,7 @@ proptest! {
 #[test]
 fn segments_that_are_kept_back_are_overtaken_and_counted() {
     let reorder = Reorder { probability: 0.1, by: Duration::from_millis(3) };
-    let mut sim = Sim::new(&OneWay { delay: Duration::from_millis(1), reorder, ..OneWay::default() });
+    let mut sim = Sim::new(&DirectionSpec { delay: Duration::from_millis(1), reorder, ..DirectionSpec::default() });
     for ms in 0..50 {
         sim.arrive(ms * MS, &packet(10).0);
     }
@@ -208,7 +208,7 @@ fn segments_that_are_kept_back_are_overtaken_and_counted() {
 
 #[test]
 fn copies_are_those_of_their_segments() {
-    let mut sim = Sim::new(&OneWay { duplicate: 1.0, ..OneWay::default() });
+    let mut sim = Sim::new(&DirectionSpec { duplicate: 1.0, ..DirectionSpec::default() });
     sim.arrive(5, &packet(3).0);
     let counts = sim.end();
     assert_eq!((counts.duplicated, counts.delivered, counts.reordered), (3, 6, 0));
@@ -218,7 +218,7 @@ fn copies_are_those_of_their_segments() {
 
 #[test]
 fn a_packet_that_is_too_long_for_the_path_is_dropped_whole() {
-    let mut sim = Sim::new(&OneWay { mtu: Some(1_499), ..OneWay::default() });
+    let mut sim = Sim::new(&DirectionSpec { mtu: Some(1_499), ..DirectionSpec::default() });
     sim.arrive(0, &packet(3).0);
     sim.arrive(0, &build(false, false, 1_447, 1_447 * 2));
     let counts = sim.end();
@@ -235,19 +235,19 @@ fn a_changed_rate_holds_for_what_waits_and_a_changed_delay_for_what_leaves() {
     };
     // A segment of 1,538 bytes takes 1 ms, then 2 ms.
     let rate = 1_538 * 8_000;
-    let way = OneWay {
+    let direction = DirectionSpec {
         rate_bps: Some(rate),
         delay: Duration::from_millis(10),
         queue_bytes: 1 << 20,
         changes: vec![change(3, rate / 2, 20), change(7, rate, 0)],
-        ..OneWay::default()
+        ..DirectionSpec::default()
     };
     let arrivals = |sim: &mut Sim| {
         let times: Vec<u64> = sim.out.iter().map(|(at, _)| at / MS).collect();
         sim.out.clear();
         times
     };
-    let mut sim = Sim::new(&way);
+    let mut sim = Sim::new(&direction);
     sim.arrive(0, &packet(7).0);
     assert_eq!(sim.end().delivered, 7);
     // Sent at 1, 2, 3; at 5, 7, after which the delay is 20; then at 8 and 9 without delay, but not before those.
@@ -261,9 +261,9 @@ fn a_changed_rate_holds_for_what_waits_and_a_changed_delay_for_what_leaves() {
 
 #[test]
 fn what_the_queue_drops_of_a_packet_takes_no_memory() {
-    let way =
-        OneWay { rate_bps: Some(1_000_000), queue_bytes: 4_000, delay: Duration::from_secs(1), ..OneWay::default() };
-    let mut sim = Sim::new(&way);
+    let direction =
+        DirectionSpec { rate_bps: Some(1_000_000), queue_bytes: 4_000, delay: Duration::from_secs(1), ..DirectionSpec::default() };
+    let mut sim = Sim::new(&direction);
     // 40 MiB into a ring of some 4 MiB.
     for _ in 0..660 {
         sim.arrive(0, &packet(43).0);
@@ -276,14 +276,14 @@ fn what_the_queue_drops_of_a_packet_takes_no_memory() {
 #[test]
 fn ecn_marks_instead_of_drops() {
     let codel = Codel { target: Duration::from_millis(1), interval: Duration::from_millis(10), ecn: true };
-    let way = OneWay {
+    let direction = DirectionSpec {
         rate_bps: Some(12_304_000),
         queue_bytes: 1 << 20,
         discipline: Discipline::Codel(codel),
-        ..OneWay::default()
+        ..DirectionSpec::default()
     };
     for allows in [true, false] {
-        let mut sim = Sim::new(&way);
+        let mut sim = Sim::new(&direction);
         let (mut packet, _) = packet(40);
         packet[VIRTIO + 1] |= if allows { 1 } else { 0 };
         (0..4).for_each(|_| sim.arrive(0, &packet));

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 use super::counts::Place;
 use super::random::Random;
-use super::spec::{Discipline, OneWay};
+use super::spec::{Discipline, DirectionSpec};
 use codel::Codel;
 use red::{Arrival, Red};
 
@@ -93,12 +93,12 @@ pub(crate) struct Link {
 
 impl Link {
     /// `mtu` is that of the hosts' interfaces, in bytes.
-    pub(crate) fn new(way: &OneWay, mtu: u32, random: Random) -> Self {
+    pub(crate) fn new(direction: &DirectionSpec, mtu: u32, random: Random) -> Self {
         let mut link = Self {
             rate_bps: None,
             limit_bytes: 0,
             limit_packets: None,
-            largest_bytes: u64::from(mtu + way.framing_bytes),
+            largest_bytes: u64::from(mtu + direction.framing_bytes),
             free_ns: 0,
             rest: 0,
             waiting: VecDeque::with_capacity(1 << 16),
@@ -109,21 +109,21 @@ impl Link {
             state: State::DropTail,
             random,
         };
-        link.set(way);
+        link.set(direction);
         link
     }
 
     /// From now on the link is like this. The segment that is being sent keeps its time.
-    pub(crate) fn set(&mut self, way: &OneWay) {
-        if self.rate_bps != way.rate_bps {
+    pub(crate) fn set(&mut self, direction: &DirectionSpec) {
+        if self.rate_bps != direction.rate_bps {
             self.rest = 0;
         }
-        self.rate_bps = way.rate_bps;
-        self.limit_bytes = way.queue_bytes;
-        self.limit_packets = way.queue_packets;
-        if self.discipline != way.discipline {
-            self.discipline = way.discipline;
-            self.state = match &way.discipline {
+        self.rate_bps = direction.rate_bps;
+        self.limit_bytes = direction.queue_bytes;
+        self.limit_packets = direction.queue_packets;
+        if self.discipline != direction.discipline {
+            self.discipline = direction.discipline;
+            self.state = match &direction.discipline {
                 Discipline::DropTail => State::DropTail,
                 Discipline::Red(red) => State::Red(Red::new(red)),
                 Discipline::Codel(codel) => State::Codel(Codel::new(codel)),
@@ -253,12 +253,12 @@ mod tests {
     use crate::emulator::spec;
     use proptest::prelude::*;
 
-    fn link(way: &OneWay) -> Link {
-        Link::new(way, 9_000, Random::new(1))
+    fn link(direction: &DirectionSpec) -> Link {
+        Link::new(direction, 9_000, Random::new(1))
     }
 
-    fn of(rate_bps: u64, queue_bytes: u64) -> OneWay {
-        OneWay { rate_bps: Some(rate_bps), queue_bytes, ..OneWay::default() }
+    fn of(rate_bps: u64, queue_bytes: u64) -> DirectionSpec {
+        DirectionSpec { rate_bps: Some(rate_bps), queue_bytes, ..DirectionSpec::default() }
     }
 
     /// A packet of one segment arrives.
@@ -328,8 +328,8 @@ mod tests {
 
     #[test]
     fn a_queue_of_packets_counts_them_whatever_their_length() {
-        let way = OneWay { queue_packets: Some(3), queue_bytes: 1, ..of(8_000_000, 0) };
-        let mut link = link(&way);
+        let direction = DirectionSpec { queue_packets: Some(3), queue_bytes: 1, ..of(8_000_000, 0) };
+        let mut link = link(&direction);
         // 1 ms each: one in sending and two that wait.
         let admitted: Vec<bool> = (0..5).map(|_| arrive(&mut link, 0, 1_000).is_ok()).collect();
         assert_eq!(admitted, [true, true, true, false, false]);
@@ -346,7 +346,7 @@ mod tests {
         assert_eq!(link.depart(0).unwrap().outcome, Ok((1_000_000, false)));
         link.set(&of(80_000_000, 100_000));
         assert_eq!(link.depart(u64::MAX).unwrap().outcome, Ok((1_100_000, false)));
-        link.set(&OneWay::default());
+        link.set(&DirectionSpec::default());
         assert_eq!(link.depart(u64::MAX).unwrap().outcome, Ok((1_100_000, false)));
         assert_eq!(link.next_ns(), None);
     }
@@ -354,7 +354,7 @@ mod tests {
     #[test]
     fn codel_drops_at_the_head_what_waited_too_long() {
         let discipline = Discipline::Codel(spec::Codel::default());
-        let mut link = link(&OneWay { discipline, ..of(8_000_000, 10_000_000) });
+        let mut link = link(&DirectionSpec { discipline, ..of(8_000_000, 10_000_000) });
         // 1,000 segments of 1 ms at once: the queue is far above 5 ms until the last ten or so.
         (0..1_000).for_each(|_| assert!(arrive(&mut link, 0, 1_000).is_ok()));
         let outcomes = all(&mut link);
@@ -371,7 +371,7 @@ mod tests {
     #[test]
     fn red_decides_on_arrival_and_marks_travel_with_the_segment() {
         let red = spec::Red { min: 5_000, max: 1_000_000, probability: 1.0, weight: 1.0, ecn: true };
-        let mut link = link(&OneWay { discipline: Discipline::Red(red), ..of(8_000_000, 10_000_000) });
+        let mut link = link(&DirectionSpec { discipline: Discipline::Red(red), ..of(8_000_000, 10_000_000) });
         let marked: Vec<bool> = (0..900).map(|_| arrive(&mut link, 0, 1_000).unwrap()).collect();
         assert!(marked[..5].iter().all(|marked| !marked) && marked.iter().filter(|marked| **marked).count() > 20);
         let left: Vec<bool> = all(&mut link).into_iter().map(|outcome| outcome.unwrap().1).collect();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Bursts, Discipline, Jitter, OneWay, Reorder, text};
+use super::{Bursts, Discipline, Jitter, DirectionSpec, Reorder, text};
 
 /// What a direction of a path is like from a time on. What is not named stays as it is.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -13,66 +13,66 @@ pub struct Change {
     /// When, since the path could be used.
     #[serde(with = "text::time")]
     pub at: Duration,
-    /// See [`OneWay::delay`]. What is on its way keeps the delay that it left with.
+    /// See [`DirectionSpec::delay`]. What is on its way keeps the delay that it left with.
     #[serde(default, with = "text::time::maybe", skip_serializing_if = "Option::is_none")]
     pub delay: Option<Duration>,
-    /// See [`OneWay::jitter`].
+    /// See [`DirectionSpec::jitter`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<Jitter>,
-    /// See [`OneWay::rate_bps`]; `Some(None)` takes the limit away. The segment that is being sent keeps the old rate, the queue
+    /// See [`DirectionSpec::rate_bps`]; `Some(None)` takes the limit away. The segment that is being sent keeps the old rate, the queue
     /// gets the new one.
     #[serde(default, rename = "rate", with = "text::rate::maybe", skip_serializing_if = "Option::is_none")]
     pub rate_bps: Option<Option<u64>>,
-    /// See [`OneWay::queue_bytes`]; a limit in packets ends. What waits already stays.
+    /// See [`DirectionSpec::queue_bytes`]; a limit in packets ends. What waits already stays.
     #[serde(default, rename = "queue", with = "text::size::maybe", skip_serializing_if = "Option::is_none")]
     pub queue_bytes: Option<u64>,
-    /// See [`OneWay::queue_packets`].
+    /// See [`DirectionSpec::queue_packets`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue_packets: Option<u64>,
-    /// See [`OneWay::discipline`]. It begins anew, without a memory of the queue.
+    /// See [`DirectionSpec::discipline`]. It begins anew, without a memory of the queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub discipline: Option<Discipline>,
-    /// See [`OneWay::loss`].
+    /// See [`DirectionSpec::loss`].
     #[serde(default, with = "text::share::maybe", skip_serializing_if = "Option::is_none")]
     pub loss: Option<f64>,
-    /// See [`OneWay::bursts`].
+    /// See [`DirectionSpec::bursts`].
     #[serde(default, rename = "burst-loss", skip_serializing_if = "Option::is_none")]
     pub bursts: Option<Bursts>,
-    /// See [`OneWay::duplicate`].
+    /// See [`DirectionSpec::duplicate`].
     #[serde(default, with = "text::share::maybe", skip_serializing_if = "Option::is_none")]
     pub duplicate: Option<f64>,
-    /// See [`OneWay::reorder`].
+    /// See [`DirectionSpec::reorder`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reorder: Option<Reorder>,
-    /// See [`OneWay::corrupt`].
+    /// See [`DirectionSpec::corrupt`].
     #[serde(default, with = "text::share::maybe", skip_serializing_if = "Option::is_none")]
     pub corrupt: Option<f64>,
-    /// See [`OneWay::mtu`]; 65535 lets everything pass.
+    /// See [`DirectionSpec::mtu`]; 65535 lets everything pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
 }
 
 impl Change {
-    /// Makes `way` what it is from this change on.
-    pub(crate) fn apply(&self, way: &mut OneWay) {
+    /// Makes `direction` what it is from this change on.
+    pub(crate) fn apply(&self, direction: &mut DirectionSpec) {
         fn set<T: Clone>(field: &mut T, new: Option<&T>) {
             if let Some(new) = new {
                 field.clone_from(new);
             }
         }
-        set(&mut way.delay, self.delay.as_ref());
-        set(&mut way.jitter, self.jitter.as_ref());
-        set(&mut way.rate_bps, self.rate_bps.as_ref());
+        set(&mut direction.delay, self.delay.as_ref());
+        set(&mut direction.jitter, self.jitter.as_ref());
+        set(&mut direction.rate_bps, self.rate_bps.as_ref());
         if let Some(bytes) = self.queue_bytes {
-            (way.queue_bytes, way.queue_packets) = (bytes, None);
+            (direction.queue_bytes, direction.queue_packets) = (bytes, None);
         }
-        way.queue_packets = self.queue_packets.or(way.queue_packets);
-        set(&mut way.discipline, self.discipline.as_ref());
-        set(&mut way.loss, self.loss.as_ref());
-        set(&mut way.bursts, self.bursts.as_ref());
-        set(&mut way.duplicate, self.duplicate.as_ref());
-        set(&mut way.reorder, self.reorder.as_ref());
-        set(&mut way.corrupt, self.corrupt.as_ref());
-        way.mtu = self.mtu.or(way.mtu);
+        direction.queue_packets = self.queue_packets.or(direction.queue_packets);
+        set(&mut direction.discipline, self.discipline.as_ref());
+        set(&mut direction.loss, self.loss.as_ref());
+        set(&mut direction.bursts, self.bursts.as_ref());
+        set(&mut direction.duplicate, self.duplicate.as_ref());
+        set(&mut direction.reorder, self.reorder.as_ref());
+        set(&mut direction.corrupt, self.corrupt.as_ref());
+        direction.mtu = self.mtu.or(direction.mtu);
     }
 }

@@ -19,7 +19,7 @@ use crate::LabError;
 /// corruption, duplication, and the delay with its jitter and reordering.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
-pub struct OneWay {
+pub struct DirectionSpec {
     /// Propagation: how long a segment travels after it was sent. Up to 10 s.
     #[serde(with = "text::time")]
     pub delay: Duration,
@@ -62,7 +62,7 @@ pub struct OneWay {
     pub changes: Vec<Change>,
 }
 
-impl Default for OneWay {
+impl Default for DirectionSpec {
     fn default() -> Self {
         Self {
             delay: Duration::ZERO,
@@ -83,7 +83,7 @@ impl Default for OneWay {
     }
 }
 
-impl OneWay {
+impl DirectionSpec {
     /// Framing of Ethernet (IEEE 802.3): preamble 8, header 14, check sequence 4, gap 12 bytes.
     pub const ETHERNET: u32 = 38;
 
@@ -111,7 +111,7 @@ impl OneWay {
         if times().zip(times().skip(1)).any(|(one, next)| next < one) {
             return refuse("changes that are not in order of time".into(), "sort them by 'at'");
         }
-        self.phases().iter().try_for_each(|(_, way)| way.check_phase(mtu))
+        self.phases().iter().try_for_each(|(_, direction)| direction.check_phase(mtu))
     }
 
     fn check_phase(&self, mtu: u32) -> Result<(), LabError> {
@@ -188,13 +188,13 @@ impl OneWay {
     /// path's times. Half as much again and at least 4 MiB, for a thread that wakes up late; at most 1 GiB.
     pub(crate) fn ring_bytes(&self, mtu: u32) -> usize {
         let phases = self.phases();
-        let most = |of: fn(&Self) -> u128| phases.iter().map(|(_, way)| of(way)).max().unwrap_or(0);
-        let rate = most(|way| u128::from(way.rate_bps.unwrap_or(Self::FAST_BPS)));
+        let most = |of: fn(&Self) -> u128| phases.iter().map(|(_, direction)| of(direction)).max().unwrap_or(0);
+        let rate = most(|direction| u128::from(direction.rate_bps.unwrap_or(Self::FAST_BPS)));
         // A normal difference is practically never more than four deviations, an exponential one more than eight means.
-        let travel = most(|way| (way.delay + way.jitter.spread * 8 + way.reorder.by).as_nanos());
+        let travel = most(|direction| (direction.delay + direction.jitter.spread * 8 + direction.reorder.by).as_nanos());
         let packet = u128::from(mtu) + 1_000;
-        let queued = phases.iter().filter(|(_, way)| way.rate_bps.is_some()).map(|(_, way)| {
-            way.queue_packets.map_or(u128::from(way.queue_bytes), |packets| u128::from(packets) * packet)
+        let queued = phases.iter().filter(|(_, direction)| direction.rate_bps.is_some()).map(|(_, direction)| {
+            direction.queue_packets.map_or(u128::from(direction.queue_bytes), |packets| u128::from(packets) * packet)
         });
         let travelling = rate * travel / 8_000_000_000;
         ((travelling + queued.max().unwrap_or(0)) * 3 / 2 + (4 << 20)).min(1 << 30) as usize
@@ -209,8 +209,8 @@ fn refuse(what: String, remedy: &'static str) -> Result<(), LabError> {
 mod tests {
     use super::*;
 
-    fn good() -> OneWay {
-        OneWay { rate_bps: Some(1_000_000), ..OneWay::default() }
+    fn good() -> DirectionSpec {
+        DirectionSpec { rate_bps: Some(1_000_000), ..DirectionSpec::default() }
     }
 
     #[test]
@@ -219,24 +219,24 @@ mod tests {
         let at = |ms| Change { at: Duration::from_millis(ms), ..Change::default() };
         let red = |min, max, weight| Discipline::Red(Red { min, max, weight, ..Red::default() });
         for bad in [
-            OneWay { delay: Duration::from_secs(11), ..good() },
-            OneWay { jitter: Jitter { spread: Duration::from_secs(11), ..Jitter::default() }, ..good() },
-            OneWay { loss: 1.1, ..good() },
-            OneWay { loss: f64::NAN, ..good() },
-            OneWay { corrupt: -0.1, ..good() },
-            OneWay { bursts: Bursts { r: 2.0, ..Bursts::default() }, ..good() },
-            OneWay { reorder: Reorder { probability: 0.1, by: Duration::ZERO }, ..good() },
-            OneWay { rate_bps: Some(999), ..good() },
-            OneWay { queue_bytes: 9_037, ..good() },
-            OneWay { queue_packets: Some(0), ..good() },
-            OneWay { queue_bytes: 0, rate_bps: None, ..good() },
-            OneWay { framing_bytes: 1_001, ..good() },
-            OneWay { mtu: Some(67), ..good() },
-            OneWay { discipline: red(90, 90, 0.1), ..good() },
-            OneWay { discipline: red(30, 90, 0.0), ..good() },
-            OneWay { discipline: Discipline::Codel(Codel { target: Duration::ZERO, ..Codel::default() }), ..good() },
-            OneWay { changes: vec![at(2), at(1)], ..good() },
-            OneWay { changes: vec![Change { loss: Some(2.0), ..at(1) }], ..good() },
+            DirectionSpec { delay: Duration::from_secs(11), ..good() },
+            DirectionSpec { jitter: Jitter { spread: Duration::from_secs(11), ..Jitter::default() }, ..good() },
+            DirectionSpec { loss: 1.1, ..good() },
+            DirectionSpec { loss: f64::NAN, ..good() },
+            DirectionSpec { corrupt: -0.1, ..good() },
+            DirectionSpec { bursts: Bursts { r: 2.0, ..Bursts::default() }, ..good() },
+            DirectionSpec { reorder: Reorder { probability: 0.1, by: Duration::ZERO }, ..good() },
+            DirectionSpec { rate_bps: Some(999), ..good() },
+            DirectionSpec { queue_bytes: 9_037, ..good() },
+            DirectionSpec { queue_packets: Some(0), ..good() },
+            DirectionSpec { queue_bytes: 0, rate_bps: None, ..good() },
+            DirectionSpec { framing_bytes: 1_001, ..good() },
+            DirectionSpec { mtu: Some(67), ..good() },
+            DirectionSpec { discipline: red(90, 90, 0.1), ..good() },
+            DirectionSpec { discipline: red(30, 90, 0.0), ..good() },
+            DirectionSpec { discipline: Discipline::Codel(Codel { target: Duration::ZERO, ..Codel::default() }), ..good() },
+            DirectionSpec { changes: vec![at(2), at(1)], ..good() },
+            DirectionSpec { changes: vec![Change { loss: Some(2.0), ..at(1) }], ..good() },
         ] {
             let message = bad.check(9_000).unwrap_err().to_string();
             assert!(message.contains("use ") || message.contains("sort "), "{message}");
@@ -245,16 +245,16 @@ mod tests {
 
     #[test]
     fn the_ring_holds_the_path_and_its_queue() {
-        let long = OneWay {
+        let long = DirectionSpec {
             delay: Duration::from_millis(90),
             rate_bps: Some(2_500_000_000),
             queue_bytes: 56_000_000,
-            ..OneWay::default()
+            ..DirectionSpec::default()
         };
         assert!(long.ring_bytes(9_000) > 28_125_000 + 56_000_000);
         let later = Change { delay: Some(Duration::from_millis(180)), ..Change::default() };
-        assert!(OneWay { changes: vec![later], ..long }.ring_bytes(9_000) > 56_250_000 + 56_000_000);
-        assert_eq!(OneWay { delay: Duration::from_secs(10), ..OneWay::default() }.ring_bytes(1_500), 1 << 30);
+        assert!(DirectionSpec { changes: vec![later], ..long }.ring_bytes(9_000) > 56_250_000 + 56_000_000);
+        assert_eq!(DirectionSpec { delay: Duration::from_secs(10), ..DirectionSpec::default() }.ring_bytes(1_500), 1 << 30);
     }
 
     #[test]
@@ -270,18 +270,18 @@ mod tests {
             reorder = { probability = 0.01, by = "1ms" }
             changes = [{ at = "5s", rate = "unlimited" }, { at = 6, queue-packets = 100, discipline = "drop-tail" }]
         "#;
-        let way: OneWay = toml::from_str(text).unwrap();
-        assert_eq!((way.delay, way.rate_bps), (Duration::from_micros(91_500), Some(2_500_000_000)));
-        assert_eq!((way.queue_bytes, way.loss), (56_000_000, 1e-5));
-        assert_eq!(way.discipline, Discipline::Codel(Codel { ecn: true, ..Codel::default() }));
-        assert_eq!(way.bursts, Bursts { p: 0.01, r: 0.3, ..Bursts::default() });
-        let phases = way.phases();
+        let direction: DirectionSpec = toml::from_str(text).unwrap();
+        assert_eq!((direction.delay, direction.rate_bps), (Duration::from_micros(91_500), Some(2_500_000_000)));
+        assert_eq!((direction.queue_bytes, direction.loss), (56_000_000, 1e-5));
+        assert_eq!(direction.discipline, Discipline::Codel(Codel { ecn: true, ..Codel::default() }));
+        assert_eq!(direction.bursts, Bursts { p: 0.01, r: 0.3, ..Bursts::default() });
+        let phases = direction.phases();
         assert_eq!((phases[1].0, phases[1].1.rate_bps, phases[1].1.loss), (Duration::from_secs(5), None, 1e-5));
         assert_eq!((phases[2].1.queue_packets, phases[2].1.discipline), (Some(100), Discipline::DropTail));
-        let written = serde_json::to_string(&way).unwrap();
-        assert_eq!(serde_json::from_str::<OneWay>(&written).unwrap(), way);
+        let written = serde_json::to_string(&direction).unwrap();
+        assert_eq!(serde_json::from_str::<DirectionSpec>(&written).unwrap(), direction);
         for bad in ["delay = \"soon\"", "loss = 2", "rate = -1", "speed = 3", "changes = [{ delay = 3 }]"] {
-            assert!(toml::from_str::<OneWay>(bad).is_err(), "{bad}");
+            assert!(toml::from_str::<DirectionSpec>(bad).is_err(), "{bad}");
         }
     }
 

@@ -3,7 +3,7 @@
 use super::{Passage, Stage};
 use crate::emulator::counts::Place;
 use crate::emulator::random::Random;
-use crate::emulator::spec::{Bursts, OneWay};
+use crate::emulator::spec::{Bursts, DirectionSpec};
 
 /// The channel, with the state that the next segment meets.
 #[derive(Debug)]
@@ -20,11 +20,11 @@ impl BurstLoss {
 }
 
 impl Stage for BurstLoss {
-    fn set(&mut self, way: &OneWay) -> bool {
-        self.bursts = way.bursts;
+    fn set(&mut self, direction: &DirectionSpec) -> bool {
+        self.bursts = direction.bursts;
         // Where bursts cease to be, the next ones begin in the good state.
-        self.bad &= way.bursts.p > 0.0;
-        way.bursts.mean_loss() > 0.0
+        self.bad &= direction.bursts.p > 0.0;
+        direction.bursts.mean_loss() > 0.0
     }
 
     fn pass(&mut self, _: &mut Passage) -> Result<(), Place> {
@@ -42,7 +42,7 @@ mod tests {
 
     fn lost(bursts: Bursts, seed: u64, n: usize) -> Vec<bool> {
         let mut stage = BurstLoss::new(Random::new(seed));
-        assert!(stage.set(&OneWay { bursts, ..OneWay::default() }));
+        assert!(stage.set(&DirectionSpec { bursts, ..DirectionSpec::default() }));
         (0..n).map(|_| stage.pass(&mut Passage::default()).is_err()).collect()
     }
 

@@ -3,7 +3,7 @@
 use super::{Passage, Stage};
 use crate::emulator::counts::Place;
 use crate::emulator::random::Random;
-use crate::emulator::spec::OneWay;
+use crate::emulator::spec::DirectionSpec;
 
 /// Independent corruption.
 #[derive(Debug)]
@@ -19,9 +19,9 @@ impl Corrupt {
 }
 
 impl Stage for Corrupt {
-    fn set(&mut self, way: &OneWay) -> bool {
-        self.probability = way.corrupt;
-        way.corrupt > 0.0
+    fn set(&mut self, direction: &DirectionSpec) -> bool {
+        self.probability = direction.corrupt;
+        direction.corrupt > 0.0
     }
 
     fn pass(&mut self, segment: &mut Passage) -> Result<(), Place> {

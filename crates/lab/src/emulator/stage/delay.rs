@@ -3,7 +3,7 @@
 use super::{Passage, Stage};
 use crate::emulator::counts::Place;
 use crate::emulator::random::Random;
-use crate::emulator::spec::{Distribution, Jitter, OneWay};
+use crate::emulator::spec::{Distribution, Jitter, DirectionSpec};
 
 /// A delay with jitter. Unless segments may overtake, none arrives before one that left earlier, also where the delay has
 /// become shorter meanwhile.
@@ -43,12 +43,12 @@ impl Delay {
 }
 
 impl Stage for Delay {
-    fn set(&mut self, way: &OneWay) -> bool {
-        self.delay_ns = way.delay.as_nanos() as u64;
-        if self.jitter != way.jitter {
+    fn set(&mut self, direction: &DirectionSpec) -> bool {
+        self.delay_ns = direction.delay.as_nanos() as u64;
+        if self.jitter != direction.jitter {
             self.until_ns = 0;
         }
-        self.jitter = way.jitter;
+        self.jitter = direction.jitter;
         // A path that had a delay before must still keep the order when it has none.
         self.delay_ns > 0 || !self.jitter.spread.is_zero() || self.latest_ns > 0
     }
@@ -70,18 +70,18 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    fn stage(way: &OneWay) -> Delay {
+    fn stage(direction: &DirectionSpec) -> Delay {
         let mut stage = Delay::new(Random::new(1));
-        assert!(stage.set(way));
+        assert!(stage.set(direction));
         stage
     }
 
-    fn jittery(distribution: Distribution, overtake: bool, every: u64) -> OneWay {
+    fn jittery(distribution: Distribution, overtake: bool, every: u64) -> DirectionSpec {
         let (spread, every) = (Duration::from_millis(2), Duration::from_nanos(every));
-        OneWay {
+        DirectionSpec {
             delay: Duration::from_millis(10),
             jitter: Jitter { spread, distribution, every, overtake },
-            ..OneWay::default()
+            ..DirectionSpec::default()
         }
     }
 
@@ -137,9 +137,9 @@ mod tests {
 
     #[test]
     fn a_path_that_becomes_shorter_keeps_the_order() {
-        let mut stage = stage(&OneWay { delay: Duration::from_millis(10), ..OneWay::default() });
+        let mut stage = stage(&DirectionSpec { delay: Duration::from_millis(10), ..DirectionSpec::default() });
         assert_eq!(delays(&mut stage, [0].into_iter()), [10.0]);
-        assert!(stage.set(&OneWay::default()));
+        assert!(stage.set(&DirectionSpec::default()));
         assert_eq!(delays(&mut stage, [MS, 9 * MS, 11 * MS].into_iter()), [9.0, 1.0, 0.0]);
     }
 }

@@ -5,7 +5,7 @@
 use super::{Passage, Stage};
 use crate::emulator::counts::Place;
 use crate::emulator::random::Random;
-use crate::emulator::spec::OneWay;
+use crate::emulator::spec::DirectionSpec;
 
 /// Independent random loss.
 #[derive(Debug)]
@@ -21,9 +21,9 @@ impl Loss {
 }
 
 impl Stage for Loss {
-    fn set(&mut self, way: &OneWay) -> bool {
-        self.probability = way.loss;
-        way.loss > 0.0
+    fn set(&mut self, direction: &DirectionSpec) -> bool {
+        self.probability = direction.loss;
+        direction.loss > 0.0
     }
 
     fn pass(&mut self, _: &mut Passage) -> Result<(), Place> {
@@ -39,7 +39,7 @@ mod tests {
     fn the_share_that_is_lost_is_the_probability() {
         for (probability, seed) in [(1e-3, 1), (0.01, 2), (0.5, 3), (1.0, 4)] {
             let mut loss = Loss::new(Random::new(seed));
-            assert!(loss.set(&OneWay { loss: probability, ..OneWay::default() }));
+            assert!(loss.set(&DirectionSpec { loss: probability, ..DirectionSpec::default() }));
             let n = 1_000_000;
             let count = (0..n).filter(|_| loss.pass(&mut Passage::default()).is_err()).count() as f64;
             let (mean, deviation) =

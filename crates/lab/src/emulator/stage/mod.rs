@@ -12,7 +12,7 @@ mod reorder;
 
 use super::counts::Place;
 use super::random::Random;
-use super::spec::OneWay;
+use super::spec::DirectionSpec;
 
 /// A segment on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -30,7 +30,7 @@ pub(crate) struct Passage {
 /// A part of the path in one direction.
 pub(crate) trait Stage: Send {
     /// From now on the path is like this. Returns whether the stage has anything to do then.
-    fn set(&mut self, way: &OneWay) -> bool;
+    fn set(&mut self, direction: &DirectionSpec) -> bool;
 
     /// Takes the segment through, in the order in which the link sent it: sets when it leaves, or says where it ended.
     fn pass(&mut self, segment: &mut Passage) -> Result<(), Place>;
@@ -44,7 +44,7 @@ pub(crate) struct Stages {
 
 impl Stages {
     /// `seed` makes the random choices repeatable: those of one stage do not depend on what others do.
-    pub(crate) fn new(way: &OneWay, seed: u64) -> Self {
+    pub(crate) fn new(direction: &DirectionSpec, seed: u64) -> Self {
         let random = |series| Random::split(seed, series);
         let stages: [Box<dyn Stage>; 6] = [
             Box::new(bursts::BurstLoss::new(random(1))),
@@ -55,14 +55,14 @@ impl Stages {
             Box::new(reorder::KeepBack::new(random(6))),
         ];
         let mut stages = Self { stages: stages.into_iter().map(|stage| (false, stage)).collect() };
-        stages.set(way);
+        stages.set(direction);
         stages
     }
 
     /// From now on the path is like this.
-    pub(crate) fn set(&mut self, way: &OneWay) {
+    pub(crate) fn set(&mut self, direction: &DirectionSpec) {
         for (busy, stage) in &mut self.stages {
-            *busy = stage.set(way);
+            *busy = stage.set(direction);
         }
     }
 
@@ -85,16 +85,16 @@ mod tests {
 
     #[test]
     fn a_path_of_nothing_changes_nothing() {
-        let mut stages = Stages::new(&OneWay::default(), 1);
+        let mut stages = Stages::new(&DirectionSpec::default(), 1);
         assert_eq!(stages.pass(7), Ok(Passage { at_ns: 7, ..Passage::default() }));
     }
 
     #[test]
     fn a_stage_draws_the_same_whatever_the_others_do() {
-        let quiet = OneWay { loss: 0.1, ..OneWay::default() };
-        let noisy = OneWay { corrupt: 0.3, duplicate: 0.3, delay: Duration::from_millis(1), ..quiet.clone() };
-        let lost = |way: &OneWay, seed| {
-            let mut stages = Stages::new(way, seed);
+        let quiet = DirectionSpec { loss: 0.1, ..DirectionSpec::default() };
+        let noisy = DirectionSpec { corrupt: 0.3, duplicate: 0.3, delay: Duration::from_millis(1), ..quiet.clone() };
+        let lost = |direction: &DirectionSpec, seed| {
+            let mut stages = Stages::new(direction, seed);
             (0..1_000).map(|at| stages.pass(at).is_err()).collect::<Vec<_>>()
         };
         assert_eq!(lost(&quiet, 7), lost(&noisy, 7));
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_lost_segment_has_no_other_fate() {
-        let mut stages = Stages::new(&OneWay { loss: 1.0, corrupt: 1.0, duplicate: 1.0, ..OneWay::default() }, 1);
+        let mut stages = Stages::new(&DirectionSpec { loss: 1.0, corrupt: 1.0, duplicate: 1.0, ..DirectionSpec::default() }, 1);
         assert_eq!(stages.pass(7), Err(Place::Loss));
     }
 }

@@ -3,7 +3,7 @@
 use super::{Passage, Stage};
 use crate::emulator::counts::Place;
 use crate::emulator::random::Random;
-use crate::emulator::spec::{OneWay, Reorder};
+use crate::emulator::spec::{DirectionSpec, Reorder};
 
 /// Keeps segments back at random, independent of each other.
 #[derive(Debug)]
@@ -19,9 +19,9 @@ impl KeepBack {
 }
 
 impl Stage for KeepBack {
-    fn set(&mut self, way: &OneWay) -> bool {
-        self.reorder = way.reorder;
-        way.reorder.probability > 0.0
+    fn set(&mut self, direction: &DirectionSpec) -> bool {
+        self.reorder = direction.reorder;
+        direction.reorder.probability > 0.0
     }
 
     fn pass(&mut self, segment: &mut Passage) -> Result<(), Place> {
@@ -42,7 +42,7 @@ mod tests {
     fn some_segments_travel_longer() {
         let mut stage = KeepBack::new(Random::new(1));
         let reorder = Reorder { probability: 0.25, by: Duration::from_millis(2) };
-        assert!(stage.set(&OneWay { reorder, ..OneWay::default() }));
+        assert!(stage.set(&DirectionSpec { reorder, ..DirectionSpec::default() }));
         let mut kept = 0;
         for at_ns in 0..1_000 {
             let mut segment = Passage { at_ns, ..Passage::default() };

@@ -67,7 +67,7 @@ fn facts(header: &RunHeader) -> Vec<Fact> {
     for (near, far) in host_facts(near).into_iter().zip(host_facts(far)) {
         add(near.group, &near.name, near.passing, near.value, far.value);
     }
-    let paths = [&header.path_out, &header.path_back].map(|path| path.iter().flat_map(path_facts).collect());
+    let paths = [&header.path_outbound, &header.path_return].map(|path| path.iter().flat_map(path_facts).collect());
     // The two ways are two things: only where a fact should be the same both ways is a difference worth a mark.
     both(&paths, |name, values| {
         let [near, far] = values;
@@ -81,7 +81,7 @@ fn facts(header: &RunHeader) -> Vec<Fact> {
         );
         add("path to the other end", "wall clocks", true, Some(words), None);
     }
-    let ends = [(near, &header.path_out), (far, &header.path_back)];
+    let ends = [(near, &header.path_outbound), (far, &header.path_return)];
     let used = ends.map(|(host, path)| {
         let name = path.as_ref()?.route.as_ref()?.interface.as_deref()?;
         host.interfaces.iter().find(|interface| interface.name == name)

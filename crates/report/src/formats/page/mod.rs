@@ -8,7 +8,7 @@ use model::{Figure, FindingKind, Order, Run, Stopping, units};
 
 use super::table::OutcomeTable;
 use crate::draw::{Use, draw};
-use crate::{advice, captures, claims, sides, ways, words};
+use crate::{advice, captures, claims, sides, one_way, words};
 pub(super) use meanwhile::section as meanwhile;
 
 /// Tables longer than this start folded.
@@ -139,7 +139,7 @@ fn outcome_table(table: &OutcomeTable) -> Markup {
 
 /// Delays of each way, ceiling and cost, what held the outcomes back, and the bounds above the ceiling.
 fn claims_of(run: &Run) -> Markup {
-    let mut lines = ways::of_run(run);
+    let mut lines = one_way::of_run(run);
     lines.extend(claims::of_run(run));
     lines.extend(captures::of_run(run).into_iter().map(|line| format!("captured at the {line}")));
     let others: Vec<String> = run.outcomes.first().map(claims::other_bounds).unwrap_or_default();

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use super::quantity::{bits_per_second, bytes, rate, seconds, two_digits};
 use super::series::Step;
-use super::test::{Amount, Datagrams, Share, Test, Way};
+use super::test::{Amount, Datagrams, Share, Test, DirectionResult};
 use super::{IPERF3, each_test};
 use crate::{Piece, ReportError, View};
 
@@ -24,28 +24,28 @@ pub(super) const FIRST_ID: u32 = 5;
 pub(super) const NEXT_ID: u32 = 2;
 
 fn text(test: &Test<'_>) -> Result<String, String> {
-    let ways = test.ways()?;
+    let directions = test.directions()?;
     let udp = test.spec().transport == "udp";
-    let roles = if ways.len() > 1 { ["[TX-C]", "[RX-C]"] } else { ["", ""] };
-    let role = |way: &Way| if way.forth { roles[0] } else { roles[1] };
+    let roles = if directions.len() > 1 { ["[TX-C]", "[RX-C]"] } else { ["", ""] };
+    let role = |direction: &DirectionResult| if direction.forth { roles[0] } else { roles[1] };
     let mut text = greeting(test);
     let column = if roles[0].is_empty() { "" } else { "[Role]" };
     let head = |last: &str| format!("[ ID]{column} Interval           Transfer     Bitrate         {last}\n");
-    let receiving = ways.iter().any(|way| !way.forth);
+    let receiving = directions.iter().any(|direction| !direction.forth);
     text.push_str(&head(match (udp, receiving) {
         (true, true) => "Jitter    Lost/Total Datagrams",
         (true, false) => "Total Datagrams",
         (false, _) => "Retr  Cwnd",
     }));
     let block = test.spec().block;
-    for line in lines(test, &ways) {
-        let Line { way, id, step } = line;
+    for line in lines(test, &directions) {
+        let Line { direction, id, step } = line;
         let start =
-            opening(&id, role(way), step.start_ns, Amount { bytes: step.bytes, ns: step.end_ns - step.start_ns });
+            opening(&id, role(direction), step.start_ns, Amount { bytes: step.bytes, ns: step.end_ns - step.start_ns });
         let omitted = if step.omitted { "(omitted)" } else { "" };
         let end = match (udp, step.tcp) {
             // What was lost in each interval is not known, so a receiver's intervals are left out (iperf3 -i 0).
-            (true, _) if !way.forth => continue,
+            (true, _) if !direction.forth => continue,
             (true, _) => {
                 let pad = if receiving { "          " } else { "" };
                 format!(" {pad} {}  {omitted}", step.bytes.div_ceil(block))
@@ -61,15 +61,15 @@ fn text(test: &Test<'_>) -> Result<String, String> {
     text.push_str(RULE);
     text.push_str(&head(if udp { "Jitter    Lost/Total Datagrams" } else { "Retr" }));
     let mut first = FIRST_ID;
-    for way in &ways {
-        let shares = shares(test, way);
+    for direction in &directions {
+        let shares = shares(test, direction);
         for (share, number) in shares.iter().zip(0..) {
             let id = format!("[{:3}]", first + number * NEXT_ID);
-            text.push_str(&ends(&id, role(way), way, share, udp));
+            text.push_str(&ends(&id, role(direction), direction, share, udp));
         }
         first += test.spec().flows * NEXT_ID;
         if test.spec().flows > 1 {
-            text.push_str(&ends("[SUM]", role(way), way, &whole(way), udp));
+            text.push_str(&ends("[SUM]", role(direction), direction, &whole(direction), udp));
         }
     }
     text.push_str("\niperf Done.\n");
@@ -78,22 +78,22 @@ fn text(test: &Test<'_>) -> Result<String, String> {
 
 /// A line of an interval.
 struct Line<'a> {
-    way: &'a Way,
+    direction: &'a DirectionResult,
     id: String,
     step: Step,
 }
 
 /// The lines of all intervals, by time; what goes there before what comes back.
-fn lines<'a>(test: &Test<'_>, ways: &'a [Way]) -> Vec<Line<'a>> {
+fn lines<'a>(test: &Test<'_>, directions: &'a [DirectionResult]) -> Vec<Line<'a>> {
     let several = test.spec().flows > 1;
     let mut all = Vec::new();
-    for (way, place) in ways.iter().zip(0..) {
+    for (direction, place) in directions.iter().zip(0..) {
         let id = if several { "[SUM]".to_owned() } else { format!("[{:3}]", FIRST_ID + place * NEXT_ID) };
         all.extend(
-            test.steps(way.forth)
+            test.steps(direction.forth)
                 .into_iter()
                 .zip(0..)
-                .map(|(step, number): (_, usize)| (number, place, Line { way, id: id.clone(), step })),
+                .map(|(step, number): (_, usize)| (number, place, Line { direction, id: id.clone(), step })),
         );
     }
     all.sort_by_key(|(number, place, _)| (*number, *place));
@@ -113,7 +113,7 @@ fn greeting(test: &Test<'_>) -> String {
         Some((_, peer)) => format!("Connecting to host {host}, port {}\n", peer.port()),
         None => format!("Connecting to host {host}\n"),
     };
-    if test.directions() == [false] {
+    if test.reversals() == [false] {
         let _ = writeln!(text, "Reverse mode, remote host {host} is sending");
     }
     for ((local, peer), number) in pairs.iter().zip(0_u32..) {
@@ -132,32 +132,32 @@ fn opening(id: &str, role: &str, start_ns: u64, amount: Amount) -> String {
 }
 
 /// All connections of a way as one.
-fn whole(way: &Way) -> Share {
-    Share { sent: way.sent.bytes, received: way.received.bytes, retransmits: way.retransmits }
+fn whole(direction: &DirectionResult) -> Share {
+    Share { sent: direction.sent.bytes, received: direction.received.bytes, retransmits: direction.retransmits }
 }
 
 /// The connections that have a line. The only one of a way has the way's sums; the counts of several hold their warm-up too, so
 /// with one there is only the sum.
-pub(super) fn shares(test: &Test<'_>, way: &Way) -> Vec<Share> {
+pub(super) fn shares(test: &Test<'_>, direction: &DirectionResult) -> Vec<Share> {
     match () {
-        () if test.spec().flows == 1 => vec![whole(way)],
+        () if test.spec().flows == 1 => vec![whole(direction)],
         () if test.spec().warmup_ns > 0 => Vec::new(),
-        () => way.shares.clone(),
+        () => direction.shares.clone(),
     }
 }
 
 /// The lines of a sender and its receiver.
-fn ends(id: &str, role: &str, way: &Way, share: &Share, udp: bool) -> String {
-    let sent = opening(id, role, 0, Amount { bytes: share.sent, ns: way.sent.ns });
-    let received = opening(id, role, 0, Amount { bytes: share.received, ns: way.received.ns });
+fn ends(id: &str, role: &str, direction: &DirectionResult, share: &Share, udp: bool) -> String {
+    let sent = opening(id, role, 0, Amount { bytes: share.sent, ns: direction.sent.ns });
+    let received = opening(id, role, 0, Amount { bytes: share.received, ns: direction.received.ns });
     if udp {
         // Losses are counted for all connections together; of a single one of several they are not known.
-        let known = id == "[SUM]" || way.shares.len() <= 1;
-        let counts = way
+        let known = id == "[SUM]" || direction.shares.len() <= 1;
+        let counts = direction
             .datagrams
             .filter(|_| known)
             .map_or_else(String::new, |Datagrams { sent, .. }| format!("  0.000 ms  0/{sent} (0%)"));
-        let lost = way.datagrams.filter(|_| known).map_or_else(String::new, |datagrams| {
+        let lost = direction.datagrams.filter(|_| known).map_or_else(String::new, |datagrams| {
             let percent = two_digits(datagrams.lost_percent());
             let jitter = datagrams.jitter_ms().unwrap_or(0.0);
             format!("  {jitter:5.3} ms  {}/{} ({percent}%)", datagrams.lost, datagrams.sent)

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::iperf3::{FIRST_ID, NEXT_ID, shares};
 use super::quantity::{rate, seconds};
 use super::series::Step;
-use super::test::{Amount, Test, Way};
+use super::test::{Amount, Test, DirectionResult};
 use super::{IPERF3_JSON, each_test};
 use crate::{Piece, ReportError, View};
 
@@ -23,8 +23,8 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
 }
 
 fn document(test: &Test<'_>) -> Result<Value, String> {
-    let ways = test.ways()?;
-    Ok(json!({ "start": start(test), "intervals": intervals(test, &ways), "end": end(test, &ways) }))
+    let directions = test.directions()?;
+    Ok(json!({ "start": start(test), "intervals": intervals(test, &directions), "end": end(test, &directions) }))
 }
 
 fn start(test: &Test<'_>) -> Value {
@@ -58,10 +58,10 @@ fn start(test: &Test<'_>) -> Value {
             "duration": duration * test.trials.len() as f64,
             "bytes": bytes.saturating_mul(test.trials.len() as u64),
             "blocks": blocks.saturating_mul(test.trials.len() as u64),
-            "reverse": flag(test.directions() == [false]),
+            "reverse": flag(test.reversals() == [false]),
             "tos": u32::from(spec.near.dscp.unwrap_or(0)) << 2,
             "target_bitrate": spec.rate_bps.unwrap_or(0),
-            "bidir": flag(test.directions().len() > 1),
+            "bidir": flag(test.reversals().len() > 1),
             "interval": seconds(spec.interval_ns.max(1_000_000_000)),
         },
     }));
@@ -97,17 +97,17 @@ fn port(test: &Test<'_>) -> Option<u16> {
     Some(peer.parse::<core::net::SocketAddr>().ok()?.port())
 }
 
-fn intervals(test: &Test<'_>, ways: &[Way]) -> Vec<Value> {
+fn intervals(test: &Test<'_>, directions: &[DirectionResult]) -> Vec<Value> {
     let udp = test.spec().transport == "udp";
-    let steps: Vec<(&Way, Vec<Step>)> = ways.iter().map(|way| (way, test.steps(way.forth))).collect();
+    let steps: Vec<(&DirectionResult, Vec<Step>)> = directions.iter().map(|direction| (direction, test.steps(direction.forth))).collect();
     let longest = steps.iter().map(|(_, steps)| steps.len()).max().unwrap_or(0);
     let mut all = Vec::new();
     for number in 0..longest {
         let mut entry = Map::new();
         let mut streams = Vec::new();
-        for ((way, steps), place) in steps.iter().zip(0_u32..) {
+        for ((direction, steps), place) in steps.iter().zip(0_u32..) {
             let Some(step) = steps.get(number) else { continue };
-            let sum = interval(test, way, step, udp);
+            let sum = interval(test, direction, step, udp);
             if test.spec().flows == 1 {
                 let mut stream = sum.clone();
                 stream.insert("socket".into(), json!(FIRST_ID + place * NEXT_ID));
@@ -126,7 +126,7 @@ fn intervals(test: &Test<'_>, ways: &[Way]) -> Vec<Value> {
     all
 }
 
-fn interval(test: &Test<'_>, way: &Way, step: &Step, udp: bool) -> Map<String, Value> {
+fn interval(test: &Test<'_>, direction: &DirectionResult, step: &Step, udp: bool) -> Map<String, Value> {
     let ns = step.end_ns - step.start_ns;
     let mut sum = object(json!({
         "start": seconds(step.start_ns),
@@ -135,32 +135,32 @@ fn interval(test: &Test<'_>, way: &Way, step: &Step, udp: bool) -> Map<String, V
         "bytes": step.bytes,
         "bits_per_second": rate(step.bytes, ns),
         "omitted": step.omitted,
-        "sender": way.forth,
+        "sender": direction.forth,
     }));
     if let Some(tcp) = step.tcp {
         sum.insert("retransmits".into(), json!(tcp.retransmits));
     }
-    if udp && way.forth {
+    if udp && direction.forth {
         sum.insert("packets".into(), json!(step.bytes.div_ceil(test.spec().block)));
     }
     sum
 }
 
-fn end(test: &Test<'_>, ways: &[Way]) -> Value {
+fn end(test: &Test<'_>, directions: &[DirectionResult]) -> Value {
     let udp = test.spec().transport == "udp";
     let mut end = Map::new();
     let mut streams = Vec::new();
     let mut first = FIRST_ID;
-    for (way, suffix) in ways.iter().zip(["", "_bidir_reverse"]) {
-        for (share, number) in shares(test, way).iter().zip(0..) {
+    for (direction, suffix) in directions.iter().zip(["", "_bidir_reverse"]) {
+        for (share, number) in shares(test, direction).iter().zip(0..) {
             let socket = first + number * NEXT_ID;
-            let sides = [(share.sent, way.sent.ns), (share.received, way.received.ns)];
-            let [mut sender, mut receiver] = sides.map(|(bytes, ns)| sum(Amount { bytes, ns }, way.forth));
+            let sides = [(share.sent, direction.sent.ns), (share.received, direction.received.ns)];
+            let [mut sender, mut receiver] = sides.map(|(bytes, ns)| sum(Amount { bytes, ns }, direction.forth));
             for side in [&mut sender, &mut receiver] {
                 side.insert("socket".into(), json!(socket));
             }
             streams.push(if udp {
-                sender.extend(datagrams(way, test.spec().flows == 1));
+                sender.extend(datagrams(direction, test.spec().flows == 1));
                 json!({ "udp": sender })
             } else {
                 if let Some(count) = share.retransmits {
@@ -170,19 +170,19 @@ fn end(test: &Test<'_>, ways: &[Way]) -> Value {
             });
         }
         first += test.spec().flows * NEXT_ID;
-        let (mut sent, mut received) = (sum(way.sent, way.forth), sum(way.received, way.forth));
+        let (mut sent, mut received) = (sum(direction.sent, direction.forth), sum(direction.received, direction.forth));
         if udp {
             sent.insert("sender".into(), json!(true));
             received.insert("sender".into(), json!(false));
-            received.extend(datagrams(way, true));
-            sent.extend(datagrams(way, true));
+            received.extend(datagrams(direction, true));
+            sent.extend(datagrams(direction, true));
             sent.extend(object(json!({ "lost_packets": 0, "lost_percent": 0, "jitter_ms": 0 })));
             // 3.12: the sender's bytes with the receiver's losses.
             let mut both = sent.clone();
-            both.extend(datagrams(way, true));
-            both.insert("sender".into(), json!(way.forth));
+            both.extend(datagrams(direction, true));
+            both.insert("sender".into(), json!(direction.forth));
             end.insert(format!("sum{suffix}"), Value::Object(both));
-        } else if let Some(count) = way.retransmits {
+        } else if let Some(count) = direction.retransmits {
             sent.insert("retransmits".into(), json!(count));
         }
         end.insert(format!("sum_sent{suffix}"), Value::Object(sent));
@@ -191,7 +191,7 @@ fn end(test: &Test<'_>, ways: &[Way]) -> Value {
     end.insert("streams".into(), Value::Array(streams));
     end.insert("cpu_utilization_percent".into(), cpu(test));
     if !udp {
-        let forth = test.directions()[0];
+        let forth = test.reversals()[0];
         let [near, far] = [test.near_socket(), test.far_socket()].map(|facts| facts.and_then(|facts| facts.cc.clone()));
         let (sender, receiver) = if forth { (near, far) } else { (far, near) };
         for (key, name) in [("sender_tcp_congestion", sender), ("receiver_tcp_congestion", receiver)] {
@@ -215,8 +215,8 @@ fn sum(amount: Amount, forth: bool) -> Map<String, Value> {
 }
 
 /// What became of the datagrams; of one of several connections that is not known.
-fn datagrams(way: &Way, known: bool) -> Map<String, Value> {
-    let counts = way.datagrams.filter(|_| known);
+fn datagrams(direction: &DirectionResult, known: bool) -> Map<String, Value> {
+    let counts = direction.datagrams.filter(|_| known);
     object(json!({
         "jitter_ms": counts.and_then(super::test::Datagrams::jitter_ms),
         "lost_packets": counts.map(|counts| counts.lost),

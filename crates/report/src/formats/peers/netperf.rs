@@ -8,7 +8,7 @@ use core::net::SocketAddr;
 use model::{Direction, SendBy, SocketFacts, Spec};
 
 use super::quantity::seconds;
-use super::test::{Test, Way, ends};
+use super::test::{Test, DirectionResult, ends};
 use super::{NETPERF, each_test};
 use crate::{Piece, ReportError, View};
 
@@ -94,8 +94,8 @@ fn text(test: &Test<'_>) -> Result<String, String> {
             spec.block
         ),
         Kind::Datagrams => {
-            let ways = test.ways()?;
-            let [sent, received] = messages(test, &ways[0]);
+            let directions = test.directions()?;
+            let [sent, received] = messages(test, &directions[0]);
             let sender = test.outcome.summary.sender_bps.unwrap_or(0.0) / 1e6;
             format!(
                 "{}Socket  Message  Elapsed      Messages                \n\
@@ -105,7 +105,7 @@ fn text(test: &Test<'_>) -> Result<String, String> {
                  {receive:6}           {time:<6.2}   {received:8}           {megabits:7.2}\n\n",
                 title(test, "MIGRATED UDP STREAM"),
                 spec.block,
-                seconds(ways[0].sent.ns / test.trials.len() as u64),
+                seconds(directions[0].sent.ns / test.trials.len() as u64),
             )
         }
         Kind::Transactions => {
@@ -138,9 +138,9 @@ fn stream_name(spec: &Spec) -> &'static str {
 }
 
 /// Datagrams sent and received in a trial, rounded.
-fn messages(test: &Test<'_>, way: &Way) -> [u64; 2] {
+fn messages(test: &Test<'_>, direction: &DirectionResult) -> [u64; 2] {
     let trials = test.trials.len() as u64;
-    let counts = way.datagrams.unwrap_or_default();
+    let counts = direction.datagrams.unwrap_or_default();
     [counts.sent, counts.sent.saturating_sub(counts.lost)].map(|sum| (sum + trials / 2) / trials)
 }
 

@@ -44,11 +44,11 @@ fn text(test: &Test<'_>) -> Result<String, String> {
 /// trips, else bytes where they arrived, or as this end sent them where the far end tells no series.
 fn interims(test: &Test<'_>, transactions: bool, reverse: bool) -> Vec<[u64; 4]> {
     let of = |trial: &Trial| {
-        let untold = trial.far.intervals.is_empty();
-        let end = if transactions || reverse || untold { &trial.near } else { &trial.far };
+        let unreported = trial.far.intervals.is_empty();
+        let end = if transactions || reverse || unreported { &trial.near } else { &trial.far };
         let started = test.started_unix_ns(trial);
         let entries = end.intervals.iter().filter(|entry| entry.end_ns > entry.start_ns);
-        let count = |entry: &model::Interval| match (transactions, !reverse && untold) {
+        let count = |entry: &model::Interval| match (transactions, !reverse && unreported) {
             (true, _) => entry.transactions,
             (_, true) => entry.bytes_sent,
             (_, false) => entry.bytes_received,

@@ -23,12 +23,12 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
 
 fn text(test: &Test<'_>) -> Result<String, String> {
     // Refuses rates without counts.
-    test.ways()?;
+    test.directions()?;
     let mut text = String::new();
     for trial in &test.trials {
         text.push_str(&asked(test, trial));
         text.push_str(TITLES);
-        let forth = test.directions() == [true];
+        let forth = test.reversals() == [true];
         let (sender, receiver) = ends(trial, forth);
         let lines = [
             (sender, (sender.bytes_sent, sender.sending_ns, sender.calls_sent)),
@@ -46,7 +46,7 @@ fn text(test: &Test<'_>) -> Result<String, String> {
 /// `nttcp-l: buflen=4096, bufcnt=2048, dataport=5038/tcp`, with the receiver's port.
 fn asked(test: &Test<'_>, trial: &Trial) -> String {
     let spec = test.spec();
-    let forth = test.directions() == [true];
+    let forth = test.reversals() == [true];
     let (sender, receiver) = ends(trial, forth);
     let socket: Option<&SocketFacts> = receiver.flows.first().map(|flow| &flow.socket);
     let port = socket.and_then(|socket| socket.local.as_ref()?.rsplit_once(':')?.1.parse::<u16>().ok()).unwrap_or(0);

@@ -25,12 +25,12 @@ pub(super) fn takes(kind: &str, spec: &Spec) -> Result<(), String> {
 
 fn text(test: &Test<'_>) -> Result<String, String> {
     // Refuses rates without counts.
-    test.ways()?;
+    test.directions()?;
     Ok(test.trials.iter().map(|trial| report(test, trial)).collect::<Vec<_>>().join("\n"))
 }
 
 fn report(test: &Test<'_>, trial: &Trial) -> String {
-    let (_, receiver) = ends(trial, test.directions() == [true]);
+    let (_, receiver) = ends(trial, test.reversals() == [true]);
     let own: Vec<u64> = receiver.flows.iter().map(|flow| flow.bytes_received).filter(|bytes| *bytes > 0).collect();
     let own = if own.iter().sum::<u64>() == receiver.bytes_received { own } else { vec![receiver.bytes_received] };
     let start = seconds(test.started_unix_ns(trial));

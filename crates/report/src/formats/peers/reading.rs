@@ -173,8 +173,8 @@ pub(super) mod recorded {
         let text = format!("{intervals}- - -{sums}").replace("0.014 ms", "0.000 ms");
         let bytes = if spec.direction == Direction::Reverse { near.bytes_received } else { far.bytes_received };
         let ns = if spec.direction == Direction::Reverse { near.receiving_ns } else { far.receiving_ns };
-        let ways = if spec.direction == Direction::Both { 2.0 } else { 1.0 };
-        (one(spec, near, far, ways * bytes as f64 * 8e9 / ns as f64), text)
+        let directions = if spec.direction == Direction::Both { 2.0 } else { 1.0 };
+        (one(spec, near, far, directions * bytes as f64 * 8e9 / ns as f64), text)
     }
 
     /// A recorded table of netperf 2.7.1 and the run that has its figures.
@@ -257,8 +257,8 @@ fn iperf3s_json_is_read_back_to_the_same_rate() {
             let receiver = if spec.direction == Direction::Reverse { &trial.near } else { &trial.far };
             (bytes, ns) = (bytes + receiver.bytes_received, ns + receiver.receiving_ns);
         }
-        let ways = if spec.direction == Direction::Both { 2.0 } else { 1.0 };
-        assert!(near(*value, ways * bytes as f64 * 8e9 / ns as f64), "{value} of {bytes} in {ns}");
+        let directions = if spec.direction == Direction::Both { 2.0 } else { 1.0 };
+        assert!(near(*value, directions * bytes as f64 * 8e9 / ns as f64), "{value} of {bytes} in {ns}");
         let asked = &run.outcomes[0].spec;
         assert_eq!(
             (&spec.transport, spec.block, spec.flows, spec.direction),

@@ -146,7 +146,7 @@ mod tests {
         let test = Test::of(&run, &run.outcomes[0]).unwrap();
         let steps: Vec<_> = test.steps(true).iter().map(|s| (s.start_ns, s.end_ns, s.bytes, s.omitted)).collect();
         assert_eq!(steps, [(0, 500_000_000, 5_000, true), (0, 1_000_000_000, 10_000, false)]);
-        let way = &test.ways().unwrap()[0];
-        assert_eq!((way.sent.bytes, way.sent.ns), (10_000, 1_000_000_000));
+        let direction = &test.directions().unwrap()[0];
+        assert_eq!((direction.sent.bytes, direction.sent.ns), (10_000, 1_000_000_000));
     }
 }

@@ -45,7 +45,7 @@ pub(super) struct Share {
 
 /// One direction, all trials laid end to end.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Way {
+pub(super) struct DirectionResult {
     /// From the near end to the far one.
     pub(super) forth: bool,
     /// What the sender handed over, the warm-up left out.
@@ -84,7 +84,7 @@ impl<'a> Test<'a> {
     }
 
     /// Which ways carry payload: true from near to far.
-    pub(super) fn directions(&self) -> &'static [bool] {
+    pub(super) fn reversals(&self) -> &'static [bool] {
         match self.spec().direction {
             Direction::Send => &[true],
             Direction::Reverse => &[false],
@@ -96,25 +96,25 @@ impl<'a> Test<'a> {
     ///
     /// # Errors
     /// Where there is a rate but no count of bytes, as in results that were imported from a table of rates.
-    pub(super) fn ways(&self) -> Result<Vec<Way>, String> {
-        let ways: Vec<Way> = self.directions().iter().map(|forth| self.way(*forth)).collect();
-        let counted = ways.iter().any(|way| way.received.bytes > 0);
+    pub(super) fn directions(&self) -> Result<Vec<DirectionResult>, String> {
+        let directions: Vec<DirectionResult> = self.reversals().iter().map(|forth| self.direction(*forth)).collect();
+        let counted = directions.iter().any(|direction| direction.received.bytes > 0);
         if !counted && self.outcome.estimate.as_ref().is_some_and(|estimate| estimate.value > 0.0) {
             return Err("a rate without the bytes behind it".into());
         }
-        Ok(ways)
+        Ok(directions)
     }
 
-    fn way(&self, forth: bool) -> Way {
-        let mut way = Way { forth, retransmits: Some(0), ..Way::default() };
+    fn direction(&self, forth: bool) -> DirectionResult {
+        let mut direction = DirectionResult { forth, retransmits: Some(0), ..DirectionResult::default() };
         let mut shares: BTreeMap<u32, Share> = BTreeMap::new();
         let start = Share { retransmits: Some(0), ..Share::default() };
         for trial in &self.trials {
             let (sender, receiver) = ends(trial, forth);
-            way.sent.add(sent(self.spec(), sender));
-            way.received.add(arrived(receiver));
+            direction.sent.add(sent(self.spec(), sender));
+            direction.received.add(arrived(receiver));
             if let Some((own, other)) = sender.datagrams.zip(receiver.datagrams) {
-                let sum = way.datagrams.get_or_insert_default();
+                let sum = direction.datagrams.get_or_insert_default();
                 sum.sent += own.sent;
                 // Another program's receiver counts by the numbers that it saw.
                 sum.lost += other.missed.unwrap_or_else(|| own.sent.saturating_sub(other.received));
@@ -135,9 +135,9 @@ impl<'a> Test<'a> {
         // The points of a curve share their connections, whose totals say nothing of one of them.
         let told = !shares.is_empty() && !self.spec().is_point();
         let again = shares.values().map(|share| share.retransmits);
-        way.retransmits = again.fold(way.retransmits.filter(|_| told), |sum, own| Some(sum? + own?));
-        way.shares = shares.into_values().collect();
-        way
+        direction.retransmits = again.fold(direction.retransmits.filter(|_| told), |sum, own| Some(sum? + own?));
+        direction.shares = shares.into_values().collect();
+        direction
     }
 
     /// The first connection's facts at the near end, as far as any trial has them.

@@ -39,27 +39,27 @@ proptest! {
     fn bytes_come_out_as_they_went_in(steps in prop::collection::vec((0..4u8, size()), 1..200)) {
         const CAPACITY: usize = 4096;
         let (mut a, mut b) = ends(CAPACITY);
-        let mut ways = [VecDeque::new(), VecDeque::new()];
+        let mut directions = [VecDeque::new(), VecDeque::new()];
         let mut at = [0u64; 2];
         // What was taken but not told to the end that pushed it.
-        let mut untold = [0; 2];
+        let mut unreported = [0; 2];
         for (what, size) in steps {
-            let way = usize::from(what & 1);
-            let (from, to) = if way == 0 { (&mut a, &mut b) } else { (&mut b, &mut a) };
-            let held = &mut ways[way];
+            let direction = usize::from(what & 1);
+            let (from, to) = if direction == 0 { (&mut a, &mut b) } else { (&mut b, &mut a) };
+            let held = &mut directions[direction];
             if what < 2 {
-                let message = bytes(at[way], size);
+                let message = bytes(at[direction], size);
                 let count = from.push(&message);
-                prop_assert_eq!(count, size.min(CAPACITY - held.len() - untold[way]));
+                prop_assert_eq!(count, size.min(CAPACITY - held.len() - unreported[direction]));
                 held.extend(&message[..count]);
-                at[way] += count as u64;
-                untold[1 - way] = 0;
+                at[direction] += count as u64;
+                unreported[1 - direction] = 0;
             } else {
                 let mut room = vec![0; size];
                 let count = to.pop(&mut room);
                 let expected: Vec<u8> = held.drain(..size.min(held.len())).collect();
                 prop_assert_eq!(&room[..count], &expected[..]);
-                untold[way] = count;
+                unreported[direction] = count;
             }
         }
     }

@@ -5,7 +5,7 @@ use core::net::{IpAddr, SocketAddr};
 use model::{Direction, EndOptions, EndPass, EndTally, FlowTally, Interface, Inventory, Pass, Spec, Trial};
 
 /// One direction that carries payload, in one trial.
-pub(crate) struct Way<'a> {
+pub(crate) struct DirectionView<'a> {
     pub(crate) sender: Side<'a>,
     pub(crate) receiver: Side<'a>,
 }
@@ -33,16 +33,16 @@ impl<'a> Side<'a> {
 }
 
 /// The directions of a trial that carry payload; `pass` is the trial's own, `hosts` the near and the far one.
-pub(crate) fn ways<'a>(
+pub(crate) fn directions<'a>(
     spec: &'a Spec,
     trial: &'a Trial,
     pass: Option<&'a Pass>,
     hosts: [&'a Inventory; 2],
-) -> Vec<Way<'a>> {
+) -> Vec<DirectionView<'a>> {
     let [near, far] = hosts;
     let near = Side { tally: &trial.near, options: &spec.near, host: near, pass: pass.map(|pass| &pass.near) };
     let far = Side { tally: &trial.far, options: &spec.far, host: far, pass: pass.map(|pass| &pass.far) };
-    let (forth, back) = (Way { sender: near, receiver: far }, Way { sender: far, receiver: near });
+    let (forth, back) = (DirectionView { sender: near, receiver: far }, DirectionView { sender: far, receiver: near });
     match spec.direction {
         Direction::Send => vec![forth],
         Direction::Reverse => vec![back],

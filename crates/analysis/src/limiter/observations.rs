@@ -7,33 +7,33 @@ use model::{FlowTally, Inventory, Outcome, Pass, Spec, TcpSample, Trial, Verdict
 
 use crate::outcome::Headline;
 use crate::stats::{mean, median, quantile};
-use crate::way::{Side, Way, send_buffer_bytes, ways};
+use crate::direction::{Side, DirectionView, send_buffer_bytes, directions};
 
 use super::clocks;
 
 /// An outcome and what was recorded around it.
-pub(super) struct Scene<'a> {
+pub(super) struct Observations<'a> {
     pub(super) spec: &'a Spec,
     pub(super) headline: Headline,
     pub(super) outcome: &'a Outcome,
     /// The directions of its trials; those of trials that were cut short only where there are no others.
-    pub(super) ways: Vec<Way<'a>>,
+    pub(super) directions: Vec<DirectionView<'a>>,
     /// Both ends share a machine.
     pub(super) one_host: bool,
 }
 
-impl<'a> Scene<'a> {
+impl<'a> Observations<'a> {
     pub(super) fn new(outcome: &'a Outcome, passes: &'a [Pass], hosts: [&'a Inventory; 2]) -> Self {
         let by_index: BTreeMap<u32, &Pass> = passes.iter().map(|pass| (pass.index, pass)).collect();
         let whole: Vec<&Trial> =
             outcome.trials.iter().filter(|trial| !trial.verdicts.contains(&Verdict::CutShort)).collect();
         let trials = if whole.is_empty() { outcome.trials.iter().collect() } else { whole };
-        let of = |trial: &&'a Trial| ways(&outcome.spec, trial, by_index.get(&trial.pass).copied(), hosts);
+        let of = |trial: &&'a Trial| directions(&outcome.spec, trial, by_index.get(&trial.pass).copied(), hosts);
         let [near, far] = hosts;
         Self {
             spec: &outcome.spec,
             headline: Headline::of(&outcome.spec),
-            ways: trials.iter().flat_map(of).collect(),
+            directions: trials.iter().flat_map(of).collect(),
             outcome,
             one_host: near.boot_id.is_some() && near.boot_id == far.boot_id,
         }
@@ -46,13 +46,13 @@ impl<'a> Scene<'a> {
 }
 
 /// Goodput of a way by its receiver, after the warm-up, in bit/s.
-pub(super) fn goodput_bps(way: &Way<'_>) -> Option<f64> {
-    rate_bps(way.receiver.tally.arrivals())
+pub(super) fn goodput_bps(direction: &DirectionView<'_>) -> Option<f64> {
+    rate_bps(direction.receiver.tally.arrivals())
 }
 
 /// What its sender handed over, in bit/s.
-pub(super) fn sent_bps(way: &Way<'_>) -> Option<f64> {
-    rate_bps(way.sender.tally.sends())
+pub(super) fn sent_bps(direction: &DirectionView<'_>) -> Option<f64> {
+    rate_bps(direction.sender.tally.sends())
 }
 
 fn rate_bps(Window { bytes, ns }: Window) -> Option<f64> {
@@ -73,16 +73,16 @@ pub(super) struct Course<'a> {
 }
 
 /// The connections of a way on which its sender sent and of which TCP tells something.
-pub(super) fn courses<'a>(way: &Way<'a>) -> Vec<Course<'a>> {
+pub(super) fn courses<'a>(direction: &DirectionView<'a>) -> Vec<Course<'a>> {
     let spoken = |flow: &&FlowTally| !flow.tcp.is_empty() || flow.socket.srtt_ns.is_some();
-    let sending = way.sender.flows().filter(|flow| flow.bytes_sent > 0).filter(spoken);
-    sending.filter_map(|flow| Some(Course { rate_bps: rate_of(flow, way)?, flow })).collect()
+    let sending = direction.sender.flows().filter(|flow| flow.bytes_sent > 0).filter(spoken);
+    sending.filter_map(|flow| Some(Course { rate_bps: rate_of(flow, direction)?, flow })).collect()
 }
 
 /// The flow's share of the way's goodput.
-fn rate_of(flow: &FlowTally, way: &Way<'_>) -> Option<f64> {
-    let all: u64 = way.sender.flows().map(|flow| flow.bytes_sent).sum();
-    goodput_bps(way).map(|bps| bps * flow.bytes_sent as f64 / all.max(1) as f64)
+fn rate_of(flow: &FlowTally, direction: &DirectionView<'_>) -> Option<f64> {
+    let all: u64 = direction.sender.flows().map(|flow| flow.bytes_sent).sum();
+    goodput_bps(direction).map(|bps| bps * flow.bytes_sent as f64 / all.max(1) as f64)
 }
 
 impl<'a> Course<'a> {

@@ -6,21 +6,21 @@ use rustix::io::Errno;
 
 use super::counts::Counters;
 use super::course::Course;
-use super::spec::OneWay;
+use super::spec::DirectionSpec;
 use super::sys::Tun;
 
 /// Packets that are read, and that are written, before the other direction has its turn.
 const TURN: usize = 8;
 
 /// One direction.
-pub(crate) struct Way {
+pub(crate) struct LinkDirection {
     course: Course,
 }
 
-impl Way {
+impl LinkDirection {
     /// `mtu` is that of both devices, in bytes.
-    pub(crate) fn new(way: &OneWay, mtu: u32, seed: u64, counters: Arc<Counters>) -> Self {
-        Self { course: Course::new(way, mtu, seed, counters) }
+    pub(crate) fn new(direction: &DirectionSpec, mtu: u32, seed: u64, counters: Arc<Counters>) -> Self {
+        Self { course: Course::new(direction, mtu, seed, counters) }
     }
 
     /// Begins the list of changes anew.
