@@ -112,7 +112,7 @@ fn first_end(pid: Pid, gone: &Mutex<bool>, start: Instant) -> Result<(Option<i32
 /// Ends what the program has left running; all of it is this process's child by now, or becomes one.
 fn end_strays() {
     let start = Instant::now();
-    let mut asked = false;
+    let mut requested = false;
     loop {
         match wait(WaitOptions::NOHANG) {
             Ok(Some(_)) => continue,
@@ -121,13 +121,13 @@ fn end_strays() {
             Ok(None) => {}
         }
         let late = start.elapsed() > PATIENCE;
-        if !asked || late {
+        if !requested || late {
             let signal = if late { Signal::KILL } else { Signal::TERM };
             for child in children() {
                 // One that has just ended needs no signal.
                 let _ = kill_process(child, signal);
             }
-            asked = true;
+            requested = true;
         }
         thread::sleep(STEP);
     }

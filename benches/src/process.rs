@@ -135,8 +135,8 @@ impl Drop for Running {
 pub fn run(cores: &[u32], program: &Program, limit: Duration) -> Result<Ended> {
     let start = Instant::now();
     let mut running = Running::start(cores, program, true)?;
-    let (told, end) = mpsc::channel();
-    let readers = [pipe(running.guard.stdout.take(), told.clone()), pipe(running.guard.stderr.take(), told)];
+    let (reported, end) = mpsc::channel();
+    let readers = [pipe(running.guard.stdout.take(), reported.clone()), pipe(running.guard.stderr.take(), reported)];
     // Both pipes are closed when the guard is done; it may still have to end then.
     for _ in &readers {
         if end.recv_timeout(limit.saturating_sub(start.elapsed())).is_err() {
@@ -150,13 +150,13 @@ pub fn run(cores: &[u32], program: &Program, limit: Duration) -> Result<Ended> {
 }
 
 /// Reads a pipe to its end in a thread, so that neither pipe blocks the program.
-fn pipe(source: Option<impl Read + Send + 'static>, told: mpsc::Sender<()>) -> thread::JoinHandle<String> {
+fn pipe(source: Option<impl Read + Send + 'static>, reported: mpsc::Sender<()>) -> thread::JoinHandle<String> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut source) = source {
             let _ = source.read_to_end(&mut bytes);
         }
-        let _ = told.send(());
+        let _ = reported.send(());
         String::from_utf8_lossy(&bytes).into_owned()
     })
 }

@@ -232,10 +232,10 @@ impl Work {
 }
 
 impl Task {
-    /// Seconds of one measurement where `asked` were asked for. A paced sender of 850 datagrams a second needs two for the 1,000
+    /// Seconds of one measurement where `requested` were asked for. A paced sender of 850 datagrams a second needs two for the 1,000
     /// distances that a 99th percentile rests on.
-    pub fn seconds(self, asked: u32) -> u32 {
-        if matches!(self, Self::Paced { .. }) { asked.max(2) } else { asked }
+    pub fn seconds(self, requested: u32) -> u32 {
+        if matches!(self, Self::Paced { .. }) { requested.max(2) } else { requested }
     }
 
     /// How long a measurement takes in about, start and end included, s; a guess until there are some.

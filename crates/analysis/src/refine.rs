@@ -100,9 +100,9 @@ mod tests {
     #[test]
     fn straight_curves_and_mere_noise_want_nothing() {
         assert_eq!(refine(&curve(&powers(), |block| block as f64, 0.0, 1), 10), Vec::<u64>::new());
-        let asked: usize =
+        let requested: usize =
             (0..20).map(|seed| refine(&curve(&powers(), |block| 100.0 * block as f64, 0.02, seed), 10).len()).sum();
-        assert!(asked <= 20, "{asked} sizes in 20 curves");
+        assert!(requested <= 20, "{requested} sizes in 20 curves");
     }
 
     #[test]

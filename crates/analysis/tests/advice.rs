@@ -16,7 +16,7 @@ const FRESH: u32 = 200;
 /// Gains of levels, as logarithms, by dimension.
 type Planted<'a> = &'a [&'a [f64]];
 
-struct Came {
+struct Sample {
     /// The best combination is within the least effect of the planted one.
     found: f64,
     /// A gain of the whole or of a change was claimed.
@@ -36,7 +36,7 @@ fn slack(p: f64) -> f64 {
 }
 
 /// Runs whole searches over a path of so much noise, `drift` lost with each trial.
-fn simulate(planted: Planted<'_>, noise: f64, drift: f64, seed: u64) -> Came {
+fn simulate(planted: Planted<'_>, noise: f64, drift: f64, seed: u64) -> Sample {
     let mut seeds = SplitMix64::new(seed);
     let most: f64 = planted.iter().map(|gains| gains.iter().copied().fold(0.0, f64::max)).sum();
     let levels: Vec<usize> = planted.iter().map(|gains| gains.len()).collect();
@@ -73,7 +73,7 @@ fn simulate(planted: Planted<'_>, noise: f64, drift: f64, seed: u64) -> Came {
         trials += taken;
     }
     let share = |count: u32| f64::from(count) / runs() as f64;
-    Came {
+    Sample {
         found: share(found),
         claimed: share(claimed),
         false_claims: share(wrong),
@@ -81,7 +81,7 @@ fn simulate(planted: Planted<'_>, noise: f64, drift: f64, seed: u64) -> Came {
     }
 }
 
-fn print(scenario: &str, noise: f64, came: &Came) {
+fn print(scenario: &str, noise: f64, came: &Sample) {
     println!(
         "| {scenario} | {} % | {:.1} % | {:.1} % | {:.1} % | {:.0} |",
         100.0 * noise,

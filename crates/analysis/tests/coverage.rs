@@ -43,7 +43,7 @@ fn simulate<S: FnMut() -> f64>(
             values.push(next());
             match sequential.decide(&values) {
                 Decision::Continue => {}
-                Decision::Sure(interval) => {
+                Decision::Converged(interval) => {
                     sure += 1;
                     at_first += u32::from(values.len() == sequential.looks()[0]);
                     break interval;

@@ -19,7 +19,7 @@ const TOLERANCE: f64 = 0.01;
 type Path = Box<dyn FnMut() -> f64>;
 
 /// What a scenario came to, in shares of its runs.
-struct Came {
+struct Sample {
     covered: f64,
     better: f64,
     worse: f64,
@@ -48,7 +48,7 @@ fn simulate(
     seed: u64,
     budget: impl Fn(&mut SplitMix64) -> usize,
     path: impl Fn(SplitMix64) -> Path,
-) -> Came {
+) -> Sample {
     let mut seeds = SplitMix64::new(seed);
     let (mut covered, mut better, mut worse, mut blocks) = (0u32, 0u32, 0u32, 0usize);
     let effect = ratio.ln();
@@ -75,11 +75,11 @@ fn simulate(
         blocks += logs.len();
     }
     let share = |count: u32| f64::from(count) / runs() as f64;
-    Came { covered: share(covered), better: share(better), worse: share(worse), blocks: blocks as f64 / runs() as f64 }
+    Sample { covered: share(covered), better: share(better), worse: share(worse), blocks: blocks as f64 / runs() as f64 }
 }
 
 /// Prints a line of the table and holds the coverage.
-fn contract(scenario: &str, tolerance: f64, ratio: f64, came: &Came) {
+fn contract(scenario: &str, tolerance: f64, ratio: f64, came: &Sample) {
     println!(
         "| {scenario} | {tolerance} | {ratio} | {:.1} % | {:.1} % | {:.1} % | {:.0} |",
         100.0 * came.covered,

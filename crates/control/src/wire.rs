@@ -219,9 +219,9 @@ mod tests {
             assert_eq!(wire.recv().await, Ok(long.clone()));
 
             let (mine, mut theirs) = tokio::io::duplex(4 << 20);
-            let mut stranger: Wire<ToAgent, FromAgent> = Wire::start(mine, &ToAgent::Ping);
+            let mut unauthenticated: Wire<ToAgent, FromAgent> = Wire::start(mine, &ToAgent::Ping);
             theirs.write_all(&encode(&long).unwrap()).await.unwrap();
-            assert!(stranger.recv().await.is_err_and(|why| why.contains("over the limit")));
+            assert!(unauthenticated.recv().await.is_err_and(|why| why.contains("over the limit")));
         });
     }
 }

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
-use engine::transport::{Cookie, FlowHello, HELLO_BYTES, Link, Place, Rendezvous, Transport, local, transport};
+use engine::transport::{Cookie, FlowHello, HELLO_BYTES, Link, ListenOptions, Rendezvous, Transport, local, transport};
 use engine::{EngineError, Leg, Signals, TrialPlan, now_ns};
 use model::Role;
 
@@ -201,7 +201,7 @@ fn accept(
     let mut missing = wanted.len();
     let mut listener = None;
     if !assignment.through_door {
-        let place = Place {
+        let place = ListenOptions {
             address: assignment.listen_on.unwrap_or(std::net::Ipv4Addr::LOCALHOST.into()),
             directory: assignment.directory.clone(),
             cookie,

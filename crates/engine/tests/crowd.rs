@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use engine::transport::{FlowHello, Link, Place, check_options, transport};
+use engine::transport::{FlowHello, Link, ListenOptions, check_options, transport};
 use engine::{EngineError, Leg, LegTally, Signals, TrialPlan, now_ns, run};
 use model::{Direction, EndTally, Role, Spec, Stop, Strategy};
 
@@ -48,7 +48,7 @@ fn start(spec: &Spec) -> [(End, Arc<Signals>); 2] {
     engine::pattern::check(spec).expect("a valid spec");
     let transport = transport(spec.transport.as_str()).expect("known");
     let directory = tempfile::tempdir().expect("a directory");
-    let place = Place { address: [127, 0, 0, 1].into(), directory: directory.path().into(), cookie: COOKIE };
+    let place = ListenOptions { address: [127, 0, 0, 1].into(), directory: directory.path().into(), cookie: COOKIE };
     let mut listener = transport.listen(spec, &place).expect("listens");
     let to = listener.rendezvous();
     let (plans, flags) = ([Role::Passive, Role::Active].map(|role| plan(spec, role)), [Signals::new(), Signals::new()]);
@@ -148,9 +148,9 @@ fn paced_datagrams_and_requests_of_many_flows_keep_their_rate() {
         let rate_bps = Some(u64::from(FLOWS) * 10 * 1_000 * 8);
         let spec = Spec { rate_bps, stop: Stop::TimeNs(1_000_000_000), ..spec(transport, "rr", strategy) };
         let (near, _) = measure(&spec);
-        let asked = u64::from(FLOWS) * 10;
+        let requested = u64::from(FLOWS) * 10;
         assert!(
-            near.transactions > 0 && near.transactions <= asked + u64::from(FLOWS),
+            near.transactions > 0 && near.transactions <= requested + u64::from(FLOWS),
             "{transport} {strategy:?}: {}",
             near.transactions
         );

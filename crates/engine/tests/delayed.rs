@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use engine::transport::{FlowHello, Place, Rendezvous, transport};
+use engine::transport::{FlowHello, ListenOptions, Rendezvous, transport};
 use engine::{Leg, Signals, TrialPlan, now_ns, run};
 use model::{Role, Spec, Stop};
 
@@ -60,7 +60,7 @@ fn datagrams_shake_hands_and_open_a_leg_over_a_second_of_round_trip() {
     for pattern in ["stream", "rr"] {
         let spec = Spec { block: 200, stop: Stop::Transactions(3), ..Spec::new("udp", pattern) };
         let spec = if pattern == "stream" { Spec { stop: Stop::Blocks(20), ..spec } } else { spec };
-        let place = Place { address: [127, 0, 0, 1].into(), directory: std::env::temp_dir(), cookie: COOKIE };
+        let place = ListenOptions { address: [127, 0, 0, 1].into(), directory: std::env::temp_dir(), cookie: COOKIE };
         let mut listener = direction.listen(&spec, &place).unwrap();
         let over = Arc::new(AtomicBool::new(false));
         let address = Some(path(listener.rendezvous().address.unwrap(), over.clone()));

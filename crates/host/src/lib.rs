@@ -24,7 +24,7 @@ pub mod tune;
 pub use capture::Capturing;
 pub use clock::clock_read_cost_ns;
 pub use conditions::conditions;
-pub use inventory::{TrafficLook, inventory, note_traffic};
+pub use inventory::{TrafficSample, inventory, note_traffic};
 pub use observe::{Live, Options as WatchOptions, Watch};
 pub use own::own_directory;
 pub use path::look_at;

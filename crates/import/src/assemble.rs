@@ -95,15 +95,15 @@ pub fn assemble(imported: Imported, source: &Source, refused: &[Refused]) -> Run
         refused.iter().map(|part| OriginLine { line: part.line, reason: part.reason.clone() }).collect();
     findings
         .extend(refused.iter().map(|part| note(format!("line {} was refused: {}", part.line, part.reason), vec![])));
-    let told = version.as_ref().map_or_else(|| tool.clone(), |version| format!("{tool} {version}"));
-    findings.insert(0, note(format!("imported from {} ({told})", source.file), Vec::new()));
+    let reported = version.as_ref().map_or_else(|| tool.clone(), |version| format!("{tool} {version}"));
+    findings.insert(0, note(format!("imported from {} ({reported})", source.file), Vec::new()));
     let header = RunHeader {
         id: source.id.clone(),
         name: source.name.clone(),
         kind,
         command: source.command.clone(),
         started_unix_ns: measured_unix_ns.unwrap_or(source.imported_unix_ns),
-        tool: Tool { near_version: told.clone(), far_version: told, ..Tool::default() },
+        tool: Tool { near_version: reported.clone(), far_version: reported, ..Tool::default() },
         target,
         stopping: rule,
         cells,
@@ -164,7 +164,7 @@ fn balance(spec: &Spec, trial: &mut Trial) {
     let ends = [&trial.near, &trial.far];
     let all = [Count::BytesSent, Count::BytesReceived]
         .into_iter()
-        .all(|count| ends.iter().any(|end| end.told(count).is_some()));
+        .all(|count| ends.iter().any(|end| end.reported(count).is_some()));
     if all {
         trial.ledger = analysis::ledger(spec, &trial.near, &trial.far);
     }

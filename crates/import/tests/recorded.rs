@@ -259,7 +259,7 @@ fn iperf_2_as_text_and_csv() {
     let csv = reading("iperf2.csv");
     let [one, two, last] = csv.imported.as_slice() else { panic!("three measurements") };
     assert_eq!([one, two, last].map(|one| one.rows[0].spec.flows), [1, 2, 1]);
-    assert_eq!(one.rows[0].trial.near.told(Count::BytesSent), Some(5_242_940));
+    assert_eq!(one.rows[0].trial.near.reported(Count::BytesSent), Some(5_242_940));
     close(two.rows[0].trial.value, 10_247_604.0 + 9_506_239.0);
 }
 

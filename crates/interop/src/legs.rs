@@ -18,7 +18,7 @@ pub(crate) fn run(
 ) -> Result<LegTally, EngineError> {
     let carrier = transport(plan.spec.transport.as_str())?;
     let signals = Signals::new();
-    let (tell, told) = channel();
+    let (tell, reported) = channel();
     let started = Instant::now();
     std::thread::scope(|scope| {
         let flags = &signals;
@@ -29,7 +29,7 @@ pub(crate) fn run(
             })
         });
         loop {
-            match told.recv_timeout(step) {
+            match reported.recv_timeout(step) {
                 Ok(interval) => live(interval),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,

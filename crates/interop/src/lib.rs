@@ -3,11 +3,11 @@
 //!
 //! A protocol is one module with a [`Speaks`] and one line in [`SPOKEN`].
 
-mod desk;
+mod acceptor;
 mod error;
 mod iperf2;
 mod iperf3;
-mod leash;
+mod session_deadline;
 mod legs;
 mod line;
 mod marks;
@@ -18,7 +18,7 @@ mod nuttcp;
 mod plain;
 mod service;
 mod stamp;
-mod words;
+mod unsupported;
 
 use std::net::TcpStream;
 use std::sync::atomic::AtomicBool;
@@ -88,10 +88,10 @@ pub trait Speaks: Sync {
         &self,
         spec: &Spec,
         server: &Server<'_>,
-        hears: &mut dyn Hears,
+        observer: &mut dyn TrialObserver,
         cancel: &AtomicBool,
     ) -> Result<Sides, InteropError> {
-        let _ = (server, hears, cancel);
+        let _ = (server, observer, cancel);
         Err(self.check(spec).err().unwrap_or(InteropError::Interrupted))
     }
 
@@ -138,10 +138,10 @@ pub trait Speaks: Sync {
         &self,
         points: &[Spec],
         server: &Server<'_>,
-        hears: &mut dyn Hears,
+        observer: &mut dyn TrialObserver,
         cancel: &AtomicBool,
     ) -> Result<Curve, InteropError> {
-        let _ = (server, hears, cancel);
+        let _ = (server, observer, cancel);
         Err(self.check_curve(points).err().unwrap_or(InteropError::Interrupted))
     }
 
@@ -190,7 +190,7 @@ pub struct Server<'a> {
 }
 
 /// Whoever is told how a trial goes.
-pub trait Hears {
+pub trait TrialObserver {
     /// All connections are up: data flows from now on.
     fn starting(&mut self, setup_ns: u64);
 

@@ -41,7 +41,7 @@ pub(crate) struct Patience<'a> {
 }
 
 /// What came.
-pub(crate) enum Heard {
+pub(crate) enum Input {
     /// So many bytes.
     Bytes(usize),
     /// The connection has ended.
@@ -115,14 +115,14 @@ impl Line {
     }
 
     /// Waits until bytes are there, at most this long, and leaves them there.
-    pub(crate) fn peek(&self, limit: Duration) -> Result<Heard, InteropError> {
+    pub(crate) fn peek(&self, limit: Duration) -> Result<Input, InteropError> {
         let failed = |source| InteropError::socket("hear", self.peer, source);
         self.socket.set_read_timeout(Some(limit)).map_err(failed)?;
-        sorted(self.socket.peek(&mut [0])).map_or(Ok(Heard::Nothing), |heard| heard.map_err(failed))
+        sorted(self.socket.peek(&mut [0])).map_or(Ok(Input::Nothing), |heard| heard.map_err(failed))
     }
 
     /// Waits for bytes, at most this long.
-    pub(crate) fn hear(&mut self, into: &mut [u8], limit: Duration) -> Result<Heard, InteropError> {
+    pub(crate) fn hear(&mut self, into: &mut [u8], limit: Duration) -> Result<Input, InteropError> {
         let failed = |source| InteropError::socket("hear", self.peer, source);
         self.socket.set_read_timeout(Some(limit.max(Duration::from_millis(1)))).map_err(failed)?;
         self.read(into)
@@ -137,9 +137,9 @@ impl Line {
                 return Err(InteropError::Interrupted);
             }
             match self.hear(into, LOOK)? {
-                Heard::Bytes(count) => return Ok(Some(count)),
-                Heard::Ended => return Ok(None),
-                Heard::Nothing if Instant::now() > deadline => {
+                Input::Bytes(count) => return Ok(Some(count)),
+                Input::Ended => return Ok(None),
+                Input::Nothing if Instant::now() > deadline => {
                     return Err(InteropError::Silent {
                         address: self.peer.to_string(),
                         peer: patience.program,
@@ -147,13 +147,13 @@ impl Line {
                         during: patience.during,
                     });
                 }
-                Heard::Nothing => {}
+                Input::Nothing => {}
             }
         }
     }
 
     /// Looks whether there are bytes.
-    pub(crate) fn glance(&mut self, into: &mut [u8]) -> Result<Heard, InteropError> {
+    pub(crate) fn glance(&mut self, into: &mut [u8]) -> Result<Input, InteropError> {
         let peer = self.peer;
         let failed = |source| InteropError::socket("hear", peer, source);
         self.socket.set_nonblocking(true).map_err(failed)?;
@@ -162,7 +162,7 @@ impl Line {
         heard
     }
 
-    fn read(&mut self, into: &mut [u8]) -> Result<Heard, InteropError> {
+    fn read(&mut self, into: &mut [u8]) -> Result<Input, InteropError> {
         loop {
             if let Some(heard) = sorted(self.socket.read(into)) {
                 return heard.map_err(|source| InteropError::socket("hear", self.peer, source));
@@ -193,7 +193,7 @@ impl Line {
         let mut rest = [0; 64];
         self.finish();
         while Instant::now() < deadline {
-            if let Ok(Heard::Ended) | Err(_) = self.hear(&mut rest, limit) {
+            if let Ok(Input::Ended) | Err(_) = self.hear(&mut rest, limit) {
                 return;
             }
         }
@@ -206,15 +206,15 @@ impl Line {
 }
 
 /// What a call brought; `None` where it is to be made again.
-fn sorted(read: std::io::Result<usize>) -> Option<std::io::Result<Heard>> {
+fn sorted(read: std::io::Result<usize>) -> Option<std::io::Result<Input>> {
     Some(Ok(match read {
-        Ok(0) => Heard::Ended,
-        Ok(count) => Heard::Bytes(count),
+        Ok(0) => Input::Ended,
+        Ok(count) => Input::Bytes(count),
         Err(error) => match error.kind() {
-            ErrorKind::WouldBlock | ErrorKind::TimedOut => Heard::Nothing,
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => Input::Nothing,
             ErrorKind::Interrupted => return None,
             // What a peer that went away in anger had still to say is lost: the connection has ended.
-            ErrorKind::ConnectionReset => Heard::Ended,
+            ErrorKind::ConnectionReset => Input::Ended,
             _ => return Some(Err(error)),
         },
     }))

@@ -19,12 +19,12 @@ pub(crate) enum Sort {
 
 /// What the marks told; written by the measuring thread alone. Times are of this host's monotonic clock, 0 for never.
 #[derive(Debug, Default)]
-pub(crate) struct Ears {
+pub(crate) struct MarkTimes {
     begun_ns: AtomicU64,
     ended_ns: AtomicU64,
 }
 
-impl Ears {
+impl MarkTimes {
     /// The data is over.
     pub(crate) fn ended(&self) -> bool {
         self.ended_ns.load(Ordering::Relaxed) > 0
@@ -40,13 +40,13 @@ impl Ears {
 /// The header that such datagrams do not have: they are numbered as they come, so that what is lost shows in the bytes alone.
 pub(crate) struct Between<F> {
     sort: F,
-    ears: Arc<Ears>,
+    mark_times: Arc<MarkTimes>,
     next: u64,
 }
 
 impl<F> Between<F> {
-    pub(crate) fn new(sort: F, ears: Arc<Ears>) -> Self {
-        Self { sort, ears, next: 0 }
+    pub(crate) fn new(sort: F, mark_times: Arc<MarkTimes>) -> Self {
+        Self { sort, mark_times, next: 0 }
     }
 }
 
@@ -57,14 +57,14 @@ impl<F: FnMut(&[u8]) -> Sort + Send + 'static> foreign::Header for Between<F> {
     #[inline]
     fn read(&mut self, datagram: &[u8]) -> Option<u64> {
         match (self.sort)(datagram) {
-            Sort::Data if !self.ears.ended() => {
+            Sort::Data if !self.mark_times.ended() => {
                 let number = self.next;
                 self.next += 1;
                 return Some(number);
             }
             Sort::Data => {}
-            Sort::Begin => self.ears.begun_ns.store(now_ns(), Ordering::Relaxed),
-            Sort::End if !self.ears.ended() => self.ears.ended_ns.store(now_ns(), Ordering::Relaxed),
+            Sort::Begin => self.mark_times.begun_ns.store(now_ns(), Ordering::Relaxed),
+            Sort::End if !self.mark_times.ended() => self.mark_times.ended_ns.store(now_ns(), Ordering::Relaxed),
             Sort::End => {}
         }
         None
@@ -78,18 +78,18 @@ mod tests {
 
     #[test]
     fn what_stands_between_the_marks_is_data() {
-        let ears = Arc::new(Ears::default());
+        let mark_times = Arc::new(MarkTimes::default());
         let sort = |datagram: &[u8]| match datagram {
             b"begin" => Sort::Begin,
             b"end" => Sort::End,
             _ => Sort::Data,
         };
-        let mut header = Between::new(sort, ears.clone());
+        let mut header = Between::new(sort, mark_times.clone());
         let datagrams: [&[u8]; 6] = [b"begin", b"one", b"two", b"end", b"late", b"end"];
         let numbers = datagrams.map(|datagram| header.read(datagram));
         assert_eq!(numbers, [None, Some(0), Some(1), None, None, None]);
-        assert!(ears.ended() && ears.span_ns().is_some());
-        let unbegun = Ears { ended_ns: AtomicU64::new(5), ..Ears::default() };
+        assert!(mark_times.ended() && mark_times.span_ns().is_some());
+        let unbegun = MarkTimes { ended_ns: AtomicU64::new(5), ..MarkTimes::default() };
         assert_eq!(unbegun.span_ns(), None, "the first mark was lost");
     }
 }

@@ -10,7 +10,7 @@ use crate::Users;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// Connections that have not been admitted to a measurement, at a time.
-    pub strangers: usize,
+    pub unauthenticated: usize,
     /// Nanoseconds that one measurement may take.
     pub hold_ns: u64,
     /// Streams of a measurement, both directions together.

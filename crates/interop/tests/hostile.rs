@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use common::{LIMITS, Served, one_by_one};
-use interop::{Hears, Server, spoken};
+use interop::{TrialObserver, Server, spoken};
 use model::{Interval, Spec, Stop};
 
 impl Served {
@@ -47,7 +47,7 @@ impl Served {
             match spoken("iperf3").unwrap().measure(
                 &spec,
                 &Server { host: &host, login: None },
-                &mut Deaf,
+                &mut Ignored,
                 &AtomicBool::new(false),
             ) {
                 Ok(sides) => {
@@ -62,9 +62,9 @@ impl Served {
     }
 }
 
-struct Deaf;
+struct Ignored;
 
-impl Hears for Deaf {
+impl TrialObserver for Ignored {
     fn starting(&mut self, _: u64) {}
     fn interval(&mut self, _: Interval) {}
     fn stopped(&mut self) {}
@@ -156,21 +156,21 @@ fn of_two_streams_the_first_connection_is_the_first_whenever_its_cookie_comes() 
 #[test]
 fn what_comes_out_of_turn_ends_the_test_and_no_more() {
     let served = Served::start();
-    let asked = framed(r#"{"tcp":true,"time":1,"parallel":2}"#);
+    let requested = framed(r#"{"tcp":true,"time":1,"parallel":2}"#);
     // Every byte where streams are due, but for the client's own farewell.
     for byte in (0..=255_u8).filter(|byte| *byte != 12).step_by(17) {
         let mut client = served.client();
-        client.write_all(&asked).unwrap();
+        client.write_all(&requested).unwrap();
         client.read_exact(&mut [0]).unwrap();
         client.write_all(&[byte]).unwrap();
         assert!(rest(client).is_empty(), "byte {byte}");
     }
     // Streams of nobody, one that is too many, and clients that vanish at every step.
     let mut client = served.client();
-    client.write_all(&asked).unwrap();
+    client.write_all(&requested).unwrap();
     client.read_exact(&mut [0]).unwrap();
-    let stranger = served.dial(b"this cookie belongs to nobody at all\0");
-    assert_eq!(rest(stranger), [0xff]);
+    let unauthenticated = served.dial(b"this cookie belongs to nobody at all\0");
+    assert_eq!(rest(unauthenticated), [0xff]);
     let _streams = [served.stream(), served.stream()];
     let mut started = [0; 2];
     client.read_exact(&mut started).unwrap();
@@ -179,8 +179,8 @@ fn what_comes_out_of_turn_ends_the_test_and_no_more() {
     // Results before the end of the test.
     client.write_all(&framed(r#"{"streams":[]}"#)).unwrap();
     rest(client);
-    for cut in [0, 4, 10, asked.len()] {
-        served.client().write_all(&asked[..cut]).unwrap();
+    for cut in [0, 4, 10, requested.len()] {
+        served.client().write_all(&requested[..cut]).unwrap();
     }
     // A half of a cookie holds no place, and silence none for long.
     let _halves: Vec<TcpStream> = (0..4).map(|_| served.dial(&cookie(0)[..20])).collect();
@@ -219,8 +219,8 @@ fn more_bytes_than_a_block_are_counted_and_harm_nobody() {
     // CVE-2025-54351: with --skip-rx-copy more bytes were told to have come than the buffer has, which was believed.
     for (length, flag) in [(1, "1"), (1000, "true"), (131_072, "0")] {
         let mut client = served.client();
-        let asked = format!(r#"{{"tcp":true,"time":1,"parallel":1,"len":{length},"skip_rx_copy":{flag}}}"#);
-        client.write_all(&framed(&asked)).unwrap();
+        let requested = format!(r#"{{"tcp":true,"time":1,"parallel":1,"len":{length},"skip_rx_copy":{flag}}}"#);
+        client.write_all(&framed(&requested)).unwrap();
         client.read_exact(&mut [0]).unwrap();
         let mut stream = served.stream();
         client.read_exact(&mut [0; 2]).unwrap();
@@ -233,10 +233,10 @@ fn more_bytes_than_a_block_are_counted_and_harm_nobody() {
         client.write_all(&framed(&format!(r#"{{{totals},"streams":[{{"id":1,{counts}}}]}}"#))).unwrap();
         let mut frame = [0; 4];
         client.read_exact(&mut frame).unwrap();
-        let mut told = vec![0; u32::from_be_bytes(frame) as usize];
-        client.read_exact(&mut told).unwrap();
-        let told: serde_json::Value = serde_json::from_slice(&told).unwrap();
-        assert_eq!(told.pointer("/streams/0/bytes"), Some(&1_048_576.into()), "{told}");
+        let mut reported = vec![0; u32::from_be_bytes(frame) as usize];
+        client.read_exact(&mut reported).unwrap();
+        let reported: serde_json::Value = serde_json::from_slice(&reported).unwrap();
+        assert_eq!(reported.pointer("/streams/0/bytes"), Some(&1_048_576.into()), "{reported}");
         client.write_all(&[16]).unwrap();
         rest(client);
     }
@@ -249,10 +249,10 @@ fn datagrams_of_strangers_open_no_stream() {
     let mut client = served.client();
     client.write_all(&framed(r#"{"udp":true,"time":1,"parallel":1,"len":1000,"bandwidth":1000000}"#)).unwrap();
     client.read_exact(&mut [0]).unwrap();
-    let stranger = UdpSocket::bind("127.0.0.2:0").unwrap();
-    stranger.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
-    stranger.send_to(b"9876", served.address).unwrap();
-    assert!(stranger.recv(&mut [0; 8]).is_err(), "an address that is not the client's is not answered");
+    let unauthenticated = UdpSocket::bind("127.0.0.2:0").unwrap();
+    unauthenticated.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+    unauthenticated.send_to(b"9876", served.address).unwrap();
+    assert!(unauthenticated.recv(&mut [0; 8]).is_err(), "an address that is not the client's is not answered");
     let stream = UdpSocket::bind("127.0.0.1:0").unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     stream.send_to(&[1; 900], served.address).unwrap();

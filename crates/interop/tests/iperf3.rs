@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use common::{LIMITS, Served, everybody};
-use interop::{Hears, InteropError, Server, spoken};
+use interop::{TrialObserver, InteropError, Server, spoken};
 use model::{Interval, Spec, Stop};
 
 /// What a server says: that streams are to be opened, and that data may flow.
@@ -119,9 +119,9 @@ fn what_one_test_sets_on_the_listener_is_not_for_others() {
     both.iter_mut().for_each(|client| assert_eq!(heard(client), CREATE_STREAMS));
 }
 
-struct Deaf;
+struct Ignored;
 
-impl Hears for Deaf {
+impl TrialObserver for Ignored {
     fn starting(&mut self, _: u64) {}
     fn interval(&mut self, _: Interval) {}
     fn stopped(&mut self) {}
@@ -137,8 +137,8 @@ fn measured(cancel: &AtomicBool, goes_on: impl FnOnce(&mut TcpStream, &UdpSocket
             let (mut control, _) = listener.accept().unwrap();
             let _cookie: [u8; 37] = heard(&mut control);
             control.write_all(&[9]).unwrap();
-            let mut asked = vec![0; u32::from_be_bytes(heard(&mut control)) as usize];
-            control.read_exact(&mut asked).unwrap();
+            let mut requested = vec![0; u32::from_be_bytes(heard(&mut control)) as usize];
+            control.read_exact(&mut requested).unwrap();
             control.write_all(&CREATE_STREAMS).unwrap();
             let (_, peer) = udp.recv_from(&mut [0; 8]).unwrap();
             udp.connect(peer).unwrap();
@@ -147,7 +147,7 @@ fn measured(cancel: &AtomicBool, goes_on: impl FnOnce(&mut TcpStream, &UdpSocket
         let stop = Stop::TimeNs(1_000_000_000);
         let spec = Spec { stop, block: 1000, rate_bps: Some(1_000_000), ..Spec::new("udp", "stream") };
         let host = address.to_string();
-        spoken("iperf3").unwrap().measure(&spec, &Server { host: &host, login: None }, &mut Deaf, cancel).unwrap_err()
+        spoken("iperf3").unwrap().measure(&spec, &Server { host: &host, login: None }, &mut Ignored, cancel).unwrap_err()
     })
 }
 

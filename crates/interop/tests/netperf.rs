@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use common::{LIMITS, Served, everybody};
-use interop::{Hears, InteropError, Server, Sides, spoken};
+use interop::{TrialObserver, InteropError, Server, Sides, spoken};
 use model::{Direction, EndOptions, Engine, Interval, SendBy, Spec, Stop};
 
 const BLOCK: usize = 656;
@@ -111,9 +111,9 @@ fn play_netserver(name: &'static str, udp: bool, sends: bool) -> (SocketAddr, st
     (address, player)
 }
 
-struct Ears;
+struct Recorder;
 
-impl Hears for Ears {
+impl TrialObserver for Recorder {
     fn starting(&mut self, _: u64) {}
     fn interval(&mut self, _: Interval) {}
     fn stopped(&mut self) {}
@@ -123,7 +123,7 @@ fn measure(spec: &Spec, address: SocketAddr) -> Result<Sides, InteropError> {
     spoken("netperf").unwrap().measure(
         spec,
         &Server { host: &address.to_string(), login: None },
-        &mut Ears,
+        &mut Recorder,
         &AtomicBool::new(false),
     )
 }
@@ -152,13 +152,13 @@ fn our_client_takes_what_netserver_said() {
         let (theirs, answers) = recorded(name);
         let (address, player) = play_netserver(name, spec.transport == "udp", sends);
         let sides = measure(&spec, address).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let (asked, received) = player.join().unwrap();
+        let (requested, received) = player.join().unwrap();
         // What kind of test it is, the client's own: request type, protocol and direction.
         for at in [0, 96, 100, 104] {
-            assert_eq!(word(&asked, at), word(&theirs, at), "{name}: word {at}");
+            assert_eq!(word(&requested, at), word(&theirs, at), "{name}: word {at}");
         }
         let choices = [12, 16, 20, 24, 28, 36, 48, 52, 56, 60, 64, 88, 108, 120, 136];
-        let odd: Vec<usize> = differing(&asked, &theirs).into_iter().filter(|at| !choices.contains(at)).collect();
+        let odd: Vec<usize> = differing(&requested, &theirs).into_iter().filter(|at| !choices.contains(at)).collect();
         assert_eq!(odd, [0_usize; 0], "{name}");
         assert_eq!(sides.failure, None, "{name}");
         let near = &sides.near;
@@ -376,12 +376,12 @@ fn our_client_makes_a_call_for_each_transaction() {
         request
     });
     let sides = measure(&Spec { stop: Stop::Transactions(20), ..brief("tcp", "crr") }, address).unwrap();
-    let (asked, (theirs, _)) = (player.join().unwrap(), said("TCP_CRR"));
+    let (requested, (theirs, _)) = (player.join().unwrap(), said("TCP_CRR"));
     assert_eq!((sides.failure, sides.near.transactions), (None, 20));
     for at in [0, 96, 100, 104] {
-        assert_eq!(word(&asked, at), word(&theirs, at), "word {at}");
+        assert_eq!(word(&requested, at), word(&theirs, at), "word {at}");
     }
-    assert_eq!(word(&asked, 56), word(&theirs, 56) | 1, "ours asks for TCP_NODELAY as well");
+    assert_eq!(word(&requested, 56), word(&theirs, 56) | 1, "ours asks for TCP_NODELAY as well");
 }
 
 #[test]
@@ -416,8 +416,8 @@ fn our_own_pair_agrees() {
         if spec.pattern != "stream" {
             assert!(near.transactions > 0 && near.rtt.is_some(), "{label}: {near:?}");
         }
-        if let Some(asked) = spec.far.rcvbuf {
-            assert!(far.flows[0].socket.rcvbuf.is_some_and(|got| got >= asked), "{label}: {far:?}");
+        if let Some(requested) = spec.far.rcvbuf {
+            assert!(far.flows[0].socket.rcvbuf.is_some_and(|got| got >= requested), "{label}: {far:?}");
         }
     }
     // A bad client does not keep it from the next.

@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use common::{LIMITS, Served, everybody};
-use interop::{Curve, Hears, InteropError, Server, spoken};
+use interop::{Curve, TrialObserver, InteropError, Server, spoken};
 use model::tally::Count;
 use model::{Direction, Interval, NetpipeSizes, Spec, Stop};
 
@@ -85,9 +85,9 @@ fn one_way(spec: &mut Spec) {
     spec.pattern = "stream".into();
 }
 
-struct Deaf;
+struct Ignored;
 
-impl Hears for Deaf {
+impl TrialObserver for Ignored {
     fn starting(&mut self, _: u64) {}
     fn interval(&mut self, _: Interval) {}
     fn stopped(&mut self) {}
@@ -95,7 +95,7 @@ impl Hears for Deaf {
 
 fn measure(points: &[Spec], address: SocketAddr, cancel: &AtomicBool) -> Result<Curve, InteropError> {
     let host = address.to_string();
-    spoken("netpipe").unwrap().curve(points, &Server { host: &host, login: None }, &mut Deaf, cancel)
+    spoken("netpipe").unwrap().curve(points, &Server { host: &host, login: None }, &mut Ignored, cancel)
 }
 
 /// A receiver that is no good: what it does to the connections it gets.
@@ -379,12 +379,12 @@ fn receivers_that_lie_or_die_are_told_of() {
             let _ = socket.shutdown(Shutdown::Write);
             let _ = socket.read_to_end(&mut Vec::new());
         });
-        let told = match measure(&points, address, &AtomicBool::new(false)) {
+        let reported = match measure(&points, address, &AtomicBool::new(false)) {
             Ok(curve) => curve.failure.unwrap_or_else(|| panic!("{what}: all went well")),
             Err(error) => error.to_string(),
         };
         player.join().unwrap();
-        told
+        reported
     };
     for (what, bytes) in [
         ("no sync", b"SyncMx".to_vec()),
@@ -393,8 +393,8 @@ fn receivers_that_lie_or_die_are_told_of() {
         ("messages where a sync is due", [&begun[..], b"aaaaaa"].concat()),
         ("another program", b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec()),
     ] {
-        let told = said(bytes, what);
-        assert!(told.contains("netpipe, while waiting for SyncMe"), "{what}: {told}");
+        let reported = said(bytes, what);
+        assert!(reported.contains("netpipe, while waiting for SyncMe"), "{what}: {reported}");
     }
     // One that closes at a step: all of the start, some of the rest.
     let marks = marks(&SIZES.list(), 3, false);
@@ -413,8 +413,8 @@ fn a_stream_s_time_that_cannot_be_ends_the_curve_or_counts_as_the_least() {
         let (address, player) = play(move |listener| {
             say_all(&listener, &[&b"SyncMe"[..], &[b'a'; 100], b"SyncMeQUIT\0"].concat());
             for size in 0..sizes {
-                let told = if size > 0 { time.to_be_bytes().to_vec() } else { Vec::new() };
-                say_all(&listener, &[&told[..], b"SyncMeSyncMeQUIT\0"].concat());
+                let reported = if size > 0 { time.to_be_bytes().to_vec() } else { Vec::new() };
+                say_all(&listener, &[&reported[..], b"SyncMeSyncMeQUIT\0"].concat());
                 say_all(&listener, b"SyncMeQUIT\0");
                 say_all(&listener, b"SyncMeQUIT\0");
             }
@@ -427,6 +427,6 @@ fn a_stream_s_time_that_cannot_be_ends_the_curve_or_counts_as_the_least() {
         let [_, far] = &curve.points[0][0];
         // A microsecond where it told none, for each message of a byte.
         let ns = far.bytes_received * if time == 0 { 1_000 } else { 10 * u64::from(time) };
-        assert!(far.told(Count::ReceivingNs).is_some_and(|told| told.abs_diff(ns) <= ns / 1000), "{far:?}");
+        assert!(far.reported(Count::ReceivingNs).is_some_and(|reported| reported.abs_diff(ns) <= ns / 1000), "{far:?}");
     }
 }

@@ -50,14 +50,14 @@ fn statistics(said: &str) -> Statistics {
 #[test]
 fn nttcps_content_is_compared_in_both_directions() {
     let served = Served::start("nttcp");
-    let asked =
+    let requested =
         Options { transmits: false, bytes: 1000, count: 50, compare: true, verbose: true, ..Options::default() };
     for wrong in [0, 3] {
-        let mut client = served.client(&asked.to_line());
+        let mut client = served.client(&requested.to_line());
         let (chatter, port) = data_port(&mut client);
         let mut data = TcpStream::connect((served.address.ip(), port)).unwrap();
         let mut bytes = vec![0; 50_000];
-        Pattern::new(&asked.seed).fill(&mut bytes);
+        Pattern::new(&requested.seed).fill(&mut bytes);
         bytes[..wrong].iter_mut().for_each(|byte| *byte ^= 1);
         data.write_all(&bytes).unwrap();
         drop(data);
@@ -79,11 +79,11 @@ fn nttcps_content_is_compared_in_both_directions() {
 
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let said = [Options { transmits: true, ..asked.clone() }.to_line(), format!("dataport: {port}\n").into_bytes()];
+    let said = [Options { transmits: true, ..requested.clone() }.to_line(), format!("dataport: {port}\n").into_bytes()];
     let client = served.client(&said.concat());
     let (mut data, mut bytes) = (listener.accept().unwrap().0, Vec::new());
     data.read_to_end(&mut bytes).unwrap();
-    assert_eq!((bytes.len(), Pattern::new(&asked.seed).mismatches(&bytes)), (50_000, 0));
+    assert_eq!((bytes.len(), Pattern::new(&requested.seed).mismatches(&bytes)), (50_000, 0));
     assert_eq!(statistics(&rest(client)).bytes, 50_000);
 }
 
@@ -91,18 +91,18 @@ fn nttcps_content_is_compared_in_both_directions() {
 fn nttcps_datagrams_are_compared_in_both_directions() {
     const MARK: &[u8] = &[0; 4];
     let served = Served::start("nttcp");
-    let asked = Options { transmits: false, udp: true, bytes: 1000, count: 5, compare: true, ..Options::default() };
-    let asked = Options { verbose: true, ..asked };
+    let requested = Options { transmits: false, udp: true, bytes: 1000, count: 5, compare: true, ..Options::default() };
+    let requested = Options { verbose: true, ..requested };
     for (stream, lost) in [(false, true), (true, false), (true, true)] {
-        let mut client = served.client(&Options { stream, ..asked.clone() }.to_line());
+        let mut client = served.client(&Options { stream, ..requested.clone() }.to_line());
         let data = UdpSocket::bind("127.0.0.1:0").unwrap();
         data.connect((served.address.ip(), data_port(&mut client).1)).unwrap();
         data.send(MARK).unwrap();
-        let mut pattern = Pattern::new(&asked.seed);
+        let mut pattern = Pattern::new(&requested.seed);
         for number in 0..5 {
             let mut datagram = [0; 1000];
             pattern.fill(&mut datagram);
-            pattern = if stream { pattern } else { Pattern::new(&asked.seed) };
+            pattern = if stream { pattern } else { Pattern::new(&requested.seed) };
             if !(lost && number == 1) {
                 data.send(&datagram).unwrap();
             }
@@ -118,14 +118,14 @@ fn nttcps_datagrams_are_compared_in_both_directions() {
 
     let data = UdpSocket::bind("127.0.0.1:0").unwrap();
     let port = data.local_addr().unwrap().port();
-    let said = [Options { transmits: true, ..asked.clone() }.to_line(), format!("dataport: {port}\n").into_bytes()];
+    let said = [Options { transmits: true, ..requested.clone() }.to_line(), format!("dataport: {port}\n").into_bytes()];
     let client = served.client(&said.concat());
     data.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     let mut datagram = [0; 2000];
     let sizes: Vec<usize> = (0..7)
         .map(|_| {
             let count = data.recv(&mut datagram).unwrap();
-            assert!(count <= 4 || Pattern::new(&asked.seed).mismatches(&datagram[..count]) == 0);
+            assert!(count <= 4 || Pattern::new(&requested.seed).mismatches(&datagram[..count]) == 0);
             count
         })
         .collect();
@@ -138,8 +138,8 @@ fn nttcps_datagrams_are_compared_in_both_directions() {
 #[test]
 fn clients_that_never_stop_end_with_the_service() {
     let served = Served::start("nttcp");
-    let asked = Options { transmits: false, compare: true, ..Options::default() };
-    let mut client = served.client(&asked.to_line());
+    let requested = Options { transmits: false, compare: true, ..Options::default() };
+    let mut client = served.client(&requested.to_line());
     let mut data = TcpStream::connect((served.address.ip(), data_port(&mut client).1)).unwrap();
     let feeding = std::thread::spawn(move || while data.write_all(&[7; 4096]).is_ok() {});
     // One that chatters on in place of a port.
@@ -195,15 +195,15 @@ fn what_no_nuttcp_says_is_refused_and_the_server_goes_on() {
     let hello = "HELO nuttcp v6.1.2\n";
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
-    let asked = |port: u16, more: &str| format!("{hello}buflen = 100, nbuf = 10, port = {port}, trans = 1{more}\n");
+    let requested = |port: u16, more: &str| format!("{hello}buflen = 100, nbuf = 10, port = {port}, trans = 1{more}\n");
     for said in [
         "GET / HTTP/1.0\n".to_owned(),
         format!("{hello}\n"),
-        asked(0, ""),
-        asked(5001, ", nstream = 5"),
-        asked(5001, ", timeout = 80000"),
-        asked(5001, ", thirdparty = somebody"),
-        asked(port, ""),
+        requested(0, ""),
+        requested(5001, ", nstream = 5"),
+        requested(5001, ", timeout = 80000"),
+        requested(5001, ", thirdparty = somebody"),
+        requested(port, ""),
     ] {
         let answer = rest(served.client(said.as_bytes()));
         assert!(answer.ends_with("KO\n"), "{said}: {answer}");
@@ -211,12 +211,12 @@ fn what_no_nuttcp_says_is_refused_and_the_server_goes_on() {
     let _endless = served.client(&[b'x'; 5000]);
     drop(taken);
     for cut in [0, 10, hello.len(), hello.len() + 20] {
-        drop(served.client(&asked(port, "").as_bytes()[..cut]));
+        drop(served.client(&requested(port, "").as_bytes()[..cut]));
     }
     // One that leaves where its data is due gives the machine back.
-    drop(served.client(asked(port, "").as_bytes()));
+    drop(served.client(requested(port, "").as_bytes()));
     for _ in 0..500 {
-        let mut client = served.client(asked(port, "").as_bytes());
+        let mut client = served.client(requested(port, "").as_bytes());
         let mut line = String::new();
         client.read_line(&mut line).unwrap();
         assert_eq!(line, hello);
@@ -236,11 +236,11 @@ fn what_no_nuttcp_says_is_refused_and_the_server_goes_on() {
 #[test]
 fn what_no_iperf2_says_harms_nobody() {
     let served = Served::start("iperf2");
-    let asked = Header { threads: 1, port: 5001, bytes: 100, amount: Amount::Bytes(1000), reverse: true, rate_bps: 0 };
-    let header = asked.to_bytes();
+    let requested = Header { threads: 1, port: 5001, bytes: 100, amount: Amount::Bytes(1000), reverse: true, rate_bps: 0 };
+    let header = requested.to_bytes();
     let mut back = header;
     back[0] |= 0x80;
-    let many = Header { threads: 5000, ..asked }.to_bytes();
+    let many = Header { threads: 5000, ..requested }.to_bytes();
     for broken in [back, many] {
         assert_eq!(rest(served.client(&broken)), "", "a test back, and connections beyond all bounds");
     }

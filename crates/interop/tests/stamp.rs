@@ -7,12 +7,12 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::AtomicBool;
 
 use common::{LIMITS, Served, everybody};
-use interop::{Hears, Limits, Server, Sides, spoken};
+use interop::{TrialObserver, Limits, Server, Sides, spoken};
 use model::{Interval, Spec, Stop};
 
-struct Ears;
+struct Recorder;
 
-impl Hears for Ears {
+impl TrialObserver for Recorder {
     fn starting(&mut self, _: u64) {}
     fn interval(&mut self, _: Interval) {}
     fn stopped(&mut self) {}
@@ -27,7 +27,7 @@ impl Served {
 fn measure(spec: &Spec, address: SocketAddr) -> Sides {
     spoken("stamp")
         .unwrap()
-        .measure(spec, &Server { host: &address.to_string(), login: None }, &mut Ears, &AtomicBool::new(false))
+        .measure(spec, &Server { host: &address.to_string(), login: None }, &mut Recorder, &AtomicBool::new(false))
         .unwrap()
 }
 
@@ -120,7 +120,7 @@ fn what_cannot_be_read_is_told() {
     });
     let stamp = spoken("stamp").unwrap();
     let error = stamp
-        .measure(&brief(1), &Server { host: &address.to_string(), login: None }, &mut Ears, &AtomicBool::new(false))
+        .measure(&brief(1), &Server { host: &address.to_string(), login: None }, &mut Recorder, &AtomicBool::new(false))
         .unwrap_err();
     reflector.join().unwrap();
     assert!(error.to_string().contains("its times are PTP's"), "{error}");

@@ -174,13 +174,13 @@ impl Network {
             for (direction, now) in now.iter().enumerate() {
                 let counts = earlier.emulated.get(at).map_or_else(|| now.clone(), |earlier| now.since(&earlier[direction]));
                 let [from, to] = self.ends(*place, direction);
-                let mut told = EmulatedDirection { from, to, realtime: emulator.realtime(), ..told(&counts) };
+                let mut reported = EmulatedDirection { from, to, realtime: emulator.realtime(), ..reported(&counts) };
                 let device = devices.get(at).map_or(0, |now| now[direction]);
                 let before = earlier.devices.get(at).map_or(0, |earlier| earlier[direction]);
                 if device > before {
-                    told.dropped.insert("device".into(), device - before);
+                    reported.dropped.insert("device".into(), device - before);
                 }
-                directions.push(told);
+                directions.push(reported);
             }
         }
         let shaped = now.shaped.iter().map(|(link, end, now)| {
@@ -357,7 +357,7 @@ fn host(topology: &Topology, layout: &Layout, place: usize, namespace: String, i
 }
 
 /// What a way's counts say.
-fn told(counts: &PathCounts) -> EmulatedDirection {
+fn reported(counts: &PathCounts) -> EmulatedDirection {
     let places = [
         ("mtu", counts.dropped_mtu),
         ("queue", counts.dropped_queue),

@@ -38,8 +38,8 @@ pub(crate) fn shape(scope: &Scope, plug: &Plug<'_>, direction: &DirectionSpec) -
 /// What the bucket of an interface has counted; `None` where there is none, or it cannot be asked.
 pub(crate) fn counts(plug: &Plug<'_>) -> Option<BucketCounts> {
     // In a thread of its own, so that no other one can end up in the namespace.
-    let asked = std::thread::scope(|scope| scope.spawn(|| within(plug.namespace, || RealSys.qdiscs())).join());
-    let found = asked.ok()?.ok()?.into_iter().find(|found| found.interface == plug.interface && found.kind == "tbf")?;
+    let requested = std::thread::scope(|scope| scope.spawn(|| within(plug.namespace, || RealSys.qdiscs())).join());
+    let found = requested.ok()?.ok()?.into_iter().find(|found| found.interface == plug.interface && found.kind == "tbf")?;
     Some(BucketCounts { sent: found.packets, dropped: found.drops })
 }
 

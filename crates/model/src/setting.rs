@@ -63,7 +63,7 @@ pub struct Change {
     /// What it was before.
     pub before: String,
     /// What was asked for.
-    pub asked: String,
+    pub requested: String,
     /// What was read back.
     pub now: String,
     /// Whether it acts on the whole host and not on its network namespace alone.
@@ -116,7 +116,7 @@ pub struct Reverted {
     pub id: String,
     /// What its owner did.
     pub command: String,
-    /// Each setting, the last changed first: `before` is what it had been set to, `asked` what it was to become again. A note says
+    /// Each setting, the last changed first: `before` is what it had been set to, `requested` what it was to become again. A note says
     /// why one was not put back.
     pub changes: Vec<Change>,
     /// Why nothing was done, where that is so.

@@ -1,13 +1,13 @@
 //! What one measurement is: transport, pattern, block, flows, direction, socket options at each end, stop rule.
 
-mod words;
+mod choices;
 
 use std::net::IpAddr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use self::words::{Direction, Family, Io, Name, Role, Stop, Strategy};
+pub use self::choices::{Direction, Family, Io, Name, Role, Stop, Strategy};
 use crate::{CaptureSpec, Engine, HostSettings, ModelError, Observe, StackRule};
 
 /// What one end sets on its sockets and threads. `None` leaves the kernel's default, and says so by staying null.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{Advice, AdvicePersistent, Outcome, Run};
 
-use crate::words;
+use crate::labels;
 
 /// Whether an outcome is what the search began or ended with.
 pub(crate) fn side(run: &Run, advice: &Advice, outcome: &Outcome) -> Option<&'static str> {
@@ -20,18 +20,18 @@ pub(crate) fn side(run: &Run, advice: &Advice, outcome: &Outcome) -> Option<&'st
 }
 
 /// The command that measures with the best combination, and what keeps it at each host; empty where nothing was confirmed.
-pub(crate) fn lasting(run: &Run) -> Vec<String> {
+pub(crate) fn persistent(run: &Run) -> Vec<String> {
     let Some((advice, command)) = run.advice.as_ref().and_then(|advice| Some((advice, advice.command.as_ref()?)))
     else {
         return Vec::new();
     };
-    let mut lines = vec!["# measures with it".to_owned(), words::plain(command)];
+    let mut lines = vec!["# measures with it".to_owned(), labels::plain(command)];
     for (end, kept) in [("near", &advice.near), ("far", &advice.far)] {
         let AdvicePersistent { sysctl, commands, program } = kept;
         let parts = [("a program has to", program), ("/etc/sysctl.d", sysctl), ("commands", commands)];
         for (what, list) in parts.into_iter().filter(|(_, list)| !list.is_empty()) {
             lines.push(format!("# {end} host, {what}"));
-            lines.extend(list.iter().map(|line| words::plain(line)));
+            lines.extend(list.iter().map(|line| labels::plain(line)));
         }
     }
     lines
@@ -45,9 +45,9 @@ pub fn sysctl_files(run: &Run) -> [String; 2] {
         let mut text = format!(
             "# {} host of {}, by thru advise, run {}, {}\n",
             end,
-            words::plain(&words::hosts(run)),
-            words::plain(&run.header.id),
-            words::when(run.header.started_unix_ns)
+            labels::plain(&labels::hosts(run)),
+            labels::plain(&run.header.id),
+            labels::when(run.header.started_unix_ns)
         );
         let kept = kept.filter(|kept| !kept.sysctl.is_empty());
         match kept {
@@ -57,7 +57,7 @@ pub fn sysctl_files(run: &Run) -> [String; 2] {
             ),
         }
         for line in kept.into_iter().flat_map(|kept| &kept.sysctl) {
-            text.push_str(&format!("{}\n", words::plain(line)));
+            text.push_str(&format!("{}\n", labels::plain(line)));
         }
         text
     })
@@ -100,7 +100,7 @@ mod tests {
     fn the_best_is_named_beside_the_start() {
         let run = run(true);
         assert_eq!([0, 1].map(|at| crate::sides::side(&run, &run.outcomes[at])), [Some("start"), Some("best")]);
-        let lines = lasting(&run);
+        let lines = persistent(&run);
         assert_eq!(lines[1], "thru stream beta --sndbuf 1MiB,");
         assert_eq!(lines[2..], ["# far host, /etc/sysctl.d", "net.core.rmem_max = 1048576"]);
     }
@@ -110,6 +110,6 @@ mod tests {
         let [near, far] = sysctl_files(&run(true));
         assert!(near.contains("# Nothing that a sysctl") && far.ends_with("\nnet.core.rmem_max = 1048576\n"), "{far}");
         let set = |text: &String| text.lines().any(|line| !line.starts_with('#'));
-        assert!(!sysctl_files(&run(false)).iter().any(set) && lasting(&run(false)).is_empty());
+        assert!(!sysctl_files(&run(false)).iter().any(set) && persistent(&run(false)).is_empty());
     }
 }

@@ -2,7 +2,7 @@
 
 use model::{ByteSize, Capture, Run, units};
 
-use crate::words;
+use crate::labels;
 
 /// A sentence for each end that was asked for a capture.
 pub(crate) fn of_run(run: &Run) -> Vec<String> {
@@ -12,8 +12,8 @@ pub(crate) fn of_run(run: &Run) -> Vec<String> {
 }
 
 fn of_end(end: &str, captures: &[&Capture]) -> Option<String> {
-    let missing = captures.iter().find_map(|capture| capture.missing.as_deref()).map(words::plain);
-    let not_fetched = captures.iter().find_map(|capture| capture.not_fetched.as_deref()).map(words::plain);
+    let missing = captures.iter().find_map(|capture| capture.missing.as_deref()).map(labels::plain);
+    let not_fetched = captures.iter().find_map(|capture| capture.not_fetched.as_deref()).map(labels::plain);
     let files: Vec<&str> = captures.iter().filter_map(|capture| capture.file.as_deref()).collect();
     let Some(last) = files.last() else { return missing.map(|why| format!("{end} end: no packets: {why}")) };
     let packets: u64 = captures.iter().map(|capture| capture.packets).sum();
@@ -33,7 +33,7 @@ fn of_end(end: &str, captures: &[&Capture]) -> Option<String> {
     let why: String = [missing, not_fetched].into_iter().flatten().map(|why| format!("; {why}")).collect();
     Some(format!(
         "{end} end: {packets} packets in {}{others}{fetched}, {drops}, {} of CPU time{why}",
-        words::plain(last),
+        labels::plain(last),
         units::seconds(cost as f64)
     ))
 }

@@ -3,7 +3,7 @@
 use model::units::{bits_per_second, count, seconds};
 use model::{EndCost, Inventory, Outcome, Ratio, Run, SelfTestCitation, Verdict};
 
-use crate::{facts, sides, words};
+use crate::{facts, sides, labels};
 
 /// From this many times the goodput on a ceiling is so far off that three digits will do.
 const FAR: f64 = 5.0;
@@ -30,7 +30,7 @@ pub(crate) fn of_run(run: &Run) -> Vec<String> {
 pub(crate) fn at_most(outcome: &Outcome) -> Option<String> {
     let ceiling = outcome.summary.ceiling.as_ref()?;
     let goodput = outcome.summary.goodput_bps?;
-    let reason = words::plain(&ceiling.reason);
+    let reason = labels::plain(&ceiling.reason);
     if goodput.is_nan() || goodput * FAR <= ceiling.bound_bps {
         return Some(format!(
             "{} of at most {} ({reason})",
@@ -91,7 +91,7 @@ fn missing_cycles(run: &Run) -> Vec<String> {
         .filter_map(|end| end.cycles_missing.as_ref());
     let mut said: Vec<String> = Vec::new();
     for reason in reasons {
-        let text = format!("no cycles: {}", words::plain(reason));
+        let text = format!("no cycles: {}", labels::plain(reason));
         if !said.contains(&text) {
             said.push(text);
         }
@@ -108,7 +108,7 @@ pub(crate) fn selftests(run: &Run) -> Vec<String> {
 }
 
 fn selftest(host: &Inventory, cited: &SelfTestCitation) -> String {
-    format!("{} {}", words::plain(host.hostname.as_deref().unwrap_or("this host")), citation(cited))
+    format!("{} {}", labels::plain(host.hostname.as_deref().unwrap_or("this host")), citation(cited))
 }
 
 /// A self-test in one line, as runs and `thru host` cite it: when, what passed, the worst errors, and what has changed since.
@@ -116,8 +116,8 @@ fn selftest(host: &Inventory, cited: &SelfTestCitation) -> String {
 pub fn citation(cited: &SelfTestCitation) -> String {
     let mut text = format!(
         "{}, version {}{}: {} of {} checks passed",
-        words::when(cited.started_unix_ns),
-        words::plain(&cited.version),
+        labels::when(cited.started_unix_ns),
+        labels::plain(&cited.version),
         if cited.quick { " (quick)" } else { "" },
         cited.passed,
         cited.checks
@@ -129,7 +129,7 @@ pub fn citation(cited: &SelfTestCitation) -> String {
         text += &format!(", round trips within {}", seconds(ns));
     }
     if !cited.changed.is_empty() {
-        text += &format!("; changed since: {}", words::plain(&cited.changed.join(", ")));
+        text += &format!("; changed since: {}", labels::plain(&cited.changed.join(", ")));
     }
     text
 }

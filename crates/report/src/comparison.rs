@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use comfy_table::{CellAlignment, Table};
 use model::{CellComparison, RunComparison, RunName, Unpaired};
 
-use crate::words;
+use crate::labels;
 
 /// The comparison as text: the runs, a line for each cell, in what the sides differ, and what to know.
 #[must_use]
 pub fn comparison(found: &RunComparison) -> String {
     let mut text = format!("A: {}\nB: {}\n\n", runs(&found.a), runs(&found.b));
     let mut table = Table::new();
-    table.load_style(words::TABLE);
+    table.load_style(labels::TABLE);
     let levels = found.cells.iter().any(|cell| !cell.levels.is_empty());
     let head = ["pattern", "block", "cell", "A", "B", "B/A", "95 % interval", "p (Holm)", "answer"];
     // Without levels there is nothing to tell of a cell beside its block.
@@ -33,22 +33,22 @@ pub fn comparison(found: &RunComparison) -> String {
         text.push_str("\nWhat differs beside the figures\n");
         for one in &found.differences {
             let line = format!("- {} {}: {} -> {}", one.of, one.field, one.a, one.b);
-            text.push_str(&format!("{}\n", words::plain(&line)));
+            text.push_str(&format!("{}\n", labels::plain(&line)));
         }
     }
     text.push_str("\nTo know\n");
-    found.notes.iter().for_each(|note| text.push_str(&format!("- {}\n", words::plain(note))));
+    found.notes.iter().for_each(|note| text.push_str(&format!("- {}\n", labels::plain(note))));
     text
 }
 
 fn runs(names: &[RunName]) -> String {
     let one = |run: &RunName| {
-        let name = run.name.as_ref().map(|name| format!("{} ", words::plain(name))).unwrap_or_default();
+        let name = run.name.as_ref().map(|name| format!("{} ", labels::plain(name))).unwrap_or_default();
         let build = match run.far_build == run.near_build {
             true => run.near_build.clone(),
             false => format!("{}, far end {}", run.near_build, run.far_build),
         };
-        format!("{name}{} ({}, {})", words::plain(&run.id), words::when(run.started_unix_ns), words::plain(&build))
+        format!("{name}{} ({}, {})", labels::plain(&run.id), labels::when(run.started_unix_ns), labels::plain(&build))
     };
     names.iter().map(one).collect::<Vec<_>>().join(", ")
 }
@@ -70,7 +70,7 @@ fn unpaired(cells: &[Unpaired]) -> String {
         let named: Vec<String> = all.iter().take(LISTED).map(|cell| called(cell)).collect();
         let more = all.len().saturating_sub(LISTED);
         let rest = if more > 0 { format!("; and {more} more, which --json lists") } else { String::new() };
-        words::plain(&format!("- {}, {} ({why}): {}{rest}", side.to_uppercase(), all.len(), named.join("; "))) + "\n"
+        labels::plain(&format!("- {}, {} ({why}): {}{rest}", side.to_uppercase(), all.len(), named.join("; "))) + "\n"
     };
     let lines: String = kinds.iter().map(line).collect();
     if lines.is_empty() { lines } else { format!("\nCells without a partner\n{lines}") }
@@ -80,7 +80,7 @@ fn unpaired(cells: &[Unpaired]) -> String {
 fn called(cell: &Unpaired) -> String {
     let own = levels(&cell.levels);
     let separator = if own.is_empty() { "" } else { ", " };
-    format!("{} {}{separator}{own}", cell.pattern, words::block(cell.block))
+    format!("{} {}{separator}{own}", cell.pattern, labels::block(cell.block))
 }
 
 fn levels(levels: &BTreeMap<String, String>) -> String {
@@ -98,15 +98,15 @@ fn row(cell: &CellComparison) -> [String; 9] {
         None => "-".to_owned(),
     };
     [
-        words::plain(&cell.pattern),
-        words::block(cell.block),
-        words::plain(&levels(&cell.levels)),
-        words::quantity(cell.a, &cell.unit),
-        words::quantity(cell.b, &cell.unit),
+        labels::plain(&cell.pattern),
+        labels::block(cell.block),
+        labels::plain(&levels(&cell.levels)),
+        labels::quantity(cell.a, &cell.unit),
+        labels::quantity(cell.b, &cell.unit),
         format!("{:.4}", cell.ratio.value),
         interval,
         p,
-        words::answer(cell.comparison.answer).to_owned(),
+        labels::answer(cell.comparison.answer).to_owned(),
     ]
 }
 

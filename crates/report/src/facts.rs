@@ -240,8 +240,8 @@ pub(crate) fn path_facts(path: &Path) -> Vec<(&'static str, String)> {
         "path MTU",
         path.mtu.as_ref().map(|mtu| {
             let sure = if mtu.confirmed { "arrived" } else { "not confirmed" };
-            let told = mtu.reported_by.as_ref().map_or(String::new(), |router| format!(", told by {router}"));
-            format!("{} bytes ({}, {sure}{told})", mtu.bytes, mtu.method)
+            let reported = mtu.reported_by.as_ref().map_or(String::new(), |router| format!(", told by {router}"));
+            format!("{} bytes ({}, {sure}{reported})", mtu.bytes, mtu.method)
         }),
     );
     add(

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use model::{Difference, Interface, Inventory};
 
 use crate::facts::{device_facts, host_facts, interface_line};
-use crate::words;
+use crate::labels;
 
 /// Width of the names' column.
 const NAMES: usize = 26;
@@ -37,20 +37,20 @@ pub fn host(inventory: &Inventory, clock_ns: Option<f64>) -> String {
     }
     heading(&mut text, "settings");
     for (name, value) in &inventory.sysctl {
-        let _ = writeln!(text, "  {:<42} {}", words::plain(name), words::plain(value));
+        let _ = writeln!(text, "  {:<42} {}", labels::plain(name), labels::plain(value));
     }
     if !inventory.missing.is_empty() {
         heading(&mut text, "not readable here");
         inventory.missing.iter().for_each(|what| {
-            let _ = writeln!(text, "  {}", words::plain(what));
+            let _ = writeln!(text, "  {}", labels::plain(what));
         });
     }
     text
 }
 
 fn interface_lines(text: &mut String, interface: &Interface) {
-    heading(text, &format!("interface {}", words::plain(&interface.name)));
-    let _ = writeln!(text, "  {}", words::plain(&interface_line(interface)));
+    heading(text, &format!("interface {}", labels::plain(&interface.name)));
+    let _ = writeln!(text, "  {}", labels::plain(&interface_line(interface)));
     for (name, value) in interface.device.iter().flat_map(device_facts) {
         line(text, name, &value);
     }
@@ -62,7 +62,7 @@ fn heading(text: &mut String, words: &str) {
 }
 
 fn line(text: &mut String, name: &str, value: &str) {
-    let _ = writeln!(text, "  {:<NAMES$} {}", words::plain(name), words::plain(value));
+    let _ = writeln!(text, "  {:<NAMES$} {}", labels::plain(name), labels::plain(value));
 }
 
 /// What differs between two hosts, a line each; `a` and `b` are what they are called.
@@ -77,7 +77,7 @@ pub fn host_differences(differences: &[Difference], a: &str, b: &str) -> String 
     let (field, left) = (width(|one| &one.field), width(|one| &one.a).max(a.chars().count()));
     let mut text = format!("{:<field$}  {a:<left$}  {b}\n", "");
     for one in differences {
-        let [name, a, b] = [&one.field, &one.a, &one.b].map(|part| words::plain(part));
+        let [name, a, b] = [&one.field, &one.a, &one.b].map(|part| labels::plain(part));
         let _ = writeln!(text, "{name:<field$}  {a:<left$}  {b}");
     }
     text

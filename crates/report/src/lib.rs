@@ -37,7 +37,7 @@ mod view;
 mod watch;
 mod one_way;
 mod why;
-mod words;
+mod labels;
 
 #[cfg(test)]
 #[path = "../tests/support/sample.rs"]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{CoreUse, EndPass, Inventory, Pass, Run, Verdict};
 
-use crate::{facts, words};
+use crate::{facts, labels};
 
 /// From this share of a core's time on soft interrupts are worth a word, and from the other on what the hypervisor took.
 const SOFTIRQ: f64 = 0.1;
@@ -66,7 +66,7 @@ pub(crate) fn hosts(run: &Run) -> Vec<Host<'_>> {
 
 /// A line for each end: what was notable, or that nothing was lost.
 pub(crate) fn notable(run: &Run) -> Vec<String> {
-    hosts(run).iter().map(|host| format!("{}: {}", host.name, words::plain(&host.notes().join("; ")))).collect()
+    hosts(run).iter().map(|host| format!("{}: {}", host.name, labels::plain(&host.notes().join("; ")))).collect()
 }
 
 impl Host<'_> {

@@ -81,7 +81,7 @@ mod tests {
         all.digest().unwrap()
     }
 
-    fn told(one_way: OneWay) -> Vec<String> {
+    fn reported(one_way: OneWay) -> Vec<String> {
         let mut run = sample::rr();
         let summary = &mut run.outcomes[0].summary;
         summary.packets_lost = Some(7);
@@ -103,7 +103,7 @@ mod tests {
             lost_outbound: Some(4),
             lost_return: Some(1),
         };
-        let lines = told(one_way.clone());
+        let lines = reported(one_way.clone());
         assert_eq!(
             lines[0],
             "there: 10.5 ms median, 10.0 ms least, 11.0 ms at the 99th percentile, 11.0 ms most; 4 lost"
@@ -122,7 +122,7 @@ mod tests {
             "{lines:?}"
         );
         let unknown = WallClock { follows_utc: false, error_ns: None };
-        let lines = told(OneWay { lost_outbound: None, lost_return: None, clock_error_ns: None, far_clock: unknown, ..one_way });
+        let lines = reported(OneWay { lost_outbound: None, lost_return: None, clock_error_ns: None, far_clock: unknown, ..one_way });
         assert!(lines[0].ends_with("losses not known") && lines[1].ends_with("losses not known"), "{lines:?}");
         assert!(lines[3].contains("the far one does not follow UTC, so that nothing they say bounds"), "{lines:?}");
         assert!(of_run(&sample::rr()).is_empty());

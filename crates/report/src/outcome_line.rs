@@ -2,7 +2,7 @@
 
 use model::{Direction, Estimate, Outcome, Spec, units};
 
-use crate::words;
+use crate::labels;
 
 /// One line, without its line end, for an outcome that has just been finished: what was measured, the value with its
 /// interval, trials, trust and verdicts.
@@ -14,11 +14,11 @@ use crate::words;
 pub fn outcome_line(outcome: &Outcome) -> String {
     let summary = &outcome.summary;
     let trials = if summary.trials == 1 { "trial" } else { "trials" };
-    let trust = summary.trust.map_or(String::new(), |trust| format!(", trust {}", words::trust(trust)));
+    let trust = summary.trust.map_or(String::new(), |trust| format!(", trust {}", labels::trust(trust)));
     let mut line =
-        format!("{}: {} ({} {trials}{trust})", words::plain(&label(&outcome.spec)), values(outcome), summary.trials,);
+        format!("{}: {} ({} {trials}{trust})", labels::plain(&label(&outcome.spec)), values(outcome), summary.trials,);
     if !summary.verdicts.is_empty() {
-        line.push_str(&format!(" [{}]", words::verdicts(&summary.verdicts)));
+        line.push_str(&format!(" [{}]", labels::verdicts(&summary.verdicts)));
     }
     line
 }
@@ -26,8 +26,8 @@ pub fn outcome_line(outcome: &Outcome) -> String {
 /// An estimate in a few words: `9.41 Gbit/s ±0.3 %`; without the width where there is no interval.
 #[must_use]
 pub fn estimate_words(estimate: &Estimate) -> String {
-    let value = words::quantity(estimate.value, &estimate.unit);
-    match words::half_width(estimate) {
+    let value = labels::quantity(estimate.value, &estimate.unit);
+    match labels::half_width(estimate) {
         Some(width) => format!("{value} {width}"),
         None => value,
     }
@@ -80,7 +80,7 @@ pub(crate) fn values(outcome: &Outcome) -> String {
     } else if let Some(ns) = rtt(outcome) {
         parts.push(format!("RTT {}", units::seconds(ns)));
     }
-    let width = words::plus_minus(outcome);
+    let width = labels::plus_minus(outcome);
     match parts.first_mut() {
         Some(first) if width != "-" => first.push_str(&format!(" {width}")),
         Some(_) => {}

@@ -6,7 +6,7 @@ use analysis::plan::{Middle, PlanTable, of_set, tables};
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 use model::{Factor, FactorKind, HostSettings, Order, Plan, Run, Stopping, units};
 
-use crate::words;
+use crate::labels;
 
 /// One table of means.
 pub(crate) struct TextTable {
@@ -29,7 +29,7 @@ fn text(table: &PlanTable) -> TextTable {
     let held: Vec<String> = table.held.iter().map(|(name, level)| format!("{name} {level}")).collect();
     let held = if held.is_empty() { String::new() } else { format!("; {}", held.join(", ")) };
     let interval = if table.cells.iter().flatten().flatten().any(|middle| middle.low.is_some()) {
-        format!(", mean of the trials with its {} % interval", words::percent(table.confidence))
+        format!(", mean of the trials with its {} % interval", labels::percent(table.confidence))
     } else {
         ", mean of the trials".to_owned()
     };
@@ -38,18 +38,18 @@ fn text(table: &PlanTable) -> TextTable {
     } else {
         (format!("{} \\ {}", table.row_factor, table.column_factor), table.columns.clone())
     };
-    let head = std::iter::once(corner).chain(columns).map(|cell: String| words::plain(&cell)).collect();
+    let head = std::iter::once(corner).chain(columns).map(|cell: String| labels::plain(&cell)).collect();
     let row = |(level, cells): (&String, &Vec<Option<Middle>>)| {
         let values = cells.iter().map(|cell| cell.as_ref().map(|middle| value(middle, table.unit)).unwrap_or_default());
-        std::iter::once(words::plain(level)).chain(values).collect()
+        std::iter::once(labels::plain(level)).chain(values).collect()
     };
     let rows = table.rows.iter().zip(&table.cells).map(row).collect();
-    TextTable { title: words::plain(&format!("{}{interval}{held}", capitalised(table.measure))), head, rows }
+    TextTable { title: labels::plain(&format!("{}{interval}{held}", capitalised(table.measure))), head, rows }
 }
 
 /// `941 Mbit/s ±0.4 %`: the longer arm of the interval.
 fn value(middle: &Middle, unit: &str) -> String {
-    let text = words::quantity(middle.value, unit);
+    let text = labels::quantity(middle.value, unit);
     match middle.low.zip(middle.high) {
         Some((low, high)) if middle.value > 0.0 => {
             let arm = 100.0 * (high - middle.value).max(middle.value - low) / middle.value;
@@ -68,11 +68,11 @@ fn capitalised(word: &str) -> String {
 pub(crate) fn in_text(run: &Run, columns: u16) -> String {
     let mut all = String::new();
     if let Some(question) = run.header.plan.as_ref().and_then(|plan| plan.question.as_ref()) {
-        all += &format!("{}\n", words::plain(question));
+        all += &format!("{}\n", labels::plain(question));
     }
     for one in text_tables(run) {
         let mut table = Table::new();
-        table.load_style(words::TABLE);
+        table.load_style(labels::TABLE);
         table.set_content_arrangement(ContentArrangement::Dynamic).set_width(columns);
         table.set_header(&one.head);
         table.add_rows(&one.rows);
@@ -107,16 +107,16 @@ pub fn plan_preview(preview: &PlanPreview<'_>) -> String {
     let PlanPreview { plan, rule, .. } = preview;
     let mut text = String::new();
     for line in [&plan.title, &plan.question].into_iter().flatten() {
-        text += &format!("{}\n", words::plain(line));
+        text += &format!("{}\n", labels::plain(line));
     }
     let mut names: Vec<String> = plan.factors.iter().map(|factor| factor.name.clone()).collect();
     names.extend(["from", "to"].map(str::to_owned));
     names.retain(|name| preview.cells.iter().any(|(_, levels)| levels.contains_key(name)));
     let mut table = Table::new();
-    table.load_style(words::TABLE);
-    table.set_header(std::iter::once("cell".to_owned()).chain(names.iter().map(|name| words::plain(name))));
+    table.load_style(labels::TABLE);
+    table.set_header(std::iter::once("cell".to_owned()).chain(names.iter().map(|name| labels::plain(name))));
     for (id, levels) in preview.cells {
-        let levels = names.iter().map(|name| words::plain(levels.get(name).map_or("", String::as_str)));
+        let levels = names.iter().map(|name| labels::plain(levels.get(name).map_or("", String::as_str)));
         table.add_row(std::iter::once(id.clone()).chain(levels));
     }
     text += &format!("\n{}\n", table.trim_fmt());
@@ -150,7 +150,7 @@ fn changes(plan: &Plan) -> String {
         let varied = alone
             .iter()
             .filter(|factor| factor.kind == FactorKind::Setting && factor.end.ends()[usize::from(end == "far")]);
-        let fixed = settings.iter().map(|setting| words::plain(&setting.to_string()));
+        let fixed = settings.iter().map(|setting| labels::plain(&setting.to_string()));
         let all: Vec<String> = fixed.chain(varied.map(|factor| format!("{} by {}", factor.key, factor.name))).collect();
         if !all.is_empty() {
             text += &format!("Settings of the {end} host, put back at the end: {}\n", all.join("; "));
@@ -194,7 +194,7 @@ fn duration(preview: &PlanPreview<'_>) -> String {
         blocks(rule.max_trials),
         rule.min_trials,
         rule.max_trials,
-        words::percent(rule.target)
+        labels::percent(rule.target)
     )
 }
 

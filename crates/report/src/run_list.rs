@@ -3,7 +3,7 @@
 use comfy_table::{ContentArrangement, Table};
 use model::{FindingKind, Run, Trust, units};
 
-use crate::{outcome_line, words};
+use crate::{outcome_line, labels};
 
 /// One line of the table.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -31,9 +31,9 @@ impl From<&Run> for RunRow {
             started_unix_ns: run.header.started_unix_ns,
             kind: run.header.kind.clone(),
             target: run.header.target.clone(),
-            transport: words::distinct(run, |spec| spec.transport.to_string()),
+            transport: labels::distinct(run, |spec| spec.transport.to_string()),
             headline: headline(run),
-            trust: words::worst_trust(run),
+            trust: labels::worst_trust(run),
         }
     }
 }
@@ -42,7 +42,7 @@ impl From<&Run> for RunRow {
 /// where it did not finish. A run's name stands in front.
 #[must_use]
 pub fn headline(run: &Run) -> String {
-    let mut parts: Vec<String> = run.header.name.iter().map(|name| format!("{}:", words::plain(name))).collect();
+    let mut parts: Vec<String> = run.header.name.iter().map(|name| format!("{}:", labels::plain(name))).collect();
     parts.push(result(run));
     match &run.ending {
         Some(ending) if ending.how == "finished" => {}
@@ -75,7 +75,7 @@ pub(crate) fn result(run: &Run) -> String {
     match run.outcomes.as_slice() {
         [a, b] if run.header.kind == "ab" => {
             let difference = run.findings.iter().find_map(|finding| {
-                let answer = words::answer(finding.comparison.as_ref()?.answer);
+                let answer = labels::answer(finding.comparison.as_ref()?.answer);
                 let figure =
                     finding.estimate.as_ref().map(|ratio| format!(" ({})", outcome_line::estimate_words(ratio)));
                 Some(format!("B {answer}{}: ", figure.unwrap_or_default()))
@@ -94,18 +94,18 @@ pub(crate) fn result(run: &Run) -> String {
 #[must_use]
 pub fn run_list(rows: &[RunRow]) -> String {
     let mut table = Table::new();
-    table.load_style(words::TABLE).set_content_arrangement(ContentArrangement::Disabled);
+    table.load_style(labels::TABLE).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(["id", "when (UTC)", "kind", "target", "transport", "result", "trust"]);
     for row in rows {
-        let when = words::when(row.started_unix_ns);
+        let when = labels::when(row.started_unix_ns);
         table.add_row([
-            words::plain(&row.id),
+            labels::plain(&row.id),
             when.trim_end_matches(" UTC").to_owned(),
-            words::plain(&row.kind),
+            labels::plain(&row.kind),
             short(row.target.as_deref().unwrap_or("-"), 32),
             short(&row.transport, 24),
             short(&row.headline, 90),
-            row.trust.map_or("-", words::trust).to_owned(),
+            row.trust.map_or("-", labels::trust).to_owned(),
         ]);
     }
     format!("{}\n", table.trim_fmt())
@@ -113,7 +113,7 @@ pub fn run_list(rows: &[RunRow]) -> String {
 
 /// At most `room` characters, so that one long name does not push the other columns off the screen.
 fn short(text: &str, room: usize) -> String {
-    let text = words::plain(text);
+    let text = labels::plain(text);
     if text.chars().count() <= room {
         return text;
     }

@@ -3,7 +3,7 @@
 use model::units::{bits_per_second, count, seconds};
 use model::{CoreUse, CpuUse, Watched, WatchedInterface};
 
-use crate::words;
+use crate::labels;
 
 /// A column: its head, its width, its text.
 type Column = (&'static str, usize, fn(&Watched) -> Option<String>);
@@ -43,7 +43,7 @@ pub fn watch_head(first: &Watched) -> String {
         ),
         None => "CPU time cannot be read there\n".to_owned(),
     };
-    first.missing.iter().for_each(|gap| text.push_str(&format!("not read: {}\n", words::plain(gap))));
+    first.missing.iter().for_each(|gap| text.push_str(&format!("not read: {}\n", labels::plain(gap))));
     text + &watch_columns()
 }
 
@@ -73,7 +73,7 @@ fn line(cell: impl Fn(&Column) -> String) -> String {
 fn interface(of: &WatchedInterface) -> String {
     format!(
         "{:>15}: in {} {}/s, out {} {}/s, drops {}/s\n",
-        words::plain(&of.name),
+        labels::plain(&of.name),
         bits_per_second(of.rx_bps),
         count(of.rx_packets_per_s),
         bits_per_second(of.tx_bps),

@@ -2,7 +2,7 @@
 
 use model::{CellWhy, Outcome, Ratio, RunWhy, Why, WhyDocument};
 
-use crate::words;
+use crate::labels;
 
 /// Columns of a bar that stands for the whole time.
 const BAR: usize = 40;
@@ -11,7 +11,7 @@ const BAR: usize = 40;
 #[must_use]
 pub fn held_back(outcome: &Outcome) -> Option<String> {
     let why = outcome.summary.why.as_ref()?;
-    Some(format!("held back by: {}", words::plain(&why.statement)))
+    Some(format!("held back by: {}", labels::plain(&why.statement)))
 }
 
 /// The report of `thru why` in lines of at most `columns`.
@@ -30,11 +30,11 @@ pub fn why_report(document: &WhyDocument, columns: u16) -> String {
 
 fn of_run(run: &RunWhy, several: bool, columns: usize, text: &mut String) {
     if several {
-        let name = run.name.as_ref().map_or(String::new(), |name| format!(" ({})", words::plain(name)));
-        text.push_str(&format!("run {}{name}\n\n", words::plain(&run.id)));
+        let name = run.name.as_ref().map_or(String::new(), |name| format!(" ({})", labels::plain(name)));
+        text.push_str(&format!("run {}{name}\n\n", labels::plain(&run.id)));
     }
     for cell in &run.cells {
-        text.push_str(&format!("{}\n", words::plain(&cell.outcome)));
+        text.push_str(&format!("{}\n", labels::plain(&cell.outcome)));
         match &cell.why {
             Some(why) => of_cell(why, columns, text),
             None => unknown(cell, text),
@@ -114,7 +114,7 @@ fn section<'a>(title: &str, entries: impl Iterator<Item = &'a str>, columns: usi
 
 /// `start` and the words behind it, broken at `columns`, further lines two in.
 pub(crate) fn wrapped(start: &str, entry: &str, columns: usize, text: &mut String) {
-    let entry = words::plain(entry);
+    let entry = labels::plain(entry);
     let mut line = start.trim_end().to_owned();
     for word in entry.split_whitespace() {
         if line.chars().count() + 1 + word.chars().count() > columns && !line.trim().is_empty() && line.trim() != "-" {

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use speak::Turn;
 use speak::iperf2::{Amount, Counts, DATAGRAM_BYTES, Datagram, HEADER_BYTES, Header, Report, Server, ServerAction};
 
-fn asked(reverse: bool) -> Header {
+fn requested(reverse: bool) -> Header {
     Header { threads: 1, port: 5001, bytes: 1000, amount: Amount::Bytes(4000), reverse, rate_bps: 0 }
 }
 
@@ -33,18 +33,18 @@ fn a_stream_is_told_from_its_header() {
     for (name, reverse) in [("iperf218_tcp", false), ("iperf218_tcp_r", true)] {
         let session = recording(name, 5001);
         let control = &session.connections[0];
-        assert_eq!(asked(reverse).to_bytes(), control.from_client[..HEADER_BYTES], "{name}");
+        assert_eq!(requested(reverse).to_bytes(), control.from_client[..HEADER_BYTES], "{name}");
         for piece in [1, 3, 4, 59, 60, 61, 4096] {
             let (headers, data, answer) = serve(&control.from_client, piece);
-            assert_eq!((headers, data), (vec![asked(reverse)], control.from_client.len() - HEADER_BYTES), "{name}");
+            assert_eq!((headers, data), (vec![requested(reverse)], control.from_client.len() - HEADER_BYTES), "{name}");
             let theirs: &[u8] = if reverse { &[] } else { &control.from_server };
             assert_eq!(answer, theirs, "{name}");
         }
     }
     // A client without -l names no size.
-    let unsized_writes = Header { bytes: 0, ..asked(false) }.to_bytes();
+    let unsized_writes = Header { bytes: 0, ..requested(false) }.to_bytes();
     let (headers, ..) = serve(&unsized_writes, 60);
-    assert_eq!(headers, [Header { bytes: 128 << 10, ..asked(false) }]);
+    assert_eq!(headers, [Header { bytes: 128 << 10, ..requested(false) }]);
     // Older clients send data only.
     for plain in [&b"0123456789"[..], &[0; 100], b"012"] {
         let (headers, data, answer) = serve(plain, 2);
@@ -68,7 +68,7 @@ fn numbers_and_report_are_those_of_the_real_ones() {
         let mut front = [0; DATAGRAM_BYTES];
         seen.write(&mut front);
         assert_eq!(front[..16], datagram[..16]);
-        let header = Header { bytes: 300, amount: Amount::Bytes(1500), ..asked(false) };
+        let header = Header { bytes: 300, amount: Amount::Bytes(1500), ..requested(false) };
         assert_eq!(header.to_datagram()[..44], datagram[16..60]);
         assert_eq!(Datagram::read(&front), Some(seen));
         let due = counts.take(&seen, datagram.len(), seen.sent_us + 7);
@@ -100,7 +100,7 @@ fn losses_and_order_are_counted_by_number() {
 
 #[test]
 fn what_is_not_spoken_is_refused_by_name() {
-    let mut said = asked(false).to_bytes();
+    let mut said = requested(false).to_bytes();
     said[0] |= 0x80;
     let mut turn = Turn::default();
     let error = Server::default().receive(&said, &mut turn).unwrap_err();

@@ -68,8 +68,8 @@ fn serve<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Result<(), SpeakErr
             let asked_for = turn.actions[seen..].to_vec();
             for action in asked_for {
                 match action {
-                    ServerAction::Asked(asked) => {
-                        streams = asked.streams();
+                    ServerAction::Asked(requested) => {
+                        streams = requested.streams();
                         server.accept(&mut turn).unwrap();
                         server.start(&mut turn).unwrap();
                     }
@@ -151,9 +151,9 @@ fn values_of_the_wrong_type_are_as_good_as_absent() {
 fn tokens_of_any_shape_are_carried_and_not_decoded_here() {
     // CVE-2025-54349 and -54350: tokens whose base64 or length the reader did not expect.
     for token in [String::new(), "=".into(), "====".into(), "A".repeat(8000), "\u{fffd}".into()] {
-        let mut asked = Parameters::new(Protocol::Tcp, 1);
-        asked.token = Some(token);
-        assert_eq!(Parameters::from_json(&asked.to_json()).unwrap(), asked);
+        let mut requested = Parameters::new(Protocol::Tcp, 1);
+        requested.token = Some(token);
+        assert_eq!(Parameters::from_json(&requested.to_json()).unwrap(), requested);
     }
 }
 
@@ -294,8 +294,8 @@ proptest! {
             rest = after;
         }
         server.receive(rest, &mut turn).unwrap();
-        let asked = Box::new(Parameters::new(Protocol::Tcp, 1));
-        prop_assert_eq!(turn.actions, vec![ServerAction::Asked(asked)]);
+        let requested = Box::new(Parameters::new(Protocol::Tcp, 1));
+        prop_assert_eq!(turn.actions, vec![ServerAction::Asked(requested)]);
     }
 
     #[test]

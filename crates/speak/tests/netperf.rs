@@ -93,9 +93,9 @@ fn tcp_sendfile_is_answered_in_its_own_blocks() {
     let (first, second) = (block(&control.from_server, 0), block(&control.from_server, 1));
     let (mut turn, mut server) = (Turn::default(), Server::default());
     server.receive(&control.from_client, &mut turn).unwrap();
-    let [ServerAction::Asked(asked)] = &turn.actions[..] else { panic!("{:?}", turn.actions) };
-    assert_eq!((asked.served, asked.direction, asked.length), (Served::Classic, Direction::ServerReceives, 1));
-    assert_eq!((asked.ip_version, asked.receive_size, asked.flags), (4, None, Flags::ROUTED));
+    let [ServerAction::Asked(requested)] = &turn.actions[..] else { panic!("{:?}", turn.actions) };
+    assert_eq!((requested.served, requested.direction, requested.length), (Served::Classic, Direction::ServerReceives, 1));
+    assert_eq!((requested.ip_version, requested.receive_size, requested.flags), (4, None, Flags::ROUTED));
     let word = |block: &Block, at: usize| u32::from_be_bytes(block.0[at..at + 4].try_into().unwrap());
     let ready = Ready {
         receive_buffer: word(&first, 8),
@@ -106,7 +106,7 @@ fn tcp_sendfile_is_answered_in_its_own_blocks() {
         send_width: 1,
         data_port: word(&first, 32) as u16,
         tos: None,
-        flags: asked.flags,
+        flags: requested.flags,
     };
     server.ready(&ready, &mut turn).unwrap();
     let bytes = f64::from_be_bytes(second.0[8..16].try_into().unwrap());
@@ -139,10 +139,10 @@ fn a_run_with_confidence_intervals_asks_each_time_for_what_it_has_got() {
     let (mut server, mut client) = (Server::default(), None::<Client>);
     let mut ports = Vec::new();
     for test in 0..3 {
-        let asked = block(&control.from_client, test);
+        let requested = block(&control.from_client, test);
         let answers = [2 * test, 2 * test + 1].map(|at| block(&control.from_server, at));
         let mut turn = Turn::default();
-        server.receive(&asked.0, &mut turn).unwrap();
+        server.receive(&requested.0, &mut turn).unwrap();
         let [ServerAction::Asked(request)] = &turn.actions[..] else { panic!("{:?}", turn.actions) };
         let request = request.clone();
         assert!(request.flags.has(Flags::NODELAY) && request.flags.has(Flags::CPU), "{request:?}");
@@ -163,12 +163,12 @@ fn a_run_with_confidence_intervals_asks_each_time_for_what_it_has_got() {
             client = Some(Client::open(&request, &mut heard));
         }
         // The rate of a CPU, which a server tells and is told again: one of /proc/stat has no use for it.
-        assert_eq!(differences(&heard.send, &asked.0), if test == 0 { vec![] } else { vec![60] }, "test {test}");
+        assert_eq!(differences(&heard.send, &requested.0), if test == 0 { vec![] } else { vec![60] }, "test {test}");
         let own = client.as_mut().unwrap();
         own.receive(&control.from_server[2 * test * BLOCK_BYTES..][..2 * BLOCK_BYTES], &mut heard).unwrap();
         assert_eq!(heard.actions, [ClientAction::Run(ready), ClientAction::Counted(counted)]);
     }
-    assert!(ports[0].0 == 0 && ports[1..].iter().all(|(asked, _)| *asked == ports[0].1), "{ports:?}");
+    assert!(ports[0].0 == 0 && ports[1..].iter().all(|(requested, _)| *requested == ports[0].1), "{ports:?}");
     server.ended().unwrap();
 }
 
@@ -228,12 +228,12 @@ fn request() -> Request {
 #[test]
 fn a_classic_test_gets_its_flags_and_cpu_time_in_words_of_its_own() {
     let recording = recording("netperf27_TCP_SENDFILE", 12_865);
-    let mut asked = block(&recording.connections[0].from_client, 0);
+    let mut requested = block(&recording.connections[0].from_client, 0);
     for at in [28, 32] {
-        asked.0[at + 3] = 1;
+        requested.0[at + 3] = 1;
     }
     let (mut turn, mut server) = (Turn::default(), Server::default());
-    server.receive(&asked.0, &mut turn).unwrap();
+    server.receive(&requested.0, &mut turn).unwrap();
     let [ServerAction::Asked(request)] = &turn.actions[..] else { panic!("{:?}", turn.actions) };
     let ready = Ready { flags: request.flags, ..Ready::from_block(&Block([0; BLOCK_BYTES])).unwrap() };
     let cpu = Cpu { percent: 12.5, cpus: 4, ..Cpu::default() };
@@ -271,8 +271,8 @@ fn requests_that_cannot_be_are_refused_with_a_number() {
         assert!(server.receive(&request().to_block().0, &mut turn).is_err(), "nothing is taken after an error");
         // And our client tells it.
         let mut client = Client::open(&request(), &mut Turn::default());
-        let told = client.receive(&turn.send, &mut Turn::default()).unwrap_err();
-        assert!(told.what.contains(&number.to_string()), "{told}");
+        let reported = client.receive(&turn.send, &mut Turn::default()).unwrap_err();
+        assert!(reported.what.contains(&number.to_string()), "{reported}");
     }
 }
 
@@ -312,9 +312,9 @@ fn every_cut_is_an_error_that_names_its_step() {
 fn a_name_that_is_none_fits_where_it_came_from() {
     let mut block = Block(request().to_block().0);
     block.0[160..176].copy_from_slice(&[0xff; 16]);
-    let asked = Request::from_block(&block).unwrap();
-    assert_eq!(asked.congestion, "?".repeat(15));
-    assert_eq!(Request::from_block(&asked.to_block()), Ok(asked));
+    let requested = Request::from_block(&block).unwrap();
+    assert_eq!(requested.congestion, "?".repeat(15));
+    assert_eq!(Request::from_block(&requested.to_block()), Ok(requested));
 }
 
 proptest! {
@@ -332,8 +332,8 @@ proptest! {
             prop_assert_eq!(error.peer, "netperf");
             prop_assert!(!error.what.is_empty());
         }
-        if let Some(ServerAction::Asked(asked)) = turn.actions.first() {
-            prop_assert_eq!(Request::from_block(&asked.to_block()), Ok(asked.clone()));
+        if let Some(ServerAction::Asked(requested)) = turn.actions.first() {
+            prop_assert_eq!(Request::from_block(&requested.to_block()), Ok(requested.clone()));
         }
         let mut client = Client::open(&request(), &mut Turn::default());
         if let Err(error) = client.receive(&said, &mut Turn::default()) {

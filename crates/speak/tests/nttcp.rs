@@ -44,9 +44,9 @@ fn session(options: &Options) -> (Vec<u8>, Vec<u8>, Option<Statistics>) {
         }
         for action in acted.drain(..) {
             match action {
-                RemoteAction::Asked(asked) => {
-                    assert_eq!(*asked, *options);
-                    if !asked.transmits {
+                RemoteAction::Asked(requested) => {
+                    assert_eq!(*requested, *options);
+                    if !requested.transmits {
                         remote.listening(5039, &mut there).unwrap();
                     }
                 }

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use speak::nuttcp::{Client, ClientAction, Mark, NO_RATE, Options, Report, Server, ServerAction, mark};
 use speak::{SpeakError, Turn};
 
-fn asked(name: &str) -> Options {
+fn requested(name: &str) -> Options {
     let base = Options { bytes: 512, count: 8, seconds: 0.0, ..Options::default() };
     match name {
         "nuttcp612_tcp" => base,
@@ -55,7 +55,7 @@ fn both_roles_say_what_the_real_ones_said() {
         let session = recording(name, 5000);
         let control = session.connections.iter().find(|one| one.from_client.starts_with(b"HELO")).unwrap();
         for piece in [1, 7, 4096] {
-            let (report, turn) = ask(&asked(name), control.from_server.chunks(piece));
+            let (report, turn) = ask(&requested(name), control.from_server.chunks(piece));
             let report = report.unwrap();
             assert_eq!(turn.send, control.from_client, "{name}");
             assert_eq!(turn.actions, [ClientAction::Run], "{name}");
@@ -64,7 +64,7 @@ fn both_roles_say_what_the_real_ones_said() {
 
             let (served, options, said) = serve(control.from_client.chunks(piece));
             served.unwrap();
-            assert_eq!(options, [asked(name)], "{name}");
+            assert_eq!(options, [requested(name)], "{name}");
             let theirs = control.from_server.split_inclusive(|byte| *byte == b'\n').take(2).flatten();
             assert!(said.starts_with(&theirs.copied().collect::<Vec<u8>>()), "{name}");
         }
@@ -132,16 +132,16 @@ fn what_cannot_be_is_refused_by_name() {
         ("buflen = 10, nbuf = 1, port = 5001, trans = 1, multicast = 5 ", "multicast"),
         ("buflen = 10, nbuf = 1, port = 5001, trans = 1, thirdparty = evil ", "thirdparty"),
     ] {
-        let (served, asked, said) = serve([format!("{hello}{line}\n").as_bytes()]);
+        let (served, requested, said) = serve([format!("{hello}{line}\n").as_bytes()]);
         let error = served.unwrap_err();
-        assert!(asked.is_empty() && error.what.contains(named), "{line}: {error}");
+        assert!(requested.is_empty() && error.what.contains(named), "{line}: {error}");
         assert!(
             said.ends_with(b"KO\n") && error.to_string().starts_with("nuttcp, while reading the options"),
             "{error}"
         );
     }
-    let (asked, _) = ask(&Options::default(), [format!("{hello}KO\n").as_bytes()]);
-    assert!(asked.unwrap_err().what.contains("refused: 'KO'"));
+    let (requested, _) = ask(&Options::default(), [format!("{hello}KO\n").as_bytes()]);
+    assert!(requested.unwrap_err().what.contains("refused: 'KO'"));
     let endless = vec![b'x'; 2000];
     assert!(serve([endless.as_slice()]).0.unwrap_err().what.contains("1023"));
 }
@@ -183,6 +183,6 @@ proptest! {
         let cut = cut % control.from_client.len();
         prop_assert!(serve([&control.from_client[..cut]]).0.is_err());
         let until = control.from_server.windows(13).position(|window| window == b"real seconds ").unwrap();
-        prop_assert!(ask(&asked("nuttcp612_tcp"), [&control.from_server[..cut % until]]).0.is_err());
+        prop_assert!(ask(&requested("nuttcp612_tcp"), [&control.from_server[..cut % until]]).0.is_err());
     }
 }

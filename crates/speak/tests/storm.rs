@@ -5,16 +5,16 @@
 mod common;
 
 use common::recording;
-#[path = "common/storm.rs"]
-mod storm;
+#[path = "common/fuzz.rs"]
+mod fuzz;
 
 /// Inputs of a thread for each codec in each role: what takes a second, and half a minute.
 const BRIEF: u64 = 2_000;
 const LONG: u64 = 60_000;
 
 fn withstand(seed: u64, each: u64) {
-    let targets = storm::targets();
-    let tallies = storm::storm(&targets, each * targets.len() as u64, &mut storm::Random::new(seed));
+    let targets = fuzz::targets();
+    let tallies = fuzz::fuzz(&targets, each * targets.len() as u64, &mut fuzz::Random::new(seed));
     for (target, tally) in targets.iter().zip(tallies) {
         assert_eq!(tally.inputs, each, "{} {}", target.peer, target.role);
         let never = target.role == "datagrams";

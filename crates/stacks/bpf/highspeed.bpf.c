@@ -16,7 +16,7 @@ PARAMS {
 	{ "ifq", 1, 0, 0, 1 },              /* 1: a full local queue is no loss */
 };
 
-/* What a [section] of the file of --wad says. The loader fills them in order; the first that fits a connection holds. */
+/* What a [section] of the file of --cc-rules says. The loader fills them in order; the first that fits a connection holds. */
 #define RULES 16
 struct rule {
 	u32 used;

@@ -54,11 +54,11 @@ pub enum StackError {
     },
     /// This process may not load them.
     #[error(
-        "loading a TCP stack needs root in the host's own user namespace ({missing}): run it so, or have `thru stacks load {asked} --any-user` run by root"
+        "loading a TCP stack needs root in the host's own user namespace ({missing}): run it so, or have `thru stacks load {requested} --any-user` run by root"
     )]
     Rights {
         /// The stack as it was asked for.
-        asked: String,
+        requested: String,
         /// What this process lacks.
         missing: String,
     },

@@ -27,7 +27,7 @@ pub fn keep(request: &Request, any_user: bool) -> Result<String, StackError> {
         return Err(StackError::NotBuilt);
     }
     if let Some(missing) = missing_rights() {
-        return Err(StackError::Rights { asked: request.asked().into(), missing });
+        return Err(StackError::Rights { requested: request.requested().into(), missing });
     }
     mounted()?;
     fs::create_dir_all(FOLDER).map_err(|source| StackError::io(format!("make {FOLDER}"), source))?;
@@ -50,10 +50,10 @@ pub fn kept() -> Vec<String> {
 ///
 /// # Errors
 /// [`StackError::NotKept`], those of [`Request::open`] and [`Request::with_rules`], and [`StackError::Io`] where it cannot be removed.
-pub fn release(asked: &str, rules: &[StackRule]) -> Result<String, StackError> {
+pub fn release(requested: &str, rules: &[StackRule]) -> Result<String, StackError> {
     // What the kernel calls it first: that may be the name of a stack which somebody has written.
-    let listed = rules.is_empty() && kept().iter().any(|name| name == asked);
-    let name = if listed { asked.to_owned() } else { named(asked, rules)? };
+    let listed = rules.is_empty() && kept().iter().any(|name| name == requested);
+    let name = if listed { requested.to_owned() } else { named(requested, rules)? };
     let path = place(&name);
     match fs::remove_file(&path) {
         Ok(()) => Ok(name),
@@ -63,11 +63,11 @@ pub fn release(asked: &str, rules: &[StackRule]) -> Result<String, StackError> {
 }
 
 /// The name under which [`keep`] keeps what is asked for.
-fn named(asked: &str, rules: &[StackRule]) -> Result<String, StackError> {
-    match Request::open(asked) {
+fn named(requested: &str, rules: &[StackRule]) -> Result<String, StackError> {
+    match Request::open(requested) {
         Ok(request) => Ok(request.with_rules(rules)?.kernel_name()),
         // A name as the list shows it, of one that has gone by now.
-        Err(StackError::Unknown { .. }) if rules.is_empty() && !asked.contains(':') => Ok(asked.to_owned()),
+        Err(StackError::Unknown { .. }) if rules.is_empty() && !requested.contains(':') => Ok(requested.to_owned()),
         Err(error) => Err(error),
     }
 }

@@ -42,7 +42,7 @@ pub const STACKS: &[Stack] = &[
     ),
     stack!(
         "highspeed",
-        "grows faster and gives up less the larger the window is; rules for destinations with --wad",
+        "grows faster and gives up less the larger the window is; rules for destinations with --cc-rules",
         "S. Floyd, HighSpeed TCP, RFC 3649, 2003; Limited Slow-Start, RFC 3742"
     ),
     stack!(

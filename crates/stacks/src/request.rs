@@ -12,7 +12,7 @@ use crate::{StackError, stack};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// As it was asked for.
-    asked: String,
+    requested: String,
     /// Its short name, or the file.
     place: String,
     /// Whether a user's file holds it, and not this program.
@@ -67,7 +67,7 @@ impl Request {
     }
 
     fn new(
-        asked: &str,
+        requested: &str,
         place: &str,
         object: Object,
         parameters: Option<&str>,
@@ -90,7 +90,7 @@ impl Request {
             })?;
             values[index] = object.parameters[index].read(place, value.trim())?;
         }
-        Ok(Self { asked: asked.into(), place: place.into(), from_file, object, values, rules: Vec::new() })
+        Ok(Self { requested: requested.into(), place: place.into(), from_file, object, values, rules: Vec::new() })
     }
 
     /// Adds rules for destinations.
@@ -102,7 +102,7 @@ impl Request {
             return Err(StackError::Parameter {
                 stack: self.place,
                 what: "it takes no rules for destinations".into(),
-                remedy: "--wad goes with --cc highspeed".into(),
+                remedy: "--cc-rules goes with --cc highspeed".into(),
             });
         }
         self.rules = rules.to_vec();
@@ -111,8 +111,8 @@ impl Request {
 
     /// What somebody wrote for it.
     #[must_use]
-    pub fn asked(&self) -> &str {
-        &self.asked
+    pub fn requested(&self) -> &str {
+        &self.requested
     }
 
     /// Its name in the kernel, at most 15 characters. Where something differs from the defaults, it ends in a number that stands

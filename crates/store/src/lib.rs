@@ -43,7 +43,7 @@ mod error;
 mod headline;
 mod id;
 mod load;
-mod place;
+mod default_path;
 mod recorder;
 mod reference;
 mod schema;

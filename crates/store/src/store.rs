@@ -63,7 +63,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::NoHome`] when the environment names neither directory.
     pub fn default_path() -> Result<PathBuf, StoreError> {
-        place::default_path()
+        default_path::default_path()
     }
 
     /// The file.

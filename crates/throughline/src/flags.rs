@@ -143,7 +143,7 @@ pub struct Sockets {
 
     /// Rules of HighSpeed TCP for destinations (the wad.conf of 2003 as TOML); with --cc highspeed.
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, requires = "cc")]
-    pub wad: Option<Rules>,
+    pub cc_rules: Option<Rules>,
 
     /// Maximum segment size (TCP_MAXSEG).
     #[arg(long, value_name = "BYTES", value_parser = each(whole(88..=32_767_u32)))]
@@ -411,7 +411,7 @@ impl Sockets {
         each(self.nodelay.as_ref(), &mut near.nodelay, &mut far.nodelay, |switch| switch.0);
         each(self.cork.as_ref(), &mut near.cork, &mut far.cork, |switch| switch.0);
         each(self.cc.as_ref(), &mut near.cc, &mut far.cc, |name| name.0);
-        if let Some(rules) = &self.wad {
+        if let Some(rules) = &self.cc_rules {
             let takes = |end: &EndOptions| end.cc.as_deref().is_some_and(stacks::takes_rules);
             // Where neither does, the agents say so.
             let neither = !takes(near) && !takes(far);

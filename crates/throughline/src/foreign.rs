@@ -8,7 +8,7 @@ use control::agent::Agent;
 use control::coordinator::{Cancel, End, Foreign, ForeignCurve, Pair, Schedule, Target, run_foreign};
 use control::proto::message::Done;
 use host::{RealSys, Watch, WatchOptions};
-use interop::{Curve, Hears, InteropError, Login, Server, Sides, Speaks};
+use interop::{Curve, TrialObserver, InteropError, Login, Server, Sides, Speaks};
 use model::{EndPass, Event, EventSink, Interval, Inventory, Run, RunHeader, Spec, Stop};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
@@ -114,7 +114,7 @@ impl Far {
         cancel: &mut Cancel,
     ) -> Result<(Result<Sides, InteropError>, EndPass), ControlError> {
         let (far, own) = (self.clone(), spec.clone());
-        let work = move |ears: &mut dyn Hears, flag: &AtomicBool| far.spoken.measure(&own, &far.server(), ears, flag);
+        let work = move |live_progress: &mut dyn TrialObserver, flag: &AtomicBool| far.spoken.measure(&own, &far.server(), live_progress, flag);
         self.apart(spec, live, cancel, work).await
     }
 
@@ -124,20 +124,20 @@ impl Far {
         spec: &Spec,
         live: &mut dyn FnMut(Interval) -> Result<(), model::SinkError>,
         cancel: &mut Cancel,
-        work: impl FnOnce(&mut dyn Hears, &AtomicBool) -> Result<T, InteropError> + Send + 'static,
+        work: impl FnOnce(&mut dyn TrialObserver, &AtomicBool) -> Result<T, InteropError> + Send + 'static,
     ) -> Result<(Result<T, InteropError>, EndPass), ControlError> {
-        let (tell, mut told) = unbounded_channel();
+        let (tell, mut reported) = unbounded_channel();
         let stop = Arc::new(AtomicBool::new(false));
         let (spec, flag) = (spec.clone(), stop.clone());
         let mut task = tokio::task::spawn_blocking(move || {
-            let mut ears = Ears { spec: &spec, tell, watch: None, host: EndPass::default() };
-            let brought = work(&mut ears, &flag);
-            (brought, ears.host)
+            let mut live_progress = LiveProgress { spec: &spec, tell, watch: None, host: EndPass::default() };
+            let brought = work(&mut live_progress, &flag);
+            (brought, live_progress.host)
         });
         let mut wanted = true;
         loop {
             tokio::select! {
-                Some(interval) = told.recv() => live(interval)?,
+                Some(interval) = reported.recv() => live(interval)?,
                 _ = cancel.wait_for(|wanted| *wanted), if wanted => {
                     stop.store(true, Ordering::SeqCst);
                     wanted = false;
@@ -172,7 +172,7 @@ impl Foreign for Far {
     async fn curve(&mut self, points: &[Spec], cancel: &mut Cancel) -> Result<ForeignCurve, ControlError> {
         let Some(first) = points.first() else { return Err(ControlError::Foreign("a curve without a point".into())) };
         let (far, own) = (self.clone(), points.to_vec());
-        let work = move |ears: &mut dyn Hears, flag: &AtomicBool| far.spoken.curve(&own, &far.server(), ears, flag);
+        let work = move |live_progress: &mut dyn TrialObserver, flag: &AtomicBool| far.spoken.curve(&own, &far.server(), live_progress, flag);
         let (curve, host) = self.apart(first, &mut |_| Ok(()), cancel, work).await?;
         let Curve { points, failure, elapsed_ns } = brought(curve)?;
         let trials = points.iter().map(Vec::len).collect();
@@ -191,14 +191,14 @@ fn brought<T>(result: Result<T, InteropError>) -> Result<T, ControlError> {
 }
 
 /// Hears how a trial goes, on the thread that makes it.
-struct Ears<'a> {
+struct LiveProgress<'a> {
     spec: &'a Spec,
     tell: UnboundedSender<Interval>,
     watch: Option<Watch>,
     host: EndPass,
 }
 
-impl Hears for Ears<'_> {
+impl TrialObserver for LiveProgress<'_> {
     fn starting(&mut self, setup_ns: u64) {
         self.host.setup_ns = setup_ns;
         self.watch = Some(Watch::start(

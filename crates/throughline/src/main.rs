@@ -23,7 +23,7 @@ mod speaking;
 mod topology;
 mod usage;
 mod values;
-mod words;
+mod spec_args;
 
 use std::process::ExitCode;
 
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
 fn run() -> Result<u8, Failure> {
     let args = match args::command().try_get_matches().and_then(|matches| args::Args::from_arg_matches(&matches)) {
         Ok(args) => args,
-        Err(told) => return usage::refuse(&told),
+        Err(reported) => return usage::refuse(&reported),
     };
     if args.until_input_ends {
         signals::end_with_input();

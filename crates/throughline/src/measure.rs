@@ -318,7 +318,7 @@ pub fn local_options(directory: &Path) -> Result<AgentOptions, Failure> {
         captures: Captures::Refused,
         vanished_after: Duration::from_secs(2),
         selftest: citation::from_store(None),
-        news: Box::new(|_| {}),
+        log: Box::new(|_| {}),
         listening: Box::new(|_| {}),
     })
 }

@@ -125,7 +125,7 @@ impl Speaking {
             let places: Vec<SocketAddr> =
                 addresses.iter().map(|address| SocketAddr::new(address.ip(), spoken.port)).collect();
             let count = places.len();
-            let (tell, told) = channel::<Result<(), InteropError>>();
+            let (tell, reported) = channel::<Result<(), InteropError>>();
             let (name, said) = (spoken.name(), tell.clone());
             let listening = move |_| {
                 let _ = said.send(Ok(()));
@@ -139,7 +139,7 @@ impl Speaking {
             });
             started.0.push((service, thread));
             for _ in 0..count {
-                match told.recv() {
+                match reported.recv() {
                     Ok(Ok(())) => {}
                     Ok(Err(error)) => {
                         started.stop();

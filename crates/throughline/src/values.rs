@@ -130,7 +130,7 @@ impl FromStr for Congestion {
     }
 }
 
-/// The rules of a file of `--wad`.
+/// The rules of a file of `--cc-rules`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules(pub Vec<StackRule>);
 

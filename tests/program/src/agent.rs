@@ -4,7 +4,7 @@ use std::fs;
 use std::process::{Command, ExitStatus};
 
 use crate::binary::thru;
-use crate::client::Desk;
+use crate::client::Sandbox;
 use crate::process::{LIMIT, Process, Signal, eventually};
 
 /// An agent that ends with its test.
@@ -41,8 +41,8 @@ impl Agent {
     /// # Panics
     /// When it does not come up.
     #[must_use]
-    pub fn with_token(desk: &Desk, flags: &[&str]) -> Self {
-        Self::with(&[desk.token_flags().as_slice(), flags].concat())
+    pub fn with_token(sandbox: &Sandbox, flags: &[&str]) -> Self {
+        Self::with(&[sandbox.token_flags().as_slice(), flags].concat())
     }
 
     /// Whatever `command` runs (`thru`, here or on a host of a lab), with all flags after `serve`.

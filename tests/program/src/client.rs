@@ -10,7 +10,7 @@ use crate::process::{LIMIT, Process, Signal, eventually};
 
 /// A folder with a store; gone when dropped.
 #[derive(Debug)]
-pub struct Desk {
+pub struct Sandbox {
     folder: tempfile::TempDir,
     /// The secret that its commands show to agents.
     token: Option<PathBuf>,
@@ -34,13 +34,13 @@ pub struct Finished {
 #[derive(Debug)]
 pub struct Running(Process);
 
-impl Default for Desk {
+impl Default for Sandbox {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Desk {
+impl Sandbox {
     /// An empty one.
     ///
     /// # Panics
@@ -57,10 +57,10 @@ impl Desk {
     /// When it cannot be written.
     #[must_use]
     pub fn with_token() -> Self {
-        let desk = Self::new();
-        let file = desk.path("token");
+        let sandbox = Self::new();
+        let file = sandbox.path("token");
         std::fs::write(&file, TOKEN).expect("a token file");
-        Self { token: Some(file), ..desk }
+        Self { token: Some(file), ..sandbox }
     }
 
     /// The flags with which an agent asks for the token of this desk.

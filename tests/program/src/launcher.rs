@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::Desk;
+use crate::Sandbox;
 use crate::agent::children;
 use crate::binary::thru;
 use crate::process::{LIMIT, Process, Signal, eventually};
@@ -36,7 +36,7 @@ pub fn mpis(test: &str) -> Vec<Mpi> {
 
 impl Mpi {
     /// `mpirun -n 2 thru ...`, keeping runs at a desk.
-    pub fn command<S: AsRef<str>>(&self, desk: &Desk, args: &[S]) -> Command {
+    pub fn command<S: AsRef<str>>(&self, sandbox: &Sandbox, args: &[S]) -> Command {
         let mut command = Command::new(self.program);
         // OpenMPI does not start as root, nor two processes on one core, unless told so twice.
         command.envs([
@@ -45,7 +45,7 @@ impl Mpi {
             ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
         ]);
         command.args(["-n", "2"]).arg(thru());
-        desk.dress(command, args)
+        sandbox.dress(command, args)
     }
 
     /// The variable by which a process finds its number, and number 0.
@@ -95,11 +95,11 @@ impl VirtualMachine {
     /// # Panics
     /// When the daemon does not come up.
     #[must_use]
-    pub fn start(desk: &Desk, test: &str) -> Option<Self> {
+    pub fn start(sandbox: &Sandbox, test: &str) -> Option<Self> {
         if !crate::skip::program(test, "pvmd", "pvm") {
             return None;
         }
-        let folder = desk.path("pvm");
+        let folder = sandbox.path("pvm");
         std::fs::create_dir(&folder).expect("a folder");
         let mut machine = Self { daemon: Process::spawn(environment(Command::new("pvmd"), &folder)), folder };
         eventually("the daemon listens", || {
@@ -111,8 +111,8 @@ impl VirtualMachine {
     }
 
     /// `thru ...` with this machine as the user's.
-    pub fn command<S: AsRef<str>>(&self, desk: &Desk, args: &[S]) -> Command {
-        environment(desk.command(args), &self.folder)
+    pub fn command<S: AsRef<str>>(&self, sandbox: &Sandbox, args: &[S]) -> Command {
+        environment(sandbox.command(args), &self.folder)
     }
 
     /// Sockets of tasks: each has one while it is a task.

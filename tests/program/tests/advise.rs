@@ -6,7 +6,7 @@ use std::time::Duration;
 use lab::{CrossoverSpec, Lab, DirectionSpec, PathSpec};
 use model::{Advice, FindingKind, Outcome};
 use program::process::{Signal, eventually};
-use program::{Agent, Desk, Doc, Running, binary, skip};
+use program::{Agent, Sandbox, Doc, Running, binary, skip};
 
 /// Longer than any search here takes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(180);
@@ -16,7 +16,7 @@ const LINK_BPS: u64 = 100_000_000;
 struct Path {
     lab: Lab,
     agent: Agent,
-    desk: Desk,
+    sandbox: Sandbox,
 }
 
 impl Path {
@@ -40,18 +40,18 @@ impl Path {
     }
 
     fn between(lab: Lab, flags: &[&str]) -> Self {
-        let (b, desk) = (lab.host("b").unwrap(), Desk::with_token());
+        let (b, sandbox) = (lab.host("b").unwrap(), Sandbox::with_token());
         let mut command = b.command(binary::thru());
-        command.env("THRU_JOURNAL", desk.path("journal"));
+        command.env("THRU_JOURNAL", sandbox.path("journal"));
         let listen = format!("{}:0", b.v4);
-        let agent = Agent::spawn(command, &[&desk.token_flags()[..], &["--listen", &listen], flags].concat());
-        Self { lab, agent, desk }
+        let agent = Agent::spawn(command, &[&sandbox.token_flags()[..], &["--listen", &listen], flags].concat());
+        Self { lab, agent, sandbox }
     }
 
     /// `thru` on a host, with the journal of this test.
     fn on(&self, host: &str, args: &[&str]) -> Running {
-        let mut command = self.desk.dress(self.lab.host(host).unwrap().command(binary::thru()), args);
-        command.env("THRU_JOURNAL", self.desk.path("journal"));
+        let mut command = self.sandbox.dress(self.lab.host(host).unwrap().command(binary::thru()), args);
+        command.env("THRU_JOURNAL", self.sandbox.path("journal"));
         Running::of(command)
     }
 
@@ -86,7 +86,7 @@ fn a_window_within_5_percent_of_the_best_is_found() {
     // 20 ms there and back: 250 kB are under way where the link is full, and 32 KiB carry a small part of that.
     let test = "a_window_within_5_percent_of_the_best_is_found";
     let Some(path) = Path::new(test, Duration::from_millis(10)) else { return };
-    let file = path.desk.path("90-thru.conf");
+    let file = path.sandbox.path("90-thru.conf");
     let args = [
         "--sndbuf",
         "32KiB",
@@ -130,7 +130,7 @@ fn a_window_within_5_percent_of_the_best_is_found() {
     let written = std::fs::read_to_string(&file).unwrap();
     assert!(written.starts_with("# near host of "), "{written}");
     // It is kept, and can be shown again.
-    let shown = path.desk.run(&["show", &doc.run.header.id]).ok().stdout;
+    let shown = path.sandbox.run(&["show", &doc.run.header.id]).ok().stdout;
     assert!(shown.contains("To make it stay") && shown.contains(command), "{shown}");
 }
 
@@ -153,14 +153,14 @@ fn where_nothing_helps_nothing_is_claimed() {
 
 #[test]
 fn a_search_that_is_interrupted_says_what_it_knows() {
-    let (agent, desk) = (Agent::start(), Desk::new());
-    let mut client = desk.start(&["advise", agent.host(), "--budget", "10m", "--time", "100ms"]);
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
+    let mut client = sandbox.start(&["advise", agent.host(), "--budget", "10m", "--time", "100ms"]);
     client.until_said("levels");
     // Some blocks of the first race.
     std::thread::sleep(Duration::from_secs(3));
     client.signal(Signal::INT);
     client.wait().ended_with(130);
-    let doc = desk.run(&["show", "last", "--json"]).ok().doc();
+    let doc = sandbox.run(&["show", "last", "--json"]).ok().doc();
     assert_eq!(doc.run.ending.as_ref().map(|ending| ending.how.as_str()), Some("interrupted"));
     let advice = advice(&doc);
     assert!(!advice.confirmed && !advice.spent.is_empty() && !advice.untried.is_empty(), "{advice:?}");
@@ -205,14 +205,14 @@ fn an_agent_that_was_not_told_to_allow_it_changes_nothing() {
 
 #[test]
 fn what_cannot_be_searched_is_refused_with_the_remedy() {
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     for (args, part) in [
         (&["advise", "localhost", "--allow", "mtv"][..], "there are sysctl, mtu"),
         (&["advise", "--transport", "memcpy"], "use tcp"),
         (&["advise", "localhost", "--goal", "latency", "--both"], "--both"),
         (&["advise", "localhost", "--least", "100%"], "0% to 99%"),
     ] {
-        let ended = desk.run(args);
+        let ended = sandbox.run(args);
         assert_eq!(ended.code, Some(2), "{args:?}: {}", ended.stderr);
         assert!(ended.stderr.contains(part), "{args:?}: {}", ended.stderr);
     }

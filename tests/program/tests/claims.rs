@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use lab::{CrossoverSpec, Lab, LabError, DirectionSpec, PathSpec};
 use model::{BoundKind, SelfTest, Verdict};
-use program::{Agent, Desk, Running, binary, check, skip};
+use program::{Agent, Sandbox, Running, binary, check, skip};
 
 #[test]
 fn a_paced_stream_stands_beside_the_rate_it_was_asked_for_and_says_what_it_cost() {
-    let (agent, desk) = (Agent::start(), Desk::new());
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
     let flags = ["stream", agent.host(), "--rate", "40Mbit", "--block", "4KiB", "--time", "200ms", "--trials", "3"];
-    let doc = desk.measure(&flags);
+    let doc = sandbox.measure(&flags);
     check::document(&doc, "a paced stream");
     let ceiling = doc.summary().ceiling.as_ref().expect("a ceiling");
     assert_eq!((ceiling.kind, ceiling.bound_bps), (BoundKind::Rate, 40e6));
@@ -26,11 +26,11 @@ fn a_paced_stream_stands_beside_the_rate_it_was_asked_for_and_says_what_it_cost(
         assert_eq!(end.cycles_per_byte.is_some(), end.cycles_missing.is_none(), "{end:?}");
         assert!(end.host_resolution_ns.unwrap() > 0 && end.process_ns_per_transaction.is_none(), "{end:?}");
     }
-    let shown = desk.run(&["show"]).ok().stdout.replace("\n  ", " ");
+    let shown = sandbox.run(&["show"]).ok().stdout.replace("\n  ", " ");
     assert!(shown.contains(" of at most 40.00 Mbit/s (asked for 40.0 Mbit/s)"), "{shown}");
     assert!(shown.contains("- near end: ") && shown.contains(" CPU s/GB in the measuring processes"), "{shown}");
     assert!(shown.matches("no cycles: ").count() <= 1, "{shown}");
-    let table = desk.run(&["export", "last", "--format", "csv"]).ok().stdout;
+    let table = sandbox.run(&["export", "last", "--format", "csv"]).ok().stdout;
     assert!(table.contains("ceiling_bps") && table.contains(",40000000,asked for 40.0 Mbit/s,"), "{table}");
 }
 
@@ -47,9 +47,9 @@ fn a_fixed_receive_buffer_is_a_window_over_the_round_trip() {
     };
     let (a, b) = (lab.host("a").unwrap(), lab.host("b").unwrap());
     let agent = Agent::spawn(b.command(binary::thru()), &["--open", "--listen", &format!("{}:0", b.v4)]);
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     let args = ["stream", agent.host(), "--rcvbuf", "64KiB", "--time", "200ms", "--trials", "3", "--json", "-"];
-    let doc = Running::of(desk.dress(a.command(binary::thru()), &args)).wait().ok().doc();
+    let doc = Running::of(sandbox.dress(a.command(binary::thru()), &args)).wait().ok().doc();
     let ceiling = doc.summary().ceiling.as_ref().expect("a ceiling");
     assert_eq!(ceiling.kind, BoundKind::Window, "{ceiling:?}");
     assert!(ceiling.bound_bps > doc.goodput(), "{ceiling:?} {}", doc.goodput());
@@ -63,42 +63,42 @@ fn a_fixed_receive_buffer_is_a_window_over_the_round_trip() {
 
 #[test]
 fn round_trips_cost_time_each_and_several_processes_add_up() {
-    let (agent, desk) = (Agent::start(), Desk::new());
-    let doc = desk.measure(&["rr", agent.host(), "--time", "100ms", "--trials", "3"]);
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
+    let doc = sandbox.measure(&["rr", agent.host(), "--time", "100ms", "--trials", "3"]);
     assert_eq!(doc.summary().ceiling, None);
     let cost = doc.summary().cost.clone().expect("a cost");
     assert!(cost.near.process_ns_per_transaction.unwrap() > 0.0 && cost.near.process_s_per_gb.is_none(), "{cost:?}");
     assert!(cost.near.cycles_missing.unwrap().contains("would slow its round trips"));
     let flags = ["stream", agent.host(), "--flows", "2", "--processes", "2", "--time", "100ms", "--trials", "3"];
-    let doc = desk.measure(&flags);
+    let doc = sandbox.measure(&flags);
     assert!(doc.trials().iter().all(|trial| trial.far.spent.as_ref().unwrap().process_ns > 0));
     // Why there are no cycles is said in the first trial alone.
     let said = |trial: &model::Trial| trial.near.spent.as_ref().unwrap().cycles_missing.is_some();
     assert!(doc.trials().iter().skip(1).all(|trial| !said(trial)));
-    let memcpy = desk.measure(&["stream", "--transport", "memcpy", "--time", "50ms", "--trials", "3"]);
+    let memcpy = sandbox.measure(&["stream", "--transport", "memcpy", "--time", "50ms", "--trials", "3"]);
     let cost = memcpy.summary().cost.as_ref().unwrap();
     assert!(cost.near.process_s_per_gb.unwrap() > 0.0 && cost.far.is_none(), "{cost:?}");
 }
 
 #[test]
 fn a_self_test_is_cited_by_later_runs_of_both_ends() {
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     let mut command = Command::new(binary::thru());
-    command.env("THRU_STORE", desk.store());
+    command.env("THRU_STORE", sandbox.store());
     let agent = Agent::spawn(command, &["--listen", "127.0.0.1:0"]);
     let flags = ["stream", agent.host(), "--rate", "20Mbit", "--block", "4KiB", "--time", "50ms", "--trials", "3"];
-    let before = desk.measure(&flags);
+    let before = sandbox.measure(&flags);
     assert!(before.json["header"]["near"]["selftest"].is_null() && before.run.header.far.selftest.is_none());
-    let finished = desk.run(&["selftest", "--quick", "--loopback", "--json", "-"]);
+    let finished = sandbox.run(&["selftest", "--quick", "--loopback", "--json", "-"]);
     let test: SelfTest = serde_json::from_str(&finished.stdout).expect("a self-test");
-    let after = desk.measure(&flags);
+    let after = sandbox.measure(&flags);
     check::document(&after, "a run that cites");
     let cited = after.run.header.near.selftest.clone().expect("a citation");
     assert_eq!((cited.started_unix_ns, cited.checks as usize), (test.started_unix_ns, test.checks.len()));
     assert_eq!((cited.quick, cited.changed.as_slice()), (true, &[][..]));
     assert!(cited.worst_rate_error.is_some() && cited.worst_rtt_error_ns.is_none(), "{cited:?}");
     assert_eq!(after.run.header.far.selftest, Some(cited));
-    let shown = desk.run(&["show"]).ok().stdout;
+    let shown = sandbox.run(&["show"]).ok().stdout;
     let line = "checks passed, rates within";
     assert_eq!(shown.replace("\n  ", " ").matches(line).count(), 1, "both ends are one host:\n{shown}");
 }
@@ -107,14 +107,14 @@ fn a_self_test_is_cited_by_later_runs_of_both_ends() {
 fn one_hosts_metrics_cache_is_flushed_for_both_ends() {
     let test = "one_hosts_metrics_cache_is_flushed_for_both_ends";
     let Some(lab) = skip::lab(test, &CrossoverSpec::default()) else { return };
-    let (a, desk) = (lab.host("a").unwrap(), Desk::new());
+    let (a, sandbox) = (lab.host("a").unwrap(), Sandbox::new());
     // The cache is on in a new namespace; both ends are in this one.
     let listen = format!("{}:0", a.v4);
     let agent = Agent::spawn(a.command(binary::thru()), &["--open", "--listen", &listen]);
     assert!(a.command("ip").args(["link", "set", "lo", "up"]).status().unwrap().success());
     let flags = ["ab", "--pairs", "12", "--gap", "1ms", "--pattern", "rr", "--a", "--time 5ms", "--b", "--time 5ms"];
     let args = [&flags[..], &["--tolerance", "90%", "--json", "-", agent.host()]].concat();
-    let doc = Running::of(desk.dress(a.command(binary::thru()), &args)).wait().doc();
+    let doc = Running::of(sandbox.dress(a.command(binary::thru()), &args)).wait().doc();
     assert!(!doc.has(Verdict::MetricsKept), "{}", doc.remarks());
     let said = doc.run.findings.iter().find(|finding| finding.statement.contains("metrics cache")).expect("a note");
     let both = "flushed before each trial at the near end and flushed before each trial at the far end";

@@ -7,14 +7,14 @@ use std::process::Command;
 use lab::CrossoverSpec;
 use model::{Answer, Comparison, Finding, FindingKind, RunComparison, Verdict};
 use program::process::Signal;
-use program::{Agent, Desk, Doc, Running, binary, check, skip};
+use program::{Agent, Sandbox, Doc, Running, binary, check, skip};
 
 /// Twelve short pairs, whose order is drawn from a fixed seed.
 const SHORT: [&str; 6] = ["ab", "--pairs", "12", "--gap", "1ms", "--seed=7"];
 
 /// Runs `thru ab` and returns its document, whatever it answered.
-fn ab(desk: &Desk, args: &[&str], code: i32) -> Doc {
-    let doc = desk.run(&[&SHORT[..], args, &["--json", "-"]].concat()).ended_with(code).doc();
+fn ab(sandbox: &Sandbox, args: &[&str], code: i32) -> Doc {
+    let doc = sandbox.run(&[&SHORT[..], args, &["--json", "-"]].concat()).ended_with(code).doc();
     check::document(&doc, &args.join(" "));
     doc
 }
@@ -27,23 +27,23 @@ fn difference(doc: &Doc) -> (&Finding, &Comparison) {
 
 #[test]
 fn a_paced_stream_that_is_slower_is_worse_and_one_that_is_faster_is_not() {
-    let (agent, desk) = (Agent::start(), Desk::new());
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
     // Paced, so that the answer does not depend on what else this machine does, and of many blocks, of which some may come late.
     let (slow, fast) = ("--time 120ms --rate 5Mbit --block 1KiB", "stream --time 120ms --rate 40Mbit --block 1KiB");
-    let doc = ab(&desk, &["--a", fast, "--b", slow, agent.host()], 3);
+    let doc = ab(&sandbox, &["--a", fast, "--b", slow, agent.host()], 3);
     let (finding, comparison) = difference(&doc);
     let estimate = finding.estimate.as_ref().unwrap();
     assert!(estimate.value < 0.5 && estimate.high.unwrap() < 0.9, "{estimate:?}");
     assert_eq!((comparison.answer, comparison.ratios.len(), estimate.n), (Answer::Worse, 6, 6));
     assert!(comparison.p_value.unwrap() < 0.04, "{comparison:?}");
-    let doc = ab(&desk, &["--a", slow, "--b", fast, agent.host()], 0);
+    let doc = ab(&sandbox, &["--a", slow, "--b", fast, agent.host()], 0);
     assert_eq!(difference(&doc).1.answer, Answer::Better);
 }
 
 #[test]
 fn trials_alternate_in_blocks_over_fresh_connections_and_the_run_is_kept() {
-    let (agent, desk) = (Agent::start(), Desk::new());
-    let doc = desk
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
+    let doc = sandbox
         .run(
             &[
                 &SHORT[..],
@@ -75,18 +75,18 @@ fn trials_alternate_in_blocks_over_fresh_connections_and_the_run_is_kept() {
     ports.dedup();
     assert_eq!(ports.len(), 24, "every trial has a connection of its own");
     // The store has the same document, and the list names the ratio.
-    let shown = desk.run(&["show", "--json"]).ok().doc();
+    let shown = sandbox.run(&["show", "--json"]).ok().doc();
     assert_eq!(shown.json, doc.json);
-    let list = desk.run(&["runs"]).ok().stdout;
+    let list = sandbox.run(&["runs"]).ok().stdout;
     assert!(list.contains(" ab ") && list.contains("B/A "), "{list}");
-    let text = desk.run(&["show"]).ok().stdout;
+    let text = sandbox.run(&["show"]).ok().stdout;
     assert!(text.contains(" A ") && text.contains(" B ") && text.contains("over 12 pairs"), "{text}");
 }
 
 #[test]
 fn a_spec_of_a_document_serves_as_a_side() {
-    let (agent, desk) = (Agent::start(), Desk::new());
-    let doc = desk.measure(&[
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
+    let doc = sandbox.measure(&[
         "stream",
         "--time",
         "60ms",
@@ -98,12 +98,12 @@ fn a_spec_of_a_document_serves_as_a_side() {
         "1",
         agent.host(),
     ]);
-    fs::write(desk.path("a.json"), doc.json.pointer("/outcomes/0/spec").unwrap().to_string()).unwrap();
-    let doc = ab(&desk, &["--a-file", "a.json", "--b-file", "a.json", "--tolerance", "60%", agent.host()], 0);
+    fs::write(sandbox.path("a.json"), doc.json.pointer("/outcomes/0/spec").unwrap().to_string()).unwrap();
+    let doc = ab(&sandbox, &["--a-file", "a.json", "--b-file", "a.json", "--tolerance", "60%", agent.host()], 0);
     assert_eq!(doc.run.outcomes[0].spec, doc.run.outcomes[1].spec);
     let wrong = |text: &str, word: &str| {
-        fs::write(desk.path("wrong.json"), text).unwrap();
-        let finished = desk.run(&["ab", "--a-file", "wrong.json", "--b", "", agent.host()]).ended_with(2);
+        fs::write(sandbox.path("wrong.json"), text).unwrap();
+        let finished = sandbox.run(&["ab", "--a-file", "wrong.json", "--b", "", agent.host()]).ended_with(2);
         assert!(finished.message().contains(word), "{}", finished.stderr);
     };
     wrong("{}", "outcomes[0].spec");
@@ -112,7 +112,7 @@ fn a_spec_of_a_document_serves_as_a_side() {
 
 #[test]
 fn wrong_sides_are_refused_before_anything_is_measured() {
-    let (agent, desk) = (Agent::start(), Desk::new());
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
     for (args, word) in [
         (&["--a", "rr", "--b", "stream"][..], "patterns of one kind"),
         (&["--a", "curve", "--b", ""], "--a \"curve\""),
@@ -124,36 +124,36 @@ fn wrong_sides_are_refused_before_anything_is_measured() {
         (&["--a", "", "--b", "", "--tolerance", "100%"], "--tolerance"),
         (&["--a", "", "--b", "--block 0"], "block"),
     ] {
-        let finished = desk.run(&[&["ab"], args, &[agent.host()]].concat()).ended_with(2);
+        let finished = sandbox.run(&[&["ab"], args, &[agent.host()]].concat()).ended_with(2);
         assert!(finished.message().contains(word), "{args:?}: {}", finished.stderr);
     }
-    assert!(desk.run(&["runs"]).ok().stdout.contains("no runs"));
+    assert!(sandbox.run(&["runs"]).ok().stdout.contains("no runs"));
 }
 
 #[test]
 fn a_host_that_is_not_there_is_no_answer() {
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-    let message = desk.run(&["ab", "--a", "", "--b", "", &port]).ended_with(1).message();
+    let message = sandbox.run(&["ab", "--a", "", "--b", "", &port]).ended_with(1).message();
     assert!(message.contains("refused") && message.contains(&port), "{message}");
 }
 
 #[test]
 fn a_killed_comparison_can_still_be_read() {
-    let (agent, desk) = (Agent::start(), Desk::new());
-    let mut running = desk.start(&["ab", "--a", "--time 20ms", "--b", "--time 20ms", "--live", agent.host()]);
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
+    let mut running = sandbox.start(&["ab", "--a", "--time 20ms", "--b", "--time 20ms", "--live", agent.host()]);
     running.until_said("\"pass\":24");
     running.signal(Signal::KILL);
     let _ = running.wait();
-    let doc = desk.run(&["show", "--json"]).ok().doc();
+    let doc = sandbox.run(&["show", "--json"]).ok().doc();
     let (finding, comparison) = difference(&doc);
     assert!(comparison.ratios.len() >= 6 && finding.estimate.as_ref().unwrap().low.is_some(), "{comparison:?}");
 }
 
 #[test]
 fn an_interrupted_comparison_says_what_it_has() {
-    let (agent, desk) = (Agent::start(), Desk::new());
-    let mut running = desk.start(&["ab", "--a", "--time 20ms", "--b", "--time 20ms", "--live", agent.host()]);
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
+    let mut running = sandbox.start(&["ab", "--a", "--time 20ms", "--b", "--time 20ms", "--live", agent.host()]);
     running.until_said("\"pass\":5");
     running.signal(Signal::INT);
     let finished = running.wait().ended_with(130);
@@ -164,7 +164,7 @@ fn an_interrupted_comparison_says_what_it_has() {
 fn the_metrics_cache_is_off_flushed_or_named() {
     let test = "the_metrics_cache_is_off_flushed_or_named";
     let Some(lab) = skip::lab(test, &CrossoverSpec::default()) else { return };
-    let (a, b, desk) = (lab.host("a").unwrap(), lab.host("b").unwrap(), Desk::new());
+    let (a, b, sandbox) = (lab.host("a").unwrap(), lab.host("b").unwrap(), Sandbox::new());
     let listen = format!("{}:0", b.v4);
     let agent = Agent::spawn(b.command(binary::thru()), &["--open", "--listen", &listen]);
     let set = |command: &mut Command, value: &str| {
@@ -183,7 +183,7 @@ fn the_metrics_cache_is_off_flushed_or_named() {
         set(&mut b.command("sh"), far);
         let args =
             [&SHORT[..], &["--a", side, "--b", side, "--tolerance", "99%", "--json", "-", agent.host()]].concat();
-        let doc = Running::of(desk.dress(a.command(binary::thru()), &args)).wait().doc();
+        let doc = Running::of(sandbox.dress(a.command(binary::thru()), &args)).wait().doc();
         assert!(doc.run.findings.iter().any(|finding| finding.statement.contains(words)), "{:?}", doc.run.findings);
         assert_eq!(doc.has(Verdict::MetricsKept), kept);
     }
@@ -191,10 +191,10 @@ fn the_metrics_cache_is_off_flushed_or_named() {
 
 #[test]
 fn stored_runs_are_compared_and_one_a_side_is_never_called_worse() {
-    let (agent, desk) = (Agent::start(), Desk::new());
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
     let measure = |name: &str, rate: &str, mss: &str| {
         let args = ["stream", "--time", "60ms", "--block", "2KiB", "--rate", rate, "--mss", mss, "--trials", "6"];
-        desk.run(&[&args[..], &["--quiet", "--name", name, agent.host()]].concat()).ok();
+        sandbox.run(&[&args[..], &["--quiet", "--name", name, agent.host()]].concat()).ok();
     };
     for (name, rate) in
         [("a1", "40Mbit"), ("b1", "5Mbit"), ("a2", "40Mbit"), ("b2", "5Mbit"), ("a3", "40Mbit"), ("b3", "5Mbit")]
@@ -202,7 +202,7 @@ fn stored_runs_are_compared_and_one_a_side_is_never_called_worse() {
         measure(name, rate, if name.starts_with('a') { "1400" } else { "1000" });
     }
     let read = |args: &[&str], code| -> RunComparison {
-        serde_json::from_str(&desk.run(&[&["compare", "--json"], args].concat()).ended_with(code).stdout).unwrap()
+        serde_json::from_str(&sandbox.run(&[&["compare", "--json"], args].concat()).ended_with(code).stdout).unwrap()
     };
     let one = read(&["a1", "b1"], 4);
     assert_eq!((one.answer, one.cells.len()), (Answer::Worse, 1));
@@ -213,11 +213,11 @@ fn stored_runs_are_compared_and_one_a_side_is_never_called_worse() {
     let several = read(&["a1,a2,a3", "b1,b2,b3"], 3);
     assert_eq!((several.answer, several.cells[0].ratio.n), (Answer::Worse, 6));
     assert_eq!(read(&["b1,b2,b3", "a1,a2,a3"], 0).answer, Answer::Better);
-    let text = desk.run(&["compare", "a1", "b1"]).ended_with(4).stdout;
+    let text = sandbox.run(&["compare", "a1", "b1"]).ended_with(4).stdout;
     assert!(text.contains("not paired") && text.contains("spec near.mss: 1400 -> 1000"), "{text}");
     // What cannot be compared says why.
-    assert!(desk.run(&["compare", "a1", "a1"]).ended_with(2).message().contains("both sides"));
-    desk.run(&["rr", "--time", "20ms", "--trials", "3", "--quiet", "--name", "trips", agent.host()]).ok();
-    assert!(desk.run(&["compare", "a1", "trips"]).ended_with(2).message().contains("no cell in common"));
-    desk.run(&["compare", "a1", "nothing"]).ended_with(6);
+    assert!(sandbox.run(&["compare", "a1", "a1"]).ended_with(2).message().contains("both sides"));
+    sandbox.run(&["rr", "--time", "20ms", "--trials", "3", "--quiet", "--name", "trips", agent.host()]).ok();
+    assert!(sandbox.run(&["compare", "a1", "trips"]).ended_with(2).message().contains("no cell in common"));
+    sandbox.run(&["compare", "a1", "nothing"]).ended_with(6);
 }

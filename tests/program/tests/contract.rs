@@ -4,7 +4,7 @@
 use std::fs;
 
 use jsonschema::Validator;
-use program::{Agent, Desk, binary, check};
+use program::{Agent, Sandbox, binary, check};
 use serde_json::Value;
 
 /// A measurement of each kind, short.
@@ -30,39 +30,39 @@ fn objections(schema: &Validator, value: &Value) -> Vec<String> {
 
 #[test]
 fn the_schemas_in_the_repository_are_this_programs() {
-    let desk = Desk::new();
-    desk.run(&["generate", "schema", "fresh"]).ok();
+    let sandbox = Sandbox::new();
+    sandbox.run(&["generate", "schema", "fresh"]).ok();
     for name in ["run.schema.json", "event.schema.json", "comparison.schema.json", "selftest.schema.json"] {
         let kept = fs::read_to_string(binary::workspace().join("docs/schema").join(name)).unwrap_or_default();
-        let fresh = fs::read_to_string(desk.path("fresh").join(name)).unwrap();
+        let fresh = fs::read_to_string(sandbox.path("fresh").join(name)).unwrap();
         assert!(kept == fresh, "docs/schema/{name} is out of date: run `thru generate schema docs/schema`");
     }
 }
 
 #[test]
 fn documents_keep_to_their_schema() {
-    let (agent, desk, schema) = (Agent::start(), Desk::new(), schema("run.schema.json"));
+    let (agent, sandbox, schema) = (Agent::start(), Sandbox::new(), schema("run.schema.json"));
     for measurement in MEASUREMENTS {
-        let doc = desk.measure(&[measurement, &[agent.host()]].concat());
+        let doc = sandbox.measure(&[measurement, &[agent.host()]].concat());
         assert_eq!(objections(&schema, &doc.json), [""; 0], "{measurement:?}");
         check::document(&doc, &measurement.join(" "));
         // Nothing is lost between the document that was printed and the one that was kept.
-        let shown: Value = serde_json::from_str(&desk.run(&["show", "--json"]).ok().stdout).unwrap();
+        let shown: Value = serde_json::from_str(&sandbox.run(&["show", "--json"]).ok().stdout).unwrap();
         assert_eq!(shown, doc.json, "{measurement:?}");
     }
 }
 
 #[test]
 fn comparisons_keep_to_their_schemas() {
-    let (agent, desk) = (Agent::start(), Desk::new());
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
     let side = "rr --count 50";
-    let doc = desk.measure(&["ab", "--a", side, "--b", side, "--pairs", "12", "--tolerance", "99%", agent.host()]);
+    let doc = sandbox.measure(&["ab", "--a", side, "--b", side, "--pairs", "12", "--tolerance", "99%", agent.host()]);
     assert_eq!(objections(&schema("run.schema.json"), &doc.json), [""; 0]);
     assert!(doc.json.pointer("/findings/0/comparison/answer").is_some());
     for name in ["one", "two"] {
-        desk.run(&["curve", "--to", "64", "--trials", "3", "--quiet", "--name", name, agent.host()]).ok();
+        sandbox.run(&["curve", "--to", "64", "--trials", "3", "--quiet", "--name", name, agent.host()]).ok();
     }
-    let compared = desk.run(&["compare", "one", "two", "--json", "--tolerance", "99%"]).stdout;
+    let compared = sandbox.run(&["compare", "one", "two", "--json", "--tolerance", "99%"]).stdout;
     let compared: Value = serde_json::from_str(&compared).expect("a document");
     assert_eq!(objections(&schema("comparison.schema.json"), &compared), [""; 0]);
     assert!(compared["cells"].as_array().unwrap().len() > 10, "a curve has a cell for each size");
@@ -70,8 +70,8 @@ fn comparisons_keep_to_their_schemas() {
 
 #[test]
 fn the_schema_can_say_no() {
-    let (agent, desk, schema) = (Agent::start(), Desk::new(), schema("run.schema.json"));
-    let doc = desk.measure(&["transfer", "--count", "1", agent.host()]);
+    let (agent, sandbox, schema) = (Agent::start(), Sandbox::new(), schema("run.schema.json"));
+    let doc = sandbox.measure(&["transfer", "--count", "1", agent.host()]);
     for (pointer, wrong) in [
         ("/outcomes/0/summary/bytes_sent", Value::from(-1)),
         ("/outcomes/0/summary/trust", Value::from("blind")),
@@ -86,9 +86,9 @@ fn the_schema_can_say_no() {
 
 #[test]
 fn live_events_keep_to_their_schema_and_add_up_to_the_run() {
-    let (agent, desk, schema) = (Agent::start(), Desk::new(), schema("event.schema.json"));
+    let (agent, sandbox, schema) = (Agent::start(), Sandbox::new(), schema("event.schema.json"));
     for measurement in MEASUREMENTS {
-        let finished = desk.run(&[measurement, &["--live", agent.host()]].concat()).ok();
+        let finished = sandbox.run(&[measurement, &["--live", agent.host()]].concat()).ok();
         let events: Vec<Value> =
             finished.stdout.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect();
         for event in &events {
@@ -97,14 +97,14 @@ fn live_events_keep_to_their_schema_and_add_up_to_the_run() {
         let kinds: Vec<&str> = events.iter().map(|event| event["event"].as_str().unwrap()).collect();
         assert_eq!((kinds.first(), kinds.last()), (Some(&"run"), Some(&"end")), "{measurement:?}");
         let count = |kind: &str| kinds.iter().filter(|found| **found == kind).count();
-        let shown: Value = serde_json::from_str(&desk.run(&["show", "--json"]).ok().stdout).unwrap();
+        let shown: Value = serde_json::from_str(&sandbox.run(&["show", "--json"]).ok().stdout).unwrap();
         let outcomes = shown["outcomes"].as_array().unwrap();
         let trials: usize = outcomes.iter().map(|outcome| outcome["trials"].as_array().unwrap().len()).sum();
         assert_eq!(count("outcome"), outcomes.len(), "{measurement:?}");
         assert_eq!(count("trial"), trials, "{measurement:?}");
         assert_eq!(count("pass"), shown["passes"].as_array().unwrap().len(), "{measurement:?}");
         // What is exported from the store has the same form, without the events that are for those who wait.
-        let exported = desk.run(&["export", "last", "--format", "ndjson"]).ok().stdout;
+        let exported = sandbox.run(&["export", "last", "--format", "ndjson"]).ok().stdout;
         for line in exported.lines() {
             let event: Value = serde_json::from_str(line).expect("a line of JSON");
             assert_eq!(objections(&schema, &event), [""; 0], "{measurement:?}: {line}");
@@ -115,9 +115,9 @@ fn live_events_keep_to_their_schema_and_add_up_to_the_run() {
 
 #[test]
 fn live_readings_come_while_the_trial_runs() {
-    let (agent, desk) = (Agent::start(), Desk::new());
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
     let mut running =
-        desk.start(&["stream", "--time", "60s", "--trials", "1", "--interval", "50ms", "--live", agent.host()]);
+        sandbox.start(&["stream", "--time", "60s", "--trials", "1", "--interval", "50ms", "--live", agent.host()]);
     running.until_said("\"event\":\"interval\"");
     assert!(running.runs(), "the trial is still going on");
 }

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use program::binary::thru;
 use program::process::{Signal, eventually};
-use program::{Agent, Desk, Running, check, skip};
+use program::{Agent, Sandbox, Running, check, skip};
 
 /// Most that the processes of one end may take, KiB: a gibibyte.
 const MEMORY_KIB: u64 = 1 << 20;
 
 #[test]
 fn ten_thousand_flows_have_their_round_trips_and_their_shares() {
-    let (agent, desk) = (Agent::start(), Desk::new());
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
     let files = std::fs::read_to_string(format!("/proc/{}/limits", agent.pid())).unwrap();
     let limit =
         files.lines().find_map(|line| line.strip_prefix("Max open files")?.split_whitespace().next()?.parse().ok());
@@ -27,7 +27,7 @@ fn ten_thousand_flows_have_their_round_trips_and_their_shares() {
         800
     };
     let count = flows.to_string();
-    let mut running = desk.start(&[
+    let mut running = sandbox.start(&[
         "rr",
         "--flows",
         &count,
@@ -58,8 +58,8 @@ fn ten_thousand_flows_have_their_round_trips_and_their_shares() {
     let none = trial.near.flows.iter().filter(|flow| flow.transactions == 0).count();
     assert_eq!(none, shares.empty as usize);
     assert_eq!(none > 0, doc.has(model::Verdict::Starved));
-    let told = doc.run.findings.iter().any(|finding| finding.statement.contains("of an equal share"));
-    assert!(told, "{:?}", doc.run.findings);
+    let reported = doc.run.findings.iter().any(|finding| finding.statement.contains("of an equal share"));
+    assert!(reported, "{:?}", doc.run.findings);
     assert!(peak > 0 && peak < MEMORY_KIB, "{peak} KiB");
 }
 
@@ -71,11 +71,11 @@ fn peak_kib(pid: u32) -> Option<u64> {
 
 #[test]
 fn streams_of_a_thousand_flows_by_readiness_and_by_completion() {
-    let (agent, desk) = (Agent::start(), Desk::new());
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
     for wait in ["epoll", "uring"] {
         let args = ["stream", "--flows", "1000", "--threads", "2", "--block", "16KiB", "--trials", "1", "--wait", wait];
         let finished =
-            desk.start(&[&args[..], &["--json", "-", agent.host()]].concat()).wait_at_most(Duration::from_secs(60));
+            sandbox.start(&[&args[..], &["--json", "-", agent.host()]].concat()).wait_at_most(Duration::from_secs(60));
         if wait == "uring" && finished.stderr.contains("--wait uring on this host") {
             skip::skip("streams_of_a_thousand_flows_by_completion", "io_uring");
             continue;
@@ -96,9 +96,9 @@ fn streams_of_a_thousand_flows_by_readiness_and_by_completion() {
 
 #[test]
 fn a_worker_that_dies_with_hundreds_of_flows_costs_one_trial() {
-    let (agent, desk) = (Agent::start(), Desk::new());
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
     let running =
-        desk.start(&["rr", "--flows", "500", "--threads", "2", "--time", "30s", "--trials", "1", agent.host()]);
+        sandbox.start(&["rr", "--flows", "500", "--threads", "2", "--time", "30s", "--trials", "1", agent.host()]);
     eventually("a worker measures", || !agent.workers().is_empty() && agent.log().contains("measures rr"));
     std::thread::sleep(Duration::from_secs(1));
     for worker in agent.workers() {
@@ -107,14 +107,14 @@ fn a_worker_that_dies_with_hundreds_of_flows_costs_one_trial() {
     }
     let finished = running.wait_at_most(Duration::from_secs(30));
     assert!(finished.code != Some(0), "{}", finished.stderr);
-    let doc = desk.measure(&["rr", "--flows", "500", "--threads", "2", "--trials", "1", agent.host()]);
+    let doc = sandbox.measure(&["rr", "--flows", "500", "--threads", "2", "--trials", "1", agent.host()]);
     assert_eq!(doc.trials()[0].near.flows.len(), 500, "the agent serves the next one");
 }
 
 #[test]
 fn an_interrupt_ends_hundreds_of_flows_and_keeps_what_they_counted() {
-    let (agent, desk) = (Agent::start(), Desk::new());
-    let running = desk.start(&[
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
+    let running = sandbox.start(&[
         "stream",
         "--flows",
         "500",
@@ -138,11 +138,11 @@ fn an_interrupt_ends_hundreds_of_flows_and_keeps_what_they_counted() {
 
 #[test]
 fn more_flows_than_a_process_may_open_files_are_refused_before_anything_is_sent() {
-    let (agent, desk) = (Agent::start(), Desk::new());
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
     let script = format!("ulimit -n 300 && exec {} \"$@\"", thru().display());
     let mut command = Command::new("sh");
     command.args(["-c", &script, "thru"]);
-    let command = desk.dress(command, &["rr", "--flows", "500", "--threads", "2", "--trials", "1", agent.host()]);
+    let command = sandbox.dress(command, &["rr", "--flows", "500", "--threads", "2", "--trials", "1", agent.host()]);
     let finished = Running::of(command).wait();
     assert!(finished.code != Some(0));
     let said = finished.message();

@@ -12,7 +12,7 @@ use engine::transport::FlowHello;
 use model::{CaptureSpec, Spec, Stop};
 use program::process::Signal;
 use program::wire::Wire;
-use program::{Agent, Desk, check, client, eventually, skip};
+use program::{Agent, Sandbox, check, client, eventually, skip};
 use serde_json::{Value, json};
 
 /// A coordinator that has the agent's machine.
@@ -125,39 +125,39 @@ fn a_coordinator_elsewhere_names_no_services() {
     });
     let spec = spec("tcp", "stream");
     let nobody: SocketAddr = "127.0.0.1:1".parse().unwrap();
-    let mut asked = |voucher: Value, address: SocketAddr| {
+    let mut requested = |voucher: Value, address: SocketAddr| {
         let more = json!({"meet": [place(address)], "voucher": voucher});
         reason(&prepare(&mut wire, "active", &spec, &[leg(&spec)], &more)).to_owned()
     };
-    let refused = asked(json!(null), address);
+    let refused = requested(json!(null), address);
     assert!(refused.contains("vouches for 127.0.0.1"), "{refused}");
-    assert_eq!(asked(json!(null), nobody), refused, "whatever is there");
+    assert_eq!(requested(json!(null), nobody), refused, "whatever is there");
     assert!(heard.lock().unwrap().is_empty());
     // A voucher that names the service's port: what is sent there is nothing that was chosen, and its answer is no proof.
     let chosen = "0d0a666c7573685f616c6c0d0a0d0a0d";
-    assert_eq!(asked(json!({"port": address.port(), "cookie": chosen}), address), refused);
+    assert_eq!(requested(json!({"port": address.port(), "cookie": chosen}), address), refused);
     let said = heard.lock().unwrap().clone();
     assert!(said.len() == 1 && said[0].len() == 32 && !said[0].windows(5).any(|part| part == b"flush"), "{said:?}");
     // Where an agent does vouch, loopback is named by who came that way; other links of this host are not.
     let known = voucher(&mut holder(&other));
-    assert!(asked(known.clone(), "0.0.0.0:1".parse().unwrap()).contains("vouches"));
-    assert!(asked(known, "169.254.169.254:80".parse().unwrap()).contains("vouches"));
+    assert!(requested(known.clone(), "0.0.0.0:1".parse().unwrap()).contains("vouches"));
+    assert!(requested(known, "169.254.169.254:80".parse().unwrap()).contains("vouches"));
     assert_eq!(heard.lock().unwrap().len(), 1);
 
     for transport in ["unix", "unix-dgram", "shm"] {
         let spec = Spec { transport: transport.into(), ..spec.clone() };
-        let mut asked = |path: &str| {
+        let mut requested = |path: &str| {
             let meet = json!({"meet": [{"path": path, "cookie": chosen}]});
             reason(&prepare(&mut wire, "active", &spec, &[leg(&spec)], &meet)).to_owned()
         };
-        assert_eq!(asked("/etc/shadow"), asked("/nonexistent"), "{transport}");
-        assert_eq!(asked("/run/../etc/shadow"), asked("/tmp/thru-x/thru-0123456789ab-1.sock"), "{transport}");
+        assert_eq!(requested("/etc/shadow"), requested("/nonexistent"), "{transport}");
+        assert_eq!(requested("/run/../etc/shadow"), requested("/tmp/thru-x/thru-0123456789ab-1.sock"), "{transport}");
     }
 }
 
 #[test]
 fn agents_measure_with_each_other_over_all_that_has_two_ends() {
-    let (near, far, desk) = (Agent::start(), Agent::start(), Desk::new());
+    let (near, far, sandbox) = (Agent::start(), Agent::start(), Sandbox::new());
     let short = ["--time", "50ms", "--trials", "1", "--from", near.host(), far.host()];
     let cases: [&[&str]; 8] = [
         &["stream"],
@@ -172,7 +172,7 @@ fn agents_measure_with_each_other_over_all_that_has_two_ends() {
     ];
     for case in cases {
         let args = [case, &short[..]].concat();
-        check::document(&desk.measure(&args), &args.join(" "));
+        check::document(&sandbox.measure(&args), &args.join(" "));
     }
 }
 
@@ -218,7 +218,7 @@ fn legs_are_held_to_the_limits_and_the_spec() {
     let mut wire = holder(&agent);
     let spec = Spec { flows: 8, ..spec("memcpy", "stream") };
     let second = json!({"time-ns": 1_000_000_000});
-    let mut asked = |spec: &Spec, legs: &[Value]| {
+    let mut requested = |spec: &Spec, legs: &[Value]| {
         let answer = prepare(&mut wire, "active", spec, legs, &json!({}));
         reason(&answer).to_owned()
     };
@@ -230,16 +230,16 @@ fn legs_are_held_to_the_limits_and_the_spec() {
         (vec![json!({"block": 0, "reply": 1, "stop": second})], "0 bytes"),
         (vec![json!({"block": 1, "reply": 1, "stop": {"blocks": 1}}); 10_001], "legs"),
     ] {
-        let refused = asked(&spec, &legs);
+        let refused = requested(&spec, &legs);
         assert!(refused.contains(says), "{says}: {refused}");
     }
     let udp = Spec { transport: "udp".into(), pattern: "stream".into(), ..spec.clone() };
-    let refused = asked(&udp, &[json!({"block": 70_000, "reply": 70_000, "stop": second})]);
+    let refused = requested(&udp, &[json!({"block": 70_000, "reply": 70_000, "stop": second})]);
     assert!(refused.contains("65507"), "{refused}");
     let quick = Spec { interval_ns: 1_000, ..spec.clone() };
-    assert!(asked(&quick, &[leg(&spec)]).contains("--interval"));
+    assert!(requested(&quick, &[leg(&spec)]).contains("--interval"));
     let impatient = Spec { stall_ns: 0, ..spec.clone() };
-    assert!(asked(&impatient, &[leg(&spec)]).contains("--stall"));
+    assert!(requested(&impatient, &[leg(&spec)]).contains("--stall"));
 }
 
 /// A far end that takes one data connection, and others that say something else.
@@ -264,8 +264,8 @@ fn sink() -> SocketAddr {
 
 #[test]
 fn a_capture_holds_the_trials_own_sockets_only() {
-    let desk = Desk::with_token();
-    let agent = Agent::with_token(&desk, &[&format!("--allow-capture={}", desk.path("kept").display())]);
+    let sandbox = Sandbox::with_token();
+    let agent = Agent::with_token(&sandbox, &[&format!("--allow-capture={}", sandbox.path("kept").display())]);
     let mut wire = Wire::dial(agent.host());
     wire.prove(client::TOKEN);
     assert_eq!(wire.hear().unwrap()["say"], "welcome");

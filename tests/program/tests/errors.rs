@@ -10,13 +10,13 @@ use std::time::Duration;
 use lab::CrossoverSpec;
 use program::process::Process;
 use program::wire::{Wire, hello, server};
-use program::{Agent, Desk, binary, skip};
+use program::{Agent, Sandbox, binary, skip};
 
 const SHORT: [&str; 5] = ["stream", "--time", "50ms", "--trials", "1"];
 
 /// Runs a measurement that must fail with `code` and a message with all of `words`.
-fn fails(desk: &Desk, args: &[&str], code: i32, words: &[&str]) {
-    let finished = desk.run(args);
+fn fails(sandbox: &Sandbox, args: &[&str], code: i32, words: &[&str]) {
+    let finished = sandbox.run(args);
     assert_eq!(finished.code, Some(code), "{args:?}: {}", finished.stderr);
     let message = finished.message();
     for word in words {
@@ -25,8 +25,8 @@ fn fails(desk: &Desk, args: &[&str], code: i32, words: &[&str]) {
     assert!(!message.contains("panicked"), "{message}");
 }
 
-fn still_serves(agent: &Agent, desk: &Desk) {
-    desk.measure(&["transfer", "--count", "3", agent.host()]);
+fn still_serves(agent: &Agent, sandbox: &Sandbox) {
+    sandbox.measure(&["transfer", "--count", "3", agent.host()]);
 }
 
 /// A port of loopback on which nobody listens.
@@ -36,34 +36,34 @@ fn free_port() -> String {
 
 #[test]
 fn nobody_there() {
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     let nobody = free_port();
-    fails(&desk, &[&SHORT[..], &[&nobody]].concat(), 3, &[&nobody, "refused", "thru serve"]);
-    fails(&desk, &[&SHORT[..], &["no-such-host.invalid"]].concat(), 3, &["no-such-host.invalid", "check the name"]);
-    fails(&desk, &[&SHORT[..], &["-6", "127.0.0.1"]].concat(), 3, &["127.0.0.1", "IP version"]);
-    fails(&desk, &SHORT, 2, &["HOST", "thru serve"]);
+    fails(&sandbox, &[&SHORT[..], &[&nobody]].concat(), 3, &[&nobody, "refused", "thru serve"]);
+    fails(&sandbox, &[&SHORT[..], &["no-such-host.invalid"]].concat(), 3, &["no-such-host.invalid", "check the name"]);
+    fails(&sandbox, &[&SHORT[..], &["-6", "127.0.0.1"]].concat(), 3, &["127.0.0.1", "IP version"]);
+    fails(&sandbox, &SHORT, 2, &["HOST", "thru serve"]);
 }
 
 #[test]
 fn a_dead_host_is_given_up_after_some_seconds() {
     let Some(lab) = skip::lab("a_dead_host_is_given_up_after_some_seconds", &CrossoverSpec::default()) else { return };
-    let (a, b, desk) = (lab.host("a").unwrap(), lab.host("b").unwrap(), Desk::new());
+    let (a, b, sandbox) = (lab.host("a").unwrap(), lab.host("b").unwrap(), Sandbox::new());
     // b gets what is meant for this network and drops it without a word, for it is no router.
     let route = a.command("ip").args(["route", "add", "192.0.2.0/24", "via", &b.v4.to_string()]).status().unwrap();
     assert!(route.success());
-    let command = desk.dress(a.command(binary::thru()), &[&SHORT[..], &["192.0.2.1"]].concat());
+    let command = sandbox.dress(a.command(binary::thru()), &[&SHORT[..], &["192.0.2.1"]].concat());
     let finished = program::Running::of(command).wait_at_most(Duration::from_secs(30)).ended_with(3);
     let message = finished.message();
     assert!(message.contains("192.0.2.1") && message.contains("the host is down"), "{message}");
     // Where there is no route at all it need not wait.
-    let command = desk.dress(a.command(binary::thru()), &[&SHORT[..], &["203.0.113.1"]].concat());
+    let command = sandbox.dress(a.command(binary::thru()), &[&SHORT[..], &["203.0.113.1"]].concat());
     let message = program::Running::of(command).wait().ended_with(3).message();
     assert!(message.contains("203.0.113.1") && message.contains("route"), "{message}");
 }
 
 #[test]
 fn another_protocol_says_which_side_to_update() {
-    let (agent, desk) = (Agent::start(), Desk::new());
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
     for (protocol, oldest, side) in [(999, 999, "update thru on this host"), (0, 0, "update thru on that host")] {
         let fake = server(move |stream| {
             let mut wire = Wire(stream);
@@ -74,7 +74,7 @@ fn another_protocol_says_which_side_to_update() {
             wire.say(&hello(protocol, oldest));
             let _ = wire.hear();
         });
-        fails(&desk, &[&SHORT[..], &[&fake]].concat(), 4, &[&fake, "9.8.7", &protocol.to_string(), side]);
+        fails(&sandbox, &[&SHORT[..], &[&fake]].concat(), 4, &[&fake, "9.8.7", &protocol.to_string(), side]);
         // The other way round, the agent says who it is and hangs up; the older program knows what that means.
         let mut wire = Wire::dial(agent.host());
         wire.say(&hello(protocol, oldest));
@@ -92,21 +92,21 @@ fn another_protocol_says_which_side_to_update() {
     wire.say(&hello(999, 1));
     assert_eq!(wire.hear().unwrap()["say"], "hello");
     assert_eq!(wire.hear().unwrap()["say"], "welcome");
-    still_serves(&agent, &desk);
+    still_serves(&agent, &sandbox);
 }
 
 #[test]
 fn something_else_there() {
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     let web = server(|mut stream| {
         let _ = stream.read(&mut [0; 64]);
         let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
     });
-    fails(&desk, &[&SHORT[..], &[&web]].concat(), 3, &[&web, "no Throughline agent"]);
+    fails(&sandbox, &[&SHORT[..], &[&web]].concat(), 3, &[&web, "no Throughline agent"]);
     let mute = server(std::mem::forget);
-    fails(&desk, &[&SHORT[..], &[&mute]].concat(), 3, &[&mute, "no Throughline agent"]);
+    fails(&sandbox, &[&SHORT[..], &[&mute]].concat(), 3, &[&mute, "no Throughline agent"]);
     let brief = server(drop);
-    fails(&desk, &[&SHORT[..], &[&brief]].concat(), 3, &[&brief, "no Throughline agent"]);
+    fails(&sandbox, &[&SHORT[..], &[&brief]].concat(), 3, &[&brief, "no Throughline agent"]);
     // And somebody else's client at our agent is told where it is.
     let agent = Agent::start();
     let mut stream = std::net::TcpStream::connect(agent.host()).unwrap();
@@ -114,44 +114,44 @@ fn something_else_there() {
     let mut answer = String::new();
     let _ = stream.read_to_string(&mut answer);
     assert!(answer.contains("network measurement agent"), "{answer}");
-    still_serves(&agent, &desk);
+    still_serves(&agent, &sandbox);
 }
 
 #[test]
 fn the_token_is_asked_for() {
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     for name in ["right", "wrong"] {
-        desk.run(&["token", "new", "-o", name]).ok();
+        sandbox.run(&["token", "new", "-o", name]).ok();
     }
-    fs::write(desk.path("empty"), "\n").unwrap();
-    let right = desk.path("right");
+    fs::write(sandbox.path("empty"), "\n").unwrap();
+    let right = sandbox.path("right");
     let agent = Agent::with(&["--token-file", right.to_str().unwrap()]);
     let with = |file: &'static str| [&SHORT[..], &["--token-file", file, agent.host()]].concat();
     let without = [&SHORT[..], &[agent.host()]].concat();
-    fails(&desk, &without, 4, &["wants a token", "--token-file"]);
-    fails(&desk, &with("wrong"), 4, &["token is wrong", "--token-file"]);
-    fails(&desk, &with("empty"), 2, &["empty", "128 random bits", "thru token new"]);
-    fails(&desk, &with("nowhere"), 2, &["nowhere", "cannot read"]);
+    fails(&sandbox, &without, 4, &["wants a token", "--token-file"]);
+    fails(&sandbox, &with("wrong"), 4, &["token is wrong", "--token-file"]);
+    fails(&sandbox, &with("empty"), 2, &["empty", "128 random bits", "thru token new"]);
+    fails(&sandbox, &with("nowhere"), 2, &["nowhere", "cannot read"]);
     assert!(!agent.log().contains("measures"), "{}", agent.log());
-    desk.measure(&with("right"));
+    sandbox.measure(&with("right"));
     // The secret stays where it is.
     let secret = fs::read_to_string(&right).unwrap();
     assert!(!agent.log().contains(secret.trim()), "{}", agent.log());
     // An agent that asks for no token is not the one that a token was given for.
     let open = Agent::start();
     fails(
-        &desk,
+        &sandbox,
         &[&SHORT[..], &["--token-file", "right", open.host()]].concat(),
         4,
         &["wants no token", "--token-file"],
     );
     // Beyond loopback, one or the other must be said.
-    fails(&desk, &["serve", "--listen", "0.0.0.0:0"], 2, &["--token-file", "--open"]);
+    fails(&sandbox, &["serve", "--listen", "0.0.0.0:0"], 2, &["--token-file", "--open"]);
 }
 
 #[test]
 fn impossible_measurements_are_refused_before_anything_is_measured() {
-    let (agent, desk) = (Agent::start(), Desk::new());
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
     let refused: [(&[&str], &[&str]); 21] = [
         (&["stream", "--block", "0"], &["block", "0"]),
         (&["stream", "--block", "2GiB"], &["1GiB"]),
@@ -176,17 +176,17 @@ fn impossible_measurements_are_refused_before_anything_is_measured() {
         (&["stream", "--reverse", "--both"], &["--both"]),
     ];
     for (args, words) in refused {
-        fails(&desk, &[args, &[agent.host()]].concat(), 2, words);
+        fails(&sandbox, &[args, &[agent.host()]].concat(), 2, words);
     }
-    fails(&desk, &["no-such-command"], 2, &["no-such-command"]);
-    fails(&desk, &["show", "no-such-run"], 6, &["no-such-run"]);
+    fails(&sandbox, &["no-such-command"], 2, &["no-such-command"]);
+    fails(&sandbox, &["show", "no-such-run"], 6, &["no-such-run"]);
     assert!(!agent.log().contains("measures"), "{}", agent.log());
-    still_serves(&agent, &desk);
+    still_serves(&agent, &sandbox);
 }
 
 #[test]
 fn what_a_host_cannot_do_is_named_with_the_host() {
-    let (agent, desk) = (Agent::start(), Desk::new());
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
     let refused: [(&[&str], &[&str]); 7] = [
         (&["--cc", "carrier,"], &["'carrier'", "thru host"]),
         (&["--cc", ",carrier"], &["'carrier'", "thru host"]),
@@ -197,14 +197,14 @@ fn what_a_host_cannot_do_is_named_with_the_host() {
         (&["--data-from", "192.0.2.78"], &["192.0.2.78"]),
     ];
     for (flags, words) in refused {
-        fails(&desk, &[&SHORT[..], flags, &[agent.host()]].concat(), 7, words);
-        still_serves(&agent, &desk);
+        fails(&sandbox, &[&SHORT[..], flags, &[agent.host()]].concat(), 7, words);
+        still_serves(&agent, &sandbox);
     }
 }
 
 #[test]
 fn an_agents_limits_are_refusals() {
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     let agent = Agent::with(&["--max-flows", "4", "--max-rate", "1Gbit", "--max-time", "2s"]);
     let refused: [(&[&str], &[&str]); 3] = [
         (&["--rate", "1Mbit", "--flows", "5"], &["--max-flows"]),
@@ -212,43 +212,43 @@ fn an_agents_limits_are_refusals() {
         (&["--rate", "1Mbit", "--time", "3s"], &["--max-time"]),
     ];
     for (flags, words) in refused {
-        fails(&desk, &[&["stream", "--trials", "1"], flags, &[agent.host()]].concat(), 4, words);
+        fails(&sandbox, &[&["stream", "--trials", "1"], flags, &[agent.host()]].concat(), 4, words);
     }
-    desk.measure(&[&SHORT[..], &["--rate", "1Mbit", agent.host()]].concat());
+    sandbox.measure(&[&SHORT[..], &["--rate", "1Mbit", agent.host()]].concat());
     // One client may hold it for two seconds and no longer, and keeps what it has by then.
     let long = ["stream", "--rate", "1Mbit", "--time", "300ms", "--trials", "64", agent.host()];
-    fails(&desk, &long, 4, &["time limit", "--max-time"]);
-    let kept = desk.run(&["show", "--json"]).ok().doc();
+    fails(&sandbox, &long, 4, &["time limit", "--max-time"]);
+    let kept = sandbox.run(&["show", "--json"]).ok().doc();
     assert!(!kept.trials().is_empty(), "{}", kept.remarks());
-    desk.measure(&[&SHORT[..], &["--rate", "1Mbit", agent.host()]].concat());
+    sandbox.measure(&[&SHORT[..], &["--rate", "1Mbit", agent.host()]].concat());
 }
 
 #[test]
 fn an_agent_cannot_listen_where_another_one_does() {
-    let (agent, desk) = (Agent::start(), Desk::new());
-    fails(&desk, &["serve", "--listen", agent.host()], 7, &[agent.host(), "another agent"]);
-    fails(&desk, &["serve", "--listen", "192.0.2.1", "--open"], 7, &["192.0.2.1", "does not have"]);
-    fails(&desk, &["serve", "--listen", "nonsense"], 2, &["nonsense", "--listen"]);
-    still_serves(&agent, &desk);
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
+    fails(&sandbox, &["serve", "--listen", agent.host()], 7, &[agent.host(), "another agent"]);
+    fails(&sandbox, &["serve", "--listen", "192.0.2.1", "--open"], 7, &["192.0.2.1", "does not have"]);
+    fails(&sandbox, &["serve", "--listen", "nonsense"], 2, &["nonsense", "--listen"]);
+    still_serves(&agent, &sandbox);
 }
 
 #[test]
 fn outputs_that_cannot_be_written_are_found_before_measuring() {
-    let (agent, desk) = (Agent::start(), Desk::new());
-    fs::create_dir(desk.path("folder")).unwrap();
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
+    fs::create_dir(sandbox.path("folder")).unwrap();
     for place in ["nowhere/run.json", "folder"] {
-        fails(&desk, &[&SHORT[..], &["--json", place, agent.host()]].concat(), 6, &[place]);
+        fails(&sandbox, &[&SHORT[..], &["--json", place, agent.host()]].concat(), 6, &[place]);
         let curve = ["curve", "--to", "8", "--np", place, agent.host()];
-        fails(&desk, &curve, 6, &[place]);
+        fails(&sandbox, &curve, 6, &[place]);
     }
-    fails(&desk, &[&SHORT[..], &["--store", "folder", agent.host()]].concat(), 6, &["folder"]);
-    fails(&desk, &[&SHORT[..], &["--store", "/dev/null/runs.sqlite", agent.host()]].concat(), 6, &["/dev/null"]);
+    fails(&sandbox, &[&SHORT[..], &["--store", "folder", agent.host()]].concat(), 6, &["folder"]);
+    fails(&sandbox, &[&SHORT[..], &["--store", "/dev/null/runs.sqlite", agent.host()]].concat(), 6, &["/dev/null"]);
     assert!(!agent.log().contains("measures"), "{}", agent.log());
     // What only shows when it is written: the run is in the store all the same.
     let full = [&SHORT[..], &["--json", "/dev/full", "--name", "kept", agent.host()]].concat();
-    fails(&desk, &full, 6, &["/dev/full"]);
-    assert_eq!(desk.run(&["show", "kept", "--json"]).ok().doc().trials().len(), 1);
-    still_serves(&agent, &desk);
+    fails(&sandbox, &full, 6, &["/dev/full"]);
+    assert_eq!(sandbox.run(&["show", "kept", "--json"]).ok().doc().trials().len(), 1);
+    still_serves(&agent, &sandbox);
 }
 
 #[test]
@@ -257,22 +257,22 @@ fn a_full_disk_ends_the_run_and_keeps_what_is_finished() {
     if !skip::root(test) || !skip::program(test, "unshare", "util-linux") {
         return;
     }
-    let (agent, desk) = (Agent::start(), Desk::new());
-    fs::create_dir(desk.path("small")).unwrap();
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
+    fs::create_dir(sandbox.path("small")).unwrap();
     // In a mount namespace of its own, so that nothing is left to be unmounted.
     let script = "mount -t tmpfs -o size=1m small small && exec \"$@\"";
     let mut command = Command::new("unshare");
     command.args(["--mount", "sh", "-c", script, "sh"]).arg(binary::thru());
     let args = ["stream", "--flows", "64", "--threads", "2", "--time", "50ms", "--interval", "1ms", "--trials", "64"];
     let small = ["--store", "small/runs.sqlite", "--json", "-", agent.host()];
-    let finished = program::Running::of(desk.dress(command, &[&args[..], &small].concat())).wait().ended_with(6);
+    let finished = program::Running::of(sandbox.dress(command, &[&args[..], &small].concat())).wait().ended_with(6);
     let message = finished.message();
     assert!(message.contains("small/runs.sqlite") && message.contains("no space left"), "{message}");
     let doc = finished.doc();
     assert!(!doc.trials().is_empty() && doc.trials().len() < 64, "{} trials", doc.trials().len());
     assert_eq!(doc.run.ending.as_ref().map(|ending| ending.how.as_str()), Some("failed"));
     assert!(doc.goodput() > 0.0);
-    still_serves(&agent, &desk);
+    still_serves(&agent, &sandbox);
 }
 
 #[test]
@@ -282,8 +282,8 @@ fn an_ordinary_user_can_measure_and_is_told_what_needs_more() {
         return;
     }
     // A folder that everybody can enter, with a copy of the program: its own place may be closed to others.
-    let desk = Desk::new();
-    let (folder, thru) = (desk.path(""), desk.path("thru"));
+    let sandbox = Sandbox::new();
+    let (folder, thru) = (sandbox.path(""), sandbox.path("thru"));
     fs::copy(binary::thru(), &thru).unwrap();
     let open = |path: &std::path::Path, mode| {
         use std::os::unix::fs::PermissionsExt;
@@ -300,7 +300,7 @@ fn an_ordinary_user_can_measure_and_is_told_what_needs_more() {
         command
     };
     let mut agent = Agent::spawn(nobody(), &["--listen", "127.0.0.1:0"]);
-    let run = |args: &[&str]| program::Running::of(desk.dress(nobody(), args)).wait();
+    let run = |args: &[&str]| program::Running::of(sandbox.dress(nobody(), args)).wait();
     for args in [
         &["stream", "--time", "50ms", "--trials", "1", "--json", "-", agent.host()][..],
         &["stream", "--time", "50ms", "--trials", "1", "--json", "-", "--transport", "udp", agent.host()],
@@ -322,8 +322,8 @@ fn an_ordinary_user_can_measure_and_is_told_what_needs_more() {
         let refused = run(&["serve", "--listen", "127.0.0.1:99"]).ended_with(7).message();
         assert!(refused.contains("127.0.0.1:99") && refused.contains("root"), "{refused}");
     }
-    fs::create_dir(desk.path("closed")).unwrap();
-    open(&desk.path("closed"), 0o700);
+    fs::create_dir(sandbox.path("closed")).unwrap();
+    open(&sandbox.path("closed"), 0o700);
     let closed = run(&["stream", "--time", "50ms", "--store", "closed/runs.sqlite", agent.host()]);
     assert!(closed.ended_with(6).message().contains("closed"));
     let closed = run(&["stream", "--time", "50ms", "--json", "closed/run.json", agent.host()]);
@@ -337,10 +337,10 @@ fn an_ordinary_user_can_measure_and_is_told_what_needs_more() {
 
 #[test]
 fn a_closed_pipe_is_no_failure_of_the_program() {
-    let (agent, desk) = (Agent::start(), Desk::new());
-    desk.measure(&[&SHORT[..], &[agent.host()]].concat());
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
+    sandbox.measure(&[&SHORT[..], &[agent.host()]].concat());
     let mut command = Command::new("sh");
-    command.args(["-c", "\"$0\" show last | head -n 1"]).arg(binary::thru()).env("THRU_STORE", desk.store());
+    command.args(["-c", "\"$0\" show last | head -n 1"]).arg(binary::thru()).env("THRU_STORE", sandbox.store());
     let mut process = Process::spawn(command);
     assert!(process.wait(Duration::from_secs(30)).success());
     assert!(!process.stderr().contains("panicked") && !process.stdout().is_empty(), "{}", process.stderr());

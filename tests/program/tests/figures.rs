@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lab::{CrossoverSpec, Lab, LabError, DirectionSpec, PathSpec};
 use model::Verdict;
-use program::{Agent, Desk, Doc, Running, binary, check, skip};
+use program::{Agent, Sandbox, Doc, Running, binary, check, skip};
 
 /// A path of this round trip, 50 Mbit/s and 20 ms of queue; `None` where this host cannot emulate one.
 fn path(test: &str, rtt: Duration) -> Option<Lab> {
@@ -25,16 +25,16 @@ fn path(test: &str, rtt: Duration) -> Option<Lab> {
 fn probed(lab: &Lab, flags: &[&str]) -> Doc {
     let (a, b) = (lab.host("a").unwrap(), lab.host("b").unwrap());
     let agent = Agent::spawn(b.command(binary::thru()), &["--open", "--listen", &format!("{}:0", b.v4)]);
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     let args = [&["stream", agent.host(), "--probe", "--trials", "1", "--json", "-"][..], flags].concat();
-    Running::of(desk.dress(a.command(binary::thru()), &args)).wait().ok().doc()
+    Running::of(sandbox.dress(a.command(binary::thru()), &args)).wait().ok().doc()
 }
 
 #[test]
 fn a_paced_stream_carries_what_was_asked_however_few_its_blocks() {
     // All of a delay is made up for, so that a busy machine costs no block.
     let burst = ["--burst", "1MiB"];
-    let (agent, desk) = (Agent::start(), Desk::new());
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
     let cases: [&[&str]; 5] = [
         &["--rate", "10Mbit", "--time", "1s"],
         &["--rate", "10Mbit", "--time", "1s", "--flows", "4", "--block", "64KiB"],
@@ -43,15 +43,15 @@ fn a_paced_stream_carries_what_was_asked_however_few_its_blocks() {
         &["--rate", "10Mbit", "--time", "1s", "--udp"],
     ];
     for flags in cases {
-        let doc = desk.measure(&[&["stream", "--trials", "1"][..], &burst, flags, &[agent.host()]].concat());
+        let doc = sandbox.measure(&[&["stream", "--trials", "1"][..], &burst, flags, &[agent.host()]].concat());
         check::document(&doc, &flags.join(" "));
-        let asked = doc.outcome().spec.rate_bps.unwrap() as f64;
+        let requested = doc.outcome().spec.rate_bps.unwrap() as f64;
         for (what, did) in [("carried", doc.goodput()), ("sent", doc.summary().sender_bps.unwrap())] {
-            assert!((did / asked - 1.0).abs() < 0.02, "{flags:?}: {what} {did}");
+            assert!((did / requested - 1.0).abs() < 0.02, "{flags:?}: {what} {did}");
         }
     }
     let doc =
-        desk.measure(&["stream", "--rate", "10Mbit", "--block", "1MiB", "--time", "2s", "--trials", "1", agent.host()]);
+        sandbox.measure(&["stream", "--rate", "10Mbit", "--block", "1MiB", "--time", "2s", "--trials", "1", agent.host()]);
     assert!((doc.goodput() / 10e6 - 1.0).abs() < 0.02 && doc.has(Verdict::ResolutionLimited), "{}", doc.remarks());
 }
 

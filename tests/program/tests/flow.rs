@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lab::{CrossoverSpec, Lab, LabHost, DirectionSpec, PathSpec};
 use model::{Capture, EndTally, Verdict};
-use program::{Agent, Desk, Doc, Finished, Running, binary, check, skip};
+use program::{Agent, Sandbox, Doc, Finished, Running, binary, check, skip};
 
 fn serve(host: &LabHost, flags: &[&str]) -> Agent {
     let place = format!("{}:0", host.v4);
@@ -14,8 +14,8 @@ fn serve(host: &LabHost, flags: &[&str]) -> Agent {
 }
 
 /// Measures from `a` and checks what holds of every measurement.
-fn measure(desk: &Desk, a: &LabHost, args: &[&str]) -> Doc {
-    let command = desk.dress(a.command(binary::thru()), &[args, &["--json", "-"]].concat());
+fn measure(sandbox: &Sandbox, a: &LabHost, args: &[&str]) -> Doc {
+    let command = sandbox.dress(a.command(binary::thru()), &[args, &["--json", "-"]].concat());
     let doc = Running::of(command).wait().ok().doc();
     check::document(&doc, &args.join(" "));
     doc
@@ -63,9 +63,9 @@ fn retransmits_over_time_end_at_the_kernels_count() {
         Err(error) => return skip::skip(test, &error.to_string()),
     };
     let (a, b) = (lab.host("a").unwrap(), lab.host("b").unwrap());
-    let (agent, desk) = (serve(b, &[]), Desk::new());
+    let (agent, sandbox) = (serve(b, &[]), Sandbox::new());
     let before = retransmitted(a);
-    let doc = measure(&desk, a, &["stream", "--time", "2s", "--trials", "1", "--flows", "2", agent.host()]);
+    let doc = measure(&sandbox, a, &["stream", "--time", "2s", "--trials", "1", "--flows", "2", agent.host()]);
     let counted = retransmitted(a) - before;
     let trial = &doc.trials()[0];
     series(&trial.near, "near");
@@ -83,22 +83,22 @@ fn retransmits_over_time_end_at_the_kernels_count() {
             assert!(flow.socket.negotiated.iter().any(|name| name == option), "{:?}", flow.socket.negotiated);
         }
     }
-    let html = desk.path("page.html");
-    desk.run(&["report", "last", "-o", html.to_str().unwrap()]).ok();
+    let html = sandbox.path("page.html");
+    sandbox.run(&["report", "last", "-o", html.to_str().unwrap()]).ok();
     let page = std::fs::read_to_string(html).unwrap();
     for title in ["Congestion window over time", "round-trip time over time", "delivery rate", "Segments sent again"] {
         assert!(page.contains(title), "{title}");
     }
     // What is not there is not invented: no option, no series of renewed connections or of a curve.
     let plain = ["rr", "--connect", "--time", "100ms", "--trials", "1", agent.host()];
-    assert!(measure(&desk, a, &plain).trials()[0].near.flows.iter().all(|flow| flow.tcp.is_empty()));
+    assert!(measure(&sandbox, a, &plain).trials()[0].near.flows.iter().all(|flow| flow.tcp.is_empty()));
 }
 
 #[test]
 fn negotiated_options_are_those_of_the_hosts() {
     let Some(lab) = skip::lab("negotiated_options_are_those_of_the_hosts", &CrossoverSpec::default()) else { return };
     let (a, b) = (lab.host("a").unwrap(), lab.host("b").unwrap());
-    let (agent, desk) = (serve(b, &[]), Desk::new());
+    let (agent, sandbox) = (serve(b, &[]), Sandbox::new());
     let settings = |values: [u8; 4]| {
         for host in [a, b] {
             for (name, value) in ["ecn", "sack", "timestamps", "window_scaling"].iter().zip(values) {
@@ -109,7 +109,7 @@ fn negotiated_options_are_those_of_the_hosts() {
         }
     };
     let negotiated = || {
-        let doc = measure(&desk, a, &["stream", "--time", "50ms", "--trials", "1", agent.host()]);
+        let doc = measure(&sandbox, a, &["stream", "--time", "50ms", "--trials", "1", agent.host()]);
         let trial = &doc.trials()[0];
         let of = |end: &EndTally| (end.flows[0].socket.negotiated.clone(), end.flows[0].socket.wscale.is_some());
         (of(&trial.near), of(&trial.far))
@@ -144,16 +144,16 @@ fn every_packet_that_is_counted_is_in_the_file_at_both_ends() {
         return;
     }
     let (a, b) = (lab.host("a").unwrap(), lab.host("b").unwrap());
-    let desk = Desk::with_token();
-    let (there, place) = (desk.path("there"), format!("{}:0", b.v4));
+    let sandbox = Sandbox::with_token();
+    let (there, place) = (sandbox.path("there"), format!("{}:0", b.v4));
     let allowed = format!("--allow-capture={}", there.display());
     let agent = Agent::spawn(
         b.command(binary::thru()),
-        &[desk.token_flags().as_slice(), &[&allowed, "--listen", &place]].concat(),
+        &[sandbox.token_flags().as_slice(), &[&allowed, "--listen", &place]].concat(),
     );
     // Held to a rate that a busy machine can keep up with: a capture that drops is not what is tested here.
     let args = ["stream", "--time", "500ms", "--trials", "1", "--rate", "200Mbit", "--capture=here", agent.host()];
-    let doc = measure(&desk, a, &args);
+    let doc = measure(&sandbox, a, &args);
     let (near, far) = captures(&doc);
     let far = far.unwrap();
     // Both lie beside each other here, under one name, and the agent has none left.
@@ -161,7 +161,7 @@ fn every_packet_that_is_counted_is_in_the_file_at_both_ends() {
     assert_eq!(name(near, "-near.pcapng"), name(far, "-far.pcapng"));
     let left = |there: &Path| std::fs::read_dir(there).unwrap().count();
     assert_eq!((near.fetched_bytes, left(&there)), (None, 0));
-    for (capture, folder) in [(near, desk.path("here")), (far, desk.path("here"))] {
+    for (capture, folder) in [(near, sandbox.path("here")), (far, sandbox.path("here"))] {
         let file = Path::new(capture.file.as_ref().unwrap());
         assert!(file.starts_with(folder) && capture.missing.is_none(), "{capture:?}");
         assert!(capture.fetched_bytes.is_none_or(|bytes| bytes == file.metadata().unwrap().len()), "{capture:?}");
@@ -180,11 +180,11 @@ fn every_packet_that_is_counted_is_in_the_file_at_both_ends() {
         assert!(sequence.data.len() + sequence.acks.len() + sequence.again.len() <= 4_000);
         assert!(capture.bytes > sent, "headers came along");
     }
-    desk.run(&["report", "last", "--figure", "time-sequence", "-o", "sequence.svg"]).ok();
-    assert!(std::fs::read_to_string(desk.path("sequence.svg")).unwrap().contains("acknowledged"));
+    sandbox.run(&["report", "last", "--figure", "time-sequence", "-o", "sequence.svg"]).ok();
+    assert!(std::fs::read_to_string(sandbox.path("sequence.svg")).unwrap().contains("acknowledged"));
     // UDP goes by the same port.
     let short = ["stream", "--udp", "--time", "200ms", "--rate", "20Mbit", "--trials", "1", "--capture", agent.host()];
-    let doc = measure(&desk, a, &[&short[..], &["--fetch", "0"]].concat());
+    let doc = measure(&sandbox, a, &[&short[..], &["--fetch", "0"]].concat());
     let (near, far) = captures(&doc);
     let far = far.unwrap();
     assert!(Path::new(far.file.as_ref().unwrap()).starts_with(&there) && left(&there) == 1, "left there: {far:?}");
@@ -193,7 +193,7 @@ fn every_packet_that_is_counted_is_in_the_file_at_both_ends() {
     assert!(near.packets >= sent && near.sequence.is_none(), "{} packets of {sent} datagrams", near.packets);
     assert_eq!(packets_in(Path::new(near.file.as_ref().unwrap())), near.packets);
     // What is over the bound is cut off, at the end of a packet, and that is said.
-    let doc = measure(&desk, a, &[&short[..], &["--fetch", "2KiB"]].concat());
+    let doc = measure(&sandbox, a, &[&short[..], &["--fetch", "2KiB"]].concat());
     let far = captures(&doc).1.unwrap();
     let (file, why) = (Path::new(far.file.as_ref().unwrap()), far.not_fetched.as_ref().unwrap());
     let bytes = far.fetched_bytes.unwrap();
@@ -201,7 +201,7 @@ fn every_packet_that_is_counted_is_in_the_file_at_both_ends() {
     assert!(why.contains("the rest is gone: --fetch ") && why.contains("brings all"), "{why}");
     let packets = packets_in(file);
     assert!(packets > 5 && packets < far.packets && left(&there) == 1, "{packets} of {}", far.packets);
-    let text = Running::of(desk.dress(a.command(binary::thru()), &["show"])).wait().ok().stdout;
+    let text = Running::of(sandbox.dress(a.command(binary::thru()), &["show"])).wait().ok().stdout;
     assert!(text.contains("far end: ") && text.contains("fetched"), "{text}");
 }
 
@@ -210,13 +210,13 @@ fn a_capture_that_cannot_be_leaves_the_measurement_alone() {
     let test = "a_capture_that_cannot_be_leaves_the_measurement_alone";
     let Some(lab) = skip::lab(test, &CrossoverSpec::default()) else { return };
     let (a, b) = (lab.host("a").unwrap(), lab.host("b").unwrap());
-    let (agent, desk) = (serve(b, &[]), Desk::new());
+    let (agent, sandbox) = (serve(b, &[]), Sandbox::new());
     let args = ["stream", "--time", "1s", "--trials", "1", "--capture=full", "--json", "-", agent.host()];
-    std::fs::create_dir(desk.path("full")).unwrap();
+    std::fs::create_dir(sandbox.path("full")).unwrap();
     let through = |wrapper: &[&str]| -> Finished {
         let thru = binary::thru().to_str().unwrap();
         let words = [&wrapper[1..], &[thru], &args].concat();
-        Running::of(desk.dress(a.command(wrapper[0]), &words)).wait().ok()
+        Running::of(sandbox.dress(a.command(wrapper[0]), &words)).wait().ok()
     };
     // Without the right: said, with the remedy, and measured all the same.
     let doc = through(&["setpriv", "--bounding-set", "-net_raw"]).doc();
@@ -233,9 +233,9 @@ fn a_capture_that_cannot_be_leaves_the_measurement_alone() {
     let missing = near.missing.as_ref().unwrap();
     assert!(missing.contains("ended before the trial") && missing.contains("is full"), "{near:?}");
     assert!(near.packets > 0 && near.file.is_some(), "{near:?}");
-    let text = Running::of(desk.dress(a.command(binary::thru()), &["show"])).wait().ok().stdout;
+    let text = Running::of(sandbox.dress(a.command(binary::thru()), &["show"])).wait().ok().stdout;
     assert!(text.contains("Packets\n- near end: ") && text.contains("is full"), "{text}");
     // What cannot be captured at all is refused or said.
-    let short = desk.run(&["stream", "--snaplen", "20", "--capture", agent.host()]).ended_with(2);
+    let short = sandbox.run(&["stream", "--snaplen", "20", "--capture", agent.host()]).ended_with(2);
     assert!(short.message().contains("--snaplen: '20'"), "{}", short.stderr);
 }

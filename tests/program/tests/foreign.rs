@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use program::process::{Process, eventually};
-use program::{Agent, Desk, Running, skip};
+use program::{Agent, Sandbox, Running, skip};
 
 /// Rounds in which each program measures once: at least so many, and more while the best ones do not agree.
 const ROUNDS: std::ops::RangeInclusive<usize> = 3..=40;
@@ -76,7 +76,7 @@ fn goodput_agrees_with_iperf3() {
         return;
     }
     let _alone = alone();
-    let (agent, desk, port, [near, far]) = (Agent::start(), Desk::new(), free_port(), cores());
+    let (agent, sandbox, port, [near, far]) = (Agent::start(), Sandbox::new(), free_port(), cores());
     let pin = format!("{near},{far}");
     let mut command = Command::new("iperf3");
     command.args(["--server", "--bind", "127.0.0.1", "--port", &port, "--forceflush"]);
@@ -90,9 +90,9 @@ fn goodput_agrees_with_iperf3() {
     for [ours, theirs] in [one, four] {
         assert_agree(&ours.join(" "), &[("goodput in bit/s", f64::max)], || {
             let stream = ["stream", "--time", "1s", "--trials", "1", "--pin", &pin, agent.host()];
-            let ours = desk.measure(&[&stream[..], ours].concat()).goodput();
+            let ours = sandbox.measure(&[&stream[..], ours].concat()).goodput();
             let client = ["--client", "127.0.0.1", "--port", &port, "--json", "--time", "1", "--length", "128K"];
-            let said = desk.tool("iperf3", &[&client[..], &["--affinity", &pin], theirs].concat()).ok();
+            let said = sandbox.tool("iperf3", &[&client[..], &["--affinity", &pin], theirs].concat()).ok();
             let json: serde_json::Value = serde_json::from_str(&said.stdout).unwrap();
             let theirs = json.pointer("/end/sum_received/bits_per_second").and_then(serde_json::Value::as_f64).unwrap();
             [vec![ours], vec![theirs]]
@@ -107,27 +107,27 @@ fn round_trips_and_their_rates_agree_with_netpipe() {
         return;
     }
     let _alone = alone();
-    let (agent, desk, [near, far]) = (Agent::start(), Desk::new(), cores());
+    let (agent, sandbox, [near, far]) = (Agent::start(), Sandbox::new(), cores());
     let pin = format!("{near},{far}");
     for block in ["1", "4096", "131072"] {
         let figures: [(&str, Best); 2] = [("rate in Mbps", f64::max), ("half a round trip in s", f64::min)];
         assert_agree(&format!("NetPIPE's blocks of {block} B"), &figures, || {
             let sizes = ["curve", "--first", block, "--to", block, "--perturbation", "0", "--no-ceiling"];
             let rest = ["--trials", "20", "--pin", &pin, "--np", "ours.out", "--quiet", agent.host()];
-            desk.run(&[&sizes[..], &rest].concat()).ok();
-            netpipe(&desk, block, [near, far]);
-            ["ours.out", "theirs.out"].map(|name| np_row(&desk, name)[1..].to_vec())
+            sandbox.run(&[&sizes[..], &rest].concat()).ok();
+            netpipe(&sandbox, block, [near, far]);
+            ["ours.out", "theirs.out"].map(|name| np_row(&sandbox, name)[1..].to_vec())
         });
     }
 }
 
 /// Runs NPtcp against itself over loopback with one block size and leaves its output in `theirs.out`.
-fn netpipe(desk: &Desk, block: &str, [near, far]: [&str; 2]) {
+fn netpipe(sandbox: &Sandbox, block: &str, [near, far]: [&str; 2]) {
     let port = free_port();
     let start = |core: &str, args: &[&str]| {
         let mut command = Command::new("taskset");
         command.args(["--cpu-list", core, "NPtcp", "-P", &port, "-l", block, "-u", block, "-p", "0"]).args(args);
-        command.current_dir(desk.path(""));
+        command.current_dir(sandbox.path(""));
         Running::of(command)
     };
     let receiver = start(far, &["-o", "receiver.out"]);
@@ -142,8 +142,8 @@ fn netpipe(desk: &Desk, block: &str, [near, far]: [&str; 2]) {
 }
 
 /// The one line of an np.out: bytes, Mbps (2^20 bit/s), seconds of half a round trip.
-fn np_row(desk: &Desk, name: &str) -> [f64; 3] {
-    let text = std::fs::read_to_string(desk.path(name)).unwrap();
+fn np_row(sandbox: &Sandbox, name: &str) -> [f64; 3] {
+    let text = std::fs::read_to_string(sandbox.path(name)).unwrap();
     let numbers: Vec<f64> = text.split_whitespace().map(|number| number.parse().unwrap()).collect();
     numbers.try_into().unwrap_or_else(|_| panic!("one line of three columns in {name}:\n{text}"))
 }

@@ -11,15 +11,15 @@ use std::time::Duration;
 
 use program::binary::thru;
 use program::wire::{MAGIC, Wire, hello, server};
-use program::{Agent, Desk, Running, eventually, skip};
+use program::{Agent, Sandbox, Running, eventually, skip};
 use serde_json::{Value, json};
 
 const SHORT: [&str; 5] = ["stream", "--time", "20ms", "--trials", "1"];
 
 /// A fresh token: its file, and its text.
-fn token(desk: &Desk) -> (String, String) {
-    let path = desk.path("token").display().to_string();
-    desk.run(&["token", "new", "-o", &path]).ok();
+fn token(sandbox: &Sandbox) -> (String, String) {
+    let path = sandbox.path("token").display().to_string();
+    sandbox.run(&["token", "new", "-o", &path]).ok();
     let text = fs::read_to_string(&path).unwrap().trim().to_owned();
     (path, text)
 }
@@ -33,29 +33,29 @@ fn agent_with_files(files: u32, flags: &[&str]) -> Agent {
 
 #[test]
 fn fresh_tokens_are_strong_and_in_a_file_of_their_owner() {
-    let desk = Desk::new();
-    let [one, other] = [(); 2].map(|()| desk.run(&["token", "new"]).ok().stdout);
+    let sandbox = Sandbox::new();
+    let [one, other] = [(); 2].map(|()| sandbox.run(&["token", "new"]).ok().stdout);
     for text in [&one, &other] {
         assert!(text.len() == 65 && text.trim().bytes().all(|byte| byte.is_ascii_hexdigit()), "{text}");
     }
     assert_ne!(one, other);
-    let (path, text) = token(&desk);
+    let (path, text) = token(&sandbox);
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-    let refused = desk.run(&["token", "new", "-o", &path]).ended_with(6).message();
+    let refused = sandbox.run(&["token", "new", "-o", &path]).ended_with(6).message();
     assert!(refused.contains(&path) && refused.contains("exists"), "{refused}");
     assert_eq!(fs::read_to_string(&path).unwrap().trim(), text, "it is as it was");
 }
 
 #[test]
 fn weak_tokens_are_refused_on_both_sides_with_the_remedy() {
-    let (agent, desk) = (Agent::start(), Desk::new());
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
     for weak in ["secret", "correct horse battery staple", "0123456789abcdef", "00000000000000000000000000000000"] {
-        fs::write(desk.path("weak"), weak).unwrap();
+        fs::write(sandbox.path("weak"), weak).unwrap();
         for args in [
             &["serve", "--listen", "127.0.0.1:0", "--token-file", "weak"][..],
             &["host", agent.host(), "--token-file", "weak"],
         ] {
-            let refused = desk.run(args).ended_with(2).message();
+            let refused = sandbox.run(args).ended_with(2).message();
             assert!(refused.contains("the token file weak") && refused.contains("thru token new"), "{weak}: {refused}");
         }
     }
@@ -64,18 +64,18 @@ fn weak_tokens_are_refused_on_both_sides_with_the_remedy() {
 
 #[test]
 fn a_token_of_the_environment_does_not_reach_the_programs_own_agents() {
-    let desk = Desk::new();
-    let (path, _) = token(&desk);
-    let mut demo = desk.command(&["demo", "--report", "demo", "--", "--to", "8", "--trials", "3"]);
+    let sandbox = Sandbox::new();
+    let (path, _) = token(&sandbox);
+    let mut demo = sandbox.command(&["demo", "--report", "demo", "--", "--to", "8", "--trials", "3"]);
     demo.env("THRU_TOKEN_FILE", path);
     Running::of(demo).wait().ok();
 }
 
 /// What a client with a token says to an agent that introduces itself like this, after its hello.
 fn said_to(introduction: Value) -> (String, Option<Value>) {
-    let desk = Desk::new();
-    let (path, _) = token(&desk);
-    let (tell, told) = mpsc::channel();
+    let sandbox = Sandbox::new();
+    let (path, _) = token(&sandbox);
+    let (tell, reported) = mpsc::channel();
     let place = server(move |mut stream| {
         stream.read_exact(&mut [0; 8]).unwrap();
         let mut wire = Wire(stream);
@@ -84,8 +84,8 @@ fn said_to(introduction: Value) -> (String, Option<Value>) {
         wire.say(&json!({"say": "welcome", "inventory": {}, "clock_ns": 20.0}));
         tell.send(wire.next_message()).unwrap();
     });
-    let refused = desk.run(&[&SHORT[..], &["--token-file", &path, &place]].concat()).ended_with(4).message();
-    (refused, told.recv_timeout(Duration::from_secs(60)).unwrap())
+    let refused = sandbox.run(&[&SHORT[..], &["--token-file", &path, &place]].concat()).ended_with(4).message();
+    (refused, reported.recv_timeout(Duration::from_secs(60)).unwrap())
 }
 
 #[test]
@@ -109,19 +109,19 @@ fn a_token_is_proved_over_a_path_of_any_length() {
     if let Err(error) = lab::available() {
         return skip::skip(test, &error.to_string());
     }
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     // A round trip of a second; pings are due every 400 ms.
     let text = "[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\n[[link]]\nbetween = [\"a\", \"b\"]\ndelay = \"500ms\"\nrate = \"10Mbit\"\n";
-    fs::write(desk.path("long.toml"), text).unwrap();
+    fs::write(sandbox.path("long.toml"), text).unwrap();
     let name = format!("greeting-{}", std::process::id());
     // With code 8 it has measured: an emulator that comes late on a busy machine is a verdict, and not asked about here.
     let script = "for how in 'stream b --time 3s' 'rr b --udp --count 2' 'stream b --udp --rate 1Mbit --reverse --time 2s'; do \
         \"$0\" $how --trials 1 --no-path --no-store --quiet --json \"$(echo $how | tr -d ' -').json\" || [ $? = 8 ] || exit 1; done";
     let thru = thru().display().to_string();
     let args = ["lab", "run", "long.toml", "--quiet", "--name", &name, "--", "sh", "-c", script, &thru];
-    let ended = desk.run(&args).ok();
+    let ended = sandbox.run(&args).ok();
     for file in ["streambtime3s", "rrbudpcount2", "streambudprate1Mbitreversetime2s"] {
-        let text = fs::read_to_string(desk.path(&format!("{file}.json"))).unwrap_or_default();
+        let text = fs::read_to_string(sandbox.path(&format!("{file}.json"))).unwrap_or_default();
         let doc = program::Doc::try_parse(&text).unwrap_or_else(|error| panic!("{file}: {error}\n{}", ended.stderr));
         let flow = &doc.trials()[0].near.flows[0];
         assert!(flow.bytes_sent + flow.bytes_received > 0, "{file}");
@@ -134,8 +134,8 @@ fn a_token_is_proved_over_a_path_of_any_length() {
 
 #[test]
 fn strangers_use_up_no_places_and_hear_nothing() {
-    let desk = Desk::new();
-    let (path, text) = token(&desk);
+    let sandbox = Sandbox::new();
+    let (path, text) = token(&sandbox);
     let agent = agent_with_files(200, &["--token-file", &path, "--max-clients", "2"]);
     let before = agent.descriptors();
     let strangers: Vec<TcpStream> = (0..300)
@@ -157,7 +157,7 @@ fn strangers_use_up_no_places_and_hear_nothing() {
     for wire in &mut silent {
         wire.say(&hello(1, 1));
     }
-    desk.measure(&[&SHORT[..], &["--token-file", &path, agent.host()]].concat());
+    sandbox.measure(&[&SHORT[..], &["--token-file", &path, agent.host()]].concat());
     for wire in &mut silent {
         assert_eq!(wire.next_message().map(|message| message["say"].clone()), Some("hello".into()));
         assert_eq!(wire.next_message(), None, "closed without a ping");
@@ -210,8 +210,8 @@ fn a_thousand_clients_at_once_all_have_their_place_and_their_turn() {
         skip::skip(test, "the limit of open files; 100 clients instead");
         100
     };
-    let desk = Desk::new();
-    let (path, text) = token(&desk);
+    let sandbox = Sandbox::new();
+    let (path, text) = token(&sandbox);
     let agent = Agent::with(&["--token-file", &path, "--max-clients", "1100"]);
     let (mut crowd, keeper) = (Vec::new(), keeper());
     // A hundred within a moment each time: a greeting has five seconds, also on a busy machine.
@@ -226,8 +226,8 @@ fn a_thousand_clients_at_once_all_have_their_place_and_their_turn() {
     for (at, wire) in crowd.iter_mut().enumerate() {
         let welcome = wire.hear().unwrap_or_else(|| panic!("client {at} of {count} is let in"));
         assert_eq!(welcome["say"], "welcome", "client {at}");
-        let asked = wire.try_say(&json!({"say": "acquire", "purpose": "nothing"}));
-        assert!(asked.is_ok(), "client {at}: {asked:?}; {}", agent.log());
+        let requested = wire.try_say(&json!({"say": "acquire", "purpose": "nothing"}));
+        assert!(requested.is_ok(), "client {at}: {requested:?}; {}", agent.log());
     }
     for (at, wire) in crowd.iter_mut().enumerate() {
         let place = wire.hear().unwrap_or_else(|| panic!("client {at} has a place"));
@@ -235,7 +235,7 @@ fn a_thousand_clients_at_once_all_have_their_place_and_their_turn() {
     }
     // Real ones wait behind them, and measure when all those have had their turn.
     let measuring: Vec<_> =
-        (0..4).map(|_| desk.start(&[&SHORT[..], &["--token-file", &path, agent.host()]].concat())).collect();
+        (0..4).map(|_| sandbox.start(&[&SHORT[..], &["--token-file", &path, agent.host()]].concat())).collect();
     for (at, mut wire) in crowd.into_iter().enumerate() {
         let granted = at == 0 || std::iter::from_fn(|| wire.hear()).any(|message| message["say"] == "granted");
         assert!(granted, "client {at} has its turn");

@@ -4,7 +4,7 @@
 
 use model::{Outcome, Trust, Verdict};
 use program::process::{Signal, eventually};
-use program::{Agent, Desk, Doc};
+use program::{Agent, Sandbox, Doc};
 
 /// Short trials.
 const SHORT: [&str; 5] = ["--time", "100ms", "--trials", "3", "--no-path"];
@@ -17,33 +17,33 @@ fn delayed_reads(doc: &Doc) -> u64 {
 
 #[test]
 fn streams_are_read_a_block_at_a_time_and_delayed_reads_say_so() {
-    let (agent, desk) = (Agent::start(), Desk::new());
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
     for command in ["stream", "transfer"] {
         let amount: &[&str] =
             if command == "stream" { &SHORT } else { &["--count", "20000", "--trials", "3", "--no-path"] };
         let plain = [&[command, "--block", "16KiB", agent.host()], amount].concat();
-        let doc = desk.measure(&plain);
+        let doc = sandbox.measure(&plain);
         let spec = &doc.outcome().spec;
         assert!(!spec.delayed_reads && !doc.has(Verdict::DelayedReads) && delayed_reads(&doc) == 0, "{}", doc.remarks());
         for trial in doc.trials() {
             assert!(trial.far.calls_received >= trial.far.bytes_received.div_ceil(spec.block), "{:?}", trial.far);
         }
-        assert!(!desk.run(&["show", "last"]).ok().stdout.contains("delayed"));
+        assert!(!sandbox.run(&["show", "last"]).ok().stdout.contains("delayed"));
 
-        let doc = desk.measure(&[&plain[..], &["--delayed-reads"]].concat());
+        let doc = sandbox.measure(&[&plain[..], &["--delayed-reads"]].concat());
         assert!(doc.outcome().spec.delayed_reads && doc.has(Verdict::DelayedReads), "{}", doc.remarks());
-        let shown = desk.run(&["show", "last"]).ok().stdout;
+        let shown = sandbox.run(&["show", "last"]).ok().stdout;
         for text in ["delayed reads", "delayed-reads", "as no application's do"] {
             assert!(shown.contains(text), "no {text}:\n{shown}");
         }
-        let csv = desk.run(&["show", "last", "--as", "csv"]).ok().stdout;
+        let csv = sandbox.run(&["show", "last", "--as", "csv"]).ok().stdout;
         let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
         let (head, row) = (lines.next().unwrap(), lines.next().unwrap());
         let cell = |name: &str| row[head.iter().position(|column| *column == name).unwrap()];
         assert_eq!((cell("delayed_reads"), cell("rests")), ("true", delayed_reads(&doc).to_string().as_str()));
     }
     let curve = ["curve", "--stream", "--to", "64", "--budget", "300ms", "--no-path", "--delayed-reads", agent.host()];
-    let doc = desk.measure(&curve);
+    let doc = sandbox.measure(&curve);
     let (ceiling, sizes): (Vec<&Outcome>, Vec<&Outcome>) =
         doc.run.outcomes.iter().partition(|outcome| outcome.spec.transport == "memcpy");
     assert!(sizes.iter().all(|outcome| outcome.summary.verdicts.contains(&Verdict::DelayedReads)));
@@ -52,7 +52,7 @@ fn streams_are_read_a_block_at_a_time_and_delayed_reads_say_so() {
 
 #[test]
 fn delayed_reads_are_refused_where_they_do_nothing_or_harm() {
-    let (agent, desk) = (Agent::start(), Desk::new());
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
     let cases: [(&[&str], &str); 9] = [
         (&["stream", "--delayed-reads", "--spin"], "give each flow a thread"),
         (&["stream", "--delayed-reads", "--wait", "epoll"], "give each flow a thread"),
@@ -65,17 +65,17 @@ fn delayed_reads_are_refused_where_they_do_nothing_or_harm() {
         (&["rr", "--connect", "--overlap-close", "--speak", "netperf"], "--overlap-close with netperf"),
     ];
     for (args, why) in cases {
-        let message = desk.run(&[args, &[agent.host()]].concat()).ended_with(2).message();
+        let message = sandbox.run(&[args, &[agent.host()]].concat()).ended_with(2).message();
         assert!(message.contains(why), "{args:?}: {message}");
     }
 }
 
 #[test]
 fn an_overlapping_close_is_asked_for_and_said() {
-    let (agent, desk) = (Agent::start(), Desk::new());
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
     for overlaps in [false, true] {
         let flag: &[&str] = if overlaps { &["--overlap-close"] } else { &[] };
-        let doc = desk.measure(&[&["rr", "--connect", agent.host()], flag, &SHORT].concat());
+        let doc = sandbox.measure(&[&["rr", "--connect", agent.host()], flag, &SHORT].concat());
         assert_eq!(doc.outcome().spec.overlap_close, overlaps);
         assert_eq!(doc.has(Verdict::OverlapClose), overlaps, "{}", doc.remarks());
         assert!(doc.trials().iter().all(|trial| trial.near.transactions > 0));
@@ -95,24 +95,24 @@ fn assert_borne_out(doc: &Doc, target: f64) {
 
 #[test]
 fn high_trust_is_borne_out_by_its_interval() {
-    let (agent, desk) = (Agent::start(), Desk::new());
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
     let ab = ["ab", "--a", "--time 20ms", "--b", "--time 20ms --flows 4", "--pairs", "12", "--json", "-", agent.host()];
-    assert_borne_out(&desk.run(&ab).doc(), 0.02);
-    assert_borne_out(&desk.measure(&["curve", "--to", "64", "--budget", "1s", "--no-path", agent.host()]), 0.02);
+    assert_borne_out(&sandbox.run(&ab).doc(), 0.02);
+    assert_borne_out(&sandbox.measure(&["curve", "--to", "64", "--budget", "1s", "--no-path", agent.host()]), 0.02);
     // One transaction has no rate.
-    let doc = desk.measure(&["rr", "--count", "1", "--trials", "1", "--no-path", agent.host()]);
+    let doc = sandbox.measure(&["rr", "--count", "1", "--trials", "1", "--no-path", agent.host()]);
     assert!(doc.outcome().estimate.is_none());
     assert_borne_out(&doc, 0.02);
-    let shown = desk.run(&["show", "last"]).ok().stdout;
+    let shown = sandbox.run(&["show", "last"]).ok().stdout;
     assert!(!shown.contains("trust"), "{shown}");
 }
 
 #[test]
 fn an_interrupt_costs_only_the_trial_that_it_cut() {
-    let (agent, desk) = (Agent::start(), Desk::new());
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
     for _ in 0..6 {
         let args = ["stream", "--time", "300ms", "--trials", "60", "--live", "--no-path", agent.host()];
-        let client = desk.start(&args);
+        let client = sandbox.start(&args);
         let trials = |text: &str| text.lines().filter(|line| line.starts_with("{\"event\":\"trial\"")).count();
         // In the middle of a trial, as its live readings show.
         eventually("a fifth trial is under way", || {
@@ -121,7 +121,7 @@ fn an_interrupt_costs_only_the_trial_that_it_cut() {
         });
         client.signal(Signal::INT);
         client.wait().ended_with(130);
-        let doc = desk.run(&["show", "last", "--json"]).ok().doc();
+        let doc = sandbox.run(&["show", "last", "--json"]).ok().doc();
         let (summary, cut) = (doc.summary(), |trial: &&model::Trial| trial.verdicts.contains(&Verdict::CutShort));
         let whole = doc.trials().iter().filter(|trial| !cut(trial)).count();
         assert!(

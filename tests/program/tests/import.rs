@@ -4,45 +4,45 @@
 use std::fs;
 use std::process::Command;
 
-use program::{Agent, Desk, binary};
+use program::{Agent, Sandbox, binary};
 use serde_json::Value;
 
 /// A desk with recorded outputs in its folder.
-fn desk(names: &[&str]) -> Desk {
-    let desk = Desk::new();
+fn sandbox(names: &[&str]) -> Sandbox {
+    let sandbox = Sandbox::new();
     for name in names {
         let recorded = binary::workspace().join("crates/import/tests/data").join(name);
-        fs::copy(&recorded, desk.path(name)).unwrap_or_else(|error| panic!("{}: {error}", recorded.display()));
+        fs::copy(&recorded, sandbox.path(name)).unwrap_or_else(|error| panic!("{}: {error}", recorded.display()));
     }
-    desk
+    sandbox
 }
 
 #[test]
 fn packed_files_are_unpacked() {
-    let desk = desk(&["netpipe372_np.out"]);
-    let packed = Command::new("gzip").arg(desk.path("netpipe372_np.out")).status().unwrap();
+    let sandbox = sandbox(&["netpipe372_np.out"]);
+    let packed = Command::new("gzip").arg(sandbox.path("netpipe372_np.out")).status().unwrap();
     assert!(packed.success());
-    let imported = desk.run(&["import", "netpipe372_np.out.gz"]).ok();
+    let imported = sandbox.run(&["import", "netpipe372_np.out.gz"]).ok();
     assert!(imported.stdout.contains("124 measurements in 124 cells"), "{}", imported.stdout);
-    let bytes = fs::read(desk.path("netpipe372_np.out.gz")).unwrap();
-    fs::write(desk.path("half.gz"), &bytes[..bytes.len() / 2]).unwrap();
-    let refused = desk.run(&["import", "half.gz"]).ended_with(1);
+    let bytes = fs::read(sandbox.path("netpipe372_np.out.gz")).unwrap();
+    fs::write(sandbox.path("half.gz"), &bytes[..bytes.len() / 2]).unwrap();
+    let refused = sandbox.run(&["import", "half.gz"]).ended_with(1);
     assert!(refused.stderr.contains("half.gz: is packed by gzip, and broken: "), "{}", refused.stderr);
 }
 
 #[test]
 fn an_imported_curve_stands_beside_one_of_our_own() {
-    let (agent, desk) = (Agent::start(), desk(&["netpipe372_np.out"]));
-    let text = fs::read_to_string(desk.path("netpipe372_np.out")).unwrap();
+    let (agent, sandbox) = (Agent::start(), sandbox(&["netpipe372_np.out"]));
+    let text = fs::read_to_string(sandbox.path("netpipe372_np.out")).unwrap();
     let broken = text.replacen("0.766073", "7.766073", 1);
-    fs::write(desk.path("broken.out"), &broken).unwrap();
-    desk.run(&["import", "netpipe372_np.out", "--name", "old"]).ok();
+    fs::write(sandbox.path("broken.out"), &broken).unwrap();
+    sandbox.run(&["import", "netpipe372_np.out", "--name", "old"]).ok();
     // A broken line is refused with its number while the rest is kept.
-    let partly = desk.run(&["import", "broken.out"]).ended_with(1);
+    let partly = sandbox.run(&["import", "broken.out"]).ended_with(1);
     assert!(partly.stderr.contains("broken.out:1: not a point of np.out"), "{}", partly.stderr);
     assert!(partly.stdout.contains("123 measurements in 123 cells"), "{}", partly.stdout);
 
-    let document: Value = serde_json::from_str(&desk.run(&["show", "old", "--json"]).ok().stdout).unwrap();
+    let document: Value = serde_json::from_str(&sandbox.run(&["show", "old", "--json"]).ok().stdout).unwrap();
     let schema = fs::read_to_string(binary::workspace().join("docs/schema/run.schema.json")).unwrap();
     let schema = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
     let objections: Vec<String> = schema.iter_errors(&document).map(|error| error.to_string()).collect();
@@ -52,8 +52,8 @@ fn an_imported_curve_stands_beside_one_of_our_own() {
     assert_eq!(document["header"]["origin"]["rows"][0]["text"], text.lines().next().unwrap().trim_end());
 
     // What it is written out as again is what was read, to the digits of the file.
-    desk.run(&["export", "old", "--format", "np", "-o", "again.out"]).ok();
-    let again = fs::read_to_string(desk.path("again.out")).unwrap();
+    sandbox.run(&["export", "old", "--format", "np", "-o", "again.out"]).ok();
+    let again = fs::read_to_string(sandbox.path("again.out")).unwrap();
     let numbers = |text: &str| -> Vec<Vec<f64>> {
         text.lines().map(|line| line.split_whitespace().map(|word| word.parse().unwrap()).collect()).collect()
     };
@@ -63,15 +63,15 @@ fn an_imported_curve_stands_beside_one_of_our_own() {
     }
     assert_eq!(again.lines().count(), 124);
 
-    desk.run(&["curve", "--to", "64", "--trials", "3", "--no-ceiling", "--name", "new", "--quiet", agent.host()]).ok();
-    let compared = desk.run(&["compare", "old", "new", "--json"]);
+    sandbox.run(&["curve", "--to", "64", "--trials", "3", "--no-ceiling", "--name", "new", "--quiet", agent.host()]).ok();
+    let compared = sandbox.run(&["compare", "old", "new", "--json"]);
     assert!([Some(0), Some(4)].contains(&compared.code), "{:?} {}", compared.code, compared.stderr);
     let compared: Value = serde_json::from_str(&compared.stdout).unwrap();
     let blocks: Vec<u64> =
         compared["cells"].as_array().unwrap().iter().filter_map(|cell| cell["block"].as_u64()).collect();
     assert!(blocks.len() >= 15 && blocks.contains(&1) && blocks.contains(&64), "{blocks:?}");
-    desk.run(&["report", "old", "new", "-o", "both.html"]).ok();
-    let page = fs::read_to_string(desk.path("both.html")).unwrap();
+    sandbox.run(&["report", "old", "new", "-o", "both.html"]).ok();
+    let page = fs::read_to_string(sandbox.path("both.html")).unwrap();
     for part in ["netpipe372_np.out", "NetPIPE 3.x", ">old<", ">new<", "measured by"] {
         assert!(page.contains(part), "{part}");
     }
@@ -79,21 +79,21 @@ fn an_imported_curve_stands_beside_one_of_our_own() {
 
 #[test]
 fn pages_of_several_tools_hosts_and_matrices_are_runs_too() {
-    let desk = desk(&["2003-rapid-ping-traceroute.txt", "2002-throughput.tsv", "vmstat.txt", "1998-netperf.txt"]);
-    let page = desk.run(&["import", "2003-rapid-ping-traceroute.txt", "vmstat.txt"]).ok();
+    let sandbox = sandbox(&["2003-rapid-ping-traceroute.txt", "2002-throughput.tsv", "vmstat.txt", "1998-netperf.txt"]);
+    let page = sandbox.run(&["import", "2003-rapid-ping-traceroute.txt", "vmstat.txt"]).ok();
     assert_eq!(page.stdout.lines().count(), 6, "{}", page.stdout);
-    desk.run(&["import", "2002-throughput.tsv", "--name", "day"]).ok();
-    let shown = desk.run(&["show", "day"]).ok().stdout;
+    sandbox.run(&["import", "2002-throughput.tsv", "--name", "day"]).ok();
+    let shown = sandbox.run(&["show", "day"]).ok().stdout;
     let finland =
         shown.lines().find(|line| line.trim_start().starts_with("Finland  ")).unwrap_or_else(|| panic!("{shown}"));
     assert!(finland.contains("219 Mbit/s") && finland.contains("48.0 Mbit/s"), "{shown}");
-    let tables = desk.run(&["import", "1998-netperf.txt"]).ended_with(1);
+    let tables = sandbox.run(&["import", "1998-netperf.txt"]).ended_with(1);
     assert!(tables.stderr.contains("no response received"), "{}", tables.stderr);
-    let shown = desk.run(&["show", "last"]).ok().stdout;
+    let shown = sandbox.run(&["show", "last"]).ok().stdout;
     assert!(shown.contains("stalled") && shown.contains("304.48 s"), "{shown}");
     // Nothing is taken of what no tool wrote, and the message says what could be.
-    fs::write(desk.path("letter.txt"), "Dear all,\nit was fast.\n").unwrap();
-    let letter = desk.run(&["import", "letter.txt"]).ended_with(1);
+    fs::write(sandbox.path("letter.txt"), "Dear all,\nit was fast.\n").unwrap();
+    let letter = sandbox.run(&["import", "letter.txt"]).ended_with(1);
     assert!(letter.stderr.contains("netpipe"), "{}", letter.stderr);
-    desk.run(&["import", "letter.txt", "--format", "np"]).ended_with(2);
+    sandbox.run(&["import", "letter.txt", "--format", "np"]).ended_with(2);
 }

@@ -5,13 +5,13 @@ use std::process::Command;
 
 use lab::{CrossoverSpec, Lab, LabHost};
 use model::{Difference, FindingKind, Inventory};
-use program::{Agent, Desk, Doc, Running, binary, skip};
+use program::{Agent, Sandbox, Doc, Running, binary, skip};
 
 /// Two hosts of a lab with a router between them, beside their own link: `a` with an MTU of 1500, `b` with 1400.
 struct Routed {
     lab: Lab,
     router: String,
-    desk: Desk,
+    sandbox: Sandbox,
 }
 
 const A: &str = "198.18.98.1";
@@ -30,7 +30,7 @@ impl Routed {
         let lab = skip::lab(test, &CrossoverSpec::default())?;
         let router = format!("{}-r", lab.name());
         run(Command::new("ip").args(["netns", "add", &router]));
-        let routed = Self { lab, router, desk: Desk::new() };
+        let routed = Self { lab, router, sandbox: Sandbox::new() };
         routed.join(routed.host("a"), "ra", "1500", [A, ROUTER_A], B);
         routed.join(routed.host("b"), "rb", "1400", [B, ROUTER_B], A);
         run(Command::new("ip").args(["netns", "exec", &routed.router, "sysctl", "-qw", "net.ipv4.ip_forward=1"]));
@@ -58,7 +58,7 @@ impl Routed {
 
     fn measure(&self, args: &[&str]) -> Doc {
         let args = [args, &["--json", "-"]].concat();
-        Running::of(self.desk.dress(self.host("a").command(binary::thru()), &args)).wait().ok().doc()
+        Running::of(self.sandbox.dress(self.host("a").command(binary::thru()), &args)).wait().ok().doc()
     }
 }
 
@@ -153,7 +153,7 @@ fn our_ping_is_that_of_the_ping_program() {
 }
 
 fn thru(args: &[&str]) -> program::Finished {
-    Running::of(Desk::new().dress(Command::new(binary::thru()), args)).wait()
+    Running::of(Sandbox::new().dress(Command::new(binary::thru()), args)).wait()
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn hosts_of_a_lab_differ_by_what_was_set_there() {
     run(b.command("ip").args(["link", "set", "dev", &b.interface, "mtu", "1400"]));
     let agent = Agent::spawn(b.command(binary::thru()), &["--open", "--listen", &format!("{}:0", b.v4)]);
     let args = ["host", agent.host(), "--diff"];
-    let text = Running::of(Desk::new().dress(a.command(binary::thru()), &args)).wait().ok().stdout;
+    let text = Running::of(Sandbox::new().dress(a.command(binary::thru()), &args)).wait().ok().stdout;
     for (field, here, there) in [("sysctl.net.ipv4.tcp_sack", "1", "0"), ("interfaces.eth0.mtu", "1500", "1400")] {
         let line = text.lines().find(|line| line.starts_with(&format!("{field} "))).expect(field);
         let words: Vec<&str> = line.split_whitespace().collect();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use model::Verdict;
 use program::agent::children;
 use program::process::{Signal, eventually, send, within};
-use program::{Agent, Desk, Doc, Finished, Running};
+use program::{Agent, Sandbox, Doc, Finished, Running};
 
 /// An agent has two seconds to free itself of a client that vanished; one more for a busy machine.
 const FREED: Duration = Duration::from_secs(3);
@@ -24,8 +24,8 @@ fn measurements(agent: &Agent) -> usize {
     agent.log().matches(": measures ").count()
 }
 
-fn still_serves(agent: &Agent, desk: &Desk) {
-    desk.measure(&to(agent, &["transfer", "--count", "3", "--no-path"]));
+fn still_serves(agent: &Agent, sandbox: &Sandbox) {
+    sandbox.measure(&to(agent, &["transfer", "--count", "3", "--no-path"]));
 }
 
 /// Waits until a client with `--live` has finished some trials.
@@ -38,16 +38,16 @@ fn finished_trials(events: &str) -> usize {
 }
 
 /// The last run as the store has it.
-fn kept(desk: &Desk) -> Doc {
-    let shown = desk.run(&["show", "last", "--json"]).ok();
-    let text = desk.run(&["show", "last"]).ok();
+fn kept(sandbox: &Sandbox) -> Doc {
+    let shown = sandbox.run(&["show", "last", "--json"]).ok();
+    let text = sandbox.run(&["show", "last"]).ok();
     assert!(text.stdout.contains("bit/s"), "{}", text.stdout);
     shown.doc()
 }
 
 /// The store has the trials whose ends were announced, and the run says how it ended.
-fn assert_kept(desk: &Desk, finished: &Finished, how: &str) -> Doc {
-    let doc = kept(desk);
+fn assert_kept(sandbox: &Sandbox, finished: &Finished, how: &str) -> Doc {
+    let doc = kept(sandbox);
     let announced = finished_trials(&finished.stdout);
     assert_eq!(doc.trials().len(), announced, "trials kept, and trials announced");
     assert_eq!(doc.run.ending.as_ref().map(|ending| ending.how.as_str()), Some(how));
@@ -57,7 +57,7 @@ fn assert_kept(desk: &Desk, finished: &Finished, how: &str) -> Doc {
 
 #[test]
 fn a_killed_client_makes_room_for_the_next_one_within_two_seconds() {
-    let (agent, desks) = (Agent::start(), [Desk::new(), Desk::new()]);
+    let (agent, desks) = (Agent::start(), [Sandbox::new(), Sandbox::new()]);
     for pattern in [&LONG[..], &["rr", "--time", "10m", "--trials", "1", "--flows", "8"]] {
         let before = measurements(&agent);
         let first = desks[0].start(&to(&agent, pattern));
@@ -72,7 +72,7 @@ fn a_killed_client_makes_room_for_the_next_one_within_two_seconds() {
 
 #[test]
 fn a_client_killed_in_the_queue_gives_up_its_place() {
-    let (agent, desks) = (Agent::start(), [Desk::new(), Desk::new(), Desk::new()]);
+    let (agent, desks) = (Agent::start(), [Sandbox::new(), Sandbox::new(), Sandbox::new()]);
     let first = desks[0].start(&to(&agent, &LONG));
     eventually("the first client measures", || measurements(&agent) == 1);
     let mut second = desks[1].start(&to(&agent, &LONG));
@@ -87,38 +87,38 @@ fn a_client_killed_in_the_queue_gives_up_its_place() {
 
 #[test]
 fn the_trials_of_a_killed_client_are_in_its_store() {
-    let (agent, desk) = (Agent::start(), Desk::new());
-    let client = desk.start(&to(&agent, &MANY));
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
+    let client = sandbox.start(&to(&agent, &MANY));
     until_trials(&client, 3);
     client.signal(Signal::KILL);
     let finished = client.wait();
     assert_eq!(finished.code, None, "a signal ended it");
-    let doc = kept(&desk);
+    let doc = kept(&sandbox);
     // An event is kept before it is told, so the store may be one ahead, never behind.
     let announced = finished_trials(&finished.stdout);
     assert!((announced..=announced + 1).contains(&doc.trials().len()), "{} of {announced}", doc.trials().len());
     assert!(doc.run.ending.is_none() && doc.has(Verdict::CutShort), "{}", doc.remarks());
-    still_serves(&agent, &desk);
+    still_serves(&agent, &sandbox);
 }
 
 #[test]
 fn a_killed_agent_ends_the_client_with_one_message_and_its_trials_kept() {
-    let (agent, desk) = (Agent::start(), Desk::new());
-    let client = desk.start(&to(&agent, &MANY));
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
+    let client = sandbox.start(&to(&agent, &MANY));
     until_trials(&client, 3);
     agent.signal(Signal::KILL);
     let finished = client.wait_at_most(Duration::from_secs(20)).ended_with(5);
     let message = finished.message();
     assert!(message.contains(agent.host()) && message.contains("trials are kept"), "{message}");
-    assert_kept(&desk, &finished, "failed");
+    assert_kept(&sandbox, &finished, "failed");
 }
 
 #[test]
 fn a_dead_worker_of_either_end_ends_the_run_and_not_the_agent() {
-    let (agent, desk) = (Agent::start(), Desk::new());
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
     let transports = ["tcp", "tls", "quic"];
     for (far, transport) in [true, false].into_iter().flat_map(|far| transports.map(|transport| (far, transport))) {
-        let client = desk.start(&to(&agent, &[&MANY[..], &["--transport", transport]].concat()));
+        let client = sandbox.start(&to(&agent, &[&MANY[..], &["--transport", transport]].concat()));
         until_trials(&client, 2);
         let workers = || if far { agent.workers() } else { children(client.pid()) };
         eventually("a worker runs", || !workers().is_empty());
@@ -126,36 +126,36 @@ fn a_dead_worker_of_either_end_ends_the_run_and_not_the_agent() {
         let finished = client.wait_at_most(Duration::from_secs(20)).ended_with(5);
         let message = finished.message();
         assert!(message.contains("died") || message.contains("lost"), "{message}");
-        assert_kept(&desk, &finished, "failed");
-        still_serves(&agent, &desk);
+        assert_kept(&sandbox, &finished, "failed");
+        still_serves(&agent, &sandbox);
     }
 }
 
 #[test]
 fn an_interrupt_keeps_what_was_finished() {
-    let (agent, desk) = (Agent::start(), Desk::new());
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
     for signal in [Signal::INT, Signal::TERM] {
-        let client = desk.start(&to(&agent, &MANY));
+        let client = sandbox.start(&to(&agent, &MANY));
         until_trials(&client, 3);
         client.signal(signal);
         let finished = client.wait_at_most(Duration::from_secs(20)).ended_with(130);
-        let doc = assert_kept(&desk, &finished, "interrupted");
+        let doc = assert_kept(&sandbox, &finished, "interrupted");
         let whole = doc.trials().iter().filter(|trial| trial.verdicts.is_empty()).count();
         assert!(whole >= 3 && doc.goodput() > 0.0, "{}", doc.remarks());
-        still_serves(&agent, &desk);
+        still_serves(&agent, &sandbox);
     }
 }
 
 #[test]
 fn an_interrupt_in_a_long_trial_a_curve_or_the_queue_ends_the_command_soon() {
-    let (agent, desks) = (Agent::start(), [Desk::new(), Desk::new()]);
+    let (agent, desks) = (Agent::start(), [Sandbox::new(), Sandbox::new()]);
     let first = desks[0].start(&to(&agent, &LONG));
     eventually("the first client measures", || measurements(&agent) == 1);
     let mut second = desks[1].start(&to(&agent, &["curve", "--budget", "10m", "--target", "0.001%"]));
     second.until_said("is busy: 1 before us");
     second.signal(Signal::INT);
-    let told = second.wait_at_most(Duration::from_secs(20)).ended_with(130);
-    assert!(told.message().contains("interrupted"), "{}", told.stderr);
+    let reported = second.wait_at_most(Duration::from_secs(20)).ended_with(130);
+    assert!(reported.message().contains("interrupted"), "{}", reported.stderr);
     let mut curve = desks[1].start(&to(&agent, &["curve", "--budget", "10m", "--target", "0.001%", "--json", "-"]));
     curve.until_said("is busy: 1 before us");
     first.signal(Signal::INT);
@@ -179,8 +179,8 @@ fn a_stopped_worker_of_the_near_end_does_not_hold_the_run_for_ever() {
 
 /// Stops the first of `workers` in a trial: the run ends, the agent serves on.
 fn a_stopped_worker(direction: &str, workers: fn(&Agent, &Running) -> Vec<u32>) {
-    let (agent, desk) = (Agent::start(), Desk::new());
-    let client = desk.start(&to(&agent, &["stream", direction, "--time", "10m", "--trials", "1", "--stall", "1s"]));
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
+    let client = sandbox.start(&to(&agent, &["stream", direction, "--time", "10m", "--trials", "1", "--stall", "1s"]));
     eventually("a worker runs", || !workers(&agent, &client).is_empty());
     let worker = workers(&agent, &client)[0];
     // It is measuring once it has used some time of a processor.
@@ -189,18 +189,18 @@ fn a_stopped_worker(direction: &str, workers: fn(&Agent, &Running) -> Vec<u32>) 
     let finished = client.wait_at_most(Duration::from_secs(40));
     match finished.code {
         // Both ends could say what they counted.
-        Some(8) => assert!(kept(&desk).has(Verdict::Stalled), "{}", kept(&desk).remarks()),
+        Some(8) => assert!(kept(&sandbox).has(Verdict::Stalled), "{}", kept(&sandbox).remarks()),
         // The one that is stopped could not.
         Some(5) => assert!(finished.message().contains("did not end the trial"), "{}", finished.stderr),
         code => panic!("exit code {code:?}: {}", finished.stderr),
     }
-    still_serves(&agent, &desk);
+    still_serves(&agent, &sandbox);
     eventually("the stopped process is gone", || ticks(worker) == 0);
 }
 
 #[test]
 fn a_stopped_client_loses_its_turn() {
-    let (agent, desks) = (Agent::start(), [Desk::new(), Desk::new()]);
+    let (agent, desks) = (Agent::start(), [Sandbox::new(), Sandbox::new()]);
     let first = desks[0].start(&to(&agent, &LONG));
     eventually("the first client measures", || measurements(&agent) == 1);
     let mut second = desks[1].start(&to(&agent, &["transfer", "--count", "3"]));

@@ -1,14 +1,14 @@
 //! TLS in the kernel: where it has that, both ends' counts agree and say so; where not, the way is refused with what to do.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
-use program::{Agent, Desk, check, skip};
+use program::{Agent, Sandbox, check, skip};
 
 const FIXED: [&str; 6] = ["--transport", "tls", "--json", "-", "--quiet", "--engine"];
 const NO_TLS: &str = "this kernel has no TLS";
 
 /// Whether this kernel has TLS; checks the refusal, and says the line, where it has not.
-fn available(test: &str, agent: &Agent, desk: &Desk) -> bool {
-    let finished = desk.run(&[&["transfer", "--count", "10"][..], &FIXED, &["ktls", agent.host()]].concat());
+fn available(test: &str, agent: &Agent, sandbox: &Sandbox) -> bool {
+    let finished = sandbox.run(&[&["transfer", "--count", "10"][..], &FIXED, &["ktls", agent.host()]].concat());
     if finished.code == Some(0) {
         return true;
     }
@@ -21,8 +21,8 @@ fn available(test: &str, agent: &Agent, desk: &Desk) -> bool {
 
 #[test]
 fn the_kernel_encrypts_at_the_ends_that_ask_for_it() {
-    let (agent, desk) = (Agent::start(), Desk::new());
-    if !available("the_kernel_encrypts_at_the_ends_that_ask_for_it", &agent, &desk) {
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
+    if !available("the_kernel_encrypts_at_the_ends_that_ask_for_it", &agent, &sandbox) {
         return;
     }
     let patterns: [&[&str]; 5] = [
@@ -35,7 +35,7 @@ fn the_kernel_encrypts_at_the_ends_that_ask_for_it() {
     for (engine, sends, receives) in [("ktls", true, true), ("ktls,copy", true, false), ("copy,ktls", false, true)] {
         for pattern in patterns {
             let what = format!("{pattern:?} {engine}");
-            let finished = desk.run(&[pattern, &FIXED, &[engine, agent.host()]].concat());
+            let finished = sandbox.run(&[pattern, &FIXED, &[engine, agent.host()]].concat());
             assert_eq!(finished.code, Some(0), "{what}: {}", finished.stderr);
             let doc = finished.doc();
             check::document(&doc, &what);
@@ -57,9 +57,9 @@ fn the_kernel_encrypts_at_the_ends_that_ask_for_it() {
 
 #[test]
 fn auto_does_without_what_a_kernel_lacks() {
-    let (agent, desk) = (Agent::start(), Desk::new());
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
     let finished =
-        desk.run(&[&["stream", "--time", "100ms", "--trials", "1"][..], &FIXED, &["auto", agent.host()]].concat());
+        sandbox.run(&[&["stream", "--time", "100ms", "--trials", "1"][..], &FIXED, &["auto", agent.host()]].concat());
     assert_eq!(finished.code, Some(0), "{}", finished.stderr);
     let engine = finished.doc().outcome().spec.engine;
     assert!(engine.auto && ["copy,copy", "ktls,ktls"].contains(&engine.to_string().as_str()), "{engine}");

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use model::LabReport;
 use program::process::{Signal, send};
-use program::{Desk, Doc, Running, agent, binary, eventually, skip};
+use program::{Sandbox, Doc, Running, agent, binary, eventually, skip};
 
 /// Whether labs can be made here, or the line that says why not.
 fn possible(test: &str) -> bool {
@@ -21,17 +21,17 @@ fn possible(test: &str) -> bool {
 
 /// A lab of a name of its own. However the test ends, it is taken down.
 struct Place {
-    desk: Desk,
+    sandbox: Sandbox,
     name: String,
 }
 
 impl Place {
     fn new(test: &str) -> Self {
-        Self { desk: Desk::new(), name: format!("{test}-{}", std::process::id()) }
+        Self { sandbox: Sandbox::new(), name: format!("{test}-{}", std::process::id()) }
     }
 
     fn file(&self, text: &str) -> String {
-        let path = self.desk.path("topology.toml");
+        let path = self.sandbox.path("topology.toml");
         fs::write(&path, text).unwrap();
         path.display().to_string()
     }
@@ -54,7 +54,7 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         if !self.traces().is_empty() {
-            let _ = self.desk.command(&["lab", "down", &self.name]).output();
+            let _ = self.sandbox.command(&["lab", "down", &self.name]).output();
         }
     }
 }
@@ -107,7 +107,7 @@ fn a_command_runs_in_a_lab_that_is_gone_afterwards() {
         return;
     }
     let place = Place::new("run");
-    let (file, report) = (place.file(CHAIN), place.desk.path("report.json").display().to_string());
+    let (file, report) = (place.file(CHAIN), place.sandbox.path("report.json").display().to_string());
     // Routes, names of both IP versions, the agent and its secret, settings, and the code of the command.
     let script = "ping -n -q -i 0.02 -c 20 b && ping -6 -n -q -c 1 b-v6 && getent hosts b && \
                   cat /proc/sys/net/ipv4/tcp_no_metrics_save && echo on $THRU_LAB_HOST of $THRU_LAB && \
@@ -115,7 +115,7 @@ fn a_command_runs_in_a_lab_that_is_gone_afterwards() {
                   tc -n $THRU_LAB-r -s -j qdisc show dev eth1 root > tc.json; exit 7";
     let thru = binary::thru().display().to_string();
     let args = ["lab", "run", &file, "--name", &place.name, "--json", &report, "--", "sh", "-c", script, &thru];
-    let ended = place.desk.run(&args).ended_with(7);
+    let ended = place.sandbox.run(&args).ended_with(7);
     let said = &ended.stdout;
     assert!(said.contains(" 20 received, 0% packet loss") && said.contains(" 1 received"), "{said}");
     let mean = said.lines().find_map(|line| line.split_once(" = ")?.1.split('/').nth(1)?.parse::<f64>().ok());
@@ -128,14 +128,14 @@ fn a_command_runs_in_a_lab_that_is_gone_afterwards() {
     let report: LabReport = serde_json::from_str(&fs::read_to_string(&report).unwrap()).unwrap();
     let ends: Vec<_> = report.directions.iter().map(|direction| (direction.from.as_str(), direction.to.as_str())).collect();
     assert_eq!(ends, [("a", "r"), ("r", "a")]);
-    let doc = Doc::try_parse(&fs::read_to_string(place.desk.path("run.json")).unwrap()).unwrap();
+    let doc = Doc::try_parse(&fs::read_to_string(place.sandbox.path("run.json")).unwrap()).unwrap();
     let of_pass = doc.json["passes"][0]["lab"].clone();
     let of_pass: LabReport = serde_json::from_value(of_pass).unwrap();
     let (all, pass) = (&report.directions[0], &of_pass.directions[0]);
     assert!(pass.arrived > 50 && pass.arrived < all.arrived, "{pass:?} of {all:?}");
     assert!(pass.late_p50_ns.is_some());
     // What found no room before the shaped link is what tc says.
-    let tc: serde_json::Value = serde_json::from_slice(&fs::read(place.desk.path("tc.json")).unwrap()).unwrap();
+    let tc: serde_json::Value = serde_json::from_slice(&fs::read(place.sandbox.path("tc.json")).unwrap()).unwrap();
     let shaped: Vec<_> = report.shaped.iter().map(|direction| (direction.from.as_str(), direction.to.as_str())).collect();
     assert_eq!(shaped, [("r", "q"), ("q", "r")]);
     assert_eq!(tc[0]["drops"], report.shaped[0].dropped, "{tc}");
@@ -149,7 +149,7 @@ fn a_lab_that_stays_is_entered_listed_and_taken_down() {
         return;
     }
     let place = Place::new("stay");
-    let run = |args: &[&str]| place.desk.run(&[&["lab"], args].concat());
+    let run = |args: &[&str]| place.sandbox.run(&[&["lab"], args].concat());
     run(&["up", "switch", "--name", &place.name, "--var", "hosts=3", "--var", "rate=200Mbit"]).ok();
     let listed = run(&["list"]).ok().stdout;
     let line = listed.lines().find(|line| line.starts_with(&place.name)).expect("it is listed");
@@ -190,7 +190,7 @@ fn waiting(place: &Place) -> (Running, u32) {
     // Quiet, so that only the command says it.
     let script = "echo inside $$; exec sleep 1000";
     let words = ["lab", "run", "satellite", "--quiet", "--name", &place.name, "--", "sh", "-c", script];
-    let mut holder = place.desk.start(&words);
+    let mut holder = place.sandbox.start(&words);
     holder.until_said("inside ");
     let inside = holder.stdout().split("inside ").nth(1).and_then(|rest| rest.lines().next()?.parse().ok());
     (holder, inside.expect("a process number"))
@@ -201,20 +201,20 @@ fn nothing_is_left_of_a_lab_however_its_holder_ends() {
     if !possible("nothing_is_left_of_a_lab_however_its_holder_ends") {
         return;
     }
-    let told = Place::new("told");
-    let (holder, inside) = waiting(&told);
+    let reported = Place::new("told");
+    let (holder, inside) = waiting(&reported);
     holder.signal(Signal::TERM);
     holder.wait().ended_with(128 + 15);
     assert!(!runs(inside));
-    told.assert_gone();
+    reported.assert_gone();
 
     // Another process takes it down.
-    let asked = Place::new("asked");
-    let (holder, inside) = waiting(&asked);
-    asked.desk.run(&["lab", "down", &asked.name]).ok();
+    let requested = Place::new("asked");
+    let (holder, inside) = waiting(&requested);
+    requested.sandbox.run(&["lab", "down", &requested.name]).ok();
     holder.wait().ended_with(128 + 15);
     assert!(!runs(inside));
-    asked.assert_gone();
+    requested.assert_gone();
 
     // Killed, together with the process that waits for just that: what is left goes with the next `thru lab down`, which leaves
     // a lab alone that somebody holds.
@@ -227,9 +227,9 @@ fn nothing_is_left_of_a_lab_however_its_holder_ends() {
     holder.signal(Signal::KILL);
     eventually("the holder is gone", || !holder.runs());
     assert!(!killed.traces().is_empty() && runs(inside));
-    let listed = killed.desk.run(&["lab", "list"]).ok().stdout;
+    let listed = killed.sandbox.run(&["lab", "list"]).ok().stdout;
     assert!(listed.lines().any(|line| line.starts_with(&killed.name) && line.contains("left by a crash")), "{listed}");
-    let said = killed.desk.run(&["lab", "down"]).ok().stdout;
+    let said = killed.sandbox.run(&["lab", "down"]).ok().stdout;
     // Another test's lab may have cleaned up first: every new one does.
     assert!(said.contains(&killed.name) || killed.traces().is_empty(), "{said}");
     eventually("what was left is gone", || killed.traces().is_empty() && !runs(inside));
@@ -251,10 +251,10 @@ fn mistakes_are_told_before_anything_is_made() {
         (vec!["run", "crossover", "--var", "mtu=99", "--", "true"], "MTU of 99"),
         (vec!["up", "crossover", "--var", "speed=1"], "--var speed"),
     ] {
-        let message = place.desk.run(&[vec!["lab"], args].concat()).ended_with(2).stderr;
+        let message = place.sandbox.run(&[vec!["lab"], args].concat()).ended_with(2).stderr;
         assert!(message.contains(part), "{message}");
     }
     place.assert_gone();
-    let ready = place.desk.run(&["lab", "list", "--ready"]).ok().stdout;
+    let ready = place.sandbox.run(&["lab", "list", "--ready"]).ok().stdout;
     assert!(ready.lines().count() >= 7 && ready.contains("sunnyvale-geneva"), "{ready}");
 }

@@ -12,7 +12,7 @@ use std::process::Command;
 use lab::{CrossoverSpec, Lab};
 use program::agent::children;
 use program::process::{Signal, send};
-use program::{Agent, Desk, Running, binary, eventually, skip};
+use program::{Agent, Sandbox, Running, binary, eventually, skip};
 
 /// Catchable signals that end a process; those of a lost terminal among them.
 const ENDING: [Signal; 6] = [Signal::HUP, Signal::QUIT, Signal::TERM, Signal::INT, Signal::USR1, Signal::ALARM];
@@ -21,11 +21,11 @@ const SACK: &str = "/proc/sys/net/ipv4/tcp_sack";
 const SET: &str = "sysctl.net.ipv4.tcp_sack=0";
 
 /// `thru` that ignores no signal, whatever this test's starter (`nohup`, a shell's `&`) has it ignore.
-fn listening(lab: &Lab, host: &str, desk: &Desk, args: &[&str]) -> Running {
+fn listening(lab: &Lab, host: &str, sandbox: &Sandbox, args: &[&str]) -> Running {
     let mut command = lab.host(host).unwrap().command("env");
     command.arg("--default-signal=HUP,QUIT,USR1,ALRM").arg(binary::thru());
-    let mut command = desk.dress(command, args);
-    command.env("THRU_JOURNAL", desk.path("journal"));
+    let mut command = sandbox.dress(command, args);
+    command.env("THRU_JOURNAL", sandbox.path("journal"));
     Running::of(command)
 }
 
@@ -38,8 +38,8 @@ fn sack(lab: &Lab, host: &str) -> String {
 fn settings_go_back_at_every_signal_that_can_be_caught() {
     let test = "settings_go_back_at_every_signal_that_can_be_caught";
     let Some(lab) = skip::lab(test, &CrossoverSpec::default()) else { return };
-    let desk = Desk::with_token();
-    let start = |host, args: &[&str]| listening(&lab, host, &desk, args);
+    let sandbox = Sandbox::with_token();
+    let start = |host, args: &[&str]| listening(&lab, host, &sandbox, args);
     for signal in ENDING {
         let mut holder = start("a", &["tune", "set", SET, "--for", "5m"]);
         holder.until_said("is now 0");
@@ -47,7 +47,7 @@ fn settings_go_back_at_every_signal_that_can_be_caught() {
         holder.wait().ok();
         assert_eq!(sack(&lab, "a"), "1", "{signal:?}");
     }
-    let (place, token) = (format!("{}:0", lab.host("b").unwrap().v4), desk.token_flags());
+    let (place, token) = (format!("{}:0", lab.host("b").unwrap().v4), sandbox.token_flags());
     for signal in [Signal::HUP, Signal::QUIT] {
         let mut agent = start("b", &[&["serve", "--allow-tuning", "--listen", &place], &token[..]].concat());
         agent.until_said("listening on ");
@@ -70,8 +70,8 @@ fn settings_go_back_at_every_signal_that_can_be_caught() {
     // What a user wants to outlive the terminal does so.
     let mut command = lab.host("a").unwrap().command("sh");
     command.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]).arg(binary::thru());
-    let mut command = desk.dress(command, &["tune", "set", SET, "--for", "5m"]);
-    command.env("THRU_JOURNAL", desk.path("journal"));
+    let mut command = sandbox.dress(command, &["tune", "set", SET, "--for", "5m"]);
+    command.env("THRU_JOURNAL", sandbox.path("journal"));
     let mut holder = Running::of(command);
     holder.until_said("is now 0");
     holder.signal(Signal::HUP);
@@ -82,7 +82,7 @@ fn settings_go_back_at_every_signal_that_can_be_caught() {
     holder.signal(Signal::INT);
     holder.wait().ok();
     let mut far = Agent::spawn(lab.host("b").unwrap().command(binary::thru()), &["--open", "--listen", &place]);
-    let open = Desk::new();
+    let open = Sandbox::new();
     let client = listening(
         &lab,
         "a",
@@ -113,8 +113,8 @@ fn runs(pid: u32) -> bool {
 }
 
 /// Folders of `thru`'s in a desk, which is the folder for temporary files of its commands.
-fn scratch(desk: &Desk) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(desk.path("")).unwrap().map(|entry| entry.unwrap().path());
+fn scratch(sandbox: &Sandbox) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(sandbox.path("")).unwrap().map(|entry| entry.unwrap().path());
     entries.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("thru-")).collect()
 }
 
@@ -127,10 +127,10 @@ fn a_self_test_and_a_demo_leave_no_process_and_no_folder() {
     for (args, signal) in
         commands.iter().flat_map(|args| [Signal::TERM, Signal::HUP, Signal::KILL].map(|one| (args, one)))
     {
-        let desk = Desk::new();
+        let sandbox = Sandbox::new();
         let mut command = Command::new("env");
         command.arg("--default-signal=HUP,TERM").arg(binary::thru());
-        let command = Running::of(desk.dress(command, args));
+        let command = Running::of(sandbox.dress(command, args));
         // Its agent, a client and a worker.
         eventually("it measures", || descendants(command.pid()).len() >= 3);
         let below = descendants(command.pid());
@@ -139,25 +139,25 @@ fn a_self_test_and_a_demo_leave_no_process_and_no_folder() {
         eventually(&format!("nothing of {args:?} runs after {signal:?}: {below:?}"), || {
             !below.iter().any(|pid| runs(*pid))
         });
-        assert_eq!(scratch(&desk), Vec::<PathBuf>::new(), "{args:?}, {signal:?}");
+        assert_eq!(scratch(&sandbox), Vec::<PathBuf>::new(), "{args:?}, {signal:?}");
     }
 }
 
 #[test]
 fn folders_of_killed_processes_are_swept() {
-    let desk = Desk::new();
-    let mut agent = desk.start(&["serve", "--listen", "127.0.0.1:0"]);
+    let sandbox = Sandbox::new();
+    let mut agent = sandbox.start(&["serve", "--listen", "127.0.0.1:0"]);
     agent.until_said("listening on ");
-    let (left, foreign) = (scratch(&desk), desk.path("thru-abcdef"));
+    let (left, foreign) = (scratch(&sandbox), sandbox.path("thru-abcdef"));
     assert_eq!(left.len(), 1);
     std::fs::create_dir(&foreign).unwrap();
-    desk.run(&["watch", "--count", "1"]).ok();
+    sandbox.run(&["watch", "--count", "1"]).ok();
     assert!(left[0].exists(), "its owner lives");
     agent.signal(Signal::KILL);
     let _ = agent.wait();
     assert!(left[0].exists());
-    desk.run(&["watch", "--count", "1"]).ok();
-    assert_eq!(scratch(&desk), [foreign]);
+    sandbox.run(&["watch", "--count", "1"]).ok();
+    assert_eq!(scratch(&sandbox), [foreign]);
 }
 
 #[test]
@@ -174,15 +174,15 @@ fn what_a_killed_plans_lab_set_for_the_whole_machine_goes_back_at_once() {
     if std::fs::OpenOptions::new().write(true).open(FILE).is_err() {
         return skip::skip(test, "the machine's own values can only be read");
     }
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     let plan = format!(
         "to = \"b\"\n[base]\ntime = \"1m\"\n[repeat]\nmin = 1\nmax = 1\n[lab]\ntopology = \"crossover\"\n         [lab.host_wide]\n\"sysctl.net.core.netdev_budget_usecs\" = {}\n",
         number + 17
     );
-    std::fs::write(desk.path("plan.toml"), plan).unwrap();
+    std::fs::write(sandbox.path("plan.toml"), plan).unwrap();
     for kill in 0..3 {
-        let mut command = desk.command(&["run", "plan.toml", "--lab", "--no-store"]);
-        command.env("THRU_JOURNAL", desk.path("journal"));
+        let mut command = sandbox.command(&["run", "plan.toml", "--lab", "--no-store"]);
+        command.env("THRU_JOURNAL", sandbox.path("journal"));
         let holder = Running::of(command);
         eventually("it is set", || own() != before);
         std::thread::sleep(std::time::Duration::from_millis(kill * 300));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lab::{CrossoverSpec, Lab, LabError, DirectionSpec, PathSpec};
 use model::{Grade, LimiterKind, Outcome, Why};
-use program::{Agent, Desk, Running, binary, skip};
+use program::{Agent, Sandbox, Running, binary, skip};
 
 /// What the link carries, headers included, bit/s.
 const LINK_BPS: f64 = 50e6;
@@ -13,7 +13,7 @@ const LINK_BPS: f64 = 50e6;
 struct Path {
     lab: Lab,
     agent: Agent,
-    desk: Desk,
+    sandbox: Sandbox,
 }
 
 impl Path {
@@ -35,14 +35,14 @@ impl Path {
         let b = lab.host("b").unwrap();
         let listen = format!("{}:0", b.v4);
         let agent = Agent::spawn(b.command(binary::thru()), &["--open", "--listen", &listen]);
-        Some(Self { lab, agent, desk: Desk::new() })
+        Some(Self { lab, agent, sandbox: Sandbox::new() })
     }
 
     fn stream(&self, flags: &[&str]) -> Outcome {
         let fixed = ["--trials", "1", "--time", "2500ms", "--json", "-", self.agent.host()];
         let args = [&["stream"], flags, &fixed].concat();
         let a = self.lab.host("a").unwrap();
-        Running::of(self.desk.dress(a.command(binary::thru()), &args)).wait().ok().doc().run.outcomes.remove(0)
+        Running::of(self.sandbox.dress(a.command(binary::thru()), &args)).wait().ok().doc().run.outcomes.remove(0)
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Once, PoisonError, RwLock};
 
 use engine::transport::{Capabilities, TRANSPORTS, transport};
 use model::{Direction, Verdict};
-use program::{Agent, Desk, Doc, check, skip};
+use program::{Agent, Sandbox, Doc, check, skip};
 
 /// How a transport is asked for: its name, the flag for the IP version, and what it can do.
 struct Carrier {
@@ -84,7 +84,7 @@ const FLOWS: [&[&str]; 4] = [
 /// An agent and a folder for a number of measurements.
 struct Bench {
     agent: Agent,
-    desk: Desk,
+    sandbox: Sandbox,
 }
 
 /// Measurements of few flows are held for reading, beside others of another test; 64 flows at both ends, and those of another
@@ -93,7 +93,7 @@ static MACHINE: RwLock<()> = RwLock::new(());
 
 impl Bench {
     fn new() -> Self {
-        Self { agent: Agent::start(), desk: Desk::new() }
+        Self { agent: Agent::start(), sandbox: Sandbox::new() }
     }
 
     /// What this machine lacks for a transport, in the words of `thru`; only kernels differ in that.
@@ -101,7 +101,7 @@ impl Bench {
         if !["mptcp", "vsock"].contains(&transport.name) {
             return None;
         }
-        let finished = self.desk.run(&self.args(transport, &[&["transfer", "--block", "1000", "--count", "1"]]));
+        let finished = self.sandbox.run(&self.args(transport, &[&["transfer", "--block", "1000", "--count", "1"]]));
         let message = finished.stderr.lines().next_back().unwrap_or_default().to_owned();
         (finished.code != Some(0)).then_some(message)
     }
@@ -124,10 +124,10 @@ impl Bench {
         let crowded = args.contains(&"64") || args.contains(&"16") || args.contains(&"--find-no-loss");
         let finished = if crowded {
             let _alone = MACHINE.write().unwrap_or_else(PoisonError::into_inner);
-            self.desk.run(&args)
+            self.sandbox.run(&args)
         } else {
             let _shared = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
-            self.desk.run(&args)
+            self.sandbox.run(&args)
         };
         assert_eq!(finished.code, Some(0), "{what}: {}\n{}", remarks(&finished.stdout), finished.stderr);
         let doc = finished.doc();
@@ -233,7 +233,7 @@ fn a_datagram_fits_a_frame_of_either_ip_version() {
     let bench = Bench::new();
     let block = |flag: &str, host: &str| {
         let args = ["stream", "--transport", "udp", "--rate", "10Mbit", "--time", "50ms", "--trials", "1", flag, host];
-        bench.desk.measure(&args).outcome().spec.block
+        bench.sandbox.measure(&args).outcome().spec.block
     };
     // 1500 bytes of Ethernet less 8 of UDP and 20 or 40 of IP.
     assert_eq!(block("-4", bench.agent.host()), 1472);

@@ -7,20 +7,20 @@ use std::time::{Duration, Instant};
 use lab::{CrossoverSpec, Lab, LabHost};
 use model::{Run, Verdict};
 use program::process::{Signal, eventually, within};
-use program::{Agent, Desk, Doc, Running, binary, check, skip};
+use program::{Agent, Sandbox, Doc, Running, binary, check, skip};
 
 /// A lab with an agent on `b` that listens on both IP versions.
 struct Pair {
     lab: Lab,
     agent: Agent,
-    desk: Desk,
+    sandbox: Sandbox,
 }
 
 impl Pair {
     fn new(test: &str, mtu: u32) -> Option<Self> {
         let lab = skip::lab(test, &CrossoverSpec { mtu, ..CrossoverSpec::default() })?;
         let agent = serve(lab.host("b").unwrap());
-        Some(Self { lab, agent, desk: Desk::new() })
+        Some(Self { lab, agent, sandbox: Sandbox::new() })
     }
 
     fn a(&self) -> &LabHost {
@@ -33,7 +33,7 @@ impl Pair {
 
     /// Starts a client on `a`.
     fn start(&self, args: &[&str]) -> Running {
-        Running::of(self.desk.dress(self.a().command(binary::thru()), args))
+        Running::of(self.sandbox.dress(self.a().command(binary::thru()), args))
     }
 
     /// Measures from `a` and checks what holds of every measurement.
@@ -134,7 +134,7 @@ fn two_agents_measure_each_other_for_a_third_party() {
     // link, data does.
     let before = link(pair.a());
     let args = ["stream", "--from", near.host(), "--bytes", "64MiB", "--trials", "3", "--json", "-", pair.agent.host()];
-    let doc = Running::of(pair.desk.dress(pair.b().command(binary::thru()), &args)).wait().ok().doc();
+    let doc = Running::of(pair.sandbox.dress(pair.b().command(binary::thru()), &args)).wait().ok().doc();
     check::document(&doc, "from a to b");
     assert_eq!(doc.summary().bytes_received, Some(3 * (64 << 20)));
     let flow = &doc.trials()[0].near.flows[0].socket;
@@ -143,7 +143,7 @@ fn two_agents_measure_each_other_for_a_third_party() {
     assert!(near.log().contains("measures") && pair.agent.log().contains("measures"));
     // Without a third party, host and --from are one: an agent cannot wait for itself.
     let args = ["stream", "--from", pair.agent.host(), "--time", "50ms", pair.agent.host()];
-    let refused = Running::of(pair.desk.dress(pair.b().command(binary::thru()), &args)).wait();
+    let refused = Running::of(pair.sandbox.dress(pair.b().command(binary::thru()), &args)).wait();
     assert!(refused.ended_with(2).message().contains("same agent"));
 }
 
@@ -177,7 +177,7 @@ fn a_link_that_goes_down_in_mid_test_ends_the_run_and_frees_the_agent() {
     let test = "a_link_that_goes_down_in_mid_test_ends_the_run_and_frees_the_agent";
     let Some(pair) = Pair::new(test, 1_500) else { return };
     // The second client comes from the agent's own host, where the link does not matter.
-    let loopback = Desk::new();
+    let loopback = Sandbox::new();
     let client = pair.start(&["stream", "--time", "10m", "--trials", "1", "--stall", "1s", pair.agent.host()]);
     eventually("data flows", || link(pair.a()).sent > 50_000_000);
     let args = ["transfer", "--count", "3", pair.agent.host()];

@@ -7,7 +7,7 @@ use lab::{CrossoverSpec, LabHost};
 use model::{Observed, Watched};
 use program::process::{Signal, eventually};
 use program::wire::{self, Wire};
-use program::{Agent, Desk, Doc, Running, binary, skip};
+use program::{Agent, Sandbox, Doc, Running, binary, skip};
 use serde_json::{Value, json};
 
 /// What a command prints on a host of a lab.
@@ -49,10 +49,10 @@ fn counts_agree_with_what_ip_tc_and_proc_say() {
     let (a, b) = (lab.host("a").unwrap(), lab.host("b").unwrap());
     let address = format!("{}:0", b.v4);
     let agent = Agent::spawn(b.command(binary::thru()), &["--open", "--listen", &address]);
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     let measure = |args: &[&str]| {
         let args = [args, &["--trials", "1", agent.host(), "--json", "-"]].concat();
-        Running::of(desk.dress(a.command(binary::thru()), &args)).wait().ok().doc()
+        Running::of(sandbox.dress(a.command(binary::thru()), &args)).wait().ok().doc()
     };
 
     // A stream: bytes of the link and segments, between what was sent and what the link carried over a little longer a time.
@@ -109,7 +109,7 @@ fn counts_agree_with_what_ip_tc_and_proc_say() {
     within("packets of the cores' queues", far.grew("softnet.processed"), i64::try_from(arrived).unwrap(), i64::MAX);
     within("datagrams", far.grew("snmp.Udp.InDatagrams"), i64::try_from(arrived).unwrap(), i64::MAX);
     // The report breaks its lines where they are too long.
-    let shown = desk.run(&["show", "last"]).ok().stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let shown = sandbox.run(&["show", "last"]).ok().stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     let drops = near.grew(&format!("qdisc.{}.drops", a.interface)).unwrap();
     assert!(shown.contains("Hosts meanwhile - near: core"), "{shown}");
     assert!(shown.contains(&format!("qdisc.{}.drops {drops}", a.interface)), "{shown}");
@@ -118,20 +118,20 @@ fn counts_agree_with_what_ip_tc_and_proc_say() {
 
 #[test]
 fn observers_do_as_much_as_they_are_told() {
-    let (agent, desk) = (Agent::start(), Desk::new());
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
     let base = ["rr", "--time", "200ms", "--trials", "1", agent.host()];
-    let off = desk.measure(&[&base[..], &["--observe", "off"]].concat());
+    let off = sandbox.measure(&[&base[..], &["--observe", "off"]].concat());
     assert!(off.run.passes.iter().all(|pass| pass.near.observed.is_none() && pass.near.cpu.is_some()));
-    let counters = desk.measure(&[&base[..], &["--observe", "counters"]].concat());
+    let counters = sandbox.measure(&[&base[..], &["--observe", "counters"]].concat());
     assert!(observed(&counters).iter().all(|seen| seen.series.is_none() && seen.grew("snmp.Tcp.InSegs") > Some(0)));
-    let series = desk.measure(&[&base[..], &["--observe-interval", "20ms"]].concat());
+    let series = sandbox.measure(&[&base[..], &["--observe-interval", "20ms"]].concat());
     for seen in observed(&series) {
         let readings = seen.series.as_ref().unwrap().at_ns.len();
         assert!((1..=20).contains(&readings), "{readings}");
     }
-    let curve = desk.measure(&["curve", "--to", "64", "--trials", "3", "--no-ceiling", agent.host()]);
+    let curve = sandbox.measure(&["curve", "--to", "64", "--trials", "3", "--no-ceiling", agent.host()]);
     assert!(curve.run.passes.iter().all(|pass| pass.near.observed.as_ref().is_some_and(|seen| seen.series.is_none())));
-    let refused = desk.run(&[&base[..], &["--observe-interval", "1ms"]].concat()).ended_with(2);
+    let refused = sandbox.run(&[&base[..], &["--observe-interval", "1ms"]].concat()).ended_with(2);
     assert!(
         refused.message().contains("--observe-interval") && refused.message().contains("10.0 ms"),
         "{}",
@@ -145,8 +145,8 @@ fn intervals(text: &str) -> Vec<Watched> {
 
 #[test]
 fn this_host_is_watched_without_an_agent() {
-    let desk = Desk::new();
-    let seen = intervals(&desk.run(&["watch", "--interval", "100ms", "--count", "3", "--json"]).ok().stdout);
+    let sandbox = Sandbox::new();
+    let seen = intervals(&sandbox.run(&["watch", "--interval", "100ms", "--count", "3", "--json"]).ok().stdout);
     assert_eq!(seen.len(), 3);
     for one in &seen {
         assert!(one.window_ns >= 90_000_000 && one.cpu.as_ref().is_some_and(|cpu| cpu.resolution_ns > 0), "{one:?}");
@@ -154,36 +154,36 @@ fn this_host_is_watched_without_an_agent() {
         assert!(one.interfaces.iter().any(|interface| interface.name == "lo"), "{one:?}");
     }
     assert!(seen.windows(2).all(|pair| pair[0].at_unix_ns < pair[1].at_unix_ns));
-    let table = desk.run(&["watch", "--interval", "100ms", "--count", "2"]).ok().stdout;
+    let table = sandbox.run(&["watch", "--interval", "100ms", "--count", "2"]).ok().stdout;
     assert!(table.starts_with("CPU in % of all cores") && table.contains("in steps of"), "{table}");
     assert_eq!(table.matches("rexmt/s").count(), 1, "{table}");
 }
 
 #[test]
 fn an_agent_is_watched_while_it_measures_and_only_with_its_token() {
-    let desk = Desk::new();
-    let token = desk.path("token");
+    let sandbox = Sandbox::new();
+    let token = sandbox.path("token");
     let token = token.to_str().unwrap();
-    desk.run(&["token", "new", "-o", token]).ok();
+    sandbox.run(&["token", "new", "-o", token]).ok();
     let agent = Agent::with(&["--token-file", token]);
-    let measuring = desk.start(&["stream", "--time", "3s", "--trials", "1", "--token-file", token, agent.host()]);
+    let measuring = sandbox.start(&["stream", "--time", "3s", "--trials", "1", "--token-file", token, agent.host()]);
     eventually("it measures", || agent.log().contains("measures stream"));
     let watch = ["watch", agent.host(), "--interval", "200ms"];
-    let seen = desk.run(&[&watch[..], &["--count", "4", "--json", "--token-file", token]].concat()).ok();
+    let seen = sandbox.run(&[&watch[..], &["--count", "4", "--json", "--token-file", token]].concat()).ok();
     let carried =
         intervals(&seen.stdout).iter().flat_map(|one| one.interfaces.clone()).map(|one| one.rx_bps).fold(0.0, f64::max);
     assert!(carried > 1e6, "the stream shows: {carried}");
     measuring.wait().ended_with(0);
-    let refused = desk.run(&[&watch[..], &["--count", "1"]].concat()).ended_with(4);
+    let refused = sandbox.run(&[&watch[..], &["--count", "1"]].concat()).ended_with(4);
     assert!(refused.message().contains("token"), "{}", refused.message());
 
-    let mut endless = desk.start(&[&watch[..], &["--token-file", token]].concat());
+    let mut endless = sandbox.start(&[&watch[..], &["--token-file", token]].concat());
     endless.until_said("rexmt/s");
     endless.signal(Signal::INT);
     let ended = endless.wait().ok();
     assert_eq!(ended.stderr, "", "Ctrl-C is how it ends");
     // The agent has its connection back and serves on.
-    let again = desk.run(&[&watch[..], &["--count", "1", "--json", "--token-file", token]].concat()).ok();
+    let again = sandbox.run(&[&watch[..], &["--count", "1", "--json", "--token-file", token]].concat()).ok();
     assert_eq!(intervals(&again.stdout).len(), 1);
 }
 
@@ -199,7 +199,7 @@ fn an_agent_that_cannot_be_watched_is_told_of_by_name() {
         // Whatever is said next, an old agent would not understand.
         let _ = wire.hear();
     });
-    let refused = Desk::new().run(&["watch", &old, "--count", "1"]).ended_with(4);
+    let refused = Sandbox::new().run(&["watch", &old, "--count", "1"]).ended_with(4);
     assert!(
         refused.message().contains("9.8.7") && refused.message().contains("cannot be watched"),
         "{}",

@@ -7,7 +7,7 @@ use std::path::Path;
 use model::Capture;
 use program::older::{Older, everything};
 use program::wire::Wire;
-use program::{Agent, Desk, Doc, check, client};
+use program::{Agent, Sandbox, Doc, check, client};
 use serde_json::json;
 
 /// What is expected of an agent without a capability.
@@ -26,13 +26,13 @@ fn far_capture(doc: &Doc) -> &Capture {
 
 #[test]
 fn what_an_older_agent_cannot_do_is_not_asked_of_it() {
-    let desk = Desk::with_token();
-    let (there, journal) = (desk.path("there"), desk.path("journal"));
+    let sandbox = Sandbox::with_token();
+    let (there, journal) = (sandbox.path("there"), sandbox.path("journal"));
     let (allowed, journal) = (format!("--allow-capture={}", there.display()), journal.display().to_string());
-    let agent = Agent::with_token(&desk, &[&allowed, "--allow-tuning", "--journal", &journal]);
-    let other = Agent::with_token(&desk, &[]);
+    let agent = Agent::with_token(&sandbox, &[&allowed, "--allow-tuning", "--journal", &journal]);
+    let other = Agent::with_token(&sandbox, &[]);
     std::fs::write(
-        desk.path("plan.toml"),
+        sandbox.path("plan.toml"),
         "to = [\"${host}\"]\n[base]\ntime = \"50ms\"\n[require]\nfree_memory = \"1KiB\"\n[repeat]\nmin = 1\nmax = 1\n",
     )
     .unwrap();
@@ -116,15 +116,15 @@ fn what_an_older_agent_cannot_do_is_not_asked_of_it() {
         let what = format!("without {lacking}: {}", args.join(" "));
         match then {
             Then::Refused(words) => {
-                let message = desk.run(&args).ended_with(4).message();
+                let message = sandbox.run(&args).ended_with(4).message();
                 assert!(message.contains(words), "{what}: {message}");
             }
             Then::Measured(holds) => {
-                let doc = desk.measure(&args);
+                let doc = sandbox.measure(&args);
                 check::document(&doc, &what);
                 holds(&doc);
                 // What is not there is in no way of the text either.
-                desk.run(&["show", "last"]).ok();
+                sandbox.run(&["show", "last"]).ok();
             }
         }
         assert_eq!(older.strange(), [""; 0], "{what}");
@@ -133,7 +133,7 @@ fn what_an_older_agent_cannot_do_is_not_asked_of_it() {
 
 #[test]
 fn an_agent_that_can_do_nothing_more_than_protocol_1_is_measured_with_all_the_same() {
-    let (agents, desk) = ([Agent::start(), Agent::start()], Desk::new());
+    let (agents, sandbox) = ([Agent::start(), Agent::start()], Sandbox::new());
     let older = agents.each_ref().map(|agent| Older::before(agent.host(), &everything()));
     let [one, other] = older.each_ref().map(Older::host);
     let commands: [&[&str]; 4] = [
@@ -144,15 +144,15 @@ fn an_agent_that_can_do_nothing_more_than_protocol_1_is_measured_with_all_the_sa
     ];
     for args in commands {
         let args = [args, &["--json", "-"]].concat();
-        check::document(&desk.run(&args).ok().doc(), &args.join(" "));
-        desk.run(&["why", "last"]).ok();
+        check::document(&sandbox.run(&args).ok().doc(), &args.join(" "));
+        sandbox.run(&["why", "last"]).ok();
     }
     // A plan between both: every ordered pair, in rounds.
     let plan = format!(
         "from = [\"{one}\", \"{other}\"]\nto = [\"{one}\", \"{other}\"]\n[base]\ntime = \"50ms\"\n[repeat]\nmin = 1\nmax = 1\n"
     );
-    std::fs::write(desk.path("plan.toml"), plan).unwrap();
-    let doc = desk.measure(&["run", "plan.toml"]);
+    std::fs::write(sandbox.path("plan.toml"), plan).unwrap();
+    let doc = sandbox.measure(&["run", "plan.toml"]);
     check::document(&doc, "a plan between older agents");
     assert_eq!(doc.run.outcomes.len(), 2, "each to the other");
     for relay in &older {
@@ -162,8 +162,8 @@ fn an_agent_that_can_do_nothing_more_than_protocol_1_is_measured_with_all_the_sa
 
 #[test]
 fn a_holder_gets_no_file_but_its_own_and_no_look_at_strangers() {
-    let desk = Desk::with_token();
-    let agent = Agent::with_token(&desk, &["--allow-capture"]);
+    let sandbox = Sandbox::with_token();
+    let agent = Agent::with_token(&sandbox, &["--allow-capture"]);
     let mut wire = Wire::dial(agent.host());
     wire.prove(client::TOKEN);
     assert_eq!(wire.hear().unwrap()["say"], "welcome");

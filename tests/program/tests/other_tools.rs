@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use program::skip::skip;
-use program::{Agent, Desk, binary};
+use program::{Agent, Sandbox, binary};
 use serde_json::{Value, json};
 
 /// What iperf3-python makes of a document, as JSON.
@@ -18,11 +18,11 @@ print(json.dumps({key: getattr(result, key) for key in keys}))
 
 #[test]
 fn what_another_tool_would_print_is_read_by_its_readers() {
-    let (agent, desk) = (Agent::start(), Desk::new());
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
     let stream = ["stream", "--count", "500", "--trials", "3", "--block", "64KiB"];
-    let text = desk.run(&[&stream[..], &["--as", "iperf3-json", agent.host()]].concat()).ok().stdout;
+    let text = sandbox.run(&[&stream[..], &["--as", "iperf3-json", agent.host()]].concat()).ok().stdout;
     let document: Value = serde_json::from_str(&text).expect("one JSON document");
-    let doc = desk.run(&["show", "last", "--json"]).ok().doc();
+    let doc = sandbox.run(&["show", "last", "--json"]).ok().doc();
     let summary = doc.summary();
     let end = &document["end"];
     assert_eq!(end["sum_sent"]["bytes"], json!(summary.bytes_sent), "{end}");
@@ -30,10 +30,10 @@ fn what_another_tool_would_print_is_read_by_its_readers() {
     assert!(end["cpu_utilization_percent"]["host_total"].as_f64().is_some_and(|percent| percent > 0.0), "{end}");
     assert!(end["sum_sent"]["retransmits"].is_u64(), "{end}");
     assert!(document["intervals"].as_array().is_some_and(|all| all.len() >= 3), "an interval or more for each trial");
-    std::fs::write(desk.path("iperf3.json"), &text).unwrap();
-    judge(&desk, &doc.run);
+    std::fs::write(sandbox.path("iperf3.json"), &text).unwrap();
+    judge(&sandbox, &doc.run);
 
-    let iperf3 = desk.run(&["show", "last", "--as", "iperf3"]).ok().stdout;
+    let iperf3 = sandbox.run(&["show", "last", "--as", "iperf3"]).ok().stdout;
     let ends = |line: &str, end: &str| line.starts_with("[  5]") && line.trim_end().ends_with(end);
     assert_eq!(iperf3.lines().filter(|line| ends(line, "sender") || ends(line, "receiver")).count(), 2, "{iperf3}");
     assert!(iperf3.contains("[ ID] Interval           Transfer     Bitrate         Retr  Cwnd\n"), "{iperf3}");
@@ -49,33 +49,33 @@ fn what_another_tool_would_print_is_read_by_its_readers() {
     let first = rate(trials[0].far.bytes_received, trials[0].far.receiving_ns);
     for (form, expected) in [("iperf3-json", whole), ("netperf", mean), ("netperf-k", mean), ("nttcp", first)] {
         let file = format!("{form}.txt");
-        desk.run(&["export", &doc.run.header.id, "--format", form, "-o", &file]).ok();
-        desk.run(&["import", &file, "--name", form]).ok();
-        let imported = desk.run(&["show", form, "--json"]).ok().doc();
+        sandbox.run(&["export", &doc.run.header.id, "--format", form, "-o", &file]).ok();
+        sandbox.run(&["import", &file, "--name", form]).ok();
+        let imported = sandbox.run(&["show", form, "--json"]).ok().doc();
         let value = imported.outcome().trials[0].value.unwrap();
         // netperf's last digit is 10 kbit/s.
         assert!((value / expected - 1.0).abs() < 1e-3, "{form}: {value} is not {expected}");
     }
 
     // rapid's times are whole milliseconds, too coarse for its reader to check so short a transfer by.
-    let rapid = desk.run(&["show", &doc.run.header.id, "--as", "rapid"]).ok().stdout;
+    let rapid = sandbox.run(&["show", &doc.run.header.id, "--as", "rapid"]).ok().stdout;
     assert_eq!(rapid.matches("total amount transferred: 32768000.0 bytes\n").count(), 3, "{rapid}");
 
-    let refused = desk.run(&["rr", "--as", "iperf3", "--trials", "1", "--time", "50ms", agent.host()]).ended_with(2);
+    let refused = sandbox.run(&["rr", "--as", "iperf3", "--trials", "1", "--time", "50ms", agent.host()]).ended_with(2);
     assert!(refused.message().contains("--as iperf3 has no form for the pattern rr"), "{}", refused.message());
-    let rr = desk.run(&["rr", "--as", "netperf", "--trials", "1", "--time", "50ms", agent.host()]).ok().stdout;
+    let rr = sandbox.run(&["rr", "--as", "netperf", "--trials", "1", "--time", "50ms", agent.host()]).ok().stdout;
     assert!(rr.starts_with("MIGRATED TCP REQUEST/RESPONSE TEST from "), "{rr}");
-    let unknown = desk.run(&["show", "--as", "iperf4"]).ended_with(2);
+    let unknown = sandbox.run(&["show", "--as", "iperf4"]).ended_with(2);
     assert!(unknown.stderr.contains("iperf3-json"), "{}", unknown.stderr);
 }
 
 /// iperf3-python, where `make setup` (scripts/setup.sh) could install it.
-fn judge(desk: &Desk, run: &model::Run) {
+fn judge(sandbox: &Sandbox, run: &model::Run) {
     let mut python = Command::new("python3");
     python
         .env("PYTHONPATH", binary::workspace().join("target/python"))
         .args(["-c", JUDGE])
-        .arg(desk.path("iperf3.json"));
+        .arg(sandbox.path("iperf3.json"));
     let output = match python.output() {
         Ok(output) if !String::from_utf8_lossy(&output.stderr).contains("ModuleNotFoundError") => output,
         _ => {

@@ -4,28 +4,28 @@
 use std::fs;
 use std::path::Path;
 
-use program::{Agent, Desk, skip};
+use program::{Agent, Sandbox, skip};
 
 /// A short curve and a stream, by name.
 struct Kept {
-    desk: Desk,
+    sandbox: Sandbox,
     agent: Agent,
 }
 
 impl Kept {
     fn new() -> Self {
-        let (desk, agent) = (Desk::new(), Agent::start());
-        desk.run(&["curve", "--to", "4KiB", "--trials", "6", "--name", "short", "--quiet", agent.host()]).ok();
-        desk.run(&["stream", "--time", "50ms", "--trials", "3", "--name", "bulk", "--quiet", agent.host()]).ok();
-        Self { desk, agent }
+        let (sandbox, agent) = (Sandbox::new(), Agent::start());
+        sandbox.run(&["curve", "--to", "4KiB", "--trials", "6", "--name", "short", "--quiet", agent.host()]).ok();
+        sandbox.run(&["stream", "--time", "50ms", "--trials", "3", "--name", "bulk", "--quiet", agent.host()]).ok();
+        Self { sandbox, agent }
     }
 
     fn export(&self, run: &str, format: &str, to: &str) {
-        self.desk.run(&["export", run, "--format", format, "-o", to]).ok();
+        self.sandbox.run(&["export", run, "--format", format, "-o", to]).ok();
     }
 
     fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.desk.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+        fs::read_to_string(self.sandbox.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 }
 
@@ -58,10 +58,10 @@ fn assert_self_contained(page: &str) {
 
 #[test]
 fn a_whole_default_curve_has_netpipes_124_lines() {
-    let (agent, desk) = (Agent::start(), Desk::new());
-    let doc = desk.measure(&["curve", "--budget", "10s", "--np", "np.out", agent.host()]);
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
+    let doc = sandbox.measure(&["curve", "--budget", "10s", "--np", "np.out", agent.host()]);
     program::check::document(&doc, "the default curve");
-    let text = fs::read_to_string(desk.path("np.out")).unwrap();
+    let text = fs::read_to_string(sandbox.path("np.out")).unwrap();
     let rows: Vec<Vec<f64>> = text
         .lines()
         .map(|line| line.split_whitespace().map(|number| number.parse().expect("a number")).collect())
@@ -96,7 +96,7 @@ fn np_files_of_other_curves_have_their_sizes() {
     let blocks: Vec<u64> =
         text.lines().map(|line| line.split_whitespace().next().unwrap().parse::<f64>().unwrap() as u64).collect();
     assert_eq!(blocks, sizes);
-    let screen = kept.desk.run(&["export", "short", "--format", "np-screen"]).ok().stdout;
+    let screen = kept.sandbox.run(&["export", "short", "--format", "np-screen"]).ok().stdout;
     assert!(screen.contains("Mbps") && screen.lines().count() >= sizes.len(), "{screen}");
 }
 
@@ -110,7 +110,7 @@ fn csv_has_a_line_for_each_outcome() {
     for column in ["block", "rtt_p50_ns", "netpipe_bps", "ci95_low", "trust"] {
         assert!(columns.iter().any(|found| found.contains(column)), "{column} in {columns:?}");
     }
-    let outcomes = kept.desk.run(&["show", "short", "--json"]).ok().doc().run.outcomes.len();
+    let outcomes = kept.sandbox.run(&["show", "short", "--json"]).ok().doc().run.outcomes.len();
     let rows: Vec<&str> = lines.collect();
     assert_eq!(rows.len(), outcomes, "{text}");
 }
@@ -118,36 +118,36 @@ fn csv_has_a_line_for_each_outcome() {
 #[test]
 fn runs_are_found_by_what_people_call_them() {
     let kept = Kept::new();
-    let id = |reference: &str| kept.desk.run(&["show", reference, "--json"]).ok().doc().run.header.id;
+    let id = |reference: &str| kept.sandbox.run(&["show", reference, "--json"]).ok().doc().run.header.id;
     assert_eq!(id("last"), id("bulk"));
     assert_eq!(id("last~1"), id("short"));
     assert_eq!(id(&id("short")), id("short"));
-    let list = kept.desk.run(&["runs"]).ok().stdout;
+    let list = kept.sandbox.run(&["runs"]).ok().stdout;
     for word in ["short", "bulk", "curve", "stream", &id("short"), &id("bulk")] {
         assert!(list.contains(word), "{word} in:\n{list}");
     }
-    let unknown = kept.desk.run(&["show", "shirt"]);
+    let unknown = kept.sandbox.run(&["show", "shirt"]);
     assert_ne!(unknown.code, Some(0));
     assert!(unknown.message().contains("short"), "a near match is offered: {}", unknown.stderr);
-    assert_ne!(kept.desk.run(&["show", "last~9"]).code, Some(0));
+    assert_ne!(kept.sandbox.run(&["show", "last~9"]).code, Some(0));
     // A store of its own has its own runs.
-    let empty = kept.desk.run(&["runs", "--store", "other.sqlite"]).ok().stdout;
+    let empty = kept.sandbox.run(&["runs", "--store", "other.sqlite"]).ok().stdout;
     assert!(!empty.contains("short"), "{empty}");
     // What is not kept is not listed.
-    kept.desk.run(&["transfer", "--count", "1", "--name", "unkept", "--no-store", kept.agent.host()]).ok();
-    assert!(!kept.desk.run(&["runs"]).ok().stdout.contains("unkept"));
+    kept.sandbox.run(&["transfer", "--count", "1", "--name", "unkept", "--no-store", kept.agent.host()]).ok();
+    assert!(!kept.sandbox.run(&["runs"]).ok().stdout.contains("unkept"));
 }
 
 #[test]
 fn pages_and_pictures_stand_alone() {
     let kept = Kept::new();
-    let report = |args: &[&str]| kept.desk.run(&[&["report"], args].concat()).ok();
+    let report = |args: &[&str]| kept.sandbox.run(&[&["report"], args].concat()).ok();
     report(&["short", "-o", "page.html"]);
     let page = kept.read("page.html");
     assert_self_contained(&page);
     assert!(page.contains("<svg") && page.contains("short"), "the pictures are in the page");
     // Two runs over each other.
-    kept.desk
+    kept.sandbox
         .run(&["curve", "--to", "4KiB", "--trials", "6", "--name", "again", "--quiet", "-6", kept.agent.host_v6()])
         .ok();
     report(&["short", "again", "-o", "both.html"]);
@@ -155,7 +155,7 @@ fn pages_and_pictures_stand_alone() {
     assert_self_contained(&both);
     assert!(both.contains("short") && both.contains("again"), "both runs are named");
     report(&["short", "again", "-o", "pictures.svg"]);
-    let drawings = files(&kept.desk.path(""), "svg");
+    let drawings = files(&kept.sandbox.path(""), "svg");
     assert!(!drawings.is_empty());
     for drawing in &drawings {
         let text = fs::read_to_string(drawing).unwrap();
@@ -163,11 +163,11 @@ fn pages_and_pictures_stand_alone() {
         assert_self_contained(&text);
     }
     report(&["short", "-o", "pictures.png"]);
-    let pictures = files(&kept.desk.path(""), "png");
+    let pictures = files(&kept.sandbox.path(""), "png");
     assert!(!pictures.is_empty());
     pictures.iter().for_each(|picture| assert_png(picture));
     // One figure alone goes to standard output too.
-    assert!(kept.desk.run(&["export", "bulk", "--format", "html"]).ok().stdout.contains("<svg"));
+    assert!(kept.sandbox.run(&["export", "bulk", "--format", "html"]).ok().stdout.contains("<svg"));
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn gnuplot_draws_what_was_exported() {
     }
     let kept = Kept::new();
     kept.export("short", "gnuplot", "plots");
-    let folder = kept.desk.path("plots");
+    let folder = kept.sandbox.path("plots");
     let scripts = files(&folder, "gp");
     assert!(!scripts.is_empty(), "{:?}", fs::read_dir(&folder).unwrap().collect::<Vec<_>>());
     for script in &scripts {
@@ -200,9 +200,9 @@ fn gnuplot_draws_what_was_exported() {
 #[test]
 fn what_is_shown_names_values_with_units_and_trust() {
     let kept = Kept::new();
-    let text = kept.desk.run(&["show", "bulk"]).ok().stdout;
+    let text = kept.sandbox.run(&["show", "bulk"]).ok().stdout;
     assert!(text.contains("bit/s") && text.contains("bulk"), "{text}");
-    let curve = kept.desk.run(&["show", "short"]).ok().stdout;
+    let curve = kept.sandbox.run(&["show", "short"]).ok().stdout;
     for word in ["4 KiB", "us", "Latency"] {
         assert!(curve.to_lowercase().contains(&word.to_lowercase()), "{word} in:\n{curve}");
     }
@@ -210,28 +210,28 @@ fn what_is_shown_names_values_with_units_and_trust() {
 
 #[test]
 fn generated_pages_and_completions_are_there() {
-    let desk = Desk::new();
-    desk.run(&["generate", "man", "man"]).ok();
-    let pages = files(&desk.path("man"), "1");
+    let sandbox = Sandbox::new();
+    sandbox.run(&["generate", "man", "man"]).ok();
+    let pages = files(&sandbox.path("man"), "1");
     assert!(pages.len() > 10, "{pages:?}");
     for page in pages {
         assert!(fs::read_to_string(&page).unwrap().contains(".TH"), "{}", page.display());
     }
-    desk.run(&["generate", "completions", "completions"]).ok();
-    assert!(fs::read_dir(desk.path("completions")).unwrap().count() >= 4);
-    let help = desk.run(&["--help"]).ok().stdout;
+    sandbox.run(&["generate", "completions", "completions"]).ok();
+    assert!(fs::read_dir(sandbox.path("completions")).unwrap().count() >= 4);
+    let help = sandbox.run(&["--help"]).ok().stdout;
     for command in ["serve", "curve", "stream", "rr", "transfer", "runs", "show", "report", "export", "host"] {
         assert!(help.contains(command), "{command}");
-        let own = desk.run(&[command, "--help"]).ok().stdout;
+        let own = sandbox.run(&[command, "--help"]).ok().stdout;
         assert!(own.contains("thru") && own.contains("Usage"), "{own}");
     }
 }
 
 #[test]
 fn a_host_describes_itself() {
-    let desk = Desk::new();
-    let text = desk.run(&["host"]).ok().stdout;
+    let sandbox = Sandbox::new();
+    let text = sandbox.run(&["host"]).ok().stdout;
     assert!(text.contains("kernel") && text.contains("lo"), "{text}");
-    let json: model::Inventory = serde_json::from_str(&desk.run(&["host", "--json"]).ok().stdout).unwrap();
+    let json: model::Inventory = serde_json::from_str(&sandbox.run(&["host", "--json"]).ok().stdout).unwrap();
     assert!(json.interfaces.iter().any(|found| found.name == "lo"), "{json:?}");
 }

@@ -4,21 +4,21 @@
 use std::time::Duration;
 
 use lab::{CrossoverSpec, Lab, LabError, DirectionSpec, PathSpec};
-use program::{Agent, Desk, Running, binary, check, eventually, skip};
+use program::{Agent, Sandbox, Running, binary, check, eventually, skip};
 
 #[test]
 fn a_slow_receiver_slows_its_sender_down_and_loses_nothing() {
-    let (agent, desk) = (Agent::start(), Desk::new());
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
     let flags = ["stream", "--udp", "--time", "200ms", "--trials", "1", "--rcvbuf", "100000", "--engine"];
     for engine in ["copy", "gso"] {
-        let doc = desk.measure(&[&flags[..], &[engine, agent.host()]].concat());
+        let doc = sandbox.measure(&[&flags[..], &[engine, agent.host()]].concat());
         let outcome = doc.outcome();
         assert!(outcome.spec.paced_to_receiver, "{engine}");
         assert_eq!(outcome.summary.packets_lost, Some(0), "{engine}");
         assert!(doc.run.findings.iter().any(|finding| finding.statement.contains("paced to the receiver")), "{engine}");
     }
     for flags in [["--unpaced", "--time"], ["--find-no-loss", "--time"]] {
-        let doc = desk.measure(&[&["stream", "--udp"][..], &flags, &["20ms", "--trials", "1", agent.host()]].concat());
+        let doc = sandbox.measure(&[&["stream", "--udp"][..], &flags, &["20ms", "--trials", "1", agent.host()]].concat());
         assert!(!doc.outcome().spec.paced_to_receiver, "{flags:?}");
     }
 }
@@ -44,14 +44,14 @@ fn what_the_path_loses_is_counted_to_the_datagram() {
     };
     let (a, b) = (lab.host("a").unwrap(), lab.host("b").unwrap());
     let agent = Agent::spawn(b.command(binary::thru()), &["--open", "--listen", &format!("{}:0", b.v4)]);
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     for engine in ["copy", "gso"] {
         let path = lab.emulator().unwrap();
         let before = path.counts();
         let args = [
             "stream", "--udp", "--block", "1000", "--time", "500ms", "--trials", "1", "--engine", engine, "--json", "-",
         ];
-        let command = desk.dress(a.command(binary::thru()), &[&args[..], &[agent.host()]].concat());
+        let command = sandbox.dress(a.command(binary::thru()), &[&args[..], &[agent.host()]].concat());
         let doc = Running::of(command).wait().ok().doc();
         check::document(&doc, engine);
         eventually("the path is empty", || path.counts().iter().all(|direction| direction.travelling() == 0));

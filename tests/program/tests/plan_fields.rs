@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use model::{FactorKind, FindingKind, Run, Verdict};
 use program::process::{Signal, eventually};
-use program::{Agent, Desk, check};
+use program::{Agent, Sandbox, check};
 
 /// Two socket sizes under a curve of four block sizes.
 const CURVES: &str = "to = [\"${host}\"]\nseed = 7\n[base]\npattern = \"curve\"\nblock = \"64,1KiB,8KiB,64KiB\"\ntime = \"2ms\"\n\
@@ -27,18 +27,18 @@ fn whole(run: &Run) -> BTreeMap<u32, usize> {
 
 #[test]
 fn a_curve_in_a_plan_is_one_pass_a_block_and_its_sizes_are_rows() {
-    let (agent, desk) = (Agent::start(), Desk::new());
-    std::fs::write(desk.path("plan.toml"), CURVES).unwrap();
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
+    std::fs::write(sandbox.path("plan.toml"), CURVES).unwrap();
     let host = var(&agent);
     let args = ["run", "plan.toml", "--var", &host];
-    let said = desk.run(&[&args[..], &["--dry-run"]].concat()).ok().stdout;
+    let said = sandbox.run(&[&args[..], &["--dry-run"]].concat()).ok().stdout;
     assert!(said.contains("0 to 3") && said.contains("64B to 64KiB (4 sizes)"), "{said}");
     // Ended in the middle and gone on with.
-    let first = desk.start(&[&args[..], &["--live"]].concat());
+    let first = sandbox.start(&[&args[..], &["--live"]].concat());
     eventually("a curve is finished", || first.stdout().matches("{\"event\":\"trial\"").count() >= 8);
     first.signal(Signal::KILL);
     let _ = first.wait();
-    let doc = desk.measure(&[&args[..], &["--resume", "last"]].concat());
+    let doc = sandbox.measure(&[&args[..], &["--resume", "last"]].concat());
     check::document(&doc, "a plan of curves");
     let run = &doc.run;
     let factor = &run.header.plan.as_ref().unwrap().factors[0];
@@ -62,22 +62,22 @@ fn a_curve_in_a_plan_is_one_pass_a_block_and_its_sizes_are_rows() {
     assert_eq!(of(FindingKind::Effect).count(), 2, "{:?}", run.findings);
     assert!(of(FindingKind::Best).all(|finding| finding.statement.starts_with("Round trip by socket, blocks of ")));
     assert!(of(FindingKind::Best).count() >= 1);
-    let shown = desk.run(&["show", "last"]).ok().stdout;
+    let shown = sandbox.run(&["show", "last"]).ok().stdout;
     assert!(shown.contains("block \\ socket") && shown.contains("Round trip by socket"), "{shown}");
-    let page = desk.run(&["report", "last", "-o", "page.html"]).ok();
+    let page = sandbox.run(&["report", "last", "-o", "page.html"]).ok();
     drop(page);
-    assert!(std::fs::read_to_string(desk.path("page.html")).unwrap().contains("Round trip by socket"));
+    assert!(std::fs::read_to_string(sandbox.path("page.html")).unwrap().contains("Round trip by socket"));
 }
 
 #[test]
 fn a_plan_finds_engines_and_searches_for_rates() {
-    let (agent, desk) = (Agent::start(), Desk::new());
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
     let plan = "to = [\"${host}\"]\ndesign = \"list\"\nwarmup = \"10ms\"\n[base]\ntime = \"20ms\"\nblock = \"4KiB\"\n\
                 [[cell]]\ntransport = \"tcp\"\nengine = \"auto\"\nfind-no-loss = false\n\
                 [[cell]]\ntransport = \"udp\"\nengine = \"copy\"\nfind-no-loss = true\n\
                 [repeat]\nmin = 2\nmax = 2\n";
-    std::fs::write(desk.path("plan.toml"), plan).unwrap();
-    let doc = desk.run(&["run", "plan.toml", "--var", &var(&agent), "--json", "-"]);
+    std::fs::write(sandbox.path("plan.toml"), plan).unwrap();
+    let doc = sandbox.run(&["run", "plan.toml", "--var", &var(&agent), "--json", "-"]);
     assert!(matches!(doc.code, Some(0 | 8)), "{}", doc.stderr);
     let run = doc.doc().run;
     assert!(run.header.cells[0].spec.engine.auto && !run.header.cells[1].spec.engine.auto);

@@ -7,7 +7,7 @@ use std::process::Command;
 use lab::{CrossoverSpec, LabHost};
 use model::{FindingKind, Run, Trial, Verdict};
 use program::process::{Signal, eventually};
-use program::{Agent, Desk, binary, check, skip};
+use program::{Agent, Sandbox, binary, check, skip};
 
 /// Two by two cells, three blocks.
 fn two_by_two(blocks: u32, time: &str) -> String {
@@ -19,8 +19,8 @@ fn two_by_two(blocks: u32, time: &str) -> String {
     )
 }
 
-fn write(desk: &Desk, name: &str, text: &str) {
-    std::fs::write(desk.path(name), text).unwrap();
+fn write(sandbox: &Sandbox, name: &str, text: &str) {
+    std::fs::write(sandbox.path(name), text).unwrap();
 }
 
 fn var(agent: &Agent) -> String {
@@ -48,10 +48,10 @@ fn finished_trials(events: &str) -> usize {
 
 #[test]
 fn a_plan_of_two_factors_has_its_cells_in_blocks_and_its_table() {
-    let (agent, desk) = (Agent::start(), Desk::new());
-    write(&desk, "plan.toml", &two_by_two(3, "100ms"));
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
+    write(&sandbox, "plan.toml", &two_by_two(3, "100ms"));
     let host = var(&agent);
-    let doc = desk.measure(&["run", "plan.toml", "--var", &host]);
+    let doc = sandbox.measure(&["run", "plan.toml", "--var", &host]);
     check::document(&doc, "a plan");
     let run = &doc.run;
     assert_eq!((run.header.kind.as_str(), run.header.cells.len(), run.outcomes.len()), ("run", 4, 4));
@@ -71,51 +71,51 @@ fn a_plan_of_two_factors_has_its_cells_in_blocks_and_its_table() {
     assert!(run.passes.iter().all(|pass| pass.started_unix_ns.is_some()));
     let effects = run.findings.iter().filter(|finding| finding.kind == FindingKind::Effect).count();
     assert!(effects >= 3, "two factors and what they have to do with each other: {:?}", run.findings);
-    let shown = desk.run(&["show", "last"]).ok().stdout;
+    let shown = sandbox.run(&["show", "last"]).ok().stdout;
     assert!(shown.contains("block \\ socket") && shown.contains("64KiB → 256KiB"), "{shown}");
-    let csv = desk.run(&["export", "last", "--format", "csv"]).ok().stdout;
+    let csv = sandbox.run(&["export", "last", "--format", "csv"]).ok().stdout;
     assert!(csv.lines().next().unwrap().contains("level_block,level_socket"), "{csv}");
 }
 
 #[test]
 fn a_dry_run_needs_no_host_and_keeps_nothing() {
-    let desk = Desk::new();
-    write(&desk, "plan.toml", &two_by_two(3, "1s"));
-    let said = desk.run(&["run", "plan.toml", "--var", "host=192.0.2.1", "--dry-run"]).ok().stdout;
+    let sandbox = Sandbox::new();
+    write(&sandbox, "plan.toml", &two_by_two(3, "1s"));
+    let said = sandbox.run(&["run", "plan.toml", "--var", "host=192.0.2.1", "--dry-run"]).ok().stdout;
     assert!(said.contains("drawn from seed 7") && said.contains("3 blocks"), "{said}");
     assert_eq!(said.lines().filter(|line| line.contains("KiB")).count(), 4, "{said}");
-    assert!(!desk.store().exists());
+    assert!(!sandbox.store().exists());
 }
 
 #[test]
 fn a_mistake_is_pointed_at() {
-    let desk = Desk::new();
-    write(&desk, "plan.toml", "to = \"192.0.2.1\"\n[base]\nsndbufs = \"64KiB\"\n");
-    let message = desk.run(&["run", "plan.toml"]).ended_with(2).message();
+    let sandbox = Sandbox::new();
+    write(&sandbox, "plan.toml", "to = \"192.0.2.1\"\n[base]\nsndbufs = \"64KiB\"\n");
+    let message = sandbox.run(&["run", "plan.toml"]).ended_with(2).message();
     assert_eq!(message, "thru: plan.toml:3:1: base.sndbufs: thru stream has no 'sndbufs'; did you mean 'sndbuf'?");
-    let message = desk.run(&["run", "nowhere.toml"]).ended_with(2).message();
+    let message = sandbox.run(&["run", "nowhere.toml"]).ended_with(2).message();
     assert!(message.contains("cannot read the plan nowhere.toml"), "{message}");
 }
 
 /// Ends a run by `signal` after some trials, goes on with it, and finds every finished trial once.
 fn ended_and_resumed(signal: Signal) {
-    let (agent, desk) = (Agent::start(), Desk::new());
-    write(&desk, "plan.toml", &two_by_two(5, "150ms"));
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
+    write(&sandbox, "plan.toml", &two_by_two(5, "150ms"));
     let host = var(&agent);
     let args = ["run", "plan.toml", "--var", &host];
-    let first = desk.start(&[&args[..], &["--live"]].concat());
+    let first = sandbox.start(&[&args[..], &["--live"]].concat());
     eventually("trials are finished", || finished_trials(&first.stdout()) >= 7);
     first.signal(signal);
     let first = first.wait();
-    let kept = desk.run(&["show", "last", "--json"]).ok().doc();
+    let kept = sandbox.run(&["show", "last", "--json"]).ok().doc();
     let before: Vec<Trial> = trials(&kept.run).into_values().flatten().filter(|trial| whole(trial)).cloned().collect();
     assert!(before.len() >= 7 && before.len() + 1 >= finished_trials(&first.stdout), "{}", before.len());
 
-    write(&desk, "other.toml", &two_by_two(5, "151ms"));
-    let message = desk.run(&["run", "other.toml", "--var", &host, "--resume", "last"]).ended_with(2).message();
+    write(&sandbox, "other.toml", &two_by_two(5, "151ms"));
+    let message = sandbox.run(&["run", "other.toml", "--var", &host, "--resume", "last"]).ended_with(2).message();
     assert!(message.contains("was made with another plan"), "{message}");
 
-    let doc = desk.measure(&[&args[..], &["--resume", "last"]].concat());
+    let doc = sandbox.measure(&[&args[..], &["--resume", "last"]].concat());
     assert_eq!(doc.run.header.id, kept.run.header.id);
     assert_eq!(doc.run.ending.as_ref().unwrap().how, "finished");
     for own in trials(&doc.run).values() {
@@ -124,10 +124,10 @@ fn ended_and_resumed(signal: Signal) {
     let all: Vec<&Trial> = doc.run.outcomes.iter().flat_map(|outcome| &outcome.trials).collect();
     assert!(before.iter().all(|trial| all.contains(&trial)), "no finished trial is lost");
     // What is kept is what was told.
-    let stored = desk.run(&["show", "last", "--json"]).ok().doc();
+    let stored = sandbox.run(&["show", "last", "--json"]).ok().doc();
     assert_eq!(stored.run.outcomes, doc.run.outcomes);
-    assert_eq!(desk.run(&["runs", "--json"]).ok().stdout.matches(&kept.run.header.id).count(), 1);
-    let message = desk.run(&[&args[..], &["--resume", "last"]].concat()).ended_with(2).message();
+    assert_eq!(sandbox.run(&["runs", "--json"]).ok().stdout.matches(&kept.run.header.id).count(), 1);
+    let message = sandbox.run(&[&args[..], &["--resume", "last"]].concat()).ended_with(2).message();
     assert!(message.contains("is finished"), "{message}");
 }
 
@@ -143,36 +143,36 @@ fn an_interrupted_plan_goes_on_where_it_was() {
 
 #[test]
 fn what_a_plan_requires_is_recorded_and_what_does_not_hold_leaves_cells_out_or_ends_the_run() {
-    let (agent, desk) = (Agent::start(), Desk::new());
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
     let plan = |require: &str| {
         format!(
             "to = [\"${{host}}\"]\n[base]\ntime = \"100ms\"\n[repeat]\nmin = 3\nmax = 3\n[require]\nwait = \"1ms\"\n{require}\n"
         )
     };
     let host = var(&agent);
-    write(&desk, "holds.toml", &plan("free_memory = \"1MiB\""));
-    let doc = desk.measure(&["run", "holds.toml", "--var", &host]);
+    write(&sandbox, "holds.toml", &plan("free_memory = \"1MiB\""));
+    let doc = sandbox.measure(&["run", "holds.toml", "--var", &host]);
     let conditions = doc.run.passes[0].far.conditions.expect("what the far host was like");
     assert!(conditions.free_memory_bytes.is_some_and(|bytes| bytes > 1 << 20) && conditions.load.is_some());
-    write(&desk, "not.toml", &plan("free_memory = \"1000TiB\""));
-    let doc = desk.run(&["run", "not.toml", "--var", &host, "--json", "-"]).ended_with(9).doc();
+    write(&sandbox, "not.toml", &plan("free_memory = \"1000TiB\""));
+    let doc = sandbox.run(&["run", "not.toml", "--var", &host, "--json", "-"]).ended_with(9).doc();
     assert!(doc.run.outcomes.is_empty(), "nothing was measured");
     assert!(doc.run.findings[0].statement.contains("was left out of block 1: "), "{:?}", doc.run.findings);
-    write(&desk, "end.toml", &plan("free_memory = \"1000TiB\"\notherwise = \"end\""));
-    let message = desk.run(&["run", "end.toml", "--var", &host]).ended_with(9).message();
+    write(&sandbox, "end.toml", &plan("free_memory = \"1000TiB\"\notherwise = \"end\""));
+    let message = sandbox.run(&["run", "end.toml", "--var", &host]).ended_with(9).message();
     assert!(message.contains("are wanted") && message.contains("relax [require]"), "{message}");
 }
 
 #[test]
 fn a_plan_with_times_takes_its_blocks_at_them() {
-    let (agent, desk) = (Agent::start(), Desk::new());
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
     write(
-        &desk,
+        &sandbox,
         "plan.toml",
         "to = [\"${host}\"]\n[base]\ntime = \"50ms\"\n[schedule]\nevery = \"1500ms\"\nfor = \"3s\"\n[repeat]\nmin = 2\n",
     );
     let host = var(&agent);
-    let run = desk.measure(&["run", "plan.toml", "--var", &host]).run;
+    let run = sandbox.measure(&["run", "plan.toml", "--var", &host]).run;
     // Three times where all were met; a busy machine may have missed some, but never makes more of them, nor parts of one.
     let count = trials(&run)[&0].len();
     assert!([2, 4, 6].contains(&count), "{count} trials");
@@ -181,9 +181,9 @@ fn a_plan_with_times_takes_its_blocks_at_them() {
         let begun = pair[0].started_unix_ns.unwrap();
         assert!(begun >= start + at as u64 * 1_500_000_000, "time {at} is not early");
     }
-    let figures = desk.run(&["report", "last", "-o", "page.html"]).ok();
+    let figures = sandbox.run(&["report", "last", "-o", "page.html"]).ok();
     drop(figures);
-    assert!(std::fs::read_to_string(desk.path("page.html")).unwrap().contains("Over the day"));
+    assert!(std::fs::read_to_string(sandbox.path("page.html")).unwrap().contains("Over the day"));
 }
 
 /// Three hosts and a bridge that joins them, in namespaces of their own; gone when dropped.
@@ -258,14 +258,14 @@ fn three_hosts_on_a_bridge_make_matrices_both_ways_in_rounds() {
         Agent::spawn(bridge.command(host), &["--open", "--listen", &place])
     };
     let agents = Bridge::HOSTS.map(serve);
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     write(
-        &desk,
+        &sandbox,
         "plan.toml",
         "from = \"${hosts}\"\nto = \"${hosts}\"\n[base]\ntime = \"100ms\"\n[[factor]]\nfield = \"pattern\"\nlevels = [\"rr\", \"stream\"]\n[repeat]\nmin = 3\nmax = 3\n",
     );
     let hosts = format!("hosts={}", agents.each_ref().map(Agent::host).join(","));
-    let command = desk.dress(bridge.command(0), &["run", "plan.toml", "--var", &hosts, "--json", "-"]);
+    let command = sandbox.dress(bridge.command(0), &["run", "plan.toml", "--var", &hosts, "--json", "-"]);
     let doc = program::Running::of(command).wait().ok().doc();
     check::document(&doc, "three hosts");
     let run = &doc.run;
@@ -284,7 +284,7 @@ fn three_hosts_on_a_bridge_make_matrices_both_ways_in_rounds() {
         run.passes.iter().map(|pass| (pass.started_ns, pass.started_ns + pass.duration_ns)).collect();
     spans.sort_unstable();
     assert!(spans.windows(2).all(|pair| pair[0].1 <= pair[1].0), "no host is in two tests at once: {spans:?}");
-    let shown = desk.run(&["show", "last"]).ok().stdout;
+    let shown = sandbox.run(&["show", "last"]).ok().stdout;
     assert!(
         shown.contains("Median round trip") && shown.contains("Goodput") && shown.contains("from \\ to"),
         "{shown}"
@@ -294,16 +294,16 @@ fn three_hosts_on_a_bridge_make_matrices_both_ways_in_rounds() {
 #[test]
 fn two_pairs_of_hosts_measure_at_the_same_time() {
     let agents = [Agent::start(), Agent::start(), Agent::start(), Agent::start()];
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     write(
-        &desk,
+        &sandbox,
         "plan.toml",
         "from = \"${from}\"\nto = \"${to}\"\n[base]\ntime = \"300ms\"\n[repeat]\nmin = 2\nmax = 2\n",
     );
     let list =
         |name: &str, of: &[Agent]| format!("{name}={}", of.iter().map(Agent::host).collect::<Vec<_>>().join(","));
     let (from, to) = (list("from", &agents[..2]), list("to", &agents[2..]));
-    let run = desk.measure(&["run", "plan.toml", "--var", &from, "--var", &to]).run;
+    let run = sandbox.measure(&["run", "plan.toml", "--var", &from, "--var", &to]).run;
     assert_eq!(run.header.cells.len(), 4);
     // Four cells in two rounds of two: the two of a round begin together.
     let begun: BTreeSet<u64> = run.passes.iter().map(|pass| pass.started_ns).collect();
@@ -322,9 +322,9 @@ fn settings_are_in_force_in_their_cells_and_put_back() {
     let test = "settings_are_in_force_in_their_cells_and_put_back";
     let Some(lab) = skip::lab(test, &CrossoverSpec { mtu: 1_500, ..CrossoverSpec::default() }) else { return };
     let (a, b) = (lab.host("a").unwrap(), lab.host("b").unwrap());
-    let desk = Desk::with_token();
+    let sandbox = Sandbox::with_token();
     let serve = |host: &LabHost| {
-        let (place, token) = (format!("{}:0", host.v4), desk.token_flags());
+        let (place, token) = (format!("{}:0", host.v4), sandbox.token_flags());
         Agent::spawn(host.command(binary::thru()), &[&token[..], &["--allow-tuning", "--listen", &place]].concat())
     };
     let agents = [serve(a), serve(b)];
@@ -336,12 +336,12 @@ fn settings_are_in_force_in_their_cells_and_put_back() {
         .replace("min = 6", "min = 2")
         .replace("max = 12", "max = 2")
         .replace("to = [", "from = [\"${near}\"]\nto = [");
-    write(&desk, "mtu.toml", &text);
+    write(&sandbox, "mtu.toml", &text);
     let vars =
         [format!("near={}", agents[0].host()), format!("host={}", agents[1].host()), format!("device={}", a.interface)];
     let args: Vec<&str> = vars.iter().flat_map(|var| ["--var", var.as_str()]).collect();
     let command =
-        |more: &[&str]| desk.dress(a.command(binary::thru()), &[&["run", "mtu.toml"], &args[..], more].concat());
+        |more: &[&str]| sandbox.dress(a.command(binary::thru()), &[&["run", "mtu.toml"], &args[..], more].concat());
     let run = program::Running::of(command(&["--json", "-"])).wait().ok().doc().run;
     for outcome in &run.outcomes {
         let wanted = &run.header.cells[outcome.cell as usize].levels["mtu"];
@@ -356,7 +356,7 @@ fn settings_are_in_force_in_their_cells_and_put_back() {
     assert_eq!([mtu(a), mtu(b)], ["1500", "1500"]);
     // Ctrl-C in the middle of a cell puts back too.
     let long = text.replace("\"100ms\"\n\n[settings]", "\"1m\"\n\n[settings]").replace("[1500, ", "[4000, ");
-    write(&desk, "mtu.toml", &long);
+    write(&sandbox, "mtu.toml", &long);
     let running = program::Running::of(command(&["--live"]));
     eventually("both MTUs are changed", || mtu(a) != "1500" && mtu(b) == mtu(a));
     running.signal(Signal::INT);

@@ -4,11 +4,11 @@
 use program::agent::children;
 use program::launcher::VirtualMachine;
 use program::process::{Signal, eventually, send};
-use program::{Desk, Doc, Running, check};
+use program::{Sandbox, Doc, Running, check};
 
-fn measure(machine: &VirtualMachine, desk: &Desk, args: &[&str]) -> Doc {
+fn measure(machine: &VirtualMachine, sandbox: &Sandbox, args: &[&str]) -> Doc {
     let flags = ["--transport", "pvm", "--json", "-"];
-    let doc = Running::of(machine.command(desk, &[args, &flags].concat())).wait().ok().doc();
+    let doc = Running::of(machine.command(sandbox, &[args, &flags].concat())).wait().ok().doc();
     check::document(&doc, &format!("{args:?}"));
     doc
 }
@@ -22,8 +22,8 @@ fn bytes(doc: &Doc) -> (u64, u64) {
 
 #[test]
 fn every_pattern_over_pvm_loses_no_byte_and_leaves_no_task() {
-    let desk = Desk::new();
-    let Some(machine) = VirtualMachine::start(&desk, "every_pattern_over_pvm_loses_no_byte_and_leaves_no_task") else {
+    let sandbox = Sandbox::new();
+    let Some(machine) = VirtualMachine::start(&sandbox, "every_pattern_over_pvm_loses_no_byte_and_leaves_no_task") else {
         return;
     };
     let short = ["--time", "100ms", "--trials", "2"];
@@ -37,23 +37,23 @@ fn every_pattern_over_pvm_loses_no_byte_and_leaves_no_task() {
         &["curve", "--block", "1,65537", "--both"],
         &["curve", "--block", "4096,65537", "--stream"],
     ] {
-        let doc = measure(&machine, &desk, &[pattern, &short].concat());
+        let doc = measure(&machine, &sandbox, &[pattern, &short].concat());
         let (sent, received) = bytes(&doc);
         assert!(sent > 0 && sent == received, "{pattern:?}: {sent} sent, {received} received");
     }
-    let doc = measure(&machine, &desk, &["transfer", "--trials", "1", "--block", "1000", "--bytes", "1234567"]);
+    let doc = measure(&machine, &sandbox, &["transfer", "--trials", "1", "--block", "1000", "--bytes", "1234567"]);
     assert_eq!(bytes(&doc), (1_234_567, 1_234_567));
     eventually("the far agents have ended", || children(machine.pid()).is_empty() && machine.tasks() == 0);
 }
 
 #[test]
 fn a_task_that_dies_leaves_the_finished_trials_and_says_so() {
-    let desk = Desk::new();
-    let Some(machine) = VirtualMachine::start(&desk, "a_task_that_dies_leaves_the_finished_trials_and_says_so") else {
+    let sandbox = Sandbox::new();
+    let Some(machine) = VirtualMachine::start(&sandbox, "a_task_that_dies_leaves_the_finished_trials_and_says_so") else {
         return;
     };
     let args = ["stream", "--transport", "pvm", "--time", "100ms", "--trials", "200", "--live"];
-    let mut running = Running::of(machine.command(&desk, &args));
+    let mut running = Running::of(machine.command(&sandbox, &args));
     let finished = |text: &str| text.lines().filter(|line| line.starts_with("{\"event\":\"trial\"")).count();
     eventually("trials are finished", || finished(&running.stdout()) >= 3);
     assert!(running.runs());
@@ -61,17 +61,17 @@ fn a_task_that_dies_leaves_the_finished_trials_and_says_so() {
     send(agent, Signal::KILL);
     let ended = running.wait().ended_with(5);
     assert!(ended.message().contains("finished trials are kept"), "{}", ended.stderr);
-    assert!(desk.run(&["show", "last", "--json"]).ok().doc().trials().len() >= 3);
+    assert!(sandbox.run(&["show", "last", "--json"]).ok().doc().trials().len() >= 3);
 }
 
 #[test]
 fn an_interrupted_command_takes_its_far_end_with_it() {
-    let desk = Desk::new();
-    let Some(machine) = VirtualMachine::start(&desk, "an_interrupted_command_takes_its_far_end_with_it") else {
+    let sandbox = Sandbox::new();
+    let Some(machine) = VirtualMachine::start(&sandbox, "an_interrupted_command_takes_its_far_end_with_it") else {
         return;
     };
     let args = ["stream", "--transport", "pvm", "--time", "10m", "--trials", "1"];
-    let mut running = Running::of(machine.command(&desk, &args));
+    let mut running = Running::of(machine.command(&sandbox, &args));
     running.until_said("trial 1");
     running.signal(Signal::TERM);
     running.wait().ended_with(130);
@@ -80,16 +80,16 @@ fn an_interrupted_command_takes_its_far_end_with_it() {
 
 #[test]
 fn what_pvm_lacks_is_said_once_with_the_remedy() {
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     for (args, code, words) in [
         (&["stream", "--transport", "pvm", "localhost"][..], 2, "leave HOST and --from out"),
         (&["stream", "--transport", "pvm", "--flows", "2"], 2, "leave --flows and --both out"),
     ] {
-        let message = desk.run(args).ended_with(code).message();
+        let message = sandbox.run(args).ended_with(code).message();
         assert!(message.contains(words), "{message}");
     }
-    let mut command = desk.command(&["rr", "--transport", "pvm"]);
-    command.env("PVM_TMP", desk.path("")).env("PVM_ALLOW_ROOT", "1").env_remove("PVMSOCK").env_remove("PVM_VMID");
+    let mut command = sandbox.command(&["rr", "--transport", "pvm"]);
+    command.env("PVM_TMP", sandbox.path("")).env("PVM_ALLOW_ROOT", "1").env_remove("PVMSOCK").env_remove("PVM_VMID");
     let message = Running::of(command).wait().ended_with(7).message();
     // Where the library is missing too, its package is the remedy.
     assert!(

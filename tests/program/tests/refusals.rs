@@ -1,11 +1,11 @@
 //! Values that no measurement can have are refused before anybody is asked, with code 2 and in one sentence that names the flag.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
-use program::{Agent, Desk};
+use program::{Agent, Sandbox};
 
 /// Runs what must be refused with a message that has all of `words`.
-fn refused(desk: &Desk, args: &[&str], words: &[&str]) {
-    let message = desk.run(args).ended_with(2).message();
+fn refused(sandbox: &Sandbox, args: &[&str], words: &[&str]) {
+    let message = sandbox.run(args).ended_with(2).message();
     for word in words {
         assert!(message.contains(word), "{args:?}: no '{word}' in: {message}");
     }
@@ -13,20 +13,20 @@ fn refused(desk: &Desk, args: &[&str], words: &[&str]) {
 
 #[test]
 fn a_host_with_a_port_that_is_none_is_not_measured_at_another_port() {
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     for host in ["127.0.0.1:99999", "127.0.0.1:", "127.0.0.1:0", "[::1]:6280:7", ":abc", ""] {
-        refused(&desk, &["rr", host], &[&format!("'{host}' names no host")]);
-        refused(&desk, &["tune", "show", "sysctl.net.ipv4.tcp_sack", host], &[&format!("'{host}'")]);
+        refused(&sandbox, &["rr", host], &[&format!("'{host}' names no host")]);
+        refused(&sandbox, &["tune", "show", "sysctl.net.ipv4.tcp_sack", host], &[&format!("'{host}'")]);
     }
-    refused(&desk, &["stream", "--from", "a:x", "b"], &["--from: 'a:x'"]);
-    std::fs::write(desk.path("plan.toml"), "to = \"127.0.0.1:99999\"\n").unwrap();
-    refused(&desk, &["run", "plan.toml"], &["plan.toml:1:6: to: '127.0.0.1:99999' names no host"]);
-    assert!(!desk.store().exists());
+    refused(&sandbox, &["stream", "--from", "a:x", "b"], &["--from: 'a:x'"]);
+    std::fs::write(sandbox.path("plan.toml"), "to = \"127.0.0.1:99999\"\n").unwrap();
+    refused(&sandbox, &["run", "plan.toml"], &["plan.toml:1:6: to: '127.0.0.1:99999' names no host"]);
+    assert!(!sandbox.store().exists());
 }
 
 #[test]
 fn what_nothing_can_be_measured_with_names_flag_value_and_remedy() {
-    let (agent, desk) = (Agent::start(), Desk::with_token());
+    let (agent, sandbox) = (Agent::start(), Sandbox::with_token());
     let stream: [(&[&str], &[&str]); 15] = [
         (&["--rate", "1GB"], &["--rate: '1GB' is bytes", "8Gbit", "1Gbit"]),
         (&["--interval", "0s"], &["--interval: '0s'", "1.00 ms or more"]),
@@ -45,7 +45,7 @@ fn what_nothing_can_be_measured_with_names_flag_value_and_remedy() {
         (&["--cc", "fast:alpha=x"], &["--cc: ", "alpha=x"]),
     ];
     for (flags, words) in stream {
-        refused(&desk, &[&["stream"], flags, &[agent.host()]].concat(), words);
+        refused(&sandbox, &[&["stream"], flags, &[agent.host()]].concat(), words);
     }
     let serve: [(&[&str], &[&str]); 3] = [
         (&["--concurrent", "0"], &["--concurrent: '0'", "from 1"]),
@@ -54,21 +54,21 @@ fn what_nothing_can_be_measured_with_names_flag_value_and_remedy() {
     ];
     for (flags, words) in serve {
         let serve = ["serve", "--listen", "127.0.0.1:0"];
-        refused(&desk, &[&serve[..], &desk.token_flags(), flags].concat(), words);
+        refused(&sandbox, &[&serve[..], &sandbox.token_flags(), flags].concat(), words);
     }
     assert!(!agent.log().contains("measures"), "{}", agent.log());
-    assert!(!desk.store().exists());
+    assert!(!sandbox.store().exists());
 }
 
 #[test]
 fn a_plan_is_refused_as_a_flag_is() {
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     for (text, said) in [
         ("to = \"b\"\n[require]\nload = -1\n", "plan.toml:3:8: require.load: '-1'"),
         ("to = \"b\"\n[base]\nrate = \"1GB\"\n", "base.rate: --rate: '1GB' is bytes"),
         ("to = \"b\"\n[base]\ninterval = \"1us\"\n", "--interval: '1us' is too little"),
     ] {
-        std::fs::write(desk.path("plan.toml"), text).unwrap();
-        refused(&desk, &["run", "plan.toml", "--dry-run"], &[said]);
+        std::fs::write(sandbox.path("plan.toml"), text).unwrap();
+        refused(&sandbox, &["run", "plan.toml", "--dry-run"], &[said]);
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use model::Verdict;
 use program::process::Signal;
-use program::{Agent, Desk, check, eventually, skip};
+use program::{Agent, Sandbox, check, eventually, skip};
 
 /// Two hosts with 2 ms each way between them.
 const TOPOLOGY: &str = "[vars]\ndelay = \"1ms\"\n[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\n\
@@ -44,17 +44,17 @@ max = "${runs}"
 
 /// A plan and its topology in a folder, called by a name that no other lab has.
 struct Place {
-    desk: Desk,
+    sandbox: Sandbox,
     name: String,
 }
 
 impl Place {
     fn new(test: &str) -> Self {
-        let (desk, name) = (Desk::new(), format!("{test}-{}", std::process::id()));
-        fs::create_dir(desk.path("plans")).unwrap();
-        fs::write(desk.path(&format!("plans/{name}.toml")), TOPOLOGY).unwrap();
-        fs::write(desk.path("plans/plan.toml"), PLAN.replace("TOPOLOGY.toml", &format!("./{name}.toml"))).unwrap();
-        Self { desk, name }
+        let (sandbox, name) = (Sandbox::new(), format!("{test}-{}", std::process::id()));
+        fs::create_dir(sandbox.path("plans")).unwrap();
+        fs::write(sandbox.path(&format!("plans/{name}.toml")), TOPOLOGY).unwrap();
+        fs::write(sandbox.path("plans/plan.toml"), PLAN.replace("TOPOLOGY.toml", &format!("./{name}.toml"))).unwrap();
+        Self { sandbox, name }
     }
 
     /// What there is of its lab.
@@ -72,7 +72,7 @@ fn a_plan_is_measured_in_its_lab_which_is_gone_afterwards() {
         return;
     }
     let place = Place::new("plan");
-    let ended = place.desk.run(&["run", "plans/plan.toml", "--lab", "--json", "-"]);
+    let ended = place.sandbox.run(&["run", "plans/plan.toml", "--lab", "--json", "-"]);
     assert!(ended.stderr.contains("Emulated links of") && ended.stderr.contains("late p50"), "{}", ended.stderr);
     // Late or not: what the machine does besides is its own affair.
     assert!(matches!(ended.code, Some(0 | 8)), "{}", ended.stderr);
@@ -96,8 +96,8 @@ fn a_plan_is_measured_in_its_lab_which_is_gone_afterwards() {
     assert!(rate(small) < rate(large) && rate(large) < 300e6, "{} {}", rate(small), rate(large));
     let changed = |pass: &model::Pass| pass.near.settings.iter().any(|change| change.key == "dev.eth0.mtu");
     assert!(run.passes.iter().all(changed), "the MTU was set and read back");
-    let written = place.desk.run(&["report", "last", "-o", "plan.md"]).ok().stdout;
-    let text = fs::read_to_string(place.desk.path(written.trim())).unwrap();
+    let written = place.sandbox.run(&["report", "last", "-o", "plan.md"]).ok().stdout;
+    let text = fs::read_to_string(place.sandbox.path(written.trim())).unwrap();
     assert!(text.contains("| buffers \\\\ mtu | 1500 | 9000 |") && text.contains("Measured in a lab"), "{text}");
 }
 
@@ -112,9 +112,9 @@ fn what_a_machine_has_only_one_of_holds_for_the_whole_lab_and_is_put_back() {
     let own = || fs::read_to_string(FILE).unwrap().trim().to_owned();
     let (before, raised) = (own(), (own().parse::<u64>().unwrap() + 4096).to_string());
     let with = |table: &str| {
-        let plan = fs::read_to_string(place.desk.path("plans/plan.toml")).unwrap();
-        fs::write(place.desk.path("plans/wide.toml"), format!("{plan}\n[lab.host_wide]\n{table}\n")).unwrap();
-        place.desk.run(&["run", "plans/wide.toml", "--lab", "--json", "-"])
+        let plan = fs::read_to_string(place.sandbox.path("plans/plan.toml")).unwrap();
+        fs::write(place.sandbox.path("plans/wide.toml"), format!("{plan}\n[lab.host_wide]\n{table}\n")).unwrap();
+        place.sandbox.run(&["run", "plans/wide.toml", "--lab", "--json", "-"])
     };
     let ended = with(&format!("\"sysctl.{KEY}\" = {raised}"));
     assert!(matches!(ended.code, Some(0 | 8)), "{}", ended.stderr);
@@ -143,26 +143,26 @@ fn a_plan_that_is_interrupted_keeps_its_trials_and_leaves_no_lab_and_goes_on_in_
     }
     let place = Place::new("cut");
     let args = ["run", "plans/plan.toml", "--lab", "--var", "runs=2", "--live"];
-    let holder = place.desk.start(&args);
+    let holder = place.sandbox.start(&args);
     eventually("a trial is finished", || holder.stdout().contains("{\"event\":\"trial\""));
     holder.signal(Signal::TERM);
     holder.wait().ended_with(130);
     assert_eq!(place.traces(), Vec::<PathBuf>::new());
-    let ended = place.desk.run(&[&args[..], &["--resume", "last"]].concat());
+    let ended = place.sandbox.run(&[&args[..], &["--resume", "last"]].concat());
     assert!(matches!(ended.code, Some(0 | 8)), "{}", ended.stderr);
-    let doc = place.desk.run(&["show", "last", "--json"]).doc();
+    let doc = place.sandbox.run(&["show", "last", "--json"]).doc();
     assert!(doc.run.outcomes.iter().all(|outcome| outcome.summary.trials == 2), "{}", doc.remarks());
     assert_eq!(place.traces(), Vec::<PathBuf>::new());
 }
 
 #[test]
 fn a_peer_that_stops_reading_is_a_stalled_cell_and_the_plan_goes_on() {
-    let (agent, desk) = (Agent::start(), Desk::new());
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
     let plan = "to = \"${host}\"\norder = \"as-written\"\n[base]\ntime = \"2s\"\nblock = \"1MiB\"\nstall = \"400ms\"\n\
                 [[factor]]\nfield = \"drain\"\nlevels = [\"1kbit\", \"100Mbit\"]\n[repeat]\nmin = 1\nmax = 1\n";
-    fs::write(desk.path("plan.toml"), plan).unwrap();
+    fs::write(sandbox.path("plan.toml"), plan).unwrap();
     let host = format!("host={}", agent.host());
-    let doc = desk.run(&["run", "plan.toml", "--var", &host, "--json", "-"]).ended_with(8).doc();
+    let doc = sandbox.run(&["run", "plan.toml", "--var", &host, "--json", "-"]).ended_with(8).doc();
     let stalled: Vec<bool> = doc.run.outcomes.iter().map(|o| o.summary.verdicts.contains(&Verdict::Stalled)).collect();
     assert_eq!(stalled, [true, false], "{}", doc.remarks());
     assert!(doc.run.ending.is_some_and(|ending| ending.how == "finished"));
@@ -171,8 +171,8 @@ fn a_peer_that_stops_reading_is_a_stalled_cell_and_the_plan_goes_on() {
 #[test]
 fn a_plan_without_a_lab_says_so_and_one_with_a_lab_wants_a_host_without() {
     let place = Place::new("none");
-    let run = |plan: &str, more: &[&str]| place.desk.run(&[&["run", plan], more].concat()).ended_with(2).message();
-    fs::write(place.desk.path("bare.toml"), "[base]\ntransport = \"unix\"\n").unwrap();
+    let run = |plan: &str, more: &[&str]| place.sandbox.run(&[&["run", plan], more].concat()).ended_with(2).message();
+    fs::write(place.sandbox.path("bare.toml"), "[base]\ntransport = \"unix\"\n").unwrap();
     let message = run("bare.toml", &["--lab"]);
     assert!(message.contains("bare.toml names no lab: add [lab]"), "{message}");
     let message = run("plans/plan.toml", &["--var", "device=eth0"]);

@@ -5,12 +5,12 @@ use std::fs;
 
 use jsonschema::Validator;
 use model::{Check, Claim, SelfTest};
-use program::{Desk, binary, skip};
+use program::{Sandbox, binary, skip};
 
 /// Runs a self-test and reads its document; its exit code says whether all checks passed.
-fn selftest(desk: &Desk, flags: &[&str]) -> SelfTest {
-    let finished = desk.run(&[&["selftest", "--json", "result.json"], flags].concat());
-    let text = fs::read_to_string(desk.path("result.json")).unwrap();
+fn selftest(sandbox: &Sandbox, flags: &[&str]) -> SelfTest {
+    let finished = sandbox.run(&[&["selftest", "--json", "result.json"], flags].concat());
+    let text = fs::read_to_string(sandbox.path("result.json")).unwrap();
     let schema = fs::read_to_string(binary::workspace().join("docs/schema/selftest.schema.json")).unwrap();
     let schema: Validator = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
     let objections: Vec<String> =
@@ -40,8 +40,8 @@ fn assert_bytes(found: &SelfTest, count: usize) {
 
 #[test]
 fn loopback_is_tested_without_root_and_what_is_missing_is_named() {
-    let desk = Desk::new();
-    let found = selftest(&desk, &["--quick", "--loopback"]);
+    let sandbox = Sandbox::new();
+    let found = selftest(&sandbox, &["--quick", "--loopback"]);
     assert_bytes(&found, 2);
     assert_eq!(found.missing.len(), 2, "{found:?}");
     assert!(found.missing.iter().all(|missing| missing.contains("--loopback")), "{found:?}");
@@ -57,8 +57,8 @@ fn links_of_known_rate_and_delay_are_tested_as_root() {
         skip::skip("links_of_known_rate_and_delay_are_tested_as_root", &error.to_string());
         return;
     }
-    let desk = Desk::new();
-    let found = selftest(&desk, &["--quick"]);
+    let sandbox = Sandbox::new();
+    let found = selftest(&sandbox, &["--quick"]);
     assert_eq!(found.missing, [""; 0]);
     assert!(found.realtime.is_some());
     assert_bytes(&found, 4);
@@ -76,8 +76,8 @@ fn links_of_known_rate_and_delay_are_tested_as_root() {
 
 #[test]
 fn a_result_that_cannot_be_written_is_refused_before_it_takes_long() {
-    let desk = Desk::new();
-    let finished = desk.run(&["selftest", "--loopback", "--json", "no/such/folder/x.json"]).ended_with(6);
+    let sandbox = Sandbox::new();
+    let finished = sandbox.run(&["selftest", "--loopback", "--json", "no/such/folder/x.json"]).ended_with(6);
     assert!(finished.stderr.contains("no/such/folder"), "{}", finished.stderr);
     assert_eq!(finished.stdout, "");
 }

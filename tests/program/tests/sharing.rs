@@ -6,14 +6,14 @@ use std::thread;
 use model::Verdict;
 use program::process::{Signal, eventually};
 use program::wire::Wire;
-use program::{Agent, Desk, check};
+use program::{Agent, Sandbox, check};
 use serde_json::json;
 
 const HALF_SECOND: [&str; 5] = ["stream", "--time", "500ms", "--trials", "2"];
 
 #[test]
 fn of_two_clients_the_second_waits_and_is_told_its_place() {
-    let (agent, desks) = (Agent::start(), [Desk::new(), Desk::new()]);
+    let (agent, desks) = (Agent::start(), [Sandbox::new(), Sandbox::new()]);
     let first = desks[0].start(&[&HALF_SECOND[..], &["--json", "-", agent.host()]].concat());
     eventually("the first one measures", || agent.log().contains("measures stream"));
     let mut second = desks[1].start(&[&HALF_SECOND[..], &["--json", "-", agent.host()]].concat());
@@ -58,9 +58,9 @@ fn the_queue_is_fair_and_forgets_those_who_leave() {
 
 #[test]
 fn concurrent_measurements_overlap_and_say_so() {
-    let (agent, desks) = (Agent::with(&["--concurrent", "2"]), [Desk::new(), Desk::new()]);
+    let (agent, desks) = (Agent::with(&["--concurrent", "2"]), [Sandbox::new(), Sandbox::new()]);
     let long = ["rr", "--time", "1s", "--trials", "3", "--json", "-", agent.host()];
-    let running = desks.each_ref().map(|desk| desk.start(&long));
+    let running = desks.each_ref().map(|sandbox| sandbox.start(&long));
     let docs = running.map(|running| running.wait().ok().doc());
     for doc in &docs {
         check::document(doc, "one of two at once");
@@ -74,7 +74,7 @@ fn concurrent_measurements_overlap_and_say_so() {
 
 #[test]
 fn two_hundred_clients_leave_nothing_behind() {
-    let (agent, desk) = (Agent::with(&["--concurrent", "3"]), Desk::new());
+    let (agent, sandbox) = (Agent::with(&["--concurrent", "3"]), Sandbox::new());
     let client = |number: usize| {
         // Each kind of worker and socket that an agent has to do with; the last one looks at the path too.
         let kind: &[&str] = match number % 5 {
@@ -84,7 +84,7 @@ fn two_hundred_clients_leave_nothing_behind() {
             3 => &["transfer", "--count", "1", "--sndbuf", "64KiB", "--no-path"],
             _ => &["transfer", "--count", "1"],
         };
-        desk.run(&[kind, &["--no-store", "--quiet", agent.host()]].concat()).ok();
+        sandbox.run(&[kind, &["--no-store", "--quiet", agent.host()]].concat()).ok();
     };
     // One of four waits in the queue while the others are served.
     let clients = |count: usize| {
@@ -110,30 +110,30 @@ fn two_hundred_clients_leave_nothing_behind() {
 
 #[test]
 fn connections_that_say_nothing_or_nonsense_do_not_stand_in_the_way() {
-    let (agent, desk) = (Agent::start(), Desk::new());
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
     let before = agent.descriptors();
     let silent: Vec<_> = (0..50).map(|_| std::net::TcpStream::connect(agent.host()).unwrap()).collect();
     for bytes in [b"GET / HTTP/1.0\r\n\r\n".as_slice(), &[0xff; 4096], b"THRUCTRL\xff\xff\xff\xff", b"THRUDATA"] {
         use std::io::Write;
         let _ = std::net::TcpStream::connect(agent.host()).unwrap().write_all(bytes);
     }
-    desk.measure(&["transfer", "--count", "1", agent.host()]);
+    sandbox.measure(&["transfer", "--count", "1", agent.host()]);
     drop(silent);
     eventually("the agent has closed them", || agent.descriptors() <= before + 1);
-    desk.measure(&["transfer", "--count", "1", agent.host()]);
+    sandbox.measure(&["transfer", "--count", "1", agent.host()]);
 }
 
 #[test]
 fn an_agent_for_one_measurement_ends_after_it() {
-    let (mut agent, desk) = (Agent::with(&["--once"]), Desk::new());
-    desk.measure(&["transfer", "--count", "1", agent.host()]);
+    let (mut agent, sandbox) = (Agent::with(&["--once"]), Sandbox::new());
+    sandbox.measure(&["transfer", "--count", "1", agent.host()]);
     assert_eq!(agent.wait().code(), Some(0));
 }
 
 #[test]
 fn sigterm_ends_an_agent_and_its_workers() {
-    let (mut agent, desk) = (Agent::start(), Desk::new());
-    let client = desk.start(&["stream", "--time", "60s", "--trials", "1", agent.host()]);
+    let (mut agent, sandbox) = (Agent::start(), Sandbox::new());
+    let client = sandbox.start(&["stream", "--time", "60s", "--trials", "1", agent.host()]);
     eventually("a worker runs", || !agent.workers().is_empty());
     let workers = agent.workers();
     agent.signal(Signal::TERM);

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use program::process::eventually;
 use program::skip::skip;
-use program::{Agent, Desk, Running, binary};
+use program::{Agent, Sandbox, Running, binary};
 
 /// netperf's words as flent writes them, in ours. Without a test it is asked which options it has.
 const NETPERF: &str = "#!/bin/sh
@@ -50,42 +50,42 @@ fn free_port() -> String {
 
 #[test]
 fn both_ways_between_our_own_ends() {
-    let (desk, port) = (Desk::new(), free_port());
+    let (sandbox, port) = (Sandbox::new(), free_port());
     let agent = Agent::with(&["--speak", &format!("netperf={port}")]);
     let host = format!("127.0.0.1:{port}");
     let brief = ["--speak", "netperf", "--time", "200ms", "--trials", "1", "--quiet"];
-    let doc = desk.measure(&[&["stream", &host][..], &brief].concat());
+    let doc = sandbox.measure(&[&["stream", &host][..], &brief].concat());
     let trial = &doc.trials()[0];
     assert!(doc.goodput() > 0.0 && trial.ledger.balanced, "{trial:?}");
     assert_eq!(trial.near.bytes_sent, trial.far.bytes_received);
     assert_eq!(doc.run.header.tool.far_version, "netserver 2.6 or 2.7");
-    let doc = desk.measure(&[&["rr", &host][..], &brief].concat());
+    let doc = sandbox.measure(&[&["rr", &host][..], &brief].concat());
     let trial = &doc.trials()[0];
     assert!(trial.ledger.balanced && trial.near.rtt.is_some() && trial.far.bytes_received > 0, "{trial:?}");
     eventually("the agent tells of both", || agent.log().contains("netperf measures tcp rr"));
-    let wrong = desk.run(&["stream", &host, "--speak", "netperf", "--both", "--count", "9"]).ended_with(2).message();
+    let wrong = sandbox.run(&["stream", &host, "--speak", "netperf", "--both", "--count", "9"]).ended_with(2).message();
     assert!(wrong.contains("a count of several flows with netperf"), "{wrong}");
     // Each flow in each direction is a test of its own, and the machine has one place.
     let whole = ["--speak", "netperf", "--time", "1s", "--trials", "1", "--both", "--flows", "2", "--quiet"];
-    let refused = desk.run(&[&["stream", &host][..], &whole].concat());
+    let refused = sandbox.run(&[&["stream", &host][..], &whole].concat());
     assert!(refused.message().contains("the server refused with error 16"), "{}", refused.stderr);
-    let (desk, port) = (Desk::new(), free_port());
+    let (sandbox, port) = (Sandbox::new(), free_port());
     let _agent = Agent::with(&["--speak", &format!("netperf={port}"), "--concurrent", "4"]);
     let host = format!("127.0.0.1:{port}");
-    let doc = desk.measure(&[&["stream", &host][..], &whole].concat());
+    let doc = sandbox.measure(&[&["stream", &host][..], &whole].concat());
     let trial = &doc.trials()[0];
     assert!(trial.ledger.balanced && trial.far.flows.len() == 2, "{trial:?}");
     for end in [&trial.near, &trial.far] {
         assert!(end.bytes_sent > 0 && end.bytes_received > 0, "{trial:?}");
     }
     let base = ["stream", &host, "--speak", "netperf", "--quiet", "--reverse", "--time", "2s"];
-    let doc = desk.measure(&[&base[..], &["--warmup", "1s", "--trials", "1"]].concat());
+    let doc = sandbox.measure(&[&base[..], &["--warmup", "1s", "--trials", "1"]].concat());
     let measured = doc.trials()[0].near.measured.unwrap();
     assert!(measured.bytes > 0 && measured.bytes < doc.trials()[0].near.bytes_received, "{measured:?}");
 }
 
 struct Bench {
-    desk: Desk,
+    sandbox: Sandbox,
     agent: Agent,
     port: String,
 }
@@ -94,23 +94,23 @@ impl Bench {
     fn new() -> Self {
         let port = free_port();
         let agent = Agent::with(&["--speak", &format!("netperf={port}"), "--concurrent", "16", "--max-clients", "32"]);
-        let desk = Desk::new();
-        std::fs::write(desk.path("netperf"), NETPERF).unwrap();
-        std::fs::set_permissions(desk.path("netperf"), std::fs::Permissions::from_mode(0o755)).unwrap();
-        Self { desk, agent, port }
+        let sandbox = Sandbox::new();
+        std::fs::write(sandbox.path("netperf"), NETPERF).unwrap();
+        std::fs::set_permissions(sandbox.path("netperf"), std::fs::Permissions::from_mode(0o755)).unwrap();
+        Self { sandbox, agent, port }
     }
 
     fn command(&self, program: PathBuf) -> Command {
         let mut command = Command::new(program);
         let path = std::env::var("PATH").unwrap();
-        command.current_dir(self.desk.path("")).env("THRU", binary::thru());
-        command.env("PATH", format!("{}:{path}", self.desk.path("").display()));
+        command.current_dir(self.sandbox.path("")).env("THRU", binary::thru());
+        command.env("PATH", format!("{}:{path}", self.sandbox.path("").display()));
         command
     }
 
     /// One of rrul's tests in flent's words.
     fn netperf(&self, test: &str, mark: u32) -> Running {
-        let mut command = self.command(self.desk.path("netperf"));
+        let mut command = self.command(self.sandbox.path("netperf"));
         let marking = format!("{mark:#x},{mark:#x}");
         command.args(["-P", "0", "-v", "0", "-D", "-0.20", "-4", "-Y", &marking, "-H", "127.0.0.1", "-p", &self.port]);
         command.args([
@@ -173,7 +173,7 @@ fn flent_runs_rrul_and_reads_all() {
     flent.args(["-c", "import flent; flent.run_flent()", "rrul", "-H", "127.0.0.1", "-l", "2", "-d", "1"]);
     flent.args(["--netperf-control-port", &bench.port, "-f", "summary", "-o", "summary.txt"]);
     let said = Running::of(flent).wait_at_most(Duration::from_secs(60)).ok();
-    let summary = std::fs::read_to_string(bench.desk.path("summary.txt")).unwrap();
+    let summary = std::fs::read_to_string(bench.sandbox.path("summary.txt")).unwrap();
     for series in ["TCP upload", "TCP download"]
         .into_iter()
         .flat_map(|direction| ["BE", "BK", "CS5", "EF"].map(|mark| format!("{direction} {mark}")))

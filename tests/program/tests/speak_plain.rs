@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 use std::process::{Command, Stdio};
 
 use program::process::{Process, eventually};
-use program::{Agent, Desk, Doc, Running, binary, skip};
+use program::{Agent, Sandbox, Doc, Running, binary, skip};
 
 /// A port that is free, and so are the two behind it, where nuttcp has its data.
 fn free_port() -> String {
@@ -35,10 +35,10 @@ fn listens(protocol: &str, port: &str) {
 }
 
 /// One trial with the program's server on this port.
-fn ours(desk: &Desk, command: &str, program: &str, port: &str, flags: &[&str]) -> Doc {
+fn ours(sandbox: &Sandbox, command: &str, program: &str, port: &str, flags: &[&str]) -> Doc {
     let host = format!("127.0.0.1:{port}");
     let words = [command, &host, "--speak", program, "--trials", "1", "--quiet"];
-    let doc = desk.measure(&[&words, flags].concat());
+    let doc = sandbox.measure(&[&words, flags].concat());
     let trial = &doc.trials()[0];
     assert!(trial.ledger.balanced, "{program} {flags:?}: {:?}", trial.ledger);
     assert!(doc.goodput() > 0.0, "{program} {flags:?}");
@@ -52,11 +52,11 @@ fn agent(program: &str, flags: &[&str]) -> (Agent, String) {
 
 #[test]
 fn our_pair_speaks_nttcp() {
-    let (desk, (agent, port)) = (Desk::new(), agent("nttcp", &[]));
+    let (sandbox, (agent, port)) = (Sandbox::new(), agent("nttcp", &[]));
     let count = ["--count", "512", "--block", "4KiB"];
     let windows = ["--nodelay", "--sndbuf", "128KiB", "--rcvbuf", "128KiB"];
     for flags in [[&count[..], &windows].concat(), [&count[..], &["--reverse"]].concat()] {
-        let doc = ours(&desk, "transfer", "nttcp", &port, &flags);
+        let doc = ours(&sandbox, "transfer", "nttcp", &port, &flags);
         let (near, far) = (&doc.trials()[0].near, &doc.trials()[0].far);
         assert_eq!((near.bytes_sent + near.bytes_received, far.bytes_sent + far.bytes_received), (2 << 20, 2 << 20));
         assert!(far.calls_sent + far.calls_received > 0 && far.spent.is_some(), "{far:?}");
@@ -64,15 +64,15 @@ fn our_pair_speaks_nttcp() {
     }
     let datagrams = ["--udp", "--count", "200", "--block", "1000", "--rate", "40Mbit"];
     for direction in [&[][..], &["--reverse"]] {
-        let doc = ours(&desk, "transfer", "nttcp", &port, &[&datagrams[..], direction].concat());
+        let doc = ours(&sandbox, "transfer", "nttcp", &port, &[&datagrams[..], direction].concat());
         let trial = &doc.trials()[0];
         let receiver = if direction.is_empty() { &trial.far } else { &trial.near };
-        let told = receiver.datagrams.unwrap();
-        assert_eq!((told.received + told.missed.unwrap(), receiver.bytes_received), (200, told.received * 1000));
+        let reported = receiver.datagrams.unwrap();
+        assert_eq!((reported.received + reported.missed.unwrap(), receiver.bytes_received), (200, reported.received * 1000));
     }
     assert!(agent.log().contains("nttcp received 2097152 bytes over tcp"), "{}", agent.log());
     let host = format!("127.0.0.1:{port}");
-    let wrong = desk.run(&["stream", &host, "--speak", "nttcp"]).ended_with(2).message();
+    let wrong = sandbox.run(&["stream", &host, "--speak", "nttcp"]).ended_with(2).message();
     assert!(wrong.contains("thru transfer HOST --speak nttcp"), "{wrong}");
 }
 
@@ -96,19 +96,19 @@ fn inetd(program: &'static str) -> String {
 
 #[test]
 fn inetd_starts_our_servers() {
-    let (desk, port) = (Desk::new(), inetd("nttcp"));
+    let (sandbox, port) = (Sandbox::new(), inetd("nttcp"));
     for direction in [&[][..], &["--reverse"]] {
         let flags = [&["--count", "512", "--block", "4KiB"][..], direction].concat();
-        let trial = &ours(&desk, "transfer", "nttcp", &port, &flags).trials()[0].clone();
+        let trial = &ours(&sandbox, "transfer", "nttcp", &port, &flags).trials()[0].clone();
         let moved = [&trial.near, &trial.far].map(|end| end.bytes_sent + end.bytes_received);
         assert_eq!(moved, [2 << 20, 2 << 20]);
     }
     if skip::program("inetd_starts_our_servers", "nuttcp", "nuttcp") {
         let said =
-            desk.tool("nuttcp", &["-P", &inetd("nuttcp"), "-p", &free_port(), "-n", "64", "127.0.0.1"]).ok().stdout;
+            sandbox.tool("nuttcp", &["-P", &inetd("nuttcp"), "-p", &free_port(), "-n", "64", "127.0.0.1"]).ok().stdout;
         assert!(said.contains(" Mbps "), "{said}");
     }
-    let alone = desk.run(&["serve", "--inetd", "--speak", "nttcp"]).ended_with(2).message();
+    let alone = sandbox.run(&["serve", "--inetd", "--speak", "nttcp"]).ended_with(2).message();
     assert!(alone.contains("standard input is no TCP connection"), "{alone}");
 }
 
@@ -117,37 +117,37 @@ fn our_client_measures_with_nuttcps_server() {
     if !skip::program("our_client_measures_with_nuttcps_server", "nuttcp", "nuttcp") {
         return;
     }
-    let (desk, port) = (Desk::new(), free_port());
+    let (sandbox, port) = (Sandbox::new(), free_port());
     let mut command = Command::new("nuttcp");
     command.args(["-S", "-P", &port, "--nofork"]);
     let _server = Process::spawn(command);
     listens("tcp", &port);
 
-    let doc = ours(&desk, "stream", "nuttcp", &port, &["--time", "200ms", "--flows", "2", "--nodelay"]);
+    let doc = ours(&sandbox, "stream", "nuttcp", &port, &["--time", "200ms", "--flows", "2", "--nodelay"]);
     let far = &doc.trials()[0].far;
     assert!(doc.run.header.tool.far_version.starts_with("nuttcp "), "{:?}", doc.run.header.tool);
     assert!(far.calls_received > 0 && far.receiving_ns > 0 && far.spent.is_some(), "{far:?}");
 
-    let doc = ours(&desk, "transfer", "nuttcp", &port, &["--count", "64", "--block", "8KiB", "--reverse"]);
+    let doc = ours(&sandbox, "transfer", "nuttcp", &port, &["--count", "64", "--block", "8KiB", "--reverse"]);
     let (near, far) = (&doc.trials()[0].near, &doc.trials()[0].far);
     assert_eq!((near.bytes_received, far.bytes_sent), (64 * 8192, 64 * 8192));
     assert!(far.flows[0].socket.retransmits.is_some(), "{far:?}");
 
     for direction in [&[][..], &["--reverse"]] {
         let flags = ["--udp", "--time", "200ms", "--rate", "20Mbit", "--block", "1000"];
-        let doc = ours(&desk, "stream", "nuttcp", &port, &[&flags[..], direction].concat());
+        let doc = ours(&sandbox, "stream", "nuttcp", &port, &[&flags[..], direction].concat());
         let trial = &doc.trials()[0];
         let receiver = if direction.is_empty() { &trial.far } else { &trial.near };
-        let told = receiver.datagrams.unwrap();
-        assert!(told.received > 100 && told.missed.is_some(), "{told:?}");
-        assert_eq!(receiver.bytes_received, told.received * 1000);
+        let reported = receiver.datagrams.unwrap();
+        assert!(reported.received > 100 && reported.missed.is_some(), "{reported:?}");
+        assert_eq!(receiver.bytes_received, reported.received * 1000);
     }
 }
 
 /// What a program's client says.
-fn client(desk: &Desk, program: &str, words: &[&str]) -> Running {
+fn client(sandbox: &Sandbox, program: &str, words: &[&str]) -> Running {
     let mut command = Command::new(program);
-    command.args(words).current_dir(desk.path(""));
+    command.args(words).current_dir(sandbox.path(""));
     Running::of(command)
 }
 
@@ -156,7 +156,7 @@ fn our_server_serves_nuttcps_clients() {
     if !skip::program("our_server_serves_nuttcps_clients", "nuttcp", "nuttcp") {
         return;
     }
-    let (desk, (agent, port)) = (Desk::new(), agent("nuttcp", &["--concurrent", "8", "--max-flows", "4"]));
+    let (sandbox, (agent, port)) = (Sandbox::new(), agent("nuttcp", &["--concurrent", "8", "--max-flows", "4"]));
     let cases: [&[&str]; 7] = [
         &["-t", "-T", "0.5"],
         &["-t", "-n", "640", "-l", "8192", "-N", "2"],
@@ -171,7 +171,7 @@ fn our_server_serves_nuttcps_clients() {
         .map(|case| {
             let data = free_port();
             (
-                client(&desk, "nuttcp", &[&["-fparse", "-P", &port, "-p", &data][..], case, &["127.0.0.1"]].concat()),
+                client(&sandbox, "nuttcp", &[&["-fparse", "-P", &port, "-p", &data][..], case, &["127.0.0.1"]].concat()),
                 *case,
             )
         })
@@ -194,7 +194,7 @@ fn our_server_serves_nuttcps_clients() {
             assert!(value("drop") <= 100.0, "{case:?}: {said}");
         }
     }
-    let refused = client(&desk, "nuttcp", &["-P", &port, "-N", "5", "-n", "10", "127.0.0.1"]).wait();
+    let refused = client(&sandbox, "nuttcp", &["-P", &port, "-N", "5", "-n", "10", "127.0.0.1"]).wait();
     assert!(!refused.stderr.is_empty(), "{refused:?}");
     eventually("the agent says why", || agent.log().contains("refused: 5 streams"));
 }
@@ -204,7 +204,7 @@ fn our_client_measures_with_iperf2s_server() {
     if !skip::program("our_client_measures_with_iperf2s_server", "iperf", "iperf") {
         return;
     }
-    let (desk, tcp, back, udp) = (Desk::new(), free_port(), free_port(), free_port());
+    let (sandbox, tcp, back, udp) = (Sandbox::new(), free_port(), free_port(), free_port());
     let serve = |port: &str, flags: &[&str]| {
         let mut command = Command::new("iperf");
         command.args(["-s", "-p", port]).args(flags);
@@ -216,22 +216,22 @@ fn our_client_measures_with_iperf2s_server() {
     listens("tcp", &back);
     listens("udp", &udp);
 
-    let doc = ours(&desk, "stream", "iperf2", &tcp, &["--time", "200ms", "--flows", "2"]);
+    let doc = ours(&sandbox, "stream", "iperf2", &tcp, &["--time", "200ms", "--flows", "2"]);
     let trial = &doc.trials()[0];
     assert_eq!(doc.run.header.tool.far_version, "iperf 2.1.8");
     assert_eq!((trial.far.bytes_received, trial.far.flows.len()), (trial.near.bytes_sent, 2));
-    assert!(trial.far.told(model::tally::Count::CallsReceived).is_none());
+    assert!(trial.far.reported(model::tally::Count::CallsReceived).is_none());
 
-    let doc = ours(&desk, "transfer", "iperf2", &back, &["--count", "64", "--block", "8KiB", "--reverse"]);
+    let doc = ours(&sandbox, "transfer", "iperf2", &back, &["--count", "64", "--block", "8KiB", "--reverse"]);
     assert!(doc.trials()[0].near.bytes_received >= 64 * 8192, "{:?}", doc.trials()[0].near);
 
     let doc =
-        ours(&desk, "stream", "iperf2", &udp, &["--udp", "--time", "200ms", "--rate", "20Mbit", "--block", "1000"]);
+        ours(&sandbox, "stream", "iperf2", &udp, &["--udp", "--time", "200ms", "--rate", "20Mbit", "--block", "1000"]);
     let trial = &doc.trials()[0];
-    let told = trial.far.datagrams.unwrap();
-    assert!(told.received > 100 && told.missed.is_some() && told.jitter_ns.is_some(), "{told:?}");
+    let reported = trial.far.datagrams.unwrap();
+    assert!(reported.received > 100 && reported.missed.is_some() && reported.jitter_ns.is_some(), "{reported:?}");
     let sent = trial.near.datagrams.unwrap().sent;
-    assert_eq!(told.received + told.missed.unwrap(), sent, "all numbers are accounted for");
+    assert_eq!(reported.received + reported.missed.unwrap(), sent, "all numbers are accounted for");
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn our_server_serves_iperf2s_clients() {
     if !skip::program("our_server_serves_iperf2s_clients", "iperf", "iperf") {
         return;
     }
-    let (desk, (agent, port)) = (Desk::new(), agent("iperf2", &["--max-flows", "4"]));
+    let (sandbox, (agent, port)) = (Sandbox::new(), agent("iperf2", &["--max-flows", "4"]));
     let cases: [&[&str]; 5] = [
         &["-n", "1M", "-P", "2"],
         &["-t", "1"],
@@ -248,7 +248,7 @@ fn our_server_serves_iperf2s_clients() {
         &["-u", "-n", "100K", "-b", "20m", "-l", "1000"],
     ];
     for case in cases {
-        let said = client(&desk, "iperf", &[&["-c", "127.0.0.1", "-p", &port, "-y", "C"][..], case].concat())
+        let said = client(&sandbox, "iperf", &[&["-c", "127.0.0.1", "-p", &port, "-y", "C"][..], case].concat())
             .wait()
             .ok()
             .stdout;

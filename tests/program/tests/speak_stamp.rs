@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use model::OneWay;
 use program::process::{Process, within};
-use program::{Agent, Desk, Doc, binary, eventually, skip};
+use program::{Agent, Sandbox, Doc, binary, eventually, skip};
 use serde_json::{Value, json};
 
 fn free_port() -> String {
@@ -21,12 +21,12 @@ fn one_way_of(doc: &Doc) -> &OneWay {
 
 #[test]
 fn delays_of_each_way_are_measured_kept_and_shown() {
-    let (desk, port) = (Desk::new(), free_port());
+    let (sandbox, port) = (Sandbox::new(), free_port());
     let agent = Agent::with(&["--speak", &format!("stamp={port}:stateful")]);
     let host = format!("127.0.0.1:{port}");
     let flags =
         ["--speak", "stamp", "--time", "200ms", "--rate", "3000/s", "--trials", "3", "--quiet", "--name", "ways"];
-    let doc = desk.measure(&[&["rr", &host][..], &flags].concat());
+    let doc = sandbox.measure(&[&["rr", &host][..], &flags].concat());
     for trial in doc.trials() {
         assert!(trial.ledger.balanced && (100..=601).contains(&trial.near.transactions), "{trial:?}");
         let one_way = trial.near.one_way.as_ref().unwrap();
@@ -44,7 +44,7 @@ fn delays_of_each_way_are_measured_kept_and_shown() {
         doc.json["outcomes"][0]["summary"]["one_way"]["far_clock"]
     );
     // A run like any other, out of the store and in a report.
-    let shown = desk.run(&["show", "ways"]).ok().stdout;
+    let shown = sandbox.run(&["show", "ways"]).ok().stdout;
     for words in [
         "The far end is a stateful reflector of STAMP",
         "\nEach way\n- there: ",
@@ -55,8 +55,8 @@ fn delays_of_each_way_are_measured_kept_and_shown() {
         assert!(shown.contains(words), "{words}: {shown}");
     }
     for (file, words) in [("report.html", "<li>there: "), ("report.md", "## Each way")] {
-        desk.run(&["report", "ways", "--output", file]).ok();
-        assert!(fs::read_to_string(desk.path(file)).unwrap().contains(words), "{file}");
+        sandbox.run(&["report", "ways", "--output", file]).ok();
+        assert!(fs::read_to_string(sandbox.path(file)).unwrap().contains(words), "{file}");
     }
     eventually("the agent tells of its sender", || agent.log().contains("stamp counts"));
     for (flags, message) in [
@@ -65,11 +65,11 @@ fn delays_of_each_way_are_measured_kept_and_shown() {
         (&["--speak", "stamp", "--dscp", "46"], "--dscp at the far end with stamp"),
         (&["--speak", "stamp", "--connect"], "crr over udp with stamp"),
     ] {
-        let wrong = desk.run(&[&["rr", &host][..], flags].concat()).ended_with(2).message();
+        let wrong = sandbox.run(&[&["rr", &host][..], flags].concat()).ended_with(2).message();
         assert!(wrong.contains(message), "{wrong}");
     }
     let silent =
-        desk.run(&["rr", &format!("127.0.0.1:{}", free_port()), "--speak", "stamp", "--time", "100ms", "--quiet"]);
+        sandbox.run(&["rr", &format!("127.0.0.1:{}", free_port()), "--speak", "stamp", "--time", "100ms", "--quiet"]);
     assert!(silent.ended_with(3).message().contains("cannot reach stamp at 127.0.0.1:"));
 }
 
@@ -93,8 +93,8 @@ fn ways_that_differ_are_told_apart() {
     if let Err(error) = lab::available() {
         return skip::skip("ways_that_differ_are_told_apart", &error.to_string());
     }
-    let (desk, name) = (Desk::new(), format!("stamp-{}", std::process::id()));
-    let file = desk.path("uneven.toml");
+    let (sandbox, name) = (Sandbox::new(), format!("stamp-{}", std::process::id()));
+    let file = sandbox.path("uneven.toml");
     fs::write(&file, UNEVEN).unwrap();
     let script = "ip netns exec $THRU_LAB-b \"$0\" serve --open --listen 0.0.0.0:7000 --speak stamp:stateful 2> serve.log & \
                   while ! grep -q 'speaking stamp' serve.log; do sleep 0.05; kill -0 $! || exit 9; done; \
@@ -102,8 +102,8 @@ fn ways_that_differ_are_told_apart() {
                   code=$?; kill $!; wait; exit $code";
     let thru = binary::thru().display().to_string();
     let args = ["lab", "run", &file.display().to_string(), "--name", &name, "--", "sh", "-c", script, &thru];
-    let ended = desk.run(&args);
-    let doc = Doc::try_parse(&fs::read_to_string(desk.path("run.json")).unwrap()).expect(&ended.stderr);
+    let ended = sandbox.run(&args);
+    let doc = Doc::try_parse(&fs::read_to_string(sandbox.path("run.json")).unwrap()).expect(&ended.stderr);
     let (one_way, ms) = (one_way_of(&doc), 1_000_000);
     // Where a busy machine held the emulator up, the outcome says so, and its delays have no upper end.
     let late = doc.has(model::Verdict::EmulatorLate);
@@ -172,7 +172,7 @@ while True:
 
 #[test]
 fn scapy_reads_and_writes_what_we_do() {
-    let (desk, port) = (Desk::new(), free_port());
+    let (sandbox, port) = (Sandbox::new(), free_port());
     let _agent = Agent::with(&["--speak", &format!("stamp={port}:stateful")]);
     let mut python = Command::new("python3");
     python.env("PYTHONPATH", binary::workspace().join("target/python")).args(["-c", JUDGE, &port]);
@@ -196,7 +196,7 @@ fn scapy_reads_and_writes_what_we_do() {
     }
 
     let flags = ["--speak", "stamp", "--count", "100", "--rate", "500/s", "--trials", "1", "--block", "64", "--quiet"];
-    let doc = desk.measure(&[&["rr", &format!("127.0.0.1:{}", said[1])][..], &flags].concat());
+    let doc = sandbox.measure(&[&["rr", &format!("127.0.0.1:{}", said[1])][..], &flags].concat());
     let one_way = one_way_of(&doc);
     assert_eq!((one_way.lost_outbound, one_way.lost_return), (Some(0), Some(10)), "{} {one_way:?}", judge.stderr());
     // Its clock is ahead: the way there seems long, and the way back ends before it begins.

@@ -6,20 +6,20 @@ use std::process::Command;
 
 use program::process::{Signal, eventually};
 use program::stacks::{loaded, turn};
-use program::{Agent, Desk, Running, binary, check};
+use program::{Agent, Sandbox, Running, binary, check};
 
 const SHORT: [&str; 6] = ["stream", "--no-path", "--time", "200ms", "--trials", "1"];
 
 #[test]
 fn a_stack_is_there_while_it_is_measured_with() {
     let Some(_turn) = turn("a_stack_is_there_while_it_is_measured_with") else { return };
-    let desk = Desk::with_token();
-    let agent = Agent::with_token(&desk, &["--allow-stacks"]);
+    let sandbox = Sandbox::with_token();
+    let agent = Agent::with_token(&sandbox, &["--allow-stacks"]);
     let before = loaded();
     for (cc, starts) in
         [("fast:alpha=77,gamma=0.25", "bpf_fast_"), ("scalable", "bpf_scalable"), ("bpf_htcp", "bpf_htcp")]
     {
-        let doc = desk.measure(&[SHORT.as_slice(), &["--cc", cc, agent.host()]].concat());
+        let doc = sandbox.measure(&[SHORT.as_slice(), &["--cc", cc, agent.host()]].concat());
         check::document(&doc, cc);
         let trial = &doc.trials()[0];
         for end in [&trial.near, &trial.far] {
@@ -32,7 +32,7 @@ fn a_stack_is_there_while_it_is_measured_with() {
     // Two sets of parameters in turns.
     let flags =
         ["--a", "--time 50ms --cc fast:alpha=50", "--b", "--time 50ms --cc fast:alpha=60,mi=0", "--pairs", "12"];
-    let doc = desk.start(&[["ab"].as_slice(), &flags, &[agent.host(), "--json", "-"]].concat()).wait();
+    let doc = sandbox.start(&[["ab"].as_slice(), &flags, &[agent.host(), "--json", "-"]].concat()).wait();
     assert!(matches!(doc.code, Some(0 | 3 | 4)), "{doc:?}");
     eventually("the stacks are gone", || loaded() == before);
 }
@@ -40,39 +40,39 @@ fn a_stack_is_there_while_it_is_measured_with() {
 #[test]
 fn an_agent_loads_only_what_it_was_allowed_to() {
     let Some(_turn) = turn("an_agent_loads_only_what_it_was_allowed_to") else { return };
-    let (agent, desk) = (Agent::start(), Desk::new());
-    let refused = desk.run(&[SHORT.as_slice(), &["--cc", ",aimd:a=3", agent.host()]].concat()).ended_with(4);
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
+    let refused = sandbox.run(&[SHORT.as_slice(), &["--cc", ",aimd:a=3", agent.host()]].concat()).ended_with(4);
     let message = refused.message();
     assert!(message.contains("thru serve --allow-stacks") && message.contains("aimd:a=3"), "{message}");
     // The near end is the user's own.
-    desk.measure(&[SHORT.as_slice(), &["--cc", "aimd:a=3,", agent.host()]].concat());
+    sandbox.measure(&[SHORT.as_slice(), &["--cc", "aimd:a=3,", agent.host()]].concat());
 }
 
 #[test]
 fn mistakes_are_named_before_anything_is_measured() {
-    let desk = Desk::new();
-    let wad = desk.path("wad.toml");
+    let sandbox = Sandbox::new();
+    let wad = sandbox.path("wad.toml");
     std::fs::write(&wad, "[x]\ndst_addr = '10.0.0.0/40'\n").unwrap();
     for (flags, word) in [
         (["--cc", "fast:alpha=0", "nowhere.invalid"].as_slice(), "1 to 1000000"),
         (&["--cc", "cubic:beta=3", "nowhere.invalid"], "no stack is called 'cubic'"),
-        (&["--cc", "highspeed", "--wad", wad.to_str().unwrap(), "nowhere.invalid"], "10.0.0.0/40"),
+        (&["--cc", "highspeed", "--cc-rules", wad.to_str().unwrap(), "nowhere.invalid"], "10.0.0.0/40"),
     ] {
-        let failed = desk.run(&[["stream"].as_slice(), flags].concat()).ended_with(2);
+        let failed = sandbox.run(&[["stream"].as_slice(), flags].concat()).ended_with(2);
         assert!(failed.stderr.contains(word), "{}", failed.stderr);
     }
-    let failed = desk.run(&["stacks", "info", "vegas"]).ended_with(2);
+    let failed = sandbox.run(&["stacks", "info", "vegas"]).ended_with(2);
     assert!(failed.message().contains("htcp"), "{}", failed.stderr);
-    assert!(desk.run(&["stacks", "info", "fast"]).ok().stdout.contains("alpha        200 (from 1 to 1000000)"));
+    assert!(sandbox.run(&["stacks", "info", "fast"]).ok().stdout.contains("alpha        200 (from 1 to 1000000)"));
 }
 
 #[test]
 fn a_stack_goes_with_a_process_that_is_killed() {
     let Some(_turn) = turn("a_stack_goes_with_a_process_that_is_killed") else { return };
-    let (desk, before) = (Desk::with_token(), loaded());
-    let agent = Agent::with_token(&desk, &["--allow-stacks"]);
+    let (sandbox, before) = (Sandbox::with_token(), loaded());
+    let agent = Agent::with_token(&sandbox, &["--allow-stacks"]);
     let start = |cc: &str, agent: &Agent| {
-        let client = desk.start(&["stream", "--time", "60s", "--trials", "1", "--cc", cc, agent.host()]);
+        let client = sandbox.start(&["stream", "--time", "60s", "--trials", "1", "--cc", cc, agent.host()]);
         eventually("the stack is loaded", || loaded().len() > before.len());
         client
     };
@@ -87,7 +87,7 @@ fn a_stack_goes_with_a_process_that_is_killed() {
     client.signal(Signal::KILL);
     gone("the agent unloads for a killed coordinator");
     drop(client);
-    let doc = desk.measure(&[SHORT.as_slice(), &["--cc", ",aimd:a=6.5", agent.host()]].concat());
+    let doc = sandbox.measure(&[SHORT.as_slice(), &["--cc", ",aimd:a=6.5", agent.host()]].concat());
     check::document(&doc, "after a coordinator that was killed");
     gone("the stack is gone");
     // An agent that is killed itself.
@@ -101,12 +101,12 @@ fn a_stack_goes_with_a_process_that_is_killed() {
 fn what_a_host_lacks_is_said_in_one_line() {
     let test = "what_a_host_lacks_is_said_in_one_line";
     let Some(_turn) = turn(test) else { return };
-    let (agent, desk) = (Agent::start(), Desk::new());
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
     let flags = [SHORT.as_slice(), &["--cc", "aimd:a=9.5,", agent.host()]].concat();
     let within = |wrapper: &[&str]| {
         let mut command = Command::new(wrapper[0]);
         command.args(&wrapper[1..]).arg(binary::thru());
-        Running::of(desk.dress(command, &flags)).wait().ended_with(7).message()
+        Running::of(sandbox.dress(command, &flags)).wait().ended_with(7).message()
     };
     let hidden = |mount: &str| within(&["unshare", "-m", "sh", "-c", &format!("{mount} && exec \"$0\" \"$@\"")]);
     for (message, wanted) in [
@@ -123,24 +123,24 @@ fn what_a_host_lacks_is_said_in_one_line() {
 fn a_stack_of_one_s_own_is_kept_until_it_is_unloaded() {
     let Some(_turn) = turn("a_stack_of_one_s_own_is_kept_until_it_is_unloaded") else { return };
     let mounted = std::fs::read_to_string("/proc/self/mounts").unwrap().contains(" /sys/fs/bpf bpf ");
-    let (agent, desk) = (Agent::start(), Desk::new());
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
     // As the manual says: the template's source and the header, compiled by the user; here the object that is kept.
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/stacks/objects/aimd.bpf.o");
-    std::fs::copy(kept, desk.path("mine.bpf.o")).unwrap();
-    let said = desk.run(&["stacks", "load", "./mine.bpf.o:a=8.5"]).ok().stdout;
+    std::fs::copy(kept, sandbox.path("mine.bpf.o")).unwrap();
+    let said = sandbox.run(&["stacks", "load", "./mine.bpf.o:a=8.5"]).ok().stdout;
     let name = said.split(' ').next().unwrap().to_owned();
     let guard = Unload(name.clone());
     assert!(name.starts_with("bpf_aimd_") && loaded().contains(&name), "{said}");
-    let again = desk.run(&["stacks", "load", "./mine.bpf.o:a=8.5"]).ended_with(7).message();
+    let again = sandbox.run(&["stacks", "load", "./mine.bpf.o:a=8.5"]).ended_with(7).message();
     assert!(again.contains(&format!("has a congestion control {name} already")), "{again}");
-    let list = desk.run(&["stacks", "list"]).ok().stdout;
+    let list = sandbox.run(&["stacks", "list"]).ok().stdout;
     assert!(list.contains(&format!("{name} (until unload)")), "{list}");
     // An agent without the right to load may use what is there.
-    let doc = desk.measure(&[SHORT.as_slice(), &["--cc", &name, agent.host()]].concat());
+    let doc = sandbox.measure(&[SHORT.as_slice(), &["--cc", &name, agent.host()]].concat());
     assert_eq!(doc.trials()[0].far.flows[0].socket.cc.as_ref(), Some(&name));
-    desk.run(&["stacks", "unload", &name]).ok();
+    sandbox.run(&["stacks", "unload", &name]).ok();
     eventually("the stack is gone", || !loaded().contains(&name));
-    let failed = desk.run(&["stacks", "unload", &name]).ended_with(7).message();
+    let failed = sandbox.run(&["stacks", "unload", &name]).ended_with(7).message();
     assert!(failed.contains("thru stacks list"), "{failed}");
     drop(guard);
     if !mounted {
@@ -152,29 +152,29 @@ fn a_stack_of_one_s_own_is_kept_until_it_is_unloaded() {
 fn what_load_was_given_unloads_it() {
     let Some(_turn) = turn("what_load_was_given_unloads_it") else { return };
     let mounted = std::fs::read_to_string("/proc/self/mounts").unwrap().contains(" /sys/fs/bpf bpf ");
-    let (desk, before) = (Desk::new(), loaded());
+    let (sandbox, before) = (Sandbox::new(), loaded());
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/stacks/objects/aimd.bpf.o");
-    std::fs::copy(kept, desk.path("mine.bpf.o")).unwrap();
-    std::fs::write(desk.path("wad.toml"), "[x]\ndst_addr = '192.0.2.0/24'\nsndbuf = 65536\n").unwrap();
+    std::fs::copy(kept, sandbox.path("mine.bpf.o")).unwrap();
+    std::fs::write(sandbox.path("wad.toml"), "[x]\ndst_addr = '192.0.2.0/24'\nsndbuf = 65536\n").unwrap();
     for given in [
         ["./mine.bpf.o:a=8.75"].as_slice(),
         &["./mine.bpf.o"],
         &["aimd:a=8.75"],
-        &["highspeed", "--wad", "wad.toml"],
-        &["bpf_highspeed:max_ssth=77", "--wad", "wad.toml"],
+        &["highspeed", "--cc-rules", "wad.toml"],
+        &["bpf_highspeed:max_ssth=77", "--cc-rules", "wad.toml"],
     ] {
-        let said = desk.run(&[["stacks", "load"].as_slice(), given].concat()).ok().stdout;
+        let said = sandbox.run(&[["stacks", "load"].as_slice(), given].concat()).ok().stdout;
         let name = said.split(' ').next().unwrap().to_owned();
         let _guard = Unload(name.clone());
         assert!(loaded().contains(&name), "{said}");
         let unload = [["stacks", "unload"].as_slice(), given].concat();
-        let said = desk.run(&unload).ok().stdout;
+        let said = sandbox.run(&unload).ok().stdout;
         assert!(said.starts_with(&format!("{name} is no longer kept")), "{given:?}: {said}");
         eventually("the stack is gone", || loaded() == before);
-        let failed = desk.run(&unload).ended_with(7).message();
+        let failed = sandbox.run(&unload).ended_with(7).message();
         assert!(failed.contains(&name), "{failed}");
     }
-    let failed = desk.run(&["stacks", "unload", "fast", "--wad", "wad.toml"]).ended_with(2).message();
+    let failed = sandbox.run(&["stacks", "unload", "fast", "--cc-rules", "wad.toml"]).ended_with(2).message();
     assert!(failed.contains("no rules for destinations"), "{failed}");
     if !mounted {
         let _ = Command::new("umount").arg("/sys/fs/bpf").status();

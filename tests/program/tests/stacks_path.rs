@@ -11,13 +11,13 @@ use lab::{CrossoverSpec, Lab, LabError, DirectionSpec, PathSpec};
 use model::TcpSample;
 use program::skip::skip;
 use program::stacks::turn;
-use program::{Agent, Desk, Running, binary};
+use program::{Agent, Sandbox, Running, binary};
 
 /// Two hosts, 10 ms there and back, and an agent on the second one.
 struct Path {
     lab: Lab,
     agent: Agent,
-    desk: Desk,
+    sandbox: Sandbox,
 }
 
 impl Path {
@@ -30,7 +30,7 @@ impl Path {
             Ok(lab) => {
                 let b = lab.host("b").unwrap();
                 let agent = Agent::spawn(b.command(binary::thru()), &["--open", "--listen", &format!("{}:0", b.v4)]);
-                Some(Self { lab, agent, desk: Desk::new() })
+                Some(Self { lab, agent, sandbox: Sandbox::new() })
             }
             Err(error @ (LabError::Privilege { .. } | LabError::NotAllowed { .. } | LabError::Emulator { .. })) => {
                 skip(test, &error.to_string());
@@ -62,7 +62,7 @@ impl Path {
         ];
         let flags = ["--cc", &format!("{cc},"), "--time", time, self.agent.host()];
         let host = self.lab.host("a").unwrap();
-        let run = Running::of(self.desk.dress(host.command(binary::thru()), &[fixed.as_slice(), &flags].concat()));
+        let run = Running::of(self.sandbox.dress(host.command(binary::thru()), &[fixed.as_slice(), &flags].concat()));
         let doc = run.wait().ok().doc();
         let flow = &doc.trials()[0].near.flows[0];
         assert!(flow.socket.cc.as_ref().is_some_and(|name| name.starts_with("bpf_")), "{:?}", flow.socket.cc);
@@ -194,8 +194,8 @@ fn responses_to_loss_and_growth_are_those_of_the_papers() {
     let off = |cycle: &Cycle| (cycle.left - queue(cycle)).abs();
     let or_half = |cycle: &Cycle| off(cycle).min((cycle.left - 0.5).abs());
     between("H-TCP: what a loss leaves off RTTmin / RTTmax, or half", median(found.iter().map(or_half)), 0.0, 0.08);
-    let told = found.iter().filter(|cycle| queue(cycle) > 0.6).map(off).fold(1.0, f64::min);
-    between("H-TCP: where it is nearest to RTTmin / RTTmax, and that is not half", told, 0.0, 0.05);
+    let reported = found.iter().filter(|cycle| queue(cycle) > 0.6).map(off).fold(1.0, f64::min);
+    between("H-TCP: where it is nearest to RTTmin / RTTmax, and that is not half", reported, 0.0, 0.05);
     let found = cycles(&path.stream("htcp:delta_l=0.05,adapt=0", "3s"), by_the_clock);
     between("H-TCP that is told to give up half", median(found.iter().map(|cycle| cycle.left)), 0.47, 0.53);
 

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 use program::wire::{Wire, hello, server};
-use program::{Agent, Desk, Running, binary};
+use program::{Agent, Sandbox, Running, binary};
 use serde_json::json;
 
 /// Subcommands that print nothing, last as long as they are wanted, or build labs: what they print goes the same way.
@@ -66,22 +66,22 @@ fn lines() -> Vec<Vec<String>> {
 }
 
 /// A store with two runs, and no settings of anybody's.
-fn desk() -> Desk {
-    let desk = Desk::new();
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
     for name in ["first", "second"] {
         let flags = ["stream", "--transport", "shm", "--time", "50ms", "--trials", "3", "--name", name];
-        desk.run(&flags).ok();
+        sandbox.run(&flags).ok();
     }
-    desk
+    sandbox
 }
 
 /// Runs a command with that standard output; its exit code and standard error.
-fn into(desk: &Desk, line: &[String], output: impl Into<Stdio>) -> (Option<i32>, String) {
-    let mut command = desk.command(line);
-    command.env("THRU_JOURNAL", desk.path("journal"));
+fn into(sandbox: &Sandbox, line: &[String], output: impl Into<Stdio>) -> (Option<i32>, String) {
+    let mut command = sandbox.command(line);
+    command.env("THRU_JOURNAL", sandbox.path("journal"));
     if line[0] == "import" {
         // A store takes a listing once.
-        command.env("THRU_STORE", tempfile::tempdir_in(desk.path("")).unwrap().keep().join("runs.sqlite"));
+        command.env("THRU_STORE", tempfile::tempdir_in(sandbox.path("")).unwrap().keep().join("runs.sqlite"));
     }
     let ended =
         command.stdin(Stdio::null()).stdout(output).stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();
@@ -90,7 +90,7 @@ fn into(desk: &Desk, line: &[String], output: impl Into<Stdio>) -> (Option<i32>,
 
 #[test]
 fn every_subcommand_is_looked_at() {
-    let help = Desk::new().run(&["--help"]).ok().stdout;
+    let help = Sandbox::new().run(&["--help"]).ok().stdout;
     let listed = help.split("Commands:").nth(1).unwrap().split("\n\n").next().unwrap();
     // A description's second line is further in.
     let names = listed.lines().filter_map(|line| line.strip_prefix("  ").filter(|rest| !rest.starts_with(' ')));
@@ -103,18 +103,18 @@ fn every_subcommand_is_looked_at() {
 
 #[test]
 fn a_closed_pipe_is_a_quiet_end_and_a_full_disk_code_6() {
-    let desk = desk();
+    let sandbox = sandbox();
     for line in lines() {
         let what = line.join(" ");
-        let plain = into(&desk, &line, Stdio::null());
+        let plain = into(&sandbox, &line, Stdio::null());
         assert!(matches!(plain.0, Some(0 | 4 | 8)), "{what}: {plain:?}");
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
-        let (code, said) = into(&desk, &line, writer);
+        let (code, said) = into(&sandbox, &line, writer);
         assert_eq!(code, plain.0, "{what} | true: {said}");
         assert!(!said.contains("panicked") && !said.contains("standard output"), "{what}: {said}");
         let Ok(full) = File::options().write(true).open("/dev/full") else { continue };
-        let (code, said) = into(&desk, &line, full);
+        let (code, said) = into(&sandbox, &line, full);
         assert_eq!(code, Some(6), "{what} > /dev/full: {said}");
         assert!(said.contains("cannot write to standard output: No space left on device"), "{what}: {said}");
         assert!(!said.contains("panicked"), "{what}: {said}");
@@ -126,8 +126,8 @@ fn a_closed_pipe_is_a_quiet_end_and_a_full_disk_code_6() {
             vec!["-c".to_owned(), "exec \"$0\" \"$@\" >&- 2>&-".to_owned(), binary::thru().display().to_string()];
         words.extend(line.clone());
         let mut command = std::process::Command::new("sh");
-        command.env("THRU_JOURNAL", desk.path("journal"));
-        let ended = Running::of(desk.dress(command, &words)).wait();
+        command.env("THRU_JOURNAL", sandbox.path("journal"));
+        let ended = Running::of(sandbox.dress(command, &words)).wait();
         assert!(matches!(ended.code, Some(0 | 4 | 6 | 8)), "{} >&-: {ended:?}", line.join(" "));
     }
 }
@@ -135,12 +135,12 @@ fn a_closed_pipe_is_a_quiet_end_and_a_full_disk_code_6() {
 #[test]
 fn a_terminal_that_is_gone_ends_nothing() {
     // Standard error is written to as well: a full one must not end a measurement.
-    let (desk, agent) = (Desk::new(), Agent::start());
+    let (sandbox, agent) = (Sandbox::new(), Agent::start());
     let full = || File::options().write(true).open("/dev/full").unwrap();
-    let mut command = desk.command(&["stream", agent.host(), "--time", "50ms", "--trials", "1"]);
+    let mut command = sandbox.command(&["stream", agent.host(), "--time", "50ms", "--trials", "1"]);
     let ended = command.stdout(Stdio::null()).stderr(full()).status().unwrap();
     assert_eq!(ended.code(), Some(0));
-    let refused = desk.command(&["show", "nothing"]).stdout(Stdio::null()).stderr(full()).status().unwrap();
+    let refused = sandbox.command(&["show", "nothing"]).stdout(Stdio::null()).stderr(full()).status().unwrap();
     assert_eq!(refused.code(), Some(6));
 }
 
@@ -156,7 +156,7 @@ fn harmless(text: &str) {
 
 #[test]
 fn what_an_agent_says_cannot_order_the_terminal() {
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     let refusing = server(|stream| {
         let mut wire = Wire(stream);
         let _ = wire.try_say(&json!({"say": "refused", "reason": HOSTILE}));
@@ -171,7 +171,7 @@ fn what_an_agent_says_cannot_order_the_terminal() {
     });
     for host in [&refusing, &newer] {
         for args in [&["tune", "show", "cc.default", host][..], &["stream", host], &["host", host]] {
-            let ended = desk.run(args);
+            let ended = sandbox.run(args);
             assert!(ended.code != Some(0) && !ended.stderr.is_empty(), "{args:?}: {ended:?}");
             harmless(&ended.stderr);
             harmless(&ended.stdout);
@@ -193,16 +193,16 @@ fn what_a_coordinator_says_is_one_line_of_the_agents_log() {
 
 #[test]
 fn names_in_imported_files_and_runs_are_plain() {
-    let desk = Desk::new();
-    let file: PathBuf = desk.path("out.csv");
-    desk.run(&["stream", "--transport", "shm", "--time", "20ms", "--trials", "1", "--name", HOSTILE]).ok();
+    let sandbox = Sandbox::new();
+    let file: PathBuf = sandbox.path("out.csv");
+    sandbox.run(&["stream", "--transport", "shm", "--time", "20ms", "--trials", "1", "--name", HOSTILE]).ok();
     for args in [&["runs"][..], &["show", "last"], &["why", "last"], &["export", "last", "--format", "text"]] {
-        harmless(&desk.run(args).ok().stdout);
+        harmless(&sandbox.run(args).ok().stdout);
     }
-    let table = desk.run(&["export", "last", "--format", "csv"]).ok().stdout;
+    let table = sandbox.run(&["export", "last", "--format", "csv"]).ok().stdout;
     assert!(table.ends_with("\r\n") && !table.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{table:?}");
     std::fs::copy(recorded("2003-rapid-ping-traceroute.txt"), &file).unwrap();
-    let listed = desk.run(&["import", file.to_str().unwrap(), "--name", HOSTILE]);
+    let listed = sandbox.run(&["import", file.to_str().unwrap(), "--name", HOSTILE]);
     harmless(&listed.stdout);
     harmless(&listed.stderr);
 }

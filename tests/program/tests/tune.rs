@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use lab::{CrossoverSpec, Lab, LabHost};
 use program::process::Signal;
-use program::{Agent, Desk, Finished, Running, binary, eventually, skip};
+use program::{Agent, Sandbox, Finished, Running, binary, eventually, skip};
 use serde_json::Value;
 
 /// A user without rights.
@@ -25,12 +25,12 @@ const RMEM: &str = "sysctl.net.ipv4.tcp_rmem";
 /// Two hosts, a journal of their own, and a folder.
 struct Bench {
     lab: Lab,
-    desk: Desk,
+    sandbox: Sandbox,
 }
 
 impl Bench {
     fn new(test: &str) -> Option<Self> {
-        Some(Self { lab: skip::lab(test, &CrossoverSpec::default())?, desk: Desk::with_token() })
+        Some(Self { lab: skip::lab(test, &CrossoverSpec::default())?, sandbox: Sandbox::with_token() })
     }
 
     fn host(&self, name: &str) -> &LabHost {
@@ -39,8 +39,8 @@ impl Bench {
 
     /// A command on a host; all hosts share the journal, as all namespaces of a machine do.
     fn start(&self, host: &str, args: &[&str]) -> Running {
-        let mut command = self.desk.dress(self.host(host).command(binary::thru()), args);
-        command.env("THRU_JOURNAL", self.desk.path("journal"));
+        let mut command = self.sandbox.dress(self.host(host).command(binary::thru()), args);
+        command.env("THRU_JOURNAL", self.sandbox.path("journal"));
         Running::of(command)
     }
 
@@ -61,8 +61,8 @@ impl Bench {
     fn agent(&self, host: &str, flags: &[&str]) -> Agent {
         let listen = format!("{}:0", self.host(host).v4);
         let mut command = self.host(host).command(binary::thru());
-        command.env("THRU_JOURNAL", self.desk.path("journal"));
-        Agent::spawn(command, &[&self.desk.token_flags()[..], &["--listen", &listen], flags].concat())
+        command.env("THRU_JOURNAL", self.sandbox.path("journal"));
+        Agent::spawn(command, &[&self.sandbox.token_flags()[..], &["--listen", &listen], flags].concat())
     }
 
     /// What is changed and not back.
@@ -156,7 +156,7 @@ fn a_hundred_killed_owners_leave_nothing_that_is_not_put_back() {
         // At each of its steps, which are lines of its journal (its owner, then plan and result of each setting), and a moment more.
         let step = kill as usize % (2 + 2 * settings.len());
         // Without a pause: the steps follow each other within a millisecond.
-        while lines(&bench.desk.path("journal")) < step && running.runs() {}
+        while lines(&bench.sandbox.path("journal")) < step && running.runs() {}
         std::thread::sleep(Duration::from_micros(kill * 7_919 % 500));
         running.signal(Signal::KILL);
         let _ = running.wait();
@@ -195,7 +195,7 @@ fn killed_measurements_plans_and_their_agents_leave_nothing_that_is_not_put_back
          [repeat]\nmin = 9999\nmax = 9999\n",
         mtu[0], mtu[1]
     );
-    std::fs::write(bench.desk.path("plan.toml"), plan).unwrap();
+    std::fs::write(bench.sandbox.path("plan.toml"), plan).unwrap();
     let set = [
         format!("near:{}=1400", mtu[0]),
         format!("near:{RMEM}=4096 200000 8000000"),
@@ -216,7 +216,7 @@ fn killed_measurements_plans_and_their_agents_leave_nothing_that_is_not_put_back
         };
         // While it sets, and while it measures: at a line of the journals, and up to 60 ms later.
         let step = 1 + kill * 3 % 8;
-        while lines(&bench.desk.path("journal")) < step && client.runs() {}
+        while lines(&bench.sandbox.path("journal")) < step && client.runs() {}
         std::thread::sleep(Duration::from_micros(kill as u64 * 7_919 % 60_000));
         if kill % 4 < 2 {
             client.signal(Signal::KILL);
@@ -273,7 +273,7 @@ fn settings_of_a_run_are_in_its_header_and_gone_after_it() {
         let text = format!(
             "[base]\ntime = \"10ms\"\n[settings]\nnear = {{ \"{RMEM}\" = \"{value}\" }}\nfar = {{ \"{RMEM}\" = \"{value}\" }}\n"
         );
-        std::fs::write(bench.desk.path(name), text).unwrap();
+        std::fs::write(bench.sandbox.path(name), text).unwrap();
     };
     write("a.toml", "4096 100000 200000");
     write("b.toml", "4096 200000 400000");

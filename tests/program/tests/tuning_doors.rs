@@ -7,58 +7,58 @@
 )]
 
 use lab::CrossoverSpec;
-use program::{Agent, Desk, Running, binary, skip};
+use program::{Agent, Sandbox, Running, binary, skip};
 
 const SACK: &str = "sysctl.net.ipv4.tcp_sack";
 
 #[test]
 fn an_agent_gives_nothing_of_its_host_away_without_a_token() {
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     for flag in ["--allow-tuning", "--allow-tuning=vm.dirty_*", "--allow-capture", "--allow-stacks"] {
         for more in [["--listen", "127.0.0.1:0"].as_slice(), &["--open", "--listen", "127.0.0.1:0"]] {
-            let message = desk.run(&[&["serve", flag], more].concat()).ended_with(2).message();
+            let message = sandbox.run(&[&["serve", flag], more].concat()).ended_with(2).message();
             let named = flag.split('=').next().unwrap();
             assert!(message.contains(named) && message.contains("--token-file FILE"), "{message}");
         }
     }
-    let desk = Desk::with_token();
+    let sandbox = Sandbox::with_token();
     for pattern in ["*", "vm", "kernel.*", "kernel.core_pattern", "vm/../kernel.x"] {
         let flag = format!("--allow-tuning={pattern}");
-        let args = [&["serve", flag.as_str(), "--listen", "127.0.0.1:0"][..], &desk.token_flags()].concat();
-        assert!(desk.run(&args).ended_with(2).message().contains(pattern));
+        let args = [&["serve", flag.as_str(), "--listen", "127.0.0.1:0"][..], &sandbox.token_flags()].concat();
+        assert!(sandbox.run(&args).ended_with(2).message().contains(pattern));
     }
 }
 
 #[test]
 fn clients_read_and_set_the_networks_keys_and_what_was_added() {
-    let desk = Desk::with_token();
-    let journal = desk.path("journal");
+    let sandbox = Sandbox::with_token();
+    let journal = sandbox.path("journal");
     let flags = ["--allow-tuning", "--journal", journal.to_str().unwrap()];
-    let agent = Agent::with_token(&desk, &flags);
-    desk.run(&["tune", "show", SACK, agent.host()]).ok();
-    let mine = desk.run(&["tune", "show", "sysctl.vm.swappiness"]).ok().stdout;
+    let agent = Agent::with_token(&sandbox, &flags);
+    sandbox.run(&["tune", "show", SACK, agent.host()]).ok();
+    let mine = sandbox.run(&["tune", "show", "sysctl.vm.swappiness"]).ok().stdout;
     for key in ["sysctl.vm.swappiness", "sysctl.kernel.core_pattern", "sysctl.fs.file-max"] {
-        let shown = desk.run(&["tune", "show", key, agent.host()]).ended_with(4);
+        let shown = sandbox.run(&["tune", "show", key, agent.host()]).ended_with(4);
         assert!(shown.stdout.is_empty() && shown.message().contains(&format!("may not touch {key}")), "{shown:?}");
         // As it is: where it is let through after all, nothing changes.
         let same = format!("{key}={}", std::fs::read_to_string(path(key)).unwrap().trim());
-        let set = desk.run(&["tune", "set", &same, agent.host(), "--for", "1ms"]).ended_with(4);
+        let set = sandbox.run(&["tune", "set", &same, agent.host(), "--for", "1ms"]).ended_with(4);
         assert!(set.message().contains(&format!("may not touch {key}")), "{}", set.message());
     }
-    let all = desk.run(&["tune", "show", agent.host()]).ok().stdout;
+    let all = sandbox.run(&["tune", "show", agent.host()]).ok().stdout;
     assert!(all.contains("sysctl.net.core.") && !all.contains("cpu.governor") && !all.contains("irq."), "{all}");
     for key in ["sysctl.net/./ipv4/tcp_sack", "sysctl.net/ipv4/../../vm/swappiness", "sysctl.net.//.vm.swappiness"] {
-        let shown = desk.run(&["tune", "show", key, agent.host()]);
+        let shown = sandbox.run(&["tune", "show", key, agent.host()]);
         assert!(shown.code == Some(2) && shown.stdout.is_empty(), "{key}: {shown:?}");
     }
     // Also where it may only look.
     let looking = Agent::start();
-    let open = Desk::new();
+    let open = Sandbox::new();
     open.run(&["tune", "show", SACK, looking.host()]).ok();
     open.run(&["tune", "show", "sysctl.vm.swappiness", looking.host()]).ended_with(4);
-    let added = Agent::with_token(&desk, &[flags.as_slice(), &["--allow-tuning=vm.swap*"]].concat());
-    assert_eq!(desk.run(&["tune", "show", "sysctl.vm.swappiness", added.host()]).ok().stdout, mine);
-    desk.run(&["tune", "show", "sysctl.vm.dirty_ratio", added.host()]).ended_with(4);
+    let added = Agent::with_token(&sandbox, &[flags.as_slice(), &["--allow-tuning=vm.swap*"]].concat());
+    assert_eq!(sandbox.run(&["tune", "show", "sysctl.vm.swappiness", added.host()]).ok().stdout, mine);
+    sandbox.run(&["tune", "show", "sysctl.vm.dirty_ratio", added.host()]).ended_with(4);
 }
 
 fn path(key: &str) -> String {
@@ -69,16 +69,16 @@ fn path(key: &str) -> String {
 fn a_metric_is_one_word_and_a_file_has_one_owner() {
     let test = "a_metric_is_one_word_and_a_file_has_one_owner";
     let Some(lab) = skip::lab(test, &CrossoverSpec::default()) else { return };
-    let desk = Desk::with_token();
+    let sandbox = Sandbox::with_token();
     let (a, b) = (lab.host("a").unwrap(), lab.host("b").unwrap());
     let dress = |host: &lab::LabHost, args: &[&str]| {
-        let mut command = desk.dress(host.command(binary::thru()), args);
-        command.env("THRU_JOURNAL", desk.path("journal"));
+        let mut command = sandbox.dress(host.command(binary::thru()), args);
+        command.env("THRU_JOURNAL", sandbox.path("journal"));
         Running::of(command)
     };
-    let (place, token) = (format!("{}:0", b.v4), desk.token_flags());
+    let (place, token) = (format!("{}:0", b.v4), sandbox.token_flags());
     let mut command = b.command(binary::thru());
-    command.env("THRU_JOURNAL", desk.path("journal"));
+    command.env("THRU_JOURNAL", sandbox.path("journal"));
     let agent = Agent::spawn(command, &[&token[..], &["--allow-tuning", "--listen", &place]].concat());
     let routes = || {
         let output = b.command("ip").args(["-4", "route", "show"]).output().unwrap();

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use lab::{CrossoverSpec, Lab, LabError, LabHost, DirectionSpec, PathSpec};
 use model::{Grade, LimiterKind, LossLocation, Why, WhyDocument};
-use program::{Agent, Desk, Doc, Running, binary, check, skip};
+use program::{Agent, Sandbox, Doc, Running, binary, check, skip};
 
 /// Two hosts and an agent on the second one.
 struct Scene {
     lab: Lab,
     agent: Agent,
-    desk: Desk,
+    sandbox: Sandbox,
 }
 
 impl Scene {
@@ -20,7 +20,7 @@ impl Scene {
         let b = lab.host("b").unwrap();
         let listen = format!("{}:0", b.v4);
         let agent = Agent::spawn(b.command(binary::thru()), &["--open", "--listen", &listen]);
-        Self { lab, agent, desk: Desk::new() }
+        Self { lab, agent, sandbox: Sandbox::new() }
     }
 
     /// Joined by a veth pair.
@@ -47,7 +47,7 @@ impl Scene {
     }
 
     fn thru(&self, args: &[&str]) -> program::Finished {
-        Running::of(self.desk.dress(self.a().command(binary::thru()), args)).wait()
+        Running::of(self.sandbox.dress(self.a().command(binary::thru()), args)).wait()
     }
 
     fn measure(&self, flags: &[&str]) -> Doc {
@@ -87,9 +87,9 @@ fn a_tiny_receive_buffer_is_the_receive_window() {
     let shown = scene.thru(&["show"]).ok().stdout;
     let last = shown.trim_end().rsplit("\n\n").next().unwrap();
     assert!(last.starts_with("held back by: receive window (strong, "), "{shown}");
-    let told = scene.thru(&["why"]).ok().stdout;
-    assert!(told.contains("receive window (window-over-rtt, strong)") && told.contains("RFC 7323"), "{told}");
-    assert!(told.contains('█') && told.contains(" %  receive window"), "{told}");
+    let reported = scene.thru(&["why"]).ok().stdout;
+    assert!(reported.contains("receive window (window-over-rtt, strong)") && reported.contains("RFC 7323"), "{reported}");
+    assert!(reported.contains('█') && reported.contains(" %  receive window"), "{reported}");
     let document: WhyDocument = serde_json::from_str(&scene.thru(&["why", "--json"]).ok().stdout).unwrap();
     assert_eq!(document.runs[0].cells[0].why, Some(why));
     let refused = scene.thru(&["why", "--cell", "7"]).ended_with(2);

@@ -1,13 +1,13 @@
 //! What to change on a path, and what that gives: the search behind `thru advise`.
 //!
 //! [`candidates`] says what may be tried ([`Level`]s of [`Candidate`] dimensions, from the registry in `dimension/`); [`Search`]
-//! says which trials come next and what to keep; [`Confirmation`] compares what it found with the start on fresh pairs; [`told`]
+//! says which trials come next and what to keep; [`Confirmation`] compares what it found with the start on fresh pairs; [`reported`]
 //! makes the [`model::Advice`] and its findings. All are plain state: whoever measures calls them in turn, and a simulation does
 //! as well as a network (tests/advice.rs).
 
 mod confirm;
 mod dimension;
-mod lasting;
+mod persistent;
 mod search;
 mod tell;
 
@@ -16,7 +16,7 @@ use model::{EndTally, Goal, Spec, Trial, Verdict};
 pub use confirm::{Confirmation, Confirmed, PairBlock};
 pub use dimension::{CLASSES, Candidate, Level, Path, candidates, spec_of};
 pub use search::{Levels, Race, RaceBlock, Reading, Search, SearchRule};
-pub use tell::{Told, told};
+pub use tell::{SearchResult, reported};
 
 use crate::outcome::Headline;
 

@@ -10,14 +10,14 @@ use model::{
 
 use super::confirm::CONFIDENCE;
 use super::dimension::ALLOW;
-use super::{Candidate, Confirmed, Race, Search, lasting, noun, spec_of};
+use super::{Candidate, Confirmed, Race, Search, persistent, noun, spec_of};
 use crate::compare::{change, ratio};
-use crate::findings::words;
+use crate::findings::wording;
 use crate::stats::{Interval, mean, t_interval};
 
 /// All that a search went through.
 #[derive(Debug, Clone, Copy)]
-pub struct Told<'a> {
+pub struct SearchResult<'a> {
     /// What was searched for.
     pub goal: Goal,
     /// The start.
@@ -40,7 +40,7 @@ pub struct Told<'a> {
 
 /// The advice, and the findings that say it; `cell` finds the cell of what a combination changes.
 #[must_use]
-pub fn told(of: &Told<'_>, cell: impl Fn(&BTreeMap<String, String>) -> Option<u32>) -> (Advice, Vec<Finding>) {
+pub fn reported(of: &SearchResult<'_>, cell: impl Fn(&BTreeMap<String, String>) -> Option<u32>) -> (Advice, Vec<Finding>) {
     let advice = of.advice();
     let (best, start) = (cell(&advice.best), cell(&BTreeMap::new()));
     let cells: Vec<u32> = start.into_iter().chain(best).collect();
@@ -63,7 +63,7 @@ pub fn told(of: &Told<'_>, cell: impl Fn(&BTreeMap<String, String>) -> Option<u3
     (advice, findings)
 }
 
-impl Told<'_> {
+impl SearchResult<'_> {
     fn advice(&self) -> Advice {
         let best = self.search.best();
         let (spec, levels) = spec_of(self.start, self.candidates, best);
@@ -78,7 +78,7 @@ impl Told<'_> {
         }
         let confirmed = total.as_ref().is_some_and(|total| total.confirmed);
         let keeps = |role, host| {
-            if confirmed { lasting::lasting(self.start, &spec, role, host) } else { AdvicePersistent::default() }
+            if confirmed { persistent::persistent(self.start, &spec, role, host) } else { AdvicePersistent::default() }
         };
         let [near, far] = self.hosts;
         let raced = |at: &usize| self.search.races().iter().any(|race| race.dimension == *at);
@@ -89,7 +89,7 @@ impl Told<'_> {
             start: tried.map(|at| (self.candidates[at].name.to_owned(), self.label(at, 0))).collect(),
             best: levels,
             confirmed,
-            command: confirmed.then(|| lasting::command(&spec, self.target)),
+            command: confirmed.then(|| persistent::command(&spec, self.target)),
             near: keeps(Role::Active, near),
             far: keeps(Role::Passive, far),
             settings: spec.settings,
@@ -194,7 +194,7 @@ impl Told<'_> {
         let changes = advice.best.iter().map(|(name, level)| format!("{name} {level}")).collect::<Vec<_>>().join(", ");
         let Some(total) = &advice.total else {
             if changes.is_empty() {
-                let tried = words::plural(advice.same.len(), "dimension");
+                let tried = wording::plural(advice.same.len(), "dimension");
                 return format!(
                     "Nothing that was tried in {tried} was found to improve the {noun} by more than {least}."
                 );
@@ -206,7 +206,7 @@ impl Told<'_> {
         let Some(estimate) = &total.estimate else {
             return format!("{changes} looked better in the search, but no block of its confirmation was whole.");
         };
-        let pairs = words::plural(2 * estimate.n as usize, "fresh pair");
+        let pairs = wording::plural(2 * estimate.n as usize, "fresh pair");
         let p = p_value(total.p_value);
         let goodput = total.goodput.as_ref().map_or(String::new(), |goodput| format!(", goodput {}", change(goodput)));
         if total.confirmed {
@@ -254,7 +254,7 @@ impl Told<'_> {
             _ => "cannot be told from it",
         };
         let of = if levels.len() > 1 { format!(", the best looking of {tried},") } else { String::new() };
-        let blocks = words::plural(estimate.n as usize, "block");
+        let blocks = wording::plural(estimate.n as usize, "block");
         format!("{dimension} stays {stays}: {best}{of} {says}, {} in {blocks} of the search{cut}.", change(estimate))
     }
 }
@@ -294,7 +294,7 @@ fn spent(list: &[AdviceSpent]) -> Option<String> {
         return None;
     }
     let part = |one: &AdviceSpent| {
-        format!("{} {} in {}", one.on, words::plural(one.trials as usize, "trial"), seconds(one.ns as f64))
+        format!("{} {} in {}", one.on, wording::plural(one.trials as usize, "trial"), seconds(one.ns as f64))
     };
     Some(format!("The time went to: {}.", list.iter().map(part).collect::<Vec<_>>().join("; ")))
 }

@@ -33,7 +33,7 @@ pub fn bound(outcome: &mut Outcome, near: &Inventory, far: &Inventory) {
 pub(crate) fn excess(outcome: &Outcome) -> Option<f64> {
     let ceiling = outcome.summary.ceiling.as_ref()?;
     let estimate = outcome.estimate.as_ref()?;
-    let surely = estimate.low.unwrap_or(estimate.value);
+    let significantly = estimate.low.unwrap_or(estimate.value);
     let trials = outcome.trials.len().max(1) as f64;
     let arrived = outcome.summary.bytes_received? as f64 / trials;
     // A receiver's time starts when the first block is there, so that this one's bytes have no time of their own.
@@ -44,7 +44,7 @@ pub(crate) fn excess(outcome: &Outcome) -> Option<f64> {
         _ => 0.01,
     };
     let allowed = ceiling.bound_bps * (1.0 + slack + if arrived > first { first / (arrived - first) } else { 1.0 });
-    (surely > allowed).then(|| surely / ceiling.bound_bps - 1.0)
+    (significantly > allowed).then(|| significantly / ceiling.bound_bps - 1.0)
 }
 
 /// The bounds that are known, the lowest as the ceiling. `path_bps` is what a bottleneck on the path lets through.
@@ -65,7 +65,7 @@ fn ceiling(outcome: &Outcome, path_bps: Option<f64>, near: &Inventory, far: &Inv
         highest(&|directions| line(spec, directions)),
         bounds(highest(&|directions| window(spec, directions))),
         bounds(highest(&|directions| send_buffer(spec, directions))),
-        asked(spec),
+        requested(spec),
         pacing(spec),
         path_bps.map(|bps| Bound { kind: BoundKind::Path, bps, reason: "a bottleneck on the path".into() }),
     ]
@@ -163,7 +163,7 @@ fn direction_count(spec: &Spec) -> f64 {
     if spec.direction == Direction::Both { 2.0 } else { 1.0 }
 }
 
-fn asked(spec: &Spec) -> Option<Bound> {
+fn requested(spec: &Spec) -> Option<Bound> {
     let bps = spec.rate_bps? as f64;
     let direction = if spec.direction == Direction::Both { " each way" } else { "" };
     let reason = format!("asked for {}{direction}", bits_per_second(bps));

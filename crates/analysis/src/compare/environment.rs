@@ -24,10 +24,10 @@ pub(super) fn differences(a: &[&Run], b: &[&Run], specs: &[(&Spec, &Spec)]) -> V
     let mut found = Vec::new();
     type Part = fn(&Run) -> Value;
     let parts: [(&str, Part); 5] = [
-        ("near", |run| told(&run.header.near)),
-        ("far", |run| told(&run.header.far)),
-        ("path out", |run| lasting(run.header.path_outbound.as_ref())),
-        ("path back", |run| lasting(run.header.path_return.as_ref())),
+        ("near", |run| reported(&run.header.near)),
+        ("far", |run| reported(&run.header.far)),
+        ("path out", |run| persistent(run.header.path_outbound.as_ref())),
+        ("path back", |run| persistent(run.header.path_return.as_ref())),
         ("tool", |run| {
             Value::from([&run.header.tool.near_version, &run.header.tool.far_version].map(String::as_str).join(" and "))
         }),
@@ -47,7 +47,7 @@ pub(super) fn differences(a: &[&Run], b: &[&Run], specs: &[(&Spec, &Spec)]) -> V
 }
 
 /// A host's facts; null where nothing is known of it.
-fn told(host: &Inventory) -> Value {
+fn reported(host: &Inventory) -> Value {
     if silent(host) { Value::Null } else { json(host) }
 }
 
@@ -63,7 +63,7 @@ pub(super) fn flat(spec: &Spec) -> BTreeMap<String, String> {
 }
 
 /// What of a path is the same the next time, if nothing changes: no times. Addresses of the ends are the hosts'.
-fn lasting(path: Option<&Path>) -> Value {
+fn persistent(path: Option<&Path>) -> Value {
     let Some(path) = path else { return Value::Null };
     let routers = path.hops.as_ref().map(|hops| {
         let router = |hop: &model::Hop| hop.address.clone().unwrap_or_else(|| "silent".into());
@@ -193,7 +193,7 @@ mod tests {
         let path = |router: &str, ns| {
             let hop = Hop { hop: 1, address: Some(router.into()), rtt_ns: Some(ns) };
             let ping = Some(Ping { min_ns: Some(ns), ..Ping::default() });
-            lasting(Some(&Path { hops: Some(vec![hop]), ping, ..Path::default() }))
+            persistent(Some(&Path { hops: Some(vec![hop]), ping, ..Path::default() }))
         };
         let mut found = Vec::new();
         compare("path out", &[path("10.0.0.1", 5)], &[path("10.0.0.1", 900)], &mut found);

@@ -10,7 +10,7 @@ mod stored;
 
 use model::{Answer, Estimate, Finding, FindingKind, Run};
 
-use crate::findings::words;
+use crate::findings::wording;
 use crate::outcome::Headline;
 use crate::stats::Interval;
 
@@ -79,7 +79,7 @@ pub(crate) fn change(estimate: &Estimate) -> String {
     let value = signed(estimate.value);
     match (estimate.low, estimate.high) {
         (Some(low), Some(high)) => {
-            format!("{value} ({} interval {} to {})", words::confidence(estimate.confidence), signed(low), signed(high))
+            format!("{value} ({} interval {} to {})", wording::confidence(estimate.confidence), signed(low), signed(high))
         }
         _ => format!("{value} (no interval)"),
     }

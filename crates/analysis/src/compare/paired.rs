@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::{Answer, Comparison, Estimate, Finding, FindingKind, Outcome, Ratio, Stopping, Trial, Verdict};
 
 use super::{change, higher_is_better, judge, ratio};
-use crate::findings::{of_single, words};
+use crate::findings::{of_single, wording};
 use crate::outcome::Headline;
 use crate::stats::{Paired, mean};
 
@@ -105,7 +105,7 @@ fn statement(
         (Answer::CannotTell, None) => "; an interval needs at least six blocks of two pairs",
         _ => "",
     };
-    let pairs = words::plural(2 * blocks, "pair");
+    let pairs = wording::plural(2 * blocks, "pair");
     format!("{says}: B's {what} differs by {} over {pairs}{advice}.", change(estimate))
 }
 

@@ -8,7 +8,7 @@ use model::{Answer, CellComparison, Comparison, Run, RunComparison, RunName, Spe
 use super::cells::{Pairing, Side, pair};
 use super::environment::{differences, silent};
 use super::{higher_is_better, ratio};
-use crate::findings::words::plural;
+use crate::findings::wording::plural;
 use crate::outcome::Headline;
 use crate::stats::{Interval, MeanDifference, holm, mean};
 

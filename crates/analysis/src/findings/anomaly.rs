@@ -8,7 +8,7 @@
 
 use model::{Finding, FindingKind};
 
-use super::words;
+use super::wording;
 use crate::curve::{CurvePoint, Group};
 use crate::stats::t_quantile;
 
@@ -133,12 +133,12 @@ fn step(groups: &[Group], at: usize, tests: f64) -> Option<Suspect> {
 
 fn statement(groups: &[Group], suspect: Suspect) -> Finding {
     let here = &groups[suspect.at];
-    let block = words::size(here.block);
-    let rate = |group: &Group| words::value(group.ln_rate().exp(), "bit/s");
-    let by = words::percent(suspect.by);
+    let block = wording::size(here.block);
+    let rate = |group: &Group| wording::value(group.ln_rate().exp(), "bit/s");
+    let by = wording::percent(suspect.by);
     // A step always has a group before it.
     let before = &groups[suspect.at.saturating_sub(1)];
-    let change = format!("from {} at {} to {}", rate(before), words::size(before.block), rate(here));
+    let change = format!("from {} at {} to {}", rate(before), wording::size(before.block), rate(here));
     let statement = match suspect.shape {
         Shape::Dip => format!(
             "Blocks of {block} take {by} longer than their neighbours suggest: the rate dips to {}.",
@@ -184,11 +184,11 @@ fn odd_member(group: &Group, tests: f64) -> Option<Finding> {
         return None;
     }
     let others: Vec<String> =
-        group.points.iter().filter(|other| other.block != member.block).map(|other| words::size(other.block)).collect();
+        group.points.iter().filter(|other| other.block != member.block).map(|other| wording::size(other.block)).collect();
     let statement = format!(
         "Blocks of {} are {} {} than those of {}.",
-        words::size(member.block),
-        words::percent(off),
+        wording::size(member.block),
+        wording::percent(off),
         if off > 0.0 { "slower" } else { "faster" },
         others.join(" and ")
     );

@@ -3,7 +3,7 @@
 use model::units::seconds;
 use model::{Finding, FindingKind, Outcome};
 
-use super::words;
+use super::wording;
 use crate::outcome::Headline;
 
 /// The latency finding of a pingpong curve; `None` for streams, whose time of a block is no latency.
@@ -15,8 +15,8 @@ pub(super) fn latency(outcomes: &[Outcome]) -> Option<Finding> {
     let estimate = smallest.estimate.clone()?;
     let statement = format!(
         "The round trip of {} blocks is {}; NetPIPE's latency, half of it, is {}, which is not a one-way delay.",
-        words::size(smallest.spec.block),
-        words::estimate(&estimate),
+        wording::size(smallest.spec.block),
+        wording::estimate(&estimate),
         seconds(estimate.value / 2.0),
     );
     Some(Finding {

@@ -8,7 +8,7 @@ mod path;
 mod peak;
 mod saturation;
 mod single;
-pub(crate) mod words;
+pub(crate) mod wording;
 
 use model::{Finding, Outcome};
 

@@ -2,7 +2,7 @@
 
 use model::{Estimate, Finding, FindingKind};
 
-use super::words;
+use super::wording;
 use crate::curve::{CurvePoint, Group};
 
 /// The point with the highest rate.
@@ -11,8 +11,8 @@ pub(super) fn peak(points: &[CurvePoint]) -> Option<Finding> {
     let what = if top.round_trip { "block over half the round trip, NetPIPE's rate" } else { "goodput" };
     let statement = format!(
         "The highest rate is {} with blocks of {} ({what}).",
-        words::estimate(&top.rate),
-        words::size(top.block)
+        wording::estimate(&top.rate),
+        wording::size(top.block)
     );
     Some(Finding {
         kind: FindingKind::Peak,
@@ -35,7 +35,7 @@ pub(super) fn half_peak(groups: &[Group]) -> Option<Finding> {
         return None;
     }
     if reached == 0 {
-        let statement = format!("The smallest block, {}, already reaches half of the peak.", words::size(above.block));
+        let statement = format!("The smallest block, {}, already reaches half of the peak.", wording::size(above.block));
         let block = Some(above.block);
         return Some(Finding {
             kind: FindingKind::HalfPeak,
@@ -51,10 +51,10 @@ pub(super) fn half_peak(groups: &[Group]) -> Option<Finding> {
     let block = (below.ln_block() + part * (above.ln_block() - below.ln_block())).exp().round();
     let statement = format!(
         "Half of the peak, {}, is reached with blocks of about {} (between {} and {}).",
-        words::value(half.exp(), "bit/s"),
-        words::size(block as u64),
-        words::size(below.block),
-        words::size(above.block)
+        wording::value(half.exp(), "bit/s"),
+        wording::size(block as u64),
+        wording::size(below.block),
+        wording::size(above.block)
     );
     Some(Finding {
         kind: FindingKind::HalfPeak,

@@ -9,7 +9,7 @@
 
 use model::{Estimate, Finding, FindingKind};
 
-use super::words;
+use super::wording;
 use crate::curve::Group;
 use crate::stats::median;
 
@@ -68,12 +68,12 @@ fn found(groups: &[Group], at: usize, earliest: usize, latest: usize) -> Finding
     let bracket = if at == 0 {
         "it is the smallest block measured".to_owned()
     } else {
-        format!("between {} and {}", words::size(low.block), words::size(high.block))
+        format!("between {} and {}", wording::size(low.block), wording::size(high.block))
     };
     let statement = format!(
         "Saturation begins with blocks of {} ({bracket}): from there time grows in proportion to the block, and no larger block raises \
          the rate by more than a ninth.",
-        words::size(block)
+        wording::size(block)
     );
     Finding {
         kind: FindingKind::Saturation,
@@ -98,8 +98,8 @@ fn not_reached(groups: &[Group]) -> Finding {
     let (first, last) = (&groups[0], &groups[groups.len() - 1]);
     let statement = format!(
         "No saturation between {} and {}: the rate still rises at the largest block.",
-        words::size(first.block),
-        words::size(last.block)
+        wording::size(first.block),
+        wording::size(last.block)
     );
     let cells = last.cells();
     Finding { kind: FindingKind::Saturation, statement, estimate: None, block: None, cells, comparison: None }

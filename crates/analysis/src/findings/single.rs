@@ -5,7 +5,7 @@ use model::{
     BoundKind, Engine, Finding, FindingKind, Outcome, Ratio, Responsiveness, SendBy, Shares, SocketFacts, Summary,
 };
 
-use super::words;
+use super::wording;
 use crate::ceiling::excess;
 use crate::outcome::{Headline, explain};
 use crate::stats::{VarianceSplit, batch_means, mean, variance_split};
@@ -33,11 +33,11 @@ pub fn of_single(outcomes: &[Outcome]) -> Vec<Finding> {
 
 fn headline(outcome: &Outcome) -> Finding {
     let spec = &outcome.spec;
-    let subject = format!("{} {} with blocks of {}", spec.transport, spec.pattern, words::size(spec.block));
+    let subject = format!("{} {} with blocks of {}", spec.transport, spec.pattern, wording::size(spec.block));
     let mut statement = match &outcome.estimate {
         None => format!("{subject} gave no value"),
         Some(estimate) => {
-            let figure = words::estimate(estimate);
+            let figure = wording::estimate(estimate);
             let trials = outcome.summary.trials;
             let plural = if trials == 1 { "" } else { "s" };
             let verb = match Headline::of(spec) {
@@ -207,7 +207,7 @@ fn paced(outcome: &Outcome) -> String {
     if outcome.spec.paced_to_receiver {
         return "; paced to the receiver, so that what is lost is lost on the path".to_owned();
     }
-    let Some(asked) = outcome.spec.rate_bps else { return String::new() };
+    let Some(requested) = outcome.spec.rate_bps else { return String::new() };
     let did = outcome.summary.sender_bps.map_or(String::new(), |did| format!(", sent {}", bits_per_second(did)));
     let worst = outcome
         .trials
@@ -223,7 +223,7 @@ fn paced(outcome: &Outcome) -> String {
         ),
         _ => String::new(),
     };
-    format!("; asked for {}{did}{evenly}", bits_per_second(asked as f64))
+    format!("; asked for {}{did}{evenly}", bits_per_second(requested as f64))
 }
 
 /// The round trips of a transaction test, which are not its headline.

@@ -45,8 +45,8 @@ pub(super) fn of(observations: &Observations<'_>, direction: &DirectionView<'_>)
 /// Whether what arrives is what the sender was asked for, so that nothing on the path holds it back: its own pace is as steady as that
 /// of a bottleneck.
 fn gets_its_rate(observations: &Observations<'_>, direction: &DirectionView<'_>) -> bool {
-    let asked = observations.spec.rate_bps.map(|bps| ASKED * bps as f64);
-    asked.zip(goodput_bps(direction)).is_some_and(|(asked, came)| came >= asked)
+    let requested = observations.spec.rate_bps.map(|bps| ASKED * bps as f64);
+    requested.zip(goodput_bps(direction)).is_some_and(|(requested, came)| came >= requested)
 }
 
 /// What speaks for a bottleneck on the path weighs so much against limits of the hosts and of the congestion window.

@@ -3,7 +3,7 @@
 use model::{Finding, FindingKind, Outcome};
 
 use crate::curve::{CurvePoint, points};
-use crate::findings::words;
+use crate::findings::wording;
 use crate::stats::changepoint::{Noisy, Piece, pieces};
 
 /// Least jump that is worth a sentence, in natural logarithms: 10 %.
@@ -78,23 +78,23 @@ fn dips(points: &[CurvePoint], first: Jump, second: Jump) -> bool {
 
 fn dip(points: &[CurvePoint], first: Jump, second: Jump) -> Finding {
     let (from, to) = (&points[first.at], &points[second.at - 1]);
-    let by = words::percent_of(-f64::midpoint(first.by.abs(), second.by.abs()), first.by < 0.0);
+    let by = wording::percent_of(-f64::midpoint(first.by.abs(), second.by.abs()), first.by < 0.0);
     let side = if first.by < 0.0 { "below" } else { "over" };
     finding(
         points,
         first.at..second.at,
         format!(
             "From {} to {} the curve lies {by} {side} its neighbours on both sides.",
-            words::size(from.block),
-            words::size(to.block)
+            wording::size(from.block),
+            wording::size(to.block)
         ),
     )
 }
 
 fn step(points: &[CurvePoint], jump: Jump) -> Finding {
     let direction = if jump.by < 0.0 { "falls" } else { "rises" };
-    let by = words::percent_of(-jump.by.abs(), jump.by < 0.0);
-    let (before, here) = (words::size(points[jump.at - 1].block), words::size(points[jump.at].block));
+    let by = wording::percent_of(-jump.by.abs(), jump.by < 0.0);
+    let (before, here) = (wording::size(points[jump.at - 1].block), wording::size(points[jump.at].block));
     finding(
         points,
         jump.at - 1..jump.at + 1,
@@ -108,9 +108,9 @@ fn jagged(points: &[CurvePoint], jumps: &[Jump]) -> Finding {
     let statement = format!(
         "The curve is jagged: {} jumps between {} and {}, of up to {}.",
         jumps.len(),
-        words::size(points[first].block),
-        words::size(points[last].block),
-        words::percent_of(-largest, true)
+        wording::size(points[first].block),
+        wording::size(points[last].block),
+        wording::percent_of(-largest, true)
     );
     finding(points, first..last + 1, statement)
 }

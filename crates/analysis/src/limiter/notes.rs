@@ -5,7 +5,7 @@ use model::{BoundKind, Direction, EndTally, Outcome, TcpSample};
 
 use super::rules;
 use super::observations::{Course, Observations, courses, each, goodput_bps};
-use crate::findings::words;
+use crate::findings::wording;
 use crate::outcome::{Headline, sample};
 use crate::stats::{MeanDifference, mean, t_interval};
 use crate::direction::{Side, DirectionView};
@@ -93,7 +93,7 @@ fn times(centre: f64, low: f64, high: f64) -> String {
     format!(
         "{} times as much, {} interval {} to {}",
         three(centre),
-        words::confidence(CONFIDENCE),
+        wording::confidence(CONFIDENCE),
         three(low),
         three(high)
     )
@@ -109,7 +109,7 @@ fn own_queue(observations: &Observations<'_>) -> Option<String> {
     // Of one trial: the sum over its connections.
     let trials = (observations.directions.len() as f64).max(1.0);
     let rate = courses.iter().map(|course| course.rate_bps).sum::<f64>() / trials;
-    let [fills, under_way] = [shortest, shortest + added].map(|rtt| words::rounded_size(rate * rtt / 8e9));
+    let [fills, under_way] = [shortest, shortest + added].map(|rtt| wording::rounded_size(rate * rtt / 8e9));
     Some(format!(
         "More is under way than the path holds: {} over its shortest round trip of {} are {fills}, but {under_way} were under way; \
          the rest waited in a queue and added {} to each round trip (bufferbloat of its own making).",
@@ -133,10 +133,10 @@ fn too_small(observations: &Observations<'_>) -> Option<String> {
     (window > 0.0 && window < needed).then(|| {
         format!(
             "The window of {} is smaller than bandwidth times delay: {} over {} need {}.",
-            words::rounded_size(window),
+            wording::rounded_size(window),
             bits_per_second(line),
             seconds(shortest),
-            words::rounded_size(needed)
+            wording::rounded_size(needed)
         )
     })
 }

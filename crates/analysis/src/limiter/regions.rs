@@ -5,7 +5,7 @@ use std::ops::Range;
 use model::{BestRegion, Outcome};
 
 use crate::curve::{CurvePoint, points};
-use crate::findings::words;
+use crate::findings::wording;
 use crate::stats::{MeanDifference, mean, t_quantile};
 
 /// Confidence that the best of a size is the best, over its rivals together.
@@ -111,18 +111,18 @@ fn best(rivals: &impl Rivals, size: usize) -> Option<usize> {
     let labels = 0..rivals.labels().len();
     let best = labels.clone().max_by(|a, b| rivals.ln_rate(size, *a).total_cmp(&rivals.ln_rate(size, *b)))?;
     let others = labels.len() as f64 - 1.0;
-    let surely = |rival: usize| {
+    let significantly = |rival: usize| {
         let ahead = rivals.ahead(size..size + 1, best, rival)?;
         let critical = t_quantile(1.0 - (1.0 - CONFIDENCE) / (2.0 * others), ahead.df)?;
         Some(ahead.value > critical * ahead.standard_error)
     };
-    labels.filter(|rival| *rival != best).all(|rival| surely(rival) == Some(true)).then_some(best)
+    labels.filter(|rival| *rival != best).all(|rival| significantly(rival) == Some(true)).then_some(best)
 }
 
 fn region(rivals: &impl Rivals, best: Option<usize>, sizes: Range<usize>) -> BestRegion {
     let (labels, blocks) = (rivals.labels(), &rivals.sizes()[sizes.clone()]);
     let (from, to) = (blocks.first().copied().unwrap_or(0), blocks.last().copied().unwrap_or(0));
-    let stretch = if from == to { words::size(from) } else { format!("{} to {}", words::size(from), words::size(to)) };
+    let stretch = if from == to { wording::size(from) } else { format!("{} to {}", wording::size(from), wording::size(to)) };
     let mean =
         |label: usize| sizes.clone().map(|size| rivals.ln_rate(size, label)).sum::<f64>() / sizes.len().max(1) as f64;
     let Some(best) = best else {
@@ -132,13 +132,13 @@ fn region(rivals: &impl Rivals, best: Option<usize>, sizes: Range<usize>) -> Bes
     };
     let others = (0..labels.len()).filter(|label| *label != best);
     let next = others.max_by(|a, b| mean(*a).total_cmp(&mean(*b))).unwrap_or(best);
-    let told = rivals.ahead(sizes.clone(), best, next);
-    let ahead = told.map_or_else(|| mean(best) - mean(next), |told| told.value);
-    let interval = told.and_then(|told| told.interval(CONFIDENCE));
+    let reported = rivals.ahead(sizes.clone(), best, next);
+    let ahead = reported.map_or_else(|| mean(best) - mean(next), |reported| reported.value);
+    let interval = reported.and_then(|reported| reported.interval(CONFIDENCE));
     let (low, high) = (interval.map(|interval| interval.low.exp()), interval.map(|interval| interval.high.exp()));
     let interval = match (low, high) {
         (Some(low), Some(high)) => {
-            format!(" ({} interval {} to {})", words::confidence(CONFIDENCE), gain(low), gain(high))
+            format!(" ({} interval {} to {})", wording::confidence(CONFIDENCE), gain(low), gain(high))
         }
         _ => String::new(),
     };

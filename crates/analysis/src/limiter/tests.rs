@@ -1,10 +1,10 @@
 mod recorded;
-mod story;
+mod recorded_case;
 
 use model::{CoreUse, CpuUse, EndPass, HostSeries, LossLocation, RttTally, SeriesLine, Spent};
 use proptest::prelude::*;
 
-use self::story::{Story, adds_up, part};
+use self::recorded_case::{RecordedCase, adds_up, part};
 use super::*;
 use crate::curve::testing::made;
 
@@ -21,8 +21,8 @@ fn every_rule_says_what_it_is_and_where_it_comes_from() {
 
 #[test]
 fn a_path_that_nothing_explains_stays_unexplained() {
-    let story = Story::tcp(100, 20 * MS);
-    let why = story.why();
+    let case = RecordedCase::tcp(100, 20 * MS);
+    let why = case.why();
     assert_eq!((why.limiter, part(&why, LimiterKind::Network)), (LimiterKind::Unexplained, 1.0), "{why:#?}");
     assert_eq!(why.grade, None);
     assert!(why.statement.contains("nothing that was recorded speaks for more of it"), "{}", why.statement);
@@ -32,12 +32,12 @@ fn a_path_that_nothing_explains_stays_unexplained() {
 #[test]
 fn a_small_window_is_the_receive_window() {
     // 64 KiB over 20 ms are 26.2 Mbit/s.
-    let mut story = Story::tcp(25, 20 * MS);
-    story.samples(|i, one| {
+    let mut case = RecordedCase::tcp(25, 20 * MS);
+    case.samples(|i, one| {
         one.peer_window_bytes = Some(65_536);
         one.rwnd_limited_ns = Some(i * 87 * MS);
     });
-    let why = story.why();
+    let why = case.why();
     assert_eq!(why.limiter, LimiterKind::ReceiveWindow);
     adds_up(&why);
     // The share is the clock's own, and the only number of its kind.
@@ -52,29 +52,29 @@ fn a_small_window_is_the_receive_window() {
 
 #[test]
 fn a_window_that_would_carry_more_is_a_slow_reader() {
-    let mut story = Story::tcp(20, 2 * MS);
-    story.samples(|i, one| {
+    let mut case = RecordedCase::tcp(20, 2 * MS);
+    case.samples(|i, one| {
         one.rwnd_limited_ns = Some(i * 95 * MS);
         one.peer_window_bytes = Some(if i == 0 { 4 << 20 } else { 1 << 18 });
     });
-    let why = story.why();
+    let why = case.why();
     assert_eq!(why.limiter, LimiterKind::ReceiverApplication);
     assert!(why.statement.contains("its program did not read"), "{}", why.statement);
     // A receiver whose thread never rests is slow for another reason.
-    story.trials(|trial| trial.far.spent = Some(Spent { process_ns: 990 * MS, ..Spent::default() }));
-    assert_eq!(story.limiter(), LimiterKind::ReceiverCpu);
+    case.trials(|trial| trial.far.spent = Some(Spent { process_ns: 990 * MS, ..Spent::default() }));
+    assert_eq!(case.limiter(), LimiterKind::ReceiverCpu);
 }
 
 #[test]
 fn a_window_that_stands_open_but_is_used_up_is_not_the_readers_fault() {
     // A megabyte waits before a link of 940 Mbit/s; what is announced stays the same.
-    let mut story = Story::tcp(940, 6 * MS);
-    story.samples(|i, one| {
+    let mut case = RecordedCase::tcp(940, 6 * MS);
+    case.samples(|i, one| {
         one.rwnd_limited_ns = Some(i * 60 * MS);
         one.min_rtt_ns = Some(MS / 4);
         one.peer_window_bytes = Some(800_000);
     });
-    let why = story.why();
+    let why = case.why();
     assert!(why.evidence.iter().all(|one| one.rule != "slow-reader"), "{why:#?}");
     assert!(why.evidence.iter().any(|one| one.rule == "bottleneck" && one.grade == Grade::Strong), "{why:#?}");
     assert_eq!((why.limiter, &why.also[..]), (LimiterKind::Link, &[LimiterKind::ReceiveWindow][..]));
@@ -82,10 +82,10 @@ fn a_window_that_stands_open_but_is_used_up_is_not_the_readers_fault() {
 
 #[test]
 fn a_reader_that_was_asked_to_is_one_even_without_clocks() {
-    let mut story = Story::tcp(20, 2 * MS);
-    story.outcome.spec.far.drain_bps = Some(20_000_000);
-    story.trials(|trial| trial.near.flows[0].tcp.clear());
-    let why = story.why();
+    let mut case = RecordedCase::tcp(20, 2 * MS);
+    case.outcome.spec.far.drain_bps = Some(20_000_000);
+    case.trials(|trial| trial.near.flows[0].tcp.clear());
+    let why = case.why();
     assert_eq!((why.limiter, why.parts.len()), (LimiterKind::ReceiverApplication, 0), "{why:#?}");
     assert!(why.statement.contains("was asked to read 20.0 Mbit/s and read 20.0 Mbit/s"), "{}", why.statement);
     assert!(why.missing.iter().any(|one| one.contains("TCP_INFO")), "{:?}", why.missing);
@@ -93,11 +93,11 @@ fn a_reader_that_was_asked_to_is_one_even_without_clocks() {
 
 #[test]
 fn a_small_send_buffer_is_the_send_buffer() {
-    let mut story = Story::tcp(20, 20 * MS);
-    story.outcome.spec.near.sndbuf = Some(32_768);
-    story.trials(|trial| trial.near.flows[0].socket.sndbuf = Some(65_536));
-    story.samples(|i, one| (one.sndbuf_limited_ns, one.unacked) = (Some(i * 90 * MS), 40));
-    let why = story.why();
+    let mut case = RecordedCase::tcp(20, 20 * MS);
+    case.outcome.spec.near.sndbuf = Some(32_768);
+    case.trials(|trial| trial.near.flows[0].socket.sndbuf = Some(65_536));
+    case.samples(|i, one| (one.sndbuf_limited_ns, one.unacked) = (Some(i * 90 * MS), 40));
+    let why = case.why();
     assert_eq!(why.limiter, LimiterKind::SendBuffer);
     adds_up(&why);
     // Twice what was asked for, once.
@@ -108,13 +108,13 @@ fn a_small_send_buffer_is_the_send_buffer() {
 
 #[test]
 fn a_sender_with_nothing_to_send_is_the_application_unless_its_core_is_full() {
-    let mut story = Story::tcp(50, MS);
-    story.samples(|i, one| one.busy_ns = Some(i * 10 * MS));
-    let why = story.why();
+    let mut case = RecordedCase::tcp(50, MS);
+    case.samples(|i, one| one.busy_ns = Some(i * 10 * MS));
+    let why = case.why();
     assert_eq!(why.limiter, LimiterKind::SenderApplication);
     assert!((part(&why, LimiterKind::SenderApplication) - 0.9).abs() < 1e-9);
-    story.trials(|trial| trial.near.spent = Some(Spent { process_ns: 995 * MS, ..Spent::default() }));
-    let why = story.why();
+    case.trials(|trial| trial.near.spent = Some(Spent { process_ns: 995 * MS, ..Spent::default() }));
+    let why = case.why();
     assert_eq!(why.limiter, LimiterKind::SenderCpu);
     adds_up(&why);
     assert!(why.statement.contains("the sender's busiest thread ran 100 %"), "{}", why.statement);
@@ -122,21 +122,21 @@ fn a_sender_with_nothing_to_send_is_the_application_unless_its_core_is_full() {
 
 #[test]
 fn an_asked_rate_is_the_sender_application_though_something_is_always_under_way() {
-    let mut story = Story::tcp(50, 50 * MS);
-    story.outcome.spec.rate_bps = Some(50_000_000);
-    let why = story.why();
+    let mut case = RecordedCase::tcp(50, 50 * MS);
+    case.outcome.spec.rate_bps = Some(50_000_000);
+    let why = case.why();
     assert_eq!(why.limiter, LimiterKind::SenderApplication);
     assert!(why.statement.contains("was asked for 50.0 Mbit/s and carried 50.0 Mbit/s"), "{}", why.statement);
-    story.outcome.spec.rate_bps = Some(100_000_000);
-    assert_eq!(story.limiter(), LimiterKind::Unexplained, "a rate that was not reached limits nothing");
+    case.outcome.spec.rate_bps = Some(100_000_000);
+    assert_eq!(case.limiter(), LimiterKind::Unexplained, "a rate that was not reached limits nothing");
 }
 
 #[test]
 fn losses_hold_the_congestion_window_down() {
-    let mut story = Story::tcp(11, 20 * MS);
-    story.trials(|trial| trial.near.flows[0].socket.cc = Some("reno".into()));
-    story.samples(|i, one| (one.retransmits, one.ssthresh, one.cwnd) = (i, Some(14), 18));
-    let why = story.why();
+    let mut case = RecordedCase::tcp(11, 20 * MS);
+    case.trials(|trial| trial.near.flows[0].socket.cc = Some("reno".into()));
+    case.samples(|i, one| (one.retransmits, one.ssthresh, one.cwnd) = (i, Some(14), 18));
+    let why = case.why();
     assert_eq!(why.limiter, LimiterKind::Loss);
     assert!(
         why.statement.contains("10 segments sent again") && why.statement.contains("(Mathis)"),
@@ -146,40 +146,40 @@ fn losses_hold_the_congestion_window_down() {
     let losses = why.losses.unwrap();
     assert_eq!((losses.packets, losses.places.len(), losses.places[0].place), (30, 1, LossLocation::Path));
     // Who does not give way to losses is not held down by them, and Mathis is about few of them and about Reno.
-    story.trials(|trial| trial.near.flows[0].socket.cc = Some("bbr".into()));
-    assert_eq!(story.limiter(), LimiterKind::Unexplained);
-    for (cc, each, told) in [("bpf_scalable", 1, false), ("reno", 9, false), ("cubic", 1, true), ("reno", 1, true)] {
-        story.trials(|trial| trial.near.flows[0].socket.cc = Some(cc.into()));
-        story.samples(|i, one| one.retransmits = each * i);
-        let why = story.why();
-        assert_eq!((why.limiter, why.statement.contains("(Mathis)")), (LimiterKind::Loss, told), "{cc}: {why:#?}");
+    case.trials(|trial| trial.near.flows[0].socket.cc = Some("bbr".into()));
+    assert_eq!(case.limiter(), LimiterKind::Unexplained);
+    for (cc, each, reported) in [("bpf_scalable", 1, false), ("reno", 9, false), ("cubic", 1, true), ("reno", 1, true)] {
+        case.trials(|trial| trial.near.flows[0].socket.cc = Some(cc.into()));
+        case.samples(|i, one| one.retransmits = each * i);
+        let why = case.why();
+        assert_eq!((why.limiter, why.statement.contains("(Mathis)")), (LimiterKind::Loss, reported), "{cc}: {why:#?}");
     }
     // A window that is not used up is not what limits.
-    story.samples(|_, one| one.unacked = 9);
-    assert_eq!(story.limiter(), LimiterKind::Unexplained);
+    case.samples(|_, one| one.unacked = 9);
+    assert_eq!(case.limiter(), LimiterKind::Unexplained);
     // A queue that stands all the time loses by overflowing: the link empties it.
-    story.samples(|_, one| one.unacked = 100);
-    story.samples(|_, one| one.rtt_ns = 60 * MS);
-    assert_eq!(story.limiter(), LimiterKind::Link);
+    case.samples(|_, one| one.unacked = 100);
+    case.samples(|_, one| one.rtt_ns = 60 * MS);
+    assert_eq!(case.limiter(), LimiterKind::Link);
 }
 
 #[test]
 fn a_full_congestion_window_without_loss_is_said() {
-    let mut story = Story::tcp(57, 20 * MS);
-    story.samples(|_, one| (one.cwnd, one.unacked, one.ssthresh) = (100, 100, None));
-    let why = story.why();
+    let mut case = RecordedCase::tcp(57, 20 * MS);
+    case.samples(|_, one| (one.cwnd, one.unacked, one.ssthresh) = (100, 100, None));
+    let why = case.why();
     assert_eq!(why.limiter, LimiterKind::CongestionWindow);
     assert!(why.statement.contains("slow start for 100 %"), "{}", why.statement);
     assert_eq!(why.grade, Some(Grade::Likely), "{why:#?}");
-    story.samples(|_, one| one.ssthresh = Some(80));
-    assert!(story.why().statement.contains("it had stopped growing for delay"));
+    case.samples(|_, one| one.ssthresh = Some(80));
+    assert!(case.why().statement.contains("it had stopped growing for delay"));
 }
 
 #[test]
 fn a_queue_that_stands_is_a_link_and_more_under_way_than_the_path_holds() {
-    let mut story = Story::tcp(20, 45 * MS);
-    story.samples(|_, one| one.min_rtt_ns = Some(5 * MS));
-    let why = story.why();
+    let mut case = RecordedCase::tcp(20, 45 * MS);
+    case.samples(|_, one| one.min_rtt_ns = Some(5 * MS));
+    let why = case.why();
     assert_eq!(why.limiter, LimiterKind::Link);
     assert!(
         why.statement.contains("the round trip stood at 45.0 ms over its shortest of 5.00 ms"),
@@ -191,19 +191,19 @@ fn a_queue_that_stands_is_a_link_and_more_under_way_than_the_path_holds() {
 
 #[test]
 fn the_line_and_a_shaper_of_the_sender_are_told_apart() {
-    let mut story = Story::tcp(935, MS);
-    story.outcome.summary.ceiling = Some(model::Ceiling {
+    let mut case = RecordedCase::tcp(935, MS);
+    case.outcome.summary.ceiling = Some(model::Ceiling {
         bound_bps: 941e6,
         kind: model::BoundKind::Line,
         reason: "MTU 1500 on 1 Gbit/s".into(),
         others: Vec::new(),
     });
-    let why = story.why();
+    let why = case.why();
     assert_eq!(why.limiter, LimiterKind::Link);
     assert!(why.statement.contains("99.4 % of the 941 Mbit/s"), "{}", why.statement);
-    story.counters(false, &[("qdisc.eth0.overlimits", 9_000), ("qdisc.eth0.drops", 12), ("qdisc.eth1.drops", 900)]);
-    story.outcome.summary.ceiling = None;
-    let why = story.why();
+    case.counters(false, &[("qdisc.eth0.overlimits", 9_000), ("qdisc.eth0.drops", 12), ("qdisc.eth1.drops", 900)]);
+    case.outcome.summary.ceiling = None;
+    let why = case.why();
     assert_eq!(why.limiter, LimiterKind::Qdisc);
     assert!(
         why.statement.contains("held packets back 9.00 k times") && why.statement.contains("dropped 12"),
@@ -214,30 +214,30 @@ fn the_line_and_a_shaper_of_the_sender_are_told_apart() {
 
 #[test]
 fn packets_that_always_wait_at_the_interface_are_the_link() {
-    let mut story = Story::tcp(935, MS);
-    story.counters(false, &[]);
-    for pass in &mut story.passes {
+    let mut case = RecordedCase::tcp(935, MS);
+    case.counters(false, &[]);
+    for pass in &mut case.passes {
         let line = SeriesLine { name: "qdisc.eth0.backlog".into(), unit: "B".into(), values: vec![Some(9_000.0); 10] };
         let series = HostSeries { at_ns: (0..10).collect(), lines: vec![line] };
         pass.near.observed.as_mut().unwrap().series = Some(series);
     }
-    let why = story.why();
+    let why = case.why();
     assert_eq!(why.limiter, LimiterKind::Link);
     assert!(why.statement.contains("waited at the sender's interface in 100 %"), "{}", why.statement);
 }
 
 #[test]
 fn the_kernels_pacing_is_named() {
-    let mut story = Story::tcp(48, 20 * MS);
-    story.outcome.spec.near.max_pacing_bps = Some(50_000_000);
-    let why = story.why();
+    let mut case = RecordedCase::tcp(48, 20 * MS);
+    case.outcome.spec.near.max_pacing_bps = Some(50_000_000);
+    let why = case.why();
     assert_eq!(why.limiter, LimiterKind::Pacing);
     assert!(why.statement.contains("paced to 50.0 Mbit/s"), "{}", why.statement);
 }
 
 #[test]
 fn what_bbr_paces_to_is_the_bottleneck_unless_a_window_or_a_core_is() {
-    let mut bbr = Story::tcp(48, 20 * MS);
+    let mut bbr = RecordedCase::tcp(48, 20 * MS);
     bbr.trials(|trial| trial.near.flows[0].socket.cc = Some("bbr".into()));
     bbr.samples(|_, one| one.pacing_bps = Some(50_000_000));
     let why = bbr.why();
@@ -257,32 +257,32 @@ fn core(core: u32, user: u64, softirq: u64, idle: u64) -> CoreUse {
 
 #[test]
 fn a_full_core_is_blamed_as_far_as_it_is_known_whose_it_is() {
-    let mut story = Story::tcp(900, MS);
+    let mut case = RecordedCase::tcp(900, MS);
     let cpu = |cores| Some(CpuUse { window_ns: SECOND, resolution_ns: 10 * MS, cores });
-    let far = |story: &mut Story, cores: Vec<CoreUse>| {
-        story.passes.iter_mut().for_each(|pass| pass.far = EndPass { cpu: cpu(cores.clone()), ..EndPass::default() });
+    let far = |case: &mut RecordedCase, cores: Vec<CoreUse>| {
+        case.passes.iter_mut().for_each(|pass| pass.far = EndPass { cpu: cpu(cores.clone()), ..EndPass::default() });
     };
-    far(&mut story, vec![core(0, 100, 0, 900), core(1, 100, 880, 20)]);
-    let why = story.why();
+    far(&mut case, vec![core(0, 100, 0, 900), core(1, 100, 880, 20)]);
+    let why = case.why();
     assert_eq!(why.limiter, LimiterKind::Softirq);
     assert!(
         why.statement.contains("core 1 of the receiver was busy for 98 %") && why.statement.contains("softirq 88 %"),
         "{}",
         why.statement
     );
-    far(&mut story, vec![core(0, 100, 0, 900), core(1, 900, 80, 20)]);
-    let why = story.why();
+    far(&mut case, vec![core(0, 100, 0, 900), core(1, 900, 80, 20)]);
+    let why = case.why();
     assert_eq!((why.limiter, why.grade), (LimiterKind::ReceiverCpu, Some(Grade::Likely)), "somebody's core: {why:#?}");
-    story.outcome.spec.far.pin = vec![1];
-    assert_eq!(story.limiter(), LimiterKind::ReceiverCpu);
+    case.outcome.spec.far.pin = vec![1];
+    assert_eq!(case.limiter(), LimiterKind::ReceiverCpu);
 }
 
 #[test]
 fn datagrams_without_room_are_the_socket_buffers_and_placed() {
-    let mut story = Story::udp(10_000, 9_000);
-    story.counters(true, &[("snmp.Udp.RcvbufErrors", 700), ("dev.eth0.rx_dropped", 200)]);
-    story.counters(false, &[("qdisc.eth0.drops", 40)]);
-    let why = story.why();
+    let mut case = RecordedCase::udp(10_000, 9_000);
+    case.counters(true, &[("snmp.Udp.RcvbufErrors", 700), ("dev.eth0.rx_dropped", 200)]);
+    case.counters(false, &[("qdisc.eth0.drops", 40)]);
+    let why = case.why();
     assert_eq!((why.limiter, why.parts.len()), (LimiterKind::SocketBuffer, 0), "{why:#?}");
     assert!(why.statement.contains("no room for 700 of 10.0 k datagrams (7.00 %)"), "{}", why.statement);
     let losses = why.losses.unwrap();
@@ -295,34 +295,34 @@ fn datagrams_without_room_are_the_socket_buffers_and_placed() {
 
 #[test]
 fn foreign_drops_never_place_more_than_is_missing() {
-    let mut story = Story::udp(10_000, 9_990);
-    story.counters(true, &[("snmp.Udp.RcvbufErrors", 1 << 40), ("softnet.dropped", 7)]);
-    let losses = story.why().losses.unwrap();
+    let mut case = RecordedCase::udp(10_000, 9_990);
+    case.counters(true, &[("snmp.Udp.RcvbufErrors", 1 << 40), ("softnet.dropped", 7)]);
+    let losses = case.why().losses.unwrap();
     assert_eq!((losses.packets, losses.places.len(), losses.places[0].packets), (30, 1, 30));
 }
 
 #[test]
 fn segments_that_had_arrived_are_lost_nowhere() {
-    let mut story = Story::tcp(11, 20 * MS);
-    story.samples(|i, one| one.retransmits = 3 * i);
-    story.samples(|i, one| one.spurious = Some(i));
-    story.counters(true, &[]);
-    let losses = story.why().losses.unwrap();
+    let mut case = RecordedCase::tcp(11, 20 * MS);
+    case.samples(|i, one| one.retransmits = 3 * i);
+    case.samples(|i, one| one.spurious = Some(i));
+    case.counters(true, &[]);
+    let losses = case.why().losses.unwrap();
     let places: Vec<(LossLocation, u64)> = losses.places.iter().map(|one| (one.place, one.packets)).collect();
     assert_eq!((places, losses.of.as_str()), (vec![(LossLocation::Path, 60), (LossLocation::Nowhere, 30)], "segments"));
 }
 
 #[test]
 fn softnet_drops_are_softirq() {
-    let mut story = Story::udp(10_000, 9_900);
-    story.counters(true, &[("softnet.dropped", 100), ("softnet.processed", 10_000)]);
-    assert_eq!(story.limiter(), LimiterKind::Softirq);
+    let mut case = RecordedCase::udp(10_000, 9_900);
+    case.counters(true, &[("softnet.dropped", 100), ("softnet.processed", 10_000)]);
+    assert_eq!(case.limiter(), LimiterKind::Softirq);
 }
 
 #[test]
 fn one_exchange_at_a_time_is_the_round_trip() {
-    let mut story = Story::tcp(1, MS);
-    story.outcome.spec.pattern = "rr".into();
+    let mut case = RecordedCase::tcp(1, MS);
+    case.outcome.spec.pattern = "rr".into();
     let rtt = RttTally {
         count: 900,
         min_ns: MS,
@@ -333,40 +333,40 @@ fn one_exchange_at_a_time_is_the_round_trip() {
         batch: 1,
         histogram: None,
     };
-    story.trials(|trial| (trial.near.rtt, trial.near.transactions) = (Some(rtt.clone()), 940));
-    story.outcome.summary.transactions_per_s = Some(940.0);
-    let why = story.why();
+    case.trials(|trial| (trial.near.rtt, trial.near.transactions) = (Some(rtt.clone()), 940));
+    case.outcome.summary.transactions_per_s = Some(940.0);
+    let why = case.why();
     assert_eq!((why.limiter, why.parts.len()), (LimiterKind::RoundTrip, 0), "{why:#?}");
     assert!(why.statement.contains("each of 1.05 ms in the mean"), "{}", why.statement);
     // A rate that was asked for and kept leaves the connection waiting for its next turn.
-    story.outcome.summary.transactions_per_s = Some(100.0);
-    story.outcome.spec.block = 64;
-    story.outcome.spec.rate_bps = Some(51_200);
-    assert_eq!(story.limiter(), LimiterKind::SenderApplication);
+    case.outcome.summary.transactions_per_s = Some(100.0);
+    case.outcome.spec.block = 64;
+    case.outcome.spec.rate_bps = Some(51_200);
+    assert_eq!(case.limiter(), LimiterKind::SenderApplication);
 }
 
 #[test]
 fn a_stalled_trial_says_which_end_blocked_and_for_how_long() {
-    let mut story = Story::tcp(20, 2 * MS);
-    story.samples(|i, one| {
+    let mut case = RecordedCase::tcp(20, 2 * MS);
+    case.samples(|i, one| {
         one.bytes_acked = Some(i.min(4));
         one.peer_window_bytes = Some(if i < 4 { 65_536 } else { 0 });
     });
-    story.trials(|trial| trial.near.stalled = true);
-    let said = story.why().notes[0].clone();
+    case.trials(|trial| trial.near.stalled = true);
+    let said = case.why().notes[0].clone();
     assert_eq!(
         said,
         "A trial stalled, for the last 600 ms: the receiver blocked: its window was closed, for its program had not read."
     );
-    story.samples(|_, one| (one.peer_window_bytes, one.unacked) = (Some(65_536), 12));
-    assert!(story.why().notes[0].contains("12 segments were under way and nothing acknowledged them"));
-    story.samples(|_, one| one.unacked = 0);
-    assert!(story.why().notes[0].contains("the sender's program blocked"), "{:?}", story.why().notes);
+    case.samples(|_, one| (one.peer_window_bytes, one.unacked) = (Some(65_536), 12));
+    assert!(case.why().notes[0].contains("12 segments were under way and nothing acknowledged them"));
+    case.samples(|_, one| one.unacked = 0);
+    assert!(case.why().notes[0].contains("the sender's program blocked"), "{:?}", case.why().notes);
 }
 
 #[test]
 fn directions_that_differ_are_told() {
-    let mut forth = Story::tcp(80, 2 * MS);
+    let mut forth = RecordedCase::tcp(80, 2 * MS);
     forth.outcome.spec.direction = model::Direction::Both;
     for (i, trial) in forth.outcome.trials.iter_mut().enumerate() {
         (trial.far.bytes_sent, trial.far.sending_ns) = (5_000_000, SECOND);
@@ -387,16 +387,16 @@ fn directions_that_differ_are_told() {
 
 #[test]
 fn a_window_below_bandwidth_times_delay_is_said_with_its_numbers() {
-    let mut story = Story::tcp(25, 20 * MS);
-    story.samples(|_, one| one.peer_window_bytes = Some(65_536));
+    let mut case = RecordedCase::tcp(25, 20 * MS);
+    case.samples(|_, one| one.peer_window_bytes = Some(65_536));
     let line = model::Bound { kind: model::BoundKind::Line, bps: 1e9, reason: "1 Gbit/s".into() };
-    story.outcome.summary.ceiling = Some(model::Ceiling {
+    case.outcome.summary.ceiling = Some(model::Ceiling {
         bound_bps: 26e6,
         kind: model::BoundKind::Window,
         reason: "window".into(),
         others: vec![line],
     });
-    let notes = story.why().notes;
+    let notes = case.why().notes;
     assert!(
         notes.iter().any(|note| note.contains("window of 64 KiB is smaller") && note.contains("need 2.38 MiB")),
         "{notes:?}"
@@ -412,36 +412,36 @@ fn nothing_recorded_is_nothing_said() {
 #[test]
 fn buffers_that_stand_at_the_hosts_limits_are_named_with_the_window_that_is_needed() {
     // 4 MiB over 80 ms are 419 Mbit/s.
-    let mut story = Story::tcp(400, 80 * MS);
-    story.hosts[0].sysctl.insert("net.ipv4.tcp_wmem".into(), "4096 16384 4194304".into());
-    story.trials(|trial| trial.near.flows[0].socket.sndbuf = Some(4 << 20));
-    story.samples(|_, one| (one.cwnd, one.peer_window_bytes) = (6_000, Some(16 << 20)));
-    let why = story.why();
+    let mut case = RecordedCase::tcp(400, 80 * MS);
+    case.hosts[0].sysctl.insert("net.ipv4.tcp_wmem".into(), "4096 16384 4194304".into());
+    case.trials(|trial| trial.near.flows[0].socket.sndbuf = Some(4 << 20));
+    case.samples(|_, one| (one.cwnd, one.peer_window_bytes) = (6_000, Some(16 << 20)));
+    let why = case.why();
     assert_eq!((why.limiter, why.grade), (LimiterKind::SendBuffer, Some(Grade::Strong)), "{why:#?}");
     let said = "it has grown to the limit of net.ipv4.tcp_wmem, 4 MiB, and 1.00 Gbit/s would need a window of 9.54 MiB";
     assert!(why.statement.contains(said), "{}", why.statement);
     // One that could still grow is not small.
-    story.trials(|trial| trial.near.flows[0].socket.sndbuf = Some(3 << 20));
-    assert_eq!(story.limiter(), LimiterKind::Unexplained);
+    case.trials(|trial| trial.near.flows[0].socket.sndbuf = Some(3 << 20));
+    assert_eq!(case.limiter(), LimiterKind::Unexplained);
     // The receiver's limit is named likewise.
-    story.hosts[1].sysctl.insert("net.ipv4.tcp_rmem".into(), "4096\t131072\t6291456".into());
-    story.trials(|trial| trial.far.flows[0].socket.rcvbuf = Some(6 << 20));
-    story.samples(|_, one| one.peer_window_bytes = Some(4 << 20));
-    let why = story.why();
+    case.hosts[1].sysctl.insert("net.ipv4.tcp_rmem".into(), "4096\t131072\t6291456".into());
+    case.trials(|trial| trial.far.flows[0].socket.rcvbuf = Some(6 << 20));
+    case.samples(|_, one| one.peer_window_bytes = Some(4 << 20));
+    let why = case.why();
     assert_eq!(why.limiter, LimiterKind::ReceiveWindow);
     assert!(why.statement.contains("limit of net.ipv4.tcp_rmem, 6 MiB, and 1.00 Gbit/s"), "{}", why.statement);
 }
 
 #[test]
 fn two_buffers_of_nearly_the_same_size_are_both_named() {
-    let mut story = Story::tcp(14, 22 * MS);
-    (story.outcome.spec.near.sndbuf, story.outcome.spec.far.rcvbuf) = (Some(32_768), Some(32_768));
-    story.trials(|trial| trial.near.flows[0].socket.sndbuf = Some(65_536));
-    story.samples(|i, one| {
+    let mut case = RecordedCase::tcp(14, 22 * MS);
+    (case.outcome.spec.near.sndbuf, case.outcome.spec.far.rcvbuf) = (Some(32_768), Some(32_768));
+    case.trials(|trial| trial.near.flows[0].socket.sndbuf = Some(65_536));
+    case.samples(|i, one| {
         (one.peer_window_bytes, one.cwnd, one.unacked) = (Some(39_096), 56, 27);
         (one.rwnd_limited_ns, one.sndbuf_limited_ns) = (Some(i * 66 * MS), Some(i * 12 * MS));
     });
-    let why = story.why();
+    let why = case.why();
     assert_eq!((why.limiter, &why.also[..]), (LimiterKind::ReceiveWindow, &[LimiterKind::SendBuffer][..]), "{why:#?}");
     let said = "; likely also send buffer: 64 KiB send buffer over 22.0 ms carries at most 23.8 Mbit/s";
     assert!(
@@ -453,22 +453,22 @@ fn two_buffers_of_nearly_the_same_size_are_both_named() {
 
 #[test]
 fn datagrams_that_go_missing_at_a_steady_rate_have_met_a_bottleneck() {
-    let mut story = Story::udp(10_000, 4_200);
-    story.trials(|trial| {
+    let mut case = RecordedCase::udp(10_000, 4_200);
+    case.trials(|trial| {
         (trial.near.bytes_sent, trial.far.bytes_received) = (14_000_000, 5_880_000);
         trial.far.intervals.iter_mut().for_each(|one| one.bytes_received = 588_000);
         trial.near.spent = Some(Spent { process_ns: 990 * MS, ..Spent::default() });
     });
-    let why = story.why();
+    let why = case.why();
     assert_eq!((why.limiter, why.grade), (LimiterKind::Link, Some(Grade::Strong)), "{why:#?}");
     let said = "a bottleneck of about 47.0 Mbit/s on the path: 58.0 % of the datagrams went missing there, with 112 Mbit/s sent";
     assert!(why.statement.contains(said), "{}", why.statement);
     // An interval that was drawn out does not hide the others.
-    story.trials(|trial| trial.far.intervals.last_mut().unwrap().end_ns += SECOND);
-    assert!(story.why().statement.contains("a bottleneck of about 47.0 Mbit/s"), "{}", story.why().statement);
+    case.trials(|trial| trial.far.intervals.last_mut().unwrap().end_ns += SECOND);
+    assert!(case.why().statement.contains("a bottleneck of about 47.0 Mbit/s"), "{}", case.why().statement);
     // Where the receiving host dropped them, there is none.
-    story.trials(|trial| trial.far.datagrams.as_mut().unwrap().socket_drops = 5_800);
-    assert_eq!(story.limiter(), LimiterKind::SocketBuffer);
+    case.trials(|trial| trial.far.datagrams.as_mut().unwrap().socket_drops = 5_800);
+    assert_eq!(case.limiter(), LimiterKind::SocketBuffer);
 }
 
 proptest! {
@@ -478,9 +478,9 @@ proptest! {
         window in 0u32..1 << 24, ran in 0u64..2_000, retransmits in 0u64..500, mbit in 1u64..10_000, rate in prop::option::of(1u64..1 << 34),
         drain in prop::option::of(1u64..1 << 34), overlimits in 0i64..1_000_000,
     ) {
-        let mut story = Story::tcp(mbit, rtt);
+        let mut case = RecordedCase::tcp(mbit, rtt);
         let [busy, rwnd, sndbuf] = clocks;
-        story.samples(|i, one| {
+        case.samples(|i, one| {
             one.busy_ns = Some(i * busy * MS / 10);
             one.rwnd_limited_ns = Some(i * rwnd * MS / 10);
             one.sndbuf_limited_ns = Some(i * sndbuf * MS / 10);
@@ -489,12 +489,12 @@ proptest! {
             one.peer_window_bytes = Some(window);
             one.retransmits = retransmits * i;
         });
-        story.outcome.spec.rate_bps = rate;
-        story.outcome.spec.far.drain_bps = drain;
-        story.outcome.spec.near.sndbuf = drain;
-        story.trials(|trial| trial.near.spent = Some(Spent { process_ns: ran * MS, ..Spent::default() }));
-        story.counters(false, &[("qdisc.eth0.overlimits", overlimits)]);
-        let why = story.why();
+        case.outcome.spec.rate_bps = rate;
+        case.outcome.spec.far.drain_bps = drain;
+        case.outcome.spec.near.sndbuf = drain;
+        case.trials(|trial| trial.near.spent = Some(Spent { process_ns: ran * MS, ..Spent::default() }));
+        case.counters(false, &[("qdisc.eth0.overlimits", overlimits)]);
+        let why = case.why();
         let sum: f64 = why.parts.iter().map(|part| part.share).sum();
         prop_assert!((sum - 1.0).abs() < 1e-9, "{} {:#?}", sum, why.parts);
         prop_assert!(why.parts.iter().all(|part| (0.0..=1.0).contains(&part.share)), "{:#?}", why.parts);
@@ -508,7 +508,7 @@ proptest! {
 
 #[test]
 fn a_thread_that_waits_for_its_core_shares_a_full_one() {
-    let mut story = Story::tcp(400, MS);
+    let mut case = RecordedCase::tcp(400, MS);
     let thread = model::ThreadTime {
         threads: 1,
         elapsed_ns: SECOND,
@@ -517,24 +517,24 @@ fn a_thread_that_waits_for_its_core_shares_a_full_one() {
         wait_ns: Some(460 * MS),
         ..model::ThreadTime::default()
     };
-    story.trials(|trial| trial.near.spent = Some(Spent { busiest: Some(thread), ..Spent::default() }));
-    let why = story.why();
+    case.trials(|trial| trial.near.spent = Some(Spent { busiest: Some(thread), ..Spent::default() }));
+    let why = case.why();
     assert_eq!(why.limiter, LimiterKind::SenderCpu);
     let said =
         "ran 52 % of the time (4 % in user space, 48 % in the kernel) and waited 46 % of it for a core that others had";
     assert!(why.statement.contains(said), "{}", why.statement);
     // So does one that sleeps as well, but waits for its core each time.
     let half = model::ThreadTime { cpu_ns: 200 * MS, wait_ns: Some(450 * MS), ..thread };
-    story.trials(|trial| trial.near.spent = Some(Spent { busiest: Some(half), ..Spent::default() }));
-    assert_eq!(story.limiter(), LimiterKind::SenderCpu);
+    case.trials(|trial| trial.near.spent = Some(Spent { busiest: Some(half), ..Spent::default() }));
+    assert_eq!(case.limiter(), LimiterKind::SenderCpu);
     // A full core is not the receiver's while its thread has time.
     let idle = model::ThreadTime { cpu_ns: 200 * MS, wait_ns: Some(0), ..thread };
     let cpu = CpuUse { window_ns: SECOND, resolution_ns: MS, cores: vec![core(1, 990, 0, 10)] };
-    story.outcome.spec.near.pin = vec![1];
-    story.passes.iter_mut().for_each(|pass| pass.near = EndPass { cpu: Some(cpu.clone()), ..EndPass::default() });
-    story.trials(|trial| trial.near.spent = Some(Spent { busiest: Some(idle), ..Spent::default() }));
-    assert_eq!(story.limiter(), LimiterKind::Unexplained);
+    case.outcome.spec.near.pin = vec![1];
+    case.passes.iter_mut().for_each(|pass| pass.near = EndPass { cpu: Some(cpu.clone()), ..EndPass::default() });
+    case.trials(|trial| trial.near.spent = Some(Spent { busiest: Some(idle), ..Spent::default() }));
+    assert_eq!(case.limiter(), LimiterKind::Unexplained);
     // Who spins is always busy.
-    story.outcome.spec.strategy = model::Strategy::Spin;
-    assert_eq!(story.limiter(), LimiterKind::Unexplained);
+    case.outcome.spec.strategy = model::Strategy::Spin;
+    assert_eq!(case.limiter(), LimiterKind::Unexplained);
 }

@@ -57,9 +57,9 @@ fn shares_of(near: &model::EndTally, far: &model::EndTally) -> Vec<f64> {
         flows.iter().for_each(|flow| *sums.entry(flow.flow).or_default() += share(flow));
         sums.into_values().map(|sum| sum as f64).collect::<Vec<f64>>()
     };
-    let asked = asker(near, far);
-    if asked.transactions > 0 {
-        return shares(|flow| flow.transactions, &asked.flows);
+    let requested = asker(near, far);
+    if requested.transactions > 0 {
+        return shares(|flow| flow.transactions, &requested.flows);
     }
     let received = [near, far].into_iter().filter(|end| end.bytes_received > 0);
     received.flat_map(|end| shares(|flow| flow.bytes_received, &end.flows)).collect()

@@ -234,10 +234,10 @@ mod tests {
             prop_assert_eq!(outcome.summary.trust.is_some(), outcome.estimate.is_some());
             if outcome.summary.trust == Some(Trust::High) {
                 let estimate = outcome.estimate.unwrap();
-                let asked = if paired { target.max(0.02) } else { target };
-                prop_assert!(estimate.relative_half_width().unwrap() <= asked);
+                let requested = if paired { target.max(0.02) } else { target };
+                prop_assert!(estimate.relative_half_width().unwrap() <= requested);
                 let place = outcome.summary.within.map_or(estimate.value, |within| within.value);
-                prop_assert!((place / estimate.value - 1.0).abs() <= asked);
+                prop_assert!((place / estimate.value - 1.0).abs() <= requested);
             }
         }
     }

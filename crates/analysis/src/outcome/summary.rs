@@ -103,8 +103,8 @@ pub(crate) fn packets_per_s(spec: &Spec, trial: &Trial) -> Option<f64> {
 
 /// A count over all trials and both ends; `None` where there are trials and no end of them told it.
 fn total(trials: &[Trial], count: Count) -> Option<u64> {
-    let told: Vec<u64> = ends(trials).filter_map(|end| end.told(count)).collect();
-    (trials.is_empty() || !told.is_empty()).then(|| told.into_iter().fold(0, u64::saturating_add))
+    let reported: Vec<u64> = ends(trials).filter_map(|end| end.reported(count)).collect();
+    (trials.is_empty() || !reported.is_empty()).then(|| reported.into_iter().fold(0, u64::saturating_add))
 }
 
 fn ends(trials: &[Trial]) -> impl Iterator<Item = &EndTally> {
@@ -114,10 +114,10 @@ fn ends(trials: &[Trial]) -> impl Iterator<Item = &EndTally> {
 /// The longest of the ends' own times, of all trials together; `None` where there are trials and no end told one.
 fn duration_ns(trials: &[Trial]) -> Option<u64> {
     let times = [Count::SendingNs, Count::ReceivingNs];
-    let told = ends(trials).any(|end| times.iter().any(|time| end.told(*time).is_some()));
+    let reported = ends(trials).any(|end| times.iter().any(|time| end.reported(*time).is_some()));
     let longest =
         |trial: &Trial| [&trial.near, &trial.far].map(|end| end.sending_ns.max(end.receiving_ns)).into_iter().max();
-    (trials.is_empty() || told).then(|| trials.iter().filter_map(longest).fold(0, u64::saturating_add))
+    (trials.is_empty() || reported).then(|| trials.iter().filter_map(longest).fold(0, u64::saturating_add))
 }
 
 /// NetPIPE's rate in bit/s: a block over half the round trip; on a curve of streams the goodput.

@@ -171,7 +171,7 @@ fn resolution_limited(spec: &Spec, near: &EndTally, far: &EndTally) -> bool {
         Headline::Transactions => asker.transactions < LEAST_ARRIVALS || asker.arrivals().ns < LEAST_NS,
         // Another program does not say in how many calls it received.
         Headline::Goodput => receivers(spec, near, far).into_iter().any(|end| {
-            let unknown = end.told(Count::CallsReceived).is_none();
+            let unknown = end.reported(Count::CallsReceived).is_none();
             // A paced block is one arrival, however many calls it takes.
             let blocks = spec.rate_bps.map_or(u64::MAX, |_| end.bytes_received / spec.block.max(1));
             let few = (end.calls_received < LEAST_ARRIVALS && !unknown) || blocks < LEAST_ARRIVALS;

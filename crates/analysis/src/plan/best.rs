@@ -132,9 +132,9 @@ fn in_words(grid: &Grid, factor: &str, held: &BTreeMap<&str, &str>, kind: Headli
     let held: Vec<String> = held.iter().map(|(name, level)| format!("{name} {level}")).collect();
     let at = if held.is_empty() { String::new() } else { format!(" at {}", held.join(", ")) };
     let tell = |(region, sizes): (model::BestRegion, Range<usize>)| {
-        let place = |label: &Option<String>| grid.labels.iter().position(|other| Some(other) == label.as_ref());
-        let best = place(&region.best);
-        let blocks = best.zip(place(&region.over)).map(|(best, over)| grid.by_block(sizes.clone(), best, over).len());
+        let slot = |label: &Option<String>| grid.labels.iter().position(|other| Some(other) == label.as_ref());
+        let best = slot(&region.best);
+        let blocks = best.zip(slot(&region.over)).map(|(best, over)| grid.by_block(sizes.clone(), best, over).len());
         let estimate = region.ratio.zip(blocks).map(|(value, blocks)| Estimate {
             statistic: "mean over blocks of the ratio of the best level to the next".into(),
             unit: "ratio".into(),

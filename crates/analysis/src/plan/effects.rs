@@ -10,7 +10,7 @@ use model::{Cell, Estimate, Factor, Finding, FindingKind, Outcome, Pass, RunHead
 
 use super::best::best;
 use super::{KINDS, dimensions, levels, of_kind, part, sizes_of_curves, whole};
-use crate::findings::words::{confidence, plural, value};
+use crate::findings::wording::{confidence, plural, value};
 use crate::outcome::Headline;
 use crate::stats::{Interval, MeanDifference, holm, mean, sample_sd};
 
@@ -245,7 +245,7 @@ fn in_words(effects: Vec<Effect>, level: f64) -> Vec<Finding> {
         sizes.iter().map(|(_, test, _)| (2.0 * test.p_above(0.0).min(test.p_below(0.0))).min(1.0)).collect();
     let corrected = holm(&p);
     let number = sizes.len();
-    let told = sizes.into_iter().zip(corrected).filter_map(|((effect, test, interval), p)| {
+    let reported = sizes.into_iter().zip(corrected).filter_map(|((effect, test, interval), p)| {
         let sure = p <= 1.0 - level;
         // Pairs of hosts that are alike are not named.
         if effect.kind == FindingKind::Asymmetry && !sure {
@@ -279,7 +279,7 @@ fn in_words(effects: Vec<Effect>, level: f64) -> Vec<Finding> {
         cells.dedup();
         Some(Finding { kind: effect.kind, statement, estimate: Some(estimate), block: None, cells, comparison: None })
     });
-    told.collect()
+    reported.collect()
 }
 
 /// `+32 % ± 2 %`, from logarithms of ratios; both ends of a wide interval, which on this scale lie unevenly.

@@ -12,7 +12,7 @@ mod table;
 pub use cells::{MOST_CELLS, PlannedCell, expand, of_set};
 pub use effects::of_plan;
 pub use figures::{FactorLine, factor_lines};
-pub use order::{Place, block, sizes};
+pub use order::{Slot, block, sizes};
 pub use rounds::rounds;
 pub use table::{Middle, PlanTable, tables};
 

@@ -8,7 +8,7 @@ use super::rounds;
 
 /// Where a cell stands in its plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct Slot {
     /// The cell; of a curve the first one.
     pub cell: u32,
     /// The cells that are measured over the same connections: a curve's sizes, whose numbers follow each other; 1 elsewhere.
@@ -23,7 +23,7 @@ pub struct Place {
     pub far: usize,
 }
 
-impl Place {
+impl Slot {
     /// All of its cells.
     #[must_use]
     pub fn cells(&self) -> Range<u32> {
@@ -38,10 +38,10 @@ const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 /// within that each combination of the other levels takes its pairs of hosts in rounds.
 ///
 /// With a seed, plots, combinations within a plot and rounds within a combination come in an order of this block's own, so that
-/// drift does not pass for an effect; without one all stand as in `places`. The order rests on nothing but the seed and the
+/// drift does not pass for an effect; without one all stand as in `slots`. The order rests on nothing but the seed and the
 /// number: a resumed run goes on in it.
 #[must_use]
-pub fn block(places: &[Place], seed: Option<u64>, block: u32) -> Vec<Vec<u32>> {
+pub fn block(slots: &[Slot], seed: Option<u64>, block: u32) -> Vec<Vec<u32>> {
     let mut random = seed.map(|seed| random_of(seed, block));
     let mut mix = |list: &mut Vec<usize>| {
         if let Some(random) = &mut random {
@@ -49,15 +49,15 @@ pub fn block(places: &[Place], seed: Option<u64>, block: u32) -> Vec<Vec<u32>> {
         }
     };
     let mut steps = Vec::new();
-    let mut plots = distinct(places.iter().map(|place| place.plot));
+    let mut plots = distinct(slots.iter().map(|slot| slot.plot));
     mix(&mut plots);
     for plot in plots {
         let mut combinations =
-            distinct(places.iter().filter(|place| place.plot == plot).map(|place| place.combination));
+            distinct(slots.iter().filter(|slot| slot.plot == plot).map(|slot| slot.combination));
         mix(&mut combinations);
         for combination in combinations {
-            let own: Vec<&Place> = places.iter().filter(|place| place.combination == combination).collect();
-            let pairs: Vec<(usize, usize)> = own.iter().map(|place| (place.near, place.far)).collect();
+            let own: Vec<&Slot> = slots.iter().filter(|slot| slot.combination == combination).collect();
+            let pairs: Vec<(usize, usize)> = own.iter().map(|slot| (slot.near, slot.far)).collect();
             let rounds = rounds(&pairs);
             let mut order: Vec<usize> = (0..rounds.len()).collect();
             mix(&mut order);
@@ -70,10 +70,10 @@ pub fn block(places: &[Place], seed: Option<u64>, block: u32) -> Vec<Vec<u32>> {
 /// The order of a curve's sizes in block number `block`. The first one goes up, for of large blocks nothing is known before the small
 /// ones; with a seed the later ones are shuffled, each pass anew.
 #[must_use]
-pub fn sizes(place: &Place, seed: Option<u64>, block: u32) -> Vec<u32> {
-    let mut order: Vec<u32> = place.cells().collect();
+pub fn sizes(slot: &Slot, seed: Option<u64>, block: u32) -> Vec<u32> {
+    let mut order: Vec<u32> = slot.cells().collect();
     if let Some(seed) = seed.filter(|_| block > 0) {
-        random_of(seed.wrapping_add(u64::from(place.cell)), block).shuffle(&mut order);
+        random_of(seed.wrapping_add(u64::from(slot.cell)), block).shuffle(&mut order);
     }
     order
 }
@@ -98,14 +98,14 @@ mod tests {
     use proptest::prelude::*;
 
     /// `plots` x `combinations` cells for each pair of `hosts` hosts.
-    fn places(plots: usize, combinations: usize, hosts: usize) -> Vec<Place> {
-        let mut places = Vec::new();
+    fn slots(plots: usize, combinations: usize, hosts: usize) -> Vec<Slot> {
+        let mut slots = Vec::new();
         for plot in 0..plots {
             for combination in 0..combinations {
                 for (near, far) in (0..hosts).flat_map(|near| (0..hosts).map(move |far| (near, far))) {
                     if near != far {
-                        let cell = places.len() as u32;
-                        places.push(Place {
+                        let cell = slots.len() as u32;
+                        slots.push(Slot {
                             cell,
                             sizes: 1,
                             plot,
@@ -117,42 +117,42 @@ mod tests {
                 }
             }
         }
-        places
+        slots
     }
 
     #[test]
     fn without_a_seed_all_stand_as_written() {
         assert_eq!(
-            block(&places(2, 2, 2), None, 5),
+            block(&slots(2, 2, 2), None, 5),
             [[0], [1], [2], [3], [4], [5], [6], [7]].map(|cell| cell.to_vec())
         );
     }
 
     #[test]
     fn blocks_differ_and_repeat_themselves() {
-        let places = places(1, 8, 2);
-        let blocks: Vec<_> = (0..4).map(|number| block(&places, Some(7), number)).collect();
+        let slots = slots(1, 8, 2);
+        let blocks: Vec<_> = (0..4).map(|number| block(&slots, Some(7), number)).collect();
         assert!(blocks.windows(2).all(|pair| pair[0] != pair[1]), "{blocks:?}");
-        assert_eq!(blocks[3], block(&places, Some(7), 3));
+        assert_eq!(blocks[3], block(&slots, Some(7), 3));
     }
 
     #[test]
     fn every_cell_comes_early_as_often_as_late() {
-        let places = places(1, 4, 2);
+        let slots = slots(1, 4, 2);
         let mut first = [0; 8];
         for number in 0..4_000 {
-            first[block(&places, Some(3), number)[0][0] as usize] += 1;
+            first[block(&slots, Some(3), number)[0][0] as usize] += 1;
         }
         assert!(first.iter().all(|count| (400..600).contains(count)), "{first:?}");
     }
 
     #[test]
     fn a_curve_goes_up_first_and_is_shuffled_anew_in_each_later_block() {
-        let place = Place { cell: 7, sizes: 9, plot: 0, combination: 0, near: 0, far: 1 };
+        let slot = Slot { cell: 7, sizes: 9, plot: 0, combination: 0, near: 0, far: 1 };
         let up: Vec<u32> = (7..16).collect();
-        assert_eq!((sizes(&place, Some(1), 0), sizes(&place, None, 5)), (up.clone(), up.clone()));
-        let (second, third) = (sizes(&place, Some(1), 1), sizes(&place, Some(1), 2));
-        assert!(second != third && second != up && second == sizes(&place, Some(1), 1));
+        assert_eq!((sizes(&slot, Some(1), 0), sizes(&slot, None, 5)), (up.clone(), up.clone()));
+        let (second, third) = (sizes(&slot, Some(1), 1), sizes(&slot, Some(1), 2));
+        assert!(second != third && second != up && second == sizes(&slot, Some(1), 1));
         let mut sorted = third;
         sorted.sort_unstable();
         assert_eq!(sorted, up);
@@ -163,20 +163,20 @@ mod tests {
         fn a_block_is_complete_and_changes_what_is_dear_once_for_each_level(
             plots in 1usize..4, combinations in 1usize..4, hosts in 2usize..6, seed: u64, number: u32,
         ) {
-            let places = places(plots, combinations, hosts);
-            let steps = block(&places, Some(seed), number);
+            let slots = slots(plots, combinations, hosts);
+            let steps = block(&slots, Some(seed), number);
             let mut cells: Vec<u32> = steps.iter().flatten().copied().collect();
-            let walked: Vec<usize> = cells.iter().map(|cell| places[*cell as usize].plot).collect();
+            let walked: Vec<usize> = cells.iter().map(|cell| slots[*cell as usize].plot).collect();
             prop_assert_eq!(walked.windows(2).filter(|pair| pair[0] != pair[1]).count(), plots - 1);
             for step in &steps {
-                let of: Vec<&Place> = step.iter().map(|cell| &places[*cell as usize]).collect();
-                prop_assert!(of.iter().all(|place| place.combination == of[0].combination));
-                let mut hosts: Vec<usize> = of.iter().flat_map(|place| [place.near, place.far]).collect();
+                let of: Vec<&Slot> = step.iter().map(|cell| &slots[*cell as usize]).collect();
+                prop_assert!(of.iter().all(|slot| slot.combination == of[0].combination));
+                let mut hosts: Vec<usize> = of.iter().flat_map(|slot| [slot.near, slot.far]).collect();
                 hosts.sort_unstable();
                 prop_assert!(hosts.windows(2).all(|two| two[0] != two[1]));
             }
             cells.sort_unstable();
-            prop_assert_eq!(cells, (0..places.len() as u32).collect::<Vec<_>>());
+            prop_assert_eq!(cells, (0..slots.len() as u32).collect::<Vec<_>>());
         }
     }
 }

@@ -27,17 +27,17 @@ fn fewest(directions: [Vec<Vec<usize>>; 2]) -> Vec<Vec<usize>> {
 
 /// Two groups: near host i meets far host i + k in round k, modulo the larger number.
 fn latin(pairs: &[(usize, usize)], near: &BTreeSet<usize>, far: &BTreeSet<usize>) -> Vec<Vec<usize>> {
-    let places = |hosts: &BTreeSet<usize>| -> BTreeMap<usize, usize> {
-        hosts.iter().enumerate().map(|(place, host)| (*host, place)).collect()
+    let slots = |hosts: &BTreeSet<usize>| -> BTreeMap<usize, usize> {
+        hosts.iter().enumerate().map(|(slot, host)| (*host, slot)).collect()
     };
-    let (rows, columns) = (places(near), places(far));
+    let (rows, columns) = (slots(near), slots(far));
     let size = rows.len().max(columns.len());
     gather(pairs, |(from, to)| (columns[&to] + size - rows[&from]) % size)
 }
 
 /// One group: hosts sit in a circle but for the last one, and in round k those meet whose places add up to k.
 fn circle(pairs: &[(usize, usize)], hosts: &[usize]) -> Vec<Vec<usize>> {
-    let seats: BTreeMap<usize, usize> = hosts.iter().enumerate().map(|(place, host)| (*host, place)).collect();
+    let seats: BTreeMap<usize, usize> = hosts.iter().enumerate().map(|(slot, host)| (*host, slot)).collect();
     // An odd number has an empty chair in the middle.
     let around = (hosts.len() + hosts.len() % 2).saturating_sub(1).max(1);
     gather(pairs, |(from, to)| {
@@ -71,7 +71,7 @@ fn fitting(pairs: &[(usize, usize)]) -> Vec<Vec<usize>> {
         round.0.extend([from, to]);
         round.1.push(at);
     }
-    rounds.into_iter().map(|(_, places)| places).collect()
+    rounds.into_iter().map(|(_, slots)| slots).collect()
 }
 
 /// Pairs by the number of their round, without rounds that nobody has.

@@ -29,7 +29,7 @@ pub enum Decision {
     /// Take more trials.
     Continue,
     /// The interval is as narrow as asked: stop, and report it.
-    Sure(Interval),
+    Converged(Interval),
     /// The trials have run out; this is the interval that they give (`None` for fewer than three values).
     Exhausted(Option<Interval>),
 }
@@ -75,7 +75,7 @@ impl Sequential {
         }
         let estimate = self.estimate(values, self.confidence_at(trials));
         match estimate {
-            Some(estimate) if self.narrow(&estimate) => Decision::Sure(estimate.interval),
+            Some(estimate) if self.narrow(&estimate) => Decision::Converged(estimate.interval),
             estimate if trials >= self.last() => Decision::Exhausted(estimate.map(|estimate| estimate.interval)),
             _ => Decision::Continue,
         }
@@ -85,9 +85,9 @@ impl Sequential {
     /// (`own`), and the interval of these must lie within the target around the mean too: a point whose passes were slower or
     /// faster than those since is not.
     #[must_use]
-    pub fn is_sure(&self, values: &[f64], own: Option<&[f64]>) -> bool {
+    pub fn is_converged(&self, values: &[f64], own: Option<&[f64]>) -> bool {
         let interval = |values: &[f64]| match self.decide(values) {
-            Decision::Sure(interval) => Some(interval),
+            Decision::Converged(interval) => Some(interval),
             _ => None,
         };
         let Some((_, centre)) = interval(values).zip(mean(values)) else { return false };
@@ -175,7 +175,7 @@ mod tests {
         let sequential = Sequential::new(&Stopping::default());
         let steady: Vec<f64> = (0..64).map(|i| 1000.0 + f64::from(i % 3)).collect();
         assert_eq!(sequential.decide(&steady[..5]), Decision::Continue);
-        assert!(matches!(sequential.decide(&steady[..6]), Decision::Sure(interval) if interval.contains(1001.0)));
+        assert!(matches!(sequential.decide(&steady[..6]), Decision::Converged(interval) if interval.contains(1001.0)));
         let wild: Vec<f64> = (0..64).map(|i| if i % 2 == 0 { 1.0 } else { 3.0 }).collect();
         assert!((6..64).all(|n| sequential.decide(&wild[..n]) == Decision::Continue));
         assert!(matches!(sequential.decide(&wild), Decision::Exhausted(Some(_))));
@@ -185,13 +185,13 @@ mod tests {
     fn a_point_is_sure_when_its_value_is_and_its_place_in_the_curve_is_that_value() {
         let sequential = Sequential::new(&Stopping::default());
         let (steady, wild) = ([830.0, 832.0, 834.0, 831.0, 833.0, 832.0], [550.0, 552.0, 2200.0, 549.0, 551.0, 550.0]);
-        assert!(sequential.is_sure(&steady, None) && sequential.is_sure(&steady, Some(&steady)));
+        assert!(sequential.is_converged(&steady, None) && sequential.is_converged(&steady, Some(&steady)));
         // Its passes' effects taken out it stands at 550: those passes were slower than the others.
         let place = steady.map(|value| value - 282.0);
-        assert!(!sequential.is_sure(&steady, Some(&place)));
+        assert!(!sequential.is_converged(&steady, Some(&place)));
         // A slow pass makes the value wide, however narrow the rest.
-        assert!(!sequential.is_sure(&wild, Some(&place)) && !sequential.is_sure(&place, Some(&wild)));
-        assert!(!sequential.is_sure(&steady[..5], None), "no look yet");
+        assert!(!sequential.is_converged(&wild, Some(&place)) && !sequential.is_converged(&place, Some(&wild)));
+        assert!(!sequential.is_converged(&steady[..5], None), "no look yet");
     }
 
     #[test]
@@ -212,7 +212,7 @@ mod tests {
             let sequential = Sequential::new(&rule(min, max));
             let reported = sequential.final_estimate(&values).map(|estimate| estimate.interval);
             match sequential.decide(&values) {
-                Decision::Sure(interval) => prop_assert_eq!(reported, Some(interval)),
+                Decision::Converged(interval) => prop_assert_eq!(reported, Some(interval)),
                 Decision::Exhausted(interval) => prop_assert_eq!(reported, interval),
                 Decision::Continue => prop_assert!(values.len() < max as usize),
             }

@@ -43,10 +43,10 @@ impl<T: Send + Sync + 'static> Reading<T> {
     /// A reading that began after this call: that of another caller, or one of its own by `read`. However many call at once, there
     /// are two readings at most for all of them.
     async fn read(&self, read: impl FnOnce() -> T + Send + 'static) -> Result<Arc<T>, String> {
-        let asked = Instant::now();
+        let requested = Instant::now();
         let mut last = self.0.lock().await;
         if let Some((begun, reading)) = &*last
-            && *begun >= asked
+            && *begun >= requested
         {
             return Ok(reading.clone());
         }

@@ -22,7 +22,7 @@ struct State {
     next: u64,
     count: usize,
     /// The sender of each is dropped when it has to go. Numbers grow, so that the first one is the oldest.
-    strangers: HashMap<IpAddr, BTreeMap<u64, oneshot::Sender<()>>>,
+    unauthenticated: HashMap<IpAddr, BTreeMap<u64, oneshot::Sender<()>>>,
 }
 
 /// A stranger's stay; dropping it makes room for another one.
@@ -48,7 +48,7 @@ impl Gate {
     pub(super) fn enter(self: &Arc<Self>, peer: IpAddr) -> Stay {
         let from = network(peer);
         let mut state = self.lock();
-        if state.strangers.get(&from).is_some_and(|own| own.len() >= self.of_one) {
+        if state.unauthenticated.get(&from).is_some_and(|own| own.len() >= self.of_one) {
             state.dismiss_oldest(from);
         } else if state.count >= self.in_all
             && let Some(most) = state.most()
@@ -59,7 +59,7 @@ impl Gate {
         let number = state.next;
         state.next += 1;
         state.count += 1;
-        state.strangers.entry(from).or_default().insert(number, stays);
+        state.unauthenticated.entry(from).or_default().insert(number, stays);
         Stay { gate: self.clone(), from, number, ended }
     }
 
@@ -72,21 +72,21 @@ impl State {
     /// The address with most strangers; of several, that of the oldest one.
     fn most(&self) -> Option<IpAddr> {
         let oldest = |own: &BTreeMap<u64, _>| own.keys().next().copied();
-        let most = self.strangers.iter().max_by_key(|(_, own)| (own.len(), std::cmp::Reverse(oldest(own))));
+        let most = self.unauthenticated.iter().max_by_key(|(_, own)| (own.len(), std::cmp::Reverse(oldest(own))));
         most.map(|(from, _)| *from)
     }
 
     fn dismiss_oldest(&mut self, from: IpAddr) {
-        if let Some(number) = self.strangers.get(&from).and_then(|own| own.keys().next().copied()) {
+        if let Some(number) = self.unauthenticated.get(&from).and_then(|own| own.keys().next().copied()) {
             self.remove(from, number);
         }
     }
 
     fn remove(&mut self, from: IpAddr, number: u64) {
-        let Some(own) = self.strangers.get_mut(&from) else { return };
+        let Some(own) = self.unauthenticated.get_mut(&from) else { return };
         self.count -= usize::from(own.remove(&number).is_some());
         if own.is_empty() {
-            self.strangers.remove(&from);
+            self.unauthenticated.remove(&from);
         }
     }
 }
@@ -157,7 +157,7 @@ mod tests {
             assert!(four.iter_mut().all(stays));
         }
         assert_eq!(gate.lock().count, 0);
-        assert!(gate.lock().strangers.is_empty());
+        assert!(gate.lock().unauthenticated.is_empty());
         assert_eq!((Gate::new(1_024).in_all, Gate::new(u64::MAX).in_all), (512, IN_ALL));
     }
 }

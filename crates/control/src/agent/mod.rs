@@ -2,14 +2,14 @@
 //!
 //! A supervisor that does no measuring itself: each measurement runs in worker processes that do nothing else.
 
-mod crew;
-mod door;
+mod pool;
+mod data_acceptor;
 mod facts;
 mod gate;
 mod greeting;
 mod kept;
 mod limits;
-mod look;
+mod path_probe;
 mod merge;
 pub(crate) mod packets;
 mod queue;
@@ -36,8 +36,8 @@ use crate::limits::file_limit;
 use crate::proto::auth::{self, Token};
 use crate::proto::{CONTROL_MAGIC, PROTOCOL};
 use crate::wire::PING_EVERY;
-pub use crew::Workers;
-use door::Door;
+pub use pool::Workers;
+use data_acceptor::DataAcceptor;
 use engine::transport::{DatagramDoor, HELLO_BYTES, tcp_round_trip};
 use facts::{Reading, Welcome};
 use gate::Gate;
@@ -47,7 +47,7 @@ pub use packets::Captures;
 pub use queue::Machine;
 use queue::Queue;
 use session::{Addresses, Session};
-pub use tuning::{Tuning, recover, told};
+pub use tuning::{Tuning, recover, reported};
 
 /// How an agent works.
 pub struct AgentOptions {
@@ -76,16 +76,16 @@ pub struct AgentOptions {
     /// Finds the last self-test of this host, which the inventory cites.
     pub selftest: CitesSelfTest,
     /// Hears what happens, a line at a time.
-    pub news: Box<dyn Fn(&str) + Send + Sync>,
+    pub log: Box<dyn Fn(&str) + Send + Sync>,
     /// Hears where it listens, once it does.
-    pub listening: HearsPlaces,
+    pub listening: OnListening,
 }
 
 /// Is given this host's inventory and cites the last self-test that is kept of it.
 pub type CitesSelfTest = Box<dyn Fn(&Inventory) -> Option<SelfTestCitation> + Send + Sync>;
 
 /// Is given the addresses that an agent listens on.
-pub type HearsPlaces = Box<dyn Fn(&[SocketAddr]) + Send + Sync>;
+pub type OnListening = Box<dyn Fn(&[SocketAddr]) + Send + Sync>;
 
 /// One host's agent.
 #[derive(Clone)]
@@ -95,7 +95,7 @@ pub struct Agent(Arc<Shared>);
 pub(crate) struct Shared {
     options: AgentOptions,
     queue: Arc<Queue>,
-    door: Arc<Door>,
+    data_acceptor: Arc<DataAcceptor>,
     /// The port that data may come in by, where there is one.
     port: Option<u16>,
     /// Addresses that it listens on, to tell whether a data address is covered.
@@ -144,10 +144,10 @@ impl Agent {
         let listening = listeners.iter().map(|(_, address)| *address).collect();
         let shared = Arc::new(Shared::new(options, listening));
         for (listener, address) in listeners {
-            let udp = udp_door(address)?;
+            let udp = udp_port(address)?;
             let guard = DatagramDoor::new().map_err(|source| ControlError::io("draw a random number", source))?;
-            tokio::spawn(door::serve_udp(udp, address, shared.door.clone(), guard));
-            shared.news(&format!("listening on {address} (tcp and udp), protocol {PROTOCOL}"));
+            tokio::spawn(data_acceptor::serve_udp(udp, address, shared.data_acceptor.clone(), guard));
+            shared.log(&format!("listening on {address} (tcp and udp), protocol {PROTOCOL}"));
             tokio::spawn(accept(shared.clone(), listener));
         }
         (shared.options.listening)(&shared.listening);
@@ -168,7 +168,7 @@ impl Shared {
     fn new(options: AgentOptions, listening: Vec<SocketAddr>) -> Self {
         Self {
             queue: options.machine.0.clone(),
-            door: Arc::default(),
+            data_acceptor: Arc::default(),
             port: listening.first().map(SocketAddr::port),
             listening,
             gate: Gate::new(file_limit()),
@@ -182,8 +182,8 @@ impl Shared {
     }
 
     /// Says a line to the log. What came from the network stays within it.
-    fn news(&self, text: &str) {
-        (self.options.news)(&line(text));
+    fn log(&self, text: &str) {
+        (self.options.log)(&line(text));
     }
 
     /// Whether data connections to `address` come in by the shared port.
@@ -224,7 +224,7 @@ fn listen(address: SocketAddr) -> Result<TcpListener, ControlError> {
     TcpListener::from_std(socket.into()).map_err(failed)
 }
 
-fn udp_door(address: SocketAddr) -> Result<tokio::net::UdpSocket, ControlError> {
+fn udp_port(address: SocketAddr) -> Result<tokio::net::UdpSocket, ControlError> {
     let failed = |source: std::io::Error| ControlError::io(format!("cannot listen on {address} (udp)"), source);
     let socket =
         socket2::Socket::new(socket2::Domain::for_address(address), socket2::Type::DGRAM, None).map_err(failed)?;
@@ -243,7 +243,7 @@ async fn accept(shared: Arc<Shared>, listener: TcpListener) {
             }
             // Out of descriptors, most likely: wait for some to be given back.
             Err(error) => {
-                shared.news(&format!("cannot accept: {error}"));
+                shared.log(&format!("cannot accept: {error}"));
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }
@@ -287,11 +287,11 @@ async fn greet(shared: &Arc<Shared>, mut stream: TcpStream, peer: SocketAddr) ->
     let mut hello = [0; HELLO_BYTES];
     hello[..8].copy_from_slice(&magic);
     stream.read_exact(&mut hello[8..]).await.ok()?;
-    let hello = shared.door.read(&hello)?;
-    if shared.door.vouches(&hello.cookie) {
+    let hello = shared.data_acceptor.read(&hello)?;
+    if shared.data_acceptor.vouches(&hello.cookie) {
         let _ = stream.write_all(&hello.vouched()).await;
     } else {
-        let _ = shared.door.hand_in(&hello, || stream.into_std().map(Into::into));
+        let _ = shared.data_acceptor.hand_in(&hello, || stream.into_std().map(Into::into));
     }
     None
 }

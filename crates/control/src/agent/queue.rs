@@ -44,12 +44,12 @@ impl Machine {
 }
 
 /// A place in the queue; leaving it, at whatever stage, lets the next one in.
-pub(crate) struct Place {
+pub(crate) struct QueuePlace {
     queue: Arc<Queue>,
     ticket: u64,
     granted: bool,
     /// What it last said of those who are first, and when.
-    told: Option<(usize, Instant)>,
+    reported: Option<(usize, Instant)>,
 }
 
 impl Queue {
@@ -58,16 +58,16 @@ impl Queue {
     }
 
     /// Joins at the end.
-    pub(crate) fn join(self: &Arc<Self>) -> Place {
+    pub(crate) fn join(self: &Arc<Self>) -> QueuePlace {
         let mut state = self.lock();
         let ticket = state.next;
         state.next += 1;
         state.waiting.push_back(ticket);
-        Place { queue: self.clone(), ticket, granted: false, told: None }
+        QueuePlace { queue: self.clone(), ticket, granted: false, reported: None }
     }
 
     /// A place within, where nobody waits and one is free.
-    fn enter_at_once(self: &Arc<Self>) -> Option<Place> {
+    fn enter_at_once(self: &Arc<Self>) -> Option<QueuePlace> {
         let mut state = self.lock();
         if !state.waiting.is_empty() || state.running >= self.slots {
             return None;
@@ -75,7 +75,7 @@ impl Queue {
         let ticket = state.next;
         state.next += 1;
         state.running += 1;
-        Some(Place { queue: self.clone(), ticket, granted: true, told: None })
+        Some(QueuePlace { queue: self.clone(), ticket, granted: true, reported: None })
     }
 
     /// Measurements that run now.
@@ -92,7 +92,7 @@ impl Queue {
     }
 }
 
-impl Place {
+impl QueuePlace {
     /// Tries to get in; `Err` is the number of those who are first.
     fn enter(&mut self) -> Result<(), usize> {
         let mut state = self.queue.lock();
@@ -114,12 +114,12 @@ impl Place {
         let mut changes = self.queue.changed.subscribe();
         loop {
             changes.borrow_and_update();
-            let quiet = match (self.enter(), self.told) {
+            let quiet = match (self.enter(), self.reported) {
                 (Ok(()), _) => return None,
-                (Err(ahead), Some((told, _))) if told == ahead => Duration::MAX,
+                (Err(ahead), Some((reported, _))) if reported == ahead => Duration::MAX,
                 (Err(_), Some((_, at))) if at.elapsed() < NEWS_EVERY => NEWS_EVERY.saturating_sub(at.elapsed()),
                 (Err(ahead), _) => {
-                    self.told = Some((ahead, Instant::now()));
+                    self.reported = Some((ahead, Instant::now()));
                     return Some(ahead);
                 }
             };
@@ -128,7 +128,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for QueuePlace {
     fn drop(&mut self) {
         {
             let mut state = self.queue.lock();
@@ -170,7 +170,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let queue = Queue::new(1);
-            let mut places: Vec<Place> = (0..20).map(|_| queue.join()).collect();
+            let mut places: Vec<QueuePlace> = (0..20).map(|_| queue.join()).collect();
             let mut last = places.pop().unwrap();
             assert_eq!(last.turn().await, Some(19));
             let leave = async {
@@ -181,16 +181,16 @@ mod tests {
                 }
             };
             let wait = async {
-                let mut told = 0;
+                let mut reported = 0;
                 while last.turn().await.is_some() {
-                    told += 1;
+                    reported += 1;
                 }
-                told
+                reported
             };
             // However slow this host is, each word but the first takes a second.
             let begun = Instant::now();
-            let (told, ()) = tokio::join!(wait, leave);
-            assert!(told as u64 <= begun.elapsed().as_secs() + 1, "{told} words");
+            let (reported, ()) = tokio::join!(wait, leave);
+            assert!(reported as u64 <= begun.elapsed().as_secs() + 1, "{reported} words");
         });
     }
 

@@ -16,11 +16,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
 
-use super::door::Expectation;
+use super::data_acceptor::Expectation;
 use super::session::Addresses;
 use super::{GREETING_LIMIT, Shared};
 use crate::proto::auth;
-use crate::proto::message::{Prepare, Voucher};
+use crate::proto::message::{Prepare, ReachabilityToken};
 
 /// How long another agent may take to be reached, and to answer: two round trips on any path, and a lost packet.
 const PROOF_LIMIT: Duration = Duration::from_secs(5);
@@ -55,7 +55,7 @@ impl Reached {
         for place in &prepare.meet {
             let stands = match (transport.capabilities().one_machine, &place.path, place.address) {
                 (true, Some(path), _) => is_agents_socket(path),
-                (false, _, Some(address)) => self.stands(address, prepare.voucher.as_ref(), addresses).await,
+                (false, _, Some(address)) => self.stands(address, prepare.reach_token.as_ref(), addresses).await,
                 _ => false,
             };
             if !stands {
@@ -65,16 +65,16 @@ impl Reached {
         None
     }
 
-    async fn stands(&mut self, address: SocketAddr, voucher: Option<&Voucher>, addresses: Addresses) -> bool {
+    async fn stands(&mut self, address: SocketAddr, reach_token: Option<&ReachabilityToken>, addresses: Addresses) -> bool {
         let mut host = address;
         host.set_port(0);
         if !may_be_named(address.ip(), addresses.here) {
             return false;
         }
         if !self.0.contains(&host) {
-            let Some(voucher) = voucher.cloned() else { return false };
-            let asked = tokio::task::spawn_blocking(move || is_known(host, &voucher, PROOF_LIMIT)).await;
-            if !asked.unwrap_or(false) {
+            let Some(reach_token) = reach_token.cloned() else { return false };
+            let requested = tokio::task::spawn_blocking(move || is_known(host, &reach_token, PROOF_LIMIT)).await;
+            if !requested.unwrap_or(false) {
                 return false;
             }
             self.0.insert(host);
@@ -141,10 +141,10 @@ fn is_agents_socket(path: &Path) -> bool {
 
 /// Whether an agent at that host knows the voucher. What is sent to its port looks random to whoever has no voucher, and is
 /// nothing that the coordinator chose.
-pub(super) fn is_known(mut host: SocketAddr, voucher: &Voucher, limit: Duration) -> bool {
+pub(super) fn is_known(mut host: SocketAddr, reach_token: &ReachabilityToken, limit: Duration) -> bool {
     let mut ask = || -> Option<bool> {
-        let cookie: Cookie = auth::unhex(&voucher.cookie)?.try_into().ok()?;
-        host.set_port(voucher.port?);
+        let cookie: Cookie = auth::unhex(&reach_token.cookie)?.try_into().ok()?;
+        host.set_port(reach_token.port?);
         let question = FlowHello::new(cookie, u32::MAX, u32::MAX).ok()?;
         let mut stream = TcpStream::connect_timeout(&host, limit).ok()?;
         stream.set_read_timeout(Some(limit)).ok()?;
@@ -166,12 +166,12 @@ pub(super) struct Vouching {
 
 impl Vouching {
     /// A voucher for this agent, at `at` where that is named. Without a port, where it cannot stand there.
-    pub(super) async fn voucher(&mut self, shared: &Arc<Shared>, at: Option<IpAddr>) -> Result<Voucher, String> {
+    pub(super) async fn reach_token(&mut self, shared: &Arc<Shared>, at: Option<IpAddr>) -> Result<ReachabilityToken, String> {
         let cookie = match &self.known {
             Some((cookie, _)) => *cookie,
             None => {
                 let cookie: Cookie = auth::random().map_err(|error| error.to_string())?;
-                self.known = Some((cookie, shared.door.vouch(cookie)));
+                self.known = Some((cookie, shared.data_acceptor.vouch(cookie)));
                 cookie
             }
         };
@@ -179,7 +179,7 @@ impl Vouching {
             Some(at) if !shared.covers(at) => self.port_at(shared, at).await,
             _ => shared.port,
         };
-        Ok(Voucher { port, cookie: auth::hex(&cookie) })
+        Ok(ReachabilityToken { port, cookie: auth::hex(&cookie) })
     }
 
     async fn port_at(&mut self, shared: &Arc<Shared>, at: IpAddr) -> Option<u16> {
@@ -217,7 +217,7 @@ async fn answer(shared: Arc<Shared>, listener: TcpListener) {
         let exchange = async move {
             let mut hello = [0; HELLO_BYTES];
             stream.read_exact(&mut hello).await.ok()?;
-            let hello = shared.door.read(&hello).filter(|hello| shared.door.vouches(&hello.cookie))?;
+            let hello = shared.data_acceptor.read(&hello).filter(|hello| shared.data_acceptor.vouches(&hello.cookie))?;
             stream.write_all(&hello.vouched()).await.ok()
         };
         callers.spawn(tokio::time::timeout(GREETING_LIMIT, exchange));
@@ -236,7 +236,7 @@ mod tests {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let (address, cookie) = (listener.local_addr().unwrap(), *b"\r\nflush_all\r\n   ");
         let agent = std::thread::spawn(move || {
-            let mut asked = Vec::new();
+            let mut requested = Vec::new();
             for turn in 0..4 {
                 let (mut stream, _) = listener.accept().unwrap();
                 let mut hello = [0; 32];
@@ -245,18 +245,18 @@ mod tests {
                 // An agent; one that closes; an echo; one that repeats the first answer would be no better.
                 let words: &[u8] = [&answer[..], b"", &hello[..16], b"KKKKKKKKKKKKKKKK"][turn];
                 stream.write_all(words).unwrap();
-                asked.push(hello);
+                requested.push(hello);
             }
-            asked
+            requested
         });
-        let voucher = Voucher { port: Some(address.port()), cookie: auth::hex(&cookie) };
-        let known = |voucher: &Voucher| is_known(address, voucher, Duration::from_secs(5));
-        assert_eq!([(); 4].map(|()| known(&voucher)), [true, false, false, false]);
-        let asked = agent.join().unwrap();
-        assert!(asked.iter().all(|hello| !hello.windows(4).any(|part| part == &cookie[..4])));
-        assert_ne!(asked[0][8..], asked[1][8..]);
-        assert!(!known(&Voucher { port: None, ..voucher.clone() }));
-        assert!(!known(&Voucher { cookie: "no hex".into(), ..voucher }), "nobody is called");
+        let reach_token = ReachabilityToken { port: Some(address.port()), cookie: auth::hex(&cookie) };
+        let known = |reach_token: &ReachabilityToken| is_known(address, reach_token, Duration::from_secs(5));
+        assert_eq!([(); 4].map(|()| known(&reach_token)), [true, false, false, false]);
+        let requested = agent.join().unwrap();
+        assert!(requested.iter().all(|hello| !hello.windows(4).any(|part| part == &cookie[..4])));
+        assert_ne!(requested[0][8..], requested[1][8..]);
+        assert!(!known(&ReachabilityToken { port: None, ..reach_token.clone() }));
+        assert!(!known(&ReachabilityToken { cookie: "no hex".into(), ..reach_token }), "nobody is called");
     }
 
     #[test]

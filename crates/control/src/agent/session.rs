@@ -4,17 +4,17 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use engine::transport::{Cookie, Door as Port, transport};
+use engine::transport::{Cookie, SharedPort as Port, transport};
 use host::tune::Tuner;
 use host::{Capturing, RealSys, Watch, WatchOptions};
 use model::{EndPass, Role, Spec};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::Shared;
-use super::crew::Crew;
-use super::door::{Expectation, Expected};
+use super::pool::WorkerPool;
+use super::data_acceptor::{Expectation, Expected};
 use super::kept::Kept;
-use super::look::{self, Look};
+use super::path_probe::{self, PathProbe};
 use super::merge::merge;
 use super::packets::{self, Connections};
 use super::reach::{Reached, Vouching};
@@ -100,7 +100,7 @@ impl Session {
     }
 
     async fn end(self, over: &str) {
-        self.shared.news(&format!("{}: {over}", self.peer));
+        self.shared.log(&format!("{}: {over}", self.peer));
         self.wire.close().await;
     }
 
@@ -114,7 +114,7 @@ impl Session {
             match self.wire.recv().await {
                 Ok(ToAgent::Ping | ToAgent::Release | ToAgent::Abort) => {}
                 Ok(ToAgent::Clock) => {
-                    if let Err(over) = self.wire.send(&look::clocks()).await {
+                    if let Err(over) = self.wire.send(&path_probe::clocks()).await {
                         return over;
                     }
                 }
@@ -150,7 +150,7 @@ impl Session {
             }
         }
         self.wire.send(&FromAgent::Granted).await?;
-        self.shared.news(&format!("{}: measures {purpose}", self.peer));
+        self.shared.log(&format!("{}: measures {purpose}", self.peer));
         self.purpose = super::line(purpose);
         let limit = Duration::from_nanos(self.shared.options.limits.hold_ns);
         let measured = tokio::time::timeout(limit, self.measure()).await;
@@ -176,56 +176,56 @@ impl Session {
     async fn measure(&mut self) -> Result<(), Over> {
         // Before the crew, so that its processes end first.
         let mut stacks = Stacks::default();
-        let mut crew: Option<Crew> = None;
+        let mut pool: Option<WorkerPool> = None;
         let mut trial: Option<Trial> = None;
-        let mut look: Option<Look> = None;
+        let mut path_probe: Option<PathProbe> = None;
         let (mut vouching, mut reached) = (Vouching::default(), Reached::default());
         loop {
             let seen = async {
-                match &mut look {
-                    Some(look) => look.seen().await,
+                match &mut path_probe {
+                    Some(path_probe) => path_probe.seen().await,
                     None => std::future::pending().await,
                 }
             };
             let word = async {
-                match &mut crew {
-                    Some(crew) => crew.word().await,
+                match &mut pool {
+                    Some(pool) => pool.word().await,
                     None => std::future::pending().await,
                 }
             };
             tokio::select! {
                 message = self.wire.recv() => match message? {
-                    ToAgent::Prepare(prepare) => match self.prepare(*prepare, &mut crew, &mut stacks, &mut reached).await {
+                    ToAgent::Prepare(prepare) => match self.prepare(*prepare, &mut pool, &mut stacks, &mut reached).await {
                         Ok(ready) => trial = Some(ready),
                         Err(error) => {
-                            (crew, trial) = (None, None);
+                            (pool, trial) = (None, None);
                             let (cause, reason) = error;
                             self.wire.send(&FromAgent::Failed { reason, cause }).await?;
                         }
                     },
                     ToAgent::Start => {
-                        if let (Some(crew), Some(trial)) = (&crew, &mut trial) {
-                            trial.watch = Some(Watch::start(Arc::new(RealSys), &watched(trial, crew)));
+                        if let (Some(pool), Some(trial)) = (&pool, &mut trial) {
+                            trial.watch = Some(Watch::start(Arc::new(RealSys), &watched(trial, pool)));
                             trial.overlapped = self.shared.queue.running().saturating_sub(1);
-                            crew.order_all(&ToWorker::Start).await?;
+                            pool.order_all(&ToWorker::Start).await?;
                         }
                     }
                     ToAgent::Abort => {
-                        if let Some(crew) = &crew {
-                            crew.order_all(&ToWorker::Abort).await?;
+                        if let Some(pool) = &pool {
+                            pool.order_all(&ToWorker::Abort).await?;
                         }
                     }
-                    ToAgent::Look => {
+                    ToAgent::PathProbe => {
                         self.wire.send(&FromAgent::Conditions(host::conditions(&RealSys))).await?;
                     }
-                    ToAgent::Clock => self.wire.send(&look::clocks()).await?,
+                    ToAgent::Clock => self.wire.send(&path_probe::clocks()).await?,
                     // One at a time: what is asked meanwhile is not answered twice.
-                    ToAgent::LookAt { peer, voucher } if look.is_none() => {
-                        look = Some(Look::start(peer, self.addresses, voucher));
+                    ToAgent::LookAt { peer, reach_token } if path_probe.is_none() => {
+                        path_probe = Some(PathProbe::start(peer, self.addresses, reach_token));
                     }
                     ToAgent::Vouch { at } => {
-                        let voucher = vouching.voucher(&self.shared, at).await?;
-                        self.wire.send(&FromAgent::Vouched(voucher)).await?;
+                        let reach_token = vouching.reach_token(&self.shared, at).await?;
+                        self.wire.send(&FromAgent::Vouched(reach_token)).await?;
                     }
                     ToAgent::Fetch { file, from } => {
                         let piece = self.kept.piece(file, from).await;
@@ -243,7 +243,7 @@ impl Session {
                     _ => return Err(self.refuse("that is out of order").await),
                 },
                 looked = seen => {
-                    look = None;
+                    path_probe = None;
                     self.wire.send(&FromAgent::Looked(Box::new(looked))).await?;
                 }
                 (index, word) = word => {
@@ -256,7 +256,7 @@ impl Session {
                     };
                     if let Err((cause, reason)) = heard {
                         // Whatever state the workers are in, fresh ones will do better.
-                        (crew, trial) = (None, None);
+                        (pool, trial) = (None, None);
                         self.wire.send(&FromAgent::Failed { reason, cause }).await?;
                     }
                 }
@@ -268,7 +268,7 @@ impl Session {
     async fn prepare(
         &mut self,
         mut prepare: Prepare,
-        crew: &mut Option<Crew>,
+        pool: &mut Option<WorkerPool>,
         stacks: &mut Stacks,
         reached: &mut Reached,
     ) -> Result<Trial, (Cause, String)> {
@@ -280,19 +280,19 @@ impl Session {
             return Err((Cause::Limits, reason));
         }
         stacks.provide(&mut prepare, self.shared.options.allow_stacks)?;
-        self.set_up(prepare, crew).await.map_err(|error| (Cause::Setup, error.to_string()))
+        self.set_up(prepare, pool).await.map_err(|error| (Cause::Setup, error.to_string()))
     }
 
-    async fn set_up(&mut self, prepare: Prepare, crew: &mut Option<Crew>) -> Result<Trial, ControlError> {
+    async fn set_up(&mut self, prepare: Prepare, pool: &mut Option<WorkerPool>) -> Result<Trial, ControlError> {
         let spec = &prepare.spec;
         engine::transport::check_options(prepare.role, spec)?;
         let count = spec.processes as usize;
-        let crew = match crew {
+        let pool = match pool {
             Some(running) if running.len() == count => running,
-            slot => slot.insert(Crew::start(&self.shared.options.workers, count)?),
+            slot => slot.insert(WorkerPool::start(&self.shared.options.workers, count)?),
         };
         let cookie: Cookie = auth::random().map_err(|source| ControlError::io("draw a random number", source))?;
-        let through_door = prepare.role == Role::Passive && self.by_door(spec)?;
+        let through_data_acceptor = prepare.role == Role::Passive && self.by_shared_port(spec)?;
         let mut expected = Vec::new();
         for index in 0..count {
             let (first_flow, end_flow) = (part(spec.flows, index, count), part(spec.flows, index + 1, count));
@@ -300,23 +300,23 @@ impl Session {
                 prepare: Prepare { meet: prepare.meet.get(index).cloned().into_iter().collect(), ..prepare.clone() },
                 first_flow,
                 end_flow,
-                through_door,
+                through_data_acceptor,
                 listen_on: spec.far.data_addr.or(self.addresses.here),
                 directory: self.shared.options.directory.clone(),
                 cookie: auth::hex(&cookie),
             };
-            if through_door {
+            if through_data_acceptor {
                 // Links are numbered from twice the flow at most; a range that is too wide harms nobody.
                 let width = if spec.direction == model::Direction::Both { 2 } else { 1 };
                 let links = first_flow * width..end_flow * width;
                 // The probe's link has the number after the last flow's, and belongs to the first worker.
                 let probe = (index == 0 && spec.probe.is_some()).then_some(spec.flows * width);
                 let failed = |source| ControlError::io("share a socket with a measuring process", source);
-                let sockets = crew.sockets(index)?;
+                let sockets = pool.sockets(index)?;
                 expected.push(Expected::new(prepare.trial, links, probe, sockets).map_err(failed)?);
             }
             let order = ToWorker::Prepare(Box::new(assignment));
-            crew.order(index, &order)
+            pool.order(index, &order)
                 .await
                 .map_err(|reason| ControlError::Setup { address: "this host".into(), reason })?;
         }
@@ -326,12 +326,12 @@ impl Session {
                 let (to, ports) = (places().next().map(|to| to.ip()), places().map(|to| to.port()).collect());
                 self.capture(&prepare, ports, to)
             }
-            Role::Passive if through_door => self.capture(&prepare, self.shared.port.into_iter().collect(), None),
+            Role::Passive if through_data_acceptor => self.capture(&prepare, self.shared.port.into_iter().collect(), None),
             // Begins when its workers have said where they listen.
             Role::Passive => None,
         };
-        let expectation = through_door.then(|| self.shared.door.expect(cookie, expected));
-        if through_door {
+        let expectation = through_data_acceptor.then(|| self.shared.data_acceptor.expect(cookie, expected));
+        if through_data_acceptor {
             let place = Meeting {
                 address: None,
                 port: self.shared.port,
@@ -360,12 +360,12 @@ impl Session {
 
     /// Whether data can come in by the shared port: the transport has a door there, and no option must act before the
     /// handshake.
-    fn by_door(&self, spec: &Spec) -> Result<bool, ControlError> {
+    fn by_shared_port(&self, spec: &Spec) -> Result<bool, ControlError> {
         let capabilities = transport(spec.transport.as_str())?.capabilities();
         let mut far = spec.far.clone();
         let covered = far.data_addr.take().is_none_or(|address| self.shared.covers(address));
-        let has_door = matches!(capabilities.door, Some(Port::Tcp | Port::Udp));
-        Ok(has_door && self.shared.port.is_some() && covered && !far.needs_own_listener() && spec.pattern != "crr")
+        let has_shared_port = matches!(capabilities.data_acceptor, Some(Port::Tcp | Port::Udp));
+        Ok(has_shared_port && self.shared.port.is_some() && covered && !far.needs_own_listener() && spec.pattern != "crr")
     }
 
     /// Takes a worker's word; an error ends the trial.
@@ -454,9 +454,9 @@ fn check(prepare: &Prepare) -> Result<(), engine::EngineError> {
 }
 
 /// What is watched around a trial: this agent and its workers are the tool's own processes.
-fn watched(trial: &Trial, crew: &Crew) -> WatchOptions {
+fn watched(trial: &Trial, pool: &WorkerPool) -> WatchOptions {
     let Prepare { role, spec, .. } = &trial.prepare;
-    let workers = crew.processes().into_iter().map(|pid| ("worker", pid));
+    let workers = pool.processes().into_iter().map(|pid| ("worker", pid));
     WatchOptions {
         observe: spec.observe,
         interval_ns: spec.observe_interval_ns,

@@ -22,22 +22,22 @@ impl Stacks {
             return Ok(());
         }
         let end = prepare.spec.end_mut(prepare.role);
-        let Some(asked) = &end.cc else { return Ok(()) };
-        let name = self.load(asked, &end.cc_rules, allowed)?;
+        let Some(requested) = &end.cc else { return Ok(()) };
+        let name = self.load(requested, &end.cc_rules, allowed)?;
         end.cc = Some(name);
         Ok(())
     }
 
-    fn load(&mut self, asked: &str, rules: &[model::StackRule], allowed: bool) -> Result<String, (Cause, String)> {
+    fn load(&mut self, requested: &str, rules: &[model::StackRule], allowed: bool) -> Result<String, (Cause, String)> {
         let setup = |error: StackError| (Cause::Setup, error.to_string());
-        let request = Request::unless_the_kernel_has_it(asked).map_err(setup)?;
+        let request = Request::unless_the_kernel_has_it(requested).map_err(setup)?;
         let Some(request) = request else {
             return if rules.is_empty() {
-                Ok(asked.to_owned())
+                Ok(requested.to_owned())
             } else {
                 Err((
                     Cause::Setup,
-                    format!("{asked} takes no rules for destinations: --wad goes with --cc bpf_highspeed"),
+                    format!("{requested} takes no rules for destinations: --cc-rules goes with --cc bpf_highspeed"),
                 ))
             };
         };
@@ -50,7 +50,7 @@ impl Stacks {
             return Ok(name);
         }
         let reason = format!(
-            "this agent loads no TCP stacks: start it with `thru serve --allow-stacks --token-file FILE`, or have `thru stacks load {asked}` run on its host"
+            "this agent loads no TCP stacks: start it with `thru serve --allow-stacks --token-file FILE`, or have `thru stacks load {requested}` run on its host"
         );
         Err((Cause::Limits, reason))
     }
@@ -65,15 +65,15 @@ mod tests {
     fn prepare(transport: &str, cc: &str) -> Prepare {
         let mut spec = Spec::new(transport, "stream");
         spec.near.cc = Some(cc.into());
-        Prepare { trial: 0, role: Role::Active, spec, legs: Vec::new(), meet: Vec::new(), voucher: None }
+        Prepare { trial: 0, role: Role::Active, spec, legs: Vec::new(), meet: Vec::new(), reach_token: None }
     }
 
     #[test]
     fn what_is_no_stack_of_ours_is_left_alone() {
         for (transport, cc) in [("tcp", "reno"), ("quic", "fast:alpha=3")] {
-            let mut asked = prepare(transport, cc);
-            Stacks::default().provide(&mut asked, false).unwrap_or_else(|error| panic!("{error:?}"));
-            assert_eq!(asked, prepare(transport, cc));
+            let mut requested = prepare(transport, cc);
+            Stacks::default().provide(&mut requested, false).unwrap_or_else(|error| panic!("{error:?}"));
+            assert_eq!(requested, prepare(transport, cc));
         }
     }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use host::tune::{self, Allowance, Fault, Journal, RealGround, TuneError, Tuner, Which};
+use host::tune::{self, Allowance, Fault, Journal, RealBackend, TuneError, Tuner, Which};
 use model::{Change, Setting};
 
 use super::session::{Over, Session};
@@ -31,13 +31,13 @@ pub struct Tuning {
 /// # Errors
 /// The journal cannot be read.
 pub fn recover(journal: &Journal) -> Result<Vec<String>, TuneError> {
-    let found = tune::recover(journal, &RealGround)?;
-    Ok(found.iter().map(|found| format!("put back what '{}' left: {}", found.command, told(&found.changes))).collect())
+    let found = tune::recover(journal, &RealBackend)?;
+    Ok(found.iter().map(|found| format!("put back what '{}' left: {}", found.command, reported(&found.changes))).collect())
 }
 
 /// Changes as one line for people.
 #[must_use]
-pub fn told(changes: &[Change]) -> String {
+pub fn reported(changes: &[Change]) -> String {
     let one = |change: &Change| match &change.note {
         Some(note) => format!("{} is {} ({note})", change.key, change.now),
         None => format!("{} is {}", change.key, change.now),
@@ -67,7 +67,7 @@ impl Session {
             }
             ToAgent::Show { keys } => {
                 let allowance = self.allowance();
-                let shown = aside(move || tune::show(&RealGround, &keys, &allowance)).await;
+                let shown = aside(move || tune::show(&RealBackend, &keys, &allowance)).await;
                 shown.map_or_else(|error| untuned(&error), |settings| FromAgent::Shown { settings })
             }
             ToAgent::Journal => {
@@ -85,7 +85,7 @@ impl Session {
                         (None, false) => Which::Here,
                     };
                     let done = aside(move || {
-                        tune::revert(&Journal::open(journal.as_deref())?, &RealGround, &which, force, &allowance)
+                        tune::revert(&Journal::open(journal.as_deref())?, &RealBackend, &which, force, &allowance)
                     });
                     done.await.map_or_else(|error| untuned(&error), |sessions| FromAgent::Reverted { sessions })
                 }
@@ -131,7 +131,7 @@ impl Session {
             Ok(changes) => changes,
             Err(error) => return self.wire.send(&untuned(&error)).await,
         };
-        self.shared.news(&format!("{}: set: {}", self.peer, told(&changes)));
+        self.shared.log(&format!("{}: set: {}", self.peer, reported(&changes)));
         // Within one process nothing can be cut.
         let confirm = cuts && self.addresses.here.is_some();
         if confirm && !self.confirmed(mark, &changes).await? {
@@ -170,7 +170,7 @@ impl Session {
             })
             .await;
             self.tuner = Some(tuner);
-            self.shared.news(&format!("{}: not confirmed, put back: {}", self.peer, told(&back)));
+            self.shared.log(&format!("{}: not confirmed, put back: {}", self.peer, reported(&back)));
         }
         if let Ok(Err(over)) = heard {
             return Err(over);
@@ -184,13 +184,13 @@ impl Session {
     async fn new_tuner(&self) -> Result<Tuner, TuneError> {
         let journal = self.shared.options.tuning.journal.clone();
         let (command, allowance) = (format!("{} ({})", self.purpose, self.peer), self.allowance());
-        let (tuner, news) = aside(move || {
+        let (tuner, log) = aside(move || {
             let journal = Journal::open(journal.as_deref())?;
-            let news = recover(&journal)?;
-            Ok((Tuner::new(Arc::new(RealGround), journal, command, Duration::ZERO).within(allowance), news))
+            let log = recover(&journal)?;
+            Ok((Tuner::new(Arc::new(RealBackend), journal, command, Duration::ZERO).within(allowance), log))
         })
         .await?;
-        news.iter().for_each(|line| self.shared.news(line));
+        log.iter().for_each(|line| self.shared.log(line));
         Ok(tuner)
     }
 
@@ -199,7 +199,7 @@ impl Session {
         let Some(mut tuner) = self.tuner.take() else { return Vec::new() };
         let back = aside(move || tuner.revert()).await;
         if !back.is_empty() {
-            self.shared.news(&format!("{}: put back: {}", self.peer, told(&back)));
+            self.shared.log(&format!("{}: put back: {}", self.peer, reported(&back)));
         }
         back
     }

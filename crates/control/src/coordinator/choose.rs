@@ -1,6 +1,6 @@
 //! Which way of moving blocks carries most between these two hosts: each is tried for a moment before the first trial.
 
-use analysis::plan::Place;
+use analysis::plan::Slot;
 use model::{Engine, Event, EventSink, Observe, ReceiveBy, SendBy, SinkError, Spec, Stop};
 
 use super::{Cancel, Fleet, Pair};
@@ -56,19 +56,19 @@ pub async fn choose_engine(pair: &mut Pair, spec: &Spec, cancel: &mut Cancel) ->
 /// As [`choose_engine`], and of settings that cannot be made.
 pub async fn choose_engines(
     fleet: &mut Fleet,
-    places: &[Place],
+    slots: &[Slot],
     specs: &mut [Spec],
     cancel: &mut Cancel,
     mut tell: impl FnMut(&str),
 ) -> Result<(), ControlError> {
-    let mut due: Vec<&Place> = places.iter().filter(|place| auto(specs, place)).collect();
+    let mut due: Vec<&Slot> = slots.iter().filter(|slot| auto(specs, slot)).collect();
     // What is dear to change is changed once.
-    due.sort_by_key(|place| place.plot);
+    due.sort_by_key(|slot| slot.plot);
     let mut result = Ok(());
-    for (at, place) in due.iter().enumerate() {
+    for (at, slot) in due.iter().enumerate() {
         tell(&format!("trying the ways to send, cell {} of {}", at + 1, due.len()));
-        let Some(spec) = specs.get_mut(place.cell as usize) else { continue };
-        match chosen(fleet, place, spec, cancel).await {
+        let Some(spec) = specs.get_mut(slot.cell as usize) else { continue };
+        match chosen(fleet, slot, spec, cancel).await {
             Ok(engine) => spec.engine = engine,
             Err(error) => {
                 result = Err(error);
@@ -80,12 +80,12 @@ pub async fn choose_engines(
     result.and(put_back)
 }
 
-fn auto(specs: &[Spec], place: &Place) -> bool {
-    specs.get(place.cell as usize).is_some_and(|spec| spec.engine.auto)
+fn auto(specs: &[Spec], slot: &Slot) -> bool {
+    specs.get(slot.cell as usize).is_some_and(|spec| spec.engine.auto)
 }
 
-async fn chosen(fleet: &mut Fleet, place: &Place, spec: &Spec, cancel: &mut Cancel) -> Result<Engine, ControlError> {
-    let hosts = [place.near, place.far];
+async fn chosen(fleet: &mut Fleet, slot: &Slot, spec: &Spec, cancel: &mut Cancel) -> Result<Engine, ControlError> {
+    let hosts = [slot.near, slot.far];
     let single_ended = engine::transport::transport(spec.transport.as_str())?.capabilities().single_ended;
     fleet.hold(|_, _| {}).await?;
     fleet.tune(hosts, single_ended, &spec.settings).await?;

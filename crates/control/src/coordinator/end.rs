@@ -11,11 +11,11 @@ use tokio::net::TcpStream;
 use crate::ControlError;
 use crate::agent::{Agent, hello, prepare_control};
 use crate::proto::auth::{self, Token};
-use crate::proto::message::{Cause, FromAgent, Hello, ToAgent, Voucher};
+use crate::proto::message::{Cause, FromAgent, Hello, ToAgent, ReachabilityToken};
 use crate::proto::{CONTROL_MAGIC, OLDEST_PROTOCOL, PROTOCOL, WATCH};
 use crate::wire::Wire;
 
-use super::place::{label, split};
+use super::address::{label, split};
 
 /// An agent to be reached.
 pub enum Target<'a> {
@@ -55,7 +55,7 @@ pub struct End {
     /// Where the control connection goes; `None` within this process.
     pub(crate) address: Option<SocketAddr>,
     /// By which other agents know this one, by the address that they are told, while the machine is ours.
-    pub(super) vouchers: HashMap<Option<IpAddr>, Voucher>,
+    pub(super) reach_tokens: HashMap<Option<IpAddr>, ReachabilityToken>,
     wire: Wire<ToAgent, FromAgent>,
 }
 
@@ -139,7 +139,7 @@ impl End {
                         applied: Vec::new(),
                         changed: Vec::new(),
                         address,
-                        vouchers: HashMap::new(),
+                        reach_tokens: HashMap::new(),
                         wire,
                     });
                 }
@@ -241,7 +241,7 @@ impl End {
 
     /// Gives the machine back and stays connected.
     pub(crate) async fn give_back(&mut self) -> Result<(), ControlError> {
-        self.vouchers.clear();
+        self.reach_tokens.clear();
         self.send(&ToAgent::Release).await
     }
 

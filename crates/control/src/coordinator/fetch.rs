@@ -108,8 +108,8 @@ impl End {
         let unwritten = |error: io::Error| format!("cannot write {}: {error}", here.display());
         here.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(unwritten)?;
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(here).map_err(unwritten)?;
-        let (begun, mut told) = (Instant::now(), Instant::now());
-        let (mut asked, mut bytes, mut size) = (0, 0, None::<u64>);
+        let (begun, mut reported) = (Instant::now(), Instant::now());
+        let (mut requested, mut bytes, mut size) = (0, 0, None::<u64>);
         let mut cut = None;
         loop {
             // The first piece tells how large the file is.
@@ -118,9 +118,9 @@ impl End {
                 break;
             }
             let came = async {
-                while asked < end.min(bytes + AHEAD * PIECE) {
-                    self.send(&ToAgent::Fetch { file: there.to_owned(), from: asked }).await?;
-                    asked += PIECE;
+                while requested < end.min(bytes + AHEAD * PIECE) {
+                    self.send(&ToAgent::Fetch { file: there.to_owned(), from: requested }).await?;
+                    requested += PIECE;
                 }
                 self.piece(there, bytes).await
             };
@@ -157,8 +157,8 @@ impl End {
                 }
             }
             let all = *size.get_or_insert(piece.size);
-            if told.elapsed() >= SAY_EVERY {
-                told = Instant::now();
+            if reported.elapsed() >= SAY_EVERY {
+                reported = Instant::now();
                 let left = begun.elapsed().as_nanos() as f64 * (all.min(most) - bytes) as f64 / bytes.max(1) as f64;
                 say(bytes, all, Some(left as u64));
             }

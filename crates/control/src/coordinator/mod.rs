@@ -10,12 +10,12 @@ mod fetch;
 mod fleet;
 mod foreign;
 mod links;
-mod look;
+mod path_probe;
 mod metrics;
 mod noloss;
 mod paired;
 mod pass;
-mod place;
+mod address;
 mod plan;
 mod single;
 mod tuning;
@@ -34,11 +34,11 @@ pub use fleet::Fleet;
 pub use foreign::{Foreign, ForeignCurve, run_foreign};
 pub use paired::PairedPlan;
 pub use pass::{Cancel, Pair};
-pub use place::{check_host, leads_to_ipv6};
+pub use address::{check_host, leads_to_ipv6};
 pub use plan::PlanSchedule;
 
 /// What a command wants measured.
-pub struct Order {
+pub struct TrialRequest {
     /// The run as it will be recorded; its cells are what is measured.
     pub header: RunHeader,
     /// How its cells are taken.
@@ -75,7 +75,7 @@ impl Taking {
 }
 
 /// A run under way; `E` is who it is measured between.
-struct Bench<'a, E = Pair> {
+struct Conduct<'a, E = Pair> {
     pair: &'a mut E,
     header: &'a RunHeader,
     sink: &'a mut dyn EventSink,
@@ -101,7 +101,7 @@ struct Bench<'a, E = Pair> {
 /// error, if there was one, comes back as well.
 pub async fn run(
     pair: &mut Pair,
-    order: &Order,
+    order: &TrialRequest,
     sink: &mut dyn EventSink,
     cancel: Cancel,
 ) -> (Ending, Option<ControlError>) {
@@ -111,7 +111,7 @@ pub async fn run(
         Schedule::Paired(_) => Taking::Paired,
         Schedule::Advise(_) => Taking::Search,
     };
-    let mut bench = Bench::new(pair, &order.header, taking, sink, cancel);
+    let mut bench = Conduct::new(pair, &order.header, taking, sink, cancel);
     let mut result = bench.begin();
     if result.is_ok() {
         result = match &order.schedule {
@@ -146,7 +146,7 @@ pub async fn run_plan(
     sink: &mut dyn EventSink,
     cancel: Cancel,
 ) -> (Ending, Option<ControlError>) {
-    let mut bench = Bench::new(fleet, header, Taking::Plan, sink, cancel);
+    let mut bench = Conduct::new(fleet, header, Taking::Plan, sink, cancel);
     let mut result = bench.begin();
     if result.is_ok() {
         result = bench.plan(plan).await;
@@ -154,7 +154,7 @@ pub async fn run_plan(
     bench.end(result, None, None)
 }
 
-impl<'a, E> Bench<'a, E> {
+impl<'a, E> Conduct<'a, E> {
     fn new(
         pair: &'a mut E,
         header: &'a RunHeader,
@@ -201,8 +201,8 @@ impl<'a, E> Bench<'a, E> {
         };
         let error = result.as_ref().err().filter(|_| !interrupted).map(ToString::to_string);
         let ending = Ending { how: how.into(), error, duration_ns: self.elapsed_ns(), clocks, drift };
-        let told = self.sink.event(&Event::End(ending.clone()));
-        let failure = result.and(closed).and(told.map_err(ControlError::from)).err();
+        let reported = self.sink.event(&Event::End(ending.clone()));
+        let failure = result.and(closed).and(reported.map_err(ControlError::from)).err();
         (ending, failure)
     }
 

@@ -67,14 +67,14 @@ impl Pair {
         cancel: &mut Cancel,
     ) -> Result<(), ControlError> {
         self.can_do(spec)?;
-        let prepare = |role, meet, voucher| {
-            ToAgent::Prepare(Box::new(Prepare { trial, role, spec: spec.clone(), legs: legs.to_vec(), meet, voucher }))
+        let prepare = |role, meet, reach_token| {
+            ToAgent::Prepare(Box::new(Prepare { trial, role, spec: spec.clone(), legs: legs.to_vec(), meet, reach_token }))
         };
         let setup = async {
-            let (mut meet, mut voucher) = (Vec::new(), None);
+            let (mut meet, mut reach_token) = (Vec::new(), None);
             if let Some(far) = &mut self.far {
-                if self.near.wants_voucher() {
-                    voucher = Some(far.proves_itself(spec.far.data_addr).await?);
+                if self.near.wants_reach_token() {
+                    reach_token = Some(far.proves_itself(spec.far.data_addr).await?);
                 }
                 far.send(&prepare(Role::Passive, Vec::new(), None)).await?;
                 let places = loop {
@@ -88,7 +88,7 @@ impl Pair {
                 };
                 meet = places.into_iter().map(addressed).collect();
             }
-            self.near.send(&prepare(Role::Active, meet, voucher)).await?;
+            self.near.send(&prepare(Role::Active, meet, reach_token)).await?;
             let (mut near_armed, mut far_armed) = (false, self.far.is_none());
             while !(near_armed && far_armed) {
                 let far = async {
@@ -121,12 +121,12 @@ impl Pair {
         let ends = [(Some(&self.near), &spec.near), (self.far.as_ref(), &spec.far)];
         for (end, options) in ends.into_iter().filter_map(|(end, options)| Some((end?, options))) {
             end.can_have(options)?;
-            let asked = [
+            let requested = [
                 (options.drain_bps.is_some(), "drain"),
                 (spec.delayed_reads, DELAYED_READS),
                 (spec.overlap_close, OVERLAP_CLOSE),
             ];
-            if let Some((_, flag)) = asked.into_iter().find(|(asked, flag)| *asked && !end.can(flag)) {
+            if let Some((_, flag)) = requested.into_iter().find(|(requested, flag)| *requested && !end.can(flag)) {
                 let reason =
                     format!("thru {} there does not know --{flag}: update it, or leave --{flag} out", end.version);
                 return Err(ControlError::Refused { address: end.name.clone(), reason });
@@ -209,7 +209,7 @@ impl Pair {
             let Some(end) = end else { continue };
             let address = end.name.clone();
             let (legs, meet) = (Vec::new(), Vec::new());
-            let prepare = Prepare { trial: u32::MAX, role, spec: nothing.clone(), legs, meet, voucher: None };
+            let prepare = Prepare { trial: u32::MAX, role, spec: nothing.clone(), legs, meet, reach_token: None };
             end.send(&ToAgent::Prepare(Box::new(prepare))).await?;
             let refused = async {
                 loop {

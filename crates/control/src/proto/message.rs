@@ -60,7 +60,7 @@ pub enum ToAgent {
         peer: Option<IpAddr>,
         /// Shows that an agent there wants to be looked at; needed for any host but the coordinator's and this one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        voucher: Option<Voucher>,
+        reach_token: Option<ReachabilityToken>,
     },
     /// Asks for what makes another agent look at this one and connect to it, until the machine is released; answered by
     /// `Vouched`.
@@ -183,7 +183,7 @@ pub enum FromAgent {
     /// What a look saw.
     Looked(Box<Looked>),
     /// What makes another agent look at this one.
-    Vouched(Voucher),
+    Vouched(ReachabilityToken),
     /// A piece of a capture.
     Piece(Piece),
     /// Settings as they are.
@@ -222,7 +222,7 @@ pub struct Looked {
 
 /// What an agent knows and proves to know at its port: whoever has it speaks for a coordinator that this agent let in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Voucher {
+pub struct ReachabilityToken {
     /// The agent's port; null for an agent without one.
     pub port: Option<u16>,
     /// The key of the question and its answer there, in hex.
@@ -315,7 +315,7 @@ pub struct Prepare {
     pub meet: Vec<Meeting>,
     /// Active end: what the agent at those places knows; an agent that was told of them by a coordinator elsewhere wants it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub voucher: Option<Voucher>,
+    pub reach_token: Option<ReachabilityToken>,
 }
 
 /// A leg on the wire.

@@ -24,7 +24,7 @@ pub(super) struct Grants {
     /// How many have come.
     received: u64,
     /// What the sender was told last.
-    told: Option<u64>,
+    reported: Option<u64>,
     /// Datagrams dropped at the socket as far as they are known.
     drops: u64,
 }
@@ -35,7 +35,7 @@ impl Grants {
         let room = channel.receive_room(block)?;
         // The first question makes the kernel note when messages arrive.
         channel.waited_ns();
-        Some(Self { leg, room, passed: 0, received: 0, told: None, drops: channel.socket_drops() })
+        Some(Self { leg, room, passed: 0, received: 0, reported: None, drops: channel.socket_drops() })
     }
 
     /// All numbers below `passed` have come or will not, and `received` datagrams have; tells the sender now and then.
@@ -43,7 +43,7 @@ impl Grants {
     pub(super) fn pass<C: Channel>(&mut self, passed: u64, received: u64, channel: &mut C) {
         self.passed = self.passed.max(passed);
         self.received = received;
-        let due = self.told.is_none_or(|told| self.passed - told >= (self.room / GRANTS).max(1));
+        let due = self.reported.is_none_or(|reported| self.passed - reported >= (self.room / GRANTS).max(1));
         if due {
             self.tell(channel);
         }
@@ -64,7 +64,7 @@ impl Grants {
         let credit = Signal::Credit { leg, passed, room, received, drops, waited_ns };
         // A grant that does not get out or is lost is made good by the next one, or by the sender's question.
         if channel.send(&credit.encode(channel.nonce())).is_ok() {
-            self.told = Some(self.passed);
+            self.reported = Some(self.passed);
         }
     }
 
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_receiver_that_dropped_grants_less() {
-        let mut grants = Grants { leg: 0, room: 8, passed: 0, received: 0, told: None, drops: 5 };
+        let mut grants = Grants { leg: 0, room: 8, passed: 0, received: 0, reported: None, drops: 5 };
         grants.judge(5);
         assert_eq!(grants.room, 8);
         for _ in 0..9 {

@@ -56,7 +56,7 @@ enum Step {
     Reply,
     Close,
     /// The caller's last connection, which asks nothing.
-    Farewell,
+    CloseHandshake,
 }
 
 /// Opens, asks and times; the other end closes first, so that the ports in TIME_WAIT pile up there and not here. This end's close
@@ -120,7 +120,7 @@ impl<C: Channel> Machine<C> for Caller {
                 Step::Connect => channel.renew().map(|()| 0),
                 Step::Request => channel.send(&env.tx[self.at..self.request]),
                 Step::Reply => channel.recv(&mut env.rx[self.at..self.reply]),
-                Step::Close | Step::Farewell => channel.recv(&mut env.rx[..1]),
+                Step::Close | Step::CloseHandshake => channel.recv(&mut env.rx[..1]),
             };
             let count = match result {
                 Ok(count) => count,
@@ -132,7 +132,7 @@ impl<C: Channel> Machine<C> for Caller {
                 Step::Connect if self.last => {
                     channel.let_go();
                     channel.finish_sending()?;
-                    self.step = Step::Farewell;
+                    self.step = Step::CloseHandshake;
                 }
                 Step::Connect => (self.step, self.at) = (Step::Request, 0),
                 Step::Request => {
@@ -151,7 +151,7 @@ impl<C: Channel> Machine<C> for Caller {
                         self.step = Step::Close;
                     }
                 }
-                Step::Farewell => return Ok(Turn::Done),
+                Step::CloseHandshake => return Ok(Turn::Done),
                 Step::Open | Step::Close => {
                     let now = now_ns();
                     env.rtt.record(now - self.started_ns);
@@ -200,7 +200,7 @@ impl<C: Channel> Machine<C> for Callee {
                 Step::Request => channel.recv(&mut env.rx[self.at..self.request]),
                 Step::Reply => channel.send(&env.tx[self.at..self.reply]),
                 Step::Close => channel.hang_up().map(|()| 0),
-                Step::Farewell => channel.finish_sending().map(|()| 0),
+                Step::CloseHandshake => channel.finish_sending().map(|()| 0),
             };
             let count = match result {
                 Ok(count) => count,
@@ -214,7 +214,7 @@ impl<C: Channel> Machine<C> for Callee {
             self.at += count;
             match self.step {
                 Step::Open | Step::Connect => (self.step, self.at) = (Step::Request, 0),
-                Step::Request if count == 0 && self.at == 0 => self.step = Step::Farewell,
+                Step::Request if count == 0 && self.at == 0 => self.step = Step::CloseHandshake,
                 Step::Request if count == 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Step::Request => {
                     env.counters.received(count);
@@ -231,7 +231,7 @@ impl<C: Channel> Machine<C> for Callee {
                     }
                 }
                 Step::Close => self.step = Step::Open,
-                Step::Farewell => return Ok(Turn::Done),
+                Step::CloseHandshake => return Ok(Turn::Done),
             }
         }
         Ok(Turn::Again)

@@ -5,7 +5,7 @@ use std::io;
 use model::Role;
 
 use super::credit::{Credit, Grant, Grants};
-use super::farewell::{Farewell, answer_signal};
+use super::close_handshake::{CloseHandshake, answer_signal};
 use super::pacer::Pacer;
 use super::sequence::{Arrival, Sequence};
 use super::stream::{LOOK_NS, UNCLOCKED_READS};
@@ -25,7 +25,7 @@ pub(super) struct DatagramSender {
     stop: LegStop,
     left: Option<u64>,
     number: u64,
-    farewell: Farewell,
+    close_handshake: CloseHandshake,
     pacer: Pacer,
     /// What the receiver lets be under way, where the sender keeps to that.
     credit: Option<Credit>,
@@ -48,7 +48,7 @@ impl DatagramSender {
             stop: part.stop,
             left,
             number: 0,
-            farewell: Farewell::default(),
+            close_handshake: CloseHandshake::default(),
             pacer: Pacer::new(part.pace),
             credit: part.to_receiver.then(|| Credit::new(part.leg)),
             burst: 0,
@@ -134,9 +134,9 @@ impl<C: Channel> Machine<C> for DatagramSender {
                 self.pacer.end(env.counters, self.last);
                 return Ok(Turn::Done);
             }
-            if self.farewell.begun() || self.over(env) {
+            if self.close_handshake.begun() || self.over(env) {
                 self.pacer.end(env.counters, self.last);
-                return self.farewell.turn(channel, env, self.number, self.leg);
+                return self.close_handshake.turn(channel, env, self.number, self.leg);
             }
             if self.number == 0 {
                 env.counters.start_sending(now_ns());

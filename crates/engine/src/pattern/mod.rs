@@ -6,7 +6,7 @@
 mod credit;
 mod crr;
 mod datagrams;
-mod farewell;
+mod close_handshake;
 mod leg;
 mod pacer;
 mod pingpong;

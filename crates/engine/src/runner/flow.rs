@@ -9,7 +9,7 @@ use model::{ReceiveBy, Role, SendBy, SocketFacts, Strategy, TcpSample};
 use super::{Counters, PageBuffer, RttRecorder, Signals, Snapshot, drain, pace, tcp};
 use crate::pattern::{Env, LegHeader, Machine, Part, Turn, machine, open_leg, receive_leg, send_leg};
 use crate::plan::{LegStop, LinkPlan, initiates, is_stream, opening};
-use crate::transport::{Breaker, Channel, GATHERED, GRO_PIECES, GSO_SEGMENTS, Kind, MMSG, Mark, Orders, SIGNAL_BYTES};
+use crate::transport::{Breaker, Channel, DELAYED_READ_BYTES, GRO_PIECES, GSO_SEGMENTS, Kind, MMSG, Mark, Orders, SIGNAL_BYTES};
 use crate::{EngineError, TrialPlan, now_ns};
 
 /// What a link needs to become a flow.
@@ -37,7 +37,7 @@ impl Scratch {
         let size = plan.legs.iter().map(|leg| leg.block.max(leg.reply)).max().unwrap_or(1).max(1 << 16);
         let size = usize::try_from(size).unwrap_or(usize::MAX);
         let message = plan.legs.iter().map(|leg| leg.block as usize).max().unwrap_or(1).max(SIGNAL_BYTES);
-        let gathered = if plan.spec.delayed_reads { GATHERED } else { 0 };
+        let gathered = if plan.spec.delayed_reads { DELAYED_READ_BYTES } else { 0 };
         let rx = size.max(batch_room(plan.spec.engine.receive, message)).max(gathered);
         let tx = size.max(if plan.spec.engine.send == SendBy::Mmsg { MMSG * message } else { 0 });
         let marks = Vec::with_capacity(MMSG * GSO_SEGMENTS);
@@ -129,7 +129,7 @@ impl<C: Channel> FlowOf<C> {
         }
         let sends = initiates(setup.place.direction, setup.plan.role);
         if !sends && setup.plan.spec.delayed_reads {
-            channel.let_gather();
+            channel.delay_reads();
         }
         let block = setup.plan.legs.iter().map(|leg| leg.block).max().unwrap_or(1);
         let engine = setup.plan.spec.engine;

@@ -130,8 +130,8 @@ pub fn run(
         _ => plan.spec.threads.map_or(MAX_THREADS, |threads| threads as usize).min(count),
     };
     let shared: Arc<Vec<Counters>> = Arc::new((0..count).map(|_| Counters::default()).collect());
-    let crew = |plan: &TrialPlan, strategy| Crew { plan: Arc::new(plan.clone()), strategy, flows: Vec::new() };
-    let mut crews: Vec<Crew> = (0..threads).map(|_| crew(plan, strategy)).collect();
+    let crew = |plan: &TrialPlan, strategy| Threads { plan: Arc::new(plan.clone()), strategy, flows: Vec::new() };
+    let mut crews: Vec<Threads> = (0..threads).map(|_| crew(plan, strategy)).collect();
     let mut breakers = Vec::with_capacity(links.len());
     for (slot, (link, place)) in links.into_iter().zip(plan.links()).enumerate() {
         let flow = match &probe {
@@ -159,13 +159,13 @@ pub fn run(
 }
 
 /// The flows of one thread, and how it serves them.
-struct Crew {
+struct Threads {
     plan: Arc<TrialPlan>,
     strategy: Strategy,
     flows: Vec<Box<dyn Flow>>,
 }
 
-impl Crew {
+impl Threads {
     fn setup(&self, place: LinkPlan, counters: Arc<Vec<Counters>>, slot: usize) -> FlowSetup {
         FlowSetup { plan: self.plan.clone(), place, counters, slot, strategy: self.strategy }
     }
@@ -192,7 +192,7 @@ struct Watched {
 }
 
 impl Trial<'_> {
-    fn run(&self, crews: Vec<Crew>, probed: bool, live: &mut dyn FnMut(Interval)) -> Result<LegTally, EngineError> {
+    fn run(&self, crews: Vec<Threads>, probed: bool, live: &mut dyn FnMut(Interval)) -> Result<LegTally, EngineError> {
         let gate = Gate::default();
         let running = Mutex::new(crews.len());
         let done = std::sync::Condvar::new();
@@ -200,7 +200,7 @@ impl Trial<'_> {
         let mut meter = Meter::new(&self.plan.spec);
         std::thread::scope(|scope| {
             let mut handles = Vec::with_capacity(crews.len());
-            for (index, Crew { plan, strategy, flows }) in crews.into_iter().enumerate() {
+            for (index, Threads { plan, strategy, flows }) in crews.into_iter().enumerate() {
                 let core = (!pin.is_empty()).then(|| pin[index % pin.len()]);
                 let job = thread::Job { plan, strategy, signals: self.signals, core };
                 let (gate, running, done) = (&gate, &running, &done);

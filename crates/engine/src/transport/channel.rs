@@ -66,10 +66,10 @@ pub(crate) trait Channel: Send + 'static {
     fn prompt(&mut self) {}
 
     /// Lets a blocking receiver of payload rest while a sender nearby goes on, where the transport gains by that.
-    fn let_gather(&mut self) {}
+    fn delay_reads(&mut self) {}
 
     /// How much payload the next read should take, where nothing speaks against `plain` bytes; never beyond the larger of
-    /// that and [`GATHERED`](super::GATHERED).
+    /// that and [`DELAYED_READ_BYTES`](super::GATHERED).
     #[inline]
     fn read_room(&self, plain: usize) -> usize {
         plain

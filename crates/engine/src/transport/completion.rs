@@ -12,12 +12,12 @@ use super::{Breaker, Channel, Kind, TcpInfo};
 /// What one flow has ordered: a send and a receive at most.
 #[derive(Debug, Default)]
 pub(crate) struct Orders {
-    send: Order,
-    recv: Order,
+    send: Operation,
+    recv: Operation,
 }
 
 #[derive(Debug, Default)]
-enum Order {
+enum Operation {
     #[default]
     None,
     /// Asked for by the machine, not handed over yet.
@@ -28,7 +28,7 @@ enum Order {
     Done(io::Result<usize>),
 }
 
-impl Order {
+impl Operation {
     /// The machine's call: what the kernel did of it, or "not now" and an order.
     fn call(&mut self, len: usize) -> io::Result<usize> {
         match std::mem::take(self) {
@@ -51,7 +51,7 @@ impl Order {
 }
 
 impl Orders {
-    fn of(&mut self, op: Op) -> &mut Order {
+    fn of(&mut self, op: Op) -> &mut Operation {
         match op {
             Op::Send => &mut self.send,
             Op::Recv => &mut self.recv,
@@ -60,18 +60,18 @@ impl Orders {
 
     /// Bytes of a send or receive that is to be handed over now.
     pub(crate) fn take(&mut self, op: Op) -> Option<usize> {
-        let order = self.of(op);
-        let Order::Wanted(len) = *order else { return None };
-        *order = Order::Out(len);
+        let operation = self.of(op);
+        let Operation::Wanted(len) = *operation else { return None };
+        *operation = Operation::Out(len);
         Some(len)
     }
 
     /// The kernel's word on what was handed over.
     pub(crate) fn fill(&mut self, op: Op, result: io::Result<usize>) {
-        let order = self.of(op);
-        *order = match (&order, result) {
-            (Order::Out(len), Err(error)) if crate::pattern::not_now(&error) => Order::Wanted(*len),
-            (_, result) => Order::Done(result),
+        let operation = self.of(op);
+        *operation = match (&operation, result) {
+            (Operation::Out(len), Err(error)) if crate::pattern::not_now(&error) => Operation::Wanted(*len),
+            (_, result) => Operation::Done(result),
         };
     }
 }
@@ -80,14 +80,14 @@ impl Orders {
 /// to where it wants to receive: machines of streams never look. Blocking calls (between legs) go to the socket itself.
 pub(crate) struct CompletionChannel {
     socket: StreamChannel,
-    orders: Orders,
+    operations: Orders,
     /// Whether calls are orders.
     ordering: bool,
 }
 
 impl CompletionChannel {
     pub(crate) fn new(socket: StreamChannel) -> Self {
-        Self { socket, orders: Orders::default(), ordering: false }
+        Self { socket, operations: Orders::default(), ordering: false }
     }
 }
 
@@ -96,21 +96,21 @@ impl Channel for CompletionChannel {
 
     #[inline]
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.ordering { self.orders.send.call(bytes.len()) } else { self.socket.send(bytes) }
+        if self.ordering { self.operations.send.call(bytes.len()) } else { self.socket.send(bytes) }
     }
 
     #[inline]
     fn recv(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        if self.ordering { self.orders.recv.call(into.len()) } else { self.socket.recv(into) }
+        if self.ordering { self.operations.recv.call(into.len()) } else { self.socket.recv(into) }
     }
 
     #[inline]
     fn owes(&self) -> bool {
-        !matches!(self.orders.send, Order::None)
+        !matches!(self.operations.send, Operation::None)
     }
 
-    fn orders(&mut self) -> Option<&mut Orders> {
-        Some(&mut self.orders)
+    fn operations(&mut self) -> Option<&mut Orders> {
+        Some(&mut self.operations)
     }
 
     fn set_nonblocking(&mut self, on: bool) -> io::Result<()> {
@@ -154,17 +154,17 @@ mod tests {
 
     #[test]
     fn a_call_is_an_order_until_it_is_filled() {
-        let mut orders = Orders::default();
+        let mut operations = Orders::default();
         let blocked = |result: io::Result<usize>| result.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock);
-        assert!(blocked(orders.recv.call(10)));
-        assert!(blocked(orders.recv.call(10)), "still one order");
-        assert_eq!((orders.take(Op::Recv), orders.take(Op::Recv), orders.take(Op::Send)), (Some(10), None, None));
-        orders.fill(Op::Recv, Err(io::ErrorKind::Interrupted.into()));
-        assert!(blocked(orders.recv.call(10)));
-        assert_eq!(orders.take(Op::Recv), Some(10), "an interrupted order is made again");
-        orders.fill(Op::Recv, Ok(7));
-        assert_eq!(orders.recv.call(5).unwrap(), 5);
-        assert_eq!(orders.recv.call(5).unwrap(), 2, "what was not asked for is kept");
-        assert!(blocked(orders.recv.call(5)));
+        assert!(blocked(operations.recv.call(10)));
+        assert!(blocked(operations.recv.call(10)), "still one order");
+        assert_eq!((operations.take(Op::Recv), operations.take(Op::Recv), operations.take(Op::Send)), (Some(10), None, None));
+        operations.fill(Op::Recv, Err(io::ErrorKind::Interrupted.into()));
+        assert!(blocked(operations.recv.call(10)));
+        assert_eq!(operations.take(Op::Recv), Some(10), "an interrupted order is made again");
+        operations.fill(Op::Recv, Ok(7));
+        assert_eq!(operations.recv.call(5).unwrap(), 5);
+        assert_eq!(operations.recv.call(5).unwrap(), 2, "what was not asked for is kept");
+        assert!(blocked(operations.recv.call(5)));
     }
 }

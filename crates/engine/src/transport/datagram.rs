@@ -7,7 +7,7 @@ use std::time::Duration;
 use model::{Engine, ReceiveBy, SendBy, SocketFacts};
 use rustix::net::{RecvFlags, SendFlags};
 
-use super::gather::Gather;
+use super::delayed_reads::DelayedReads;
 use super::sys::batch;
 use super::{Breaker, Channel, Kind, Mark, sys};
 
@@ -25,7 +25,7 @@ pub(crate) struct DatagramChannel {
     nonce: u64,
     engine: Engine,
     /// Its receiver may rest while many datagrams come to a call.
-    gather: Option<Gather>,
+    delayed: Option<DelayedReads>,
 }
 
 impl DatagramChannel {
@@ -35,7 +35,7 @@ impl DatagramChannel {
         borrowed.set_nonblocking(false)?;
         borrowed.set_read_timeout(Some(CALL_LIMIT))?;
         borrowed.set_write_timeout(Some(CALL_LIMIT))?;
-        Ok(Self { socket, nonce, engine: Engine::default(), gather: None })
+        Ok(Self { socket, nonce, engine: Engine::default(), delayed: None })
     }
 }
 
@@ -79,9 +79,9 @@ impl Channel for DatagramChannel {
         Ok(())
     }
 
-    fn let_gather(&mut self) {
+    fn delay_reads(&mut self) {
         let roomy = socket2::SockRef::from(&self.socket).recv_buffer_size().is_ok_and(|bytes| bytes >= ROOMY);
-        self.gather = roomy.then(Gather::of_datagrams);
+        self.delayed = roomy.then(DelayedReads::of_datagrams);
     }
 
     fn datagrams_per_call(&self, size: usize) -> usize {
@@ -119,8 +119,8 @@ impl Channel for DatagramChannel {
             marks.push(Mark { at: 0, len });
             return Ok(());
         }
-        if let Some(gather) = &mut self.gather {
-            gather.rest(self.socket.as_fd());
+        if let Some(delayed) = &mut self.delayed {
+            delayed.rest(self.socket.as_fd());
         }
         let before = marks.len();
         let messages = batch::receive_many(self.socket.as_fd(), into, pieces, marks).map_err(|error| {
@@ -129,10 +129,10 @@ impl Channel for DatagramChannel {
                 _ => error,
             }
         })?;
-        if let Some(gather) = &mut self.gather {
+        if let Some(delayed) = &mut self.delayed {
             let datagrams = &marks[before..];
             let bytes = datagrams.iter().map(|mark| mark.len as usize).sum();
-            gather.took_datagrams(datagrams.len(), bytes, messages < pieces);
+            delayed.took_datagrams(datagrams.len(), bytes, messages < pieces);
         }
         Ok(())
     }
@@ -150,7 +150,7 @@ impl Channel for DatagramChannel {
     }
 
     fn facts(&self) -> SocketFacts {
-        let delayed_reads = self.gather.as_ref().and_then(Gather::delayed_reads);
+        let delayed_reads = self.delayed.as_ref().and_then(DelayedReads::delayed_reads);
         SocketFacts { delayed_reads, ..super::options::facts(self.socket.as_fd()) }
     }
 

@@ -218,7 +218,7 @@ impl Signal {
 
 /// The passive half of the datagram handshake, without I/O: what to answer to a datagram from a stranger.
 #[derive(Debug)]
-pub struct DatagramDoor {
+pub struct DatagramListener {
     /// Of this door alone: nobody is told it.
     key: [u8; 32],
     admitted: HashMap<(SocketAddr, FlowHello), ()>,
@@ -235,7 +235,7 @@ pub enum Admission {
     Ignore,
 }
 
-impl DatagramDoor {
+impl DatagramListener {
     /// A door with a random key.
     ///
     /// # Errors
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn a_stranger_must_prove_its_address_before_it_is_let_in() {
-        let mut door = DatagramDoor::new().unwrap();
+        let mut door = DatagramListener::new().unwrap();
         let home: SocketAddr = "127.0.0.1:1000".parse().unwrap();
         let elsewhere: SocketAddr = "127.0.0.2:1000".parse().unwrap();
         let hello = Signal::Hello(HELLO.encode()).encode(HELLO.nonce);
@@ -308,7 +308,7 @@ mod tests {
         let proof = Signal::Proof(nonce, HELLO.encode()).encode(HELLO.nonce);
         assert_eq!(door.judge(elsewhere, &proof, known), Admission::Ignore);
         assert_eq!(door.judge(home, &proof, |_| None), Admission::Ignore);
-        assert_eq!(DatagramDoor::new().unwrap().judge(home, &proof, known), Admission::Ignore, "each door has its key");
+        assert_eq!(DatagramListener::new().unwrap().judge(home, &proof, known), Admission::Ignore, "each door has its key");
         assert_eq!(door.judge(home, &proof, known), Admission::Admit(HELLO));
         assert_eq!(door.judge(home, &proof, known), Admission::Ignore, "let in once");
     }
@@ -335,7 +335,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_judged_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let mut door = DatagramDoor::new().unwrap();
+            let mut door = DatagramListener::new().unwrap();
             let _ = door.judge("127.0.0.1:9".parse().unwrap(), &bytes, |_| Some(HELLO));
             let _ = FlowHello::decode(&bytes, [&COOKIE]);
             let _ = Signal::decode(&bytes, 0);

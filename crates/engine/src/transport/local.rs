@@ -14,20 +14,20 @@ use rustix::net::{
 };
 
 use super::handshake::FlowHello;
-use super::stream::{introduce, read_hello};
-use super::{Cookie, Place, Rendezvous};
+use super::stream::{exchange_hello, read_hello};
+use super::{Cookie, ListenOptions, Rendezvous};
 use crate::{EngineError, now_ns};
 
 /// The passive side's socket; its path goes away with it.
-pub(crate) struct LocalDoor {
+pub(crate) struct LocalListener {
     listener: UnixListener,
     path: PathBuf,
     cookie: Cookie,
 }
 
-impl LocalDoor {
+impl LocalListener {
     /// Listens at a fresh path in `place.directory`, for this user (and root) only.
-    pub(crate) fn open(place: &Place) -> Result<Self, EngineError> {
+    pub(crate) fn open(place: &ListenOptions) -> Result<Self, EngineError> {
         let tag: String = place.cookie[..6].iter().map(|byte| format!("{byte:02x}")).collect();
         // Several worker processes may listen for one measurement, each for its own flows.
         let path = place.directory.join(format!("thru-{tag}-{}.sock", std::process::id()));
@@ -66,7 +66,7 @@ impl LocalDoor {
     }
 }
 
-impl Drop for LocalDoor {
+impl Drop for LocalListener {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
     }
@@ -78,7 +78,7 @@ pub(crate) fn connect(to: &Rendezvous, hello: &FlowHello) -> Result<UnixStream, 
     let stream =
         UnixStream::connect(path).map_err(|source| EngineError::socket("connect to", path.display(), source))?;
     let socket = socket2::Socket::from(OwnedFd::from(stream));
-    introduce(&socket, hello, &path.display().to_string())?;
+    exchange_hello(&socket, hello, &path.display().to_string())?;
     Ok(OwnedFd::from(socket).into())
 }
 

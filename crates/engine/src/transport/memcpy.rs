@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 use model::{SocketFacts, Spec};
 
 use super::handshake::FlowHello;
-use super::{Breaker, Capabilities, Channel, Kind, Link, Listener, Place, Rendezvous, Transport};
+use super::{Breaker, Capabilities, Channel, Kind, Link, Listener, ListenOptions, Rendezvous, Transport};
 use crate::EngineError;
 
 /// The transport. A send copies the block into a second buffer, a receive copies it back; a round trip is two copies.
@@ -25,7 +25,7 @@ impl Transport for Memcpy {
         Capabilities { pollable: false, single_ended: true, one_machine: true, ..Capabilities::STREAM }
     }
 
-    fn listen(&self, _: &Spec, _: &Place) -> Result<Box<dyn Listener>, EngineError> {
+    fn listen(&self, _: &Spec, _: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
         Err(EngineError::unsupported("a passive end for memcpy", "it has one end only; this is a defect"))
     }
 

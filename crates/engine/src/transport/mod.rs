@@ -8,21 +8,21 @@ mod channel;
 mod completion;
 mod datagram;
 pub mod foreign;
-mod gather;
+mod delayed_reads;
 mod handshake;
-mod introduction;
+mod hello_exchange;
 mod ktls;
 pub mod local;
-mod mapper;
+mod zerocopy_receive;
 mod memcpy;
-mod mover;
+mod send_method;
 pub mod mpi;
 mod mptcp;
 mod options;
 pub mod pvm;
 mod quic;
 mod shm;
-mod sole;
+mod exclusive;
 mod stream;
 pub(crate) mod sys;
 
@@ -44,8 +44,8 @@ use crate::runner::{Flow, FlowSetup};
 
 pub(crate) use channel::{Breaker, Channel, Kind};
 pub(crate) use completion::Orders;
-pub(crate) use gather::GATHERED;
-pub use handshake::{Admission, DatagramDoor, FlowHello, HELLO_BYTES, VOUCHED_BYTES};
+pub(crate) use delayed::DELAYED_READ_BYTES;
+pub use handshake::{Admission, DatagramListener, FlowHello, HELLO_BYTES, VOUCHED_BYTES};
 pub(crate) use handshake::{SIGNAL_BYTES, Signal};
 pub use options::check_end as check_options;
 pub(crate) use sys::batch::{GRO_PIECES, GSO_SEGMENTS, MMSG, Mark};
@@ -140,7 +140,7 @@ pub trait Transport: Sync {
 
     /// Opens the passive side on resources of its own, for transports without a door or for specs that need one
     /// ([`Spec::far`]'s `needs_own_listener`).
-    fn listen(&self, spec: &Spec, place: &Place) -> Result<Box<dyn Listener>, EngineError>;
+    fn listen(&self, spec: &Spec, place: &ListenOptions) -> Result<Box<dyn Listener>, EngineError>;
 
     /// Connects one flow to the passive side and introduces itself.
     fn connect(&self, spec: &Spec, to: &Rendezvous, hello: &FlowHello) -> Result<Link, EngineError>;
@@ -172,7 +172,7 @@ pub struct Capabilities {
     /// Both ends must be on one machine.
     pub one_machine: bool,
     /// Its connections can come in through the agent's one port.
-    pub door: Option<Door>,
+    pub door: Option<SharedPort>,
     /// The largest block in bytes.
     pub max_block: u64,
     /// The smallest block of a stream in bytes: datagrams carry a sequence number.
@@ -209,7 +209,7 @@ pub enum Launcher {
 
 /// The agent's shared sockets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Door {
+pub enum SharedPort {
     /// The TCP port.
     Tcp,
     /// The UDP port of the same number.
@@ -218,7 +218,7 @@ pub enum Door {
 
 /// Where a passive side should listen.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct ListenOptions {
     /// Address for IP transports.
     pub address: IpAddr,
     /// Directory for sockets of one machine.

@@ -11,9 +11,9 @@ use std::os::fd::BorrowedFd;
 use model::{Direction, SocketFacts, Spec};
 
 use super::handshake::{FlowHello, HELLO_BYTES, WELCOME};
-use super::sole::{Held, Sole};
+use super::exclusive::{ExclusiveHandle, Exclusive};
 use super::sys::mpi::{Flavour, Mpi, Pending};
-use super::{Breaker, Capabilities, Channel, Kind, Launcher, Link, Listener, Place, Rendezvous, Transport};
+use super::{Breaker, Capabilities, Channel, Kind, Launcher, Link, Listener, ListenOptions, Rendezvous, Transport};
 use crate::plan::is_stream;
 use crate::{EngineError, now_ns};
 
@@ -36,7 +36,7 @@ const WAIT_NS: u64 = 20_000_000;
 /// How long the active end waits for the passive one's welcome.
 const HELLO_LIMIT_NS: u64 = 10_000_000_000;
 /// How long a closing channel waits for the other end's last word.
-const FAREWELL_NS: u64 = 5_000_000_000;
+const CLOSE_NS: u64 = 5_000_000_000;
 /// Messages that may be under way before one is sent in synchronous mode; MPI itself lets a sender run away from a receiver
 /// until the memory is full.
 const UNMARKED: u32 = 64;
@@ -44,7 +44,7 @@ const UNMARKED: u32 = 64;
 const LONGEST_MARK: usize = 64 << 10;
 
 /// MPI is one for the process.
-static MPI: Sole<Mpi> = Sole::new();
+static MPI: Exclusive<Mpi> = Exclusive::new();
 
 /// The number that mpirun gave this process, and which MPI did; `None` for a process that no mpirun started.
 fn launcher() -> Option<(Flavour, u32)> {
@@ -69,7 +69,7 @@ pub fn is_launchers(variable: &str) -> bool {
 }
 
 /// The right to call MPI.
-struct Turn(Held<Mpi>);
+struct Turn(ExclusiveHandle<Mpi>);
 
 impl Turn {
     fn wait(deadline_ns: u64) -> Result<Self, EngineError> {
@@ -141,13 +141,13 @@ impl Transport for MessagePassing {
         false
     }
 
-    fn listen(&self, spec: &Spec, place: &Place) -> Result<Box<dyn Listener>, EngineError> {
-        let turn = Turn::wait(now_ns() + FAREWELL_NS)?;
+    fn listen(&self, spec: &Spec, place: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
+        let turn = Turn::wait(now_ns() + CLOSE_NS)?;
         Ok(Box::new(MpiListener { turn: Some(turn), cookie: place.cookie, stall_ns: spec.stall_ns }))
     }
 
     fn connect(&self, spec: &Spec, _: &Rendezvous, hello: &FlowHello) -> Result<Link, EngineError> {
-        let turn = Turn::wait(now_ns() + FAREWELL_NS)?;
+        let turn = Turn::wait(now_ns() + CLOSE_NS)?;
         let failed = |source| EngineError::socket("meet", "the other MPI process", source);
         turn.say(HELLO, &hello.encode()).map_err(failed)?;
         let answer = turn.hear(WELCOMED, now_ns() + HELLO_LIMIT_NS).map_err(failed)?;
@@ -253,7 +253,7 @@ impl MpiChannel {
     fn deliver(&mut self, bytes: &[u8]) -> io::Result<()> {
         let (mpi, other, tag, ended) = (&*self.turn.0, self.turn.other(), self.tag, &mut self.ended);
         let early = &mut self.early;
-        let limit = 2 * self.stall_ns + FAREWELL_NS;
+        let limit = 2 * self.stall_ns + CLOSE_NS;
         // Two ends that both send a large block must not wait for each other.
         mpi.send(other, tag, bytes, limit, &mut || {
             if !*ended && let Some(length) = mpi.probe(other, tag)? {
@@ -295,8 +295,8 @@ impl MpiChannel {
     }
 
     /// Says the last word and waits for the other end's, so that nothing of this trial is left in MPI.
-    fn farewell(&mut self) -> io::Result<()> {
-        let deadline = now_ns() + FAREWELL_NS;
+    fn close_handshake(&mut self) -> io::Result<()> {
+        let deadline = now_ns() + CLOSE_NS;
         if !self.finished {
             self.finish_sending()?;
         }
@@ -377,6 +377,6 @@ impl Channel for MpiChannel {
 impl Drop for MpiChannel {
     fn drop(&mut self) {
         // An end that does not answer is about to be ended, with this one, by its mpirun.
-        let _ = self.farewell();
+        let _ = self.close_handshake();
     }
 }

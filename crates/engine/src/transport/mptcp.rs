@@ -8,7 +8,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use super::handshake::FlowHello;
 use super::tcp::Tcp;
-use super::{Capabilities, Link, Listener, Place, Rendezvous, Transport};
+use super::{Capabilities, Link, Listener, ListenOptions, Rendezvous, Transport};
 use crate::EngineError;
 
 /// The transport.
@@ -40,7 +40,7 @@ impl Transport for Mptcp {
         Tcp.completes()
     }
 
-    fn listen(&self, spec: &Spec, place: &Place) -> Result<Box<dyn Listener>, EngineError> {
+    fn listen(&self, spec: &Spec, place: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
         Tcp.listen(spec, place)
     }
 

@@ -9,9 +9,9 @@ use std::sync::{Mutex, PoisonError};
 use model::{Direction, SocketFacts, Spec};
 
 use super::handshake::{FlowHello, HELLO_BYTES, WELCOME};
-use super::sole::{Held, Sole};
+use super::exclusive::{ExclusiveHandle, Exclusive};
 use super::sys::pvm::{Pvm, Tid};
-use super::{Breaker, Capabilities, Channel, Cookie, Kind, Launcher, Link, Listener, Place, Rendezvous, Transport};
+use super::{Breaker, Capabilities, Channel, Cookie, Kind, Launcher, Link, Listener, ListenOptions, Rendezvous, Transport};
 use crate::plan::is_stream;
 use crate::{EngineError, now_ns};
 
@@ -33,18 +33,18 @@ const WAIT_US: u32 = 20_000;
 /// How long the two ends wait for each other at the beginning.
 const HELLO_LIMIT_NS: u64 = 10_000_000_000;
 /// How long a closing channel waits for the other end's last word.
-const FAREWELL_NS: u64 = 5_000_000_000;
+const CLOSE_NS: u64 = 5_000_000_000;
 /// PVM takes whatever is sent, until memory is full. A sender therefore stops at this much without a receipt, and a receiver
 /// sends one after a quarter of it. Each message counts for at least [`LEAST`], for it costs memory beside its bytes.
 const WINDOW: u64 = 4 << 20;
 const LEAST: u64 = 32 << 10;
 
 /// libpvm is one for the process.
-static PVM: Sole<Pvm> = Sole::new();
+static PVM: Exclusive<Pvm> = Exclusive::new();
 
 /// This process as a task of the virtual machine, for one caller.
 struct Seat {
-    pvm: Held<Pvm>,
+    pvm: ExclusiveHandle<Pvm>,
     tid: Tid,
     /// Leaves with the caller, so that nothing of a trial is left in the virtual machine.
     leaves: bool,
@@ -105,7 +105,7 @@ impl Task {
     /// Tells it something.
     pub fn tell(&self, text: &str) -> Result<(), EngineError> {
         let failed = |source| EngineError::socket("tell", format!("PVM task {:x}", self.0), source);
-        Seat::take(now_ns() + FAREWELL_NS)?.stay().pvm.send(self.0, WORDS, text.as_bytes()).map_err(failed)
+        Seat::take(now_ns() + CLOSE_NS)?.stay().pvm.send(self.0, WORDS, text.as_bytes()).map_err(failed)
     }
 
     /// Whether it has ended.
@@ -171,13 +171,13 @@ impl Transport for VirtualMachine {
         false
     }
 
-    fn listen(&self, _: &Spec, place: &Place) -> Result<Box<dyn Listener>, EngineError> {
-        let seat = Seat::take(now_ns() + FAREWELL_NS)?;
+    fn listen(&self, _: &Spec, place: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
+        let seat = Seat::take(now_ns() + CLOSE_NS)?;
         Ok(Box::new(TaskListener { tid: seat.tid, seat: Some(seat), cookie: place.cookie }))
     }
 
     fn connect(&self, _: &Spec, to: &Rendezvous, hello: &FlowHello) -> Result<Link, EngineError> {
-        let seat = Seat::take(now_ns() + FAREWELL_NS)?;
+        let seat = Seat::take(now_ns() + CLOSE_NS)?;
         let failed = |source| EngineError::socket("meet", "the other PVM task", source);
         let number = to.path.as_deref().and_then(Path::to_str).and_then(|text| text.parse().ok());
         let other: Tid = number.ok_or_else(|| failed(io::ErrorKind::InvalidInput.into()))?;
@@ -238,7 +238,7 @@ struct TaskChannel {
     receipted: u64,
     /// What was received in all, and how much of that the other end knows of.
     received: u64,
-    told: u64,
+    reported: u64,
 }
 
 impl TaskChannel {
@@ -255,7 +255,7 @@ impl TaskChannel {
             sent: 0,
             receipted: 0,
             received: 0,
-            told: 0,
+            reported: 0,
         })
     }
 
@@ -291,16 +291,16 @@ impl TaskChannel {
         self.receipted = self.sent;
         self.ended |= message.length == 0;
         self.received += cost(message.length);
-        if self.received - self.told >= WINDOW / 4 && !self.ended {
+        if self.received - self.reported >= WINDOW / 4 && !self.ended {
             self.seat.pvm.send(self.other, self.tag + 1, &self.received.to_be_bytes())?;
-            self.told = self.received;
+            self.reported = self.received;
         }
         Ok(Some(message.length))
     }
 
     /// Says the last word and waits for the other end's, so that nothing of this trial is left behind.
-    fn farewell(&mut self) -> io::Result<()> {
-        let deadline = now_ns() + FAREWELL_NS;
+    fn close_handshake(&mut self) -> io::Result<()> {
+        let deadline = now_ns() + CLOSE_NS;
         self.finish_sending()?;
         while !self.ended {
             if self.next(WAIT_US)?.is_none() && (now_ns() > deadline || self.seat.pvm.has_ended(self.other)) {
@@ -327,7 +327,7 @@ impl Channel for TaskChannel {
         self.seat.pvm.send(self.other, self.tag, bytes)?;
         self.sent += cost(bytes.len());
         // A reply tells the other end that its messages have been taken.
-        self.told = self.received;
+        self.reported = self.received;
         Ok(bytes.len())
     }
 
@@ -377,6 +377,6 @@ impl Channel for TaskChannel {
 impl Drop for TaskChannel {
     fn drop(&mut self) {
         // An end that does not answer is gone, and its agent says so.
-        let _ = self.farewell();
+        let _ = self.close_handshake();
     }
 }

@@ -7,10 +7,10 @@ use model::{EndOptions, SocketFacts, Spec};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 
 use super::handshake::FlowHello;
-use super::local::{self, LocalDoor};
+use super::local::{self, LocalListener};
 use super::stream::welcome;
 use super::sys::ring::SharedRings;
-use super::{Breaker, Capabilities, Channel, Kind, Link, Listener, Place, Rendezvous, Transport};
+use super::{Breaker, Capabilities, Channel, Kind, Link, Listener, ListenOptions, Rendezvous, Transport};
 use crate::EngineError;
 
 /// The transport.
@@ -38,8 +38,8 @@ impl Transport for SharedMemory {
         Capabilities { pollable: false, one_machine: true, ..Capabilities::STREAM }
     }
 
-    fn listen(&self, spec: &Spec, place: &Place) -> Result<Box<dyn Listener>, EngineError> {
-        Ok(Box::new(ShmListener { door: LocalDoor::open(place)?, ring: ring_bytes(&spec.far) }))
+    fn listen(&self, spec: &Spec, place: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
+        Ok(Box::new(ShmListener { door: LocalListener::open(place)?, ring: ring_bytes(&spec.far) }))
     }
 
     fn connect(&self, _: &Spec, to: &Rendezvous, hello: &FlowHello) -> Result<Link, EngineError> {
@@ -55,12 +55,12 @@ impl Transport for SharedMemory {
 }
 
 fn ring_bytes(end: &EndOptions) -> usize {
-    let asked = end.sndbuf.or(end.rcvbuf).unwrap_or(DEFAULT_RING).clamp(4 << 10, 256 << 20);
-    usize::try_from(asked.next_power_of_two()).unwrap_or(1 << 20)
+    let requested = end.sndbuf.or(end.rcvbuf).unwrap_or(DEFAULT_RING).clamp(4 << 10, 256 << 20);
+    usize::try_from(requested.next_power_of_two()).unwrap_or(1 << 20)
 }
 
 struct ShmListener {
-    door: LocalDoor,
+    door: LocalListener,
     ring: usize,
 }
 

@@ -11,10 +11,10 @@ use model::{Engine, Io, ReceiveBy, SocketFacts, Strategy};
 use rustix::net::{RecvFlags, SendFlags};
 
 use super::completion::CompletionChannel;
-use super::gather::Gather;
+use super::delayed_reads::DelayedReads;
 use super::handshake::WELCOME;
-use super::mapper::Mapper;
-use super::mover::Mover;
+use super::zerocopy_receive::ZerocopyReceiver;
+use super::send_method::SendMethod;
 use super::{Breaker, Channel, Cookie, FlowHello, HELLO_BYTES, Kind, TcpInfo, sys};
 use crate::EngineError;
 use crate::runner::{Flow, FlowOf, FlowSetup};
@@ -34,13 +34,13 @@ pub(crate) struct StreamChannel {
     socket: OwnedFd,
     io: Io,
     /// How payload is sent, where not by plain calls.
-    mover: Option<Mover>,
+    send_method: Option<SendMethod>,
     /// Payload that arrives is thrown away in the kernel.
     discards: bool,
     /// Pages of payload that arrive are mapped.
-    mapper: Option<Mapper>,
+    zerocopy_receiver: Option<ZerocopyReceiver>,
     /// Its receiver may rest while payload comes quickly.
-    gather: Option<Gather>,
+    delayed: Option<DelayedReads>,
     /// The socket's number, for the breaker; -1 while there is none.
     slot: Arc<AtomicI32>,
     /// The first connection of a flow that reconnects: it stays open so that either end notices when the other dies.
@@ -59,10 +59,10 @@ impl StreamChannel {
         Self {
             socket,
             io,
-            mover: None,
+            send_method: None,
             discards: false,
-            mapper: None,
-            gather: None,
+            zerocopy_receiver: None,
+            delayed: None,
             slot,
             lifeline: None,
             previous: None,
@@ -96,8 +96,8 @@ impl StreamChannel {
         if self.discards {
             return Ok(rustix::net::recv(&self.socket, into, RecvFlags::TRUNC)?.1);
         }
-        if let Some(mapper) = &mut self.mapper {
-            return mapper.recv(self.socket.as_fd(), into);
+        if let Some(zerocopy_receiver) = &mut self.zerocopy_receiver {
+            return zerocopy_receiver.recv(self.socket.as_fd(), into);
         }
         self.recv(into)
     }
@@ -133,11 +133,11 @@ impl Channel for StreamChannel {
 
     fn equip(&mut self, engine: &Engine, sends: bool, block: usize) -> io::Result<()> {
         if sends {
-            self.mover = Mover::new(engine, self.socket.as_fd(), block)?;
+            self.send_method = SendMethod::new(engine, self.socket.as_fd(), block)?;
         } else {
             self.discards = engine.receive == ReceiveBy::Trunc;
             if engine.receive == ReceiveBy::Map {
-                self.mapper = Some(Mapper::new(self.socket.as_fd())?);
+                self.zerocopy_receiver = Some(ZerocopyReceiver::new(self.socket.as_fd())?);
             }
         }
         Ok(())
@@ -145,9 +145,9 @@ impl Channel for StreamChannel {
 
     #[inline]
     fn send_part(&mut self, block: &[u8], part: Range<usize>) -> io::Result<usize> {
-        match &mut self.mover {
+        match &mut self.send_method {
             None => self.send(&block[part]),
-            Some(mover) => mover.send(self.socket.as_fd(), block, part),
+            Some(send_method) => send_method.send(self.socket.as_fd(), block, part),
         }
     }
 
@@ -155,30 +155,30 @@ impl Channel for StreamChannel {
         super::options::prompt(self.socket.as_fd());
     }
 
-    fn let_gather(&mut self) {
-        self.gather = Some(Gather::of_bytes());
+    fn delay_reads(&mut self) {
+        self.delayed = Some(DelayedReads::of_bytes());
     }
 
     #[inline]
     fn read_room(&self, plain: usize) -> usize {
-        self.gather.as_ref().map_or(plain, |gather| gather.room(plain))
+        self.delayed.as_ref().map_or(plain, |delayed| delayed.room(plain))
     }
 
     #[inline]
     fn recv_payload(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        if let Some(gather) = &mut self.gather {
-            gather.rest(self.socket.as_fd());
+        if let Some(delayed) = &mut self.delayed {
+            delayed.rest(self.socket.as_fd());
         }
         let count = self.take_payload(into)?;
-        if let Some(gather) = &mut self.gather {
-            gather.took(self.socket.as_fd(), count, count < into.len());
+        if let Some(delayed) = &mut self.delayed {
+            delayed.took(self.socket.as_fd(), count, count < into.len());
         }
         Ok(count)
     }
 
     fn set_nonblocking(&mut self, on: bool) -> io::Result<()> {
-        if let Some(mapper) = &mut self.mapper {
-            mapper.set_blocking(!on);
+        if let Some(zerocopy_receiver) = &mut self.zerocopy_receiver {
+            zerocopy_receiver.set_blocking(!on);
         }
         Ok(rustix::io::ioctl_fionbio(&self.socket, on)?)
     }
@@ -233,9 +233,9 @@ impl Channel for StreamChannel {
     }
 
     fn facts(&self) -> SocketFacts {
-        let zerocopy = self.mover.as_ref().and_then(|mover| mover.zerocopy(self.socket.as_fd()));
-        let mapped = self.mapper.as_ref().map(Mapper::counts);
-        let delayed_reads = self.gather.as_ref().and_then(Gather::delayed_reads);
+        let zerocopy = self.send_method.as_ref().and_then(|send_method| send_method.zerocopy(self.socket.as_fd()));
+        let mapped = self.zerocopy_receiver.as_ref().map(ZerocopyReceiver::counts);
+        let delayed_reads = self.delayed.as_ref().and_then(DelayedReads::delayed_reads);
         SocketFacts { zerocopy, mapped, delayed_reads, ..super::options::facts(self.socket.as_fd()) }
     }
 
@@ -267,7 +267,7 @@ impl Drop for StreamChannel {
 pub(crate) const HELLO_LIMIT: Duration = Duration::from_secs(5);
 
 /// Active side: introduces the connection and waits until the passive end took it.
-pub(crate) fn introduce(socket: &socket2::Socket, hello: &FlowHello, address: &str) -> Result<(), EngineError> {
+pub(crate) fn exchange_hello(socket: &socket2::Socket, hello: &FlowHello, address: &str) -> Result<(), EngineError> {
     say_hello(socket, hello, address)?;
     hear_welcome(socket, address)
 }

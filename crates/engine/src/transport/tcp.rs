@@ -12,8 +12,8 @@ use rustix::net::SocketFlags;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::handshake::FlowHello;
-use super::stream::{Renewal, StreamChannel, hear_welcome, introduce, read_hello, say_hello, welcome};
-use super::{Capabilities, Cookie, Door, Link, Listener, Place, Rendezvous, Transport, options};
+use super::stream::{Renewal, StreamChannel, hear_welcome, exchange_hello, read_hello, say_hello, welcome};
+use super::{Capabilities, Cookie, SharedPort, Link, Listener, ListenOptions, Rendezvous, Transport, options};
 use crate::{EngineError, now_ns};
 
 /// The transport.
@@ -38,7 +38,7 @@ impl Transport for Tcp {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { door: Some(Door::Tcp), reconnects: true, delays_reads: true, ..Capabilities::STREAM }
+        Capabilities { door: Some(SharedPort::Tcp), reconnects: true, delays_reads: true, ..Capabilities::STREAM }
     }
 
     fn sends(&self) -> &'static [SendBy] {
@@ -53,7 +53,7 @@ impl Transport for Tcp {
         true
     }
 
-    fn listen(&self, spec: &Spec, place: &Place) -> Result<Box<dyn Listener>, EngineError> {
+    fn listen(&self, spec: &Spec, place: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
         let wanted = SocketAddr::new(spec.far.data_addr.unwrap_or(place.address), spec.far.port.unwrap_or(0));
         let failed = |source: io::Error| EngineError::socket("listen on", wanted, source);
         let socket = open(spec, wanted).map_err(failed)?;
@@ -74,7 +74,7 @@ impl Transport for Tcp {
             .address
             .ok_or_else(|| EngineError::unsupported("a tcp rendezvous without an address", "this is a defect"))?;
         let socket = dial(spec, target, Some(hello.link))?;
-        introduce(&socket, hello, &target.to_string())?;
+        exchange_hello(&socket, hello, &target.to_string())?;
         if spec.pattern != "crr" {
             return Ok(Link::of(StreamChannel::new(socket.into(), spec.io)));
         }

@@ -17,7 +17,7 @@ use super::handshake::FlowHello;
 use super::ktls::{self, KernelTls};
 use super::stream::HELLO_LIMIT;
 use super::{
-    Breaker, Capabilities, Channel, Cookie, Kind, Link, Listener, Place, Rendezvous, TcpInfo, Transport, introduction,
+    Breaker, Capabilities, Channel, Cookie, Kind, Link, Listener, ListenOptions, Rendezvous, TcpInfo, Transport, hello_exchange,
     options, sys, tcp,
 };
 use crate::pattern::{Interest, Turn, not_now};
@@ -63,7 +63,7 @@ impl Transport for Tls {
         ktls::check(spec, role)
     }
 
-    fn listen(&self, spec: &Spec, place: &Place) -> Result<Box<dyn Listener>, EngineError> {
+    fn listen(&self, spec: &Spec, place: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
         let wanted = SocketAddr::new(spec.far.data_addr.unwrap_or(place.address), spec.far.port.unwrap_or(0));
         let failed = |source: io::Error| EngineError::socket("listen on", wanted, source);
         let identity = Identity::new()?;
@@ -91,7 +91,7 @@ impl Transport for Tls {
         let session =
             ClientConnection::new(config, certificate::server_name()).map_err(|error| failed(other(error)))?;
         let mut channel = TlsChannel::open(socket, session.into()).map_err(failed)?;
-        introduction::introduce(&mut channel, hello, &target.to_string())?;
+        hello_exchange::exchange_hello(&mut channel, hello, &target.to_string())?;
         channel.introduced().map_err(failed)?;
         Ok(Link::of(channel))
     }
@@ -137,8 +137,8 @@ impl TlsListener {
     fn greet(&self, socket: Socket) -> io::Result<Option<(FlowHello, TlsChannel)>> {
         let session = ServerConnection::new(self.config.clone()).map_err(other)?;
         let mut channel = TlsChannel::open(socket, session.into())?;
-        let Some(hello) = introduction::read_hello(&mut channel, &self.cookie)? else { return Ok(None) };
-        introduction::welcome(&mut channel)?;
+        let Some(hello) = hello_exchange::read_hello(&mut channel, &self.cookie)? else { return Ok(None) };
+        hello_exchange::welcome(&mut channel)?;
         channel.introduced()?;
         Ok(Some((hello, channel)))
     }

@@ -9,8 +9,8 @@ use model::{ReceiveBy, SendBy, Spec};
 use socket2::{Domain, Socket, Type};
 
 use super::datagram::DatagramChannel;
-use super::handshake::{Admission, DatagramDoor, FlowHello, SIGNAL_BYTES, Signal};
-use super::{Capabilities, Cookie, Door, Link, Listener, Place, Rendezvous, Transport, options, tcp};
+use super::handshake::{Admission, DatagramListener, FlowHello, SIGNAL_BYTES, Signal};
+use super::{Capabilities, Cookie, SharedPort, Link, Listener, ListenOptions, Rendezvous, Transport, options, tcp};
 use crate::{EngineError, now_ns};
 
 /// The transport.
@@ -35,7 +35,7 @@ impl Transport for Udp {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             datagram: true,
-            door: Some(Door::Udp),
+            door: Some(SharedPort::Udp),
             max_block: MAX_DATAGRAM,
             min_stream_block: 8,
             delays_reads: true,
@@ -55,7 +55,7 @@ impl Transport for Udp {
         &[ReceiveBy::Copy, ReceiveBy::Mmsg, ReceiveBy::Gro]
     }
 
-    fn listen(&self, spec: &Spec, place: &Place) -> Result<Box<dyn Listener>, EngineError> {
+    fn listen(&self, spec: &Spec, place: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
         let wanted = SocketAddr::new(spec.far.data_addr.unwrap_or(place.address), spec.far.port.unwrap_or(0));
         let failed = |source: io::Error| EngineError::socket("listen on", wanted, source);
         let socket = Socket::new(Domain::for_address(wanted), Type::DGRAM, None).map_err(failed)?;
@@ -64,7 +64,7 @@ impl Transport for Udp {
         socket.bind(&wanted.into()).map_err(failed)?;
         socket.set_read_timeout(Some(RETRY)).map_err(failed)?;
         let address = socket.local_addr().ok().and_then(|address| address.as_socket()).unwrap_or(wanted);
-        let door = DatagramDoor::new().map_err(failed)?;
+        let door = DatagramListener::new().map_err(failed)?;
         Ok(Box::new(UdpListener { socket, address, cookie: place.cookie, door, spec: spec.clone() }))
     }
 
@@ -95,8 +95,8 @@ impl Transport for Udp {
 
 /// Asks for a receive buffer that survives a scheduling gap, as far as net.core.rmem_max lets us; what came of it stands in
 /// the outcome's socket facts.
-pub(crate) fn roomy(socket: &Socket, asked: bool) {
-    if !asked {
+pub(crate) fn roomy(socket: &Socket, requested: bool) {
+    if !requested {
         let _ = socket.set_recv_buffer_size(DEFAULT_RCVBUF);
     }
 }
@@ -142,7 +142,7 @@ struct UdpListener {
     socket: Socket,
     address: SocketAddr,
     cookie: Cookie,
-    door: DatagramDoor,
+    door: DatagramListener,
     spec: Spec,
 }
 

@@ -6,9 +6,9 @@ use model::{ReceiveBy, SendBy, Spec};
 
 use super::datagram::DatagramChannel;
 use super::handshake::FlowHello;
-use super::local::{self, LocalDoor};
+use super::local::{self, LocalListener};
 use super::stream::{StreamChannel, welcome};
-use super::{Capabilities, Link, Listener, Place, Rendezvous, Transport, options};
+use super::{Capabilities, Link, Listener, ListenOptions, Rendezvous, Transport, options};
 use crate::EngineError;
 
 /// SOCK_STREAM.
@@ -42,8 +42,8 @@ impl Transport for UnixStream {
         true
     }
 
-    fn listen(&self, spec: &Spec, place: &Place) -> Result<Box<dyn Listener>, EngineError> {
-        Ok(Box::new(UnixListener { door: LocalDoor::open(place)?, spec: spec.clone(), datagram: false }))
+    fn listen(&self, spec: &Spec, place: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
+        Ok(Box::new(UnixListener { door: LocalListener::open(place)?, spec: spec.clone(), datagram: false }))
     }
 
     fn connect(&self, spec: &Spec, to: &Rendezvous, hello: &FlowHello) -> Result<Link, EngineError> {
@@ -74,8 +74,8 @@ impl Transport for UnixDatagram {
         &[ReceiveBy::Copy, ReceiveBy::Mmsg]
     }
 
-    fn listen(&self, spec: &Spec, place: &Place) -> Result<Box<dyn Listener>, EngineError> {
-        Ok(Box::new(UnixListener { door: LocalDoor::open(place)?, spec: spec.clone(), datagram: true }))
+    fn listen(&self, spec: &Spec, place: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
+        Ok(Box::new(UnixListener { door: LocalListener::open(place)?, spec: spec.clone(), datagram: true }))
     }
 
     fn connect(&self, spec: &Spec, to: &Rendezvous, hello: &FlowHello) -> Result<Link, EngineError> {
@@ -91,7 +91,7 @@ impl Transport for UnixDatagram {
 }
 
 struct UnixListener {
-    door: LocalDoor,
+    door: LocalListener,
     spec: Spec,
     datagram: bool,
 }

@@ -10,9 +10,9 @@ use model::Spec;
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use super::handshake::FlowHello;
-use super::stream::{StreamChannel, introduce, read_hello, welcome};
+use super::stream::{StreamChannel, exchange_hello, read_hello, welcome};
 use super::sys::sockopt;
-use super::{Capabilities, Cookie, Link, Listener, Place, Rendezvous, Transport};
+use super::{Capabilities, Cookie, Link, Listener, ListenOptions, Rendezvous, Transport};
 use crate::{EngineError, now_ns};
 
 /// The transport.
@@ -55,7 +55,7 @@ impl Transport for Vsock {
         false
     }
 
-    fn listen(&self, spec: &Spec, place: &Place) -> Result<Box<dyn Listener>, EngineError> {
+    fn listen(&self, spec: &Spec, place: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
         let failed = |source: io::Error| EngineError::socket("listen on", "vsock", source);
         let socket = Socket::new(Domain::VSOCK, Type::STREAM, None).map_err(failed)?;
         let port = spec.far.port.map_or(PORT_ANY, u32::from);
@@ -83,15 +83,15 @@ impl Transport for Vsock {
             socket.bind(&SockAddr::vsock(CID_LOCAL, PORT_ANY)).map_err(|_| no_loopback())?;
         }
         socket.connect_timeout(&SockAddr::vsock(target.cid, target.port), CONNECT_LIMIT).map_err(failed)?;
-        introduce(&socket, hello, &target.to_string())?;
+        exchange_hello(&socket, hello, &target.to_string())?;
         Ok(Link::of(StreamChannel::new(socket.into(), spec.io)))
     }
 }
 
 /// This machine's context id: that of a guest, 2 for a host of guests, [`CID_LOCAL`] where there is neither.
 fn own_cid() -> u32 {
-    let asked = File::open("/dev/vsock").and_then(|device| sockopt::local_cid(&device));
-    asked.ok().filter(|cid| *cid != CID_ANY).unwrap_or(CID_LOCAL)
+    let requested = File::open("/dev/vsock").and_then(|device| sockopt::local_cid(&device));
+    requested.ok().filter(|cid| *cid != CID_ANY).unwrap_or(CID_LOCAL)
 }
 
 fn no_loopback() -> EngineError {

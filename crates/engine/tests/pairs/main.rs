@@ -6,7 +6,7 @@ mod pair;
 
 use std::time::Duration;
 
-use engine::transport::{Place, transport};
+use engine::transport::{ListenOptions, transport};
 use engine::{Leg, Signals, now_ns, run};
 use model::{Direction, EndTally, Engine, Io, ReceiveBy, Role, SendBy, Spec, Stop, Strategy};
 
@@ -369,7 +369,7 @@ fn a_paced_sender_does_not_wait_for_ever_for_a_receiver_that_is_gone() {
     let transport = transport("udp").unwrap();
     let directory = tempfile::tempdir().unwrap();
     let cookie = [4; 16];
-    let place = Place { address: "127.0.0.1".parse().unwrap(), directory: directory.path().into(), cookie };
+    let place = ListenOptions { address: "127.0.0.1".parse().unwrap(), directory: directory.path().into(), cookie };
     let mut listener = transport.listen(&spec, &place).unwrap();
     let to = listener.rendezvous();
     let far_plan = plan(&spec, Role::Passive, &one_leg(&spec));
@@ -469,7 +469,7 @@ fn a_peer_that_stops_reading_ends_the_trial_as_stalled() {
     let transport = transport("tcp").unwrap();
     let directory = tempfile::tempdir().unwrap();
     let cookie = [9; 16];
-    let place = Place { address: "127.0.0.1".parse().unwrap(), directory: directory.path().into(), cookie };
+    let place = ListenOptions { address: "127.0.0.1".parse().unwrap(), directory: directory.path().into(), cookie };
     spec.far.rcvbuf = Some(4_096);
     let mut listener = transport.listen(&spec, &place).unwrap();
     let to = listener.rendezvous();

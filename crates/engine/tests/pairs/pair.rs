@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use engine::transport::{FlowHello, Link, Place, Rendezvous, Transport, transport};
+use engine::transport::{FlowHello, Link, ListenOptions, Rendezvous, Transport, transport};
 use engine::{Leg, LegTally, Signals, TrialPlan, now_ns, run};
 use model::{EndTally, Role, Spec};
 
@@ -41,7 +41,7 @@ fn missing(transport: &'static dyn Transport) -> Option<String> {
     }
     // The sockets are there as soon as the machine can reach another one; the loopback is a module of its own.
     let spec = Spec::new(transport.name(), "stream");
-    let place = Place { address: [127, 0, 0, 1].into(), directory: std::env::temp_dir(), cookie: [5; 16] };
+    let place = ListenOptions { address: [127, 0, 0, 1].into(), directory: std::env::temp_dir(), cookie: [5; 16] };
     let mut listener = transport.listen(&spec, &place).expect("listens");
     let to = listener.rendezvous();
     let far = std::thread::spawn(move || listener.accept(now_ns() + 300_000_000).is_ok());
@@ -63,7 +63,7 @@ pub(crate) fn measure(spec: &Spec, legs: &[Leg], address: &str) -> Pair {
     let transport = transport(spec.transport.as_str()).expect("a known transport");
     let directory = tempfile::tempdir().expect("a directory");
     let cookie = std::array::from_fn(|index| (now_ns() >> (index % 8)) as u8);
-    let place = Place { address: address.parse::<IpAddr>().unwrap(), directory: directory.path().into(), cookie };
+    let place = ListenOptions { address: address.parse::<IpAddr>().unwrap(), directory: directory.path().into(), cookie };
     let near_plan = plan(spec, Role::Active, legs);
     let connect_and_run = |to: &Rendezvous| {
         let connect = |link: u32| transport.connect(spec, to, &hello(cookie, link)).expect("connects");

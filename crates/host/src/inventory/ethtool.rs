@@ -9,7 +9,7 @@ use model::{Device, LinkModes, Timestamping};
 
 use super::Source;
 use crate::netlink::ethtool::{self, COALESCING_COUNTS, Count, QUEUE_COUNTS, RING_COUNTS, bits};
-use crate::netlink::{Ask, Attributes, Family};
+use crate::netlink::{NetlinkRequest, Attributes, Family};
 
 /// A question of ethtool's family, and what its answer brings into a device.
 struct Subject {
@@ -49,7 +49,7 @@ const SUBJECTS: &[Subject] = &[
 /// Fills in what ethtool says of the devices; `hardware` are the interfaces whose silence is a gap.
 pub(super) fn describe(source: &mut Source<'_>, devices: &mut BTreeMap<String, Device>, hardware: &[String]) {
     for subject in SUBJECTS {
-        let question = Ask {
+        let question = NetlinkRequest {
             name: format!("ethtool-{}", subject.file),
             family: Family::Ethtool,
             kind: subject.command,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use model::Device;
 
 use super::Source;
-use crate::netlink::{Ask, Attributes, Family, link, qdisc};
+use crate::netlink::{NetlinkRequest, Attributes, Family, link, qdisc};
 use crate::sys::Qdisc;
 
 const LINK: u16 = 5;
@@ -24,7 +24,7 @@ const BOND_MODES: [&str; 7] =
 /// What rtnetlink says of each interface, by name.
 pub(super) fn devices(source: &mut Source<'_>) -> BTreeMap<String, Device> {
     let body = vec![0; link::HEADER];
-    let question = Ask { name: "link".into(), family: Family::Route, kind: link::GET, dump: true, body };
+    let question = NetlinkRequest { name: "link".into(), family: Family::Route, kind: link::GET, dump: true, body };
     let links = ask(source, "interface kinds", &question);
     let names: BTreeMap<u32, String> =
         links.iter().filter_map(|message| Some((link::index(message)?, link::name(message)?))).collect();
@@ -42,7 +42,7 @@ pub(super) fn devices(source: &mut Source<'_>) -> BTreeMap<String, Device> {
     devices
 }
 
-fn ask(source: &mut Source<'_>, fact: &str, question: &Ask) -> Vec<Vec<u8>> {
+fn ask(source: &mut Source<'_>, fact: &str, question: &NetlinkRequest) -> Vec<Vec<u8>> {
     source.sys.netlink(question).unwrap_or_else(|error| {
         source.missing.push(format!("{fact}: rtnetlink: {error}"));
         Vec::new()

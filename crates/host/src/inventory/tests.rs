@@ -274,7 +274,7 @@ fn settings_are_recorded_by_folder_and_secrets_are_not() {
 fn traffic_of_a_short_look_stands_with_its_interface() {
     let root = format!("{}/testdata/server", env!("CARGO_MANIFEST_DIR"));
     let sys = FakeSys::new(root);
-    let look = TrafficLook::start(&sys);
+    let look = TrafficSample::start(&sys);
     sys.set_now_ns(LOOK_NS);
     assert_eq!(look.left_ns(&sys), 0);
     let seen = look.finish(&sys);

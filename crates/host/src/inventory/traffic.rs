@@ -17,12 +17,12 @@ const FILES: [&str; 4] = ["rx_packets", "tx_packets", "rx_bytes", "tx_bytes"];
 
 /// A look that has begun.
 #[derive(Debug, Clone)]
-pub struct TrafficLook {
+pub struct TrafficSample {
     at_ns: u64,
     counters: BTreeMap<String, Counters>,
 }
 
-impl TrafficLook {
+impl TrafficSample {
     /// Reads all counters for the first time.
     #[must_use]
     pub fn start(sys: &dyn Sys) -> Self {

@@ -22,7 +22,7 @@ pub enum Family {
 
 /// A question to the kernel that changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ask {
+pub struct NetlinkRequest {
     /// What a recorded host keeps the answer under.
     pub name: String,
     /// Whom it goes to.

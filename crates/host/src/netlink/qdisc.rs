@@ -1,6 +1,6 @@
 //! Queueing disciplines in routing netlink (rtnetlink(7), linux/rtnetlink.h, linux/gen_stats.h).
 
-use super::{Ask, Attributes, Family, u32_at};
+use super::{NetlinkRequest, Attributes, Family, u32_at};
 use crate::sys::Qdisc;
 
 /// RTM_GETQDISC.
@@ -25,8 +25,8 @@ pub(crate) const ROOT: &str = "root";
 pub(crate) const INGRESS: &str = "ingress";
 
 /// The question for all disciplines of all interfaces.
-pub(crate) fn question() -> Ask {
-    Ask { name: "qdisc".into(), family: Family::Route, kind: GET, dump: true, body: vec![0; HEADER] }
+pub(crate) fn question() -> NetlinkRequest {
+    NetlinkRequest { name: "qdisc".into(), family: Family::Route, kind: GET, dump: true, body: vec![0; HEADER] }
 }
 
 /// What a message of the answer says; `None` for an interface that `name` does not know (any more).

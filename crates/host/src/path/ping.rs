@@ -92,8 +92,8 @@ fn digest(method: &str, sent: u32, packet_bytes: u32, mut times: Vec<u64>) -> Pi
 
 /// The system's program, which mostly has the right that we lack. Four echoes, for it sends users' at most every 0.2 s.
 fn program(peer: IpAddr) -> Option<Ping> {
-    let asked = ["-n", "-c", "4", "-i", "0.2", "-W", "1"];
-    let output = Command::new("ping").args(asked).arg(peer.to_string()).output().ok()?;
+    let requested = ["-n", "-c", "4", "-i", "0.2", "-W", "1"];
+    let output = Command::new("ping").args(requested).arg(peer.to_string()).output().ok()?;
     read(&String::from_utf8_lossy(&output.stdout), if peer.is_ipv6() { 104 } else { 84 })
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Address, DriverInfo, ProcessorEvents, Qdisc, Sys, Uname, sorted_names};
-use crate::netlink::Ask;
+use crate::netlink::NetlinkRequest;
 
 /// A host made of recorded files below a directory, which stands for `/`; its clock moves only when told to.
 ///
@@ -116,7 +116,7 @@ impl Sys for FakeSys {
         Ok(Box::new(events))
     }
 
-    fn netlink(&self, ask: &Ask) -> io::Result<Vec<Vec<u8>>> {
+    fn netlink(&self, ask: &NetlinkRequest) -> io::Result<Vec<Vec<u8>>> {
         let text = self.read(&format!("/netlink/{}", ask.name))?;
         if let Some(code) = text.strip_prefix("error ") {
             return Err(io::Error::from_raw_os_error(code.trim().parse().map_err(io::Error::other)?));

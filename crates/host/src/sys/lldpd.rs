@@ -21,10 +21,10 @@ pub(super) fn neighbours() -> io::Result<String> {
         // Interfaces of the same name are others there.
         return Err(io::Error::other("lldpd looks at another network namespace"));
     }
-    let asked = ["-f", "json", "show", "neighbors"];
+    let requested = ["-f", "json", "show", "neighbors"];
     let silent = || Stdio::null();
     let mut child =
-        Command::new("lldpcli").args(asked).stdin(silent()).stdout(Stdio::piped()).stderr(silent()).spawn()?;
+        Command::new("lldpcli").args(requested).stdin(silent()).stdout(Stdio::piped()).stderr(silent()).spawn()?;
     let (said, hears) = mpsc::channel();
     if let Some(mut output) = child.stdout.take() {
         std::thread::spawn(move || {

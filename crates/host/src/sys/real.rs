@@ -8,7 +8,7 @@ use rustix::time::{ClockId, clock_gettime};
 use super::{
     Address, DriverInfo, KeptFile, ProcessorEvents, Qdisc, Sys, Uname, ethtool, lldpd, netlink, perf, sorted_names,
 };
-use crate::netlink::Ask;
+use crate::netlink::NetlinkRequest;
 
 /// Room for a file that is read again and again, at first.
 const KEPT_BYTES: usize = 8 << 10;
@@ -121,7 +121,7 @@ impl Sys for RealSys {
         Ok(Box::new(perf::Counting::start(self)?))
     }
 
-    fn netlink(&self, ask: &Ask) -> io::Result<Vec<Vec<u8>>> {
+    fn netlink(&self, ask: &NetlinkRequest) -> io::Result<Vec<Vec<u8>>> {
         netlink::ask(ask.family, ask.kind, ask.dump, &ask.body)
     }
 

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::ethtool::{Feature, Group, Value};
-use super::ground::Ground;
+use super::backend::Backend;
 
 /// What the host is.
 #[derive(Debug, Default)]
@@ -28,9 +28,9 @@ pub(crate) struct Tables {
 
 /// The host behind its door.
 #[derive(Debug, Default)]
-pub(crate) struct FakeGround(Mutex<Tables>);
+pub(crate) struct FakeBackend(Mutex<Tables>);
 
-impl FakeGround {
+impl FakeBackend {
     pub(crate) fn new(tables: Tables) -> Self {
         Self(Mutex::new(tables))
     }
@@ -44,7 +44,7 @@ fn missing() -> io::Error {
     io::ErrorKind::NotFound.into()
 }
 
-impl Ground for FakeGround {
+impl Backend for FakeBackend {
     fn read(&self, path: &str) -> io::Result<String> {
         self.tables().files.get(path).cloned().ok_or_else(missing)
     }

@@ -50,7 +50,7 @@ enum Line {
     /// First of all.
     Open(Owner),
     /// A setting is about to be changed.
-    Plan { key: String, before: String, asked: String, host_wide: bool },
+    Plan { key: String, before: String, requested: String, host_wide: bool },
     /// It was, and this was read back.
     Now { entry: usize, now: String },
     /// The owner leaves its settings on purpose.
@@ -66,7 +66,7 @@ enum Line {
 pub(crate) struct Entry {
     pub(crate) key: String,
     pub(crate) before: String,
-    pub(crate) asked: String,
+    pub(crate) requested: String,
     /// What was read back; `None` where the owner ended in the middle of the change.
     pub(crate) now: Option<String>,
     pub(crate) host_wide: bool,
@@ -78,7 +78,7 @@ pub(crate) struct Entry {
 
 /// A session as its file tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Story {
+pub(crate) struct JournalRecord {
     pub(crate) owner: Owner,
     pub(crate) entries: Vec<Entry>,
     pub(crate) kept: bool,
@@ -86,17 +86,17 @@ pub(crate) struct Story {
 
 /// A session's file, with its lock.
 #[derive(Debug)]
-pub(crate) struct Book {
+pub(crate) struct JournalFile {
     path: PathBuf,
     file: File,
-    pub(crate) story: Story,
+    pub(crate) record: JournalRecord,
 }
 
 /// A session's file as others see it.
 pub(crate) struct Seen {
-    pub(crate) story: Story,
+    pub(crate) record: JournalRecord,
     /// The file and its lock, where nobody holds it.
-    pub(crate) orphan: Option<Book>,
+    pub(crate) orphan: Option<JournalFile>,
 }
 
 /// The lock of the directory, while somebody looks and writes.
@@ -143,7 +143,7 @@ impl Journal {
 
 impl Guard<'_> {
     /// Begins a session's file.
-    pub(crate) fn begin(&self, command: &str) -> Result<Book, TuneError> {
+    pub(crate) fn begin(&self, command: &str) -> Result<JournalFile, TuneError> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
         let pid = std::process::id();
         let directory = &self.journal.directory;
@@ -160,12 +160,12 @@ impl Guard<'_> {
         let path = directory.join(format!("{}.jsonl", owner.id));
         let file = File::options().create_new(true).append(true).read(true).open(&path).map_err(fail)?;
         file.lock().map_err(fail)?;
-        let story = Story { owner: owner.clone(), entries: Vec::new(), kept: false };
-        let mut book = Book { path, file, story };
-        book.append(&Line::Open(owner))?;
+        let record = JournalRecord { owner: owner.clone(), entries: Vec::new(), kept: false };
+        let mut file_record = JournalFile { path, file, record };
+        file_record.append(&Line::Open(owner))?;
         // The name as well: a file that nobody finds after a power cut is no journal.
         File::open(directory).and_then(|directory| directory.sync_all()).map_err(fail)?;
-        Ok(book)
+        Ok(file_record)
     }
 
     /// All sessions there are, the newest first. Files without an owner's line are what a power cut left; they are removed.
@@ -188,35 +188,35 @@ impl Guard<'_> {
             file.rewind()
                 .and_then(|()| file.read_to_string(&mut text))
                 .map_err(|source| failure("read", &path, source))?;
-            match Story::of(&text) {
-                Some(story) => {
-                    let orphan = free.then(|| Book { path, file, story: story.clone() });
-                    found.push(Seen { story, orphan });
+            match JournalRecord::of(&text) {
+                Some(record) => {
+                    let orphan = free.then(|| JournalFile { path, file, record: record.clone() });
+                    found.push(Seen { record, orphan });
                 }
                 None if free => fs::remove_file(&path).map_err(|source| failure("remove", &path, source))?,
                 None => {}
             }
         }
-        found.sort_by(|one, other| other.story.owner.id.cmp(&one.story.owner.id));
+        found.sort_by(|one, other| other.record.owner.id.cmp(&one.record.owner.id));
         Ok(found)
     }
 }
 
-impl Story {
+impl JournalRecord {
     /// What a file's lines tell. A last line that was cut off tells nothing: what it would have said was not done yet.
     fn of(text: &str) -> Option<Self> {
         let mut lines = text.lines().map_while(|line| serde_json::from_str::<Line>(line).ok());
         let Some(Line::Open(owner)) = lines.next() else { return None };
-        let mut story = Self { owner, entries: Vec::new(), kept: false };
-        lines.for_each(|line| story.take(line));
-        Some(story)
+        let mut record = Self { owner, entries: Vec::new(), kept: false };
+        lines.for_each(|line| record.take(line));
+        Some(record)
     }
 
     fn take(&mut self, line: Line) {
         match line {
             Line::Open(_) => {}
-            Line::Plan { key, before, asked, host_wide } => {
-                self.entries.push(Entry { key, before, asked, now: None, host_wide, back: false, left: false });
+            Line::Plan { key, before, requested, host_wide } => {
+                self.entries.push(Entry { key, before, requested, now: None, host_wide, back: false, left: false });
             }
             Line::Now { entry, now } => {
                 if let Some(entry) = self.entries.get_mut(entry) {
@@ -238,7 +238,7 @@ impl Story {
     }
 }
 
-impl Book {
+impl JournalFile {
     /// A line, on disk when this returns.
     fn append(&mut self, line: &Line) -> Result<(), TuneError> {
         let fail = |source| failure("write", &self.path, source);
@@ -246,15 +246,15 @@ impl Book {
         text.push('\n');
         self.file.write_all(text.as_bytes()).map_err(fail)?;
         self.file.sync_data().map_err(fail)?;
-        self.story.take(line.clone());
+        self.record.take(line.clone());
         Ok(())
     }
 
     /// Writes down that a setting is about to be changed; its number.
-    pub(crate) fn plan(&mut self, key: &str, before: &str, asked: &str, host_wide: bool) -> Result<usize, TuneError> {
-        let line = Line::Plan { key: key.into(), before: before.into(), asked: asked.into(), host_wide };
+    pub(crate) fn plan(&mut self, key: &str, before: &str, requested: &str, host_wide: bool) -> Result<usize, TuneError> {
+        let line = Line::Plan { key: key.into(), before: before.into(), requested: requested.into(), host_wide };
         self.append(&line)?;
-        Ok(self.story.entries.len() - 1)
+        Ok(self.record.entries.len() - 1)
     }
 
     pub(crate) fn now(&mut self, entry: usize, now: &str) -> Result<(), TuneError> {
@@ -275,7 +275,7 @@ impl Book {
 
     /// Whether everything was put back.
     pub(crate) fn is_done(&self) -> bool {
-        self.story.entries.iter().all(|entry| entry.back)
+        self.record.entries.iter().all(|entry| entry.back)
     }
 
     /// Removes the file.
@@ -316,19 +316,19 @@ mod tests {
     #[test]
     fn what_was_written_is_told_again_and_a_cut_line_is_not() -> Result<(), TuneError> {
         let (_folder, journal) = journal();
-        let mut book = journal.lock()?.begin("test")?;
-        let entry = book.plan("dev.a.mtu", "1500", "9000", false)?;
-        book.now(entry, "9000")?;
-        book.plan("sysctl.b", "1", "2", true)?;
-        let path = book.path.clone();
-        let whole = book.story.clone();
+        let mut file_record = journal.lock()?.begin("test")?;
+        let entry = file_record.plan("dev.a.mtu", "1500", "9000", false)?;
+        file_record.now(entry, "9000")?;
+        file_record.plan("sysctl.b", "1", "2", true)?;
+        let path = file_record.path.clone();
+        let whole = file_record.record.clone();
         assert!(whole.owner.started_ticks > 0);
         // Somebody alive holds it.
         assert!(journal.lock()?.sessions()?[0].orphan.is_none());
-        drop(book);
+        drop(file_record);
         let text = fs::read_to_string(&path).unwrap_or_default();
-        assert_eq!(Story::of(&text), Some(whole));
-        let cut = Story::of(&text[..text.len() - 5]).map(|story| story.entries.len());
+        assert_eq!(JournalRecord::of(&text), Some(whole));
+        let cut = JournalRecord::of(&text[..text.len() - 5]).map(|record| record.entries.len());
         assert_eq!(cut, Some(1));
         assert!(journal.lock()?.sessions()?[0].orphan.is_some());
         Ok(())

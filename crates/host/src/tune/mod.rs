@@ -10,7 +10,7 @@ mod error;
 mod ethtool;
 #[cfg(test)]
 mod fake;
-mod ground;
+mod backend;
 mod journal;
 mod kinds;
 mod link;
@@ -24,7 +24,7 @@ use model::{Change, JournalEntry, Reverted, SettingNow};
 pub use allowance::{Allowance, Pattern};
 pub use error::{Fault, TuneError};
 pub use ethtool::{Feature, Group, Value};
-pub use ground::{Ground, RealGround};
+pub use backend::{Backend, RealBackend};
 pub use journal::Journal;
 pub use namespace::Namespace;
 pub use tuner::Tuner;
@@ -79,18 +79,18 @@ pub fn is_entry(word: &str) -> bool {
 ///
 /// # Errors
 /// A key that does not exist, is not allowed or cannot be read; a pattern that nothing fits.
-pub fn show(ground: &dyn Ground, words: &[String], allowance: &Allowance) -> Result<Vec<SettingNow>, TuneError> {
+pub fn show(backend: &dyn Backend, words: &[String], allowance: &Allowance) -> Result<Vec<SettingNow>, TuneError> {
     let usual: Vec<String> = USUAL.iter().map(|word| (*word).to_owned()).collect();
     let mut found = Vec::new();
     let mut known: Option<Vec<String>> = None;
     for word in if words.is_empty() { &usual } else { words } {
         if !word.contains('*') {
-            found.push(now(ground, word, allowance)?);
+            found.push(now(backend, word, allowance)?);
             continue;
         }
-        let keys = known.get_or_insert_with(|| KINDS.iter().flat_map(|kind| kind.keys(ground)).collect());
+        let keys = known.get_or_insert_with(|| KINDS.iter().flat_map(|kind| kind.keys(backend)).collect());
         let before = found.len();
-        found.extend(keys.iter().filter(|key| fits(word, key)).filter_map(|key| now(ground, key, allowance).ok()));
+        found.extend(keys.iter().filter(|key| fits(word, key)).filter_map(|key| now(backend, key, allowance).ok()));
         if found.len() == before && !words.is_empty() {
             let hint = "nothing fits this pattern; `thru tune show` lists the usual ones".into();
             return Err(TuneError::Unknown { key: word.clone(), hint });
@@ -99,10 +99,10 @@ pub fn show(ground: &dyn Ground, words: &[String], allowance: &Allowance) -> Res
     Ok(found)
 }
 
-fn now(ground: &dyn Ground, key: &str, allowance: &Allowance) -> Result<SettingNow, TuneError> {
-    let knob = knob(ground, key)?;
+fn now(backend: &dyn Backend, key: &str, allowance: &Allowance) -> Result<SettingNow, TuneError> {
+    let knob = knob(backend, key)?;
     allowance.check(&knob.key)?;
-    Ok(SettingNow { value: knob.read(ground)?, host_wide: knob.control.host_wide(), key: knob.key })
+    Ok(SettingNow { value: knob.read(backend)?, host_wide: knob.control.host_wide(), key: knob.key })
 }
 
 /// Whether a key fits a pattern, in which `*` stands for any text.
@@ -134,11 +134,11 @@ pub enum Which {
 ///
 /// # Errors
 /// The journal cannot be read.
-pub fn recover(journal: &Journal, ground: &dyn Ground) -> Result<Vec<Reverted>, TuneError> {
-    settle(journal, ground, |seen| {
-        let open = seen.story.entries.iter().any(|entry| !entry.back && !entry.left);
-        let again = seen.story.owner.boot_id != journal::boot_id();
-        again || (!seen.story.kept && (open || seen.story.entries.iter().all(|entry| entry.back)))
+pub fn recover(journal: &Journal, backend: &dyn Backend) -> Result<Vec<Reverted>, TuneError> {
+    settle(journal, backend, |seen| {
+        let open = seen.record.entries.iter().any(|entry| !entry.back && !entry.left);
+        let again = seen.record.owner.boot_id != journal::boot_id();
+        again || (!seen.record.kept && (open || seen.record.entries.iter().all(|entry| entry.back)))
     })
     .map(|found| found.into_iter().filter(|found| !found.changes.is_empty()).collect())
 }
@@ -150,7 +150,7 @@ pub fn recover(journal: &Journal, ground: &dyn Ground) -> Result<Vec<Reverted>, 
 /// The journal cannot be read, or has no such session; the one that was named is not allowed.
 pub fn revert(
     journal: &Journal,
-    ground: &dyn Ground,
+    backend: &dyn Backend,
     which: &Which,
     force: bool,
     allowance: &Allowance,
@@ -159,19 +159,19 @@ pub fn revert(
         Namespace::current().map_err(|source| TuneError::host("read", "the network namespace", false, source))?;
     let wanted = |seen: &Seen| match which {
         Which::All => true,
-        Which::One(id) => seen.story.owner.id == *id,
+        Which::One(id) => seen.record.owner.id == *id,
         Which::Here => {
-            seen.story.owner.namespace.is(&here)
-                || seen.story.entries.iter().any(|entry| entry.host_wide && !entry.back)
+            seen.record.owner.namespace.is(&here)
+                || seen.record.entries.iter().any(|entry| entry.host_wide && !entry.back)
         }
     };
     let (mut found, mut refused) = (false, None);
-    let reverted = settle_with(journal, ground, force, |seen| {
+    let reverted = settle_with(journal, backend, force, |seen| {
         if !wanted(seen) {
             return false;
         }
         found = true;
-        let refusal = seen.story.entries.iter().find_map(|entry| allowance.check(&entry.key).err());
+        let refusal = seen.record.entries.iter().find_map(|entry| allowance.check(&entry.key).err());
         let allowed = refusal.is_none();
         refused = refusal.or(refused.take());
         allowed
@@ -185,17 +185,17 @@ pub fn revert(
 
 fn settle(
     journal: &Journal,
-    ground: &dyn Ground,
+    backend: &dyn Backend,
     wanted: impl FnMut(&Seen) -> bool,
 ) -> Result<Vec<Reverted>, TuneError> {
-    settle_with(journal, ground, false, wanted)
+    settle_with(journal, backend, false, wanted)
 }
 
 /// Puts back the sessions that are wanted and have no owner, the newest first: where two changed one setting, the older one's value
 /// was the newer one's start.
 fn settle_with(
     journal: &Journal,
-    ground: &dyn Ground,
+    backend: &dyn Backend,
     force: bool,
     mut wanted: impl FnMut(&Seen) -> bool,
 ) -> Result<Vec<Reverted>, TuneError> {
@@ -205,17 +205,17 @@ fn settle_with(
         if !wanted(&seen) {
             continue;
         }
-        let (id, command) = (seen.story.owner.id.clone(), seen.story.owner.command.clone());
-        let Some(mut book) = seen.orphan else {
+        let (id, command) = (seen.record.owner.id.clone(), seen.record.owner.command.clone());
+        let Some(mut file_record) = seen.orphan else {
             let note =
-                Some(format!("its owner, process {}, still runs: it puts them back itself", seen.story.owner.pid));
+                Some(format!("its owner, process {}, still runs: it puts them back itself", seen.record.owner.pid));
             reverted.push(Reverted { id, command, changes: Vec::new(), note, done: false });
             continue;
         };
-        let changes = put_back(ground, &mut book, 0, force);
-        let done = book.is_done();
+        let changes = put_back(backend, &mut file_record, 0, force);
+        let done = file_record.is_done();
         if done {
-            book.close()?;
+            file_record.close()?;
         }
         reverted.push(Reverted { id, command, changes, note: None, done });
     }
@@ -231,14 +231,14 @@ pub fn entries(journal: &Journal, allowance: &Allowance) -> Result<Vec<JournalEn
         Namespace::current().map_err(|source| TuneError::host("read", "the network namespace", false, source))?;
     let guard = journal.lock()?;
     let entry = |seen: Seen| {
-        let (owner, alive) = (seen.story.owner, seen.orphan.is_none());
-        let open = seen.story.entries.into_iter().filter(|entry| !entry.back && allowance.covers(&entry.key));
+        let (owner, alive) = (seen.record.owner, seen.orphan.is_none());
+        let open = seen.record.entries.into_iter().filter(|entry| !entry.back && allowance.covers(&entry.key));
         let change = |entry: journal::Entry| Change {
             key: entry.key,
             before: entry.before,
             note: entry.now.is_none().then(|| "its owner ended in the middle of the change".to_owned()),
-            now: entry.now.unwrap_or_else(|| entry.asked.clone()),
-            asked: entry.asked,
+            now: entry.now.unwrap_or_else(|| entry.requested.clone()),
+            requested: entry.requested,
             host_wide: entry.host_wide,
         };
         JournalEntry {
@@ -247,7 +247,7 @@ pub fn entries(journal: &Journal, allowance: &Allowance) -> Result<Vec<JournalEn
             command: owner.command,
             pid: owner.pid,
             alive,
-            kept: seen.story.kept,
+            kept: seen.record.kept,
             unix_ns: owner.unix_ns,
             namespace: owner.namespace.inode,
             changes: open.map(change).collect(),

@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use model::Setting;
 
-use super::fake::{FakeGround, Tables};
+use super::fake::{FakeBackend, Tables};
 use super::*;
 
 /// A card with rings, moderation and offloads, two cores with governors, an interrupt and a congestion control: a mlx5-like host as
 /// its kernel shows itself.
-fn host() -> Arc<FakeGround> {
+fn host() -> Arc<FakeBackend> {
     let file = |path: &str, text: &str| (path.to_owned(), text.to_owned());
     let count = |group, name: &str, now, most| (("eth0".to_owned(), group, name.to_owned()), Value { now, most });
     let feature = |name: &str, active, changeable| Feature { name: name.into(), active, wanted: active, changeable };
-    Arc::new(FakeGround::new(Tables {
+    Arc::new(FakeBackend::new(Tables {
         files: BTreeMap::from([
             file("/proc/sys/net/ipv4/tcp_rmem", "4096\t131072\t6291456"),
             file("/proc/sys/net/core/rmem_max", "212992"),
@@ -52,12 +52,12 @@ fn host() -> Arc<FakeGround> {
     }))
 }
 
-struct Desk {
-    host: Arc<FakeGround>,
+struct TestBench {
+    host: Arc<FakeBackend>,
     folder: tempfile::TempDir,
 }
 
-impl Desk {
+impl TestBench {
     fn new() -> Self {
         Self { host: host(), folder: tempfile::tempdir().unwrap_or_else(|error| panic!("{error}")) }
     }
@@ -83,7 +83,7 @@ fn settings(texts: &[&str]) -> Vec<Setting> {
 
 #[test]
 fn every_kind_is_set_read_back_and_put_back() -> Result<(), TuneError> {
-    let desk = Desk::new();
+    let desk = TestBench::new();
     let before = show(desk.host.as_ref(), &["*".into()], &Allowance::All)?;
     let mut tuner = desk.tuner();
     let changes = tuner.tune(&settings(&[
@@ -122,7 +122,7 @@ fn every_kind_is_set_read_back_and_put_back() -> Result<(), TuneError> {
 
 #[test]
 fn all_or_none() -> Result<(), TuneError> {
-    let desk = Desk::new();
+    let desk = TestBench::new();
     let mut tuner = desk.tuner();
     tuner.tune(&settings(&["dev.eth0.mtu=1400"]))?;
     let failed = tuner.tune(&settings(&["sysctl.net.ipv4.tcp_rmem=1 2 3", "dev.eth0.ring.rx=9000"]));
@@ -140,7 +140,7 @@ fn all_or_none() -> Result<(), TuneError> {
 
 #[test]
 fn mistakes_change_nothing_and_name_the_remedy() {
-    let desk = Desk::new();
+    let desk = TestBench::new();
     let refusal = |text: &str| {
         let error = desk.tuner().tune(&settings(&[text])).err().unwrap_or_else(|| panic!("{text} was taken"));
         (error.fault(), error.to_string())
@@ -161,7 +161,7 @@ fn mistakes_change_nothing_and_name_the_remedy() {
 
 #[test]
 fn the_kernels_secrets_are_neither_shown_nor_changed() -> Result<(), TuneError> {
-    let desk = Desk::new();
+    let desk = TestBench::new();
     let shown = show(&*desk.host, &["sysctl.net.ipv4.*".into()], &Allowance::All)?;
     let keys: Vec<&str> = shown.iter().map(|setting| setting.key.as_str()).collect();
     assert_eq!(keys, ["sysctl.net.ipv4.tcp_congestion_control", "sysctl.net.ipv4.tcp_rmem"]);
@@ -177,11 +177,11 @@ fn the_kernels_secrets_are_neither_shown_nor_changed() -> Result<(), TuneError> 
 
 #[test]
 fn what_a_killed_owner_left_is_put_back_by_the_next() -> Result<(), TuneError> {
-    let desk = Desk::new();
+    let desk = TestBench::new();
     let mut tuner = desk.tuner();
     tuner.tune(&settings(&["dev.eth0.mtu=9000", "sysctl.net.core.rmem_max=1"]))?;
     assert!(recover(&desk.journal(), desk.host.as_ref())?.is_empty(), "its owner is alive");
-    Desk::kill(tuner);
+    TestBench::kill(tuner);
     assert_eq!(entries(&desk.journal(), &Allowance::All)?[0].changes.len(), 2);
     let found = recover(&desk.journal(), desk.host.as_ref())?;
     assert_eq!(found[0].changes.iter().map(|change| change.now.as_str()).collect::<Vec<_>>(), ["212992", "1500"]);
@@ -191,7 +191,7 @@ fn what_a_killed_owner_left_is_put_back_by_the_next() -> Result<(), TuneError> {
 
 #[test]
 fn what_was_kept_stays_until_it_is_reverted_and_nests() -> Result<(), TuneError> {
-    let desk = Desk::new();
+    let desk = TestBench::new();
     let mtu = || desk.host.link("eth0").ok().and_then(|link| link.get("mtu").copied());
     for value in ["9000", "4000"] {
         let mut tuner = desk.tuner();
@@ -213,7 +213,7 @@ fn what_was_kept_stays_until_it_is_reverted_and_nests() -> Result<(), TuneError>
 
 #[test]
 fn what_somebody_else_changed_is_left_unless_forced() -> Result<(), TuneError> {
-    let desk = Desk::new();
+    let desk = TestBench::new();
     let mut tuner = desk.tuner();
     tuner.tune(&settings(&["sysctl.net.core.rmem_max=1000"]))?;
     let _ = desk.host.write("/proc/sys/net/core/rmem_max", "5000");
@@ -231,7 +231,7 @@ fn what_somebody_else_changed_is_left_unless_forced() -> Result<(), TuneError> {
 
 #[test]
 fn a_held_setting_names_its_holder_and_can_be_waited_for() -> Result<(), TuneError> {
-    let desk = Desk::new();
+    let desk = TestBench::new();
     let mut first = desk.tuner();
     first.tune(&settings(&["dev.eth0.mtu=9000"]))?;
     first.tune(&settings(&["dev.eth0.mtu=8000"]))?;
@@ -251,7 +251,7 @@ fn a_held_setting_names_its_holder_and_can_be_waited_for() -> Result<(), TuneErr
 
 #[test]
 fn another_boot_leaves_nothing_to_put_back() -> Result<(), TuneError> {
-    let desk = Desk::new();
+    let desk = TestBench::new();
     let mut tuner = desk.tuner();
     tuner.tune(&settings(&["dev.eth0.mtu=9000"]))?;
     tuner.keep()?;
@@ -265,10 +265,10 @@ fn another_boot_leaves_nothing_to_put_back() -> Result<(), TuneError> {
 
 #[test]
 fn a_namespace_that_is_gone_is_dropped_with_a_note() -> Result<(), TuneError> {
-    let desk = Desk::new();
+    let desk = TestBench::new();
     let mut tuner = desk.tuner();
     tuner.tune(&settings(&["dev.eth0.mtu=9000"]))?;
-    Desk::kill(tuner);
+    TestBench::kill(tuner);
     rewrite(desk.folder.path(), |text| {
         let inode = Namespace::current().unwrap_or_else(|error| panic!("{error}"));
         let cookie = inode.cookie.map_or_else(|| "null".into(), |cookie| cookie.to_string());
@@ -303,7 +303,7 @@ fn rewrite(folder: &Path, change: impl Fn(String) -> String) {
 
 #[test]
 fn what_is_not_allowed_is_neither_read_nor_set_nor_told_nor_put_back() -> Result<(), TuneError> {
-    let desk = Desk::new();
+    let desk = TestBench::new();
     let network = Allowance::Network(Vec::new());
     desk.host.tables().files.insert("/proc/sys/vm/dirty_ratio".into(), "20".into());
     let refused = |result: Result<(), TuneError>| {
@@ -332,19 +332,19 @@ fn what_is_not_allowed_is_neither_read_nor_set_nor_told_nor_put_back() -> Result
 
 #[test]
 fn a_file_has_one_owner_however_it_is_called() -> Result<(), TuneError> {
-    let desk = Desk::new();
+    let desk = TestBench::new();
     let file = |name: &str| desk.host.tables().files.insert(format!("/proc/sys/net/ipv4/{name}"), "0".into());
     for name in
         ["ip_forward", "conf/all/forwarding", "conf/eth0/forwarding", "conf/all/rp_filter", "conf/eth0/rp_filter"]
     {
         file(name);
     }
-    let busy = |held: &str, asked: &str| -> Result<bool, TuneError> {
+    let busy = |held: &str, requested: &str| -> Result<bool, TuneError> {
         let mut owner = desk.tuner();
         owner.tune(&settings(&[held]))?;
-        Ok(desk.tuner().tune(&settings(&[asked])).is_err_and(|error| error.fault() == Fault::Busy))
+        Ok(desk.tuner().tune(&settings(&[requested])).is_err_and(|error| error.fault() == Fault::Busy))
     };
-    for (held, asked) in [
+    for (held, requested) in [
         ("sysctl.net.ipv4.tcp_rmem=1 2 3", "sysctl.net/ipv4/tcp_rmem=1 2 4"),
         ("cc.default=reno", "sysctl.net/ipv4/tcp_congestion_control=bbr"),
         ("sysctl.net.ipv4.ip_forward=1", "sysctl.net.ipv4.conf.all.forwarding=1"),
@@ -354,7 +354,7 @@ fn a_file_has_one_owner_however_it_is_called() -> Result<(), TuneError> {
         ("irq.24.affinity=1", "irq.024.affinity=0"),
         ("dev.eth0.rps.rx-0=1", "dev.eth0.rps.rx-00=2"),
     ] {
-        assert!(busy(held, asked)? && busy(asked, held)?, "{held} and {asked}");
+        assert!(busy(held, requested)? && busy(requested, held)?, "{held} and {requested}");
     }
     assert!(!busy("sysctl.net.ipv4.conf.eth0.rp_filter=1", "sysctl.net.ipv4.conf.eth0.forwarding=1")?);
     Ok(())
@@ -362,7 +362,7 @@ fn a_file_has_one_owner_however_it_is_called() -> Result<(), TuneError> {
 
 #[test]
 fn keys_and_values_are_plain_words() {
-    let desk = Desk::new();
+    let desk = TestBench::new();
     let wrong = |text: &str| {
         let error = desk.tuner().tune(&settings(&[text])).err().unwrap_or_else(|| panic!("{text:?} was taken"));
         assert_eq!(error.fault(), Fault::Wrong, "{text:?}: {error}");

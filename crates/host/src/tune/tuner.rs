@@ -7,8 +7,8 @@ use model::{Change, Setting};
 
 use super::allowance::Allowance;
 use super::error::TuneError;
-use super::ground::Ground;
-use super::journal::{Book, Entry, Guard, Journal, boot_id};
+use super::backend::Backend;
+use super::journal::{JournalFile, Entry, Guard, Journal, boot_id};
 use super::kinds::{self, Knob, gone, knob};
 use super::namespace::Namespace;
 
@@ -18,20 +18,20 @@ const ASK_EVERY: Duration = Duration::from_millis(50);
 /// Somebody's changes of settings. What it has changed is put back when it is dropped, in reverse order, unless it was told to
 /// keep it.
 pub struct Tuner {
-    ground: Arc<dyn Ground>,
+    backend: Arc<dyn Backend>,
     journal: Journal,
     command: String,
     wait: Duration,
     allowance: Allowance,
-    book: Option<Book>,
+    file_record: Option<JournalFile>,
 }
 
 impl Tuner {
     /// One that has changed nothing yet. `command` tells others who it is; it waits at most `wait` for a setting that somebody else
     /// holds.
     #[must_use]
-    pub fn new(ground: Arc<dyn Ground>, journal: Journal, command: impl Into<String>, wait: Duration) -> Self {
-        Self { ground, journal, command: command.into(), wait, allowance: Allowance::All, book: None }
+    pub fn new(backend: Arc<dyn Backend>, journal: Journal, command: impl Into<String>, wait: Duration) -> Self {
+        Self { backend, journal, command: command.into(), wait, allowance: Allowance::All, file_record: None }
     }
 
     /// The same for somebody who may not change everything.
@@ -46,17 +46,17 @@ impl Tuner {
     /// # Errors
     /// A key that does not exist, a value that cannot be, a setting that somebody else holds.
     pub fn preview(&self, settings: &[Setting]) -> Result<Vec<Change>, TuneError> {
-        let ground = self.ground.as_ref();
-        let planned = checked(ground, settings, &self.allowance)?;
+        let backend = self.backend.as_ref();
+        let planned = checked(backend, settings, &self.allowance)?;
         planned
             .iter()
             .map(|(knob, setting)| {
-                let before = knob.read(ground)?;
+                let before = knob.read(backend)?;
                 self.free(&self.journal.lock()?, knob)?;
                 let host_wide = knob.control.host_wide();
                 let note = knob.control.cuts().then(|| "may cut connections over it".to_owned());
-                let (key, asked, now) = (knob.key.clone(), setting.value.clone(), before.clone());
-                Ok(Change { key, before, asked, now, host_wide, note })
+                let (key, requested, now) = (knob.key.clone(), setting.value.clone(), before.clone());
+                Ok(Change { key, before, requested, now, host_wide, note })
             })
             .collect()
     }
@@ -66,16 +66,16 @@ impl Tuner {
     /// # Errors
     /// As [`preview`](Self::preview), and what the host does not let us do; what had been changed by this call is put back then.
     pub fn tune(&mut self, settings: &[Setting]) -> Result<Vec<Change>, TuneError> {
-        let ground = self.ground.clone();
-        let planned = checked(ground.as_ref(), settings, &self.allowance)?;
+        let backend = self.backend.clone();
+        let planned = checked(backend.as_ref(), settings, &self.allowance)?;
         // All are looked at before the first is changed: most mistakes then change nothing.
         for (knob, _) in &planned {
-            knob.read(ground.as_ref())?;
+            knob.read(backend.as_ref())?;
         }
         let first = self.mark();
         let mut changes = Vec::new();
         for (knob, setting) in &planned {
-            match self.one(ground.as_ref(), knob, &setting.value) {
+            match self.one(backend.as_ref(), knob, &setting.value) {
                 Ok(change) => changes.push(change),
                 Err(error) => {
                     self.back_to(first);
@@ -94,7 +94,7 @@ impl Tuner {
     /// How many changes it has made and not put back; for [`revert_to`](Self::revert_to).
     #[must_use]
     pub fn mark(&self) -> usize {
-        self.book.as_ref().map_or(0, |book| book.story.entries.len())
+        self.file_record.as_ref().map_or(0, |file_record| file_record.record.entries.len())
     }
 
     /// Puts back what was changed since [`mark`](Self::mark) was asked.
@@ -107,11 +107,11 @@ impl Tuner {
     /// # Errors
     /// The journal cannot be written; the settings are still this one's.
     pub fn keep(&mut self) -> Result<Option<String>, TuneError> {
-        let Some(mut book) = self.book.take() else { return Ok(None) };
-        match book.keep() {
-            Ok(()) => Ok(Some(book.story.owner.id.clone())),
+        let Some(mut file_record) = self.file_record.take() else { return Ok(None) };
+        match file_record.keep() {
+            Ok(()) => Ok(Some(file_record.record.owner.id.clone())),
             Err(error) => {
-                self.book = Some(book);
+                self.file_record = Some(file_record);
                 Err(error)
             }
         }
@@ -120,39 +120,39 @@ impl Tuner {
     /// Whether one of these could cut the connection by which it was ordered.
     #[must_use]
     pub fn cuts(&self, settings: &[Setting]) -> bool {
-        settings.iter().any(|setting| knob(self.ground.as_ref(), &setting.key).is_ok_and(|knob| knob.control.cuts()))
+        settings.iter().any(|setting| knob(self.backend.as_ref(), &setting.key).is_ok_and(|knob| knob.control.cuts()))
     }
 
     /// Ends as a killed owner does: the lock goes, the file stays.
     #[cfg(test)]
     pub(crate) fn forget(&mut self) {
-        self.book = None;
+        self.file_record = None;
     }
 
-    fn one(&mut self, ground: &dyn Ground, knob: &Knob, value: &str) -> Result<Change, TuneError> {
+    fn one(&mut self, backend: &dyn Backend, knob: &Knob, value: &str) -> Result<Change, TuneError> {
         let host_wide = knob.control.host_wide();
-        let (before, entry) = self.plan(ground, knob, value, host_wide)?;
-        let Some(book) = self.book.as_mut() else { unreachable!("plan opens the book") };
+        let (before, entry) = self.plan(backend, knob, value, host_wide)?;
+        let Some(file_record) = self.file_record.as_mut() else { unreachable!("plan opens the book") };
         let now = if knob.control.same(&before, value) {
             before.clone()
         } else {
-            knob.write(ground, value, "set")?;
-            knob.read(ground)?
+            knob.write(backend, value, "set")?;
+            knob.read(backend)?
         };
-        book.now(entry, &now)?;
+        file_record.now(entry, &now)?;
         if !knob.control.took(value, &now) {
             let reason = format!("the kernel made '{now}' of it");
             return Err(TuneError::Value { key: knob.key.clone(), value: value.into(), reason });
         }
         let rounded = value.parse::<u64>().is_ok() && !knob.control.same(value, &now);
         let note = rounded.then(|| format!("the device made {now} of it"));
-        Ok(Change { key: knob.key.clone(), before, asked: value.into(), now, host_wide, note })
+        Ok(Change { key: knob.key.clone(), before, requested: value.into(), now, host_wide, note })
     }
 
     /// Gets hold of a setting and writes down what it is now and what it shall be.
     fn plan(
         &mut self,
-        ground: &dyn Ground,
+        backend: &dyn Backend,
         knob: &Knob,
         value: &str,
         host_wide: bool,
@@ -163,13 +163,13 @@ impl Tuner {
             let guard = journal.lock()?;
             match self.free(&guard, knob) {
                 Ok(()) => {
-                    let book = match &mut self.book {
-                        Some(book) => book,
+                    let file_record = match &mut self.file_record {
+                        Some(file_record) => file_record,
                         none => none.insert(guard.begin(&self.command)?),
                     };
                     // Read under the lock: whoever had it before has put it back by now.
-                    let before = knob.read(ground)?;
-                    let entry = book.plan(&knob.key, &before, value, host_wide)?;
+                    let before = knob.read(backend)?;
+                    let entry = file_record.plan(&knob.key, &before, value, host_wide)?;
                     return Ok((before, entry));
                 }
                 Err(error) if Instant::now() >= deadline => return Err(error),
@@ -184,14 +184,14 @@ impl Tuner {
     /// host-wide.
     fn free(&self, guard: &Guard<'_>, knob: &Knob) -> Result<(), TuneError> {
         let here = current(&knob.key)?;
-        let own = self.book.as_ref().map(|book| book.story.owner.id.clone());
+        let own = self.file_record.as_ref().map(|file_record| file_record.record.owner.id.clone());
         for seen in guard.sessions()? {
-            let owner = &seen.story.owner;
+            let owner = &seen.record.owner;
             let local = owner.namespace.is(&here);
             let same =
-                |key: &str| kinds::knob(self.ground.as_ref(), key).map_or(key == knob.key, |other| other.meets(knob));
+                |key: &str| kinds::knob(self.backend.as_ref(), key).map_or(key == knob.key, |other| other.meets(knob));
             let holds = |entry: &Entry| !entry.back && (local || knob.control.host_wide()) && same(&entry.key);
-            if seen.orphan.is_none() && Some(&owner.id) != own.as_ref() && seen.story.entries.iter().any(holds) {
+            if seen.orphan.is_none() && Some(&owner.id) != own.as_ref() && seen.record.entries.iter().any(holds) {
                 return Err(TuneError::Busy {
                     key: knob.key.clone(),
                     holder: format!("'{}' (process {})", owner.command, owner.pid),
@@ -203,13 +203,13 @@ impl Tuner {
     }
 
     fn back_to(&mut self, first: usize) -> Vec<Change> {
-        let Some(mut book) = self.book.take() else { return Vec::new() };
-        let changes = put_back(self.ground.as_ref(), &mut book, first, false);
-        if book.is_done() {
+        let Some(mut file_record) = self.file_record.take() else { return Vec::new() };
+        let changes = put_back(self.backend.as_ref(), &mut file_record, first, false);
+        if file_record.is_done() {
             // What cannot be removed is found by the next start, and tells of nothing to do.
-            let _ = book.close();
+            let _ = file_record.close();
         } else if first > 0 {
-            self.book = Some(book);
+            self.file_record = Some(file_record);
         }
         changes
     }
@@ -227,13 +227,13 @@ fn current(key: &str) -> Result<Namespace, TuneError> {
 
 /// The settings with what they can do, each once.
 fn checked<'a>(
-    ground: &dyn Ground,
+    backend: &dyn Backend,
     settings: &'a [Setting],
     allowance: &Allowance,
 ) -> Result<Vec<(Knob, &'a Setting)>, TuneError> {
     let mut planned: Vec<(Knob, &Setting)> = Vec::new();
     for setting in settings {
-        let knob = knob(ground, &setting.key)?;
+        let knob = knob(backend, &setting.key)?;
         allowance.check(&knob.key)?;
         knob.check(&setting.value)?;
         if planned.iter().any(|(other, _)| other.key == knob.key) {
@@ -246,24 +246,24 @@ fn checked<'a>(
 }
 
 /// Puts a session's settings from `first` on back, the last first. A note says what was not, and why.
-pub(crate) fn put_back(ground: &dyn Ground, book: &mut Book, first: usize, force: bool) -> Vec<Change> {
+pub(crate) fn put_back(backend: &dyn Backend, file_record: &mut JournalFile, first: usize, force: bool) -> Vec<Change> {
     let mut changes = Vec::new();
-    if book.story.owner.boot_id != boot_id() {
+    if file_record.record.owner.boot_id != boot_id() {
         // The kernel that had these values is gone.
-        for number in first..book.story.entries.len() {
-            let _ = book.back(number);
+        for number in first..file_record.record.entries.len() {
+            let _ = file_record.back(number);
         }
         return changes;
     }
-    let namespace = book.story.owner.namespace;
-    for number in (first..book.story.entries.len()).rev() {
-        let entry = book.story.entries[number].clone();
+    let namespace = file_record.record.owner.namespace;
+    for number in (first..file_record.record.entries.len()).rev() {
+        let entry = file_record.record.entries[number].clone();
         if entry.back {
             continue;
         }
-        let done = match namespace.within(|| undo(ground, &entry, force)) {
+        let done = match namespace.within(|| undo(backend, &entry, force)) {
             Ok(Some(done)) => done,
-            Ok(None) if entry.host_wide => undo(ground, &entry, force),
+            Ok(None) if entry.host_wide => undo(backend, &entry, force),
             Ok(None) => Undone { now: None, fate: Fate::Back, note: Some("its network namespace is gone".into()) },
             Err(error) => {
                 let note = format!("its network namespace cannot be entered: {error}; be root, or go there yourself");
@@ -272,16 +272,16 @@ pub(crate) fn put_back(ground: &dyn Ground, book: &mut Book, first: usize, force
         };
         // Where the journal cannot be written any more the next start finds the value back already.
         let _ = match done.fate {
-            Fate::Back => book.back(number),
-            Fate::Left => book.left(number),
+            Fate::Back => file_record.back(number),
+            Fate::Left => file_record.left(number),
             Fate::Stays => Ok(()),
         };
-        let was = entry.now.unwrap_or(entry.asked);
+        let was = entry.now.unwrap_or(entry.requested);
         changes.push(Change {
             key: entry.key,
             now: done.now.unwrap_or_else(|| was.clone()),
             before: was,
-            asked: entry.before,
+            requested: entry.before,
             host_wide: entry.host_wide,
             note: done.note,
         });
@@ -305,13 +305,13 @@ enum Fate {
     Stays,
 }
 
-fn undo(ground: &dyn Ground, entry: &Entry, force: bool) -> Undone {
+fn undo(backend: &dyn Backend, entry: &Entry, force: bool) -> Undone {
     let undone = |now: Option<String>, fate, note: Option<String>| Undone { now, fate, note };
-    let knob = match knob(ground, &entry.key) {
+    let knob = match knob(backend, &entry.key) {
         Ok(knob) => knob,
         Err(error) => return undone(None, Fate::Stays, Some(error.to_string())),
     };
-    let now = match knob.control.read(ground) {
+    let now = match knob.control.read(backend) {
         Ok(now) => now,
         Err(error) if gone(&error) => return undone(None, Fate::Back, Some("what it was set on is gone".into())),
         Err(error) => return undone(None, Fate::Stays, Some(format!("cannot be read: {error}"))),
@@ -327,10 +327,10 @@ fn undo(ground: &dyn Ground, entry: &Entry, force: bool) -> Undone {
         );
         return undone(Some(now), Fate::Left, Some(note));
     }
-    if let Err(error) = knob.write(ground, &entry.before, "put back") {
+    if let Err(error) = knob.write(backend, &entry.before, "put back") {
         return undone(Some(now), Fate::Stays, Some(error.to_string()));
     }
-    match knob.read(ground) {
+    match knob.read(backend) {
         Ok(now) if knob.control.same(&now, &entry.before) => undone(Some(now), Fate::Back, None),
         Ok(now) => {
             let note = format!("{} was written, and {now} read back", entry.before);

@@ -153,8 +153,8 @@ fn row(name: &str, points: &Points, meta: &Value, metadata: &Value) -> Result<Ro
     row.levels.insert(SERIES.into(), name.to_owned());
     row.figure("values", values.len() as f64);
     row.figure("mean", mean);
-    if let Some(told) = meta["MEAN_VALUE"].as_f64() {
-        row.figure("flents_own_mean", told);
+    if let Some(reported) = meta["MEAN_VALUE"].as_f64() {
+        row.figure("flents_own_mean", reported);
     }
     Ok(row)
 }

@@ -155,9 +155,9 @@ fn close(group: Group<'_>, setting: &Setting, reading: &mut Reading) {
 
 /// What became of datagrams, as the receiving end told.
 fn losses(row: &mut Row, setting: &Setting, own: &[&(u32, &str, Line<'_>)], reported: &[(u32, &str, Line<'_>)]) {
-    let told: Vec<&Line<'_>> =
+    let printed: Vec<&Line<'_>> =
         own.iter().map(|(.., line)| line).chain(reported.iter().map(|(.., line)| line)).collect();
-    let counts: Vec<(u64, u64)> = told.iter().filter_map(|line| line.lost()).collect();
+    let counts: Vec<(u64, u64)> = printed.iter().filter_map(|line| line.lost()).collect();
     if counts.is_empty() || !setting.datagrams {
         return;
     }
@@ -168,7 +168,7 @@ fn losses(row: &mut Row, setting: &Setting, own: &[&(u32, &str, Line<'_>)], repo
     receiver.datagrams = Some(DatagramTally { received: all.saturating_sub(lost), ..DatagramTally::default() });
     row.figure("packets", all as f64);
     row.figure("lost_packets", lost as f64);
-    if let Some(jitter) = told.iter().filter_map(|line| line.jitter_ns()).reduce(f64::max) {
+    if let Some(jitter) = printed.iter().filter_map(|line| line.jitter_ns()).reduce(f64::max) {
         row.figure("jitter_ns", jitter);
     }
     if lost > 0 {

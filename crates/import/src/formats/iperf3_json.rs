@@ -89,8 +89,8 @@ fn of_document(document: &Value, line: u32) -> Result<Imported, String> {
     if let Some(error) = string(document, "error") {
         return Err(format!("iperf3 ended with an error: {error}"));
     }
-    let asked = start.get("test_start").ok_or("no start.test_start: iperf3 never began")?;
-    let mut spec = spec(asked)?;
+    let requested = start.get("test_start").ok_or("no start.test_start: iperf3 never began")?;
+    let mut spec = spec(requested)?;
     // 3.12 does not say --bidir in what was asked.
     if end.get("sum_received_bidir_reverse").is_some() {
         spec.direction = Direction::Both;
@@ -146,26 +146,26 @@ fn of_document(document: &Value, line: u32) -> Result<Imported, String> {
 }
 
 /// What was asked for.
-fn spec(asked: &Value) -> Result<Spec, String> {
-    let protocol = string(asked, "protocol").unwrap_or_default();
+fn spec(requested: &Value) -> Result<Spec, String> {
+    let protocol = string(requested, "protocol").unwrap_or_default();
     let transport = match protocol.as_str() {
         "TCP" => "tcp",
         "UDP" => "udp",
         other => return Err(format!("protocol '{other}', which has no place here")),
     };
-    let flag = |key: &str| count(asked, key).unwrap_or(0) > 0;
+    let flag = |key: &str| count(requested, key).unwrap_or(0) > 0;
     let direction = match () {
         () if flag("bidir") => Direction::Both,
         () if flag("reverse") => Direction::Reverse,
         () => Direction::Send,
     };
     let mut spec = Spec { direction, ..Spec::new(transport, "stream") };
-    spec.block = float(asked, "blksize").and_then(block).ok_or("no block size")?;
-    spec.flows = count(asked, "num_streams").and_then(|flows| u32::try_from(flows).ok()).unwrap_or(1).max(1);
-    spec.rate_bps = count(asked, "target_bitrate").filter(|rate| *rate > 0);
-    spec.warmup_ns = float(asked, "omit").map_or(0, ns);
-    let more = |key: &str| count(asked, key).filter(|count| *count > 0);
-    spec.stop = match (more("bytes"), more("blocks"), float(asked, "duration").map_or(0, ns)) {
+    spec.block = float(requested, "blksize").and_then(block).ok_or("no block size")?;
+    spec.flows = count(requested, "num_streams").and_then(|flows| u32::try_from(flows).ok()).unwrap_or(1).max(1);
+    spec.rate_bps = count(requested, "target_bitrate").filter(|rate| *rate > 0);
+    spec.warmup_ns = float(requested, "omit").map_or(0, ns);
+    let more = |key: &str| count(requested, key).filter(|count| *count > 0);
+    spec.stop = match (more("bytes"), more("blocks"), float(requested, "duration").map_or(0, ns)) {
         (Some(bytes), ..) => Stop::Bytes(bytes),
         (_, Some(blocks), _) => Stop::Blocks(blocks),
         (_, _, 0) => return Err("neither a time nor a count to end the test".into()),

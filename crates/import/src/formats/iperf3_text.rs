@@ -58,8 +58,8 @@ fn read(text: &str) -> Reading {
             open = Some(Session { target: Some(target.to_owned()), server, ..Session::default() });
             continue;
         }
-        if let Some(told) = trimmed.strip_prefix("iperf 3.").filter(|rest| !rest.contains(' ')) {
-            version = Some(format!("3.{told}"));
+        if let Some(reported) = trimmed.strip_prefix("iperf 3.").filter(|rest| !rest.contains(' ')) {
+            version = Some(format!("3.{reported}"));
         } else if let Some(rest) = trimmed.strip_prefix("Linux ") {
             let mut words = rest.split_whitespace().map(str::to_owned);
             host = Some((words.next(), words.next()));

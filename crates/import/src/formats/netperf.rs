@@ -113,8 +113,8 @@ fn read(text: &str) -> Reading {
             reading.refuse(number_of_line, format!("netperf's own error: {}", line.trim()));
             continue;
         }
-        if let Some(told) = line.split_whitespace().find_map(unit) {
-            *units = told;
+        if let Some(reported) = line.split_whitespace().find_map(unit) {
+            *units = reported;
             continue;
         }
         let Some(all) = numbers(line) else {
@@ -295,8 +295,8 @@ fn close_omni(omni: Option<(u32, Title, BTreeMap<String, String>)>, reading: &mu
     if keys.get("PROTOCOL").is_some_and(|protocol| protocol.eq_ignore_ascii_case("udp")) {
         spec.transport = "udp".into();
     }
-    let told = if transactions { get("REQUEST_SIZE") } else { get("LOCAL_SEND_SIZE") }.and_then(block);
-    spec.block = told.unwrap_or(spec.block);
+    let reported = if transactions { get("REQUEST_SIZE") } else { get("LOCAL_SEND_SIZE") }.and_then(block);
+    spec.block = reported.unwrap_or(spec.block);
     if transactions {
         spec.reply = get("RESPONSE_SIZE").and_then(block).filter(|reply| *reply != spec.block);
     }
@@ -321,7 +321,7 @@ fn close_omni(omni: Option<(u32, Title, BTreeMap<String, String>)>, reading: &mu
         kind: kind.into(),
         target: title.target,
         rows: vec![row],
-        assumed: unless_told(told),
+        assumed: unless_told(reported),
         unknown,
         ..Imported::default()
     });

@@ -130,8 +130,8 @@ impl Session {
         if let Some((printed, per_s)) = self.rate_mbps.zip(self.messages_per_s) {
             spec.pattern = "stream".into();
             let value = printed * MBPS;
-            let told = per_s * bytes as f64 * 8.0;
-            if self.block.is_some() && (value - told).abs() > 0.01 * told {
+            let reported = per_s * bytes as f64 * 8.0;
+            if self.block.is_some() && (value - reported).abs() > 0.01 * reported {
                 return Err(format!("{printed} Mbps are not {per_s} messages of {bytes} bytes a second"));
             }
             spec.rate_bps = self.rate.and_then(|per_s| whole(per_s * bytes as f64 * 8.0)).filter(|bps| *bps > 0);

@@ -11,9 +11,9 @@ use rustix::net::{RecvFlags, SendFlags};
 use speak::iperf2::{Counts, LAST_TRIES, LAST_WAIT_MS, PEER, Report};
 
 use super::datagrams::{Front, Numbered};
-use super::{ask, told};
+use super::{request, announced};
 use crate::plain::{self, Moved, Work};
-use crate::{Hears, InteropError, Sides, line};
+use crate::{TrialObserver, InteropError, Sides, line};
 
 /// How long a server may take to acknowledge a header; those before 2.1 never do.
 const ACKNOWLEDGEMENT_LIMIT: Duration = Duration::from_secs(1);
@@ -27,7 +27,7 @@ const CLOSE_LIMIT: Duration = Duration::from_secs(30);
 pub(super) fn measure(
     spec: &Spec,
     host: &str,
-    hears: &mut dyn Hears,
+    observer: &mut dyn TrialObserver,
     cancel: &AtomicBool,
 ) -> Result<Sides, InteropError> {
     let begun = Instant::now();
@@ -46,25 +46,25 @@ pub(super) fn measure(
             || InteropError::Resolve { host: host.into(), reason: "it has no address of that IP version".into() };
         return Err(last.map_or_else(none, InteropError::from));
     };
-    let asked = ask::header(spec, address.port())?;
+    let requested = request::header(spec, address.port())?;
     let mut sockets = vec![first];
     for flow in 1..spec.flows {
         sockets.push(foreign::dial(spec, address, flow)?);
     }
     let test = Test { spec, address: address.to_string(), cancel };
     if spec.transport == "udp" {
-        return test.datagrams(sockets, Front::new(&asked), begun, hears);
+        return test.datagrams(sockets, Front::new(&requested), begun, observer);
     }
     let mut version = None;
     for socket in &sockets {
-        test.send_all(socket, &asked.to_bytes())?;
+        test.send_all(socket, &requested.to_bytes())?;
     }
-    for socket in sockets.iter().filter(|_| !asked.reverse) {
+    for socket in sockets.iter().filter(|_| !requested.reverse) {
         let mut acknowledgement = [0; 28];
         let Some(count) = test.receive(socket, &mut acknowledgement, ACKNOWLEDGEMENT_LIMIT) else { break };
-        version = version.or_else(|| told::version(&acknowledgement[..count]));
+        version = version.or_else(|| results::version(&acknowledgement[..count]));
     }
-    test.streams(sockets, begun, version, hears)
+    test.streams(sockets, begun, version, observer)
 }
 
 struct Test<'a> {
@@ -101,7 +101,7 @@ impl Test<'_> {
 
     fn move_data(
         &self,
-        hears: &mut dyn Hears,
+        observer: &mut dyn TrialObserver,
         begun: Instant,
         run: impl FnOnce(
             Work,
@@ -109,14 +109,14 @@ impl Test<'_> {
             &mut dyn FnMut(&engine::Signals, Duration),
         ) -> Result<Moved, InteropError>,
     ) -> Result<Moved, InteropError> {
-        hears.starting(begun.elapsed().as_nanos() as u64);
+        observer.starting(begun.elapsed().as_nanos() as u64);
         let mut meanwhile = |signals: &engine::Signals, _: Duration| {
             if self.cancel.load(Ordering::SeqCst) {
                 signals.abort();
             }
         };
-        let moved = run(Work::new(self.spec, Role::Active), &mut |interval| hears.interval(interval), &mut meanwhile);
-        hears.stopped();
+        let moved = run(Work::new(self.spec, Role::Active), &mut |interval| observer.interval(interval), &mut meanwhile);
+        observer.stopped();
         moved
     }
 
@@ -132,12 +132,12 @@ impl Test<'_> {
         sockets: Vec<OwnedFd>,
         begun: Instant,
         version: Option<String>,
-        hears: &mut dyn Hears,
+        observer: &mut dyn TrialObserver,
     ) -> Result<Sides, InteropError> {
-        let mut moved = self.move_data(hears, begun, |work, live, meanwhile| work.streams(sockets, live, meanwhile))?;
+        let mut moved = self.move_data(observer, begun, |work, live, meanwhile| work.streams(sockets, live, meanwhile))?;
         let near = moved.tally();
         if !plain::sends(self.spec, Role::Active) {
-            let far = told::drained(&near);
+            let far = results::drained(&near);
             return Ok(self.sides(&moved, near, far, version));
         }
         let (ended, mut rest) = (Instant::now(), [0; 256]);
@@ -151,7 +151,7 @@ impl Test<'_> {
                 }
             }
         }
-        let far = told::closed(&near, near.sending_ns + ended.elapsed().as_nanos() as u64);
+        let far = results::closed(&near, near.sending_ns + ended.elapsed().as_nanos() as u64);
         Ok(self.sides(&moved, near, far, version))
     }
 
@@ -161,12 +161,12 @@ impl Test<'_> {
         mut sockets: Vec<OwnedFd>,
         front: Front,
         begun: Instant,
-        hears: &mut dyn Hears,
+        observer: &mut dyn TrialObserver,
     ) -> Result<Sides, InteropError> {
         let Some(socket) = sockets.pop() else { return Err(InteropError::Interrupted) };
         let header = Numbered::new(front, Counts::default(), Arc::new(OnceLock::new()));
         let mut moved =
-            self.move_data(hears, begun, |work, live, meanwhile| work.datagrams(socket, header, live, meanwhile))?;
+            self.move_data(observer, begun, |work, live, meanwhile| work.datagrams(socket, header, live, meanwhile))?;
         let near = moved.tally();
         let number = near.datagrams.map_or(0, |datagrams| datagrams.sent) + 1;
         let mut last = vec![0; self.spec.block as usize];
@@ -176,7 +176,7 @@ impl Test<'_> {
             moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &last));
             let heard = moved.sockets.first().and_then(|socket| self.receive(socket, &mut answer, wait));
             if let Some(report) = heard.and_then(|count| Report::read(&answer[..count]).ok()) {
-                let far = told::reported(self.spec, &report);
+                let far = results::reported(self.spec, &report);
                 std::thread::sleep(REST);
                 return Ok(self.sides(&moved, near, far, None));
             }

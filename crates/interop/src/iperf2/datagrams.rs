@@ -82,8 +82,8 @@ mod tests {
     #[test]
     fn the_last_datagram_makes_the_report() {
         let report = Arc::new(OnceLock::new());
-        let asked = crate::iperf2::ask::header(&model::Spec::new("tcp", "stream"), 5001).unwrap();
-        let front = Front::new(&asked);
+        let requested = crate::iperf2::request::header(&model::Spec::new("tcp", "stream"), 5001).unwrap();
+        let front = Front::new(&requested);
         let mut header = Numbered::new(front, Counts::default(), report.clone());
         let mut block = [0; 100];
         for number in [0, 1, 3] {

@@ -1,17 +1,17 @@
 //! iperf 2, its basics as version 2.1.8 speaks them.
 
-mod ask;
+mod request;
 mod client;
 mod datagrams;
 mod server;
-mod told;
+mod results;
 
 use std::sync::atomic::AtomicBool;
 
 use model::Spec;
 use speak::iperf2::PEER;
 
-use crate::{Hears, InteropError, Server, Service, Sides, Speaks};
+use crate::{TrialObserver, InteropError, Server, Service, Sides, Speaks};
 
 /// The protocol.
 pub(crate) struct Iperf2;
@@ -26,17 +26,17 @@ impl Speaks for Iperf2 {
     }
 
     fn check(&self, spec: &Spec) -> Result<(), InteropError> {
-        ask::header(spec, PEER.port).map(drop)
+        request::header(spec, PEER.port).map(drop)
     }
 
     fn measure(
         &self,
         spec: &Spec,
         server: &Server<'_>,
-        hears: &mut dyn Hears,
+        observer: &mut dyn TrialObserver,
         cancel: &AtomicBool,
     ) -> Result<Sides, InteropError> {
-        client::measure(spec, server.host, hears, cancel)
+        client::measure(spec, server.host, observer, cancel)
     }
 
     fn serve(&self, service: &Service) -> Result<(), InteropError> {

@@ -13,9 +13,9 @@ use socket2::{Domain, Socket, Type};
 use speak::Turn;
 use speak::iperf2::{Counts, Datagram, HEADER_BYTES, LAST_WAIT_MS, PEER, Report, Server, ServerAction};
 
-use super::ask;
+use super::request;
 use super::datagrams::{Front, Numbered, take};
-use crate::desk::{self, Guest};
+use crate::acceptor::{self, ClientSession};
 use crate::line::Patience;
 use crate::plain::{self, Work};
 use crate::{Admission, InteropError, Service};
@@ -65,7 +65,7 @@ impl Places {
 
 /// Serves until the service is told to stop.
 pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
-    let listeners = desk::open(service)?;
+    let listeners = acceptor::open(service)?;
     let doors = listeners
         .iter()
         .map(|(_, address)| Ok((door(*address)?, *address)))
@@ -76,7 +76,7 @@ pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
             let places = &places;
             scope.spawn(move || attend(service, door, *address, places));
         }
-        desk::attend(service, PEER.name, &listeners, &|guest| stream(guest, &places));
+        acceptor::attend(service, PEER.name, &listeners, &|client_session| stream(client_session, &places));
     });
     Ok(())
 }
@@ -97,45 +97,45 @@ fn watch<'a>(service: &'a Service, place: &'a Held) -> impl FnMut(&Signals, Dura
 }
 
 /// One connection.
-fn stream(guest: &mut Guest<'_>, places: &Places) -> Result<String, InteropError> {
+fn stream(client_session: &mut ClientSession<'_>, places: &Places) -> Result<String, InteropError> {
     let (mut machine, mut turn) = (Server::default(), Turn::default());
-    let (mut asked, mut early) = (None, 0);
-    let service = guest.service;
+    let (mut requested, mut early) = (None, 0);
+    let service = client_session.service;
     let cancelled = || service.stopping();
     let patience = Patience { program: PEER.name, limit: SAY_LIMIT, during: "at its start", cancelled: &cancelled };
     // What is read beyond a header is data, but the engine has not counted it.
     let mut front = [0; HEADER_BYTES];
-    while asked.is_none() && early == 0 {
-        let Some(count) = guest.line.wait(&mut front, &patience)? else {
-            machine.ended().map_err(|error| guest.line.wrong(error))?;
+    while requested.is_none() && early == 0 {
+        let Some(count) = client_session.line.wait(&mut front, &patience)? else {
+            machine.ended().map_err(|error| client_session.line.wrong(error))?;
             return Ok("went without data".into());
         };
-        machine.receive(&front[..count], &mut turn).map_err(|error| guest.line.wrong(error))?;
+        machine.receive(&front[..count], &mut turn).map_err(|error| client_session.line.wrong(error))?;
         for action in turn.actions.drain(..) {
             match action {
-                ServerAction::Asked(header) => asked = Some(header),
+                ServerAction::Sent(header) => requested = Some(header),
                 ServerAction::Data(bytes) => early += bytes as u64,
             }
         }
     }
-    let peer = guest.line.peer().ip();
-    guest.leave();
+    let peer = client_session.line.peer().ip();
+    client_session.leave();
     let Some(place) = places.take(service, peer) else {
         return Ok("refused: another measurement is running, or these are too many streams".into());
     };
-    guest.leash.lengthen(service.hold());
-    let spec = ask::spec(asked.as_ref());
-    if let Some(why) = ask::refusal(&spec, Arc::strong_count(&place) as u64, &service.limits) {
+    client_session.session_deadline.lengthen(service.hold());
+    let spec = request::spec(requested.as_ref());
+    if let Some(why) = request::refusal(&spec, Arc::strong_count(&place) as u64, &service.limits) {
         return Ok(format!("refused: {why}"));
     }
-    guest.line.say(&turn.send)?;
-    let socket = guest.line.socket()?;
+    client_session.line.say(&turn.send)?;
+    let socket = client_session.line.socket()?;
     foreign::prepare(socket.as_fd(), &spec, Role::Passive)?;
     let mut moved = Work::new(&spec, Role::Passive).streams(vec![socket], &mut |_| {}, &mut watch(service, &place))?;
     let tally = moved.tally();
     if plain::sends(&spec, Role::Passive) {
         let patience = Patience { limit: CLOSE_LIMIT, during: "at the end", ..patience };
-        while let Ok(Some(_)) = guest.line.wait(&mut front, &patience) {}
+        while let Ok(Some(_)) = client_session.line.wait(&mut front, &patience) {}
         return Ok(said("sent", tally.bytes_sent, tally.sending_ns));
     }
     Ok(said("received", tally.bytes_received + early, tally.receiving_ns))
@@ -178,7 +178,7 @@ fn attend(service: &Service, door: &UdpSocket, address: SocketAddr, places: &Pla
             };
             // Last ones are the rest of a stream that has ended.
             let Some(first) = Datagram::read(&datagram).filter(|first| !first.last) else { continue };
-            let place = match ask::refusal(&ask::datagrams(), 1, &service.limits) {
+            let place = match request::refusal(&request::datagrams(), 1, &service.limits) {
                 None => places.take(service, peer.ip()).ok_or_else(|| "another measurement is running".into()),
                 Some(why) => Err(why),
             };
@@ -239,7 +239,7 @@ fn datagrams(
     counts: Counts,
     report: &Arc<OnceLock<Report>>,
 ) -> Result<Option<Report>, InteropError> {
-    let spec = ask::datagrams();
+    let spec = request::datagrams();
     foreign::prepare(socket.as_fd(), &spec, Role::Passive)?;
     let mut ends = watch(service, place);
     let header = Numbered::new(Front::none(), counts, report.clone());

@@ -11,9 +11,9 @@ use speak::Turn;
 use speak::iperf3::{COOKIE_BYTES, Client, ClientAction, Cookie, PEER, Results, datagram};
 
 use super::streams::{Ran, Streams};
-use super::{Login, ask, told};
-use crate::line::{Heard, Line, Patience, later};
-use crate::{Hears, InteropError, Sides};
+use super::{Login, request, results};
+use crate::line::{Input, Line, Patience, later};
+use crate::{TrialObserver, InteropError, Sides};
 
 /// How long a server may take to answer; its own limit for reading a control item is 30 s.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
@@ -32,7 +32,7 @@ struct Test<'a> {
     machine: Client,
     turn: Turn<ClientAction>,
     cookie: Cookie,
-    hears: &'a mut dyn Hears,
+    observer: &'a mut dyn TrialObserver,
     cancel: &'a AtomicBool,
     begun: Instant,
     streams: Option<Streams>,
@@ -46,10 +46,10 @@ pub(super) fn measure(
     spec: &Spec,
     host: &str,
     login: Option<&Login>,
-    hears: &mut dyn Hears,
+    observer: &mut dyn TrialObserver,
     cancel: &AtomicBool,
 ) -> Result<Sides, InteropError> {
-    let mut parameters = ask::parameters(spec)?;
+    let mut parameters = request::parameters(spec)?;
     parameters.token = login.map(Login::token).transpose()?;
     let begun = Instant::now();
     let line = Line::connect(PEER.name, host, PEER.port, spec.family)?;
@@ -65,7 +65,7 @@ pub(super) fn measure(
         machine,
         turn,
         cookie,
-        hears,
+        observer,
         cancel,
         begun,
         streams: None,
@@ -127,7 +127,7 @@ impl Test<'_> {
                 self.machine.end(&mut self.turn).map_err(|error| self.line.wrong(error))?;
             }
             ClientAction::Results => {
-                let ours = self.ran.as_ref().map(told::ours).ok_or(InteropError::Interrupted)?;
+                let ours = self.ran.as_ref().map(results::ours).ok_or(InteropError::Interrupted)?;
                 self.machine.results(&ours, &mut self.turn).map_err(|error| self.line.wrong(error))?;
             }
             ClientAction::Theirs(theirs) => self.theirs = Some(theirs),
@@ -157,11 +157,11 @@ impl Test<'_> {
         }
         let mut buffer = [0; 1024];
         match self.line.glance(&mut buffer)? {
-            Heard::Nothing => Ok(()),
-            Heard::Bytes(count) => {
+            Input::Nothing => Ok(()),
+            Input::Bytes(count) => {
                 self.machine.receive(&buffer[..count], &mut self.turn).map_err(|error| self.line.wrong(error))
             }
-            Heard::Ended => {
+            Input::Ended => {
                 self.machine.ended().map_err(|error| self.line.wrong(error)).and(Err(InteropError::Interrupted))
             }
         }
@@ -212,11 +212,11 @@ impl Test<'_> {
     }
 
     fn run(&mut self, streams: Streams) -> Result<Ran, InteropError> {
-        let Self { line, machine, turn, cancel, hears, cancelled, .. } = self;
-        hears.starting(self.begun.elapsed().as_nanos() as u64);
+        let Self { line, machine, turn, cancel, observer, cancelled, .. } = self;
+        observer.starting(self.begun.elapsed().as_nanos() as u64);
         let mut wrong: Option<InteropError> = None;
         let mut buffer = [0; 1024];
-        let mut intervals = |interval| hears.interval(interval);
+        let mut intervals = |interval| observer.interval(interval);
         let ran = streams.run(STEP, &mut intervals, &mut |signals, _| {
             if cancel.load(Ordering::SeqCst) {
                 *cancelled = true;
@@ -227,16 +227,16 @@ impl Test<'_> {
             }
             // The server has nothing to say now but that it stops or that something is wrong.
             wrong = match line.glance(&mut buffer) {
-                Ok(Heard::Nothing) => None,
-                Ok(Heard::Bytes(count)) => machine.receive(&buffer[..count], turn).err().map(|error| line.wrong(error)),
-                Ok(Heard::Ended) => machine.ended().err().map(|error| line.wrong(error)),
+                Ok(Input::Nothing) => None,
+                Ok(Input::Bytes(count)) => machine.receive(&buffer[..count], turn).err().map(|error| line.wrong(error)),
+                Ok(Input::Ended) => machine.ended().err().map(|error| line.wrong(error)),
                 Err(error) => Some(error),
             };
             if wrong.is_some() {
                 signals.abort();
             }
         });
-        hears.stopped();
+        observer.stopped();
         if let Some(error) = wrong {
             return Err(error);
         }
@@ -252,16 +252,16 @@ impl Test<'_> {
         let (Some(mut ran), Some(theirs)) = (self.ran, self.theirs) else { return Err(InteropError::Interrupted) };
         let mut near = ran.legs.legs.pop().unwrap_or_default();
         near.cut_short |= self.cancelled;
-        told::add_heard(&mut near, &ran);
+        results::add_received(&mut near, &ran);
         // The server is free for the next test when it has closed; its streams go before.
         ran.sockets.clear();
         self.line.close(CLOSE_LIMIT);
         Ok(Sides {
             near,
-            far: told::far(self.spec, &theirs),
+            far: results::far(self.spec, &theirs),
             failure: ran.legs.failure.map(|error| error.to_string()),
             elapsed_ns: ran.legs.elapsed_ns,
-            version: told::version(&theirs),
+            version: results::version(&theirs),
         })
     }
 }

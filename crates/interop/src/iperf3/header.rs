@@ -9,7 +9,7 @@ use speak::iperf3::datagram;
 
 /// What a stream's receiver knows; written by its measuring thread alone.
 #[derive(Debug, Default)]
-pub(super) struct Ears {
+pub(super) struct ReceiverState {
     highest: AtomicU64,
     errors: AtomicI64,
     /// Jitter in nanoseconds, the bits of a double.
@@ -18,7 +18,7 @@ pub(super) struct Ears {
 
 /// The same at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct Heard {
+pub(super) struct Received {
     /// The highest number that came.
     pub(super) packets: u64,
     /// Numbers that were left out, less those that came late. A doubled datagram passes for a late one, as iperf3 has it.
@@ -27,16 +27,16 @@ pub(super) struct Heard {
     pub(super) jitter_s: f64,
 }
 
-impl Ears {
-    pub(super) fn heard(&self) -> Heard {
-        Heard {
+impl ReceiverState {
+    pub(super) fn received(&self) -> Received {
+        Received {
             packets: self.highest.load(Ordering::Relaxed),
             errors: self.errors.load(Ordering::Relaxed),
             jitter_s: f64::from_bits(self.jitter.load(Ordering::Relaxed)) / 1e9,
         }
     }
 
-    fn hear(&self, number: u64, variation_ns: Option<f64>) {
+    fn record(&self, number: u64, variation_ns: Option<f64>) {
         let highest = self.highest.load(Ordering::Relaxed);
         let errors = self.errors.load(Ordering::Relaxed);
         if number > highest {
@@ -56,14 +56,14 @@ impl Ears {
 pub(super) struct Header {
     /// Numbers of 64 bits.
     wide: bool,
-    ears: Arc<Ears>,
+    receivers: Arc<ReceiverState>,
     /// Arrival less sending of the datagram before, ns; the clocks' zeros differ, so only differences mean anything.
     transit_ns: Option<i64>,
 }
 
 impl Header {
-    pub(super) fn new(wide: bool, ears: Arc<Ears>) -> Self {
-        Self { wide, ears, transit_ns: None }
+    pub(super) fn new(wide: bool, receivers: Arc<ReceiverState>) -> Self {
+        Self { wide, receivers, transit_ns: None }
     }
 
     /// The whole number of one whose lower 32 bits came: the nearest to the highest one so far.
@@ -71,7 +71,7 @@ impl Header {
         if self.wide {
             return number;
         }
-        let highest = self.ears.highest.load(Ordering::Relaxed);
+        let highest = self.receivers.highest.load(Ordering::Relaxed);
         let near = (highest & !0xffff_ffff) | number;
         match near.abs_diff(highest) {
             far if far <= 1 << 31 => near,
@@ -98,7 +98,7 @@ impl foreign::Header for Header {
         let transit = (now_ns() as i64).wrapping_sub_unsigned(header.sent_us.wrapping_mul(1_000));
         let variation = self.transit_ns.map(|before| transit.wrapping_sub(before).unsigned_abs() as f64);
         self.transit_ns = Some(transit);
-        self.ears.hear(number, variation);
+        self.receivers.record(number, variation);
         Some(index)
     }
 }
@@ -116,28 +116,28 @@ mod tests {
 
     #[test]
     fn gaps_are_losses_until_the_late_ones_come() {
-        let ears = Arc::new(Ears::default());
-        let mut header = Header::new(false, ears.clone());
+        let receivers = Arc::new(ReceiverState::default());
+        let mut header = Header::new(false, receivers.clone());
         let numbers: Vec<_> = [1, 2, 5, 3].map(|number| header.read(&said(number))).to_vec();
         assert_eq!(numbers, [Some(0), Some(1), Some(4), Some(2)]);
-        assert_eq!((ears.heard().packets, ears.heard().errors), (5, 1));
+        assert_eq!((receivers.received().packets, receivers.received().errors), (5, 1));
         assert_eq!((header.read(&said(0)), header.read(&[0; 11])), (None, None));
     }
 
     #[test]
     fn numbers_of_32_bits_go_on_after_their_end() {
-        let ears = Arc::new(Ears::default());
-        ears.highest.store((1 << 32) - 2, Ordering::Relaxed);
-        let mut header = Header::new(false, ears.clone());
+        let receivers = Arc::new(ReceiverState::default());
+        receivers.highest.store((1 << 32) - 2, Ordering::Relaxed);
+        let mut header = Header::new(false, receivers.clone());
         let numbers = [u32::MAX, 0, 1].map(|number| header.read(&said(number)));
         assert_eq!(numbers, [Some((1 << 32) - 2), Some((1 << 32) - 1), Some(1 << 32)]);
-        assert_eq!(ears.heard().errors, 0);
+        assert_eq!(receivers.received().errors, 0);
     }
 
     #[test]
     fn what_is_written_is_read() {
-        let ears = Arc::new(Ears::default());
-        let mut header = Header::new(true, ears);
+        let receivers = Arc::new(ReceiverState::default());
+        let mut header = Header::new(true, receivers);
         let mut block = [0; 64];
         header.write(&mut block, 1 << 40);
         assert_eq!(header.read(&block), Some(1 << 40));

@@ -1,14 +1,14 @@
 //! iperf3, versions 3.1 to 3.21.
 
-mod ask;
+mod request;
 mod client;
-mod door;
+mod acceptor;
 mod header;
 mod login;
 mod processor;
 mod session;
 mod streams;
-mod told;
+mod results;
 
 use std::sync::atomic::AtomicBool;
 
@@ -17,7 +17,7 @@ use speak::iperf3::PEER;
 
 pub use self::login::{Login, Padding, SKEW_S, Users};
 
-use crate::{Hears, InteropError, Server, Service, Sides, Speaks};
+use crate::{TrialObserver, InteropError, Server, Service, Sides, Speaks};
 
 /// The protocol.
 pub(crate) struct Iperf3;
@@ -32,17 +32,17 @@ impl Speaks for Iperf3 {
     }
 
     fn check(&self, spec: &Spec) -> Result<(), InteropError> {
-        ask::check(spec)
+        request::check(spec)
     }
 
     fn measure(
         &self,
         spec: &Spec,
         server: &Server<'_>,
-        hears: &mut dyn Hears,
+        observer: &mut dyn TrialObserver,
         cancel: &AtomicBool,
     ) -> Result<Sides, InteropError> {
-        client::measure(spec, server.host, server.login, hears, cancel)
+        client::measure(spec, server.host, server.login, observer, cancel)
     }
 
     fn check_login(&self) -> Result<(), InteropError> {
@@ -50,6 +50,6 @@ impl Speaks for Iperf3 {
     }
 
     fn serve(&self, service: &Service) -> Result<(), InteropError> {
-        door::serve(service)
+        acceptor::serve(service)
     }
 }

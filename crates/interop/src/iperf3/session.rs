@@ -10,12 +10,12 @@ use model::{EndOptions, Role, Spec};
 use speak::Turn;
 use speak::iperf3::{Cookie, Fault, PEER, Parameters, REFUSAL, Results, Server, ServerAction};
 
-use super::door::{Door, Expecting, Hold, Want};
+use super::acceptor::{Acceptor, Expecting, Hold, Want};
 use super::streams::{Ran, Streams};
-use super::{ask, told};
-use crate::leash::Leash;
-use crate::line::{Heard, Line, Patience};
-use crate::{InteropError, Service, desk};
+use super::{request, reported};
+use crate::session_deadline::SessionDeadline;
+use crate::line::{Input, Line, Patience};
+use crate::{InteropError, Service, acceptor};
 
 /// How long a client may take for each thing that it has to say; iperf3's own server waits as long.
 const SAY_LIMIT: Duration = Duration::from_secs(30);
@@ -30,14 +30,14 @@ const STEP: Duration = Duration::from_millis(20);
 const OPENING: Duration = Duration::from_secs(60);
 
 struct Session<'a> {
-    door: &'a Door,
+    acceptor: &'a Acceptor,
     service: &'a Service,
-    leash: &'a Leash,
+    session_deadline: &'a SessionDeadline,
     line: Line,
     machine: Server,
     turn: Turn<ServerAction>,
     expecting: Expecting<'a>,
-    asked: Option<(Parameters, Spec)>,
+    requested: Option<(Parameters, Spec)>,
     ran: Option<Ran>,
 }
 
@@ -48,20 +48,20 @@ enum Next {
 }
 
 /// Serves a client whose cookie has come, to its end.
-pub(super) fn serve(door: &Door, service: &Service, socket: TcpStream, peer: SocketAddr, cookie: Cookie) {
-    let leash = door.leashes.take(&socket);
+pub(super) fn serve(acceptor: &Acceptor, service: &Service, socket: TcpStream, peer: SocketAddr, cookie: Cookie) {
+    let session_deadline = acceptor.session_deadlines.take(&socket);
     let said = Line::over(socket, peer).and_then(|line| {
         let mut turn = Turn::default();
         let machine = Server::open(&mut turn);
-        let expecting = door.expect(cookie);
+        let expecting = acceptor.expect(cookie);
         let mut session =
-            Session { door, service, leash: &leash, line, machine, turn, expecting, asked: None, ran: None };
+            Session { acceptor, service, session_deadline: &session_deadline, line, machine, turn, expecting, requested: None, ran: None };
         let result = session.conduct();
         // What the machine has to say of an error goes out even so.
         let _ = session.line.say(&session.turn.send);
         result
     });
-    desk::report(service, PEER.name, peer, &leash, said.map(|()| format!("{} ended", PEER.name)));
+    acceptor::report(service, PEER.name, peer, &session_deadline, said.map(|()| format!("{} ended", PEER.name)));
 }
 
 impl<'a> Session<'a> {
@@ -105,7 +105,7 @@ impl<'a> Session<'a> {
 
     fn act(&mut self, action: ServerAction) -> Result<Next, InteropError> {
         match action {
-            ServerAction::Asked(asked) => return self.asked(*asked),
+            ServerAction::Sent(requested) => return self.requested(*requested),
             ServerAction::End => {
                 self.machine.exchange(&mut self.turn).map_err(|error| self.line.wrong(error))?;
             }
@@ -119,19 +119,19 @@ impl<'a> Session<'a> {
     }
 
     /// Weighs what the client wants, takes its streams and lets the data flow.
-    fn asked(&mut self, asked: Parameters) -> Result<Next, InteropError> {
+    fn requested(&mut self, requested: Parameters) -> Result<Next, InteropError> {
         if let Some(users) = &self.service.users
-            && !users.admits(asked.token.as_deref())
+            && !users.admits(requested.token.as_deref())
         {
             return Ok(self.refuse(Fault::Authorisation, "its name, password or time are not right"));
         }
-        let spec = ask::spec(&asked);
-        if let Some((fault, why)) = ask::refusal(&asked, &spec, &self.service.limits) {
+        let spec = request::spec(&requested);
+        if let Some((fault, why)) = request::refusal(&requested, &spec, &self.service.limits) {
             return Ok(self.refuse(fault, &why));
         }
         // Until here it was a stranger that holds a place.
-        self.leash.lengthen(self.service.hold().saturating_add(OPENING));
-        let (udp, version) = (spec.transport == "udp", asked.client_version.clone().unwrap_or_default());
+        self.session_deadline.lengthen(self.service.hold().saturating_add(OPENING));
+        let (udp, version) = (spec.transport == "udp", requested.client_version.clone().unwrap_or_default());
         let early =
             EndOptions { sndbuf: spec.far.sndbuf, rcvbuf: spec.far.rcvbuf, mss: spec.far.mss, ..EndOptions::default() };
         let want = match (udp, early == EndOptions::default()) {
@@ -140,8 +140,8 @@ impl<'a> Session<'a> {
             _ => Want::OwnListener,
         };
         let Some(hold) = self.hold(want)? else { return Ok(Next::Over) };
-        let (own_listener, strangers) = (want == Want::OwnListener, self.service.limits.strangers);
-        if own_listener && let Err(error) = self.door.reopen(&early, strangers) {
+        let (own_listener, unauthenticated) = (want == Want::OwnListener, self.service.limits.unauthenticated);
+        if own_listener && let Err(error) = self.acceptor.reopen(&early, unauthenticated) {
             let fault = if early.mss.is_some() { Fault::Mss } else { Fault::Buffer };
             return Ok(self.refuse(fault, &error.to_string()));
         }
@@ -150,16 +150,16 @@ impl<'a> Session<'a> {
             self.line.peer(),
             PEER.name,
             spec.transport,
-            asked.streams()
+            requested.streams()
         ));
-        let gathered = self.gather(&hold, &spec, asked.wide_counters);
+        let gathered = self.gather(&hold, &spec, requested.wide_counters);
         if own_listener {
             // What was set for this test's streams is nobody else's.
-            self.door.reopen(&EndOptions::default(), strangers)?;
+            self.acceptor.reopen(&EndOptions::default(), unauthenticated)?;
         }
         drop(hold);
         let Some(streams) = gathered? else { return Ok(Next::Over) };
-        self.asked = Some((asked, spec));
+        self.requested = Some((requested, spec));
         self.machine.start(&mut self.turn).map_err(|error| self.line.wrong(error))?;
         let send = std::mem::take(&mut self.turn.send);
         self.line.say(&send)?;
@@ -168,10 +168,10 @@ impl<'a> Session<'a> {
 
     /// Waits until this test's streams can be told from those of others; `None` where it is over before.
     fn hold(&mut self, want: Want) -> Result<Option<Hold<'a>>, InteropError> {
-        let door = self.door;
+        let acceptor = self.acceptor;
         let deadline = Instant::now() + STREAMS_LIMIT;
         loop {
-            if let Some(hold) = door.hold(want) {
+            if let Some(hold) = acceptor.hold(want) {
                 return Ok(Some(hold));
             }
             if client_left(&mut self.line, &mut self.machine, &mut self.turn)? {
@@ -227,7 +227,7 @@ impl<'a> Session<'a> {
         spec: &Spec,
         deadline: Instant,
     ) -> Result<Option<(u64, OwnedFd)>, InteropError> {
-        let Self { line, machine, turn, service, door, expecting, .. } = self;
+        let Self { line, machine, turn, service, acceptor, expecting, .. } = self;
         let mut ended = Ok(false);
         let from = line.peer().ip();
         let mut still = || {
@@ -235,7 +235,7 @@ impl<'a> Session<'a> {
             matches!(ended, Ok(false)) && Instant::now() < deadline && !service.stopping()
         };
         let stream = if let Hold::Datagrams(udp) = hold {
-            door.datagram_stream(udp, from, spec, &mut still)?.map(|socket| (0, OwnedFd::from(socket)))
+            acceptor.datagram_stream(udp, from, spec, &mut still)?.map(|socket| (0, OwnedFd::from(socket)))
         } else {
             loop {
                 match expecting.streams.recv_timeout(STEP) {
@@ -261,23 +261,23 @@ impl<'a> Session<'a> {
 
     /// Lets the data flow until the client ends it.
     fn run(&mut self, streams: Streams) -> Result<Next, InteropError> {
-        let Some((asked, _)) = &self.asked else { return Ok(Next::Over) };
-        let limit = limit(asked, self.service.limits.hold_ns);
+        let Some((requested, _)) = &self.requested else { return Ok(Next::Over) };
+        let limit = limit(requested, self.service.limits.hold_ns);
         let Self { line, machine, turn, service, .. } = self;
         let mut expired = false;
         let mut buffer = [0; 1024];
         // Whether the client, or what limits it, has ended the test.
         let mut ends = |elapsed: Duration| match line.hear(&mut buffer, STEP)? {
-            Heard::Bytes(count) => {
+            Input::Bytes(count) => {
                 machine.receive(&buffer[..count], turn).map_err(|error| line.wrong(error)).map(|()| true)
             }
-            Heard::Ended => machine.ended().map_err(|error| line.wrong(error)).map(|()| true),
-            Heard::Nothing if service.stopping() => {
+            Input::Ended => machine.ended().map_err(|error| line.wrong(error)).map(|()| true),
+            Input::Nothing if service.stopping() => {
                 machine.terminate(turn);
                 turn.actions.push(ServerAction::Terminated);
                 Ok(true)
             }
-            Heard::Nothing => {
+            Input::Nothing => {
                 expired = elapsed > limit;
                 Ok(expired)
             }
@@ -342,33 +342,33 @@ impl<'a> Session<'a> {
     }
 
     fn results(&self) -> Result<Results, InteropError> {
-        let (Some(ran), Some((asked, spec))) = (&self.ran, &self.asked) else { return Err(InteropError::Interrupted) };
-        let mut results = told::ours(ran);
-        if asked.get_server_output {
-            results.server_output_text = Some(told::words(&results, spec));
+        let (Some(ran), Some((requested, spec))) = (&self.ran, &self.requested) else { return Err(InteropError::Interrupted) };
+        let mut results = results::ours(ran);
+        if requested.get_server_output {
+            results.server_output_text = Some(results::words(&results, spec));
         }
         Ok(results)
     }
 }
 
 /// How long a test may take: a count and a time of 0, which is none, end when the client says so.
-fn limit(asked: &Parameters, hold_ns: u64) -> Duration {
-    if asked.bytes > 0 || asked.blocks > 0 || asked.time_s == 0 {
+fn limit(requested: &Parameters, hold_ns: u64) -> Duration {
+    if requested.bytes > 0 || requested.blocks > 0 || requested.time_s == 0 {
         return Duration::from_nanos(hold_ns);
     }
-    Duration::from_secs(u64::from(asked.time_s) + u64::from(asked.omit_s)) + GRACE
+    Duration::from_secs(u64::from(requested.time_s) + u64::from(requested.omit_s)) + GRACE
 }
 
 /// Takes what the client says beside its streams; true where it has left in good order.
 fn client_left(line: &mut Line, machine: &mut Server, turn: &mut Turn<ServerAction>) -> Result<bool, InteropError> {
     let mut buffer = [0; 1024];
     match line.glance(&mut buffer)? {
-        Heard::Nothing => Ok(false),
-        Heard::Bytes(count) => {
+        Input::Nothing => Ok(false),
+        Input::Bytes(count) => {
             machine.receive(&buffer[..count], turn).map_err(|error| line.wrong(error))?;
             Ok(turn.actions.iter().any(|action| matches!(action, ServerAction::Terminated)))
         }
-        Heard::Ended => machine.ended().map_err(|error| line.wrong(error)).map(|()| true),
+        Input::Ended => machine.ended().map_err(|error| line.wrong(error)).map(|()| true),
     }
 }
 
@@ -385,13 +385,13 @@ mod tests {
     #[test]
     fn a_test_without_an_end_of_its_own_has_the_services() {
         let hour = 3_600_000_000_000;
-        let mut asked = Parameters::new(Protocol::Tcp, 5);
-        asked.omit_s = 2;
-        assert_eq!(limit(&asked, hour), Duration::from_secs(47));
-        asked.time_s = 0;
-        assert_eq!(limit(&asked, hour), Duration::from_secs(3600));
-        (asked.time_s, asked.bytes) = (5, 1);
-        assert_eq!(limit(&asked, hour), Duration::from_secs(3600));
+        let mut requested = Parameters::new(Protocol::Tcp, 5);
+        requested.omit_s = 2;
+        assert_eq!(limit(&requested, hour), Duration::from_secs(47));
+        requested.time_s = 0;
+        assert_eq!(limit(&requested, hour), Duration::from_secs(3600));
+        (requested.time_s, requested.bytes) = (5, 1);
+        assert_eq!(limit(&requested, hour), Duration::from_secs(3600));
     }
 
     #[test]
@@ -400,7 +400,7 @@ mod tests {
             addresses: Vec::new(),
             words: String::new(),
             users: None,
-            limits: Limits { strangers: 1, hold_ns: 20_000_000_000, flows: 1, rate_bps: None, memory_bytes: 8 << 30 },
+            limits: Limits { unauthenticated: 1, hold_ns: 20_000_000_000, flows: 1, rate_bps: None, memory_bytes: 8 << 30 },
             admit: Box::new(|| None),
             news: Box::new(|_| {}),
             listening: Box::new(|_| {}),
@@ -412,23 +412,23 @@ mod tests {
         };
         let ((_client, (control, peer)), (_sender, (data, _))) = (pair(), pair());
         // A count, which only the service's limit would end.
-        let mut asked = Parameters::new(Protocol::Tcp, 0);
-        asked.bytes = 1 << 20;
-        let spec = Spec { stall_ns: 100_000_000, ..ask::spec(&asked) };
+        let mut requested = Parameters::new(Protocol::Tcp, 0);
+        requested.bytes = 1 << 20;
+        let spec = Spec { stall_ns: 100_000_000, ..request::spec(&requested) };
         let mut streams = Streams::new(Role::Passive, &spec, true);
         streams.push(data.into());
-        let door = Door::open("127.0.0.1:0".parse().unwrap()).unwrap();
+        let acceptor = Acceptor::open("127.0.0.1:0".parse().unwrap()).unwrap();
         let mut turn = Turn::default();
-        let leash = Leash::loose(&control);
+        let session_deadline = SessionDeadline::loose(&control);
         let mut session = Session {
-            door: &door,
+            acceptor: &acceptor,
             service: &service,
-            leash: &leash,
+            session_deadline: &session_deadline,
             line: Line::over(control, peer).unwrap(),
             machine: Server::open(&mut turn),
             turn: Turn::default(),
-            expecting: door.expect(Cookie::of(&[0; 36])),
-            asked: Some((asked, spec)),
+            expecting: acceptor.expect(Cookie::of(&[0; 36])),
+            requested: Some((requested, spec)),
             ran: None,
         };
         assert!(matches!(session.run(streams), Ok(Next::Over)));

@@ -8,7 +8,7 @@ use engine::transport::{Link, foreign};
 use engine::{EngineError, Leg, LegTally, Signals, TrialPlan};
 use model::{Direction, Interval, Role, Spec, Stop};
 
-use super::header::{Ears, Header, Heard};
+use super::header::{ReceiverState, Header, Received};
 use super::processor::Processor;
 use crate::legs;
 
@@ -27,7 +27,7 @@ pub(super) struct Ran {
     pub(super) plan: TrialPlan,
     pub(super) legs: LegTally,
     /// Of each stream, in the order of opening: what its datagrams told, at the end of the warm-up and at the end.
-    pub(super) heard: Vec<[Heard; 2]>,
+    pub(super) received: Vec<[Received; 2]>,
     /// Per cent of one CPU: all, user and system.
     pub(super) cpu_percent: [f64; 3],
     /// Kept open until their owner lets them go: a client's last of all, a server's when the client has ended the test.
@@ -80,12 +80,12 @@ impl Streams {
         let spec = Spec { stop, ..spec };
         let leg = Leg { block: spec.block, reply: spec.reply_bytes(), stop, expected_ns: 0 };
         let plan = TrialPlan { spec: spec.clone(), role, trial: 0, flows: 0..spec.flows, legs: vec![leg] };
-        let ears: Vec<Arc<Ears>> = sockets.iter().map(|_| Arc::default()).collect();
-        let links = links(&spec, wide, &sockets, &ears)?;
+        let receivers: Vec<Arc<ReceiverState>> = sockets.iter().map(|_| Arc::default()).collect();
+        let links = links(&spec, wide, &sockets, &receivers)?;
         let processor = Processor::start();
         let warm_up = Duration::from_nanos(spec.warmup_ns);
-        let listen = || -> Vec<Heard> { ears.iter().map(|ears| ears.heard()).collect() };
-        let mut before = (spec.warmup_ns == 0).then(|| vec![Heard::default(); ears.len()]);
+        let listen = || -> Vec<Received> { receivers.iter().map(|receivers| receivers.received()).collect() };
+        let mut before = (spec.warmup_ns == 0).then(|| vec![Received::default(); receivers.len()]);
         let legs = legs::run(&plan, links, step, live, &mut |signals, elapsed| {
             if before.is_none() && elapsed >= warm_up {
                 before = Some(listen());
@@ -96,21 +96,21 @@ impl Streams {
         let after = listen();
         // A test that ended within its warm-up has nothing after it.
         let before = before.unwrap_or_else(|| after.clone());
-        let heard = before.into_iter().zip(after).map(|(before, after)| [before, after]).collect();
-        Ok(Ran { role, spec, plan, legs, heard, cpu_percent, sockets })
+        let received = before.into_iter().zip(after).map(|(before, after)| [before, after]).collect();
+        Ok(Ran { role, spec, plan, legs, received, cpu_percent, sockets })
     }
 }
 
 /// The links of these sockets in the engine's order, which is that of the flows.
-fn links(spec: &Spec, wide: bool, sockets: &[OwnedFd], ears: &[Arc<Ears>]) -> Result<Vec<Link>, EngineError> {
+fn links(spec: &Spec, wide: bool, sockets: &[OwnedFd], receivers: &[Arc<ReceiverState>]) -> Result<Vec<Link>, EngineError> {
     let udp = spec.transport == "udp";
     let mut links = Vec::with_capacity(sockets.len());
-    for (at, (socket, ears)) in sockets.iter().zip(ears).enumerate() {
+    for (at, (socket, receivers)) in sockets.iter().zip(receivers).enumerate() {
         let socket = socket
             .try_clone()
             .map_err(|error| EngineError::Thread(format!("cannot keep a stream open: {error}; raise `ulimit -n`")))?;
         let link = match udp {
-            true => foreign::datagrams(socket, Header::new(wide, ears.clone()))?,
+            true => foreign::datagrams(socket, Header::new(wide, receivers.clone()))?,
             false => foreign::stream(socket, spec),
         };
         links.push((place(spec, at), link));

@@ -13,9 +13,9 @@ use speak::Turn;
 use speak::netperf::{Client, ClientAction, Counted, PEER};
 
 use super::bare::{Bare, farewell};
-use super::{STEP, ask, told};
-use crate::line::{Heard, Line, Patience, later};
-use crate::{Hears, InteropError, Sides, legs};
+use super::{STEP, request, results};
+use crate::line::{Input, Line, Patience, later};
+use crate::{TrialObserver, InteropError, Sides, legs};
 
 /// How long a server may take to answer, as netperf has it.
 const ANSWER_LIMIT: Duration = Duration::from_secs(120);
@@ -46,10 +46,10 @@ struct Call {
 pub(super) fn measure(
     spec: &Spec,
     host: &str,
-    hears: &mut dyn Hears,
+    observer: &mut dyn TrialObserver,
     cancel: &AtomicBool,
 ) -> Result<Sides, InteropError> {
-    ask::request(spec, 0)?;
+    request::request(spec, 0)?;
     let begun = Instant::now();
     let mut calls = parts(spec).map(|part| Call::open(part, host)).collect::<Result<Vec<_>, _>>()?;
     let mut targets = Vec::new();
@@ -63,10 +63,10 @@ pub(super) fn measure(
         data.push(one);
         links.push(link);
     }
-    hears.starting(begun.elapsed().as_nanos() as u64);
+    observer.starting(begun.elapsed().as_nanos() as u64);
     let mut cancelled = false;
     let mut wrong: Option<InteropError> = None;
-    let ran = legs::run(&plan(spec), links, STEP, &mut |interval| hears.interval(interval), &mut |signals, _| {
+    let ran = legs::run(&plan(spec), links, STEP, &mut |interval| observer.interval(interval), &mut |signals, _| {
         if cancel.load(Ordering::SeqCst) {
             cancelled = true;
             signals.stop();
@@ -78,7 +78,7 @@ pub(super) fn measure(
             signals.abort();
         }
     });
-    hears.stopped();
+    observer.stopped();
     if let Some(error) = wrong {
         return Err(error);
     }
@@ -94,7 +94,7 @@ pub(super) fn measure(
     near.cut_short |= cancelled;
     Ok(Sides {
         near,
-        far: told::far(spec, &counted),
+        far: results::far(spec, &counted),
         failure: ran.failure.map(|error| error.to_string()),
         elapsed_ns: ran.elapsed_ns,
         version: crate::Speaks::version(&super::Netperf).unwrap_or_default().into(),
@@ -125,7 +125,7 @@ impl Call {
     /// Asks for a test.
     fn open(spec: Spec, host: &str) -> Result<Self, InteropError> {
         let mut line = Line::connect(PEER.name, host, PEER.port, spec.family)?;
-        let request = ask::request(&spec, if line.peer().is_ipv4() { 4 } else { 6 })?;
+        let request = request::request(&spec, if line.peer().is_ipv4() { 4 } else { 6 })?;
         let mut turn = Turn::default();
         let machine = Client::open(&request, &mut turn);
         line.say(&std::mem::take(&mut turn.send))?;
@@ -150,9 +150,9 @@ impl Call {
         }
         let mut buffer = [0; 1024];
         match self.line.glance(&mut buffer)? {
-            Heard::Nothing => {}
-            Heard::Bytes(count) => self.hear(&buffer[..count])?,
-            Heard::Ended => self.machine.ended().map_err(|error| self.line.wrong(error))?,
+            Input::Nothing => {}
+            Input::Bytes(count) => self.hear(&buffer[..count])?,
+            Input::Ended => self.machine.ended().map_err(|error| self.line.wrong(error))?,
         }
         self.counted = self.turn.actions.drain(..).find_map(counts);
         Ok(())

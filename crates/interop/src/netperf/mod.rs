@@ -1,12 +1,12 @@
 //! netperf 2.6 and 2.7: tests of the OMNI kind, in both roles. A control connection takes one test after another, each with a data
 //! connection of its own.
 
-mod ask;
+mod request;
 mod bare;
 mod client;
 mod host_cpu;
 mod session;
-mod told;
+mod results;
 
 use std::net::TcpStream;
 use std::sync::atomic::AtomicBool;
@@ -15,7 +15,7 @@ use std::time::Duration;
 use model::Spec;
 use speak::netperf::PEER;
 
-use crate::{Hears, InteropError, Server, Service, Sides, Speaks};
+use crate::{TrialObserver, InteropError, Server, Service, Sides, Speaks};
 
 /// Between two looks at the control connection while data flows.
 const STEP: Duration = Duration::from_millis(50);
@@ -38,17 +38,17 @@ impl Speaks for Netperf {
     }
 
     fn check(&self, spec: &Spec) -> Result<(), InteropError> {
-        ask::request(spec, 0).map(|_| ())
+        request::request(spec, 0).map(|_| ())
     }
 
     fn measure(
         &self,
         spec: &Spec,
         server: &Server<'_>,
-        hears: &mut dyn Hears,
+        observer: &mut dyn TrialObserver,
         cancel: &AtomicBool,
     ) -> Result<Sides, InteropError> {
-        client::measure(spec, server.host, hears, cancel)
+        client::measure(spec, server.host, observer, cancel)
     }
 
     fn serve(&self, service: &Service) -> Result<(), InteropError> {

@@ -14,9 +14,9 @@ use speak::netperf::{Direction, Flags, PEER, Ready, Request, Server, ServerActio
 
 use super::bare::{Bare, farewell};
 use super::host_cpu::HostCpu;
-use super::{STEP, ask, told};
-use crate::desk::{self, Guest};
-use crate::line::{Heard, Line, later};
+use super::{STEP, request, results};
+use crate::acceptor::{self, ClientSession};
+use crate::line::{Input, Line, later};
 use crate::{InteropError, Service, legs, plain};
 
 /// How long a client may be silent between two tests.
@@ -35,7 +35,7 @@ struct Session<'a, 'g> {
 }
 
 /// What is listened on for a test's data.
-enum Door {
+enum DataListener {
     Tcp(TcpListener),
     Udp(UdpSocket),
 }
@@ -50,13 +50,13 @@ enum Next {
 /// a control connection, and counts as a stranger all its time, for it measures in parts of that.
 pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
     check(service)?;
-    desk::serve(service, PEER.name, &client)
+    acceptor::serve(service, PEER.name, &client)
 }
 
 /// Serves the client of a connection that inetd has accepted.
 pub(super) fn serve_one(service: &Service, socket: TcpStream) -> Result<(), InteropError> {
     check(service)?;
-    desk::serve_one(service, PEER.name, socket, &client)
+    acceptor::serve_one(service, PEER.name, socket, &client)
 }
 
 fn check(service: &Service) -> Result<(), InteropError> {
@@ -70,12 +70,12 @@ fn check(service: &Service) -> Result<(), InteropError> {
 }
 
 /// Serves a client to its end.
-fn client(guest: &mut Guest<'_>) -> Result<String, InteropError> {
-    let service = guest.service;
+fn client(client_session: &mut ClientSession<'_>) -> Result<String, InteropError> {
+    let service = client_session.service;
     // It is never admitted for good: each of its tests is.
-    guest.leash.lengthen(service.hold());
+    client_session.session_deadline.lengthen(service.hold());
     let deadline = Instant::now() + service.hold();
-    let line = &mut guest.line;
+    let line = &mut client_session.line;
     let mut session = Session { service, line, machine: Server::default(), turn: Turn::default(), deadline };
     let result = session.conduct();
     // What the machine has to say of an error goes out even so.
@@ -91,8 +91,8 @@ impl Session<'_, '_> {
             let send = std::mem::take(&mut self.turn.send);
             self.line.say(&send)?;
             for action in std::mem::take(&mut self.turn.actions) {
-                let ServerAction::Asked(asked) = action;
-                if let Next::Over = self.test(&asked)? {
+                let ServerAction::Sent(requested) = action;
+                if let Next::Over = self.test(&requested)? {
                     return Ok(());
                 }
                 silent = Instant::now() + IDLE_LIMIT;
@@ -101,34 +101,34 @@ impl Session<'_, '_> {
                 continue;
             }
             match self.line.hear(&mut buffer, STEP)? {
-                Heard::Bytes(count) => {
+                Input::Bytes(count) => {
                     let heard = self.machine.receive(&buffer[..count], &mut self.turn);
                     heard.map_err(|error| self.line.wrong(error))?;
                 }
-                Heard::Ended => return self.machine.ended().map_err(|error| self.line.wrong(error)),
-                Heard::Nothing if self.service.stopping() => return Ok(()),
-                Heard::Nothing if Instant::now() > silent.min(self.deadline) => {
+                Input::Ended => return self.machine.ended().map_err(|error| self.line.wrong(error)),
+                Input::Nothing if self.service.stopping() => return Ok(()),
+                Input::Nothing if Instant::now() > silent.min(self.deadline) => {
                     return Err(self.silent(IDLE_LIMIT, "on its control connection"));
                 }
-                Heard::Nothing => {}
+                Input::Nothing => {}
             }
         }
     }
 
     /// One test.
-    fn test(&mut self, asked: &Request) -> Result<Next, InteropError> {
-        let spec = ask::spec(asked);
-        if let Some((number, why)) = ask::refusal(asked, &spec, &self.service.limits) {
+    fn test(&mut self, requested: &Request) -> Result<Next, InteropError> {
+        let spec = request::spec(requested);
+        if let Some((number, why)) = request::refusal(requested, &spec, &self.service.limits) {
             return Ok(self.refuse(number, &why));
         }
         let Some(_admission) = (self.service.admit)() else {
             return Ok(self.refuse(BUSY, "another measurement is running"));
         };
-        let before = HostCpu::now().filter(|_| asked.flags.has(Flags::CPU));
-        let (door, mut ready) = match self.open(asked, &spec) {
+        let before = HostCpu::now().filter(|_| requested.flags.has(Flags::CPU));
+        let (data_listener, mut ready) = match self.open(requested, &spec) {
             Ok(opened) => opened,
             Err(error) => {
-                return Ok(self.refuse(ask::EINVAL, &error.to_string()));
+                return Ok(self.refuse(request::EINVAL, &error.to_string()));
             }
         };
         (self.service.news)(&format!(
@@ -146,14 +146,14 @@ impl Session<'_, '_> {
         let send = std::mem::take(&mut self.turn.send);
         self.line.say(&send)?;
         let ended = Arc::new(AtomicBool::new(false));
-        let (link, last) = self.data(door, &spec, &ended)?;
+        let (link, last) = self.data(data_listener, &spec, &ended)?;
         let ran = self.run(&spec, link, &ended)?;
         if let Some(socket) = last {
             farewell(&socket);
         }
         let cpu = before.and_then(|before| Some(HostCpu::now()?.since(&before)));
         let tally = ran.legs.first().cloned().unwrap_or_default();
-        let counted = told::counted(&tally, cpu);
+        let counted = results::counted(&tally, cpu);
         self.machine.counted(&counted, &mut self.turn).map_err(|error| self.line.wrong(error))?;
         Ok(Next::Listen)
     }
@@ -165,17 +165,17 @@ impl Session<'_, '_> {
     }
 
     /// Listens for a test's data on the address that the client has reached.
-    fn open(&self, asked: &Request, spec: &Spec) -> Result<(Door, Ready), InteropError> {
+    fn open(&self, requested: &Request, spec: &Spec) -> Result<(DataListener, Ready), InteropError> {
         let failed = |source| InteropError::socket("listen for the data of", self.line.peer(), source);
         let mut place = self.line.here()?;
-        place.set_port(asked.data_port);
+        place.set_port(requested.data_port);
         let early = EndOptions { sndbuf: spec.far.sndbuf, rcvbuf: spec.far.rcvbuf, ..EndOptions::default() };
-        let (door, address, buffers) = if asked.udp {
+        let (data_listener, address, buffers) = if requested.udp {
             let socket = UdpSocket::bind(place).map_err(failed)?;
             foreign::prepare(socket.as_fd(), spec, Role::Passive)?;
             let address = socket.local_addr().map_err(failed)?;
             let buffers = buffers(socket.as_fd()).map_err(failed)?;
-            (Door::Udp(socket), address, buffers)
+            (DataListener::Udp(socket), address, buffers)
         } else {
             let listener = TcpListener::from(foreign::listen(place, &early)?);
             if spec.pattern == "crr" {
@@ -184,10 +184,10 @@ impl Session<'_, '_> {
             }
             let address = listener.local_addr().map_err(failed)?;
             let buffers = buffers(listener.as_fd()).map_err(failed)?;
-            (Door::Tcp(listener), address, buffers)
+            (DataListener::Tcp(listener), address, buffers)
         };
         let size = |bytes: u64| u32::try_from(bytes).ok();
-        let (receives, sends) = match asked.direction {
+        let (receives, sends) = match requested.direction {
             Direction::Both => (size(spec.block), size(spec.reply_bytes())),
             Direction::ServerSends => (None, size(spec.block)),
             Direction::ServerReceives | Direction::Neither => (size(spec.block), None),
@@ -196,28 +196,28 @@ impl Session<'_, '_> {
         let ready = Ready {
             receive_buffer,
             receive_size: receives,
-            receive_width: asked.receive_width.max(1),
+            receive_width: requested.receive_width.max(1),
             send_buffer,
             send_size: sends,
-            send_width: asked.send_width.max(1),
+            send_width: requested.send_width.max(1),
             data_port: address.port(),
-            tos: asked.tos,
-            flags: asked.flags,
+            tos: requested.tos,
+            flags: requested.flags,
         };
-        Ok((door, ready))
+        Ok((data_listener, ready))
     }
 
     /// The link over which the client's data goes, and over UDP the socket that says good-bye.
     fn data(
         &mut self,
-        door: Door,
+        data_listener: DataListener,
         spec: &Spec,
         ended: &Arc<AtomicBool>,
     ) -> Result<(Link, Option<UdpSocket>), InteropError> {
         let limit = Instant::now() + DATA_LIMIT;
-        match door {
-            Door::Tcp(listener) if spec.pattern == "crr" => Ok((foreign::callees(spec, listener)?, None)),
-            Door::Tcp(listener) => loop {
+        match data_listener {
+            DataListener::Tcp(listener) if spec.pattern == "crr" => Ok((foreign::callees(spec, listener)?, None)),
+            DataListener::Tcp(listener) => loop {
                 match plain::next(&listener) {
                     // Whoever else comes meanwhile finds it closed.
                     Some((socket, peer)) if peer.ip() == self.line.peer().ip() => {
@@ -227,7 +227,7 @@ impl Session<'_, '_> {
                     _ => self.patience(limit)?,
                 }
             },
-            Door::Udp(socket) => {
+            DataListener::Udp(socket) => {
                 let client = self.line.peer();
                 let failed = |source| InteropError::socket("take the data of", client, source);
                 socket.set_read_timeout(Some(STEP)).map_err(failed)?;
@@ -271,13 +271,13 @@ impl Session<'_, '_> {
                 return;
             }
             gone = match self.line.glance(&mut buffer) {
-                Ok(Heard::Nothing) if self.service.stopping() => Some(Ok(())),
-                Ok(Heard::Nothing) => None,
-                Ok(Heard::Bytes(count)) => {
+                Ok(Input::Nothing) if self.service.stopping() => Some(Ok(())),
+                Ok(Input::Nothing) => None,
+                Ok(Input::Bytes(count)) => {
                     let heard = self.machine.receive(&buffer[..count], &mut self.turn);
                     heard.err().map(|error| Err(self.line.wrong(error)))
                 }
-                Ok(Heard::Ended) => Some(self.machine.ended().map_err(|error| self.line.wrong(error))),
+                Ok(Input::Ended) => Some(self.machine.ended().map_err(|error| self.line.wrong(error))),
                 Err(error) => Some(Err(error)),
             };
             if gone.is_some() {
@@ -292,12 +292,12 @@ impl Session<'_, '_> {
     fn patience(&mut self, limit: Instant) -> Result<(), InteropError> {
         let mut buffer = [0; 1024];
         match self.line.glance(&mut buffer)? {
-            Heard::Ended => return self.machine.ended().map_err(|error| self.line.wrong(error)),
-            Heard::Bytes(count) => {
+            Input::Ended => return self.machine.ended().map_err(|error| self.line.wrong(error)),
+            Input::Bytes(count) => {
                 let heard = self.machine.receive(&buffer[..count], &mut self.turn);
                 heard.map_err(|error| self.line.wrong(error))?;
             }
-            Heard::Nothing => {}
+            Input::Nothing => {}
         }
         if Instant::now() > limit || self.service.stopping() {
             return Err(self.silent(DATA_LIMIT, "where its data was due"));

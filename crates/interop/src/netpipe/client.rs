@@ -11,8 +11,8 @@ use speak::Turn;
 use speak::netpipe::{Action, Exchange, Netpipe, PEER, Plan, Role as End, Mode};
 
 use super::options::schedule;
-use crate::line::{Heard, Line, Patience};
-use crate::{Curve, Hears, InteropError, legs};
+use crate::line::{Input, Line, Patience};
+use crate::{Curve, TrialObserver, InteropError, legs};
 
 /// How long the receiver may say nothing where a mark is due.
 const SILENCE: Duration = Duration::from_secs(10);
@@ -75,7 +75,7 @@ pub(super) fn plan(points: &[Spec]) -> Result<Plan, InteropError> {
 pub(super) fn measure(
     points: &[Spec],
     host: &str,
-    hears: &mut dyn Hears,
+    observer: &mut dyn TrialObserver,
     cancel: &AtomicBool,
 ) -> Result<Curve, InteropError> {
     let plan = plan(points)?;
@@ -87,11 +87,11 @@ pub(super) fn measure(
     if let Stop::AboutNs(ns) = spec.stop {
         machine.aim(ns as f64 / 1e9);
     }
-    hears.starting(begun.elapsed().as_nanos() as u64);
+    observer.starting(begun.elapsed().as_nanos() as u64);
     let host = host.to_owned();
     let mut run = Run { spec, host, line, machine, turn, trials: Vec::new(), points: Vec::new() };
     let result = run.conduct(cancel);
-    hears.stopped();
+    observer.stopped();
     let Run { line, points, .. } = run;
     line.close(CLOSE_LIMIT);
     let failure = match result {
@@ -140,7 +140,7 @@ impl Run {
                         let trials = std::mem::take(&mut self.trials);
                         let streams = self.spec.pattern == "stream";
                         self.points.push(if streams {
-                            told(trials, bytes * u64::from(count), seconds * f64::from(count))
+                            reported(trials, bytes * u64::from(count), seconds * f64::from(count))
                         } else {
                             trials
                         });
@@ -176,11 +176,11 @@ impl Run {
             let over = || cancel.load(Ordering::SeqCst) || Instant::now() > deadline;
             let heard = loop {
                 match self.line.peek(STEP)? {
-                    Heard::Nothing if !over() => {}
+                    Input::Nothing if !over() => {}
                     heard => break heard,
                 }
             };
-            if let Heard::Bytes(_) = heard {
+            if let Input::Bytes(_) = heard {
                 return self.machine.reconnected(&mut self.turn).map_err(|error| self.line.wrong(error));
             }
             if over() {
@@ -242,8 +242,8 @@ impl Run {
             None => tally.sending_ns as f64 / 1e9,
         };
         let timed = self.machine.is_timed();
-        let told = self.machine.exchanged(seconds, &mut self.turn);
-        told.map_err(|error| self.line.wrong(error))?;
+        let reported = self.machine.exchanged(seconds, &mut self.turn);
+        reported.map_err(|error| self.line.wrong(error))?;
         if timed {
             self.trials.push([tally, EndTally::unreported()]);
         }
@@ -253,14 +253,14 @@ impl Run {
 
 /// A size's one trial of a stream: NPtcp tells the least time of its three, after which it has read them all. Which it was it does not
 /// tell: the quickest at this end stands for it.
-fn told(trials: Vec<[EndTally; 2]>, bytes: u64, seconds: f64) -> Vec<[EndTally; 2]> {
+fn reported(trials: Vec<[EndTally; 2]>, bytes: u64, seconds: f64) -> Vec<[EndTally; 2]> {
     let least = trials.into_iter().min_by_key(|[near, _]| near.sending_ns);
-    let told = |[near, mut far]: [EndTally; 2]| {
+    let reported = |[near, mut far]: [EndTally; 2]| {
         far.tell(Count::BytesReceived, bytes);
         far.tell(Count::ReceivingNs, (seconds * 1e9) as u64);
         [near, far]
     };
-    least.map(told).into_iter().collect()
+    least.map(reported).into_iter().collect()
 }
 
 #[cfg(test)]

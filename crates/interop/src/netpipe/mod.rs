@@ -11,7 +11,7 @@ use model::Spec;
 use speak::netpipe::PEER;
 
 use self::options::Options;
-use crate::{Curve, Hears, InteropError, Server, Service, Speaks};
+use crate::{Curve, TrialObserver, InteropError, Server, Service, Speaks};
 
 /// The protocol.
 pub(crate) struct NetPipe;
@@ -42,10 +42,10 @@ impl Speaks for NetPipe {
         &self,
         points: &[Spec],
         server: &Server<'_>,
-        hears: &mut dyn Hears,
+        observer: &mut dyn TrialObserver,
         cancel: &AtomicBool,
     ) -> Result<Curve, InteropError> {
-        client::measure(points, server.host, hears, cancel)
+        client::measure(points, server.host, observer, cancel)
     }
 
     fn check_words(&self, words: &str) -> Result<(), InteropError> {

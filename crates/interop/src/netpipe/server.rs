@@ -8,8 +8,8 @@ use speak::netpipe::{Action, Exchange, Netpipe, PEER, Plan, Role, Mode};
 use speak::{SpeakError, Turn};
 
 use super::options::Options;
-use crate::leash::{Leash, Leashes};
-use crate::{InteropError, Service, desk, plain};
+use crate::session_deadline::{SessionDeadline, SessionDeadlines};
+use crate::{InteropError, Service, acceptor, plain};
 
 /// Between two looks at whether to end.
 const STEP: Duration = Duration::from_millis(50);
@@ -25,21 +25,21 @@ pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
         ));
     }
     let options = Options::parse(&service.words)?;
-    let listeners = desk::open(service)?;
-    let leashes = Leashes::default();
+    let listeners = acceptor::open(service)?;
+    let session_deadlines = SessionDeadlines::default();
     std::thread::scope(|scope| {
-        scope.spawn(|| leashes.watch(service));
+        scope.spawn(|| session_deadlines.watch(service));
         for (listener, address) in &listeners {
             (service.listening)(*address);
-            let leashes = &leashes;
-            scope.spawn(move || attend(listener, service, leashes, &options));
+            let session_deadlines = &session_deadlines;
+            scope.spawn(move || attend(listener, service, session_deadlines, &options));
         }
     });
     Ok(())
 }
 
 /// Serves one transmitter after the other: which connection is a test's next one nothing tells but its place in time.
-fn attend(listener: &TcpListener, service: &Service, leashes: &Leashes, options: &Options) {
+fn attend(listener: &TcpListener, service: &Service, session_deadlines: &SessionDeadlines, options: &Options) {
     while !service.stopping() {
         let Some((socket, peer)) = plain::next(listener) else { continue };
         // NetPIPE has no words for a refusal.
@@ -48,12 +48,12 @@ fn attend(listener: &TcpListener, service: &Service, leashes: &Leashes, options:
             continue;
         };
         (service.news)(&format!("{peer}: {} measures", PEER.name));
-        let leash = leashes.take(&socket);
-        leash.lengthen(service.hold());
-        let session = Session::new(service, listener, &leash, socket, peer);
+        let session_deadline = session_deadlines.take(&socket);
+        session_deadline.lengthen(service.hold());
+        let session = Session::new(service, listener, &session_deadline, socket, peer);
         let points = session.and_then(|session| session.conduct(options.plan()));
         let said = points.map(|points| format!("{} ended after {points} sizes", PEER.name));
-        desk::report(service, PEER.name, peer, &leash, said);
+        acceptor::report(service, PEER.name, peer, &session_deadline, said);
         drop(admission);
     }
 }
@@ -61,7 +61,7 @@ fn attend(listener: &TcpListener, service: &Service, leashes: &Leashes, options:
 struct Session<'a> {
     service: &'a Service,
     listener: &'a TcpListener,
-    leash: &'a Leash,
+    session_deadline: &'a SessionDeadline,
     socket: TcpStream,
     peer: SocketAddr,
     message: Vec<u8>,
@@ -73,12 +73,12 @@ impl<'a> Session<'a> {
     fn new(
         service: &'a Service,
         listener: &'a TcpListener,
-        leash: &'a Leash,
+        session_deadline: &'a SessionDeadline,
         socket: TcpStream,
         peer: SocketAddr,
     ) -> Result<Self, InteropError> {
         prepare(&socket, peer)?;
-        Ok(Self { service, listener, leash, socket, peer, message: Vec::new(), ahead: Vec::new() })
+        Ok(Self { service, listener, session_deadline, socket, peer, message: Vec::new(), ahead: Vec::new() })
     }
 
     /// Answers until the transmitter quits; how many sizes it measured.
@@ -172,7 +172,7 @@ impl<'a> Session<'a> {
                 // Whoever else comes meanwhile finds it closed.
                 Some((socket, peer)) if peer.ip() == self.peer.ip() => {
                     prepare(&socket, peer)?;
-                    self.leash.moves_to(&socket);
+                    self.session_deadline.moves_to(&socket);
                     (self.socket, self.peer) = (socket, peer);
                     return Ok(());
                 }
@@ -201,7 +201,7 @@ impl<'a> Session<'a> {
 
     /// Whether to go on waiting.
     fn patience(&self, silent: Instant) -> Result<(), InteropError> {
-        if self.leash.was_cut() || self.service.stopping() {
+        if self.session_deadline.was_cut() || self.service.stopping() {
             return Err(InteropError::Interrupted);
         }
         if Instant::now() > silent {

@@ -20,14 +20,14 @@ const REST: Duration = Duration::from_secs(30);
 
 /// Sends or receives what `-c` compares, over a connection or in datagrams between marks; what was moved, and how many bytes were not the
 /// pattern's.
-pub(super) fn run(socket: &OwnedFd, asked: &Options, late: &mut dyn FnMut() -> bool) -> io::Result<(Statistics, u64)> {
+pub(super) fn run(socket: &OwnedFd, requested: &Options, late: &mut dyn FnMut() -> bool) -> io::Result<(Statistics, u64)> {
     let options = SockRef::from(socket);
     options.set_nonblocking(false)?;
     options.set_read_timeout(Some(STEP))?;
     options.set_write_timeout(Some(STEP))?;
     let mut exchange =
-        CheckedExchange { socket, late, looked: Instant::now(), asked, content: Content::of(asked), account: Account::begun() };
-    let counted = match (asked.udp, asked.transmits) {
+        CheckedExchange { socket, late, looked: Instant::now(), requested, content: Content::of(requested), account: Account::begun() };
+    let counted = match (requested.udp, requested.transmits) {
         (_, true) => exchange.transmit()?,
         (false, false) => exchange.receive()?,
         (true, false) => exchange.receive_datagrams()?,
@@ -44,12 +44,12 @@ enum Content {
 }
 
 impl Content {
-    fn of(asked: &Options) -> Self {
-        let mut pattern = Pattern::new(&asked.seed);
-        if asked.streams_pattern() {
+    fn of(requested: &Options) -> Self {
+        let mut pattern = Pattern::new(&requested.seed);
+        if requested.streams_pattern() {
             return Self::Endless(Box::new(pattern));
         }
-        let mut buffer = room(asked);
+        let mut buffer = room(requested);
         pattern.fill(&mut buffer);
         Self::Same(buffer)
     }
@@ -71,8 +71,8 @@ impl Content {
 }
 
 /// A buffer of the asked size.
-fn room(asked: &Options) -> Vec<u8> {
-    vec![0; usize::try_from(asked.bytes).unwrap_or(usize::MAX)]
+fn room(requested: &Options) -> Vec<u8> {
+    vec![0; usize::try_from(requested.bytes).unwrap_or(usize::MAX)]
 }
 
 struct Account {
@@ -91,11 +91,11 @@ impl Account {
     }
 
     /// What was counted up to now, with so many calls for marks.
-    fn told(&self, asked: &Options, marks: u64) -> Statistics {
+    fn reported(&self, requested: &Options, marks: u64) -> Statistics {
         Statistics {
             bytes: self.bytes,
-            buffer_bytes: asked.bytes,
-            buffers: self.bytes / asked.bytes,
+            buffer_bytes: requested.bytes,
+            buffers: self.bytes / requested.bytes,
             calls: self.calls + marks,
             real_s: self.started.elapsed().as_secs_f64(),
             cpu_s: cpu_s() - self.cpu_s,
@@ -108,18 +108,18 @@ struct CheckedExchange<'a> {
     late: &'a mut dyn FnMut() -> bool,
     /// When that was last asked.
     looked: Instant,
-    asked: &'a Options,
+    requested: &'a Options,
     content: Content,
     account: Account,
 }
 
 impl CheckedExchange<'_> {
     fn transmit(&mut self) -> io::Result<Statistics> {
-        let mut buffer = room(self.asked);
-        let gap = Duration::from_micros(self.asked.gap_us);
+        let mut buffer = room(self.requested);
+        let gap = Duration::from_micros(self.requested.gap_us);
         self.mark()?;
         self.account = Account::begun();
-        for _ in 0..self.asked.count {
+        for _ in 0..self.requested.count {
             self.content.fill(&mut buffer);
             let mut left = buffer.as_slice();
             while !left.is_empty() {
@@ -130,8 +130,8 @@ impl CheckedExchange<'_> {
             }
             self.pause(gap)?;
         }
-        let counted = self.account.told(self.asked, if self.asked.udp { MARK_CALLS[0] } else { 0 });
-        match self.asked.udp {
+        let counted = self.account.reported(self.requested, if self.requested.udp { MARK_CALLS[0] } else { 0 });
+        match self.requested.udp {
             true => self.mark()?,
             false => SockRef::from(self.socket).shutdown(Shutdown::Write)?,
         }
@@ -140,7 +140,7 @@ impl CheckedExchange<'_> {
 
     /// Sends a mark, where there are any.
     fn mark(&mut self) -> io::Result<()> {
-        if self.asked.udp {
+        if self.requested.udp {
             self.send(&MARK)?;
         }
         Ok(())
@@ -156,31 +156,31 @@ impl CheckedExchange<'_> {
     }
 
     fn receive(&mut self) -> io::Result<Statistics> {
-        let mut buffer = room(self.asked);
+        let mut buffer = room(self.requested);
         loop {
             let count = self.hear(&mut buffer)?;
             self.account.calls += 1;
             if count == 0 {
-                return Ok(self.account.told(self.asked, 0));
+                return Ok(self.account.reported(self.requested, 0));
             }
             self.compare(&buffer[..count]);
         }
     }
 
     fn receive_datagrams(&mut self) -> io::Result<Statistics> {
-        let (mut buffer, mut seen) = (room(self.asked), Datagrams::default());
+        let (mut buffer, mut seen) = (room(self.requested), Datagrams::default());
         loop {
             let count = self.hear(&mut buffer)?;
             match seen.take(count) {
                 Seen::Start => {
                     self.account = Account::begun();
-                    self.content = Content::of(self.asked);
+                    self.content = Content::of(self.requested);
                 }
                 Seen::Data => {
                     self.account.calls += 1;
                     self.compare(&buffer[..count]);
                 }
-                Seen::End => return Ok(self.account.told(self.asked, MARK_CALLS[1])),
+                Seen::End => return Ok(self.account.reported(self.requested, MARK_CALLS[1])),
             }
         }
     }
@@ -257,14 +257,14 @@ mod tests {
         for (udp, stream) in [(false, false), (true, false), (true, true)] {
             for seed in [options.seed.as_str(), "another"] {
                 let [out, inward] = pair(udp);
-                let asked = Options { seed: seed.into(), udp, stream, ..options.clone() };
-                let (sent, _) = run(&out, &asked, &mut || false).unwrap();
+                let requested = Options { seed: seed.into(), udp, stream, ..options.clone() };
+                let (sent, _) = run(&out, &requested, &mut || false).unwrap();
                 let expected = Options { transmits: false, udp, stream, ..options.clone() };
                 let (counted, wrong) = run(&inward, &expected, &mut || false).unwrap();
                 assert_eq!((sent.bytes, counted.bytes, counted.buffers), (50_000, 50_000, 50));
                 let calls = if udp { [53, 51] } else { [sent.calls, counted.calls] };
                 assert_eq!([sent.calls, counted.calls], calls, "with the marks of the end");
-                assert_eq!(wrong == 0, seed == options.seed, "{wrong} of {asked:?}");
+                assert_eq!(wrong == 0, seed == options.seed, "{wrong} of {requested:?}");
             }
         }
     }
@@ -273,14 +273,14 @@ mod tests {
     fn datagrams_of_one_pattern_may_be_lost_and_those_of_a_sequence_may_not() {
         for stream in [false, true] {
             let [out, inward] = pair(true);
-            let asked = Options { bytes: 500, count: 2, compare: true, udp: true, stream, ..Options::default() };
-            let mut sequence = Content::of(&asked);
+            let requested = Options { bytes: 500, count: 2, compare: true, udp: true, stream, ..Options::default() };
+            let mut sequence = Content::of(&requested);
             let mut datagrams = [[0; 500]; 3];
             datagrams.iter_mut().for_each(|datagram| sequence.fill(datagram));
             for datagram in [&MARK[..], &datagrams[0], &datagrams[2], &MARK] {
                 send(&out, datagram, SendFlags::NOSIGNAL).unwrap();
             }
-            let (counted, wrong) = run(&inward, &Options { transmits: false, ..asked }, &mut || false).unwrap();
+            let (counted, wrong) = run(&inward, &Options { transmits: false, ..requested }, &mut || false).unwrap();
             assert_eq!((counted.bytes, wrong > 0), (1000, stream), "{wrong}");
         }
     }
@@ -288,30 +288,30 @@ mod tests {
     #[test]
     fn a_gap_is_kept_between_buffers() {
         let [out, _inward] = pair(true);
-        let asked = Options { bytes: 100, count: 5, compare: true, udp: true, gap_us: 4000, ..Options::default() };
-        assert!(run(&out, &asked, &mut || false).unwrap().0.real_s >= 0.02);
+        let requested = Options { bytes: 100, count: 5, compare: true, udp: true, gap_us: 4000, ..Options::default() };
+        assert!(run(&out, &requested, &mut || false).unwrap().0.real_s >= 0.02);
     }
 
     #[test]
     fn silence_ends_when_it_is_late() {
         for udp in [false, true] {
             let [_silent, socket] = pair(udp);
-            let asked = Options { transmits: false, udp, compare: true, ..Options::default() };
-            assert_eq!(run(&socket, &asked, &mut || true).unwrap_err().kind(), ErrorKind::TimedOut);
+            let requested = Options { transmits: false, udp, compare: true, ..Options::default() };
+            assert_eq!(run(&socket, &requested, &mut || true).unwrap_err().kind(), ErrorKind::TimedOut);
         }
     }
 
     #[test]
     fn a_peer_that_never_stops_is_cut_off_when_it_is_late() {
         let [out, inward] = pair(false);
-        let asked = Options { transmits: false, compare: true, ..Options::default() };
+        let requested = Options { transmits: false, compare: true, ..Options::default() };
         let feeding = std::thread::spawn(move || while send(&out, &[7; 4096], SendFlags::NOSIGNAL).is_ok() {});
-        assert_eq!(run(&inward, &asked, &mut || true).unwrap_err().kind(), ErrorKind::TimedOut);
+        assert_eq!(run(&inward, &requested, &mut || true).unwrap_err().kind(), ErrorKind::TimedOut);
         drop(inward);
         feeding.join().unwrap();
         // Nor does one that takes a gap of hours between two buffers.
         let [out, _inward] = pair(true);
-        let asked = Options { udp: true, compare: true, gap_us: 3_600_000_000, ..Options::default() };
-        assert_eq!(run(&out, &asked, &mut || true).unwrap_err().kind(), ErrorKind::TimedOut);
+        let requested = Options { udp: true, compare: true, gap_us: 3_600_000_000, ..Options::default() };
+        assert_eq!(run(&out, &requested, &mut || true).unwrap_err().kind(), ErrorKind::TimedOut);
     }
 }

@@ -10,11 +10,11 @@ use model::{Role, Spec};
 use speak::nttcp::{FIRST_DATA_PORT, Local, LocalAction, Options, PEER, Statistics};
 use speak::{SpeakError, Turn};
 
-use super::{MARK, ask, sort, told};
-use crate::line::{Heard, Line, Patience};
-use crate::marks::{Between, Ears, Sort};
+use super::{MARK, ask, sort, reported};
+use crate::line::{Input, Line, Patience};
+use crate::marks::{Between, MarkTimes, Sort};
 use crate::plain::{self, Moved, Work};
-use crate::{Hears, InteropError, Sides};
+use crate::{TrialObserver, InteropError, Sides};
 
 /// How long the remote side may take for each thing that it has to say or do.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
@@ -42,10 +42,10 @@ struct Session<'a> {
 pub(super) fn measure(
     spec: &Spec,
     host: &str,
-    hears: &mut dyn Hears,
+    observer: &mut dyn TrialObserver,
     cancel: &AtomicBool,
 ) -> Result<Sides, InteropError> {
-    let options = ask::options(spec)?;
+    let options = request::options(spec)?;
     let begun = Instant::now();
     let line = Line::connect(PEER.name, host, PEER.port, spec.family)?;
     let mut turn = Turn::default();
@@ -54,14 +54,14 @@ pub(super) fn measure(
     let mut session = Session { spec, line, machine, turn, cancel, version, chatter, port, theirs, ended: false };
     session.say()?;
     let socket = if options.transmits { session.listen(&options)? } else { session.dial()? };
-    hears.starting(begun.elapsed().as_nanos() as u64);
-    let moved = session.run(socket, hears);
-    hears.stopped();
+    observer.starting(begun.elapsed().as_nanos() as u64);
+    let moved = session.run(socket, observer);
+    observer.stopped();
     let mut moved = moved?;
     let theirs = session.statistics(&moved)?;
     let near = session.near(&mut moved, &theirs);
     Ok(Sides {
-        far: told::far(spec, &near, &theirs),
+        far: results::far(spec, &near, &theirs),
         near,
         failure: moved.failure(),
         elapsed_ns: moved.legs.elapsed_ns,
@@ -84,7 +84,7 @@ impl Session<'_> {
                 LocalAction::Transmit(port) => self.port = Some(port),
                 LocalAction::Theirs(theirs) => self.theirs = Some(theirs),
                 LocalAction::Chatter(line) => {
-                    self.version = self.version.take().or_else(|| told::version(&line));
+                    self.version = self.version.take().or_else(|| results::version(&line));
                     self.chatter = Some(line);
                 }
             }
@@ -153,9 +153,9 @@ impl Session<'_> {
     fn waits(&mut self, deadline: Instant) -> bool {
         let mut buffer = [0; 4096];
         self.ended |= match self.line.glance(&mut buffer) {
-            Ok(Heard::Nothing) => false,
-            Ok(Heard::Bytes(count)) => self.take(&buffer[..count]).is_err(),
-            Ok(Heard::Ended) | Err(_) => true,
+            Ok(Input::Nothing) => false,
+            Ok(Input::Bytes(count)) => self.take(&buffer[..count]).is_err(),
+            Ok(Input::Ended) | Err(_) => true,
         };
         !self.ended && Instant::now() < deadline && !self.cancel.load(Ordering::SeqCst)
     }
@@ -171,10 +171,10 @@ impl Session<'_> {
         plain::dial(self.spec, SocketAddr::new(self.line.peer().ip(), port), 0)
     }
 
-    fn run(&mut self, socket: OwnedFd, hears: &mut dyn Hears) -> Result<Moved, InteropError> {
+    fn run(&mut self, socket: OwnedFd, observer: &mut dyn TrialObserver) -> Result<Moved, InteropError> {
         let work = Work::new(self.spec, Role::Active);
         let (cancel, sends) = (self.cancel, plain::sends(self.spec, Role::Active));
-        let mut live = |interval| hears.interval(interval);
+        let mut live = |interval| observer.interval(interval);
         if self.spec.transport != "udp" {
             return work.streams(vec![socket], &mut live, &mut |signals, _| {
                 if cancel.load(Ordering::SeqCst) {
@@ -182,8 +182,8 @@ impl Session<'_> {
                 }
             });
         }
-        let ears = Arc::new(Ears::default());
-        let heard = ears.clone();
+        let mark_times = Arc::new(MarkTimes::default());
+        let heard = mark_times.clone();
         let mut meanwhile = |signals: &engine::Signals, _| {
             if cancel.load(Ordering::SeqCst) {
                 signals.abort();
@@ -193,11 +193,11 @@ impl Session<'_> {
         };
         if sends {
             plain::send_mark(&socket, &MARK);
-            let moved = work.datagrams(socket, Between::new(|_: &[u8]| Sort::Data, ears), &mut live, &mut meanwhile)?;
+            let moved = work.datagrams(socket, Between::new(|_: &[u8]| Sort::Data, mark_times), &mut live, &mut meanwhile)?;
             moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &MARK));
             return Ok(moved);
         }
-        work.datagrams(socket, Between::new(sort(), ears), &mut live, &mut meanwhile)
+        work.datagrams(socket, Between::new(sort(), mark_times), &mut live, &mut meanwhile)
     }
 
     /// Waits for what the remote side counted; marks that may be lost are sent again.

@@ -1,10 +1,10 @@
 //! nttcp 1.47, after a fact sheet: no program but this one has judged it.
 
-mod ask;
+mod request;
 mod checked;
 mod client;
 mod server;
-mod told;
+mod results;
 
 use std::net::TcpStream;
 use std::sync::atomic::AtomicBool;
@@ -13,7 +13,7 @@ use model::{Spec, Stop};
 use speak::nttcp::{Datagrams, PEER, Seen};
 
 use crate::marks::Sort;
-use crate::{Hears, InteropError, Server, Service, Sides, Speaks};
+use crate::{TrialObserver, InteropError, Server, Service, Sides, Speaks};
 
 /// The protocol.
 pub(crate) struct Nttcp;
@@ -35,7 +35,7 @@ impl Speaks for Nttcp {
     }
 
     fn check(&self, spec: &Spec) -> Result<(), InteropError> {
-        ask::options(spec).map(drop)
+        request::options(spec).map(drop)
     }
 
     fn first_look(&self, spec: &Spec) -> Spec {
@@ -46,10 +46,10 @@ impl Speaks for Nttcp {
         &self,
         spec: &Spec,
         server: &Server<'_>,
-        hears: &mut dyn Hears,
+        observer: &mut dyn TrialObserver,
         cancel: &AtomicBool,
     ) -> Result<Sides, InteropError> {
-        client::measure(spec, server.host, hears, cancel)
+        client::measure(spec, server.host, observer, cancel)
     }
 
     fn serve(&self, service: &Service) -> Result<(), InteropError> {

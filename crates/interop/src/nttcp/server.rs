@@ -10,10 +10,10 @@ use socket2::SockRef;
 use speak::nttcp::{FIRST_DATA_PORT, Options, PEER, Remote, RemoteAction, Statistics};
 use speak::{SpeakError, Turn};
 
-use super::{MARK, ask, checked, sort, told};
-use crate::desk::{self, Guest};
+use super::{MARK, ask, checked, sort, reported};
+use crate::acceptor::{self, ClientSession};
 use crate::line::Patience;
-use crate::marks::{Between, Ears, Sort};
+use crate::marks::{Between, MarkTimes, Sort};
 use crate::plain::{self, Work};
 use crate::{InteropError, Service};
 
@@ -29,20 +29,20 @@ const CLOSE_LIMIT: Duration = Duration::from_secs(1);
 
 /// Serves until the service is told to stop.
 pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
-    desk::serve(service, PEER.name, &client)
+    acceptor::serve(service, PEER.name, &client)
 }
 
 /// Serves the client of a connection that inetd has accepted.
 pub(super) fn serve_one(service: &Service, socket: TcpStream) -> Result<(), InteropError> {
-    desk::serve_one(service, PEER.name, socket, &client)
+    acceptor::serve_one(service, PEER.name, socket, &client)
 }
 
-fn client(guest: &mut Guest<'_>) -> Result<String, InteropError> {
-    Session { guest, machine: Remote::default(), turn: Turn::default() }.conduct()
+fn client(client_session: &mut ClientSession<'_>) -> Result<String, InteropError> {
+    Session { client_session, machine: Remote::default(), turn: Turn::default() }.conduct()
 }
 
 struct Session<'a, 'g> {
-    guest: &'a mut Guest<'g>,
+    client_session: &'a mut ClientSession<'g>,
     machine: Remote,
     turn: Turn<RemoteAction>,
 }
@@ -57,23 +57,23 @@ impl Session<'_, '_> {
 
     fn say(&mut self) -> Result<(), InteropError> {
         let send = std::mem::take(&mut self.turn.send);
-        self.guest.line.say(&send)
+        self.client_session.line.say(&send)
     }
 
-    fn chatter(&mut self, asked: &Options, line: &str) {
-        if asked.verbose {
-            self.turn.send.extend_from_slice(format!("nttcp-{}: {line}\n\n", asked.number).as_bytes());
+    fn chatter(&mut self, requested: &Options, line: &str) {
+        if requested.verbose {
+            self.turn.send.extend_from_slice(format!("nttcp-{}: {line}\n\n", requested.number).as_bytes());
         }
     }
 
     /// The next thing that the client wants.
     fn next(&mut self) -> Result<RemoteAction, InteropError> {
-        let (service, mut buffer) = (self.guest.service, [0; 1024]);
+        let (service, mut buffer) = (self.client_session.service, [0; 1024]);
         let cancelled = || service.stopping();
         let during = "on its control connection";
         let patience = Patience { program: PEER.name, limit: SAY_LIMIT, during, cancelled: &cancelled };
         while self.turn.actions.is_empty() {
-            let Some(count) = self.guest.line.wait(&mut buffer, &patience)? else {
+            let Some(count) = self.client_session.line.wait(&mut buffer, &patience)? else {
                 return Err(self.machine.ended().err().map_or(InteropError::Interrupted, |error| self.wrong(error)));
             };
             self.machine.receive(&buffer[..count], &mut self.turn).map_err(|error| self.wrong(error))?;
@@ -82,39 +82,39 @@ impl Session<'_, '_> {
     }
 
     fn wrong(&self, error: SpeakError) -> InteropError {
-        self.guest.line.wrong(error)
+        self.client_session.line.wrong(error)
     }
 
     fn serve(&mut self) -> Result<String, InteropError> {
-        let asked = loop {
-            if let RemoteAction::Asked(asked) = self.next()? {
-                break asked;
+        let requested = loop {
+            if let RemoteAction::Sent(requested) = self.next()? {
+                break requested;
             }
         };
-        let spec = ask::spec(&asked);
-        let Some(admission) = self.guest.admit() else { return Ok(self.refuse("another measurement is running")) };
-        if let Some(why) = ask::refusal(&asked, &spec, &self.guest.service.limits) {
+        let spec = request::spec(&requested);
+        let Some(admission) = self.client_session.admit() else { return Ok(self.refuse("another measurement is running")) };
+        if let Some(why) = request::refusal(&requested, &spec, &self.client_session.service.limits) {
             return Ok(self.refuse(&why));
         }
-        self.chatter(&asked, &format!("thru {}, serving as nttcp", env!("CARGO_PKG_VERSION")));
-        self.chatter(&asked, &format!("Pid={}, InetPeer= {}", std::process::id(), self.guest.line.peer().ip()));
-        self.chatter(&asked, &format!("Optionline=\"{}\"", String::from_utf8_lossy(&asked.to_line()).trim_end()));
-        let socket = if asked.transmits { self.dial(&asked, &spec)? } else { self.listen(&asked, &spec)? };
-        let (counted, sockets) = match asked.compare {
-            true => (self.compare(&socket, &asked)?, vec![socket]),
-            false => self.run(socket, &asked, &spec)?,
+        self.chatter(&requested, &format!("thru {}, serving as nttcp", env!("CARGO_PKG_VERSION")));
+        self.chatter(&requested, &format!("Pid={}, InetPeer= {}", std::process::id(), self.client_session.line.peer().ip()));
+        self.chatter(&requested, &format!("Optionline=\"{}\"", String::from_utf8_lossy(&requested.to_line()).trim_end()));
+        let socket = if requested.transmits { self.dial(&requested, &spec)? } else { self.listen(&requested, &spec)? };
+        let (counted, sockets) = match requested.compare {
+            true => (self.compare(&socket, &requested)?, vec![socket]),
+            false => self.run(socket, &requested, &spec)?,
         };
-        let moved = if asked.transmits { "transmitted" } else { "received" };
-        self.chatter(&asked, &format!("{moved} {} bytes", counted.bytes));
-        if asked.udp && !asked.transmits {
-            self.chatter(&asked, "got EOF");
+        let moved = if requested.transmits { "transmitted" } else { "received" };
+        self.chatter(&requested, &format!("{moved} {} bytes", counted.bytes));
+        if requested.udp && !requested.transmits {
+            self.chatter(&requested, "got EOF");
         }
         self.machine.counted(&counted, &mut self.turn).map_err(|error| self.wrong(error))?;
         // Who has heard this may send the next client at once.
         drop(admission);
-        self.chatter(&asked, "exiting");
+        self.chatter(&requested, "exiting");
         self.say()?;
-        self.finish(&sockets, &asked);
+        self.finish(&sockets, &requested);
         let mbps = counted.bytes as f64 * 8e-6 / counted.real_s.max(1e-9);
         Ok(format!("{moved} {} bytes over {} ({mbps:.1} Mbit/s)", counted.bytes, spec.transport))
     }
@@ -125,9 +125,9 @@ impl Session<'_, '_> {
     }
 
     /// Listens for the client's data and waits until it comes.
-    fn listen(&mut self, asked: &Options, spec: &Spec) -> Result<OwnedFd, InteropError> {
-        let (here, peer) = (self.guest.here.ip(), self.guest.line.peer().ip());
-        let data = if asked.udp {
+    fn listen(&mut self, requested: &Options, spec: &Spec) -> Result<OwnedFd, InteropError> {
+        let (here, peer) = (self.client_session.here.ip(), self.client_session.line.peer().ip());
+        let data = if requested.udp {
             let socket = plain::bind(here, PORTS)?;
             let port = self.listening(socket.local_addr())?;
             let met = plain::meet(&socket, peer, &mut self.waits())?;
@@ -138,14 +138,14 @@ impl Session<'_, '_> {
             let accepted = plain::accept(&listener, peer, spec, Role::Passive, &mut self.waits())?;
             accepted.map(|socket| (socket, port))
         };
-        let Some((socket, port)) = data else { return Err(self.guest.without_data(PEER.name, SAY_LIMIT)) };
-        self.chatter(asked, &format!("accept from {peer}"));
-        self.ready(asked, &socket, port)?;
+        let Some((socket, port)) = data else { return Err(self.client_session.without_data(PEER.name, SAY_LIMIT)) };
+        self.chatter(requested, &format!("accept from {peer}"));
+        self.ready(requested, &socket, port)?;
         Ok(socket)
     }
 
     fn listening(&mut self, address: std::io::Result<SocketAddr>) -> Result<u16, InteropError> {
-        let failed = |source| InteropError::socket("receive data from", self.guest.line.peer(), source);
+        let failed = |source| InteropError::socket("receive data from", self.client_session.line.peer(), source);
         let port = address.map_err(failed)?.port();
         self.machine.listening(port, &mut self.turn).map_err(|error| self.wrong(error))?;
         self.say()?;
@@ -155,46 +155,46 @@ impl Session<'_, '_> {
     /// Whether the client's data may still come.
     fn waits(&mut self) -> impl FnMut() -> bool + '_ {
         let deadline = Instant::now() + SAY_LIMIT;
-        let mut going = self.guest.going();
+        let mut going = self.client_session.going();
         move || going() && Instant::now() < deadline
     }
 
     /// Connects to where the client listens.
-    fn dial(&mut self, asked: &Options, spec: &Spec) -> Result<OwnedFd, InteropError> {
+    fn dial(&mut self, requested: &Options, spec: &Spec) -> Result<OwnedFd, InteropError> {
         self.say()?;
         let port = loop {
             if let RemoteAction::Transmit(port) = self.next()? {
                 break port;
             }
         };
-        let socket = plain::dial(spec, SocketAddr::new(self.guest.line.peer().ip(), port), 0)?;
-        self.ready(asked, &socket, port)?;
+        let socket = plain::dial(spec, SocketAddr::new(self.client_session.line.peer().ip(), port), 0)?;
+        self.ready(requested, &socket, port)?;
         Ok(socket)
     }
 
     /// Says what the data goes by.
-    fn ready(&mut self, asked: &Options, socket: &OwnedFd, port: u16) -> Result<(), InteropError> {
+    fn ready(&mut self, requested: &Options, socket: &OwnedFd, port: u16) -> Result<(), InteropError> {
         let socket = SockRef::from(socket);
         for (what, bytes) in [("send", socket.send_buffer_size()), ("receive", socket.recv_buffer_size())] {
             if let Ok(bytes) = bytes {
-                self.chatter(asked, &format!("{what} window size = {bytes}"));
+                self.chatter(requested, &format!("{what} window size = {bytes}"));
             }
         }
-        let carrier = if asked.udp { "udp" } else { "tcp" };
-        self.chatter(asked, &format!("buflen={}, bufcnt={}, dataport={port}/{carrier}", asked.bytes, asked.count));
+        let carrier = if requested.udp { "udp" } else { "tcp" };
+        self.chatter(requested, &format!("buflen={}, bufcnt={}, dataport={port}/{carrier}", requested.bytes, requested.count));
         self.say()
     }
 
     fn run(
         &mut self,
         socket: OwnedFd,
-        asked: &Options,
+        requested: &Options,
         spec: &Spec,
     ) -> Result<(Statistics, Vec<OwnedFd>), InteropError> {
         let work = Work::new(spec, Role::Passive);
-        let ears = Arc::new(Ears::default());
-        let heard = ears.clone();
-        let mut going = self.guest.going();
+        let mark_times = Arc::new(MarkTimes::default());
+        let heard = mark_times.clone();
+        let mut going = self.client_session.going();
         let mut meanwhile = |signals: &engine::Signals, _| {
             if !going() {
                 signals.abort();
@@ -203,37 +203,37 @@ impl Session<'_, '_> {
             }
         };
         let mut live = |_| {};
-        let mut moved = match (asked.udp, asked.transmits) {
+        let mut moved = match (requested.udp, requested.transmits) {
             (false, _) => work.streams(vec![socket], &mut live, &mut meanwhile)?,
             (true, true) => {
                 plain::send_mark(&socket, &MARK);
-                let header = Between::new(|_: &[u8]| Sort::Data, ears.clone());
+                let header = Between::new(|_: &[u8]| Sort::Data, mark_times.clone());
                 let moved = work.datagrams(socket, header, &mut live, &mut meanwhile)?;
                 moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &MARK));
                 moved
             }
-            (true, false) => work.datagrams(socket, Between::new(sort(), ears.clone()), &mut live, &mut meanwhile)?,
+            (true, false) => work.datagrams(socket, Between::new(sort(), mark_times.clone()), &mut live, &mut meanwhile)?,
         };
         let tally = moved.tally();
-        let ns = match asked.transmits {
+        let ns = match requested.transmits {
             true => tally.sending_ns,
             // Its clock runs from the connection to its end.
-            false if !asked.udp => moved.legs.elapsed_ns,
-            false => ears.span_ns().unwrap_or(tally.receiving_ns),
+            false if !requested.udp => moved.legs.elapsed_ns,
+            false => mark_times.span_ns().unwrap_or(tally.receiving_ns),
         };
-        Ok((told::ours(spec, &tally, Role::Passive, ns), moved.sockets))
+        Ok((results::ours(spec, &tally, Role::Passive, ns), moved.sockets))
     }
 
     /// Moves the pattern that `-c` wants compared.
-    fn compare(&mut self, socket: &OwnedFd, asked: &Options) -> Result<Statistics, InteropError> {
-        let (peer, service) = (self.guest.line.peer(), self.guest.service);
+    fn compare(&mut self, socket: &OwnedFd, requested: &Options) -> Result<Statistics, InteropError> {
+        let (peer, service) = (self.client_session.line.peer(), self.client_session.service);
         let compared = {
-            let mut going = self.guest.going();
-            checked::run(socket, asked, &mut || !going())
+            let mut going = self.client_session.going();
+            checked::run(socket, requested, &mut || !going())
         };
         let (counted, wrong) = compared.map_err(|source| InteropError::socket("compare data with", peer, source))?;
         if wrong > 0 {
-            self.chatter(asked, &format!("{wrong} bytes differ"));
+            self.chatter(requested, &format!("{wrong} bytes differ"));
             (service.news)(&format!("{peer}: {} sent {wrong} bytes that differ from the pattern", PEER.name));
         }
         Ok(counted)
@@ -241,23 +241,23 @@ impl Session<'_, '_> {
 
     /// Closes in an order in which the client gets all that was said. Marks of the end may be lost: they are sent again to a client that
     /// still listens.
-    fn finish(&mut self, sockets: &[OwnedFd], asked: &Options) {
-        let marks = if asked.udp && asked.transmits { END_MARKS - 1 } else { 0 };
+    fn finish(&mut self, sockets: &[OwnedFd], requested: &Options) {
+        let marks = if requested.udp && requested.transmits { END_MARKS - 1 } else { 0 };
         for _ in 0..marks {
             if self.closes(MARK_GAP) {
                 return;
             }
             sockets.iter().for_each(|socket| plain::send_mark(socket, &MARK));
         }
-        self.guest.line.finish();
+        self.client_session.line.finish();
         self.closes(CLOSE_LIMIT);
     }
 
     /// Whether the client closes within this time.
     fn closes(&mut self, limit: Duration) -> bool {
-        let service = self.guest.service;
+        let service = self.client_session.service;
         let cancelled = || service.stopping();
         let patience = Patience { program: PEER.name, limit, during: "at the end", cancelled: &cancelled };
-        !matches!(self.guest.line.wait(&mut [0; 64], &patience), Ok(Some(_)) | Err(InteropError::Silent { .. }))
+        !matches!(self.client_session.line.wait(&mut [0; 64], &patience), Ok(Some(_)) | Err(InteropError::Silent { .. }))
     }
 }

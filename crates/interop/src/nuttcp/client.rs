@@ -10,11 +10,11 @@ use model::{Role, Spec};
 use speak::Turn;
 use speak::nuttcp::{Client, ClientAction, Mark, PEER, Report};
 
-use super::{ask, sort, told};
-use crate::line::{Heard, Line, Patience};
-use crate::marks::{Between, Ears, Sort};
+use super::{request, sort, reported};
+use crate::line::{Input, Line, Patience};
+use crate::marks::{Between, MarkTimes, Sort};
 use crate::plain::{self, Moved, Work};
-use crate::{Hears, InteropError, Sides};
+use crate::{TrialObserver, InteropError, Sides};
 
 /// How long the server may take for each thing that it has to say or do.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
@@ -45,7 +45,7 @@ enum Mouth {
 pub(super) fn measure(
     spec: &Spec,
     host: &str,
-    hears: &mut dyn Hears,
+    observer: &mut dyn TrialObserver,
     cancel: &AtomicBool,
 ) -> Result<Sides, InteropError> {
     let begun = Instant::now();
@@ -59,21 +59,21 @@ pub(super) fn measure(
         false => (None, first),
     };
     let mut turn = Turn::default();
-    let machine = Client::open(ask::options(spec, port)?, &mut turn);
+    let machine = Client::open(request::options(spec, port)?, &mut turn);
     let mut session = Session { spec, line, machine, turn, cancel, run: false, version: None, ended: false };
     session.greet()?;
     let sockets = match mouth {
         Some(mouth) => session.receive(mouth)?,
         None => session.dial(port)?,
     };
-    hears.starting(begun.elapsed().as_nanos() as u64);
-    let moved = session.run(sockets, hears);
-    hears.stopped();
+    observer.starting(begun.elapsed().as_nanos() as u64);
+    let moved = session.run(sockets, observer);
+    observer.stopped();
     let mut moved = moved?;
     let theirs = session.report(&moved)?;
     let mut near = moved.tally();
     near.cut_short |= cancel.load(Ordering::SeqCst);
-    let far = told::far(spec, &near, &theirs);
+    let far = results::far(spec, &near, &theirs);
     if let (Some(datagrams), Some(sent), true) = (near.datagrams.as_mut(), far.datagrams, receives) {
         datagrams.missed = Some(sent.sent.saturating_sub(datagrams.received));
     }
@@ -178,19 +178,19 @@ impl Session<'_> {
     fn waits(&mut self, deadline: Instant) -> bool {
         let mut buffer = [0; 4096];
         self.ended |= match self.line.glance(&mut buffer) {
-            Ok(Heard::Nothing) => false,
-            Ok(Heard::Bytes(count)) => self.take(&buffer[..count]).is_err(),
-            Ok(Heard::Ended) | Err(_) => true,
+            Ok(Input::Nothing) => false,
+            Ok(Input::Bytes(count)) => self.take(&buffer[..count]).is_err(),
+            Ok(Input::Ended) | Err(_) => true,
         };
         !self.ended && Instant::now() < deadline && !self.cancel.load(Ordering::SeqCst)
     }
 
-    fn run(&mut self, mut sockets: Vec<OwnedFd>, hears: &mut dyn Hears) -> Result<Moved, InteropError> {
+    fn run(&mut self, mut sockets: Vec<OwnedFd>, observer: &mut dyn TrialObserver) -> Result<Moved, InteropError> {
         let work = Work::new(self.spec, Role::Active);
         let cancel = self.cancel;
-        let ears = Arc::new(Ears::default());
-        let heard = ears.clone();
-        let mut live = |interval| hears.interval(interval);
+        let mark_times = Arc::new(MarkTimes::default());
+        let heard = mark_times.clone();
+        let mut live = |interval| observer.interval(interval);
         let mut meanwhile = |signals: &engine::Signals, _| {
             if cancel.load(Ordering::SeqCst) {
                 signals.abort();
@@ -203,10 +203,10 @@ impl Session<'_> {
         }
         let Some(socket) = sockets.pop() else { return Err(InteropError::Interrupted) };
         if !plain::sends(self.spec, Role::Active) {
-            return work.datagrams(socket, Between::new(sort, ears), &mut live, &mut meanwhile);
+            return work.datagrams(socket, Between::new(sort, mark_times), &mut live, &mut meanwhile);
         }
         begin(&socket);
-        let moved = work.datagrams(socket, Between::new(|_: &[u8]| Sort::Data, ears), &mut live, &mut meanwhile)?;
+        let moved = work.datagrams(socket, Between::new(|_: &[u8]| Sort::Data, mark_times), &mut live, &mut meanwhile)?;
         moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &Mark::End(0).bytes()));
         Ok(moved)
     }

@@ -1,9 +1,9 @@
 //! nuttcp, as version 6.1.2 speaks it.
 
-mod ask;
+mod request;
 mod client;
 mod server;
-mod told;
+mod results;
 
 use std::net::TcpStream;
 use std::sync::atomic::AtomicBool;
@@ -12,7 +12,7 @@ use model::Spec;
 use speak::nuttcp::{Mark, PEER, mark};
 
 use crate::marks::Sort;
-use crate::{Hears, InteropError, Server, Service, Sides, Speaks};
+use crate::{TrialObserver, InteropError, Server, Service, Sides, Speaks};
 
 /// The protocol.
 pub(crate) struct Nuttcp;
@@ -27,17 +27,17 @@ impl Speaks for Nuttcp {
     }
 
     fn check(&self, spec: &Spec) -> Result<(), InteropError> {
-        ask::options(spec, PEER.port + 1).map(drop)
+        request::options(spec, PEER.port + 1).map(drop)
     }
 
     fn measure(
         &self,
         spec: &Spec,
         server: &Server<'_>,
-        hears: &mut dyn Hears,
+        observer: &mut dyn TrialObserver,
         cancel: &AtomicBool,
     ) -> Result<Sides, InteropError> {
-        client::measure(spec, server.host, hears, cancel)
+        client::measure(spec, server.host, observer, cancel)
     }
 
     fn serve(&self, service: &Service) -> Result<(), InteropError> {

@@ -10,10 +10,10 @@ use speak::nuttcp::{Mark, Options, PEER, Report, Server, ServerAction};
 use speak::{SpeakError, Turn};
 
 use super::client::{END_GAP, begin};
-use super::{ask, sort, told};
-use crate::desk::{self, Guest};
+use super::{request, sort, reported};
+use crate::acceptor::{self, ClientSession};
 use crate::line::Patience;
-use crate::marks::{Between, Ears, Sort};
+use crate::marks::{Between, MarkTimes, Sort};
 use crate::plain::{self, Work};
 use crate::{InteropError, Service};
 
@@ -22,20 +22,20 @@ const SAY_LIMIT: Duration = Duration::from_secs(30);
 
 /// Serves until the service is told to stop.
 pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
-    desk::serve(service, PEER.name, &client)
+    acceptor::serve(service, PEER.name, &client)
 }
 
 /// Serves the client of a connection that inetd has accepted.
 pub(super) fn serve_one(service: &Service, socket: TcpStream) -> Result<(), InteropError> {
-    desk::serve_one(service, PEER.name, socket, &client)
+    acceptor::serve_one(service, PEER.name, socket, &client)
 }
 
-fn client(guest: &mut Guest<'_>) -> Result<String, InteropError> {
-    Session { guest, machine: Server::default(), turn: Turn::default() }.conduct()
+fn client(client_session: &mut ClientSession<'_>) -> Result<String, InteropError> {
+    Session { client_session, machine: Server::default(), turn: Turn::default() }.conduct()
 }
 
 struct Session<'a, 'g> {
-    guest: &'a mut Guest<'g>,
+    client_session: &'a mut ClientSession<'g>,
     machine: Server,
     turn: Turn<ServerAction>,
 }
@@ -50,47 +50,47 @@ impl Session<'_, '_> {
 
     fn say(&mut self) -> Result<(), InteropError> {
         let send = std::mem::take(&mut self.turn.send);
-        self.guest.line.say(&send)
+        self.client_session.line.say(&send)
     }
 
     fn wrong(&self, error: SpeakError) -> InteropError {
-        self.guest.line.wrong(error)
+        self.client_session.line.wrong(error)
     }
 
     /// What the client wants.
-    fn asked(&mut self) -> Result<Options, InteropError> {
-        let (service, mut buffer) = (self.guest.service, [0; 1024]);
+    fn requested(&mut self) -> Result<Options, InteropError> {
+        let (service, mut buffer) = (self.client_session.service, [0; 1024]);
         let cancelled = || service.stopping();
         let during = "on its control connection";
         let patience = Patience { program: PEER.name, limit: SAY_LIMIT, during, cancelled: &cancelled };
         loop {
-            let Some(count) = self.guest.line.wait(&mut buffer, &patience)? else {
+            let Some(count) = self.client_session.line.wait(&mut buffer, &patience)? else {
                 return Err(self.machine.ended().err().map_or(InteropError::Interrupted, |error| self.wrong(error)));
             };
             self.machine.receive(&buffer[..count], &mut self.turn).map_err(|error| self.wrong(error))?;
             self.say()?;
-            if let Some(ServerAction::Asked(asked)) = self.turn.actions.pop() {
-                return Ok(*asked);
+            if let Some(ServerAction::Sent(requested)) = self.turn.actions.pop() {
+                return Ok(*requested);
             }
         }
     }
 
     fn serve(&mut self) -> Result<String, InteropError> {
-        let asked = self.asked()?;
-        let spec = ask::spec(&asked);
-        let Some(admission) = self.guest.admit() else { return Ok(self.refuse("another measurement is running")) };
-        if let Some(why) = ask::refusal(&asked, &spec, &self.guest.service.limits) {
+        let requested = self.requested()?;
+        let spec = request::spec(&requested);
+        let Some(admission) = self.client_session.admit() else { return Ok(self.refuse("another measurement is running")) };
+        if let Some(why) = request::refusal(&requested, &spec, &self.client_session.service.limits) {
             return Ok(self.refuse(&why));
         }
-        let sockets = self.open(&asked, &spec)?;
+        let sockets = self.open(&requested, &spec)?;
         let Some(sockets) = sockets else { return Ok(self.refuse("a data port is taken")) };
         let (report, sockets) = self.run(sockets, &spec)?;
         self.machine.counted(&report, &mut self.turn).map_err(|error| self.wrong(error))?;
         // Who has heard this may send the next client at once.
         drop(admission);
         self.say()?;
-        self.guest.line.finish();
-        if asked.udp && report.transmitted {
+        self.client_session.line.finish();
+        if requested.udp && report.transmitted {
             self.spare_marks(&sockets);
         }
         let moved = if report.transmitted { "transmitted" } else { "received" };
@@ -103,16 +103,16 @@ impl Session<'_, '_> {
     }
 
     /// Takes the client, and the data's connections with it; `None` where a port cannot be had.
-    fn open(&mut self, asked: &Options, spec: &Spec) -> Result<Option<Vec<OwnedFd>>, InteropError> {
-        let (here, peer) = (self.guest.here.ip(), self.guest.line.peer().ip());
-        let ports = || (asked.port..).take(asked.streams as usize);
+    fn open(&mut self, requested: &Options, spec: &Spec) -> Result<Option<Vec<OwnedFd>>, InteropError> {
+        let (here, peer) = (self.client_session.here.ip(), self.client_session.line.peer().ip());
+        let ports = || (requested.port..).take(requested.streams as usize);
         // The receiver listens, unless the client turns that round.
-        if asked.client_transmits == (asked.reverse && !asked.udp) {
+        if requested.client_transmits == (requested.reverse && !requested.udp) {
             self.accept()?;
             let dialled = ports().zip(0..).map(|(port, flow)| plain::dial(spec, SocketAddr::new(peer, port), flow));
             return dialled.collect::<Result<Vec<_>, _>>().map(Some);
         }
-        let sockets = if asked.udp {
+        let sockets = if requested.udp {
             let Ok(socket) = plain::bind(here, ports()) else { return Ok(None) };
             self.accept()?;
             plain::meet(&socket, peer, &mut self.waits())?.then(|| vec![OwnedFd::from(socket)])
@@ -126,7 +126,7 @@ impl Session<'_, '_> {
                 .map(|listener| plain::accept(listener, peer, spec, Role::Passive, &mut waits))
                 .collect::<Result<Option<Vec<_>>, _>>()?
         };
-        sockets.map(Some).ok_or_else(|| self.guest.without_data(PEER.name, SAY_LIMIT))
+        sockets.map(Some).ok_or_else(|| self.client_session.without_data(PEER.name, SAY_LIMIT))
     }
 
     fn accept(&mut self) -> Result<(), InteropError> {
@@ -137,15 +137,15 @@ impl Session<'_, '_> {
     /// Whether the client's data may still come.
     fn waits(&mut self) -> impl FnMut() -> bool + '_ {
         let deadline = Instant::now() + SAY_LIMIT;
-        let mut going = self.guest.going();
+        let mut going = self.client_session.going();
         move || going() && Instant::now() < deadline
     }
 
     fn run(&mut self, mut sockets: Vec<OwnedFd>, spec: &Spec) -> Result<(Report, Vec<OwnedFd>), InteropError> {
         let work = Work::new(spec, Role::Passive);
-        let ears = Arc::new(Ears::default());
-        let heard = ears.clone();
-        let mut going = self.guest.going();
+        let mark_times = Arc::new(MarkTimes::default());
+        let heard = mark_times.clone();
+        let mut going = self.client_session.going();
         let mut meanwhile = |signals: &engine::Signals, _| {
             if !going() {
                 signals.abort();
@@ -159,30 +159,30 @@ impl Session<'_, '_> {
             None => work.streams(sockets, &mut live, &mut meanwhile)?,
             Some(socket) if transmits => {
                 begin(&socket);
-                let header = Between::new(|_: &[u8]| Sort::Data, ears.clone());
+                let header = Between::new(|_: &[u8]| Sort::Data, mark_times.clone());
                 let moved = work.datagrams(socket, header, &mut live, &mut meanwhile)?;
                 moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &Mark::End(0).bytes()));
                 moved
             }
-            Some(socket) => work.datagrams(socket, Between::new(sort, ears.clone()), &mut live, &mut meanwhile)?,
+            Some(socket) => work.datagrams(socket, Between::new(sort, mark_times.clone()), &mut live, &mut meanwhile)?,
         };
         let tally = moved.tally();
         let ns = match transmits {
             true => tally.sending_ns,
             // Its clock runs from the connection to its end.
             false if spec.transport != "udp" => moved.legs.elapsed_ns,
-            false => ears.span_ns().unwrap_or(tally.receiving_ns),
+            false => mark_times.span_ns().unwrap_or(tally.receiving_ns),
         };
-        Ok((told::ours(spec, &tally, ns), moved.sockets))
+        Ok((results::ours(spec, &tally, ns), moved.sockets))
     }
 
     /// Marks of the end may be lost: they are sent again to a client that still listens.
     fn spare_marks(&mut self, sockets: &[OwnedFd]) {
-        let service = self.guest.service;
+        let service = self.client_session.service;
         let cancelled = || service.stopping();
         let patience = Patience { program: PEER.name, limit: END_GAP, during: "at the end", cancelled: &cancelled };
         for number in 1..Mark::ENDS {
-            let heard = self.guest.line.wait(&mut [0; 64], &patience);
+            let heard = self.client_session.line.wait(&mut [0; 64], &patience);
             if !matches!(heard, Ok(Some(_)) | Err(InteropError::Silent { .. })) {
                 return;
             }

@@ -13,9 +13,9 @@ use speak::SpeakError;
 use speak::stamp::{self, ErrorEstimate, PEER, Reply, Request};
 
 use super::trips::{Arrival, Moment, Trips};
-use super::{ask, wall};
+use super::{request, wall};
 use crate::line::{later, resolve};
-use crate::{Hears, InteropError, Sides};
+use crate::{TrialObserver, InteropError, Sides};
 
 /// How long a reflection is waited for, before any has come and at most: without a rate the next request goes out then, and after the
 /// last one the test is over.
@@ -29,10 +29,10 @@ const STEP: Duration = Duration::from_millis(50);
 pub(super) fn measure(
     spec: &Spec,
     host: &str,
-    hears: &mut dyn Hears,
+    observer: &mut dyn TrialObserver,
     cancel: &AtomicBool,
 ) -> Result<Sides, InteropError> {
-    ask::check(spec)?;
+    request::check(spec)?;
     let begun = Instant::now();
     let Some(target) = resolve(host, PEER.port, spec.family)?.first().copied() else {
         return Err(InteropError::Resolve { host: host.into(), reason: "it has no address of that IP version".into() });
@@ -43,7 +43,7 @@ pub(super) fn measure(
     socket.set_read_timeout(Some(STEP)).map_err(failed)?;
     foreign::tell_arrivals(socket.as_fd(), target.is_ipv6()).map_err(failed)?;
     let local = socket.local_addr().ok().map(|address| address.to_string());
-    hears.starting(begun.elapsed().as_nanos() as u64);
+    observer.starting(begun.elapsed().as_nanos() as u64);
     let mut datagram = vec![0; spec.block as usize];
     stamp::pad(&mut datagram);
     let mut test = Test {
@@ -56,8 +56,8 @@ pub(super) fn measure(
         unread: None,
         started: Instant::now(),
     };
-    let clock = test.conduct(hears, cancel).map_err(failed);
-    hears.stopped();
+    let clock = test.conduct(observer, cancel).map_err(failed);
+    observer.stopped();
     let Clock { sending_ns, receiving_ns, intervals } = clock?;
     let cancelled = cancel.load(Ordering::SeqCst);
     if test.trips.received() == 0 {
@@ -115,7 +115,7 @@ struct Clock {
 
 impl Test<'_> {
     /// Sends and listens until all is sent and what is to come has come.
-    fn conduct(&mut self, hears: &mut dyn Hears, cancel: &AtomicBool) -> std::io::Result<Clock> {
+    fn conduct(&mut self, observer: &mut dyn TrialObserver, cancel: &AtomicBool) -> std::io::Result<Clock> {
         let gap =
             self.spec.rate_bps.map(|bps| Duration::from_secs_f64(self.spec.block as f64 * 8.0 / bps.max(1) as f64));
         let mut clock = Clock::default();
@@ -140,7 +140,7 @@ impl Test<'_> {
             }
             let until = if over { last + patience } else { due };
             let Some(arrived) = self.hear(&mut room, until)? else {
-                self.entry(&mut clock, &mut entry, hears, false);
+                self.entry(&mut clock, &mut entry, observer, false);
                 continue;
             };
             let moment = wall::moment_of(arrived.unix_ns);
@@ -160,9 +160,9 @@ impl Test<'_> {
                     due = came;
                 }
             }
-            self.entry(&mut clock, &mut entry, hears, false);
+            self.entry(&mut clock, &mut entry, observer, false);
         }
-        self.entry(&mut clock, &mut entry, hears, true);
+        self.entry(&mut clock, &mut entry, observer, true);
         Ok(clock)
     }
 
@@ -231,7 +231,7 @@ impl Test<'_> {
     }
 
     /// Closes an entry of the series where its time is over, or the test is.
-    fn entry(&self, clock: &mut Clock, entry: &mut Interval, hears: &mut dyn Hears, last: bool) {
+    fn entry(&self, clock: &mut Clock, entry: &mut Interval, observer: &mut dyn TrialObserver, last: bool) {
         let now_ns = self.started.elapsed().as_nanos() as u64;
         let full = self.spec.interval_ns > 0 && now_ns >= entry.start_ns + self.spec.interval_ns;
         if !(full || last) || self.spec.interval_ns == 0 {
@@ -239,7 +239,7 @@ impl Test<'_> {
         }
         let done = Interval { end_ns: now_ns, ..*entry };
         if done.bytes_sent + done.bytes_received + done.transactions > 0 || !last {
-            hears.interval(done);
+            observer.interval(done);
             clock.intervals.push(done);
         }
         *entry = Interval { start_ns: now_ns, ..Interval::default() };

@@ -1,7 +1,7 @@
 //! STAMP (RFC 8762) and TWAMP Light, unauthenticated, in both roles. There is no control connection, and no agreement: a datagram there
 //! and its reflection back is all that is said.
 
-mod ask;
+mod request;
 mod client;
 mod reflector;
 mod senders;
@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 use model::Spec;
 use speak::stamp::{BASE_BYTES, PEER};
 
-use crate::{Hears, InteropError, Server, Service, Sides, Speaks};
+use crate::{TrialObserver, InteropError, Server, Service, Sides, Speaks};
 
 /// The protocol.
 pub(crate) struct Stamp;
@@ -36,21 +36,21 @@ impl Speaks for Stamp {
     }
 
     fn check(&self, spec: &Spec) -> Result<(), InteropError> {
-        ask::check(spec)
+        request::check(spec)
     }
 
     fn measure(
         &self,
         spec: &Spec,
         server: &Server<'_>,
-        hears: &mut dyn Hears,
+        observer: &mut dyn TrialObserver,
         cancel: &AtomicBool,
     ) -> Result<Sides, InteropError> {
-        client::measure(spec, server.host, hears, cancel)
+        client::measure(spec, server.host, observer, cancel)
     }
 
     fn check_words(&self, words: &str) -> Result<(), InteropError> {
-        ask::manner(words).map(|_| ())
+        request::manner(words).map(|_| ())
     }
 
     fn serve(&self, service: &Service) -> Result<(), InteropError> {

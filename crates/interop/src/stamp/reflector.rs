@@ -9,7 +9,7 @@ use engine::transport::foreign;
 use socket2::{Domain, Socket, Type};
 use speak::stamp::{BASE_BYTES, Reply, Request, SHORTEST_REPLY_BYTES, Timestamp};
 
-use super::ask::{self, Manner};
+use super::request::{self, Manner};
 use super::senders::{Place, Senders};
 use super::wall;
 use crate::{InteropError, Limits, Service};
@@ -27,7 +27,7 @@ const BURST_NS: u64 = 100_000_000;
 
 /// Serves on all addresses until the service is told to stop. A reflection holds no place of the machine: it is a datagram.
 pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
-    let manner = ask::manner(&service.words)?;
+    let manner = request::manner(&service.words)?;
     let mut sockets = Vec::new();
     for wanted in &service.addresses {
         let failed = |source| InteropError::socket("reflect STAMP on", wanted, source);
@@ -101,10 +101,10 @@ impl Mirror<'_> {
     fn reflect(mut self) {
         let mut senders = self.manner.stateful.then(|| Senders::new(Duration::from_nanos(self.service.limits.hold_ns)));
         let mut room = vec![0; 1 << 16];
-        let (mut error, mut asked) = (wall::error(), Instant::now());
+        let (mut error, mut requested) = (wall::error(), Instant::now());
         while !self.service.stopping() {
-            if asked.elapsed() > CLOCK_STEP {
-                (error, asked) = (wall::error(), Instant::now());
+            if requested.elapsed() > CLOCK_STEP {
+                (error, requested) = (wall::error(), Instant::now());
             }
             let Ok(arrived) = foreign::receive(self.socket.as_fd(), &mut room) else { continue };
             let peer = arrived.peer;
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_rate_lets_through_what_fits_in_its_time() {
-        let limits = |rate_bps| Limits { strangers: 1, hold_ns: 1, flows: 1, rate_bps, memory_bytes: 8 << 30 };
+        let limits = |rate_bps| Limits { unauthenticated: 1, hold_ns: 1, flows: 1, rate_bps, memory_bytes: 8 << 30 };
         let open = limits(None);
         let pace = Pace { limits: &open, next_ns: AtomicU64::new(0) };
         assert!((0..100).all(|_| pace.admits(60_000)));

@@ -15,7 +15,7 @@ const FIRST: u32 = 1;
 #[derive(Default)]
 pub(super) struct Trips {
     /// The latest requests, in order.
-    requests: VecDeque<Asked>,
+    requests: VecDeque<Sent>,
     rtt: Histogram,
     longest_ns: u64,
     outbound: Delays,
@@ -34,7 +34,7 @@ pub(super) struct Trips {
 }
 
 /// A request.
-struct Asked {
+struct Sent {
     /// When it left by the monotonic clock, ns.
     sent_ns: u64,
     /// The reflector's number for it, once it has come back.
@@ -65,7 +65,7 @@ impl Trips {
         if self.requests.len() == REMEMBERED {
             self.requests.pop_front();
         }
-        self.requests.push_back(Asked { sent_ns, own: None });
+        self.requests.push_back(Sent { sent_ns, own: None });
         self.datagrams.sent += 1;
         FIRST.wrapping_add((self.datagrams.sent - 1) as u32)
     }
@@ -94,7 +94,7 @@ impl Trips {
     }
 
     /// The request of that number, if reflections of it are still waited for.
-    fn asked(&mut self, number: u32) -> Option<&mut Asked> {
+    fn requested(&mut self, number: u32) -> Option<&mut Sent> {
         let forgotten = self.datagrams.sent - self.requests.len() as u64;
         let at = u64::from(number).checked_sub(u64::from(FIRST) + forgotten)?;
         self.requests.get_mut(usize::try_from(at).ok()?)
@@ -103,15 +103,15 @@ impl Trips {
     /// A reflection has come at `arrived`.
     pub(super) fn take(&mut self, reply: &Reply, arrived: Moment) -> Arrival {
         let number = reply.request.sequence;
-        let Some(asked) = self.asked(number) else { return Arrival::Other };
-        let sent_ns = asked.sent_ns;
-        if let Some(own) = asked.own {
+        let Some(requested) = self.requested(number) else { return Arrival::Other };
+        let sent_ns = requested.sent_ns;
+        if let Some(own) = requested.own {
             self.datagrams.duplicates += 1;
             self.copies += u64::from(own != reply.sequence);
             self.own_highest = self.own_highest.max(reply.sequence);
             return Arrival::Other;
         }
-        asked.own = Some(reply.sequence);
+        requested.own = Some(reply.sequence);
         if self.highest.is_some_and(|highest| number < highest) {
             self.datagrams.reordered += 1;
         }
@@ -148,10 +148,10 @@ impl Trips {
         let lost = sent - received;
         self.datagrams.replies_lost = lost;
         let counted = self.reached();
-        let asked = self.highest.map_or(0, |highest| u64::from(highest) + 1 - u64::from(FIRST));
+        let requested = self.highest.map_or(0, |highest| u64::from(highest) + 1 - u64::from(FIRST));
         let (lost_outbound, lost_return) = match (lost, counted) {
             (0, _) => (Some(0), Some(0)),
-            (_, Some(reached)) => (Some(asked - reached), Some(reached - received)),
+            (_, Some(reached)) => (Some(requested - reached), Some(reached - received)),
             (_, None) => (None, None),
         };
         let [near_clock, far_clock] = [said_by(near_clock), self.far_clock.unwrap_or_default()];

@@ -15,7 +15,7 @@ use interop::{Admission, Limits, Service, spoken};
 
 /// What none of these tests comes near.
 pub(crate) const LIMITS: Limits =
-    Limits { strangers: 8, hold_ns: 3_600_000_000_000, flows: 128, rate_bps: None, memory_bytes: 8 << 30 };
+    Limits { unauthenticated: 8, hold_ns: 3_600_000_000_000, flows: 128, rate_bps: None, memory_bytes: 8 << 30 };
 
 /// Who gets the machine.
 pub(crate) type Admit = Box<dyn Fn() -> Option<Admission> + Send + Sync>;
@@ -48,7 +48,7 @@ impl Served {
     }
 
     pub(crate) fn at(address: &str, program: &'static str, words: &str, limits: Limits, admit: Admit) -> Self {
-        let (tell, told) = channel();
+        let (tell, reported) = channel();
         let said: Arc<Mutex<String>> = Arc::default();
         let log = said.clone();
         let service = Arc::new(Service {
@@ -63,7 +63,7 @@ impl Served {
         });
         let serving = service.clone();
         let thread = std::thread::spawn(move || spoken(program).unwrap().serve(&serving).unwrap());
-        Self { service, thread: Some(thread), address: told.recv().unwrap(), said, clients: Cell::new(0) }
+        Self { service, thread: Some(thread), address: reported.recv().unwrap(), said, clients: Cell::new(0) }
     }
 
     /// What it has told so far, a line for each thing.

@@ -6,7 +6,7 @@ use super::lateness::{LateCounters, Lateness};
 
 /// Where a segment ended that did not arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum DropLocation {
     /// It was longer than the path's MTU.
     Mtu,
     /// The queue before the link was full.
@@ -100,13 +100,13 @@ counts! {
 
 impl Counters {
     /// Counts a drop.
-    pub(crate) fn drop_at(&self, place: Place) {
+    pub(crate) fn drop_at(&self, place: DropLocation) {
         let counter = match place {
-            Place::Mtu => &self.dropped_mtu,
-            Place::Queue => &self.dropped_queue,
-            Place::Aqm => &self.dropped_aqm,
-            Place::Burst => &self.dropped_burst,
-            Place::Loss => &self.dropped_loss,
+            DropLocation::Mtu => &self.dropped_mtu,
+            DropLocation::Queue => &self.dropped_queue,
+            DropLocation::Aqm => &self.dropped_aqm,
+            DropLocation::Burst => &self.dropped_burst,
+            DropLocation::Loss => &self.dropped_loss,
         };
         add(counter, 1);
     }
@@ -150,7 +150,7 @@ mod tests {
         add(&counters.arrived, 10);
         add(&counters.duplicated, 1);
         add(&counters.delivered, 4);
-        for place in [Place::Mtu, Place::Queue, Place::Aqm, Place::Burst, Place::Loss, Place::Loss] {
+        for place in [DropLocation::Mtu, DropLocation::Queue, DropLocation::Aqm, DropLocation::Burst, DropLocation::Loss, DropLocation::Loss] {
             counters.drop_at(place);
         }
         let counts = counters.read();

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::alter;
-use super::counts::{Counters, Place, add};
+use super::counts::{Counters, DropLocation, add};
 use super::packet::{LARGEST, Layout};
 use super::queue::{Batch, Departure, Link};
 use super::random::Random;
@@ -184,7 +184,7 @@ impl Course {
         for segment in 0..layout.segments() {
             let fits = layout.ip_bytes(segment) <= self.mtu;
             let wire_bytes = self.wire_bytes(layout, segment);
-            let entered = if fits { self.link.admit(now_ns, wire_bytes, allows) } else { Err(Place::Mtu) };
+            let entered = if fits { self.link.admit(now_ns, wire_bytes, allows) } else { Err(DropLocation::Mtu) };
             match (entered, self.admitted.last_mut()) {
                 (Ok(marked), Some((run, alike))) if run.end == segment && *alike == marked => run.end += 1,
                 (Ok(marked), _) => self.admitted.push((segment..segment + 1, marked)),

@@ -6,7 +6,7 @@ use super::packet::Layout;
 
 /// A packet in the ring.
 #[derive(Debug, Clone, Copy)]
-struct Held {
+struct QueuedPacket {
     layout: Layout,
     start: usize,
     length: usize,
@@ -26,7 +26,7 @@ pub(crate) struct Ring {
     slot: usize,
     tail: usize,
     used: usize,
-    held: VecDeque<Held>,
+    held: VecDeque<QueuedPacket>,
     /// The number of the first one in `held`.
     first: u64,
 }
@@ -48,7 +48,7 @@ impl Ring {
     /// Keeps the first `length` bytes of the [`slot`](Self::slot) until as many have [`released`](Self::release) it as want it;
     /// returns the packet's number.
     pub(crate) fn keep(&mut self, length: usize, layout: Layout, wanted: usize) -> u64 {
-        self.held.push_back(Held { layout, start: self.tail, length, wanted });
+        self.held.push_back(QueuedPacket { layout, start: self.tail, length, wanted });
         self.used += length;
         self.tail += length;
         if self.tail >= self.capacity {

@@ -71,7 +71,7 @@ impl EndTally {
 
     /// A count, `None` where nobody told it.
     #[must_use]
-    pub fn told(&self, count: Count) -> Option<u64> {
+    pub fn reported(&self, count: Count) -> Option<u64> {
         (!self.unreported.contains(&count)).then_some(match count {
             Count::BytesSent => self.bytes_sent,
             Count::BytesReceived => self.bytes_received,
@@ -123,14 +123,14 @@ impl Serialize for EndTally {
         let windows = [after_first.is_some(), before_last.is_some()];
         let optional = present.iter().chain(&more).chain(&windows).filter(|present| **present).count();
         let mut document = to.serialize_struct("EndTally", 11 + optional)?;
-        document.serialize_field("bytes_sent", &self.told(Count::BytesSent))?;
-        document.serialize_field("bytes_received", &self.told(Count::BytesReceived))?;
-        document.serialize_field("calls_sent", &self.told(Count::CallsSent))?;
-        document.serialize_field("calls_received", &self.told(Count::CallsReceived))?;
-        document.serialize_field("blocks_sent", &self.told(Count::BlocksSent))?;
-        document.serialize_field("transactions", &self.told(Count::Transactions))?;
-        document.serialize_field("sending_ns", &self.told(Count::SendingNs))?;
-        document.serialize_field("receiving_ns", &self.told(Count::ReceivingNs))?;
+        document.serialize_field("bytes_sent", &self.reported(Count::BytesSent))?;
+        document.serialize_field("bytes_received", &self.reported(Count::BytesReceived))?;
+        document.serialize_field("calls_sent", &self.reported(Count::CallsSent))?;
+        document.serialize_field("calls_received", &self.reported(Count::CallsReceived))?;
+        document.serialize_field("blocks_sent", &self.reported(Count::BlocksSent))?;
+        document.serialize_field("transactions", &self.reported(Count::Transactions))?;
+        document.serialize_field("sending_ns", &self.reported(Count::SendingNs))?;
+        document.serialize_field("receiving_ns", &self.reported(Count::ReceivingNs))?;
         after_first.iter().try_for_each(|window| document.serialize_field("after_first", window))?;
         before_last.iter().try_for_each(|window| document.serialize_field("before_last", window))?;
         measured.iter().try_for_each(|measured| document.serialize_field("measured", measured))?;
@@ -139,7 +139,7 @@ impl Serialize for EndTally {
         pacing.iter().try_for_each(|pacing| document.serialize_field("pacing", pacing))?;
         datagrams.iter().try_for_each(|datagrams| document.serialize_field("datagrams", datagrams))?;
         one_way.iter().try_for_each(|one_way| document.serialize_field("one_way", one_way))?;
-        document.serialize_field("bytes_unsent", &self.told(Count::BytesUnsent))?;
+        document.serialize_field("bytes_unsent", &self.reported(Count::BytesUnsent))?;
         if !intervals.is_empty() {
             document.serialize_field("intervals", intervals)?;
         }
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(document["receiving_ns"], 7);
         assert!(document["bytes_sent"].is_null() && document["transactions"].is_null(), "{document}");
         assert_eq!(serde_json::from_value::<EndTally>(document).unwrap(), tally);
-        assert_eq!((tally.told(Count::BytesReceived), tally.told(Count::BytesSent)), (Some(0), None));
+        assert_eq!((tally.reported(Count::BytesReceived), tally.reported(Count::BytesSent)), (Some(0), None));
     }
 
     #[test]

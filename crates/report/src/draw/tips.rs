@@ -4,7 +4,7 @@ use model::{ByteSize, Figure, Point};
 
 use super::ticks::tail_percent;
 use crate::figures::TAIL_UNIT;
-use crate::words;
+use crate::labels;
 
 /// Horizontal value, vertical value and interval (empty without one) in words.
 pub(crate) fn tip(figure: &Figure, point: &Point) -> [String; 3] {
@@ -27,7 +27,7 @@ fn quantity(value: f64, unit: &str) -> String {
     match unit {
         "B" => bytes(value.round().max(0.0) as u64),
         TAIL_UNIT => tail_percent(value),
-        _ => words::quantity(value, unit),
+        _ => labels::quantity(value, unit),
     }
 }
 

@@ -6,9 +6,9 @@
 use model::{Axis, Estimate, Figure, Outcome, Point, Run, Scale, Series};
 
 use super::line::{Line, curve_lines};
-use super::marks::{Place, marks};
+use super::marks::{Position, marks};
 use super::{Drawn, Ranged};
-use crate::words;
+use crate::labels;
 
 /// What stands for "the rate" of an outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,16 +108,16 @@ fn three(runs: &[Run], lines: &[&Line<'_>], measure: Measure, suffix: &str) -> V
     let rate = || axis(measure.rate_label(), "bit/s", Scale::Linear);
     let time = || axis(measure.time_label(), "ns", Scale::Log);
     [
-        ("throughput", "Throughput by block size", size(), rate(), Place::Throughput),
-        ("saturation", "Saturation: time by block size", size(), time(), Place::Saturation),
-        ("signature", "Signature: throughput by time", time(), rate(), Place::Signature),
+        ("throughput", "Throughput by block size", size(), rate(), Position::Throughput),
+        ("saturation", "Saturation: time by block size", size(), time(), Position::Saturation),
+        ("signature", "Signature: throughput by time", time(), rate(), Position::Signature),
     ]
     .into_iter()
     .filter_map(|(id, title, x, y, place)| {
         let figure = Figure {
             id: format!("{id}{suffix}"),
             title: title.to_owned(),
-            subtitle: words::subtitle(runs, lines, measure.note(), words::interval_note(lines)),
+            subtitle: labels::subtitle(runs, lines, measure.note(), labels::interval_note(lines)),
             x,
             y,
             series: Vec::new(),
@@ -133,7 +133,7 @@ fn axis(label: &str, unit: &str, scale: Scale) -> Axis {
 }
 
 /// Draws `lines` into `figure`; `None` when not one has a point.
-fn fill(runs: &[Run], lines: &[&Line<'_>], measure: Measure, place: Place, mut figure: Figure) -> Option<Drawn> {
+fn fill(runs: &[Run], lines: &[&Line<'_>], measure: Measure, place: Position, mut figure: Figure) -> Option<Drawn> {
     let mut owners = Vec::new();
     // More than two sets of labels would hide the curves that they explain.
     let marked = lines.iter().filter(|line| !line.reference).count() <= 2;

@@ -6,7 +6,7 @@ use model::{Axis, Direction, EndTally, Figure, FlowTally, Outcome, Point, Run, S
 use super::Drawn;
 use super::curve::clip_ceilings;
 use super::line::{Line, single_lines};
-use crate::words;
+use crate::labels;
 
 /// Flows of one trial that are drawn, where it is the only one in the picture.
 const FLOWS: usize = 3;
@@ -100,7 +100,7 @@ fn figure(
     let figure = Figure {
         id: id.to_owned(),
         title: title.to_owned(),
-        subtitle: words::subtitle(runs, &refs, "TCP_INFO of the sender, in the trial nearest to the median", None),
+        subtitle: labels::subtitle(runs, &refs, "TCP_INFO of the sender, in the trial nearest to the median", None),
         x: Axis { label: "time since the start of the trial".to_owned(), unit: "ns".to_owned(), scale: Scale::Linear },
         y,
         series: clip_ceilings(series),

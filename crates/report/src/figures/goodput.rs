@@ -4,7 +4,7 @@ use model::{Axis, Direction, EndTally, Figure, Interval, Outcome, Point, Run, Sc
 
 use super::Drawn;
 use super::line::single_lines;
-use crate::words;
+use crate::labels;
 
 /// The picture of all streams and transfers, `None` when there is none.
 pub(crate) fn figure(runs: &[Run]) -> Option<Drawn> {
@@ -30,7 +30,7 @@ pub(crate) fn figure(runs: &[Run]) -> Option<Drawn> {
     let figure = Figure {
         id: "goodput".to_owned(),
         title: "Goodput over time".to_owned(),
-        subtitle: words::subtitle(runs, &lines, "what arrived per interval, mean of the trials", band),
+        subtitle: labels::subtitle(runs, &lines, "what arrived per interval, mean of the trials", band),
         x: Axis { label: "time since the start of the trial".to_owned(), unit: "ns".to_owned(), scale: Scale::Linear },
         y: Axis { label: "goodput".to_owned(), unit: "bit/s".to_owned(), scale: Scale::Linear },
         series,

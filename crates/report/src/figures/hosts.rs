@@ -2,7 +2,7 @@
 
 use model::{Axis, EndPass, Figure, Pass, Point, Run, Scale, Series, SeriesLine};
 
-use crate::words;
+use crate::labels;
 
 /// Lines of one end in one picture, so that colours do not come round again: those with the most in them.
 const LINES: usize = 3;
@@ -96,7 +96,7 @@ fn figure(family: &Family, run: &Run, pass: &Pass) -> Option<Figure> {
     Some(Figure {
         id: family.id.to_owned(),
         title: family.title.to_owned(),
-        subtitle: format!("pass {} of {}, {}", pass.index, words::title(run), words::hosts(run)),
+        subtitle: format!("pass {} of {}, {}", pass.index, labels::title(run), labels::hosts(run)),
         x: Axis { label: "time since the start of the pass".to_owned(), unit: "ns".to_owned(), scale: Scale::Linear },
         y: Axis { label: family.label.to_owned(), unit: family.unit.to_owned(), scale: Scale::Linear },
         series,

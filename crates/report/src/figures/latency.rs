@@ -4,7 +4,7 @@ use model::{Axis, Figure, Histogram, Mark, Point, RttTally, Run, Scale, Series, 
 
 use super::Drawn;
 use super::line::single_lines;
-use crate::words;
+use crate::labels;
 
 /// Unit of the latency picture's horizontal axis: the value 1/(1-q) for quantile q, on a log scale. 1 is the shortest round
 /// trip, 2 the median, 10 the 90th percentile, 100 the 99th, and so on; renderers label it in percent.
@@ -33,7 +33,7 @@ pub(crate) fn figure(runs: &[Run]) -> Option<Drawn> {
     let figure = Figure {
         id: "latency".to_owned(),
         title: "Round-trip time by percentile".to_owned(),
-        subtitle: words::subtitle(runs, &lines, "whole round trips, all trials' samples together", None),
+        subtitle: labels::subtitle(runs, &lines, "whole round trips, all trials' samples together", None),
         x: Axis { label: "round trips at or below".to_owned(), unit: TAIL_UNIT.to_owned(), scale: Scale::Log },
         y: Axis { label: "round-trip time".to_owned(), unit: "ns".to_owned(), scale: Scale::Log },
         series,

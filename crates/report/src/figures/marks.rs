@@ -6,7 +6,7 @@ use super::curve::CurvePoint;
 
 /// Which of a curve's pictures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Position {
     /// Rate over block.
     Throughput,
     /// Time over block.
@@ -15,7 +15,7 @@ pub(crate) enum Place {
     Signature,
 }
 
-impl Place {
+impl Position {
     /// Where a point of the curve stands in this picture.
     pub(crate) fn point(self, point: &CurvePoint) -> Point {
         match self {
@@ -37,7 +37,7 @@ impl Place {
 }
 
 /// The marks of `run`'s findings that belong to the line through `points`.
-pub(crate) fn marks(run: &Run, outcomes: &[&Outcome], points: &[CurvePoint], place: Place) -> Vec<Mark> {
+pub(crate) fn marks(run: &Run, outcomes: &[&Outcome], points: &[CurvePoint], place: Position) -> Vec<Mark> {
     run.findings
         .iter()
         .filter(|finding| place.shows(finding.kind))
@@ -83,7 +83,7 @@ mod tests {
     use crate::figures::{Measure, curve_points};
     use crate::sample;
 
-    fn labels(run: &Run, place: Place) -> Vec<String> {
+    fn labels(run: &Run, place: Position) -> Vec<String> {
         let outcomes: Vec<&Outcome> = run.outcomes.iter().collect();
         let points = curve_points(&outcomes, Measure::Netpipe);
         marks(run, &outcomes, &points, place).into_iter().map(|mark| mark.label).collect()
@@ -92,14 +92,14 @@ mod tests {
     #[test]
     fn each_figure_has_the_marks_that_it_can_show() {
         let run = sample::curve();
-        let starts = |place: Place, words: &[&str]| {
+        let starts = |place: Position, words: &[&str]| {
             let labels = labels(&run, place);
             assert_eq!(labels.len(), words.len(), "{labels:?}");
             assert!(labels.iter().zip(words).all(|(label, word)| label.starts_with(word)), "{labels:?}");
         };
-        starts(Place::Throughput, &["latency", "peak", "saturation"]);
-        starts(Place::Saturation, &["latency", "saturation"]);
-        starts(Place::Signature, &["latency", "peak"]);
+        starts(Position::Throughput, &["latency", "peak", "saturation"]);
+        starts(Position::Saturation, &["latency", "saturation"]);
+        starts(Position::Signature, &["latency", "peak"]);
     }
 
     #[test]
@@ -109,13 +109,13 @@ mod tests {
             finding.block = None;
             finding.cells = vec![123];
         }
-        assert!(!labels(&run, Place::Throughput).iter().any(|label| label.starts_with("saturation")));
+        assert!(!labels(&run, Position::Throughput).iter().any(|label| label.starts_with("saturation")));
     }
 
     #[test]
     fn a_finding_on_another_line_is_not_marked_here() {
         let mut run = sample::curve();
         run.findings.iter_mut().for_each(|finding| finding.cells = vec![9_999]);
-        assert_eq!(labels(&run, Place::Throughput), Vec::<String>::new());
+        assert_eq!(labels(&run, Position::Throughput), Vec::<String>::new());
     }
 }

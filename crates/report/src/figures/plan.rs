@@ -6,7 +6,7 @@ use analysis::plan::{FactorLine, Middle, PlanTable, factor_lines, tables};
 use model::{Axis, ByteSize, Figure, Point, Run, Scale, Series};
 
 use super::Drawn;
-use crate::words;
+use crate::labels;
 
 /// Nanoseconds of an hour and of a day.
 const HOUR: f64 = 3.6e12;
@@ -67,7 +67,7 @@ impl Levels {
 }
 
 fn subtitle(run: &Run, note: &str) -> String {
-    format!("{}, {}; {note}", words::hosts(run), words::begun(run))
+    format!("{}, {}; {note}", labels::hosts(run), labels::begun(run))
 }
 
 /// Each table as lines over its rows, one for each column.
@@ -183,7 +183,7 @@ fn over_the_day(run: &Run) -> Vec<Figure> {
         let cell = run.header.cells.iter().find(|cell| cell.id == outcome.cell);
         let levels: Vec<String> =
             cell.iter().flat_map(|cell| &cell.levels).map(|(name, level)| format!("{name} {level}")).collect();
-        let name = if levels.is_empty() { words::title(run) } else { levels.join(", ") };
+        let name = if levels.is_empty() { labels::title(run) } else { levels.join(", ") };
         let point = |trial: &model::Trial| {
             let at = times.get(&trial.pass)?.checked_sub(origin)?;
             Some(Point { x: at as f64 / scale, y: trial.value?, low: None, high: None })
@@ -200,7 +200,7 @@ fn over_the_day(run: &Run) -> Vec<Figure> {
         x: if short {
             Axis { label: "time since the start".to_owned(), unit: "ns".to_owned(), scale: Scale::Linear }
         } else {
-            Axis { label: format!("hours since {}", words::when(midnight)), unit: "h".to_owned(), scale: Scale::Linear }
+            Axis { label: format!("hours since {}", labels::when(midnight)), unit: "h".to_owned(), scale: Scale::Linear }
         },
         y: Axis {
             label: match unit {

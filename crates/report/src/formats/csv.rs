@@ -4,7 +4,7 @@ use model::{EndCost, EndOptions, OneWay, Outcome, Run, Spec, Stop, Summary};
 
 use super::table::level_names;
 use crate::view::stem;
-use crate::{Piece, ReportError, View, figures, words};
+use crate::{Piece, ReportError, View, figures, labels};
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     view.some_run("csv")?;
@@ -42,7 +42,7 @@ const COLUMNS: &[Column] = &[
     ("run", |run, _| Some(run.header.id.clone())),
     ("name", |run, _| run.header.name.clone()),
     ("kind", |run, _| Some(run.header.kind.clone())),
-    ("started", |run, _| Some(words::when_rfc3339(run.header.started_unix_ns))),
+    ("started", |run, _| Some(labels::when_rfc3339(run.header.started_unix_ns))),
     ("target", |run, _| run.header.target.clone()),
     ("near_host", |run, _| run.header.near.hostname.clone()),
     ("far_host", |run, _| run.header.far.hostname.clone()),
@@ -62,7 +62,7 @@ const COLUMNS: &[Column] = &[
     ("io", |_, o| name_of(o.spec.io)),
     ("strategy", |_, o| name_of(o.spec.strategy)),
     ("delayed_reads", |_, o| o.spec.delayed_reads.then(|| "true".to_owned())),
-    ("rests", |_, o| words::delayed_reads(o).map(|delayed_reads| delayed_reads.to_string())),
+    ("rests", |_, o| labels::delayed_reads(o).map(|delayed_reads| delayed_reads.to_string())),
     ("overlap_close", |_, o| o.spec.overlap_close.then(|| "true".to_owned())),
     ("family", |_, o| name_of(o.spec.family)),
     ("goodput_bps", |_, o| number(o.summary.goodput_bps)),
@@ -104,7 +104,7 @@ const COLUMNS: &[Column] = &[
     ("far_process_ns_per_transaction", |_, o| far(o, |end| end.process_ns_per_transaction)),
     ("near_host_ns_per_transaction", |_, o| near(o, |end| end.host_ns_per_transaction)),
     ("far_host_ns_per_transaction", |_, o| far(o, |end| end.host_ns_per_transaction)),
-    ("trust", |_, o| o.summary.trust.map(|trust| words::trust(trust).to_owned())),
+    ("trust", |_, o| o.summary.trust.map(|trust| labels::trust(trust).to_owned())),
     ("within_low", |_, o| number(o.summary.within.as_ref().and_then(|e| e.low))),
     ("within_high", |_, o| number(o.summary.within.as_ref().and_then(|e| e.high))),
     ("there_p50_ns", |_, o| one_way(o, |one_way| Some(one_way.outbound.p50_ns))),
@@ -114,7 +114,7 @@ const COLUMNS: &[Column] = &[
     ("lost_there", |_, o| one_way(o, |one_way| one_way.lost_outbound)),
     ("lost_back", |_, o| one_way(o, |one_way| one_way.lost_return)),
     ("clock_error_ns", |_, o| one_way(o, |one_way| one_way.clock_error_ns)),
-    ("verdicts", |_, Outcome { summary: Summary { verdicts, .. }, .. }| Some(words::verdicts(verdicts).replace(", ", " "))),
+    ("verdicts", |_, Outcome { summary: Summary { verdicts, .. }, .. }| Some(labels::verdicts(verdicts).replace(", ", " "))),
 ];
 
 /// A figure of one way.

@@ -9,7 +9,7 @@ use crate::draw::ticks::Ticks;
 use crate::draw::{fit, wrap};
 use crate::figures::{Drawn, drawn};
 use crate::view::{safe_name, stem};
-use crate::{Piece, ReportError, View, words};
+use crate::{Piece, ReportError, View, labels};
 
 /// The script first, then a data file for each run that has a point to draw.
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
@@ -47,7 +47,7 @@ fn data_file<'a>(files: &'a mut Vec<DataFile>, owner: usize, run: &Run) -> &'a m
         let stem = safe_name(&run.header.id);
         let taken = files.iter().any(|file| file.name == format!("{stem}.dat"));
         let name = if taken { format!("{stem}-{}.dat", owner + 1) } else { format!("{stem}.dat") };
-        let about = format!("{}: {}", words::title(run), words::hosts(run));
+        let about = format!("{}: {}", labels::title(run), labels::hosts(run));
         let command = run.header.command.join(" ");
         let text = format!("# {}\n# {}\n", comment(&about), comment(&command));
         files.push(DataFile { owner, name, text, blocks: 0 });

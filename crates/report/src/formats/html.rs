@@ -6,7 +6,7 @@ use model::Run;
 use super::page;
 use crate::draw::theme::{DARK, LIGHT};
 use crate::view::stem;
-use crate::{Piece, ReportError, View, run_list, words};
+use crate::{Piece, ReportError, View, run_list, labels};
 
 const STYLE: &str = include_str!("page/page.css");
 const SCRIPT: &str = include_str!("page/page.js");
@@ -57,7 +57,7 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
 
 fn title(runs: &[Run]) -> String {
     match runs {
-        [run] => words::title(run),
+        [run] => labels::title(run),
         _ => format!("{} runs compared", runs.len()),
     }
 }
@@ -66,10 +66,10 @@ fn summary(runs: &[Run]) -> Markup {
     html! {
         @for run in runs {
             p.lead {
-                @if runs.len() > 1 { b { (words::title(run)) } ": " }
-                (words::distinct(run, |spec| spec.transport.to_string())) " "
-                (words::distinct(run, |spec| spec.pattern.to_string())) ", "
-                (words::hosts(run)) ", " (words::begun(run))
+                @if runs.len() > 1 { b { (labels::title(run)) } ": " }
+                (labels::distinct(run, |spec| spec.transport.to_string())) " "
+                (labels::distinct(run, |spec| spec.pattern.to_string())) ", "
+                (labels::hosts(run)) ", " (labels::begun(run))
                 @match &run.ending {
                     None => { ", " strong { "not finished" } }
                     Some(ending) if ending.how != "finished" => { ", " strong { (ending.how) }

@@ -5,7 +5,7 @@ use model::{Run, units};
 use super::table::OutcomeTable;
 use crate::plan::text_tables;
 use crate::view::stem;
-use crate::{Piece, ReportError, View, claims, meanwhile, sides, one_way, words};
+use crate::{Piece, ReportError, View, claims, meanwhile, sides, one_way, labels};
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     view.some_run("md")?;
@@ -16,7 +16,7 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
 fn report(run: &Run) -> String {
     let header = &run.header;
     let plan = header.plan.as_ref();
-    let title = plan.and_then(|plan| plan.title.clone()).unwrap_or_else(|| words::title(run));
+    let title = plan.and_then(|plan| plan.title.clone()).unwrap_or_else(|| labels::title(run));
     let mut text = format!("# {}\n\n", plain(&title));
     if let Some(question) = plan.and_then(|plan| plan.question.as_ref()) {
         text += &format!("{}\n\n", plain(question));
@@ -25,8 +25,8 @@ fn report(run: &Run) -> String {
     text += &format!(
         "Run{name} {}, {}, {}",
         plain(&header.id),
-        plain(&words::hosts(run)),
-        words::when(header.started_unix_ns)
+        plain(&labels::hosts(run)),
+        labels::when(header.started_unix_ns)
     );
     text += &match &run.ending {
         None => ". It has not finished.\n".to_owned(),
@@ -46,7 +46,7 @@ fn report(run: &Run) -> String {
         let of = OutcomeTable::new(run);
         text += &format!("\n{}", table(&of.head, &of.numeric, &of.rows));
         if !of.shared.is_empty() {
-            text += &format!("\nAll of them: {}\n", words::verdicts(&of.shared));
+            text += &format!("\nAll of them: {}\n", labels::verdicts(&of.shared));
         }
     }
     let findings: Vec<String> = run.findings.iter().map(|finding| finding.statement.clone()).collect();
@@ -56,9 +56,9 @@ fn report(run: &Run) -> String {
         text += &section("Ceiling and cost", &claims::of_run(run));
     }
     text += &section("Hosts meanwhile", &meanwhile::notable(run));
-    let verdicts = words::verdicts_of(sides::shown(run));
+    let verdicts = labels::verdicts_of(sides::shown(run));
     let meanings: Vec<String> =
-        verdicts.iter().map(|one| format!("{}: {}", words::verdict(*one), words::meaning(*one))).collect();
+        verdicts.iter().map(|one| format!("{}: {}", labels::verdict(*one), labels::meaning(*one))).collect();
     text += &section("Verdicts", &meanings);
     text
 }
@@ -84,7 +84,7 @@ fn table(head: &[String], numeric: &[bool], rows: &[Vec<String>]) -> String {
 /// A text of one line in which nothing is markup: names come from other hosts.
 fn plain(text: &str) -> String {
     let mut plain = String::new();
-    for c in words::plain(text).chars() {
+    for c in labels::plain(text).chars() {
         if matches!(c, '<' | '>' | '*' | '_' | '[' | ']' | '`' | '\\') {
             plain.push('\\');
         }

@@ -137,8 +137,8 @@ mod tests {
                 "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"900\" height=\"40\"><text y=\"20\" font-size=\"20\" font-kerning=\"none\">|{text}|</text></svg>"
             );
             let drawn = f64::from(parse(&svg).unwrap().root().bounding_box().width());
-            let told = crate::draw::text_width(&format!("|{text}|"), 20.0);
-            assert!((told - drawn).abs() < 1.0, "{text}: {told} for {drawn}");
+            let reported = crate::draw::text_width(&format!("|{text}|"), 20.0);
+            assert!((reported - drawn).abs() < 1.0, "{text}: {reported} for {drawn}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use model::{Cost, EndCost, Outcome, Run, Spec, Verdict, units};
 
 use crate::figures::{Measure, direction};
-use crate::{outcome_line, sides, words};
+use crate::{outcome_line, sides, labels};
 
 /// The outcomes of one run.
 pub(super) struct OutcomeTable {
@@ -19,13 +19,13 @@ type Value = fn(&Outcome) -> Option<String>;
 
 /// Title, whether it is a number, and the value; a column that is empty for all outcomes is left out.
 const COLUMNS: &[(&str, bool, Value)] = &[
-    ("block", true, |o| Some(words::block(o.spec.block))),
-    ("reply", true, |o| o.spec.reply.map(words::block)),
+    ("block", true, |o| Some(labels::block(o.spec.block))),
+    ("reply", true, |o| o.spec.reply.map(labels::block)),
     ("goodput", true, |o| o.summary.goodput_bps.map(units::bits_per_second)),
     ("transactions/s", true, |o| trips(o).then(|| o.summary.transactions_per_s.map(units::count))?),
     ("RTT", true, |o| (!trips(o)).then(|| outcome_line::rtt(o).map(units::seconds))?),
-    ("±", true, |o| Some(words::plus_minus(o))),
-    ("± own", true, |o| o.summary.within.as_ref().and_then(words::half_width)),
+    ("±", true, |o| Some(labels::plus_minus(o))),
+    ("± own", true, |o| o.summary.within.as_ref().and_then(labels::half_width)),
     ("median RTT", true, |o| trips(o).then(|| o.summary.rtt_p50_ns.map(units::seconds))?),
     ("p99 RTT", true, |o| trips(o).then(|| o.summary.rtt_p99_ns.map(units::seconds))?),
     ("NetPIPE", true, |o| {
@@ -33,14 +33,14 @@ const COLUMNS: &[(&str, bool, Value)] = &[
     }),
     ("sender", true, |o| o.summary.sender_bps.map(units::bits_per_second)),
     ("packets/s", true, |o| o.summary.packets_per_s.map(units::count)),
-    ("lost", true, |o| o.summary.packets_lost.map(|lost| words::lost(lost, o.summary.packets_sent))),
+    ("lost", true, |o| o.summary.packets_lost.map(|lost| labels::lost(lost, o.summary.packets_sent))),
     ("reordered", true, |o| o.summary.packets_reordered.filter(|count| *count > 0).map(|count| count.to_string())),
     ("duplicated", true, |o| o.summary.packets_duplicated.filter(|count| *count > 0).map(|count| count.to_string())),
     ("CPU rate near", true, |o| cpu_rate(o, |cost| Some(&cost.near))),
     ("CPU rate far", true, |o| cpu_rate(o, |cost| cost.far.as_ref())),
     ("trials", true, |o| Some(o.summary.trials.to_string())),
-    ("delayed reads", true, |o| words::delayed_reads(o).map(|delayed_reads| delayed_reads.to_string())),
-    ("trust", false, |o| o.summary.trust.map(|trust| words::trust(trust).to_owned())),
+    ("delayed reads", true, |o| labels::delayed_reads(o).map(|delayed_reads| delayed_reads.to_string())),
+    ("trust", false, |o| o.summary.trust.map(|trust| labels::trust(trust).to_owned())),
 ];
 
 /// What tells cells apart beside the block; shown where a run has more than one value of it.
@@ -95,20 +95,20 @@ impl OutcomeTable {
         let columns: Vec<_> = factors.chain(COLUMNS.iter().filter(wanted)).collect();
         let level = |outcome: &Outcome, name: &String| {
             let cell = run.header.cells.iter().find(|cell| cell.id == outcome.cell);
-            words::plain(cell.and_then(|cell| cell.levels.get(name)).map_or("", String::as_str))
+            labels::plain(cell.and_then(|cell| cell.levels.get(name)).map_or("", String::as_str))
         };
         let copy =
             |block: u64| ceiling.iter().find(|outcome| outcome.spec.block == block).and_then(|outcome| rate(outcome));
         let own = |outcome: &Outcome| {
             let list: Vec<Verdict> =
                 outcome.summary.verdicts.iter().filter(|one| !shared.contains(one)).copied().collect();
-            words::verdicts(&list)
+            labels::verdicts(&list)
         };
         let remarks = outcomes.iter().any(|outcome| !own(outcome).is_empty());
         let row = |outcome: &&Outcome| {
             let mut cells: Vec<String> = sides::side(run, outcome).map(str::to_owned).into_iter().collect();
             cells.extend(planned.iter().map(|name| level(outcome, name)));
-            cells.extend(columns.iter().map(|(_, _, value)| words::plain(&value(outcome).unwrap_or_default())));
+            cells.extend(columns.iter().map(|(_, _, value)| labels::plain(&value(outcome).unwrap_or_default())));
             cells.extend((!ceiling.is_empty()).then(|| copy(outcome.spec.block).unwrap_or_default()));
             cells.extend(remarks.then(|| own(outcome)));
             cells
@@ -119,7 +119,7 @@ impl OutcomeTable {
         let side = sides.then_some(("side", false));
         let titles = columns.iter().map(|(name, numeric, _)| (*name, *numeric));
         let own = |(name, numeric): (&str, bool)| (name.to_owned(), numeric);
-        let levels = planned.iter().map(|name| (words::plain(name), false));
+        let levels = planned.iter().map(|name| (labels::plain(name), false));
         let titles = side.into_iter().map(own).chain(levels).chain(titles.chain(extra).map(own));
         let (head, numeric) = titles.unzip();
         Self { head, numeric, rows, shared }

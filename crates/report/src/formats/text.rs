@@ -7,7 +7,7 @@ use super::braille;
 use super::table::OutcomeTable;
 use crate::view::stem;
 use crate::why::wrapped;
-use crate::{Piece, ReportError, View, advice, captures, claims, meanwhile, sides, one_way, words};
+use crate::{Piece, ReportError, View, advice, captures, claims, meanwhile, sides, one_way, labels};
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     view.some_run("text")?;
@@ -30,18 +30,18 @@ fn report(run: &Run, view: &View<'_>) -> String {
             text.push_str(&format!("\n{plot}"));
         }
     }
-    let findings: Vec<String> = run.findings.iter().map(|finding| words::plain(&finding.statement)).collect();
+    let findings: Vec<String> = run.findings.iter().map(|finding| labels::plain(&finding.statement)).collect();
     text.push_str(&section("Findings", &findings, view.columns));
-    text.push_str(&lasting(run));
+    text.push_str(&persistent(run));
     text.push_str(&section("Each way", &one_way::of_run(run), view.columns));
     // Of the many cells of a plan they stand on the page and in the document.
     let claimed = if run.header.plan.is_none() { claims::of_run(run) } else { Vec::new() };
     text.push_str(&section("Ceiling and cost", &claimed, view.columns));
     text.push_str(&section("Hosts meanwhile", &meanwhile::notable(run), view.columns));
     text.push_str(&section("Packets", &captures::of_run(run), view.columns));
-    let verdicts = words::verdicts_of(sides::shown(run));
+    let verdicts = labels::verdicts_of(sides::shown(run));
     let meanings: Vec<String> =
-        verdicts.iter().map(|one| format!("{}: {}", words::verdict(*one), words::meaning(*one))).collect();
+        verdicts.iter().map(|one| format!("{}: {}", labels::verdict(*one), labels::meaning(*one))).collect();
     text.push_str(&section("Verdicts", &meanings, view.columns));
     text.push_str(&section("Self-test", &claims::selftests(run), view.columns));
     text.push_str(&held_back(run, view.columns));
@@ -63,21 +63,21 @@ fn held_back(run: &Run, columns: u16) -> String {
 fn header(run: &Run) -> String {
     let header = &run.header;
     let [transport, pattern] = [
-        words::distinct(run, |spec| spec.transport.to_string()),
-        words::distinct(run, |spec| spec.pattern.to_string()),
+        labels::distinct(run, |spec| spec.transport.to_string()),
+        labels::distinct(run, |spec| spec.pattern.to_string()),
     ];
     // A run without measurements, such as a host's settings, is known by its kind.
     let what = if transport.is_empty() { header.kind.clone() } else { format!("{transport} {pattern}") };
     let mut text = format!(
         "{}: {}, {}, {} (run {})\n",
-        words::plain(&words::title(run)),
-        words::plain(&what),
-        words::plain(&words::hosts(run)),
-        words::begun(run),
-        words::plain(&header.id),
+        labels::plain(&labels::title(run)),
+        labels::plain(&what),
+        labels::plain(&labels::hosts(run)),
+        labels::begun(run),
+        labels::plain(&header.id),
     );
     if header.cells.iter().any(|cell| cell.spec.speak.is_some()) {
-        let far = words::plain(&header.tool.far_version);
+        let far = labels::plain(&header.tool.far_version);
         text.push_str(&format!("The far end is {far}, and its figures are what it told.\n"));
     }
     match &run.ending {
@@ -86,8 +86,8 @@ fn header(run: &Run) -> String {
         Some(_) if header.origin.is_some() => {}
         Some(ending) => {
             let took = units::seconds(ending.duration_ns as f64);
-            let why = ending.error.as_deref().map(|why| format!(": {}", words::plain(why))).unwrap_or_default();
-            text.push_str(&format!("{} after {took}{why}\n", capitalised(&words::plain(&ending.how))));
+            let why = ending.error.as_deref().map(|why| format!(": {}", labels::plain(why))).unwrap_or_default();
+            text.push_str(&format!("{} after {took}{why}\n", capitalised(&labels::plain(&ending.how))));
         }
     }
     text
@@ -101,7 +101,7 @@ fn capitalised(word: &str) -> String {
 fn table(run: &Run, columns: u16) -> String {
     let of = OutcomeTable::new(run);
     let mut table = Table::new();
-    table.load_style(words::TABLE);
+    table.load_style(labels::TABLE);
     table.set_content_arrangement(ContentArrangement::Dynamic).set_width(columns);
     table.set_header(&of.head);
     table.add_rows(&of.rows);
@@ -111,12 +111,12 @@ fn table(run: &Run, columns: u16) -> String {
         }
     }
     let text = table.trim_fmt();
-    if of.shared.is_empty() { text } else { format!("{text}\nall of them: {}", words::verdicts(&of.shared)) }
+    if of.shared.is_empty() { text } else { format!("{text}\nall of them: {}", labels::verdicts(&of.shared)) }
 }
 
 /// What makes an advice stay, line by line: commands are to be copied, not broken.
-fn lasting(run: &Run) -> String {
-    let lines = advice::lasting(run);
+fn persistent(run: &Run) -> String {
+    let lines = advice::persistent(run);
     if lines.is_empty() {
         return String::new();
     }

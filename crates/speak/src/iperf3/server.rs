@@ -84,17 +84,17 @@ impl Server {
         match &mut self.step {
             Step::Parameters(parameters) => {
                 let refused = |what| (Fault::Parameters, what);
-                let asked = match parameters.take(input).map_err(refused) {
+                let requested = match parameters.take(input).map_err(refused) {
                     Ok(None) => return Ok(()),
                     Ok(Some(json)) => Parameters::from_json(&json),
                     Err(refused) => Err(refused),
                 };
-                let asked = asked.map_err(|(fault, what)| {
+                let requested = requested.map_err(|(fault, what)| {
                     say(fault, turn);
                     error(name, what)
                 })?;
-                self.streams = asked.streams();
-                turn.actions.push(Action::Asked(Box::new(asked)));
+                self.streams = requested.streams();
+                turn.actions.push(Action::Asked(Box::new(requested)));
                 self.step = Step::Weighing;
                 return Ok(());
             }

@@ -62,8 +62,8 @@ impl Server {
         self.block = Fixed::new();
         let block = Block(bytes);
         match block.word(0) {
-            asked @ (kind::OMNI | kind::TCP_STREAM) => {
-                let request = if asked == kind::OMNI { Request::from_block(&block) } else { classic::request(&block) };
+            requested @ (kind::OMNI | kind::TCP_STREAM) => {
+                let request = if requested == kind::OMNI { Request::from_block(&block) } else { classic::request(&block) };
                 match request {
                     Ok(request) => {
                         self.served = request.served;

@@ -43,7 +43,7 @@ pub(crate) fn load_pinned(request: &Request, any_user: bool, at: &Path) -> Resul
 
 fn register(request: &Request, name: &str, any_user: bool) -> Result<Link, StackError> {
     if let Some(missing) = missing_rights() {
-        return Err(StackError::Rights { asked: request.asked().into(), missing });
+        return Err(StackError::Rights { requested: request.requested().into(), missing });
     }
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let before = set_print(Some((PrintLevel::Info, listen)));

@@ -11,7 +11,7 @@ use crate::flags::{self, Output, Peer, clock_seed};
 use crate::measure::{Job, measure};
 use crate::plan;
 use crate::values::{self, SetFlag, above_zero, whole};
-use crate::words::{self, Wrong};
+use crate::spec_args::{self, Wrong};
 
 /// Time for a whole comparison unless told otherwise.
 const BUDGET: Nanos = Nanos(120_000_000_000);
@@ -168,7 +168,7 @@ fn of_words(name: &str, words: &str, pattern: Pattern) -> Result<Spec, Failure> 
         words.insert(0, &default);
     }
     let words: Vec<String> = words.into_iter().map(str::to_owned).collect();
-    words::spec(&words).map_err(|wrong| match wrong {
+    spec_args::spec(&words).map_err(|wrong| match wrong {
         Wrong::Value(what) | Wrong::Words(what) => {
             Failure::usage(format!("--{name} \"{}\": {what}; see `thru {} --help`", words.join(" "), words[0]))
         }

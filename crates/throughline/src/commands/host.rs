@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use control::coordinator::{End, Target};
-use host::{RealSys, TrafficLook};
+use host::{RealSys, TrafficSample};
 use model::{Family, Inventory};
 
 use crate::citation;
@@ -52,16 +52,16 @@ pub fn run(args: &HostArgs) -> Result<u8, Failure> {
     if args.diff && !(1..=2).contains(&args.hosts.len()) {
         return Err(Failure::usage("--diff sets two hosts against each other: name two, or one for it and this host"));
     }
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     if args.hosts.is_empty() || (args.diff && args.hosts.len() == 1) {
-        told.push(this_host());
+        reported.push(this_host());
     }
-    told.extend(others(args)?);
+    reported.extend(others(args)?);
     if args.diff {
-        return differences(&told[0], &told[1], args.json);
+        return differences(&reported[0], &reported[1], args.json);
     }
     if args.json {
-        let inventories: Vec<&Inventory> = told.iter().map(|told| &told.inventory).collect();
+        let inventories: Vec<&Inventory> = reported.iter().map(|reported| &reported.inventory).collect();
         let text = match inventories.as_slice() {
             [one] => serde_json::to_string_pretty(one),
             all => serde_json::to_string_pretty(all),
@@ -69,8 +69,8 @@ pub fn run(args: &HostArgs) -> Result<u8, Failure> {
         out!("{}\n", text.map_err(Failure::other)?);
         return Ok(0);
     }
-    for (place, one) in told.iter().enumerate() {
-        if told.len() > 1 {
+    for (place, one) in reported.iter().enumerate() {
+        if reported.len() > 1 {
             outln!("{}=== {}", if place > 0 { "\n" } else { "" }, one.name);
         }
         out!("{}", report::host(&one.inventory, Some(one.clock_ns)));
@@ -79,7 +79,7 @@ pub fn run(args: &HostArgs) -> Result<u8, Failure> {
 }
 
 fn this_host() -> Told {
-    let look = TrafficLook::start(&RealSys);
+    let look = TrafficSample::start(&RealSys);
     let mut inventory = host::inventory(&RealSys);
     inventory.selftest = citation::from_store(None)(&inventory);
     let clock_ns = host::clock_read_cost_ns();
@@ -104,13 +104,13 @@ fn others(args: &HostArgs) -> Result<Vec<Told>, Failure> {
         .build()
         .map_err(|error| Failure::other(format!("cannot start: {error}")))?;
     runtime.block_on(async {
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for host in &args.hosts {
             let end = End::connect(Target::Remote { host, token: token.as_ref(), family }).await?;
-            told.push(Told { name: host.clone(), inventory: end.inventory.clone(), clock_ns: end.clock_ns });
+            reported.push(Told { name: host.clone(), inventory: end.inventory.clone(), clock_ns: end.clock_ns });
             end.release().await;
         }
-        Ok(told)
+        Ok(reported)
     })
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use analysis::plan::Place;
 use clap::Args;
 use control::agent::recover;
-use host::tune::{Fault, Journal, RealGround, Tuner};
+use host::tune::{Fault, Journal, RealBackend, Tuner};
 use lab::Holder;
 use model::{Factor, Order, PlanLab, Setting, Stop};
 
@@ -136,7 +136,7 @@ fn set_host_wide(settings: &[Setting], command: &str, quiet: bool) -> Result<Opt
     for line in recover(&journal)? {
         errln!("thru: {line}");
     }
-    let mut tuner = Tuner::new(Arc::new(RealGround), journal, command, Duration::ZERO);
+    let mut tuner = Tuner::new(Arc::new(RealBackend), journal, command, Duration::ZERO);
     if let Some(own) = tuner.preview(settings)?.into_iter().find(|change| !change.host_wide) {
         let message = format!("[lab] host_wide: each host has a {} of its own: write it under [settings]", own.key);
         return Err(Failure::usage(message));

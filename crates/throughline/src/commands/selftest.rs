@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use control::experiment::selftest::{self, News, Options};
+use control::experiment::selftest::{self, SelfTestEvent, Options};
 
 use crate::failure::{self, Failure};
 use crate::output;
@@ -51,10 +51,10 @@ pub fn run(args: &SelftestArgs) -> Result<u8, Failure> {
         .map_err(|error| Failure::other(format!("cannot find this program's own file: {error}")))?;
     let started_unix_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
     let options = Options { program, version: crate::VERSION.into(), quick: args.quick, loopback: args.loopback };
-    let found = selftest::run(&options, started_unix_ns, &mut |news| match news {
-        News::Check(check) if !to_stdout => outln!("{}", report::check_line(check)),
-        News::Check(_) => {}
-        News::Doing(what) => errln!("thru: testing {what}"),
+    let found = selftest::run(&options, started_unix_ns, &mut |on_event| match on_event {
+        SelfTestEvent::Check(check) if !to_stdout => outln!("{}", report::check_line(check)),
+        SelfTestEvent::Check(_) => {}
+        SelfTestEvent::Doing(what) => errln!("thru: testing {what}"),
     })?;
     if let Some(store) = store {
         store.keep_selftest(&found)?;

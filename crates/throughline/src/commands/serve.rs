@@ -204,7 +204,7 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
         once: args.once,
         captures: args.allow_capture.clone().map_or(Captures::Refused, Captures::In),
         vanished_after: Duration::from_nanos(args.client_timeout.0),
-        news: Box::new(move |text| {
+        log: Box::new(move |text| {
             if !quiet {
                 errln!("thru serve: {text}");
             }

@@ -47,7 +47,7 @@ enum Action {
         any_user: bool,
         /// Rules of HighSpeed TCP for destinations (the wad.conf of 2003 as TOML).
         #[arg(long, value_name = "FILE")]
-        wad: Option<PathBuf>,
+        cc_rules: Option<PathBuf>,
     },
     /// End what `load` began.
     Unload {
@@ -55,7 +55,7 @@ enum Action {
         name: String,
         /// The rules that `load` was given with it.
         #[arg(long, value_name = "FILE")]
-        wad: Option<PathBuf>,
+        cc_rules: Option<PathBuf>,
     },
 }
 
@@ -65,20 +65,20 @@ pub fn run(args: &StacksArgs) -> Result<u8, Failure> {
         Action::List => list()?,
         Action::Info { header: true, .. } => out!("{}", stacks::HEADER),
         Action::Info { name, source, .. } => info(known(name)?, *source)?,
-        Action::Load { name, any_user, wad } => {
-            let request = Request::open(name)?.with_rules(&rules(wad.as_deref())?)?;
+        Action::Load { name, any_user, cc_rules } => {
+            let request = Request::open(name)?.with_rules(&rules(cc_rules.as_deref())?)?;
             let loaded = stacks::keep(&request, *any_user)?;
             outln!("{loaded} is loaded until `thru stacks unload {loaded}`");
         }
-        Action::Unload { name, wad } => {
-            outln!("{} is no longer kept", stacks::release(name, &rules(wad.as_deref())?)?);
+        Action::Unload { name, cc_rules } => {
+            outln!("{} is no longer kept", stacks::release(name, &rules(cc_rules.as_deref())?)?);
         }
     }
     Ok(0)
 }
 
-fn rules(wad: Option<&Path>) -> Result<Vec<StackRule>, StackError> {
-    wad.map_or(Ok(Vec::new()), stacks::read_rules)
+fn rules(cc_rules: Option<&Path>) -> Result<Vec<StackRule>, StackError> {
+    file.map_or(Ok(Vec::new()), stacks::read_rules)
 }
 
 fn known(name: &str) -> Result<&'static Stack, Failure> {
@@ -105,7 +105,7 @@ fn list() -> Result<(), Failure> {
     } else if let Some(what) = stacks::obstacle() {
         out!("\n{}\n", StackError::Kernel { what });
     } else if let Some(missing) = stacks::missing_rights() {
-        out!("\n{}\n", StackError::Rights { asked: "NAME".into(), missing });
+        out!("\n{}\n", StackError::Rights { requested: "NAME".into(), missing });
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use control::ControlError;
 use control::agent::recover;
 use control::coordinator::{End, Target};
 use control::proto::message::Obstacle;
-use host::tune::{self, Allowance, Fault, Journal, RealGround, TuneError, Tuner, Which};
+use host::tune::{self, Allowance, Fault, Journal, RealBackend, TuneError, Tuner, Which};
 use model::{Change, Family, JournalEntry, Nanos, Reverted, Setting, SettingNow};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, sleep_until};
@@ -50,7 +50,7 @@ enum What {
         /// Keys or patterns with *, and last the HOST if it is not this one [default: the usual keys].
         words: Vec<String>,
         #[command(flatten)]
-        place: Place,
+        place: Destination,
     },
     /// Change settings: all, or none.
     Set {
@@ -70,7 +70,7 @@ enum What {
         #[arg(long, value_name = "TIME", default_value = "0s")]
         wait: Nanos,
         #[command(flatten)]
-        place: Place,
+        place: Destination,
     },
     /// Put settings back.
     Revert {
@@ -81,7 +81,7 @@ enum What {
         #[arg(long)]
         force: bool,
         #[command(flatten)]
-        place: Place,
+        place: Destination,
     },
     /// List what was changed and is not back.
     Journal {
@@ -89,13 +89,13 @@ enum What {
         #[arg(value_parser = values::host)]
         host: Option<String>,
         #[command(flatten)]
-        place: Place,
+        place: Destination,
     },
 }
 
 /// Where, and how it is told.
 #[derive(Debug, Clone, Args)]
-struct Place {
+struct Destination {
     /// As JSON.
     #[arg(long)]
     json: bool,
@@ -115,7 +115,7 @@ pub fn run(args: &TuneArgs) -> Result<u8, Failure> {
         What::Show { words, place } => {
             let (keys, host) = split_show(words)?;
             let settings = match host {
-                None => tune::show(&RealGround, keys, &Allowance::All)?,
+                None => tune::show(&RealBackend, keys, &Allowance::All)?,
                 Some(host) => at(place, host, "tune show", async |end| end.show(keys).await)?,
             };
             place.tell(&json!({ "settings": settings }), || settings.iter().for_each(print_setting));
@@ -149,7 +149,7 @@ fn split_show(words: &[String]) -> Result<(&[String], Option<&str>), Failure> {
     let (keys, host) = if tune::is_key(last) { (words, None) } else { (keys, Some(last.as_str())) };
     // A key that was mistyped is not a host that cannot be reached.
     let wrong = keys.iter().find(|word| !tune::is_key(word)).or(words.last().filter(|last| tune::resembles_key(last)));
-    match wrong.map(|word| tune::show(&RealGround, std::slice::from_ref(word), &Allowance::All)) {
+    match wrong.map(|word| tune::show(&RealBackend, std::slice::from_ref(word), &Allowance::All)) {
         Some(Err(error)) => Err(error.into()),
         _ => Ok((keys, host)),
     }
@@ -175,7 +175,7 @@ struct Set<'a> {
     duration: Option<Nanos>,
     keep: bool,
     wait: Duration,
-    place: &'a Place,
+    place: &'a Destination,
 }
 
 impl Set<'_> {
@@ -185,16 +185,16 @@ impl Set<'_> {
             errln!("thru: {line}");
         }
         let command: Vec<String> = std::env::args().skip(1).collect();
-        Ok(Tuner::new(Arc::new(RealGround), journal, format!("thru {}", command.join(" ")), Duration::ZERO))
+        Ok(Tuner::new(Arc::new(RealBackend), journal, format!("thru {}", command.join(" ")), Duration::ZERO))
     }
 
     fn preview(&self) -> Result<u8, Failure> {
         let journal = self.place.journal()?;
-        let tuner = Tuner::new(Arc::new(RealGround), journal, "thru tune set --dry-run", Duration::ZERO);
+        let tuner = Tuner::new(Arc::new(RealBackend), journal, "thru tune set --dry-run", Duration::ZERO);
         let changes = tuner.preview(&self.settings)?;
         self.place.tell(&json!({ "would_change": changes }), || {
             for change in &changes {
-                outln!("{}: {} would become {}{}", change.key, change.before, change.asked, remarks(change));
+                outln!("{}: {} would become {}{}", change.key, change.before, change.requested, remarks(change));
             }
         });
         Ok(0)
@@ -327,7 +327,7 @@ impl Set<'_> {
     }
 }
 
-fn revert(words: &[String], force: bool, place: &Place) -> Result<u8, Failure> {
+fn revert(words: &[String], force: bool, place: &Destination) -> Result<u8, Failure> {
     let is_which = |word: &str| word == "all" || tune::is_entry(word);
     let (which, host) = match words {
         [] => (None, None),
@@ -343,7 +343,7 @@ fn revert(words: &[String], force: bool, place: &Place) -> Result<u8, Failure> {
                 Some("all") => Which::All,
                 Some(id) => Which::One(id.to_owned()),
             };
-            tune::revert(&place.journal()?, &RealGround, &which, force, &Allowance::All)?
+            tune::revert(&place.journal()?, &RealBackend, &which, force, &Allowance::All)?
         }
         Some(host) => {
             let id = which.filter(|which| *which != "all").map(str::to_owned);
@@ -356,7 +356,7 @@ fn revert(words: &[String], force: bool, place: &Place) -> Result<u8, Failure> {
 
 /// Does something with an agent that has let us in and given us its machine.
 fn at<T>(
-    place: &Place,
+    place: &Destination,
     host: &str,
     purpose: &str,
     work: impl AsyncFnOnce(&mut End) -> Result<T, ControlError>,
@@ -370,7 +370,7 @@ fn at<T>(
 }
 
 /// Connects to an agent and waits for its machine.
-async fn reach(place: &Place, host: &str, purpose: &str) -> Result<End, Failure> {
+async fn reach(place: &Destination, host: &str, purpose: &str) -> Result<End, Failure> {
     let token = measure::token(place.token_file.as_deref())?;
     let mut end = End::connect(Target::Remote { host, token: token.as_ref(), family: Family::Any }).await?;
     end.acquire(purpose, |ahead| errln!("thru: {host} is busy: {ahead} before us")).await?;
@@ -382,7 +382,7 @@ fn runtime<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failu
     runtime.map_err(|error| Failure::other(format!("cannot start: {error}")))?.block_on(work)
 }
 
-impl Place {
+impl Destination {
     fn journal(&self) -> Result<Journal, TuneError> {
         Journal::open(self.journal.as_deref())
     }

@@ -40,7 +40,7 @@ pub enum Host {
 }
 
 /// Where the cells stand, the sizes of a curve in one place, and the hosts by the numbers that they have there.
-pub fn places(cells: &[PlannedCell], specs: &[Spec]) -> Result<(Vec<Place>, Vec<Host>), Failure> {
+pub fn slots(cells: &[PlannedCell], specs: &[Spec]) -> Result<(Vec<Place>, Vec<Host>), Failure> {
     let mut hosts: Vec<Host> = Vec::new();
     let mut number = |host: Host| {
         hosts.iter().position(|other| *other == host).unwrap_or_else(|| {
@@ -61,21 +61,21 @@ pub fn places(cells: &[PlannedCell], specs: &[Spec]) -> Result<(Vec<Place>, Vec<
         });
     }
     let count = hosts.len();
-    let mut places: Vec<Place> = Vec::new();
+    let mut slots: Vec<Place> = Vec::new();
     for (((cell, spec), (near, far)), id) in cells.iter().zip(specs).zip(ends).zip(0..) {
         // A number that nobody has stands for no host.
         let far = far.unwrap_or(count + near);
         let of = |cell: &PlannedCell| (cell.combination, cell.from.clone(), cell.to.clone());
         let one_curve = |place: &&mut Place| spec.is_point() && of(&cells[place.cell as usize]) == of(cell);
-        match places.last_mut().filter(one_curve) {
+        match slots.last_mut().filter(one_curve) {
             Some(place) => place.sizes += 1,
             None => {
                 let (plot, combination) = (cell.plot, cell.combination);
-                places.push(Place { cell: id, sizes: 1, plot, combination, near, far });
+                slots.push(Place { cell: id, sizes: 1, plot, combination, near, far });
             }
         }
     }
-    Ok((places, hosts))
+    Ok((slots, hosts))
 }
 
 /// Measures a plan, or the rest of one.
@@ -96,7 +96,7 @@ pub async fn conduct(
         options.captures = Captures::AsAsked;
     }
     let agents = [Agent::local(here), Agent::local(there)];
-    let (places, hosts) = places(&read.cells, &read.specs)?;
+    let (slots, hosts) = slots(&read.cells, &read.specs)?;
     let mut interrupted = cancel.clone();
     let reached = tokio::select! {
         reached = reach(read, &hosts, &agents, token.as_ref(), progress.as_mut()) => reached,
@@ -119,11 +119,11 @@ pub async fn conduct(
                     progress.say(what);
                 }
             };
-            coordinator::choose_engines(&mut fleet, &places, &mut specs, &mut cancel.clone(), tell).await?;
-            (header(read, specs, output, &places, &hosts, &fleet)?, Vec::new(), Vec::new())
+            coordinator::choose_engines(&mut fleet, &slots, &mut specs, &mut cancel.clone(), tell).await?;
+            (header(read, specs, output, &slots, &hosts, &fleet)?, Vec::new(), Vec::new())
         }
     };
-    let schedule = PlanSchedule { plan: read.plan.clone(), places, trials, passes };
+    let schedule = PlanSchedule { plan: read.plan.clone(), slots, trials, passes };
     let mut sinks = Sinks::new(&mut collect, progress, output.live.then_some(Live), recorder);
     let (_, failed) = coordinator::run_plan(&mut fleet, &header, &schedule, &mut sinks, cancel).await;
     drop(sinks);
@@ -176,18 +176,18 @@ fn header(
     read: &Read,
     specs: Vec<Spec>,
     output: &Output,
-    places: &[Place],
+    slots: &[Place],
     hosts: &[Host],
     fleet: &Fleet,
 ) -> Result<RunHeader, Failure> {
     let started_unix_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
     let entropy = u16::from_be_bytes(control::proto::auth::random().map_err(Failure::other)?);
-    let first = places.first().ok_or_else(|| Failure::other("the plan has no cell"))?;
+    let first = slots.first().ok_or_else(|| Failure::other("the plan has no cell"))?;
     let near = fleet.end(first.near).ok_or_else(|| Failure::other("the near host is gone"))?;
     let far = fleet.end(first.far).unwrap_or(near);
     let inventory = |host: usize| fleet.end(host).map(|end| &end.inventory);
     let cells = read.cells.iter().zip(specs).zip(0..).map(|((planned, spec), id)| {
-        let place = places.iter().find(|place| place.cells().contains(&id)).unwrap_or(first);
+        let place = slots.iter().find(|place| place.cells().contains(&id)).unwrap_or(first);
         let mut levels = planned.levels.clone();
         for factor in read.plan.factors.iter().filter(|factor| factor.kind == FactorKind::Observed) {
             levels.insert(factor.name.clone(), observed(factor, [inventory(place.near), inventory(place.far)]));

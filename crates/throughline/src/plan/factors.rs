@@ -8,7 +8,7 @@ use model::{Design, Factor, FactorKind, Inventory, Plan, PlanEnd, Setting};
 use super::fields::{Flags, PATTERN};
 use super::source::{At, Table, unknown};
 use crate::failure::Failure;
-use crate::words::PATTERNS;
+use crate::spec_args::PATTERNS;
 
 /// Fields by their names.
 pub(super) type Fields = BTreeMap<String, At<String>>;

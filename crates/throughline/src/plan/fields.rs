@@ -8,7 +8,7 @@ use model::Spec;
 
 use super::source::unknown;
 use crate::flags::PER_END;
-use crate::words::{self, OF_THE_WHOLE, PATTERNS, Wrong};
+use crate::spec_args::{self, OF_THE_WHOLE, PATTERNS, Wrong};
 
 /// The field that is no flag but the command itself.
 pub const PATTERN: &str = "pattern";
@@ -48,7 +48,7 @@ impl Flags {
             let Some(name) = PATTERNS.iter().find(|name| *name == wanted) else {
                 return Err(format!("no pattern of a plan is called '{wanted}'; there are {}", PATTERNS.join(", ")));
             };
-            let flags = words::command(name).map(|command| command.get_arguments().cloned().collect());
+            let flags = spec_args::command(name).map(|command| command.get_arguments().cloned().collect());
             of.push((*name, flags.unwrap_or_default()));
         }
         Ok(Self { of, folder: folder.to_owned() })
@@ -76,7 +76,7 @@ impl Flags {
                 return Err(format!("'{name}' is one for both ends: leave the {}. out", end.unwrap_or_default()));
             }
             let Some(word) = self.word(flag, value)? else { continue };
-            let whole = words::specs(&[(*pattern).to_owned(), word]);
+            let whole = spec_args::specs(&[(*pattern).to_owned(), word]);
             // Only what is wrong with this flag by itself; what it needs beside it is checked with the cell.
             if let Err(Wrong::Value(what)) = whole {
                 return Err(what);
@@ -106,7 +106,7 @@ impl Flags {
             };
             line.extend(self.word(flag, &value)?);
         }
-        words::specs(&line).map_err(|wrong| match wrong {
+        spec_args::specs(&line).map_err(|wrong| match wrong {
             Wrong::Value(what) | Wrong::Words(what) => what,
             Wrong::OfTheWhole(flag) => format!("{flag} belongs to the plan as a whole"),
             Wrong::Together(failure) => failure.to_string(),
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_file_lies_beside_the_plan() {
-        let no_such = flags(&["stream"]).check("wad", "labs/none.toml").unwrap_err();
+        let no_such = flags(&["stream"]).check("cc-rules", "labs/none.toml").unwrap_err();
         assert!(no_such.contains("plans/labs/none.toml"), "{no_such}");
     }
 

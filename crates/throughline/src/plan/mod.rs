@@ -8,7 +8,7 @@ mod read;
 mod single;
 pub mod source;
 
-pub use conduct::{Resumed, conduct, places};
+pub use conduct::{Resumed, conduct, slots};
 pub use read::{Read, read};
 pub use single::read_spec;
 

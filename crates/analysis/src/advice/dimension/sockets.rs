@@ -46,9 +46,9 @@ fn in_force(path: &Path<'_>, role: Role) -> Option<String> {
         let end = if role == Role::Active { &trial.near } else { &trial.far };
         end.flows.first().and_then(|flow| flow.socket.cc.clone())
     };
-    let asked = || path.spec.end(role).cc.clone();
+    let requested = || path.spec.end(role).cc.clone();
     let default = || path.host(role).sysctl.get("net.ipv4.tcp_congestion_control").cloned();
-    path.look.trials.iter().find_map(of).or_else(asked).or_else(default)
+    path.look.trials.iter().find_map(of).or_else(requested).or_else(default)
 }
 
 fn nodelay(path: &Path<'_>) -> Result<Vec<Level>, String> {

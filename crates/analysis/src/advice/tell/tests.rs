@@ -26,7 +26,7 @@ fn gone(goal: Goal, score: impl Fn(&[usize]) -> f64) -> (Advice, Vec<Finding>) {
     let untried =
         ["mtu", "rings"].map(|what| AdviceUntried { what: what.into(), why: format!("not allowed: --allow {what}") });
     let spent = [AdviceSpent { on: "window".into(), trials: 8, ns: 4_000_000_000 }];
-    let told_of = Told {
+    let told_of = SearchResult {
         goal,
         start: &start,
         target: Some("beta"),
@@ -37,7 +37,7 @@ fn gone(goal: Goal, score: impl Fn(&[usize]) -> f64) -> (Advice, Vec<Finding>) {
         spent: &spent,
         hosts: [&host, &host],
     };
-    told(&told_of, |levels| u32::try_from(levels.len()).ok())
+    reported(&told_of, |levels| u32::try_from(levels.len()).ok())
 }
 
 fn said(findings: &[Finding]) -> String {

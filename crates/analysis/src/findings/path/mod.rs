@@ -1,6 +1,6 @@
 //! What of the hosts and of the path between them shapes the figures, whatever was measured.
 
-mod card;
+mod nic;
 mod route;
 mod steal;
 
@@ -21,12 +21,12 @@ pub fn of_path(header: &RunHeader, outcomes: &[Outcome], stolen: &[Stolen; 2]) -
         found.extend(route::narrow_path(end));
     }
     found.extend(route::two_paths(header, outcomes));
-    found.extend(card::unequal_offloads(&near, &far));
+    found.extend(nic::unequal_offloads(&near, &far));
     for end in [&near, &far] {
-        found.extend(card::half_duplex(end));
-        found.extend(card::narrow_slots(end));
-        found.extend(card::far_interrupts(end));
-        found.extend(card::foreign_traffic(end));
+        found.extend(nic::half_duplex(end));
+        found.extend(nic::narrow_slots(end));
+        found.extend(nic::far_interrupts(end));
+        found.extend(nic::foreign_traffic(end));
     }
     for (end, stolen) in [&near, &far].into_iter().zip(stolen) {
         found.extend(steal::steal(end.side, stolen));

@@ -67,7 +67,7 @@ fn only(change: impl FnOnce(&mut RunHeader)) -> String {
     said.concat()
 }
 
-fn card(host: &mut Inventory) -> &mut Device {
+fn nic(host: &mut Inventory) -> &mut Device {
     host.interfaces[0].device.as_mut().unwrap()
 }
 
@@ -164,28 +164,28 @@ fn a_slot_narrower_than_its_card_is_found() {
         max_width: Some(16),
         ..Pci::default()
     };
-    let said = only(|header| card(&mut header.far).pci = Some(slot(8)));
+    let said = only(|header| nic(&mut header.far).pci = Some(slot(8)));
     assert!(said.contains("8 lanes of 8 GT/s, where the card could use 16 lanes of 8 GT/s"), "{said}");
     assert!(said.contains("63.0 Gbit/s of 126 Gbit/s"), "{said}");
-    assert_eq!(super::tests::said(|header| card(&mut header.far).pci = Some(slot(16))), [""; 0]);
+    assert_eq!(super::tests::said(|header| nic(&mut header.far).pci = Some(slot(16))), [""; 0]);
 }
 
 #[test]
 fn interrupts_served_on_another_node_are_counted() {
     let irq = |irq, cores: &str| Irq { irq, line: None, cores: Some(cores.into()) };
     let said =
-        only(|header| card(&mut header.near).irqs = vec![irq(1, "0-7"), irq(2, "0"), irq(3, "2-3"), irq(4, "5")]);
+        only(|header| nic(&mut header.near).irqs = vec![irq(1, "0-7"), irq(2, "0"), irq(3, "2-3"), irq(4, "5")]);
     assert!(said.starts_with("2 of 4 interrupt lines of eth0 (near end)"), "{said}");
 }
 
 #[test]
 fn foreign_traffic_counts_by_packets_or_by_its_share_of_the_link() {
     let traffic = |packets, bps| Some(Traffic { rx_packets_per_s: packets, rx_bps: bps, ..Traffic::default() });
-    let said = only(|header| card(&mut header.near).traffic = traffic(3_000.0, 2e6));
+    let said = only(|header| nic(&mut header.near).traffic = traffic(3_000.0, 2e6));
     assert!(said.starts_with("eth0 of the near end was not idle before the test: 3.00 k packets/s"), "{said}");
     // 5 Mbit/s is half a thousandth of 10 Gbit/s.
-    assert_eq!(super::tests::said(|header| card(&mut header.near).traffic = traffic(500.0, 5e6)), [""; 0]);
-    assert_eq!(super::tests::said(|header| card(&mut header.near).traffic = traffic(500.0, 5e7)).len(), 1);
+    assert_eq!(super::tests::said(|header| nic(&mut header.near).traffic = traffic(500.0, 5e6)), [""; 0]);
+    assert_eq!(super::tests::said(|header| nic(&mut header.near).traffic = traffic(500.0, 5e7)).len(), 1);
 }
 
 #[test]
@@ -198,12 +198,12 @@ fn offloads_at_one_end_only_are_named() {
             .collect()
     };
     let said = only(|header| {
-        card(&mut header.near).offloads = offloads(["on", "off [fixed]", "on"]);
-        card(&mut header.far).offloads = offloads(["off", "on", "off"]);
+        nic(&mut header.near).offloads = offloads(["on", "off [fixed]", "on"]);
+        nic(&mut header.far).offloads = offloads(["off", "on", "off"]);
     });
     assert!(said.contains("rx-gro at the near end only; tx-tcp-segmentation at the far end only"), "{said}");
     // What one end does not say is no difference.
-    assert_eq!(super::tests::said(|header| card(&mut header.near).offloads = offloads(["on", "on", "on"])), [""; 0]);
+    assert_eq!(super::tests::said(|header| nic(&mut header.near).offloads = offloads(["on", "on", "on"])), [""; 0]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The rules that look for what limits. Each is data: a name, what it speaks for, where it comes from, and a function of one
 //! direction of one trial.
 
-mod asked;
+mod requested;
 mod congestion;
 mod cores;
 mod datagrams;
@@ -71,8 +71,8 @@ pub const RULES: &[Rule] = &[
         source: "tcpi_busy_time, tcpi_rwnd_limited, tcpi_sndbuf_limited in linux/tcp.h (kernel 4.9, commit 0f87230d1a6c)",
         see: |_, _| Vec::new(),
     },
-    asked::RATE,
-    asked::DRAIN,
+    requested::RATE,
+    requested::DRAIN,
     windows::RECEIVE,
     windows::READER,
     windows::SEND,

@@ -18,8 +18,8 @@ pub(super) const PACING: Rule = Rule {
         // Headers are paced too: payload is a few percent less.
         let part = each(&courses, |course| Some(course.rate_bps / most as f64)).unwrap_or(0.0);
         Seen::of(LimiterKind::Pacing, 0.95 * ramp(part, 0.75, 0.92), || {
-            let (rate, asked) = (bits_per_second(part * most as f64), bits_per_second(most as f64));
-            format!("a connection was paced to {asked}, headers included (SO_MAX_PACING_RATE), and carried {rate}")
+            let (rate, requested) = (bits_per_second(part * most as f64), bits_per_second(most as f64));
+            format!("a connection was paced to {requested}, headers included (SO_MAX_PACING_RATE), and carried {rate}")
         })
     },
 };

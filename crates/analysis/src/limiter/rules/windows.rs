@@ -6,7 +6,7 @@ use model::units::{bits_per_second, seconds};
 use super::super::bottleneck;
 use super::super::observations::{Course, Observations, courses, each, ramp};
 use super::{Rule, Seen, cores};
-use crate::findings::words;
+use crate::findings::wording;
 use crate::direction::{Side, DirectionView};
 
 pub(super) const RECEIVE: Rule = Rule {
@@ -27,7 +27,7 @@ pub(super) const RECEIVE: Rule = Rule {
             let limit =
                 direction.receiver.options.rcvbuf.is_none().then(|| at_limit(&direction.receiver, "net.ipv4.tcp_rmem", had?));
             let more = limit.flatten().map_or(String::new(), |limit| format!("; {limit}, and {}", needed(&courses)));
-            format!("{} window over {}{more}", words::rounded_size(window), at_most(&courses, window))
+            format!("{} window over {}{more}", wording::rounded_size(window), at_most(&courses, window))
         })
     },
 };
@@ -88,15 +88,15 @@ pub(super) const SEND: Rule = Rule {
         Seen::of(LimiterKind::SendBuffer, weight, || {
             let (bytes, own) = (total(&courses, Course::send_buffer_bytes), total(&courses, Course::sndbuf));
             let over = if bytes > 1.05 * own {
-                format!(", up to {} with the packet that goes over it,", words::rounded_size(bytes))
+                format!(", up to {} with the packet that goes over it,", wording::rounded_size(bytes))
             } else {
                 String::new()
             };
             let more = match direction.sender.options.sndbuf {
-                Some(asked) => format!(" (SO_SNDBUF of {}, which the kernel doubles)", model::ByteSize(asked)),
+                Some(requested) => format!(" (SO_SNDBUF of {}, which the kernel doubles)", model::ByteSize(requested)),
                 None => limit.map_or(String::new(), |limit| format!("; {limit}, and {}", needed(&courses))),
             };
-            format!("{} send buffer{over} over {}{more}", words::rounded_size(own), at_most(&courses, bytes))
+            format!("{} send buffer{over} over {}{more}", wording::rounded_size(own), at_most(&courses, bytes))
         })
     },
 };
@@ -119,7 +119,7 @@ fn used<'a>(
 /// last value of that sysctl.
 fn at_limit(side: &Side<'_>, sysctl: &str, had: u64) -> Option<String> {
     let limit: u64 = side.host.sysctl.get(sysctl)?.split_whitespace().next_back()?.parse().ok()?;
-    let size = words::rounded_size(limit as f64);
+    let size = wording::rounded_size(limit as f64);
     (had as f64 >= 0.9 * limit as f64).then(|| format!("it has grown to the limit of {sysctl}, {size}"))
 }
 
@@ -128,7 +128,7 @@ fn needed(courses: &[Course<'_>]) -> String {
     let rate = total(courses, |course| Some(course.rate_bps));
     let aim = 10f64.powf((1.2 * rate).log10().ceil());
     let bytes = aim / 8e9 * mean(courses, Course::min_rtt_ns);
-    format!("{} would need a window of {}", bits_per_second(aim), words::rounded_size(bytes))
+    format!("{} would need a window of {}", bits_per_second(aim), wording::rounded_size(bytes))
 }
 
 /// What `bytes` in each smoothed round trip are, bit/s.

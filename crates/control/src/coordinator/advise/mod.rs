@@ -1,7 +1,7 @@
 //! The search for what helps: a first look, races over everything that may be changed, and a confirmation on fresh pairs, within a
 //! budget. What to try and what to make of it is the analysis's ([`analysis::advice`]); here the trials are taken.
 
-mod quest;
+mod search_state;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use model::{Cell, Event, Finding, FindingKind, Goal, Phase, Stop, Verdict};
 use super::Bench;
 use super::metrics::Metrics;
 use crate::ControlError;
-use quest::Quest;
+use search_state::SearchState;
 
 /// How a search is made.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,14 +47,14 @@ impl Bench<'_> {
     pub(super) async fn advise(&mut self, plan: &AdvisePlan) -> Result<(), ControlError> {
         let Some(first) = self.header.cells.first().cloned() else { return Ok(()) };
         let metrics = Metrics::of(self.header, self.pair);
-        let mut quest = Quest::new(plan.goal, first.spec.clone(), metrics);
-        let result = self.search(plan, &first, &mut quest).await;
+        let mut search_state = SearchState::new(plan.goal, first.spec.clone(), metrics);
+        let result = self.search(plan, &first, &mut search_state).await;
         // Whatever happened, what is known is to be said. The hosts' settings are put back when the run is over.
-        let (advice, findings) = quest.told(self.header);
+        let (advice, findings) = search_state.reported(self.header);
         self.advice = advice;
         self.notes.extend(findings);
-        if let Some(statement) = quest.metrics.statement() {
-            if quest.metrics.kept() {
+        if let Some(statement) = search_state.metrics.statement() {
+            if search_state.metrics.kept() {
                 self.cells.remark(Verdict::MetricsKept);
             }
             let (kind, cells) = (FindingKind::Note, Vec::new());
@@ -63,44 +63,44 @@ impl Bench<'_> {
         result
     }
 
-    async fn search(&mut self, plan: &AdvisePlan, first: &Cell, quest: &mut Quest) -> Result<(), ControlError> {
-        self.first_look(plan, first, quest).await?;
+    async fn search(&mut self, plan: &AdvisePlan, first: &Cell, search_state: &mut SearchState) -> Result<(), ControlError> {
+        self.first_look(plan, first, search_state).await?;
         let rule = rule(plan.goal, plan.least_effect, self.header.stopping.seed);
-        let counts: Vec<usize> = quest.candidates.iter().map(|candidate| candidate.levels.len()).collect();
-        quest.search = Some(Search::new(&counts, rule));
-        self.races(quest, true).await?;
-        if !quest.has_changes() {
+        let counts: Vec<usize> = search_state.candidates.iter().map(|candidate| candidate.levels.len()).collect();
+        search_state.search = Some(Search::new(&counts, rule));
+        self.races(search_state, true).await?;
+        if !search_state.has_changes() {
             // There is nothing to confirm by now, and what is left of the time tells more of what does not matter.
-            self.races(quest, false).await?;
+            self.races(search_state, false).await?;
         }
-        quest.stop();
-        let trials = (self.left_ns() as f64 * PLANNED / quest.each_ns().max(1.0)) as u32;
-        quest.fresh = quest.search.as_ref().and_then(|search| Confirmation::new(search, trials));
-        while let Some(block) = self.next_pairs(quest) {
-            let readings = self.pairs(&block, quest).await?;
-            quest.fresh.as_mut().into_iter().for_each(|fresh| fresh.record(readings));
+        search_state.stop();
+        let trials = (self.left_ns() as f64 * PLANNED / search_state.each_ns().max(1.0)) as u32;
+        search_state.fresh = search_state.search.as_ref().and_then(|search| Confirmation::new(search, trials));
+        while let Some(block) = self.next_pairs(search_state) {
+            let readings = self.pairs(&block, search_state).await?;
+            search_state.fresh.as_mut().into_iter().for_each(|fresh| fresh.record(readings));
         }
         Ok(())
     }
 
     /// Races until the search is over, or until what is left of the time is for its confirmation, where some is kept for that.
-    async fn races(&mut self, quest: &mut Quest, keeps: bool) -> Result<(), ControlError> {
-        while let Some(block) = self.next_race(quest, keeps) {
-            let readings = self.race(&block, quest).await;
+    async fn races(&mut self, search_state: &mut SearchState, keeps: bool) -> Result<(), ControlError> {
+        while let Some(block) = self.next_race(search_state, keeps) {
+            let readings = self.race(&block, search_state).await;
             // An interrupt leaves what was counted until then.
-            let readings = readings.inspect_err(|_| quest.stop())?;
-            quest.search.as_mut().into_iter().for_each(|search| search.record(&readings));
+            let readings = readings.inspect_err(|_| search_state.stop())?;
+            search_state.search.as_mut().into_iter().for_each(|search| search.record(&readings));
         }
         Ok(())
     }
 
     /// The start, measured a few times: its round trip sets the length of trials, its goodput and its ceiling what is tried.
-    async fn first_look(&mut self, plan: &AdvisePlan, first: &Cell, quest: &mut Quest) -> Result<(), ControlError> {
+    async fn first_look(&mut self, plan: &AdvisePlan, first: &Cell, search_state: &mut SearchState) -> Result<(), ControlError> {
         let begun = self.elapsed_ns();
         self.waiting(FIRST_LOOK.into(), 0, LOOKS as usize)?;
-        quest.metrics.flush().await;
+        search_state.metrics.flush().await;
         self.one_trial(first).await?;
-        quest.spend(FIRST_LOOK, self.elapsed_ns() - begun);
+        search_state.spend(FIRST_LOOK, self.elapsed_ns() - begun);
         let Some(look) = self.cells.look(first.id) else { return Ok(()) };
         let ends = look.trials.iter().flat_map(|trial| [&trial.near, &trial.far]);
         let rtt = ends.flat_map(|end| &end.flows).filter_map(|flow| flow.socket.min_rtt_ns).min();
@@ -114,24 +114,24 @@ impl Bench<'_> {
             (half / u64::from(Confirmation::least_trials(1))).saturating_sub(around).clamp(TRIAL_NS.0, TRIAL_NS.1);
         let suits = || rtt.map_or(TRIAL_NS.0, |ns| (ns * ROUND_TRIPS).clamp(TRIAL_NS.0, most));
         let time = match first.spec.stop {
-            Stop::TimeNs(asked) if plan.fixed_time => asked,
+            Stop::TimeNs(requested) if plan.fixed_time => requested,
             _ => suits(),
         };
-        quest.start.stop = Stop::TimeNs(time);
-        quest.start.warmup_ns = (time as f64 * WARMUP) as u64;
-        if quest.start == first.spec {
-            quest.cells.insert(Default::default(), first.id);
+        search_state.start.stop = Stop::TimeNs(time);
+        search_state.start.warmup_ns = (time as f64 * WARMUP) as u64;
+        if search_state.start == first.spec {
+            search_state.cells.insert(Default::default(), first.id);
         }
         // The rest of the look is as long as what it is to be compared with: a shorter one may see slow start alone.
         for look in 1..LOOKS {
             self.waiting(FIRST_LOOK.into(), look as usize, LOOKS as usize)?;
-            self.try_out(&[], FIRST_LOOK, None, quest).await?;
+            self.try_out(&[], FIRST_LOOK, None, search_state).await?;
         }
-        let look = quest.cells.get(&Default::default()).and_then(|id| self.cells.look(*id)).unwrap_or(look);
-        let transport = transport(quest.start.transport.as_str())?;
+        let look = search_state.cells.get(&Default::default()).and_then(|id| self.cells.look(*id)).unwrap_or(look);
+        let transport = transport(search_state.start.transport.as_str())?;
         let path = Path {
             goal: plan.goal,
-            spec: &quest.start,
+            spec: &search_state.start,
             look: &look,
             near: &self.header.near,
             far: &self.header.far,
@@ -140,14 +140,14 @@ impl Bench<'_> {
             fixed_block: plan.fixed_block,
             allow: &plan.allow,
         };
-        (quest.candidates, quest.untried) = candidates(&path);
+        (search_state.candidates, search_state.untried) = candidates(&path);
         Ok(())
     }
 
     /// The next block of the search; `None` when it is over, or the time is.
-    fn next_race(&self, quest: &mut Quest, keeps: bool) -> Option<RaceBlock> {
-        let each = quest.each_ns();
-        let search = quest.search.as_mut()?;
+    fn next_race(&self, search_state: &mut SearchState, keeps: bool) -> Option<RaceBlock> {
+        let each = search_state.each_ns();
+        let search = search_state.search.as_mut()?;
         let changes = search.best().iter().filter(|level| **level != 0).count();
         let block = search.next_block()?;
         let kept = if keeps || changes > 0 { f64::from(Confirmation::least_trials(changes)) / PLANNED } else { 0.0 };
@@ -156,37 +156,37 @@ impl Bench<'_> {
     }
 
     /// Takes the trials of a race's block.
-    async fn race(&mut self, block: &RaceBlock, quest: &mut Quest) -> Result<Vec<Option<Reading>>, ControlError> {
-        let candidate = &quest.candidates[block.dimension];
+    async fn race(&mut self, block: &RaceBlock, search_state: &mut SearchState) -> Result<Vec<Option<Reading>>, ControlError> {
+        let candidate = &search_state.candidates[block.dimension];
         let (name, levels) = (candidate.name, candidate.levels.len());
-        let in_force = quest.search.as_ref().map_or(0, |search| search.best()[block.dimension]);
+        let in_force = search_state.search.as_ref().map_or(0, |search| search.best()[block.dimension]);
         let mut readings = Vec::new();
         for at in &block.trials {
-            let raced = quest.search.as_ref().map_or(0, |search| search.races().len());
-            self.waiting(format!("{name}: {} of {levels} levels", block.racing), raced, quest.candidates.len())?;
+            let raced = search_state.search.as_ref().map_or(0, |search| search.races().len());
+            self.waiting(format!("{name}: {} of {levels} levels", block.racing), raced, search_state.candidates.len())?;
             let level = at[block.dimension];
             let what = (level != in_force)
-                .then(|| format!("{name} {}", quest.candidates[block.dimension].levels[level].label));
-            readings.push(self.try_out(at, name, what, quest).await?);
+                .then(|| format!("{name} {}", search_state.candidates[block.dimension].levels[level].label));
+            readings.push(self.try_out(at, name, what, search_state).await?);
         }
         Ok(readings)
     }
 
     /// The next block of the confirmation, while there is time for it.
-    fn next_pairs(&self, quest: &mut Quest) -> Option<PairBlock> {
+    fn next_pairs(&self, search_state: &mut SearchState) -> Option<PairBlock> {
         // A block is not begun that would end more than a trial after the time.
-        let needed = (4.0 - 1.0) * quest.each_ns();
-        if needed > self.left_ns() as f64 { None } else { quest.fresh.as_mut()?.next_block() }
+        let needed = (4.0 - 1.0) * search_state.each_ns();
+        if needed > self.left_ns() as f64 { None } else { search_state.fresh.as_mut()?.next_block() }
     }
 
-    async fn pairs(&mut self, block: &PairBlock, quest: &mut Quest) -> Result<[Option<Reading>; 4], ControlError> {
-        let left = quest.fresh.as_ref().map_or(0, Confirmation::trials_left);
-        let left_ns = (f64::from(left + 4) * quest.each_ns()) as u64;
+    async fn pairs(&mut self, block: &PairBlock, search_state: &mut SearchState) -> Result<[Option<Reading>; 4], ControlError> {
+        let left = search_state.fresh.as_ref().map_or(0, Confirmation::trials_left);
+        let left_ns = (f64::from(left + 4) * search_state.each_ns()) as u64;
         let doing = format!("confirmation, {} more trials", left + 4);
         self.sink.event(&Event::Phase(Phase { doing, cells_done: 0, cells: 1, left_ns: Some(left_ns) }))?;
         let mut readings = [None; 4];
         for (at, reading) in block.trials.iter().zip(&mut readings) {
-            *reading = self.try_out(at, "confirmation", None, quest).await?;
+            *reading = self.try_out(at, "confirmation", None, search_state).await?;
         }
         Ok(readings)
     }
@@ -198,15 +198,15 @@ impl Bench<'_> {
         at: &[usize],
         on: &str,
         what: Option<String>,
-        quest: &mut Quest,
+        search_state: &mut SearchState,
     ) -> Result<Option<Reading>, ControlError> {
         let begun = self.elapsed_ns();
-        let (spec, levels) = spec_of(&quest.start, &quest.candidates, at);
-        let id = match quest.cells.get(&levels) {
+        let (spec, levels) = spec_of(&search_state.start, &search_state.candidates, at);
+        let id = match search_state.cells.get(&levels) {
             Some(id) => *id,
             None => {
                 let cell = Cell { levels: levels.clone(), ..Cell::new(self.cells.next_id(), spec.clone()) };
-                quest.cells.insert(levels, cell.id);
+                search_state.cells.insert(levels, cell.id);
                 self.cells.add(cell.clone());
                 self.sink.event(&Event::Cells { cells: vec![cell.clone()] })?;
                 cell.id
@@ -214,15 +214,15 @@ impl Bench<'_> {
         };
         let pass = self.passes;
         tokio::time::sleep(GAP).await;
-        quest.metrics.flush().await;
+        search_state.metrics.flush().await;
         let tried = self.one_trial(&Cell::new(id, spec.clone())).await;
-        quest.spend(on, self.elapsed_ns() - begun);
+        search_state.spend(on, self.elapsed_ns() - begun);
         let why = match tried {
             Ok(()) => {
                 let trial = self.cells.trials_of(id).last().filter(|trial| trial.pass == pass);
-                match trial.and_then(|trial| reading(quest.goal, trial)) {
+                match trial.and_then(|trial| reading(search_state.goal, trial)) {
                     Some(reading) => {
-                        quest.readings += 1;
+                        search_state.readings += 1;
                         return Ok(Some(reading));
                     }
                     None => "its trial stalled or gave no value".to_owned(),
@@ -236,9 +236,9 @@ impl Bench<'_> {
             Err(error) => return Err(error),
         };
         match what {
-            Some(what) => quest.cannot(what, why),
+            Some(what) => search_state.cannot(what, why),
             // What is in force has worked before: a bad moment. The start has not, and without it there is nothing to compare.
-            None if quest.readings == 0 => {
+            None if search_state.readings == 0 => {
                 return Err(ControlError::Trial { address: "the start".into(), reason: why });
             }
             None => {}

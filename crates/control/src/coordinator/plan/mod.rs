@@ -6,7 +6,7 @@ mod step;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use analysis::plan::Place;
+use analysis::plan::Slot;
 use model::{
     Cell, Event, Every, Factor, Finding, FindingKind, Order, Otherwise, Pass, Phase, Plan, Trial, Verdict, units,
 };
@@ -21,7 +21,7 @@ pub struct PlanSchedule {
     /// The plan.
     pub plan: Plan,
     /// Where the cells stand, those of a curve together: their combination of levels, and their hosts' numbers in the fleet.
-    pub places: Vec<Place>,
+    pub slots: Vec<Slot>,
     /// Trials of an earlier part of this run, which count.
     pub trials: Vec<Trial>,
     /// Passes of an earlier part of this run.
@@ -31,7 +31,7 @@ pub struct PlanSchedule {
 impl PlanSchedule {
     /// The first cell of those that are measured together with this one.
     fn first_of(&self, cell: u32) -> u32 {
-        self.places.iter().find(|place| place.cells().contains(&cell)).map_or(cell, |place| place.cell)
+        self.slots.iter().find(|slot| slot.cells().contains(&cell)).map_or(cell, |slot| slot.cell)
     }
 }
 
@@ -56,7 +56,7 @@ impl Bench<'_, Fleet> {
         let cut: BTreeSet<u32> = schedule.trials.iter().filter(|trial| is_cut(trial)).map(|trial| trial.pass).collect();
         let kept: BTreeSet<u32> = schedule.passes.iter().map(|pass| pass.index).collect();
         let points: BTreeSet<u32> =
-            schedule.places.iter().filter(|place| place.sizes > 1).flat_map(Place::cells).collect();
+            schedule.slots.iter().filter(|slot| slot.sizes > 1).flat_map(Slot::cells).collect();
         // What an interrupt or a kill cut off is taken again, of a curve the whole pass.
         let whole = |trial: &&Trial| {
             !is_cut(trial)
@@ -65,7 +65,7 @@ impl Bench<'_, Fleet> {
         for trial in schedule.trials.iter().filter(whole) {
             self.cells.adopt(trial.clone());
         }
-        let turns = schedule.places.iter().map(|place| (place.cell, self.turns_had(place))).collect();
+        let turns = schedule.slots.iter().map(|slot| (slot.cell, self.turns_had(slot))).collect();
         let by_trial = schedule.trials.iter().map(|trial| trial.pass + 1).max();
         let by_pass = schedule.passes.iter().map(|pass| pass.index + 1).max();
         self.passes = by_trial.max(by_pass).unwrap_or(0);
@@ -77,10 +77,10 @@ impl Bench<'_, Fleet> {
     }
 
     /// The trials of a place; sizes of a curve that are sure have had fewer than the others.
-    fn turns_had(&self, place: &Place) -> u32 {
+    fn turns_had(&self, slot: &Slot) -> u32 {
         let trials = |cell: u32| self.cells.trials_of(cell).len() as u32;
-        let open = place.cells().filter(|cell| !self.cells.is_sure(*cell)).map(trials).min();
-        open.or(place.cells().map(trials).max()).unwrap_or(0)
+        let open = slot.cells().filter(|cell| !self.cells.is_sure(*cell)).map(trials).min();
+        open.or(slot.cells().map(trials).max()).unwrap_or(0)
     }
 
     async fn blocks(&mut self, schedule: &PlanSchedule, turns: &mut BTreeMap<u32, u32>) -> Result<(), ControlError> {
@@ -107,7 +107,7 @@ impl Bench<'_, Fleet> {
             if self.left_ns() < longest {
                 return Ok(());
             }
-            for step in analysis::plan::block(&schedule.places, seed, block) {
+            for step in analysis::plan::block(&schedule.slots, seed, block) {
                 let due: Vec<u32> =
                     step.into_iter().filter(|cell| open.contains(cell) && turns.get(cell) == Some(&block)).collect();
                 if !due.is_empty() {

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::Poll;
 
-use analysis::plan::Place;
+use analysis::plan::Slot;
 use model::{Cell, Conditions, EndPass, Event, EventSink, Order, Pass, SinkError, Spec, Stop};
 use tokio::sync::mpsc;
 
@@ -37,13 +37,13 @@ impl Bench<'_, Fleet> {
         let mut tests = Vec::with_capacity(cells.len());
         for id in cells {
             let cell = self.header.cells.iter().find(|cell| cell.id == *id);
-            let place = schedule.places.iter().find(|place| place.cell == *id);
-            if let (Some(cell), Some(place)) = (cell, place) {
+            let slot = schedule.slots.iter().find(|slot| slot.cell == *id);
+            if let (Some(cell), Some(slot)) = (cell, slot) {
                 let transport = engine::transport::transport(cell.spec.transport.as_str())?;
                 tests.push(Test {
                     cell: cell.clone(),
-                    legs: self.legs(cell, place, block),
-                    hosts: [place.near, place.far],
+                    legs: self.legs(cell, slot, block),
+                    hosts: [slot.near, slot.far],
                     single_ended: transport.capabilities().single_ended,
                     conditions: [None; 2],
                 });
@@ -53,14 +53,14 @@ impl Bench<'_, Fleet> {
     }
 
     /// What is measured over one set of connections: one leg, or those of a curve's open sizes after one that warms up.
-    fn legs(&self, cell: &Cell, place: &Place, block: u32) -> Vec<Planned> {
+    fn legs(&self, cell: &Cell, slot: &Slot, block: u32) -> Vec<Planned> {
         let spec = &cell.spec;
         if !spec.is_point() {
             let (block, reply, stop) = (spec.block, spec.reply_bytes(), spec.stop);
             return vec![(Some(cell.id), WireLeg { block, reply, stop, expected_ns: 0 })];
         }
         let rule = &self.header.stopping;
-        let order = analysis::plan::sizes(place, (rule.order == Order::Random).then_some(rule.seed), block);
+        let order = analysis::plan::sizes(slot, (rule.order == Order::Random).then_some(rule.seed), block);
         let of = |id: u32| {
             let state = self.cells.open().find(|state| state.cell.id == id)?;
             let Stop::AboutNs(ns) = state.cell.spec.stop else { return None };
@@ -157,8 +157,8 @@ impl Bench<'_, Fleet> {
         // A stall ends its pass; what fails behind it is the same stall, which the trial has.
         let stalled = ended.near.tallies.iter().chain(&ended.far.tallies).any(|tally| tally.stalled);
         let failure = ended.failure.filter(|_| !stalled);
-        let places: Vec<(Option<u32>, u32)> = test.legs.iter().zip(0..).map(|((cell, _), at)| (*cell, at)).collect();
-        self.record(pass, ended.near, ended.far, &places, test.single_ended)?;
+        let slots: Vec<(Option<u32>, u32)> = test.legs.iter().zip(0..).map(|((cell, _), at)| (*cell, at)).collect();
+        self.record(pass, ended.near, ended.far, &slots, test.single_ended)?;
         match failure.filter(|_| !*self.cancel.borrow()) {
             Some(reason) => Err(ControlError::Trial { address: "the trial was cut short".into(), reason }),
             None => Ok(()),

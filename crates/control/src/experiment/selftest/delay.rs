@@ -6,7 +6,7 @@ use std::time::Duration;
 use lab::{DirectionSpec, PathCounts};
 use model::{Check, Claim, RttTally};
 
-use super::Bench;
+use super::CheckRunner;
 use super::claims::{median, ping_times};
 use super::link::Link;
 use crate::ControlError;
@@ -18,7 +18,7 @@ const ALLOWED_NS: f64 = 50_000.0;
 /// How far the configured round trip may be from what it adds to ping's median, ns: the emulator's error.
 const DELAY_ALLOWED_NS: f64 = 100_000.0;
 
-impl Bench<'_> {
+impl CheckRunner<'_> {
     /// Round trips over an emulated path.
     pub(super) fn delays(&mut self) -> Result<(), ControlError> {
         self.say("round trips over 8 ms");

@@ -2,7 +2,7 @@
 
 use model::{Check, Claim, Run, Trial};
 
-use super::Bench;
+use super::CheckRunner;
 use crate::ControlError;
 use crate::experiment::{OwnAgent, measure};
 
@@ -13,7 +13,7 @@ const LOOP_SHARE: f64 = 0.1;
 /// Slow enough that a moment without the processor is not yet a datagram too late.
 const PACED_BPS: f64 = 10e6;
 
-impl Bench<'_> {
+impl CheckRunner<'_> {
     /// The checks over loopback.
     pub(super) fn local(&mut self) -> Result<(), ControlError> {
         self.say("the clock");

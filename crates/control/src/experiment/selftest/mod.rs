@@ -29,7 +29,7 @@ pub struct Options {
 }
 
 /// Something in the course of a self-test.
-pub enum News<'a> {
+pub enum SelfTestEvent<'a> {
     /// What is being done now.
     Doing(&'a str),
     /// A check was made.
@@ -37,9 +37,9 @@ pub enum News<'a> {
 }
 
 /// A self-test under way.
-struct Bench<'a> {
+struct CheckRunner<'a> {
     options: &'a Options,
-    news: &'a mut dyn FnMut(News<'_>),
+    on_event: &'a mut dyn FnMut(SelfTestEvent<'_>),
     found: SelfTest,
 }
 
@@ -47,7 +47,7 @@ struct Bench<'a> {
 ///
 /// # Errors
 /// When something that a check needs cannot be started or read.
-pub fn run(options: &Options, started_unix_ns: u64, news: &mut dyn FnMut(News<'_>)) -> Result<SelfTest, ControlError> {
+pub fn run(options: &Options, started_unix_ns: u64, on_event: &mut dyn FnMut(SelfTestEvent<'_>)) -> Result<SelfTest, ControlError> {
     let here = host::inventory(&host::RealSys);
     let found = SelfTest {
         schema: SelfTest::SCHEMA.into(),
@@ -61,7 +61,7 @@ pub fn run(options: &Options, started_unix_ns: u64, news: &mut dyn FnMut(News<'_
         checks: Vec::new(),
         missing: Vec::new(),
     };
-    let mut bench = Bench { options, news, found };
+    let mut bench = CheckRunner { options, on_event, found };
     bench.local()?;
     let refused = match options.loopback {
         true => Some("--loopback was asked for".to_owned()),
@@ -80,17 +80,17 @@ pub fn run(options: &Options, started_unix_ns: u64, news: &mut dyn FnMut(News<'_
     Ok(bench.found)
 }
 
-impl Bench<'_> {
+impl CheckRunner<'_> {
     fn thru(&self) -> Command {
         Command::new(&self.options.program)
     }
 
     fn say(&mut self, doing: &str) {
-        (self.news)(News::Doing(doing));
+        (self.on_event)(SelfTestEvent::Doing(doing));
     }
 
     fn keep(&mut self, check: Check) {
-        (self.news)(News::Check(&check));
+        (self.on_event)(SelfTestEvent::Check(&check));
         self.found.checks.push(check);
     }
 

@@ -2,14 +2,14 @@
 
 use model::{Check, Trial};
 
-use super::Bench;
+use super::CheckRunner;
 use super::claims::{self, Count};
 use super::link::{Link, Shaper};
 use crate::ControlError;
 
 const MBIT: u64 = 1_000_000;
 
-impl Bench<'_> {
+impl CheckRunner<'_> {
     /// Both claims on each kind of link, at each rate and MTU.
     pub(super) fn rates(&mut self) -> Result<(), ControlError> {
         let (rates, mtus): (&[u64], &[u32]) =

@@ -4,7 +4,7 @@ use std::io;
 
 use model::Role;
 
-use super::super::farewell::{Farewell, answer_signal};
+use super::super::close_handshake::{CloseHandshake, answer_signal};
 use super::super::pacer::Pacer;
 use super::super::stream::LOOK_NS;
 use super::super::{Env, Interest, Machine, Part, QUANTUM, Turn, not_now};
@@ -48,7 +48,7 @@ pub(super) struct DatagramAsker {
     /// Calls in vain between two looks at the clock.
     patient_calls: u32,
     vain_calls: u32,
-    farewell: Farewell,
+    close_handshake: CloseHandshake,
     /// Round trips at the start that are not timed.
     opening: u64,
 }
@@ -74,7 +74,7 @@ impl DatagramAsker {
             longest_ns: 0,
             patient_calls: if part.spins { SPINS_PER_LOOK } else { 1 },
             vain_calls: 0,
-            farewell: Farewell::default(),
+            close_handshake: CloseHandshake::default(),
             opening: part.opening,
         }
     }
@@ -102,14 +102,14 @@ impl DatagramAsker {
     }
 
     fn finish<C: Channel>(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
-        if !self.farewell.begun() {
+        if !self.close_handshake.begun() {
             env.counters.stop_sending(now_ns());
             env.counters.arrived(now_ns());
         }
         if self.implied || channel.is_foreign() {
             Ok(Turn::Done)
         } else {
-            self.farewell.turn(channel, env, self.number, self.leg)
+            self.close_handshake.turn(channel, env, self.number, self.leg)
         }
     }
 }
@@ -118,7 +118,7 @@ impl<C: Channel> Machine<C> for DatagramAsker {
     fn advance(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
         for _ in 0..QUANTUM {
             if !self.waiting {
-                if self.farewell.begun() || self.over(env) {
+                if self.close_handshake.begun() || self.over(env) {
                     return self.finish(channel, env);
                 }
                 if let Some(until) = self.pacer.hold(env.pace) {

@@ -28,7 +28,7 @@ pub(super) struct Flight {
     /// Outstanding requests at most.
     most: usize,
     outstanding: VecDeque<Request>,
-    asked: u64,
+    requested: u64,
     next_ns: u64,
     sent_ns: u64,
     /// The longest and the shortest round trip, and one that follows them down slowly.
@@ -45,7 +45,7 @@ impl Flight {
             gap_ns: (gap_ns as u64).max(1),
             most,
             outstanding: VecDeque::with_capacity(most),
-            asked: 0,
+            requested: 0,
             next_ns: 0,
             sent_ns: 0,
             longest_ns: 0,
@@ -56,8 +56,8 @@ impl Flight {
     }
 
     /// Number of the next request, which is how many went.
-    pub(super) fn asked(&self) -> u64 {
-        self.asked
+    pub(super) fn requested(&self) -> u64 {
+        self.requested
     }
 
     pub(super) fn outstanding(&self) -> usize {
@@ -88,14 +88,14 @@ impl Flight {
 
     /// A request went out at `now_ns`.
     pub(super) fn sent(&mut self, now_ns: u64) {
-        let since = if self.asked == 0 { self.gap_ns } else { now_ns - self.sent_ns };
+        let since = if self.requested == 0 { self.gap_ns } else { now_ns - self.sent_ns };
         let due = ((since + self.gap_ns / 2) / self.gap_ns).max(1);
-        self.outstanding.push_back(Request { number: self.asked, sent_ns: now_ns, due });
+        self.outstanding.push_back(Request { number: self.requested, sent_ns: now_ns, due });
         let gap_ns = self.gap_ns.max(self.lately_ns / self.most as u64);
         // Small delays do not move the beat, large ones begin it anew.
         let kept = self.next_ns + gap_ns;
         self.next_ns = if kept > now_ns { kept } else { now_ns + gap_ns };
-        (self.asked, self.sent_ns) = (self.asked + 1, now_ns);
+        (self.requested, self.sent_ns) = (self.requested + 1, now_ns);
     }
 
     /// The answer to the oldest request came at `now_ns`.
@@ -158,7 +158,7 @@ mod tests {
             assert!(flight.outstanding() <= 8);
             now += MS / 10;
         }
-        (recorder.take(), flight.asked())
+        (recorder.take(), flight.requested())
     }
 
     fn near(value: f64, truth: f64, share: f64) -> bool {
@@ -168,14 +168,14 @@ mod tests {
     #[test]
     fn a_steady_round_trip_is_told_whatever_its_length() {
         for ms in [1, 20, 27, 79, 100, 200, 560, 1_000] {
-            let (told, asked) = play(2_000 * MS, |_| ms * MS);
-            let median = told.quantile(0.5).unwrap() as f64;
+            let (reported, requested) = play(2_000 * MS, |_| ms * MS);
+            let median = reported.quantile(0.5).unwrap() as f64;
             assert!(near(median, (ms * MS) as f64, 0.002), "{ms} ms: {median}");
-            assert!(near(told.max().unwrap() as f64, (ms * MS) as f64, 0.002), "{ms} ms: {:?}", told.max());
+            assert!(near(reported.max().unwrap() as f64, (ms * MS) as f64, 0.002), "{ms} ms: {:?}", reported.max());
             // As many as asked for, or 8 in a round trip after the first.
             let rate = if ms < 80 { 2_000 / 10 } else { 1 + (2_000 - ms) * 8 / ms };
-            assert!(near(asked as f64, rate as f64, 0.05), "{ms} ms: {asked} of {rate}");
-            assert!(near(told.count() as f64, 200.0, 0.3), "{ms} ms: {} stand for 200", told.count());
+            assert!(near(requested as f64, rate as f64, 0.05), "{ms} ms: {requested} of {rate}");
+            assert!(near(reported.count() as f64, 200.0, 0.3), "{ms} ms: {} stand for 200", reported.count());
         }
     }
 
@@ -183,11 +183,11 @@ mod tests {
     fn a_queue_that_grows_is_told_as_evenly_spaced_requests_would_tell_it() {
         // From 27 ms to 2 s within 2 s, as behind a bloated modem, and a standing queue that comes and goes.
         let ramp = |at: u64| 27 * MS + at;
-        let (told, _) = play(2_000 * MS, ramp);
-        assert!(near(told.quantile(0.5).unwrap() as f64, 1_027.0 * MS as f64, 0.05), "{:?}", told.quantile(0.5));
+        let (reported, _) = play(2_000 * MS, ramp);
+        assert!(near(reported.quantile(0.5).unwrap() as f64, 1_027.0 * MS as f64, 0.05), "{:?}", reported.quantile(0.5));
         let saw = |at: u64| 100 * MS + at % (1_000 * MS) / 5;
-        let (told, _) = play(5_000 * MS, saw);
-        assert!(near(told.quantile(0.5).unwrap() as f64, 200.0 * MS as f64, 0.05), "{:?}", told.quantile(0.5));
+        let (reported, _) = play(5_000 * MS, saw);
+        assert!(near(reported.quantile(0.5).unwrap() as f64, 200.0 * MS as f64, 0.05), "{:?}", reported.quantile(0.5));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::io;
 
 use model::Spec;
 
-use super::super::farewell::{Farewell, answer_signal};
+use super::super::close_handshake::{CloseHandshake, answer_signal};
 use super::super::{Env, Interest, Machine, Part, QUANTUM, Turn, await_close, not_now};
 use super::datagrams::{FIRST_REPLY_NS, REPLY_FLOOR_NS, put_number};
 use super::flight::Flight;
@@ -35,7 +35,7 @@ pub(super) struct Prober {
     come: usize,
     begun: bool,
     closing: bool,
-    farewell: Farewell,
+    close_handshake: CloseHandshake,
     awake: bool,
 }
 
@@ -56,14 +56,14 @@ impl Prober {
             come: 0,
             begun: false,
             closing: false,
-            farewell: Farewell::default(),
+            close_handshake: CloseHandshake::default(),
             awake: pace.gap_ns >= AWAKE_GAP_NS,
         })
     }
 
     fn over(&self, env: &Env<'_>) -> bool {
         match self.stop {
-            LegStop::Transactions(count) => self.flight.asked() >= count,
+            LegStop::Transactions(count) => self.flight.requested() >= count,
             LegStop::Clock | LegStop::Bytes(_) => env.signals.stopping(),
         }
     }
@@ -79,7 +79,7 @@ impl Prober {
             }
         }
         match C::KIND {
-            Kind::Datagram => self.farewell.turn(channel, env, self.flight.asked(), self.leg),
+            Kind::Datagram => self.close_handshake.turn(channel, env, self.flight.requested(), self.leg),
             Kind::Stream if self.last => await_close(channel, env),
             _ => Ok(Turn::Done),
         }
@@ -88,7 +88,7 @@ impl Prober {
     /// Sends a request or the rest of one; what to wait for where it does not go.
     fn ask<C: Channel>(&mut self, channel: &mut C, env: &mut Env<'_>, now: u64) -> io::Result<Option<Turn>> {
         if self.gone == 0 {
-            put_number(&mut env.tx[..self.request], self.flight.asked());
+            put_number(&mut env.tx[..self.request], self.flight.requested());
         }
         match channel.send(&env.tx[self.gone..self.request]) {
             Ok(count) => {

@@ -62,13 +62,13 @@ mod tests {
     fn aes_256_has_the_kernels_layout() {
         type Layout = libc::tls12_crypto_info_aes_gcm_256;
         let secrets = ConnectionTrafficSecrets::Aes256Gcm { key: key().into(), iv: IV.into() };
-        let told = crypto_info(SEQUENCE, &secrets).unwrap();
-        assert_eq!((told.len(), size_of::<Layout>()), (56, 56));
-        assert_eq!(told[..4], head(52));
-        assert_eq!(told[offset_of!(Layout, iv)..][..8], IV[4..]);
-        assert_eq!(told[offset_of!(Layout, key)..][..32], key());
-        assert_eq!(told[offset_of!(Layout, salt)..][..4], IV[..4]);
-        assert_eq!(told[offset_of!(Layout, rec_seq)..], SEQUENCE_BYTES);
+        let reported = crypto_info(SEQUENCE, &secrets).unwrap();
+        assert_eq!((reported.len(), size_of::<Layout>()), (56, 56));
+        assert_eq!(reported[..4], head(52));
+        assert_eq!(reported[offset_of!(Layout, iv)..][..8], IV[4..]);
+        assert_eq!(reported[offset_of!(Layout, key)..][..32], key());
+        assert_eq!(reported[offset_of!(Layout, salt)..][..4], IV[..4]);
+        assert_eq!(reported[offset_of!(Layout, rec_seq)..], SEQUENCE_BYTES);
     }
 
     #[test]
@@ -77,18 +77,18 @@ mod tests {
         let (client, _) = shake_hands(cipher_suite::TLS13_AES_128_GCM_SHA256);
         let secrets = client.dangerous_extract_secrets().unwrap();
         let ConnectionTrafficSecrets::Aes128Gcm { key, iv } = &secrets.tx.1 else { panic!("another cipher") };
-        let told = crypto_info(SEQUENCE, &secrets.tx.1).unwrap();
+        let reported = crypto_info(SEQUENCE, &secrets.tx.1).unwrap();
         let iv = iv.as_ref();
-        assert_eq!(told.len(), size_of::<libc::tls12_crypto_info_aes_gcm_128>());
-        assert_eq!(told, [&head(51)[..], &iv[4..], key.as_ref(), &iv[..4], &SEQUENCE_BYTES].concat());
+        assert_eq!(reported.len(), size_of::<libc::tls12_crypto_info_aes_gcm_128>());
+        assert_eq!(reported, [&head(51)[..], &iv[4..], key.as_ref(), &iv[..4], &SEQUENCE_BYTES].concat());
     }
 
     #[test]
     fn chacha_has_no_salt() {
         let secrets = ConnectionTrafficSecrets::Chacha20Poly1305 { key: key().into(), iv: IV.into() };
-        let told = crypto_info(SEQUENCE, &secrets).unwrap();
-        assert_eq!(told.len(), size_of::<libc::tls12_crypto_info_chacha20_poly1305>());
-        assert_eq!(told, [&head(54)[..], &IV, &key(), &SEQUENCE_BYTES].concat());
+        let reported = crypto_info(SEQUENCE, &secrets).unwrap();
+        assert_eq!(reported.len(), size_of::<libc::tls12_crypto_info_chacha20_poly1305>());
+        assert_eq!(reported, [&head(54)[..], &IV, &key(), &SEQUENCE_BYTES].concat());
     }
 
     /// The two ends of a handshake in memory, after each has said a word to the other.
@@ -135,8 +135,8 @@ mod tests {
     }
 
     /// Key, nonce and first record number as the kernel reads them: salt before IV (net/tls/tls_sw.c).
-    fn as_the_kernel_reads(told: &[u8], salt_bytes: usize) -> (AeadKey, Iv, u64) {
-        let (iv, rest) = told[4..].split_at(12 - salt_bytes);
+    fn as_the_kernel_reads(reported: &[u8], salt_bytes: usize) -> (AeadKey, Iv, u64) {
+        let (iv, rest) = reported[4..].split_at(12 - salt_bytes);
         let (key, rest) = rest.split_at(32);
         let (salt, sequence) = rest.split_at(salt_bytes);
         let nonce: [u8; 12] = [salt, iv].concat().try_into().unwrap();
@@ -150,8 +150,8 @@ mod tests {
         {
             let (client, mut server) = shake_hands(suite);
             let secrets = client.dangerous_extract_secrets().unwrap();
-            let told = crypto_info(secrets.tx.0, &secrets.tx.1).unwrap();
-            let (key, iv, first) = as_the_kernel_reads(&told, salt_bytes);
+            let reported = crypto_info(secrets.tx.0, &secrets.tx.1).unwrap();
+            let (key, iv, first) = as_the_kernel_reads(&reported, salt_bytes);
             let mut sender = aead(suite).encrypter(key, iv);
             for (number, (typ, body)) in (first..).zip([
                 (ContentType::ApplicationData, &b"one"[..]),
@@ -170,8 +170,8 @@ mod tests {
             assert_eq!(heard, b"onetwo");
 
             // The other way: what the other end sends now, read with what the kernel is told to receive by.
-            let told = crypto_info(secrets.rx.0, &secrets.rx.1).unwrap();
-            let (key, iv, next) = as_the_kernel_reads(&told, salt_bytes);
+            let reported = crypto_info(secrets.rx.0, &secrets.rx.1).unwrap();
+            let (key, iv, next) = as_the_kernel_reads(&reported, salt_bytes);
             let mut wire = Vec::new();
             server.writer().write_all(b"three").unwrap();
             server.write_tls(&mut wire).unwrap();

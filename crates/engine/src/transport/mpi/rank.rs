@@ -3,7 +3,7 @@
 use std::io;
 
 use super::super::sys::mpi::Mpi;
-use super::{FAREWELL_NS, HELLO_LIMIT_NS, MPI, OVER, Turn, WORDS, launcher};
+use super::{CLOSE_NS, HELLO_LIMIT_NS, MPI, OVER, Turn, WORDS, launcher};
 use crate::{EngineError, now_ns};
 
 /// This process as one of mpirun's two: what happens before and after the measuring.
@@ -56,7 +56,7 @@ impl Rank {
     /// Tells the other process that no trial will follow.
     pub fn end(&self) -> Result<(), EngineError> {
         let failed = |source| EngineError::socket("tell", "the other MPI process", source);
-        Turn::wait(now_ns() + FAREWELL_NS)?.say(OVER, &[]).map_err(failed)
+        Turn::wait(now_ns() + CLOSE_NS)?.say(OVER, &[]).map_err(failed)
     }
 
     /// Whether the other process has said that no trial will follow. While one runs the answer is no.
@@ -69,7 +69,7 @@ impl Rank {
     /// Ends MPI (MPI_Finalize), which waits for the other process to do the same. Where a trial still runs, both processes
     /// are ended by force.
     pub fn finish(self) {
-        match Turn::wait(now_ns() + FAREWELL_NS) {
+        match Turn::wait(now_ns() + CLOSE_NS) {
             // Nobody gets a turn any more.
             Ok(turn) => std::mem::ManuallyDrop::new(turn).0.finalize(),
             Err(_) => self.abort(1),

@@ -18,7 +18,7 @@ use socket2::{Domain, Socket, Type};
 use super::certificate::Identity;
 use super::handshake::FlowHello;
 use super::stream::HELLO_LIMIT;
-use super::{Capabilities, Cookie, Link, Listener, Place, Rendezvous, Transport, introduction, options, tcp, udp};
+use super::{Capabilities, Cookie, Link, Listener, ListenOptions, Rendezvous, Transport, hello_exchange, options, tcp, udp};
 use crate::{EngineError, now_ns};
 use channel::QuicChannel;
 use session::Session;
@@ -45,7 +45,7 @@ impl Transport for Quic {
         Capabilities::STREAM
     }
 
-    fn listen(&self, spec: &Spec, place: &Place) -> Result<Box<dyn Listener>, EngineError> {
+    fn listen(&self, spec: &Spec, place: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
         let wanted = SocketAddr::new(spec.far.data_addr.unwrap_or(place.address), spec.far.port.unwrap_or(0));
         let failed = |source: io::Error| EngineError::socket("listen on", wanted, source);
         settings::congestion(&spec.far)?;
@@ -87,7 +87,7 @@ impl Transport for Quic {
             },
             _ => failed(source),
         })?;
-        introduction::introduce(&mut channel, hello, &target.to_string())?;
+        hello_exchange::exchange_hello(&mut channel, hello, &target.to_string())?;
         channel.session.acknowledge(WELCOME_LIMIT).map_err(failed)?;
         Ok(Link::of(channel))
     }
@@ -142,8 +142,8 @@ impl QuicListener {
 
     fn greet(&self, session: Session) -> io::Result<Option<(FlowHello, QuicChannel)>> {
         let mut channel = QuicChannel::accept(session, hello_deadline())?;
-        let Some(hello) = introduction::read_hello(&mut channel, &self.cookie)? else { return Ok(None) };
-        introduction::welcome(&mut channel)?;
+        let Some(hello) = hello_exchange::read_hello(&mut channel, &self.cookie)? else { return Ok(None) };
+        hello_exchange::welcome(&mut channel)?;
         channel.session.see_off(WELCOME_LIMIT)?;
         Ok(Some((hello, channel)))
     }

@@ -98,10 +98,10 @@ mod tests {
 
     #[test]
     fn congestion_controls_are_quics_own() {
-        let asked = |cc: Option<&str>| congestion(&EndOptions { cc: cc.map(Into::into), ..EndOptions::default() });
-        assert_eq!(asked(None).unwrap(), "cubic");
-        assert_eq!(asked(Some("reno")).unwrap(), "newreno");
-        let refused = asked(Some("vegas")).unwrap_err().to_string();
+        let requested = |cc: Option<&str>| congestion(&EndOptions { cc: cc.map(Into::into), ..EndOptions::default() });
+        assert_eq!(requested(None).unwrap(), "cubic");
+        assert_eq!(requested(Some("reno")).unwrap(), "newreno");
+        let refused = requested(Some("vegas")).unwrap_err().to_string();
         assert!(refused.contains("vegas") && refused.contains("bbr"), "{refused}");
     }
 }

@@ -195,8 +195,8 @@ mod tests {
             ring.turn(Duration::from_millis(100), &mut done).unwrap();
         }
         done.sort_by_key(|completion| completion.flow);
-        let told: Vec<_> = done.iter().map(|one| (one.flow, one.op, one.result.as_ref().ok().copied())).collect();
-        assert_eq!(told, [(0, Op::Send, Some(10)), (1, Op::Recv, Some(10))]);
+        let reported: Vec<_> = done.iter().map(|one| (one.flow, one.op, one.result.as_ref().ok().copied())).collect();
+        assert_eq!(reported, [(0, Op::Send, Some(10)), (1, Op::Recv, Some(10))]);
         ring.order(1, Op::Recv, 64).unwrap();
         ring.turn(Duration::ZERO, &mut done).unwrap();
         drop(ring);

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::{Control, Kind, Knob, sysctl};
-use crate::tune::ground::Ground;
+use crate::tune::backend::Backend;
 
 /// `cc.default`, `cc.NAME.PARAMETER`.
 pub(crate) struct Congestion;
@@ -37,11 +37,11 @@ impl Kind for Congestion {
         Knob::new(key, Parameter { path: format!("{MODULES}tcp_{name}/parameters/{parameter}") })
     }
 
-    fn keys(&self, ground: &dyn Ground) -> Vec<String> {
+    fn keys(&self, backend: &dyn Backend) -> Vec<String> {
         let mut keys = vec!["cc.default".to_owned()];
-        for module in ground.list(MODULES).unwrap_or_default() {
+        for module in backend.list(MODULES).unwrap_or_default() {
             let Some(name) = module.trim_end_matches('/').strip_prefix("tcp_") else { continue };
-            let parameters = ground.list(&format!("{MODULES}tcp_{name}/parameters")).unwrap_or_default();
+            let parameters = backend.list(&format!("{MODULES}tcp_{name}/parameters")).unwrap_or_default();
             keys.extend(parameters.into_iter().map(|parameter| format!("cc.{name}.{parameter}")));
         }
         keys
@@ -49,12 +49,12 @@ impl Kind for Congestion {
 }
 
 impl Control for Parameter {
-    fn read(&self, ground: &dyn Ground) -> io::Result<String> {
-        ground.read(&self.path)
+    fn read(&self, backend: &dyn Backend) -> io::Result<String> {
+        backend.read(&self.path)
     }
 
-    fn write(&self, ground: &dyn Ground, value: &str) -> io::Result<()> {
-        ground.write(&self.path, value)
+    fn write(&self, backend: &dyn Backend, value: &str) -> io::Result<()> {
+        backend.write(&self.path, value)
     }
 
     /// A switch is written as 1 or Y and read as Y.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 
 use super::{Control, Kind, Knob, of_device, whole};
-use crate::tune::ground::Ground;
+use crate::tune::backend::Backend;
 use crate::tune::link::INDEX;
 
 /// `cpu.governor`, `irq.N.affinity`, `dev.NAME.rps.rx-N`.
@@ -39,16 +39,16 @@ impl Kind for Cores {
         Knob::new(format!("dev.{device}.rps.{queue}"), Rps { device: device.into(), queue })
     }
 
-    fn keys(&self, ground: &dyn Ground) -> Vec<String> {
+    fn keys(&self, backend: &dyn Backend) -> Vec<String> {
         let mut keys = Vec::new();
-        if !governors(ground).unwrap_or_default().is_empty() {
+        if !governors(backend).unwrap_or_default().is_empty() {
             keys.push("cpu.governor".to_owned());
         }
-        let irqs = ground.list(IRQS).unwrap_or_default();
+        let irqs = backend.list(IRQS).unwrap_or_default();
         let numbers = irqs.iter().filter_map(|name| name.strip_suffix('/')).filter(|name| name.parse::<u32>().is_ok());
         keys.extend(numbers.map(|number| format!("irq.{number}.affinity")));
-        for device in ground.devices().unwrap_or_default() {
-            let queues = ground.list(&format!("/sys/class/net/{device}/queues")).unwrap_or_default();
+        for device in backend.devices().unwrap_or_default() {
+            let queues = backend.list(&format!("/sys/class/net/{device}/queues")).unwrap_or_default();
             let receiving =
                 queues.iter().filter_map(|name| name.strip_suffix('/')).filter(|name| name.starts_with("rx-"));
             keys.extend(receiving.map(|queue| format!("dev.{device}.rps.{queue}")));
@@ -61,14 +61,14 @@ impl Kind for Cores {
 struct Governor;
 
 /// Each core's governor, by its directory.
-fn governors(ground: &dyn Ground) -> io::Result<Vec<(String, String)>> {
+fn governors(backend: &dyn Backend) -> io::Result<Vec<(String, String)>> {
     let mut found = Vec::new();
-    for name in ground.list(CPUS)? {
+    for name in backend.list(CPUS)? {
         let Some(number) = name.strip_suffix('/').and_then(|name| name.strip_prefix("cpu")) else { continue };
         if number.parse::<u32>().is_err() {
             continue;
         }
-        if let Ok(governor) = ground.read(&format!("{CPUS}cpu{number}/cpufreq/scaling_governor")) {
+        if let Ok(governor) = backend.read(&format!("{CPUS}cpu{number}/cpufreq/scaling_governor")) {
             found.push((number.to_owned(), governor));
         }
     }
@@ -77,8 +77,8 @@ fn governors(ground: &dyn Ground) -> io::Result<Vec<(String, String)>> {
 }
 
 impl Control for Governor {
-    fn read(&self, ground: &dyn Ground) -> io::Result<String> {
-        let all = governors(ground)?;
+    fn read(&self, backend: &dyn Backend) -> io::Result<String> {
+        let all = governors(backend)?;
         match all.as_slice() {
             [] => Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP)),
             [(_, first), rest @ ..] if rest.iter().all(|(_, governor)| governor == first) => Ok(first.clone()),
@@ -86,17 +86,17 @@ impl Control for Governor {
         }
     }
 
-    fn write(&self, ground: &dyn Ground, value: &str) -> io::Result<()> {
+    fn write(&self, backend: &dyn Backend, value: &str) -> io::Result<()> {
         let cores: Vec<(String, String)> = if value.contains(':') {
             let split =
                 |part: &str| part.split_once(':').map(|(core, governor)| (core.to_owned(), governor.to_owned()));
             value.split_whitespace().filter_map(split).collect()
         } else {
-            governors(ground)?.into_iter().map(|(core, _)| (core, value.to_owned())).collect()
+            governors(backend)?.into_iter().map(|(core, _)| (core, value.to_owned())).collect()
         };
         cores.iter().try_for_each(|(core, governor)| {
             whole(core).map_err(io::Error::other)?;
-            ground.write(&format!("{CPUS}cpu{core}/cpufreq/scaling_governor"), governor)
+            backend.write(&format!("{CPUS}cpu{core}/cpufreq/scaling_governor"), governor)
         })
     }
 
@@ -125,12 +125,12 @@ fn list(text: &str) -> Option<BTreeSet<u32>> {
 }
 
 impl Control for Irq {
-    fn read(&self, ground: &dyn Ground) -> io::Result<String> {
-        ground.read(&self.path)
+    fn read(&self, backend: &dyn Backend) -> io::Result<String> {
+        backend.read(&self.path)
     }
 
-    fn write(&self, ground: &dyn Ground, value: &str) -> io::Result<()> {
-        ground.write(&self.path, value)
+    fn write(&self, backend: &dyn Backend, value: &str) -> io::Result<()> {
+        backend.write(&self.path, value)
     }
 
     fn check(&self, value: &str) -> Result<(), String> {
@@ -154,9 +154,9 @@ struct Rps {
 
 impl Rps {
     /// The file, where /sys shows the interface of this network namespace and not another one's of the same name.
-    fn path(&self, ground: &dyn Ground) -> io::Result<String> {
-        let shown = ground.read(&format!("/sys/class/net/{}/ifindex", self.device));
-        let own = ground.link(&self.device)?.get(INDEX).map(ToString::to_string);
+    fn path(&self, backend: &dyn Backend) -> io::Result<String> {
+        let shown = backend.read(&format!("/sys/class/net/{}/ifindex", self.device));
+        let own = backend.link(&self.device)?.get(INDEX).map(ToString::to_string);
         if shown.ok() != own {
             return Err(io::Error::other(
                 "/sys shows another network namespace here: start thru by `ip netns exec`, which mounts its own",
@@ -174,12 +174,12 @@ fn mask(text: &str) -> Option<String> {
 }
 
 impl Control for Rps {
-    fn read(&self, ground: &dyn Ground) -> io::Result<String> {
-        ground.read(&self.path(ground)?)
+    fn read(&self, backend: &dyn Backend) -> io::Result<String> {
+        backend.read(&self.path(backend)?)
     }
 
-    fn write(&self, ground: &dyn Ground, value: &str) -> io::Result<()> {
-        ground.write(&self.path(ground)?, value)
+    fn write(&self, backend: &dyn Backend, value: &str) -> io::Result<()> {
+        backend.write(&self.path(backend)?, value)
     }
 
     fn check(&self, value: &str) -> Result<(), String> {

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::{Control, Kind, Knob, good_name, whole};
-use crate::tune::ground::Ground;
+use crate::tune::backend::Backend;
 use crate::tune::link::{FIELDS, INDEX, STATE};
 
 /// `dev.NAME.PROPERTY`.
@@ -33,10 +33,10 @@ impl Kind for Device {
         Knob::new(key, Property { device: device.into(), field: field.into() })
     }
 
-    fn keys(&self, ground: &dyn Ground) -> Vec<String> {
-        let devices = ground.devices().unwrap_or_default();
+    fn keys(&self, backend: &dyn Backend) -> Vec<String> {
+        let devices = backend.devices().unwrap_or_default();
         let of = |device: &String| {
-            let fields = ground.link(device).unwrap_or_default().into_keys();
+            let fields = backend.link(device).unwrap_or_default().into_keys();
             fields.filter(|field| *field != INDEX).map(|field| format!("dev.{device}.{field}")).collect::<Vec<_>>()
         };
         devices.iter().flat_map(of).collect()
@@ -44,8 +44,8 @@ impl Kind for Device {
 }
 
 impl Control for Property {
-    fn read(&self, ground: &dyn Ground) -> io::Result<String> {
-        let value = ground.link(&self.device)?.get(&self.field).copied();
+    fn read(&self, backend: &dyn Backend) -> io::Result<String> {
+        let value = backend.link(&self.device)?.get(&self.field).copied();
         let value = value.ok_or_else(|| io::Error::from_raw_os_error(libc::EOPNOTSUPP))?;
         Ok(match (self.field.as_str(), value) {
             (STATE, 0) => "down".into(),
@@ -54,12 +54,12 @@ impl Control for Property {
         })
     }
 
-    fn write(&self, ground: &dyn Ground, value: &str) -> io::Result<()> {
+    fn write(&self, backend: &dyn Backend, value: &str) -> io::Result<()> {
         let number = match (self.field.as_str(), value) {
             (STATE, value) => u32::from(value == "up"),
             (_, value) => whole(value).map_err(io::Error::other)?,
         };
-        ground.set_link(&self.device, &self.field, number)
+        backend.set_link(&self.device, &self.field, number)
     }
 
     fn check(&self, value: &str) -> Result<(), String> {

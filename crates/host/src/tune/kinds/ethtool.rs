@@ -4,7 +4,7 @@ use std::io;
 
 use super::{Control, Kind, Knob, of_device, whole};
 use crate::tune::ethtool::Group;
-use crate::tune::ground::Ground;
+use crate::tune::backend::Backend;
 
 /// `dev.NAME.ring.rx`, `dev.NAME.coalesce.rx-usecs`, `dev.NAME.queues.combined`.
 pub(crate) struct Ethtool;
@@ -32,11 +32,11 @@ impl Kind for Ethtool {
         })
     }
 
-    fn keys(&self, ground: &dyn Ground) -> Vec<String> {
+    fn keys(&self, backend: &dyn Backend) -> Vec<String> {
         let mut keys = Vec::new();
-        for device in ground.devices().unwrap_or_default() {
+        for device in backend.devices().unwrap_or_default() {
             for (word, group) in Group::ALL {
-                let names = ground.counts(&device, group).unwrap_or_default().into_keys();
+                let names = backend.counts(&device, group).unwrap_or_default().into_keys();
                 keys.extend(names.map(|name| format!("dev.{device}.{word}.{name}")));
             }
         }
@@ -45,8 +45,8 @@ impl Kind for Ethtool {
 }
 
 impl Control for Number {
-    fn read(&self, ground: &dyn Ground) -> io::Result<String> {
-        let value = ground.counts(&self.device, self.group)?.get(&self.name).copied();
+    fn read(&self, backend: &dyn Backend) -> io::Result<String> {
+        let value = backend.counts(&self.device, self.group)?.get(&self.name).copied();
         let value = value.ok_or_else(|| io::Error::from_raw_os_error(libc::EOPNOTSUPP))?;
         Ok(match (Group::is_switch(&self.name), value.now) {
             (true, 0) => "off".into(),
@@ -55,17 +55,17 @@ impl Control for Number {
         })
     }
 
-    fn write(&self, ground: &dyn Ground, value: &str) -> io::Result<()> {
+    fn write(&self, backend: &dyn Backend, value: &str) -> io::Result<()> {
         let number = match value {
             "on" => 1,
             "off" => 0,
             value => whole(value).map_err(io::Error::other)?,
         };
-        let most = ground.counts(&self.device, self.group)?.get(&self.name).and_then(|value| value.most);
+        let most = backend.counts(&self.device, self.group)?.get(&self.name).and_then(|value| value.most);
         if let Some(most) = most.filter(|most| number > *most) {
             return Err(io::Error::other(format!("the device takes {most} at most")));
         }
-        ground.set_count(&self.device, self.group, &self.name, number)
+        backend.set_count(&self.device, self.group, &self.name, number)
     }
 
     fn check(&self, value: &str) -> Result<(), String> {
@@ -76,8 +76,8 @@ impl Control for Number {
         }
     }
 
-    fn took(&self, asked: &str, now: &str) -> bool {
-        self.same(asked, now) || (self.group != Group::Queues && whole(now).is_ok())
+    fn took(&self, requested: &str, now: &str) -> bool {
+        self.same(requested, now) || (self.group != Group::Queues && whole(now).is_ok())
     }
 
     /// Many cards take their link down for a moment, or for good where the driver fails, when rings or queues are made anew.

@@ -13,7 +13,7 @@ use std::io;
 
 use super::error::TuneError;
 use super::fits;
-use super::ground::Ground;
+use super::backend::Backend;
 
 /// A kind of setting.
 pub(crate) trait Kind: Sync {
@@ -24,16 +24,16 @@ pub(crate) trait Kind: Sync {
     fn setting(&self, key: &str) -> Option<Knob>;
 
     /// The keys of this kind that there are here.
-    fn keys(&self, ground: &dyn Ground) -> Vec<String>;
+    fn keys(&self, backend: &dyn Backend) -> Vec<String>;
 }
 
 /// What can be done with one setting.
 pub(crate) trait Control: Send + Sync {
     /// What it is now, as it can be written again.
-    fn read(&self, ground: &dyn Ground) -> io::Result<String>;
+    fn read(&self, backend: &dyn Backend) -> io::Result<String>;
 
     /// Sets it.
-    fn write(&self, ground: &dyn Ground, value: &str) -> io::Result<()>;
+    fn write(&self, backend: &dyn Backend, value: &str) -> io::Result<()>;
 
     /// What is wrong with a value, as far as that can be known without trying.
     fn check(&self, _value: &str) -> Result<(), String> {
@@ -46,8 +46,8 @@ pub(crate) trait Control: Send + Sync {
     }
 
     /// Whether a value that was read back can be what became of the one that was asked for: devices round.
-    fn took(&self, asked: &str, now: &str) -> bool {
-        self.same(asked, now)
+    fn took(&self, requested: &str, now: &str) -> bool {
+        self.same(requested, now)
     }
 
     /// Whether it acts beyond its network namespace.
@@ -86,10 +86,10 @@ impl Knob {
         self.leases.iter().any(|one| other.leases.iter().any(|other| meet(one, other)))
     }
 
-    pub(crate) fn read(&self, ground: &dyn Ground) -> Result<String, TuneError> {
-        self.control.read(ground).map_err(|source| {
+    pub(crate) fn read(&self, backend: &dyn Backend) -> Result<String, TuneError> {
+        self.control.read(backend).map_err(|source| {
             if gone(&source) {
-                return TuneError::Unknown { key: self.key.clone(), hint: near(ground, &self.key) };
+                return TuneError::Unknown { key: self.key.clone(), hint: near(backend, &self.key) };
             }
             TuneError::host("read", &self.key, self.control.host_wide(), source)
         })
@@ -103,8 +103,8 @@ impl Knob {
         self.control.check(value).map_err(wrong)
     }
 
-    pub(crate) fn write(&self, ground: &dyn Ground, value: &str, what: &'static str) -> Result<(), TuneError> {
-        self.control.write(ground, value).map_err(|source| match source.raw_os_error() {
+    pub(crate) fn write(&self, backend: &dyn Backend, value: &str, what: &'static str) -> Result<(), TuneError> {
+        self.control.write(backend, value).map_err(|source| match source.raw_os_error() {
             Some(libc::EINVAL | libc::ERANGE) if what == "set" => TuneError::Value {
                 key: self.key.clone(),
                 value: value.into(),
@@ -133,20 +133,20 @@ pub(crate) const KINDS: [&dyn Kind; 8] = [
 ];
 
 /// The setting that a key names.
-pub(crate) fn knob(ground: &dyn Ground, key: &str) -> Result<Knob, TuneError> {
+pub(crate) fn knob(backend: &dyn Backend, key: &str) -> Result<Knob, TuneError> {
     let plain = !key.contains("..") && !key.contains(|letter: char| letter.is_whitespace() || letter.is_control());
     KINDS
         .iter()
         .filter(|_| plain)
         .find_map(|kind| kind.setting(key))
-        .ok_or_else(|| TuneError::Unknown { key: key.into(), hint: near(ground, key) })
+        .ok_or_else(|| TuneError::Unknown { key: key.into(), hint: near(backend, key) })
 }
 
 /// Keys of this host that come close to one that is not there.
-fn near(ground: &dyn Ground, key: &str) -> String {
+fn near(backend: &dyn Backend, key: &str) -> String {
     let mut close: Vec<(usize, String)> = KINDS
         .iter()
-        .flat_map(|kind| kind.keys(ground))
+        .flat_map(|kind| kind.keys(backend))
         .map(|known| (strsim::damerau_levenshtein(key, &known), known))
         .filter(|(distance, _)| *distance <= 2 + key.len() / 6)
         .collect();

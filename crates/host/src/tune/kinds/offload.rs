@@ -3,7 +3,7 @@
 use std::io;
 
 use super::{Control, Kind, Knob, of_device};
-use crate::tune::ground::Ground;
+use crate::tune::backend::Backend;
 
 /// `dev.NAME.offload.tso`.
 pub(crate) struct Offload;
@@ -53,10 +53,10 @@ impl Kind for Offload {
         Some(Knob::new(key, Feature { device: device.into(), names })?.leasing(leases))
     }
 
-    fn keys(&self, ground: &dyn Ground) -> Vec<String> {
+    fn keys(&self, backend: &dyn Backend) -> Vec<String> {
         let mut keys = Vec::new();
-        for device in ground.devices().unwrap_or_default() {
-            let features = ground.features(&device).unwrap_or_default();
+        for device in backend.devices().unwrap_or_default() {
+            let features = backend.features(&device).unwrap_or_default();
             let can = |name: &str| features.iter().any(|feature| feature.changeable && feature.name == name);
             let short = SHORT.iter().filter(|(_, names)| names.iter().any(|name| can(name)));
             keys.extend(short.map(|(name, _)| format!("dev.{device}.offload.{name}")));
@@ -67,8 +67,8 @@ impl Kind for Offload {
 
 impl Feature {
     /// The features that can be changed, and whether each is on.
-    fn states(&self, ground: &dyn Ground) -> io::Result<Vec<(String, bool)>> {
-        let features = ground.features(&self.device)?;
+    fn states(&self, backend: &dyn Backend) -> io::Result<Vec<(String, bool)>> {
+        let features = backend.features(&self.device)?;
         let ours: Vec<_> = features.into_iter().filter(|feature| self.names.contains(&feature.name)).collect();
         if ours.is_empty() {
             return Err(io::ErrorKind::NotFound.into());
@@ -87,16 +87,16 @@ fn words(states: &[(String, bool)]) -> String {
 }
 
 impl Control for Feature {
-    fn read(&self, ground: &dyn Ground) -> io::Result<String> {
-        let states = self.states(ground)?;
+    fn read(&self, backend: &dyn Backend) -> io::Result<String> {
+        let states = self.states(backend)?;
         if states.is_empty() {
             return Err(io::Error::other("this device cannot change it (ethtool -k says [fixed])"));
         }
         Ok(words(&states))
     }
 
-    fn write(&self, ground: &dyn Ground, value: &str) -> io::Result<()> {
-        let states = self.states(ground)?;
+    fn write(&self, backend: &dyn Backend, value: &str) -> io::Result<()> {
+        let states = self.states(backend)?;
         let wanted: Vec<(String, bool)> = match value {
             "on" | "off" => states.into_iter().map(|(name, _)| (name, value == "on")).collect(),
             list => list
@@ -105,7 +105,7 @@ impl Control for Feature {
                 .map(|(name, word)| (name.to_owned(), word == "on"))
                 .collect(),
         };
-        ground.set_features(&self.device, &wanted)
+        backend.set_features(&self.device, &wanted)
     }
 
     fn check(&self, value: &str) -> Result<(), String> {

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::{Control, Kind, Knob, good_name, whole};
-use crate::tune::ground::Ground;
+use crate::tune::backend::Backend;
 
 /// `qdisc.NAME`.
 pub(crate) struct Qdisc;
@@ -29,8 +29,8 @@ impl Kind for Qdisc {
         Knob::new(key, Root { device: device.into() })
     }
 
-    fn keys(&self, ground: &dyn Ground) -> Vec<String> {
-        ground.devices().unwrap_or_default().iter().map(|device| format!("qdisc.{device}")).collect()
+    fn keys(&self, backend: &dyn Backend) -> Vec<String> {
+        backend.devices().unwrap_or_default().iter().map(|device| format!("qdisc.{device}")).collect()
     }
 }
 
@@ -59,39 +59,39 @@ fn is_word(word: &str) -> bool {
 
 impl Root {
     /// Whether the root holds classes of its own, which its words do not tell.
-    fn holds_classes(&self, ground: &dyn Ground) -> io::Result<bool> {
-        Ok(!ground.run("tc", &["class", "show", "dev", &self.device])?.trim().is_empty())
+    fn holds_classes(&self, backend: &dyn Backend) -> io::Result<bool> {
+        Ok(!backend.run("tc", &["class", "show", "dev", &self.device])?.trim().is_empty())
     }
 }
 
 impl Control for Root {
-    fn read(&self, ground: &dyn Ground) -> io::Result<String> {
-        let shown = ground.run("tc", &["qdisc", "show", "dev", &self.device])?;
+    fn read(&self, backend: &dyn Backend) -> io::Result<String> {
+        let shown = backend.run("tc", &["qdisc", "show", "dev", &self.device])?;
         // An interface without a root at all (down, or one that never queues).
         Ok(words(&shown).unwrap_or_else(|| DEFAULT.into()))
     }
 
-    fn write(&self, ground: &dyn Ground, value: &str) -> io::Result<()> {
+    fn write(&self, backend: &dyn Backend, value: &str) -> io::Result<()> {
         let device = self.device.as_str();
-        let now = self.read(ground)?;
+        let now = self.read(backend)?;
         if value == DEFAULT {
             return if now == DEFAULT {
                 Ok(())
             } else {
-                ground.run("tc", &["qdisc", "del", "dev", device, "root"]).map(|_| ())
+                backend.run("tc", &["qdisc", "del", "dev", device, "root"]).map(|_| ())
             };
         }
         let classful = |words: &str| {
             ["htb", "hfsc", "prio", "drr", "ets", "qfq", "cbq"].iter().any(|kind| words.starts_with(kind))
         };
-        if now != DEFAULT && classful(&now) && self.holds_classes(ground)? {
+        if now != DEFAULT && classful(&now) && self.holds_classes(backend)? {
             return Err(io::Error::other(format!(
                 "{device} has a root with classes ({now}) that could not be put back: remove it first"
             )));
         }
         let words: Vec<&str> = value.split_whitespace().collect();
         let command: &[&str] = &["qdisc", "replace", "dev", device, "root"];
-        ground.run("tc", &[command, &words].concat()).map(|_| ())
+        backend.run("tc", &[command, &words].concat()).map(|_| ())
     }
 
     fn check(&self, value: &str) -> Result<(), String> {
@@ -104,8 +104,8 @@ impl Control for Root {
     }
 
     /// tc writes other words than it reads: the kind must be the one that was asked for.
-    fn took(&self, asked: &str, now: &str) -> bool {
-        asked.split_whitespace().next() == now.split_whitespace().next()
+    fn took(&self, requested: &str, now: &str) -> bool {
+        requested.split_whitespace().next() == now.split_whitespace().next()
     }
 
     fn cuts(&self) -> bool {

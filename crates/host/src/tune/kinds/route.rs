@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::{Control, Kind, Knob, whole};
-use crate::tune::ground::Ground;
+use crate::tune::backend::Backend;
 
 /// `route.DESTINATION.METRIC`.
 pub(crate) struct Route;
@@ -37,10 +37,10 @@ impl Kind for Route {
         Knob::new(format!("route.{destination}.{metric}"), Metric { destination, metric })
     }
 
-    fn keys(&self, ground: &dyn Ground) -> Vec<String> {
+    fn keys(&self, backend: &dyn Backend) -> Vec<String> {
         let mut keys = Vec::new();
         for (version, default) in [("-4", "default"), ("-6", "default6")] {
-            let shown = ground.run("ip", &[version, "route", "show"]).unwrap_or_default();
+            let shown = backend.run("ip", &[version, "route", "show"]).unwrap_or_default();
             let mut destinations: Vec<&str> = shown
                 .lines()
                 .filter_map(|line| line.split_whitespace().next())
@@ -98,10 +98,10 @@ impl Metric {
     }
 
     /// The words of the one route to the destination.
-    fn words(&self, ground: &dyn Ground) -> io::Result<Vec<String>> {
+    fn words(&self, backend: &dyn Backend) -> io::Result<Vec<String>> {
         let destination = self.destination.trim_end_matches('6');
         let destination = if self.destination == "default6" { destination } else { &self.destination };
-        let shown = ground.run("ip", &[self.version(), "route", "show", "exact", destination])?;
+        let shown = backend.run("ip", &[self.version(), "route", "show", "exact", destination])?;
         let mut routes = shown.lines().filter(|line| !line.trim().is_empty());
         let route = routes.next().ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
         if routes.next().is_some() {
@@ -122,12 +122,12 @@ fn take(words: &mut Vec<String>, metric: &str) -> String {
 }
 
 impl Control for Metric {
-    fn read(&self, ground: &dyn Ground) -> io::Result<String> {
-        Ok(take(&mut self.words(ground)?, self.metric))
+    fn read(&self, backend: &dyn Backend) -> io::Result<String> {
+        Ok(take(&mut self.words(backend)?, self.metric))
     }
 
-    fn write(&self, ground: &dyn Ground, value: &str) -> io::Result<()> {
-        let mut words = self.words(ground)?;
+    fn write(&self, backend: &dyn Backend, value: &str) -> io::Result<()> {
+        let mut words = self.words(backend)?;
         take(&mut words, self.metric);
         if value != NONE {
             words.push(self.metric.into());
@@ -135,7 +135,7 @@ impl Control for Metric {
         }
         let mut command = vec![self.version(), "route", "change"];
         command.extend(words.iter().map(String::as_str));
-        ground.run("ip", &command).map(|_| ())
+        backend.run("ip", &command).map(|_| ())
     }
 
     fn check(&self, value: &str) -> Result<(), String> {
@@ -155,8 +155,8 @@ impl Control for Metric {
     }
 
     /// ip writes times in other units than they were given in.
-    fn took(&self, asked: &str, now: &str) -> bool {
-        self.same(asked, now) || (self.metric == "rto_min" && asked != NONE && now != NONE)
+    fn took(&self, requested: &str, now: &str) -> bool {
+        self.same(requested, now) || (self.metric == "rto_min" && requested != NONE && now != NONE)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::{Control, Kind, Knob};
-use crate::tune::ground::Ground;
+use crate::tune::backend::Backend;
 
 /// `sysctl.NAME`.
 pub(crate) struct Sysctl;
@@ -98,11 +98,11 @@ impl Kind for Sysctl {
         Some(Knob::new(format!("sysctl.{name}"), File { path: format!("{ROOT}{path}"), name })?.leasing(vec![lease]))
     }
 
-    fn keys(&self, ground: &dyn Ground) -> Vec<String> {
+    fn keys(&self, backend: &dyn Backend) -> Vec<String> {
         LISTED
             .iter()
             .flat_map(|directory| {
-                let names = ground.list(&format!("{ROOT}{directory}")).unwrap_or_default();
+                let names = backend.list(&format!("{ROOT}{directory}")).unwrap_or_default();
                 names.into_iter().filter(|name| !name.ends_with('/')).map(move |name| {
                     let name = swapped(&format!("{directory}{name}"));
                     format!("sysctl.{name}")
@@ -113,7 +113,7 @@ impl Kind for Sysctl {
 }
 
 impl Control for File {
-    fn read(&self, ground: &dyn Ground) -> io::Result<String> {
+    fn read(&self, backend: &dyn Backend) -> io::Result<String> {
         if SECRET.iter().any(|secret| self.name.ends_with(secret)) {
             return Err(io::Error::new(
                 io::ErrorKind::PermissionDenied,
@@ -121,11 +121,11 @@ impl Control for File {
             ));
         }
         // Tabs become spaces, so that what is shown can be typed.
-        Ok(ground.read(&self.path)?.split_whitespace().collect::<Vec<_>>().join(" "))
+        Ok(backend.read(&self.path)?.split_whitespace().collect::<Vec<_>>().join(" "))
     }
 
-    fn write(&self, ground: &dyn Ground, value: &str) -> io::Result<()> {
-        ground.write(&self.path, value)
+    fn write(&self, backend: &dyn Backend, value: &str) -> io::Result<()> {
+        backend.write(&self.path, value)
     }
 
     fn host_wide(&self) -> bool {

@@ -8,7 +8,7 @@ mod red;
 
 use std::collections::VecDeque;
 
-use super::counts::Place;
+use super::counts::DropLocation;
 use super::random::Random;
 use super::spec::{Discipline, DirectionSpec};
 use codel::Codel;
@@ -57,7 +57,7 @@ pub(crate) struct Departure {
     /// Whether nothing of its batch waits any more.
     pub(crate) last: bool,
     /// When it has been sent and whether it was marked on the way, or where it ended.
-    pub(crate) outcome: Result<(u64, bool), Place>,
+    pub(crate) outcome: Result<(u64, bool), DropLocation>,
 }
 
 #[derive(Debug)]
@@ -133,7 +133,7 @@ impl Link {
 
     /// Whether an arriving segment gets into the queue, and whether it is marked; the caller then puts it into a batch for
     /// [`push`](Self::push). What would leave before now has left.
-    pub(crate) fn admit(&mut self, now_ns: u64, wire_bytes: u64, allows: bool) -> Result<bool, Place> {
+    pub(crate) fn admit(&mut self, now_ns: u64, wire_bytes: u64, allows: bool) -> Result<bool, DropLocation> {
         let Some(rate_bps) = self.rate_bps else {
             self.entered(wire_bytes);
             return Ok(false);
@@ -152,14 +152,14 @@ impl Link {
                 true => match red.fate(&arrival, &mut self.random) {
                     Fate::Send => {}
                     Fate::Mark => marked = true,
-                    Fate::Drop => return Err(Place::Aqm),
+                    Fate::Drop => return Err(DropLocation::Aqm),
                 },
                 // The average is of all arrivals (the paper, figure 2).
                 false => red.follow(&arrival),
             }
         }
         if !room {
-            return Err(Place::Queue);
+            return Err(DropLocation::Queue);
         }
         self.entered(wire_bytes);
         Ok(marked)
@@ -208,7 +208,7 @@ impl Link {
         };
         marked |= fate == Fate::Mark;
         let outcome = match fate {
-            Fate::Drop => Err(Place::Aqm),
+            Fate::Drop => Err(DropLocation::Aqm),
             Fate::Send | Fate::Mark => Ok((self.send(leaves_ns, wire_bytes), marked)),
         };
         Some(Departure { packet, segment, wire_bytes, last, outcome })
@@ -262,7 +262,7 @@ mod tests {
     }
 
     /// A packet of one segment arrives.
-    fn arrive(link: &mut Link, now_ns: u64, wire_bytes: u64) -> Result<bool, Place> {
+    fn arrive(link: &mut Link, now_ns: u64, wire_bytes: u64) -> Result<bool, DropLocation> {
         let marked = link.admit(now_ns, wire_bytes, true)?;
         let last = (0, wire_bytes);
         let (packet, arrived_ns) = (0, now_ns);
@@ -270,7 +270,7 @@ mod tests {
         Ok(marked)
     }
 
-    fn all(link: &mut Link) -> Vec<Result<(u64, bool), Place>> {
+    fn all(link: &mut Link) -> Vec<Result<(u64, bool), DropLocation>> {
         std::iter::from_fn(|| link.depart(u64::MAX)).map(|departure| departure.outcome).collect()
     }
 
@@ -315,7 +315,7 @@ mod tests {
                         expected.push(free);
                     }
                     Err(place) => {
-                        prop_assert_eq!(place, Place::Queue);
+                        prop_assert_eq!(place, DropLocation::Queue);
                         prop_assert!(waiting + wire_bytes as f64 > limit as f64 - 1.0);
                     }
                 }
@@ -335,7 +335,7 @@ mod tests {
         assert_eq!(admitted, [true, true, true, false, false]);
         // One that was given to the link ahead of its time still counts until it has been sent.
         assert_eq!(link.depart(0).unwrap().outcome, Ok((1_000_000, false)));
-        assert_eq!(arrive(&mut link, 999_999, 60), Err(Place::Queue));
+        assert_eq!(arrive(&mut link, 999_999, 60), Err(DropLocation::Queue));
         assert!(arrive(&mut link, 1_000_000, 9_000).is_ok());
     }
 
@@ -363,7 +363,7 @@ mod tests {
         assert_eq!(first, 105);
         assert_eq!(outcomes[first - 1], Ok((105_000_000, false)));
         assert_eq!(outcomes[first + 1], Ok((106_000_000, false)), "a dropped segment takes no time of the link");
-        let dropped = outcomes.iter().filter(|outcome| **outcome == Err(Place::Aqm)).count();
+        let dropped = outcomes.iter().filter(|outcome| **outcome == Err(DropLocation::Aqm)).count();
         // 100/sqrt(k) ms apart from 105 ms on: n drops take 200 ms * sqrt(n) less 146 ms, here some 870 ms.
         assert!((23..=29).contains(&dropped), "{dropped}");
     }

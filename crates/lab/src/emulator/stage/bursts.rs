@@ -1,7 +1,7 @@
 //! Loss in bursts, by the channel of Gilbert and Elliott ([`Bursts`]). As random loss, it has used the link.
 
 use super::{Passage, Stage};
-use crate::emulator::counts::Place;
+use crate::emulator::counts::DropLocation;
 use crate::emulator::random::Random;
 use crate::emulator::spec::{Bursts, DirectionSpec};
 
@@ -27,12 +27,12 @@ impl Stage for BurstLoss {
         direction.bursts.mean_loss() > 0.0
     }
 
-    fn pass(&mut self, _: &mut Passage) -> Result<(), Place> {
+    fn pass(&mut self, _: &mut Passage) -> Result<(), DropLocation> {
         let Bursts { p, r, h, k } = self.bursts;
         let (survives, turns) = if self.bad { (h, r) } else { (k, p) };
         let lost = !self.random.chance(survives);
         self.bad ^= self.random.chance(turns);
-        if lost { Err(Place::Burst) } else { Ok(()) }
+        if lost { Err(DropLocation::Burst) } else { Ok(()) }
     }
 }
 

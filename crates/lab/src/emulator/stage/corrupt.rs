@@ -1,7 +1,7 @@
 //! Bits that arrive wrong: in each segment one at most, with the same probability.
 
 use super::{Passage, Stage};
-use crate::emulator::counts::Place;
+use crate::emulator::counts::DropLocation;
 use crate::emulator::random::Random;
 use crate::emulator::spec::DirectionSpec;
 
@@ -24,7 +24,7 @@ impl Stage for Corrupt {
         direction.corrupt > 0.0
     }
 
-    fn pass(&mut self, segment: &mut Passage) -> Result<(), Place> {
+    fn pass(&mut self, segment: &mut Passage) -> Result<(), DropLocation> {
         if self.random.chance(self.probability) {
             segment.flip = Some(self.random.bits());
         }

@@ -1,7 +1,7 @@
 //! The length of the path, and how it varies.
 
 use super::{Passage, Stage};
-use crate::emulator::counts::Place;
+use crate::emulator::counts::DropLocation;
 use crate::emulator::random::Random;
 use crate::emulator::spec::{Distribution, Jitter, DirectionSpec};
 
@@ -53,7 +53,7 @@ impl Stage for Delay {
         self.delay_ns > 0 || !self.jitter.spread.is_zero() || self.latest_ns > 0
     }
 
-    fn pass(&mut self, segment: &mut Passage) -> Result<(), Place> {
+    fn pass(&mut self, segment: &mut Passage) -> Result<(), DropLocation> {
         segment.at_ns += self.of(segment.at_ns);
         if !self.jitter.overtake {
             segment.at_ns = segment.at_ns.max(self.latest_ns);

@@ -1,7 +1,7 @@
 //! Segments that arrive twice, each with the same probability. The copy follows at once and is not drawn for again.
 
 use super::{Passage, Stage};
-use crate::emulator::counts::Place;
+use crate::emulator::counts::DropLocation;
 use crate::emulator::random::Random;
 use crate::emulator::spec::DirectionSpec;
 
@@ -24,7 +24,7 @@ impl Stage for Duplicate {
         direction.duplicate > 0.0
     }
 
-    fn pass(&mut self, segment: &mut Passage) -> Result<(), Place> {
+    fn pass(&mut self, segment: &mut Passage) -> Result<(), DropLocation> {
         segment.twice = self.random.chance(self.probability);
         Ok(())
     }

@@ -3,7 +3,7 @@
 //! It stands after the queue: what is lost has used the link.
 
 use super::{Passage, Stage};
-use crate::emulator::counts::Place;
+use crate::emulator::counts::DropLocation;
 use crate::emulator::random::Random;
 use crate::emulator::spec::DirectionSpec;
 
@@ -26,8 +26,8 @@ impl Stage for Loss {
         direction.loss > 0.0
     }
 
-    fn pass(&mut self, _: &mut Passage) -> Result<(), Place> {
-        if self.random.chance(self.probability) { Err(Place::Loss) } else { Ok(()) }
+    fn pass(&mut self, _: &mut Passage) -> Result<(), DropLocation> {
+        if self.random.chance(self.probability) { Err(DropLocation::Loss) } else { Ok(()) }
     }
 }
 

@@ -10,7 +10,7 @@ mod duplicate;
 mod loss;
 mod reorder;
 
-use super::counts::Place;
+use super::counts::DropLocation;
 use super::random::Random;
 use super::spec::DirectionSpec;
 
@@ -33,7 +33,7 @@ pub(crate) trait Stage: Send {
     fn set(&mut self, direction: &DirectionSpec) -> bool;
 
     /// Takes the segment through, in the order in which the link sent it: sets when it leaves, or says where it ended.
-    fn pass(&mut self, segment: &mut Passage) -> Result<(), Place>;
+    fn pass(&mut self, segment: &mut Passage) -> Result<(), DropLocation>;
 }
 
 /// The stages of one direction.
@@ -67,7 +67,7 @@ impl Stages {
     }
 
     /// Takes a segment that the link has sent at a time through all stages.
-    pub(crate) fn pass(&mut self, at_ns: u64) -> Result<Passage, Place> {
+    pub(crate) fn pass(&mut self, at_ns: u64) -> Result<Passage, DropLocation> {
         let mut segment = Passage { at_ns, ..Passage::default() };
         for (busy, stage) in &mut self.stages {
             if *busy {
@@ -104,6 +104,6 @@ mod tests {
     #[test]
     fn a_lost_segment_has_no_other_fate() {
         let mut stages = Stages::new(&DirectionSpec { loss: 1.0, corrupt: 1.0, duplicate: 1.0, ..DirectionSpec::default() }, 1);
-        assert_eq!(stages.pass(7), Err(Place::Loss));
+        assert_eq!(stages.pass(7), Err(DropLocation::Loss));
     }
 }

@@ -1,7 +1,7 @@
 //! Segments that are kept back behind the rest of the path, so that those after them arrive before them.
 
 use super::{Passage, Stage};
-use crate::emulator::counts::Place;
+use crate::emulator::counts::DropLocation;
 use crate::emulator::random::Random;
 use crate::emulator::spec::{DirectionSpec, Reorder};
 
@@ -24,7 +24,7 @@ impl Stage for KeepBack {
         direction.reorder.probability > 0.0
     }
 
-    fn pass(&mut self, segment: &mut Passage) -> Result<(), Place> {
+    fn pass(&mut self, segment: &mut Passage) -> Result<(), DropLocation> {
         if self.random.chance(self.reorder.probability) {
             segment.kept_back = true;
             segment.at_ns += self.reorder.by.as_nanos() as u64;

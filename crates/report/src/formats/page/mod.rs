@@ -8,7 +8,7 @@ use model::{Figure, FindingKind, Order, Run, Stopping, units};
 
 use super::table::OutcomeTable;
 use crate::draw::{Use, draw};
-use crate::{advice, captures, claims, sides, one_way, words};
+use crate::{advice, captures, claims, sides, one_way, labels};
 pub(super) use meanwhile::section as meanwhile;
 
 /// Tables longer than this start folded.
@@ -29,10 +29,10 @@ pub(super) fn findings(runs: &[Run]) -> Markup {
                         }
                     }
                 }
-                @let lasting = advice::lasting(run);
-                @if !lasting.is_empty() {
+                @let persistent = advice::persistent(run);
+                @if !persistent.is_empty() {
                     h3 { "To make it stay" }
-                    pre.command { (lasting.join("\n")) }
+                    pre.command { (persistent.join("\n")) }
                 }
             }
         }
@@ -41,7 +41,7 @@ pub(super) fn findings(runs: &[Run]) -> Markup {
 
 /// Which of several runs a part is about; two may have the same title.
 fn heading(run: &Run) -> Markup {
-    html! { h3 { (words::title(run)) " " span.id { (run.header.id) } } }
+    html! { h3 { (labels::title(run)) " " span.id { (run.header.id) } } }
 }
 
 fn kind(kind: FindingKind) -> &'static str {
@@ -115,7 +115,7 @@ pub(super) fn outcomes(runs: &[Run]) -> Markup {
                 } @else {
                     (outcome_table(&table))
                 }
-                @if !table.shared.is_empty() { p.muted { "All of them: " (words::verdicts(&table.shared)) } }
+                @if !table.shared.is_empty() { p.muted { "All of them: " (labels::verdicts(&table.shared)) } }
                 (claims_of(run))
                 (verdicts(run))
             }
@@ -156,12 +156,12 @@ fn claims_of(run: &Run) -> Markup {
 }
 
 fn verdicts(run: &Run) -> Markup {
-    let all = words::verdicts_of(sides::shown(run));
+    let all = labels::verdicts_of(sides::shown(run));
     html! {
         @if !all.is_empty() {
             dl.verdicts {
                 @for verdict in all {
-                    div { dt { (words::verdict(verdict)) } dd { (words::meaning(verdict)) } }
+                    div { dt { (labels::verdict(verdict)) } dd { (labels::meaning(verdict)) } }
                 }
             }
         }
@@ -184,11 +184,11 @@ pub(super) fn hosts(runs: &[Run]) -> Markup {
 fn imported(origin: &model::Origin) -> Markup {
     html! {
         dl.facts {
-            div { dt { "measured by" } dd { (words::plain(&origin.tool)) " " (words::plain(origin.version.as_deref().unwrap_or_default())) } }
-            div { dt { "imported from" } dd { (words::plain(&origin.file)) } }
-            div { dt { "SHA-256 of the file" } dd { (words::plain(&origin.sha256)) } }
+            div { dt { "measured by" } dd { (labels::plain(&origin.tool)) " " (labels::plain(origin.version.as_deref().unwrap_or_default())) } }
+            div { dt { "imported from" } dd { (labels::plain(&origin.file)) } }
+            div { dt { "SHA-256 of the file" } dd { (labels::plain(&origin.sha256)) } }
             @if !origin.unknown.is_empty() {
-                div { dt { "fields without a place" } dd { (words::plain(&origin.unknown.join(", "))) } }
+                div { dt { "fields without a place" } dd { (labels::plain(&origin.unknown.join(", "))) } }
             }
         }
     }
@@ -232,8 +232,8 @@ fn stop_rule(stopping: &Stopping) -> String {
         stopping.budget_ns.map_or(String::new(), |ns| format!(", at most {} in all", units::seconds(ns as f64)));
     format!(
         "± {} % at {} % confidence, {} to {} trials{budget}",
-        words::percent(stopping.target),
-        words::percent(stopping.confidence),
+        labels::percent(stopping.target),
+        labels::percent(stopping.confidence),
         stopping.min_trials,
         stopping.max_trials
     )

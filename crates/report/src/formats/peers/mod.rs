@@ -17,7 +17,7 @@ use model::{Direction, Outcome, Run, Spec};
 
 use super::Format;
 use crate::view::{Piece, stem};
-use crate::{ReportError, View, words};
+use crate::{ReportError, View, labels};
 use test::Test;
 
 pub(super) const IPERF3: Format = Format {
@@ -67,10 +67,10 @@ pub(super) const RAPID: Format = Format {
 fn bulk(_: &str, spec: &Spec) -> Result<(), String> {
     match (spec.pattern.as_str(), spec.transport.as_str()) {
         (pattern, _) if !["stream", "transfer"].contains(&pattern) => {
-            Err(format!("the pattern {}", words::plain(pattern)))
+            Err(format!("the pattern {}", labels::plain(pattern)))
         }
         (_, "tcp" | "mptcp" | "udp") => Ok(()),
-        (_, other) => Err(format!("the transport {}", words::plain(other))),
+        (_, other) => Err(format!("the transport {}", labels::plain(other))),
     }
 }
 

@@ -179,13 +179,13 @@ mod tests {
     #[test]
     fn where_the_far_end_tells_no_series_it_is_what_was_sent() {
         let mut run = sample::stream();
-        let told = rendered("netperf-k", &run);
+        let reported = rendered("netperf-k", &run);
         for trial in &mut run.outcomes[0].trials {
             let sent = |entry: Interval| Interval { bytes_sent: entry.bytes_received, bytes_received: 0, ..entry };
             trial.near.intervals = std::mem::take(&mut trial.far.intervals).into_iter().map(sent).collect();
         }
-        assert!(told.contains("NETPERF_INTERIM_RESULT[0]="), "{told}");
-        assert_eq!(rendered("netperf-k", &run), told);
+        assert!(reported.contains("NETPERF_INTERIM_RESULT[0]="), "{reported}");
+        assert_eq!(rendered("netperf-k", &run), reported);
     }
 
     #[test]

@@ -26,7 +26,7 @@ fn text(test: &Test<'_>) -> Result<String, String> {
     test.directions()?;
     let mut text = String::new();
     for trial in &test.trials {
-        text.push_str(&asked(test, trial));
+        text.push_str(&requested(test, trial));
         text.push_str(TITLES);
         let forth = test.reversals() == [true];
         let (sender, receiver) = ends(trial, forth);
@@ -44,7 +44,7 @@ fn text(test: &Test<'_>) -> Result<String, String> {
 }
 
 /// `nttcp-l: buflen=4096, bufcnt=2048, dataport=5038/tcp`, with the receiver's port.
-fn asked(test: &Test<'_>, trial: &Trial) -> String {
+fn requested(test: &Test<'_>, trial: &Trial) -> String {
     let spec = test.spec();
     let forth = test.reversals() == [true];
     let (sender, receiver) = ends(trial, forth);

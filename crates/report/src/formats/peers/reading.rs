@@ -259,10 +259,10 @@ fn iperf3s_json_is_read_back_to_the_same_rate() {
         }
         let directions = if spec.direction == Direction::Both { 2.0 } else { 1.0 };
         assert!(near(*value, directions * bytes as f64 * 8e9 / ns as f64), "{value} of {bytes} in {ns}");
-        let asked = &run.outcomes[0].spec;
+        let requested = &run.outcomes[0].spec;
         assert_eq!(
             (&spec.transport, spec.block, spec.flows, spec.direction),
-            (&asked.transport, asked.block, asked.flows, asked.direction)
+            (&requested.transport, requested.block, requested.flows, requested.direction)
         );
     }
 }

@@ -133,9 +133,9 @@ impl<'a> Test<'a> {
             }
         }
         // The points of a curve share their connections, whose totals say nothing of one of them.
-        let told = !shares.is_empty() && !self.spec().is_point();
+        let reported = !shares.is_empty() && !self.spec().is_point();
         let again = shares.values().map(|share| share.retransmits);
-        direction.retransmits = again.fold(direction.retransmits.filter(|_| told), |sum, own| Some(sum? + own?));
+        direction.retransmits = again.fold(direction.retransmits.filter(|_| reported), |sum, own| Some(sum? + own?));
         direction.shares = shares.into_values().collect();
         direction
     }

@@ -1,0 +1,98 @@
+//! What a search has come to so far; it outlives an interrupt.
+
+use std::collections::BTreeMap;
+
+use analysis::advice::{Candidate, Confirmation, Search, Told, reported};
+use model::{Advice, AdviceSpent, AdviceUntried, Finding, Goal, RunHeader, Spec};
+
+use super::super::metrics::Metrics;
+
+/// A search under way.
+pub(super) struct SearchState {
+    pub(super) goal: Goal,
+    /// The start, with the length of trials that suits the path.
+    pub(super) start: Spec,
+    pub(super) candidates: Vec<Candidate>,
+    pub(super) search: Option<Search>,
+    pub(super) fresh: Option<Confirmation>,
+    pub(super) untried: Vec<AdviceUntried>,
+    spent: Vec<AdviceSpent>,
+    /// What the last trial took, ns.
+    last_ns: u64,
+    /// The cells by what they change.
+    pub(super) cells: BTreeMap<BTreeMap<String, String>, u32>,
+    pub(super) metrics: Metrics,
+    /// Trials that gave a reading.
+    pub(super) readings: u32,
+}
+
+impl SearchState {
+    pub(super) fn new(goal: Goal, start: Spec, metrics: Metrics) -> Self {
+        Self {
+            goal,
+            start,
+            candidates: Vec::new(),
+            search: None,
+            fresh: None,
+            untried: Vec::new(),
+            spent: Vec::new(),
+            last_ns: 0,
+            cells: BTreeMap::new(),
+            metrics,
+            readings: 0,
+        }
+    }
+
+    /// Ends the search where it stands.
+    pub(super) fn stop(&mut self) {
+        self.search.as_mut().into_iter().for_each(Search::stop);
+    }
+
+    /// Whether anything was adopted.
+    pub(super) fn has_changes(&self) -> bool {
+        self.search.as_ref().is_some_and(|search| search.best().iter().any(|level| *level != 0))
+    }
+
+    /// Notes a trial's time.
+    pub(super) fn spend(&mut self, on: &str, ns: u64) {
+        self.last_ns = ns;
+        match self.spent.iter_mut().find(|spent| spent.on == on) {
+            Some(spent) => (spent.trials, spent.ns) = (spent.trials + 1, spent.ns + ns),
+            None => self.spent.push(AdviceSpent { on: on.into(), trials: 1, ns }),
+        }
+    }
+
+    /// Notes a level that could not be tried.
+    pub(super) fn cannot(&mut self, what: String, why: String) {
+        if !self.untried.iter().any(|one| one.what == what) {
+            self.untried.push(AdviceUntried { what, why });
+        }
+    }
+
+    /// What a trial takes with everything around it, ns: where some take longer than others, the longer time.
+    pub(super) fn each_ns(&self) -> f64 {
+        // The first look's trials have another length, and the first of them starts the measuring processes.
+        let own = |spent: &&AdviceSpent| spent.on != super::FIRST_LOOK;
+        let each = self.spent.iter().filter(own).map(|spent| spent.ns as f64 / f64::from(spent.trials.max(1)));
+        each.reduce(f64::max).unwrap_or(self.last_ns as f64)
+    }
+
+    /// What is known: nothing before the search began.
+    pub(super) fn reported(&self, header: &RunHeader) -> (Option<Advice>, Vec<Finding>) {
+        let Some(search) = &self.search else { return (None, Vec::new()) };
+        let confirmed = self.fresh.as_ref().map(Confirmation::judged).unwrap_or_default();
+        let all = Told {
+            goal: self.goal,
+            start: &self.start,
+            target: header.target.as_deref(),
+            candidates: &self.candidates,
+            search,
+            confirmed: &confirmed,
+            untried: &self.untried,
+            spent: &self.spent,
+            hosts: [&header.near, &header.far],
+        };
+        let (advice, findings) = reported(&all, |levels| self.cells.get(levels).copied());
+        (Some(advice), findings)
+    }
+}

@@ -1,0 +1,95 @@
+//! How a datagram end says that it has sent its last, until the other end has heard it; and what it does with signals between the
+//! payload.
+
+use std::io;
+
+use super::{Env, Interest, Turn, not_now};
+use crate::now_ns;
+use crate::transport::{Channel, Signal};
+
+/// Pauses between two attempts, and how many: 8 s in all, for a receiver of many flows may be far behind; the coordinator
+/// waits a little longer.
+const RETRY_NS: u64 = 20_000_000;
+const TRIES: u32 = 400;
+
+/// Repeats Finish until Finished comes.
+#[derive(Default)]
+pub(super) struct CloseHandshake {
+    tries: u32,
+    retry_ns: u64,
+}
+
+impl CloseHandshake {
+    /// Whether it has begun.
+    pub(super) fn begun(&self) -> bool {
+        self.tries > 0
+    }
+
+    /// Says that `sent` datagrams were sent in leg number `leg`, or listens for the answer.
+    pub(super) fn turn<C: Channel>(
+        &mut self,
+        channel: &mut C,
+        env: &mut Env<'_>,
+        sent: u64,
+        leg: u32,
+    ) -> io::Result<Turn> {
+        if !self.begun() {
+            env.counters.stop_sending(now_ns());
+            if self.say(channel, sent) {
+                return Ok(Turn::Done);
+            }
+        }
+        // Listening comes before the next attempt: on a Unix socket a send to an end that has gone throws away what it said.
+        match channel.recv(env.rx) {
+            Ok(count) => return Ok(hear_at_the_end(channel, &env.rx[..count], leg)),
+            Err(error) if not_now(&error) => {}
+            Err(error) => return Err(error),
+        }
+        if now_ns() >= self.retry_ns && (self.tries > TRIES || self.say(channel, sent)) {
+            return Ok(Turn::Done);
+        }
+        Ok(Turn::Wait(Interest::Read, self.retry_ns))
+    }
+
+    /// One attempt; true when the other end has gone, and so needs no telling.
+    fn say<C: Channel>(&mut self, channel: &mut C, sent: u64) -> bool {
+        self.tries += 1;
+        self.retry_ns = now_ns() + RETRY_NS;
+        channel
+            .send(&Signal::Finish(sent).encode(channel.nonce()))
+            .is_err_and(|error| error.kind() == io::ErrorKind::NotConnected)
+    }
+}
+
+/// What an end that has said Finish makes of `bytes`.
+fn hear_at_the_end<C: Channel>(channel: &mut C, bytes: &[u8], leg: u32) -> Turn {
+    match Signal::decode(bytes, channel.nonce()) {
+        Some(Signal::Finished) => Turn::Done,
+        Some(signal @ Signal::Leg(_)) => answer_signal(channel, signal, leg).unwrap_or(Turn::Again),
+        _ => Turn::Again,
+    }
+}
+
+/// What a datagram end does with a signal between the payload of leg number `leg`; `Some` ends the leg.
+pub(super) fn answer_signal<C: Channel>(channel: &mut C, signal: Signal, leg: u32) -> Option<Turn> {
+    match signal {
+        Signal::Finish(_) => {
+            // Three copies, for nobody is left to repeat it once this end has gone.
+            for _ in 0..3 {
+                let _ = channel.send(&Signal::Finished.encode(channel.nonce()));
+            }
+            Some(Turn::Done)
+        }
+        Signal::Leg(header) if header.leg > leg => Some(Turn::Next(header)),
+        // The other end repeats itself: it has not heard that this leg is open.
+        Signal::Leg(header) if header.leg == leg => {
+            let _ = channel.send(&Signal::LegOpen(leg).encode(channel.nonce()));
+            None
+        }
+        Signal::Proof(..) => {
+            let _ = channel.send(&Signal::Ready.encode(channel.nonce()));
+            None
+        }
+        _ => None,
+    }
+}

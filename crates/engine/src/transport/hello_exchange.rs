@@ -1,0 +1,69 @@
+//! The hello and its answer over channels whose protocol runs in this process (tls, quic): there they are encrypted like
+//! everything else.
+
+use std::io;
+
+use super::handshake::WELCOME;
+use super::stream::HELLO_LIMIT;
+use super::{Channel, Cookie, FlowHello, HELLO_BYTES};
+use crate::pattern::not_now;
+use crate::{EngineError, now_ns};
+
+/// Active side: introduces the connection and waits until the passive end took it. The channel must block.
+pub(super) fn exchange_hello(channel: &mut impl Channel, hello: &FlowHello, address: &str) -> Result<(), EngineError> {
+    let deadline = deadline();
+    let mut answer = [0; 1];
+    let result = write_all(channel, &hello.encode(), deadline).and_then(|()| read_all(channel, &mut answer, deadline));
+    result.map_err(|source| match source.kind() {
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => EngineError::Peer {
+            peer: address.into(),
+            what: "closed the data connection: it does not know this measurement (any more)".into(),
+        },
+        _ => EngineError::socket("introduce a data connection to", address, source),
+    })?;
+    if answer[0] == WELCOME {
+        Ok(())
+    } else {
+        Err(EngineError::Peer { peer: address.into(), what: "is no Throughline agent".into() })
+    }
+}
+
+/// Passive side: reads the hello; `None` for something else, or one without the cookie.
+pub(super) fn read_hello(channel: &mut impl Channel, cookie: &Cookie) -> io::Result<Option<FlowHello>> {
+    let mut bytes = [0; HELLO_BYTES];
+    read_all(channel, &mut bytes, deadline())?;
+    Ok(FlowHello::decode(&bytes, [cookie]))
+}
+
+/// Passive side: tells the active end that its connection was taken.
+pub(super) fn welcome(channel: &mut impl Channel) -> io::Result<()> {
+    write_all(channel, &[WELCOME], deadline())
+}
+
+fn deadline() -> u64 {
+    now_ns() + HELLO_LIMIT.as_nanos() as u64
+}
+
+fn write_all(channel: &mut impl Channel, mut bytes: &[u8], deadline_ns: u64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match channel.send(bytes) {
+            Ok(count) => bytes = &bytes[count..],
+            Err(error) if not_now(&error) && now_ns() < deadline_ns => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn read_all(channel: &mut impl Channel, into: &mut [u8], deadline_ns: u64) -> io::Result<()> {
+    let mut filled = 0;
+    while filled < into.len() {
+        match channel.recv(&mut into[filled..]) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(count) => filled += count,
+            Err(error) if not_now(&error) && now_ns() < deadline_ns => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,171 @@
+//! The front of a server whose clients each hold a control connection: who may come in, and how many at a time.
+
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use engine::transport::foreign;
+use model::EndOptions;
+
+use crate::session_deadline::{SessionDeadline, SessionDeadlines};
+use crate::line::{Input, Line};
+use crate::{Admission, InteropError, Service, plain};
+
+/// A client that has come.
+pub(crate) struct ClientSession<'a> {
+    pub(crate) service: &'a Service,
+    /// Its control connection.
+    pub(crate) line: Line,
+    /// Where it came to.
+    pub(crate) here: SocketAddr,
+    pub(crate) session_deadline: SessionDeadline,
+    unauthenticated: Option<&'a AtomicUsize>,
+}
+
+impl ClientSession<'_> {
+    /// The machine for a measurement; `None` while others have it.
+    pub(crate) fn admit(&mut self) -> Option<Admission> {
+        self.leave();
+        self.session_deadline.lengthen(self.service.hold());
+        (self.service.admit)()
+    }
+
+    /// Whether to go on with what it asked for: it is there, and its time is not over. What it says meanwhile is for nobody.
+    pub(crate) fn going(&mut self) -> impl FnMut() -> bool + '_ {
+        let Self { service, line, session_deadline, .. } = self;
+        move || {
+            let left = matches!(line.glance(&mut [0; 64]), Ok(Input::Ended) | Err(_));
+            !left && !session_deadline.is_over() && !service.stopping()
+        }
+    }
+
+    /// Why its data did not come within `limit`.
+    pub(crate) fn without_data(&mut self, program: &'static str, limit: Duration) -> InteropError {
+        let peer = self.line.peer();
+        match self.going()() {
+            true => InteropError::Silent {
+                address: peer.to_string(),
+                peer: program,
+                seconds: limit.as_secs(),
+                during: "where its data was due",
+            },
+            false => InteropError::socket("wait for the data of", peer, ErrorKind::ConnectionAborted),
+        }
+    }
+
+    /// It is no stranger any more.
+    pub(crate) fn leave(&mut self) {
+        if let Some(unauthenticated) = self.unauthenticated.take() {
+            unauthenticated.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+}
+
+impl Drop for ClientSession<'_> {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+/// Listens on the service's addresses until it is told to stop, and gives each client to `conduct`, in a thread of its own.
+pub(crate) fn serve(service: &Service, program: &'static str, conduct: &Conduct<'_>) -> Result<(), InteropError> {
+    attend(service, program, &open(service)?, conduct);
+    Ok(())
+}
+
+/// Serves the one client of a connection that somebody else has accepted.
+pub(crate) fn serve_one(
+    service: &Service,
+    program: &'static str,
+    socket: TcpStream,
+    conduct: &Conduct<'_>,
+) -> Result<(), InteropError> {
+    let failed = |source| InteropError::socket("serve the client of", program, source);
+    let (peer, here) = (socket.peer_addr().map_err(failed)?, socket.local_addr().map_err(failed)?);
+    let session_deadline = SessionDeadline::loose(&socket);
+    let line = Line::over(socket, peer)?;
+    let said = conduct(&mut ClientSession { service, line, here, session_deadline, unauthenticated: None })?;
+    (service.news)(&format!("{peer}: {program} {said}"));
+    Ok(())
+}
+
+/// Serves a client to its end; what is to be said of it then.
+pub(crate) type Conduct<'a> = dyn Fn(&mut ClientSession<'_>) -> Result<String, InteropError> + Sync + 'a;
+
+/// A listener for each of the service's addresses.
+pub(crate) fn open(service: &Service) -> Result<Vec<(TcpListener, SocketAddr)>, InteropError> {
+    let mut listeners: Vec<(TcpListener, SocketAddr)> = Vec::new();
+    for wanted in &service.addresses {
+        // Port 0 asks for any; the second address then takes the one that the first got.
+        let port = listeners.first().map_or(0, |(_, address)| address.port());
+        let wanted = if wanted.port() == 0 { SocketAddr::new(wanted.ip(), port) } else { *wanted };
+        let listener = TcpListener::from(foreign::listen(wanted, &EndOptions::default())?);
+        let address =
+            listener.local_addr().map_err(|source| InteropError::socket("listen for clients on", wanted, source))?;
+        listeners.push((listener, address));
+    }
+    Ok(listeners)
+}
+
+/// Serves who comes to these listeners until the service is told to stop.
+pub(crate) fn attend(
+    service: &Service,
+    program: &'static str,
+    listeners: &[(TcpListener, SocketAddr)],
+    conduct: &Conduct<'_>,
+) {
+    let (unauthenticated, session_deadlines) = (AtomicUsize::new(0), SessionDeadlines::default());
+    std::thread::scope(|scope| {
+        scope.spawn(|| session_deadlines.watch(service));
+        for (listener, address) in listeners {
+            (service.listening)(*address);
+            let (unauthenticated, session_deadlines) = (&unauthenticated, &session_deadlines);
+            scope.spawn(move || {
+                while !service.stopping() {
+                    let Some((socket, peer)) = plain::next(listener) else { continue };
+                    if unauthenticated.fetch_add(1, Ordering::SeqCst) >= service.limits.unauthenticated {
+                        unauthenticated.fetch_sub(1, Ordering::SeqCst);
+                        continue;
+                    }
+                    let greeted = std::thread::Builder::new().name(program.into()).spawn_scoped(scope, move || {
+                        let here = socket.local_addr().unwrap_or(*address);
+                        let session_deadline = session_deadlines.take(&socket);
+                        let line = match Line::over(socket, peer) {
+                            Ok(line) => line,
+                            Err(error) => {
+                                unauthenticated.fetch_sub(1, Ordering::SeqCst);
+                                return (service.news)(&format!("{peer}: {error}"));
+                            }
+                        };
+                        let mut client_session = ClientSession { service, line, here, session_deadline, unauthenticated: Some(unauthenticated) };
+                        let said = conduct(&mut client_session);
+                        report(service, program, peer, &client_session.session_deadline, said.map(|said| format!("{program} {said}")));
+                    });
+                    if greeted.is_err() {
+                        unauthenticated.fetch_sub(1, Ordering::SeqCst);
+                    }
+                }
+            });
+        }
+    });
+}
+
+/// Says how a client's session ended.
+pub(crate) fn report(
+    service: &Service,
+    program: &str,
+    peer: SocketAddr,
+    session_deadline: &SessionDeadline,
+    said: Result<String, InteropError>,
+) {
+    let said = match said {
+        Ok(said) => said,
+        Err(_) if session_deadline.was_cut() && service.stopping() => format!("{program} was cut off, for the service stops"),
+        Err(_) if session_deadline.was_cut() => {
+            format!("{program} was cut off, for its time was over (--max-time, 30 s before it measures)")
+        }
+        Err(error) => return (service.news)(&format!("{peer}: {error}")),
+    };
+    (service.news)(&format!("{peer}: {said}"));
+}

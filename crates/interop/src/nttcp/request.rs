@@ -1,0 +1,164 @@
+//! A spec in nttcp's words, and the other way round.
+
+use model::{Direction, EndOptions, Observe, Spec, Stop};
+use speak::nttcp::{APART, Options};
+
+use crate::unsupported::{ONE_WAY, Plain};
+use crate::{InteropError, Limits};
+
+/// nttcp's own bounds, exclusive: bytes of a buffer, buffers, microseconds between writes.
+const BYTES_LIMIT: u64 = 100_000_000;
+const COUNT_LIMIT: u64 = 1_000_000_000;
+const GAP_LIMIT_US: u64 = 10_000_000;
+/// Most bytes of a buffer that a client may ask of us.
+const MOST_BYTES: u64 = 16 << 20;
+/// Bytes of a datagram.
+const LEAST_DATAGRAM: u64 = 8;
+const MOST_DATAGRAM: u64 = 65_507;
+/// How long a client's data may rest, ns.
+const STALL_NS: u64 = 30_000_000_000;
+
+const WORDS: Plain = Plain {
+    program: "nttcp",
+    patterns: (&["transfer"], "it has counts alone: thru transfer HOST --speak nttcp"),
+    flows: [1, 1],
+    blocks: [1..=BYTES_LIMIT - 1, LEAST_DATAGRAM..=MOST_DATAGRAM],
+};
+
+/// What the remote side is told.
+pub(super) fn options(spec: &Spec) -> Result<Options, InteropError> {
+    let refuse = |what: &str, remedy: &str| Err(WORDS.lacks(what, remedy));
+    WORDS.check(spec)?;
+    if spec.direction == Direction::Both {
+        return refuse("--both", ONE_WAY);
+    }
+    let udp = spec.transport == "udp";
+    let count = match spec.stop {
+        Stop::Blocks(count) => count,
+        Stop::Bytes(bytes) if bytes.is_multiple_of(spec.block) => bytes / spec.block,
+        Stop::Bytes(_) => {
+            return refuse("--bytes that are no multiple of --block", "its buffers are whole: use --count");
+        }
+        _ => return refuse("a trial without a count", "use --count"),
+    };
+    if !(1..COUNT_LIMIT).contains(&count) {
+        return refuse(&format!("--count {count}"), "it takes 1 to 999999999");
+    }
+    let window_kib = match spec.far.sndbuf {
+        None => None,
+        Some(bytes) if !udp && bytes >= 1024 && bytes.is_multiple_of(1024) => Some((bytes / 1024) as u32),
+        Some(_) => return refuse("--sndbuf and --rcvbuf at the far end", "over TCP it takes whole KiB, over UDP none"),
+    };
+    let transmits = spec.direction == Direction::Reverse;
+    let gap_us = match spec.rate_bps.filter(|_| transmits) {
+        None => 0,
+        Some(bps) => (spec.block as f64 * 8e6 / bps as f64) as u64,
+    };
+    if gap_us >= GAP_LIMIT_US || (gap_us == 0 && transmits && spec.rate_bps.is_some()) {
+        return refuse("--rate with --reverse and this --block", "its time between two writes is 1 us to 10 s");
+    }
+    let nodelay = transmits && spec.far.nodelay == Some(true);
+    // Its version stands in its chatter alone.
+    Ok(Options {
+        transmits,
+        nodelay,
+        bytes: spec.block,
+        count,
+        udp,
+        verbose: true,
+        gap_us,
+        window_kib,
+        // Of a transfer of a millisecond the usual columns touch.
+        format: APART.into(),
+        ..Options::default()
+    })
+}
+
+/// What a client asks for, as the remote side has it.
+pub(super) fn spec(requested: &Options) -> Spec {
+    let window = requested.window_kib.filter(|_| !requested.udp).map(|kib| u64::from(kib) * 1024);
+    let options = EndOptions {
+        sndbuf: window,
+        rcvbuf: window,
+        nodelay: (!requested.udp).then_some(requested.nodelay),
+        ..EndOptions::default()
+    };
+    let rate = (requested.gap_us > 0).then(|| (requested.bytes as f64 * 8e6 / requested.gap_us as f64).max(1.0) as u64);
+    Spec {
+        block: requested.bytes,
+        direction: if requested.transmits { Direction::Reverse } else { Direction::Send },
+        stop: Stop::Blocks(requested.count),
+        rate_bps: rate,
+        burst: rate.map(|_| requested.bytes),
+        observe: Observe::Off,
+        interval_ns: 0,
+        stall_ns: STALL_NS,
+        near: options.clone(),
+        far: options,
+        ..Spec::new(if requested.udp { "udp" } else { "tcp" }, "transfer")
+    }
+}
+
+/// Why a client is refused, if it is.
+pub(super) fn refusal(requested: &Options, spec: &Spec, limits: &Limits) -> Option<String> {
+    let least = if requested.udp { LEAST_DATAGRAM } else { 1 };
+    let most = if requested.udp { MOST_DATAGRAM } else { MOST_BYTES };
+    if !(least..=most).contains(&requested.bytes) {
+        return Some(format!("buffers of {} bytes; {least} to {most} are served", requested.bytes));
+    }
+    if let Some(why) = limits.beyond_memory(1, requested.bytes) {
+        return Some(why);
+    }
+    // Of what the client sends it alone has the rate.
+    if limits.rate_bps.is_some_and(|most| !requested.transmits || spec.rate_bps.is_none_or(|bps| bps > most)) {
+        return Some("more than --max-rate, or no rate (-g) at all".into());
+    }
+    engine::transport::check_options(model::Role::Passive, spec).err().map(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn transfer() -> Spec {
+        Spec { block: 4096, stop: Stop::Blocks(10), ..Spec::new("tcp", "transfer") }
+    }
+
+    #[test]
+    fn a_spec_and_its_options_say_the_same() {
+        let far =
+            EndOptions { sndbuf: Some(65_536), rcvbuf: Some(65_536), nodelay: Some(true), ..EndOptions::default() };
+        let spec = Spec { direction: Direction::Reverse, rate_bps: Some(8_192_000), far, ..transfer() };
+        let requested = options(&spec).unwrap();
+        assert_eq!((requested.transmits, requested.nodelay, requested.gap_us, requested.window_kib), (true, true, 4000, Some(64)));
+        let served = super::spec(&requested);
+        assert_eq!((served.direction, served.stop, served.block), (spec.direction, spec.stop, spec.block));
+        assert_eq!((served.rate_bps, &served.far), (spec.rate_bps, &spec.far));
+    }
+
+    #[test]
+    fn what_has_no_words_is_named_with_a_remedy() {
+        let said = |change: fn(&mut Spec)| {
+            let mut spec = transfer();
+            change(&mut spec);
+            options(&spec).unwrap_err().to_string()
+        };
+        assert!(said(|spec| spec.flows = 2).contains("--flows 2 with nttcp"));
+        assert!(said(|spec| spec.stop = Stop::Bytes(4097)).contains("use --count"));
+        assert!(said(|spec| spec.pattern = "stream".into()).contains("thru transfer HOST --speak nttcp"));
+        assert!(said(|spec| spec.far.cc = Some("reno".into())).contains("--cc at the far end with nttcp"));
+        assert!(said(|spec| spec.block = BYTES_LIMIT).contains("it takes 1 to 99999999 bytes"));
+        let bytes = Spec { stop: Stop::Bytes(8192), ..transfer() };
+        assert_eq!(options(&bytes).unwrap().count, 2);
+    }
+
+    #[test]
+    fn a_client_beyond_the_limits_is_refused() {
+        let limits = Limits { unauthenticated: 1, hold_ns: 1, flows: 1, rate_bps: Some(1_000_000), memory_bytes: 8 << 30 };
+        let why = |requested: Options| refusal(&requested, &spec(&requested), &limits);
+        assert!(why(Options { transmits: false, ..Options::default() }).unwrap().contains("--max-rate"));
+        assert!(why(Options { bytes: MOST_BYTES + 1, ..Options::default() }).unwrap().contains("buffers of"));
+        // 4096 bytes each 40 ms are 819 kbit/s.
+        assert_eq!(why(Options { gap_us: 40_000, ..Options::default() }), None);
+    }
+}

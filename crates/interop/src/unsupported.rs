@@ -1,0 +1,101 @@
+//! What can be said to none of the programs, and what to the older ones.
+
+use std::ops::RangeInclusive;
+
+use model::{EndOptions, Spec};
+
+use crate::InteropError;
+
+/// What to do about an option of the far end.
+pub(crate) const REMEDY: &str = "it has no words for that: leave it out, or give it for this end alone (VALUE,)";
+
+/// What to do about both directions.
+pub(crate) const ONE_WAY: &str = "it has one direction: leave it out, or give --reverse";
+
+/// The first flag of a spec that no program has words for.
+pub(crate) fn beyond_all(spec: &Spec) -> Option<&'static str> {
+    let others = [
+        (spec.processes > 1, "--processes"),
+        (spec.probe.is_some(), "--probe"),
+        (spec.no_loss, "--find-no-loss"),
+        (spec.delayed_reads, "--delayed-reads"),
+        (spec.overlap_close, "--overlap-close"),
+        (spec.capture.is_some(), "--capture"),
+        (!spec.settings.is_empty(), "--set"),
+        (spec.engine.auto, "--engine auto"),
+        (spec.far.data_addr.is_some(), "--data"),
+        (spec.far.device.is_some(), "--device at the far end"),
+        (spec.far.port.is_some(), "--data-port at the far end"),
+        (spec.far.cork.is_some(), "--cork at the far end"),
+        (spec.far.notsent_lowat.is_some(), "--notsent-lowat at the far end"),
+        (spec.far.keepalive_s.is_some(), "--keepalive at the far end"),
+        (spec.far.user_timeout_ms.is_some(), "--user-timeout at the far end"),
+        (spec.far.busy_poll_us.is_some(), "--busy-poll at the far end"),
+        (spec.far.drain_bps.is_some(), "--drain at the far end"),
+        (spec.far.pin.len() > 1, "--pin to several cores at the far end"),
+        (!spec.near.cc_rules.is_empty() || !spec.far.cc_rules.is_empty(), "--cc-rules"),
+    ];
+    others.into_iter().find(|(there, _)| *there).map(|(_, what)| what)
+}
+
+/// What one of the older programs can be asked for: bytes from a buffer, one after the other.
+pub(crate) struct Plain {
+    /// Its name.
+    pub(crate) program: &'static str,
+    /// The patterns that it has, and what to do about the others.
+    pub(crate) patterns: (&'static [&'static str], &'static str),
+    /// Most flows over TCP and over UDP.
+    pub(crate) flows: [u32; 2],
+    /// Bytes of a block over TCP and over UDP.
+    pub(crate) blocks: [RangeInclusive<u64>; 2],
+}
+
+impl Plain {
+    /// Whether all of them have words for it; directions, stops and the far end's buffers are each program's own.
+    pub(crate) fn check(&self, spec: &Spec) -> Result<(), InteropError> {
+        spec.check().map_err(|error| InteropError::unsupported("this measurement", error.to_string()))?;
+        let carrier = match spec.transport.as_str() {
+            "tcp" => 0,
+            "udp" => 1,
+            other => return Err(self.lacks(&format!("--transport {other}"), "it speaks TCP and, with --udp, UDP")),
+        };
+        let (patterns, remedy) = self.patterns;
+        if !patterns.contains(&spec.pattern.as_str()) {
+            return Err(self.lacks(spec.pattern.as_str(), remedy));
+        }
+        let flows = self.flows[carrier];
+        if !(1..=flows).contains(&spec.flows) {
+            let takes = match flows {
+                1 => format!("it takes one over {}", spec.transport),
+                most => format!("it takes 1 to {most} over {}", spec.transport),
+            };
+            return Err(self.lacks(&format!("--flows {}", spec.flows), &takes));
+        }
+        let blocks = &self.blocks[carrier];
+        if !blocks.contains(&spec.block) {
+            let takes = format!("it takes {} to {} bytes", blocks.start(), blocks.end());
+            return Err(self.lacks(&format!("--block {}", spec.block), &takes));
+        }
+        beyond_plain(spec).map_or(Ok(()), |what| Err(self.lacks(what, REMEDY)))
+    }
+
+    /// What it cannot do, and what to do about it.
+    pub(crate) fn lacks(&self, what: &str, remedy: &str) -> InteropError {
+        InteropError::unsupported(format!("{what} with {}", self.program), remedy)
+    }
+}
+
+/// The first flag of a spec that the older programs, which set buffers and TCP_NODELAY alone, have no words for.
+pub(crate) fn beyond_plain(spec: &Spec) -> Option<&'static str> {
+    let EndOptions { cc, mss, dscp, max_pacing_bps, pin, .. } = &spec.far;
+    let others = [
+        (cc.is_some(), "--cc at the far end"),
+        (mss.is_some(), "--mss at the far end"),
+        (dscp.is_some(), "--dscp at the far end"),
+        (max_pacing_bps.is_some(), "--pacing at the far end"),
+        (!pin.is_empty(), "--pin at the far end"),
+        (spec.warmup_ns > 0, "--warmup"),
+        (spec.far.sndbuf != spec.far.rcvbuf, "--sndbuf and --rcvbuf of different values at the far end"),
+    ];
+    beyond_all(spec).or_else(|| others.into_iter().find(|(there, _)| *there).map(|(_, what)| what))
+}

@@ -1,0 +1,242 @@
+//! Names and sentences that several formats share.
+
+use comfy_table::LineStyle;
+use jiff::Timestamp;
+use model::{Answer, ByteSize, Estimate, Inventory, Outcome, Run, Trust, Verdict, units};
+
+use crate::figures::Line;
+
+/// A verdict's name in documents, such as `ledger-open`.
+pub(crate) fn verdict(verdict: Verdict) -> String {
+    serde_json::to_value(verdict).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+/// Verdicts by name, separated by commas; empty for none.
+pub(crate) fn verdicts(list: &[Verdict]) -> String {
+    list.iter().map(|one| verdict(*one)).collect::<Vec<_>>().join(", ")
+}
+
+/// What a verdict means to the reader, in one sentence.
+pub(crate) fn meaning(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Stalled => "nothing moved for the stall time and the trial was ended there: do not use the rate",
+        Verdict::ResolutionLimited => "the trial was too short for its clock or its count of arrivals: measure longer",
+        Verdict::ByteCountMismatch => "the two ends' byte counts do not add up: do not use the rate",
+        Verdict::TargetMissed => "the interval stayed wider than asked: allow more trials or a larger budget",
+        Verdict::FewTrials => "fewer than 3 trials: a value without a claim",
+        Verdict::CutShort => "ended before its stop rule was met (interrupted, or the peer went away)",
+        Verdict::Overlapped => "another measurement ran on one of the hosts at the same time",
+        Verdict::BatchTimed => "round trips were timed in batches: percentiles are of batch means",
+        Verdict::SocketDrops => "the receiver's own socket dropped datagrams: the host's limit, not the path's",
+        Verdict::Loss => "datagrams were lost",
+        Verdict::SelfLimited => "larger blocks were left out after this one (self-limit or budget)",
+        Verdict::OneHost => "both ends are on one host: no network lies between them",
+        Verdict::MetricsKept => {
+            "the TCP metrics cache of an end that sends was on: a trial may begin with what an earlier one learnt"
+        }
+        Verdict::AboveCeiling => "the goodput is above what the path could carry: one of the two figures is wrong",
+        Verdict::Unmet => "what the plan requires did not hold before a trial, which was left out",
+        Verdict::EmulatorLate => {
+            "the lab's emulator was more than 1 ms late: give it a core of its own, or measure again on a quieter machine"
+        }
+        Verdict::EmulatorUnreported => {
+            "the lab did not say whether its emulator was on time: measure again on a quieter machine"
+        }
+        Verdict::Starved => "a flow got nothing in a trial: see the flows' shares in the document",
+        Verdict::DelayedReads => {
+            "receivers were let sleep between their reads (--delayed-reads), as no application's does: not what another program would carry"
+        }
+        Verdict::OverlapClose => {
+            "each connection was closed while the next one was under way (--overlap-close): more transactions than one after the other"
+        }
+        _ => "see the manual of the version that measured",
+    }
+}
+
+/// All verdicts of these outcomes, each once, in their own order.
+pub(crate) fn verdicts_of<'a>(outcomes: impl IntoIterator<Item = &'a Outcome>) -> Vec<Verdict> {
+    let mut all: Vec<Verdict> = outcomes.into_iter().flat_map(|outcome| outcome.summary.verdicts.clone()).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// A trust grade's name.
+pub(crate) fn trust(trust: Trust) -> &'static str {
+    match trust {
+        Trust::High => "high",
+        Trust::Fair => "fair",
+        Trust::Low => "low",
+        Trust::None => "none",
+    }
+}
+
+/// The worst trust among a run's outcomes, `None` where none has a value.
+pub(crate) fn worst_trust(run: &Run) -> Option<Trust> {
+    run.outcomes.iter().filter_map(|outcome| outcome.summary.trust).max()
+}
+
+/// How often an outcome's receivers slept between their reads, all trials and flows; `None` where none was asked to.
+pub(crate) fn delayed_reads(outcome: &Outcome) -> Option<u64> {
+    let ends = outcome.trials.iter().flat_map(|trial| [&trial.near, &trial.far]);
+    let delayed_reads = ends.flat_map(|end| &end.flows).filter_map(|flow| flow.socket.delayed_reads).sum();
+    outcome.spec.delayed_reads.then_some(delayed_reads)
+}
+
+/// A moment for people: `2026-11-21 20:37:58 UTC`.
+pub(crate) fn when(unix_ns: u64) -> String {
+    let moment = Timestamp::from_nanosecond(i128::from(unix_ns));
+    moment.map_or_else(|_| format!("{unix_ns} ns after 1970"), |at| at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string())
+}
+
+/// A moment for programs, RFC 3339 in UTC with whole seconds.
+pub(crate) fn when_rfc3339(unix_ns: u64) -> String {
+    let moment = Timestamp::from_nanosecond(i128::from(unix_ns));
+    moment.map_or_else(|_| unix_ns.to_string(), |at| at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
+}
+
+/// What the run is called: its name, else its kind and target.
+pub(crate) fn title(run: &Run) -> String {
+    let header = &run.header;
+    match (&header.name, &header.target) {
+        (Some(name), _) => name.clone(),
+        (None, Some(target)) => format!("{} to {target}", header.kind),
+        (None, None) if header.origin.is_some() => header.kind.clone(),
+        (None, None) => format!("{} within one host", header.kind),
+    }
+}
+
+/// When a run was measured; of an import whose file does not say it, when that was.
+pub(crate) fn begun(run: &Run) -> String {
+    let reported = run.header.origin.as_ref().is_none_or(|origin| origin.measured_unix_ns.is_some());
+    let when = when(run.header.started_unix_ns);
+    if reported { when } else { format!("imported {when}") }
+}
+
+/// Both hosts in words: `alpha to beta`, or `within alpha`.
+pub(crate) fn hosts(run: &Run) -> String {
+    let name = |host: &Inventory| host.hostname.clone();
+    // Of a run that was imported nobody knows that it was measured here.
+    let imported = run.header.origin.is_some();
+    let unnamed = if imported { "an unnamed host" } else { "this host" };
+    let near = name(&run.header.near).unwrap_or_else(|| unnamed.to_owned());
+    match (name(&run.header.far), &run.header.target) {
+        (Some(far), _) if far != near => format!("{near} to {far}"),
+        (None, None) if imported => near,
+        (Some(_), _) | (None, None) => format!("within {near}"),
+        (None, Some(target)) => format!("{near} to {target}"),
+    }
+}
+
+/// The distinct values of `key` over a run's outcomes (or planned cells while there are none), in order of appearance. A
+/// curve's memory ceiling is not what was measured.
+pub(crate) fn distinct(run: &Run, key: fn(&model::Spec) -> String) -> String {
+    let mut seen: Vec<String> = Vec::new();
+    let specs: Vec<&model::Spec> = if run.outcomes.is_empty() {
+        run.header.cells.iter().map(|cell| &cell.spec).collect()
+    } else {
+        run.outcomes.iter().map(|outcome| &outcome.spec).collect()
+    };
+    let only_ceiling = specs.iter().all(|spec| spec.transport == model::Spec::CEILING);
+    for spec in specs {
+        let value = key(spec);
+        if !seen.contains(&value) && (only_ceiling || spec.transport != model::Spec::CEILING) {
+            seen.push(value);
+        }
+    }
+    seen.join("/")
+}
+
+/// The line under a figure's title: what was measured, between whom, when, and how to read it.
+pub(crate) fn subtitle(runs: &[Run], lines: &[&Line<'_>], note: &str, interval: Option<String>) -> String {
+    let mut of: Vec<usize> = lines.iter().map(|line| line.run).collect();
+    of.dedup();
+    let mut parts = Vec::new();
+    if let [only] = of[..] {
+        let run = &runs[only];
+        let what = format!(
+            "{} {}, {}",
+            distinct(run, |spec| spec.transport.to_string()),
+            distinct(run, |spec| spec.pattern.to_string()),
+            hosts(run)
+        );
+        parts.extend([what, when(run.header.started_unix_ns)]);
+    } else {
+        parts.push(format!("{} runs", of.len()));
+    }
+    parts.push(note.to_owned());
+    parts.extend(interval);
+    parts.join("; ")
+}
+
+/// `with 95 % intervals` when the outcomes of `lines` have intervals.
+pub(crate) fn interval_note(lines: &[&Line<'_>]) -> Option<String> {
+    let outcomes = lines.iter().flat_map(|line| &line.outcomes);
+    let estimate = outcomes.filter_map(|outcome| outcome.estimate.as_ref()).find(|estimate| estimate.low.is_some())?;
+    Some(format!("with {} % intervals", percent(estimate.confidence)))
+}
+
+/// A block size for a table: its binary name where that is exact, else the bytes, so that 4194301 B and 4 MiB differ.
+pub(crate) fn block(bytes: u64) -> String {
+    let name = ByteSize(bytes).to_string();
+    if name.contains('.') { format!("{bytes} B") } else { name }
+}
+
+/// The look of every table: one line under the head.
+pub(crate) const TABLE: comfy_table::TableStyle =
+    comfy_table::TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+
+/// A share as a percentage with no more digits than it needs: 0.95 is `95`, 0.999 is `99.9`.
+pub(crate) fn percent(share: f64) -> String {
+    let text = format!("{:.4}", share * 100.0);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// Datagrams lost, with the part of those sent that they are: `12 (0.034 %)`.
+pub(crate) fn lost(lost: u64, sent: Option<u64>) -> String {
+    match sent.filter(|sent| *sent > 0 && lost > 0) {
+        Some(sent) => format!("{lost} ({})", model::Ratio(lost as f64 / sent as f64)),
+        None => lost.to_string(),
+    }
+}
+
+/// What a comparison's answer is called.
+pub(crate) fn answer(answer: Answer) -> &'static str {
+    match answer {
+        Answer::Better => "better",
+        Answer::NotWorse => "not worse",
+        Answer::CannotTell => "cannot tell",
+        Answer::Worse => "worse",
+    }
+}
+
+/// A relative half width: `±1.2 %`, or `-` without an interval.
+pub(crate) fn plus_minus(outcome: &Outcome) -> String {
+    outcome.estimate.as_ref().and_then(half_width).unwrap_or_else(|| "-".to_owned())
+}
+
+/// `±1.2 %`, `None` without an interval.
+pub(crate) fn half_width(estimate: &Estimate) -> Option<String> {
+    let share = estimate.relative_half_width().filter(|width| width.is_finite())? * 100.0;
+    Some(if share < 9.95 { format!("±{share:.1} %") } else { format!("±{share:.0} %") })
+}
+
+/// A value in its unit with a prefix and three digits: `9.41 Gbit/s`, `64 KiB`, `16.6 k/s`.
+pub(crate) fn quantity(value: f64, unit: &str) -> String {
+    if !value.is_finite() {
+        return "no value".to_owned();
+    }
+    match unit {
+        "B" => ByteSize(value.round().max(0.0) as u64).to_string(),
+        "bit/s" => units::bits_per_second(value),
+        "ns" => units::seconds(value),
+        "1/s" => format!("{}/s", units::count(value)),
+        "ratio" => format!("B/A {value:.4}"),
+        _ => format!("{} {unit}", units::count(value)),
+    }
+}
+
+/// The text with everything that could move a terminal's cursor made visible, on one line.
+pub(crate) fn plain(text: &str) -> String {
+    model::plain(text).into_owned()
+}
