@@ -17,7 +17,7 @@ bench: ## measure Throughline itself
 	@if [ -x scripts/bench.sh ]; then scripts/bench.sh; else echo "there is no scripts/bench.sh in this checkout" >&2; exit 1; fi
 
 fuzz: ## ten million broken sessions against each codec of what other programs say (8 minutes)
-	@cargo bench --quiet -p throughline-speak --bench storm
+	@cargo bench --quiet -p throughline-speak --bench fuzz
 
 truth: ## prove the error rates of comparisons: simulation, and A against A with the real program (10 minutes)
 	@scripts/truth.sh

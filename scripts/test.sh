@@ -64,12 +64,12 @@ lint_without_loader() {
 }
 
 # Test files that measure nothing. With the unit tests they take what time the others leave free.
-calm=(advice bootstrap coverage paired storm)
+non_measuring=(advice bootstrap coverage paired fuzz)
 
 # The names of all other test files.
 flows() {
     cargo test --workspace --locked --test '*' --no-run 2>&1 | sed -n 's|^ *Executable tests.*/\(.*\)-[0-9a-f]*)$|\1|p' |
-        grep -vxF "$(printf '%s\n' "${calm[@]}")" | sort -u
+        grep -vxF "$(printf '%s\n' "${non_measuring[@]}")" | sort -u
 }
 
 tests() {
@@ -83,12 +83,12 @@ tests() {
         renice -n 19 "$BASHPID" >/dev/null
         lint_without_loader
         status=$?
-        run_tests --lib --bins "${calm[@]/#/--test=}"
+        run_tests --lib --bins "${non_measuring[@]/#/--test=}"
         worse "$status" $?
         status=$?
         run_tests --doc
         worse "$status" $?
-    } >"$log.calm" &
+    } >"$log.non-measuring" &
     beside=$!
     set +m
     trap 'kill -- "-$beside" 2>/dev/null' EXIT
@@ -97,8 +97,8 @@ tests() {
     wait "$beside"
     beside_status=$?
     trap - EXIT
-    without_output <"$log.calm"
-    cat "$log.calm" >>"$log"
+    without_output <"$log.non-measuring"
+    cat "$log.non-measuring" >>"$log"
     worse "$status" "$beside_status"
     status=$?
     [ "$status" != 124 ] || printf 'FAILED: the tests were not over in time\n'

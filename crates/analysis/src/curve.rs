@@ -188,7 +188,7 @@ pub(crate) mod testing {
         let trial = |value: &f64| Trial {
             cell,
             pass: 0,
-            place: 0,
+            position: 0,
             near: model::EndTally::default(),
             far: model::EndTally::default(),
             ledger: model::Ledger::default(),

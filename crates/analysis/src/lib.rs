@@ -9,13 +9,13 @@ pub mod advice;
 pub mod ceiling;
 pub mod compare;
 mod curve;
+mod direction;
 pub mod findings;
 pub mod limiter;
 pub mod outcome;
 pub mod plan;
 pub mod refine;
 pub mod stats;
-mod direction;
 
 pub use ceiling::bound;
 pub use compare::{of_paired, stored_runs};

@@ -75,7 +75,12 @@ fn simulate(
         blocks += logs.len();
     }
     let share = |count: u32| f64::from(count) / runs() as f64;
-    Sample { covered: share(covered), better: share(better), worse: share(worse), blocks: blocks as f64 / runs() as f64 }
+    Sample {
+        covered: share(covered),
+        better: share(better),
+        worse: share(worse),
+        blocks: blocks as f64 / runs() as f64,
+    }
 }
 
 /// Prints a line of the table and holds the coverage.

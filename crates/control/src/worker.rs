@@ -185,7 +185,7 @@ fn cookie(text: &str) -> Cookie {
     auth::unhex(text).and_then(|bytes| bytes.try_into().ok()).unwrap_or_default()
 }
 
-/// Waits for all connections of this worker, from the agent's door or from a listener of its own, and puts them in order.
+/// Waits for all connections of this worker, from the agent's port or from a listener of its own, and puts them in order.
 fn accept(
     assignment: &Assignment,
     plan: &TrialPlan,
@@ -200,7 +200,7 @@ fn accept(
     let places: HashMap<u32, usize> = wanted.iter().enumerate().map(|(place, link)| (link.index, place)).collect();
     let mut missing = wanted.len();
     let mut listener = None;
-    if !assignment.through_door {
+    if !assignment.through_shared_port {
         let place = ListenOptions {
             address: assignment.listen_on.unwrap_or(std::net::Ipv4Addr::LOCALHOST.into()),
             directory: assignment.directory.clone(),
@@ -240,7 +240,7 @@ fn meeting(rendezvous: &Rendezvous, assignment: &Assignment) -> Meeting {
     }
 }
 
-/// The next connection that the agent's door hands in.
+/// The next connection that the agent's port hands in.
 fn take(
     transport: &dyn Transport,
     plan: &TrialPlan,

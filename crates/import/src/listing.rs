@@ -102,7 +102,7 @@ impl Row {
         let trial = Trial {
             cell: 0,
             pass: 0,
-            place: 0,
+            position: 0,
             near: EndTally::unreported(),
             far: EndTally::unreported(),
             ledger: model::Ledger::default(),

@@ -318,7 +318,10 @@ fn echoes_over_ip_6_and_a_summary_alone() {
     close(run.outcomes[0].summary.rtt_p50_ns, 48_000.0);
     assert_eq!(run.header.path_outbound.as_ref().unwrap().ping.as_ref().unwrap().packet_bytes, 104);
     assert!(only("pingq.txt").outcomes.is_empty());
-    assert_eq!(only("traceroute.txt").header.path_outbound.unwrap().hops.unwrap()[0].address.as_deref(), Some("127.0.0.1"));
+    assert_eq!(
+        only("traceroute.txt").header.path_outbound.unwrap().hops.unwrap()[0].address.as_deref(),
+        Some("127.0.0.1")
+    );
 }
 
 #[test]

@@ -8,8 +8,8 @@ use std::time::Duration;
 use engine::transport::foreign;
 use model::EndOptions;
 
-use crate::session_deadline::{SessionDeadline, SessionDeadlines};
 use crate::line::{Input, Line};
+use crate::session_deadline::{SessionDeadline, SessionDeadlines};
 use crate::{Admission, InteropError, Service, plain};
 
 /// A client that has come.
@@ -138,9 +138,21 @@ pub(crate) fn attend(
                                 return (service.news)(&format!("{peer}: {error}"));
                             }
                         };
-                        let mut client_session = ClientSession { service, line, here, session_deadline, unauthenticated: Some(unauthenticated) };
+                        let mut client_session = ClientSession {
+                            service,
+                            line,
+                            here,
+                            session_deadline,
+                            unauthenticated: Some(unauthenticated),
+                        };
                         let said = conduct(&mut client_session);
-                        report(service, program, peer, &client_session.session_deadline, said.map(|said| format!("{program} {said}")));
+                        report(
+                            service,
+                            program,
+                            peer,
+                            &client_session.session_deadline,
+                            said.map(|said| format!("{program} {said}")),
+                        );
                     });
                     if greeted.is_err() {
                         unauthenticated.fetch_sub(1, Ordering::SeqCst);
@@ -161,7 +173,9 @@ pub(crate) fn report(
 ) {
     let said = match said {
         Ok(said) => said,
-        Err(_) if session_deadline.was_cut() && service.stopping() => format!("{program} was cut off, for the service stops"),
+        Err(_) if session_deadline.was_cut() && service.stopping() => {
+            format!("{program} was cut off, for the service stops")
+        }
         Err(_) if session_deadline.was_cut() => {
             format!("{program} was cut off, for its time was over (--max-time, 30 s before it measures)")
         }

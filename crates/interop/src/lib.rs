@@ -7,7 +7,6 @@ mod acceptor;
 mod error;
 mod iperf2;
 mod iperf3;
-mod session_deadline;
 mod legs;
 mod line;
 mod marks;
@@ -17,6 +16,7 @@ mod nttcp;
 mod nuttcp;
 mod plain;
 mod service;
+mod session_deadline;
 mod stamp;
 mod unsupported;
 

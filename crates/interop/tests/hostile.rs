@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use common::{LIMITS, Served, one_by_one};
-use interop::{TrialObserver, Server, spoken};
+use interop::{Server, TrialObserver, spoken};
 use model::{Interval, Spec, Stop};
 
 impl Served {

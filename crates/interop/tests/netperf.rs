@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use common::{LIMITS, Served, everybody};
-use interop::{TrialObserver, InteropError, Server, Sides, spoken};
+use interop::{InteropError, Server, Sides, TrialObserver, spoken};
 use model::{Direction, EndOptions, Engine, Interval, SendBy, Spec, Stop};
 
 const BLOCK: usize = 656;

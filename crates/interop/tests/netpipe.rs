@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use common::{LIMITS, Served, everybody};
-use interop::{Curve, TrialObserver, InteropError, Server, spoken};
+use interop::{Curve, InteropError, Server, TrialObserver, spoken};
 use model::tally::Count;
 use model::{Direction, Interval, NetpipeSizes, Spec, Stop};
 

@@ -236,7 +236,8 @@ fn what_no_nuttcp_says_is_refused_and_the_server_goes_on() {
 #[test]
 fn what_no_iperf2_says_harms_nobody() {
     let served = Served::start("iperf2");
-    let requested = Header { threads: 1, port: 5001, bytes: 100, amount: Amount::Bytes(1000), reverse: true, rate_bps: 0 };
+    let requested =
+        Header { threads: 1, port: 5001, bytes: 100, amount: Amount::Bytes(1000), reverse: true, rate_bps: 0 };
     let header = requested.to_bytes();
     let mut back = header;
     back[0] |= 0x80;

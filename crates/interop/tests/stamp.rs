@@ -7,7 +7,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::AtomicBool;
 
 use common::{LIMITS, Served, everybody};
-use interop::{TrialObserver, Limits, Server, Sides, spoken};
+use interop::{Limits, Server, Sides, TrialObserver, spoken};
 use model::{Interval, Spec, Stop};
 
 struct Recorder;

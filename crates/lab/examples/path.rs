@@ -8,7 +8,7 @@
 
 use std::io::Read;
 
-use lab::{CrossoverSpec, Lab, DirectionSpec, PathSpec};
+use lab::{CrossoverSpec, DirectionSpec, Lab, PathSpec};
 use serde::Deserialize;
 
 #[derive(Deserialize)]

@@ -38,7 +38,8 @@ pub mod topology;
 pub use available::available;
 pub use crossover::{CrossoverSpec, Lab, LabHost};
 pub use emulator::{
-    Bursts, Change, Codel, Discipline, Distribution, Emulator, Jitter, Lateness, DirectionSpec, PathCounts, Red, Reorder,
+    Bursts, Change, Codel, DirectionSpec, Discipline, Distribution, Emulator, Jitter, Lateness, PathCounts, Red,
+    Reorder,
 };
 pub use error::LabError;
 pub use network::{Network, NetworkCounts, NetworkHost, NetworkPeer};

@@ -172,7 +172,8 @@ impl Network {
         let devices = &now.devices;
         for (at, ((place, emulator), now)) in self.emulators.iter().zip(&now.emulated).enumerate() {
             for (direction, now) in now.iter().enumerate() {
-                let counts = earlier.emulated.get(at).map_or_else(|| now.clone(), |earlier| now.since(&earlier[direction]));
+                let counts =
+                    earlier.emulated.get(at).map_or_else(|| now.clone(), |earlier| now.since(&earlier[direction]));
                 let [from, to] = self.ends(*place, direction);
                 let mut reported = EmulatedDirection { from, to, realtime: emulator.realtime(), ..reported(&counts) };
                 let device = devices.get(at).map_or(0, |now| now[direction]);
@@ -288,7 +289,8 @@ impl Network {
             Carrier::Emulator => {
                 // Each link makes its own choices, the same ones each time.
                 let seed = self.topology.seed.wrapping_add((place as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-                let emulator = Emulator::start(namespaces.clone(), interfaces.clone(), &link.directions, link.mtu, seed);
+                let emulator =
+                    Emulator::start(namespaces.clone(), interfaces.clone(), &link.directions, link.mtu, seed);
                 self.emulators.push((place, emulator.map_err(|source| LabError::Emulator { source })?));
                 plugs.iter().try_for_each(|plug| plug.make_room(&self.scope, link.mtu))?;
             }

@@ -1,6 +1,6 @@
 //! Two hosts at the ends of an emulated path.
 
-use crate::{CrossoverSpec, Lab, LabError, DirectionSpec};
+use crate::{CrossoverSpec, DirectionSpec, Lab, LabError};
 
 /// What a lab of two hosts and a path between them is made of.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -5,7 +5,7 @@ use host::{RealSys, Sys};
 use crate::emulator::within;
 use crate::plug::Plug;
 use crate::scope::Scope;
-use crate::{LabError, DirectionSpec};
+use crate::{DirectionSpec, LabError};
 
 /// What a token bucket has counted. The kernel's counters have 32 bits and begin anew after that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -39,7 +39,8 @@ pub(crate) fn shape(scope: &Scope, plug: &Plug<'_>, direction: &DirectionSpec) -
 pub(crate) fn counts(plug: &Plug<'_>) -> Option<BucketCounts> {
     // In a thread of its own, so that no other one can end up in the namespace.
     let requested = std::thread::scope(|scope| scope.spawn(|| within(plug.namespace, || RealSys.qdiscs())).join());
-    let found = requested.ok()?.ok()?.into_iter().find(|found| found.interface == plug.interface && found.kind == "tbf")?;
+    let found =
+        requested.ok()?.ok()?.into_iter().find(|found| found.interface == plug.interface && found.kind == "tbf")?;
     Some(BucketCounts { sent: found.packets, dropped: found.drops })
 }
 

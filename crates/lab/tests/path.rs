@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use lab::{
-    Bursts, Change, Codel, CrossoverSpec, Discipline, Lab, LabError, LabHost, DirectionSpec, PathCounts, PathSpec, Reorder,
-    available,
+    Bursts, Change, Codel, CrossoverSpec, DirectionSpec, Discipline, Lab, LabError, LabHost, PathCounts, PathSpec,
+    Reorder, available,
 };
 
 /// Longer than anything here takes on a busy machine; a test that meets it has failed.
@@ -129,7 +129,8 @@ fn every_datagram_is_delivered_or_dropped_at_a_place_that_is_known() {
     let sent = 20_000;
     let noise = 0.02;
     // 500 bytes, 28 of headers and 38 of framing at 20 Mbit/s: the queue fills, whatever the sender's pace.
-    let forward = DirectionSpec { rate_bps: Some(20_000_000), queue_bytes: 400_000, loss: noise, ..DirectionSpec::default() };
+    let forward =
+        DirectionSpec { rate_bps: Some(20_000_000), queue_bytes: 400_000, loss: noise, ..DirectionSpec::default() };
     let spec = PathSpec { link: link(1_500), forward, reverse: DirectionSpec::default(), seed: 42 };
     let Some(lab) = path("every_datagram_is_delivered_or_dropped_at_a_place_that_is_known", &spec) else { return };
     let [a, b] = lab.hosts() else { unreachable!() };

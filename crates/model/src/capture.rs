@@ -78,9 +78,9 @@ pub struct TimeSequence {
     pub acks: Vec<(u64, u64)>,
     /// One in so many acknowledgements stands in `acks`.
     pub acks_kept: u64,
-    /// Ends of segments with payload that was not new: sent again, or overtaken on the way here.
-    pub again: Vec<(u64, u64)>,
-    /// One in so many of these stands in `again`.
+    /// Ends of segments with payload that was not new: retransmitted, or reordered.
+    pub retransmitted_at: Vec<(u64, u64)>,
+    /// One in so many of these stands in `retransmitted_at`.
     pub retransmitted_kept: u64,
     /// How many of these there were.
     pub retransmitted: u64,

@@ -77,6 +77,6 @@ pub use tcp::TcpSample;
 pub use trial::{Cell, EndPass, Ledger, Pass, Trial};
 pub use units::{BitRate, ByteSize, Nanos, Ratio};
 pub use why::{
-    BestRegion, CellWhy, Evidence, Grade, LimiterKind, LossLocation, Losses, LocatedLoss, RunWhy, TimePart, Why,
+    BestRegion, CellWhy, Evidence, Grade, LimiterKind, LocatedLoss, LossLocation, Losses, RunWhy, TimePart, Why,
     WhyDocument,
 };

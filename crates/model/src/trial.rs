@@ -34,8 +34,8 @@ pub struct Trial {
     pub cell: u32,
     /// The pass (fresh connections) that it belongs to.
     pub pass: u32,
-    /// Place within the pass, from 0.
-    pub place: u32,
+    /// Position within the pass, from 0.
+    pub position: u32,
     /// What the near end counted.
     pub near: EndTally,
     /// What the far end counted; empty for transports with one end (memcpy).

@@ -91,7 +91,10 @@ mod tests {
             command: confirmed.then(|| "thru stream beta --sndbuf 1MiB,".into()),
             settings: HostSettings::default(),
             near: AdvicePersistent::default(),
-            far: AdvicePersistent { sysctl: if confirmed { sysctl } else { Vec::new() }, ..AdvicePersistent::default() },
+            far: AdvicePersistent {
+                sysctl: if confirmed { sysctl } else { Vec::new() },
+                ..AdvicePersistent::default()
+            },
         });
         run
     }

@@ -3,7 +3,7 @@
 use model::units::{bits_per_second, count, seconds};
 use model::{EndCost, Inventory, Outcome, Ratio, Run, SelfTestCitation, Verdict};
 
-use crate::{facts, sides, labels};
+use crate::{facts, labels, sides};
 
 /// From this many times the goodput on a ceiling is so far off that three digits will do.
 const FAR: f64 = 5.0;

@@ -20,7 +20,9 @@ pub fn lab_report(report: &LabReport) -> String {
     }
     if !report.shaped.is_empty() {
         let _ = writeln!(text, "Shaped links of {}, in segments sent and packets that found no room:", report.lab);
-        let row = |direction: &ShapedDirection| [direction.from.clone(), direction.to.clone(), direction.sent.to_string(), direction.dropped.to_string()];
+        let row = |direction: &ShapedDirection| {
+            [direction.from.clone(), direction.to.clone(), direction.sent.to_string(), direction.dropped.to_string()]
+        };
         table(&mut text, ["from", "to", "sent", "dropped"], report.shaped.iter().map(row));
     }
     text
@@ -97,8 +99,12 @@ mod tests {
             late_max_ns: Some(1_200_000),
         };
         let back = EmulatedDirection { from: "geneva".into(), to: "sunnyvale".into(), ..EmulatedDirection::default() };
-        let report =
-            LabReport { lab: "wan-1".into(), topology: "wan".into(), directions: vec![forward, back], shaped: Vec::new() };
+        let report = LabReport {
+            lab: "wan-1".into(),
+            topology: "wan".into(),
+            directions: vec![forward, back],
+            shaped: Vec::new(),
+        };
         let text = lab_report(&report);
         let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(lines[2][..4], ["sunnyvale", "geneva", "1000", "990"]);

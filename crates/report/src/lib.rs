@@ -27,7 +27,9 @@ mod figures;
 mod formats;
 mod host;
 mod lab;
+mod labels;
 mod meanwhile;
+mod one_way;
 mod outcome_line;
 mod plan;
 mod run_list;
@@ -35,9 +37,7 @@ mod selftest;
 mod sides;
 mod view;
 mod watch;
-mod one_way;
 mod why;
-mod labels;
 
 #[cfg(test)]
 #[path = "../tests/support/sample.rs"]

@@ -13,7 +13,8 @@ pub(crate) fn of_run(run: &Run) -> Vec<String> {
         let side = sides::side(run, outcome).map_or(String::new(), |side| format!("{side}, "));
         let summary = &outcome.summary;
         let sent = outcome.trials.iter().filter_map(|trial| trial.near.datagrams).map(|tally| tally.sent).sum::<u64>();
-        let known = one_way.lost_outbound.zip(one_way.lost_return).map_or(0, |(outbound, return_trip)| outbound + return_trip);
+        let known =
+            one_way.lost_outbound.zip(one_way.lost_return).map_or(0, |(outbound, return_trip)| outbound + return_trip);
         let elsewhere = match summary.packets_lost.unwrap_or(0).saturating_sub(known) {
             0 => String::new(),
             rest => format!("{rest} were lost on a way that nobody knows, "),
@@ -122,7 +123,13 @@ mod tests {
             "{lines:?}"
         );
         let unknown = WallClock { follows_utc: false, error_ns: None };
-        let lines = reported(OneWay { lost_outbound: None, lost_return: None, clock_error_ns: None, far_clock: unknown, ..one_way });
+        let lines = reported(OneWay {
+            lost_outbound: None,
+            lost_return: None,
+            clock_error_ns: None,
+            far_clock: unknown,
+            ..one_way
+        });
         assert!(lines[0].ends_with("losses not known") && lines[1].ends_with("losses not known"), "{lines:?}");
         assert!(lines[3].contains("the far one does not follow UTC, so that nothing they say bounds"), "{lines:?}");
         assert!(of_run(&sample::rr()).is_empty());

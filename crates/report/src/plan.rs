@@ -156,7 +156,8 @@ fn changes(plan: &Plan) -> String {
             text += &format!("Settings of the {end} host, put back at the end: {}\n", all.join("; "));
         }
     }
-    let expensive: Vec<&str> = plan.factors.iter().filter(|factor| factor.expensive).map(|factor| factor.name.as_str()).collect();
+    let expensive: Vec<&str> =
+        plan.factors.iter().filter(|factor| factor.expensive).map(|factor| factor.name.as_str()).collect();
     if !expensive.is_empty() {
         text += &format!("Dear to change, so varied in the outer loop: {}\n", expensive.join(", "));
     }

@@ -3,7 +3,7 @@
 use comfy_table::{ContentArrangement, Table};
 use model::{FindingKind, Run, Trust, units};
 
-use crate::{outcome_line, labels};
+use crate::{labels, outcome_line};
 
 /// One line of the table.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -132,7 +132,7 @@ pub(crate) fn wrapped(start: &str, entry: &str, columns: usize, text: &mut Strin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{BestRegion, Evidence, Grade, LimiterKind, LossLocation, Losses, LocatedLoss, TimePart};
+    use model::{BestRegion, Evidence, Grade, LimiterKind, LocatedLoss, LossLocation, Losses, TimePart};
 
     fn why() -> Why {
         let part = |of, share| TimePart { of, share, method: "by the clocks".into() };

@@ -23,7 +23,7 @@ fn main() {
     let mut left = inputs;
     while left > 0 {
         let round = left.min(ROUND);
-        for (sum, tally) in sums.iter_mut().zip(fuzz::storm(&targets, round, &mut random)) {
+        for (sum, tally) in sums.iter_mut().zip(fuzz::run(&targets, round, &mut random)) {
             sum.inputs += tally.inputs;
             sum.errors += tally.errors;
         }

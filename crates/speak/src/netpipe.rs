@@ -14,7 +14,7 @@ mod schedule;
 
 use std::collections::VecDeque;
 
-pub use schedule::{Exchange, Plan, Mode};
+pub use schedule::{Exchange, Mode, Plan};
 
 use crate::intake::Fixed;
 use crate::{Peer, SpeakError, Turn};

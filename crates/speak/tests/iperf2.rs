@@ -21,7 +21,7 @@ fn serve(said: &[u8], piece: usize) -> (Vec<Header>, usize, Vec<u8>) {
     }
     server.ended().unwrap();
     let headers = turn.actions.iter().filter_map(|action| match action {
-        ServerAction::Asked(header) => Some(*header),
+        ServerAction::Requested(header) => Some(*header),
         ServerAction::Data(_) => None,
     });
     let data = turn.actions.iter().map(|action| if let ServerAction::Data(bytes) = action { *bytes } else { 0 });

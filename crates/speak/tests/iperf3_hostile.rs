@@ -68,7 +68,7 @@ fn serve<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Result<(), SpeakErr
             let asked_for = turn.actions[seen..].to_vec();
             for action in asked_for {
                 match action {
-                    ServerAction::Asked(requested) => {
+                    ServerAction::Requested(requested) => {
                         streams = requested.streams();
                         server.accept(&mut turn).unwrap();
                         server.start(&mut turn).unwrap();
@@ -295,7 +295,7 @@ proptest! {
         }
         server.receive(rest, &mut turn).unwrap();
         let requested = Box::new(Parameters::new(Protocol::Tcp, 1));
-        prop_assert_eq!(turn.actions, vec![ServerAction::Asked(requested)]);
+        prop_assert_eq!(turn.actions, vec![ServerAction::Requested(requested)]);
     }
 
     #[test]

@@ -116,7 +116,7 @@ fn our_server_says_to_the_real_client_what_the_real_server_said() {
             for action in std::mem::take(&mut turn.actions) {
                 acted += 1;
                 match action {
-                    ServerAction::Asked(_) => {
+                    ServerAction::Requested(_) => {
                         server.accept(&mut turn).unwrap();
                         server.start(&mut turn).unwrap();
                     }

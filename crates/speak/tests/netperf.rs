@@ -73,7 +73,7 @@ fn our_server_says_what_netserver_said() {
         for byte in &control.from_client {
             server.receive(&[*byte], &mut turn).unwrap();
         }
-        let [ServerAction::Asked(request)] = &turn.actions[..] else { panic!("{name}: {:?}", turn.actions) };
+        let [ServerAction::Requested(request)] = &turn.actions[..] else { panic!("{name}: {:?}", turn.actions) };
         let flags = request.flags;
         assert!(server.counted(&Counted::from_block(&second, flags).unwrap(), &mut turn).is_err(), "{name}");
         server.ready(&Ready::from_block(&first).unwrap(), &mut turn).unwrap();
@@ -93,8 +93,11 @@ fn tcp_sendfile_is_answered_in_its_own_blocks() {
     let (first, second) = (block(&control.from_server, 0), block(&control.from_server, 1));
     let (mut turn, mut server) = (Turn::default(), Server::default());
     server.receive(&control.from_client, &mut turn).unwrap();
-    let [ServerAction::Asked(requested)] = &turn.actions[..] else { panic!("{:?}", turn.actions) };
-    assert_eq!((requested.served, requested.direction, requested.length), (Served::Classic, Direction::ServerReceives, 1));
+    let [ServerAction::Requested(requested)] = &turn.actions[..] else { panic!("{:?}", turn.actions) };
+    assert_eq!(
+        (requested.served, requested.direction, requested.length),
+        (Served::Classic, Direction::ServerReceives, 1)
+    );
     assert_eq!((requested.ip_version, requested.receive_size, requested.flags), (4, None, Flags::ROUTED));
     let word = |block: &Block, at: usize| u32::from_be_bytes(block.0[at..at + 4].try_into().unwrap());
     let ready = Ready {
@@ -143,7 +146,7 @@ fn a_run_with_confidence_intervals_asks_each_time_for_what_it_has_got() {
         let answers = [2 * test, 2 * test + 1].map(|at| block(&control.from_server, at));
         let mut turn = Turn::default();
         server.receive(&requested.0, &mut turn).unwrap();
-        let [ServerAction::Asked(request)] = &turn.actions[..] else { panic!("{:?}", turn.actions) };
+        let [ServerAction::Requested(request)] = &turn.actions[..] else { panic!("{:?}", turn.actions) };
         let request = request.clone();
         assert!(request.flags.has(Flags::NODELAY) && request.flags.has(Flags::CPU), "{request:?}");
         let (ready, counted) =
@@ -183,7 +186,7 @@ fn a_call_for_each_transaction_is_asked_for_and_answered_as_recorded() {
     for byte in &control.from_client {
         server.receive(&[*byte], &mut turn).unwrap();
     }
-    let [ServerAction::Asked(request)] = &turn.actions[..] else { panic!("{:?}", turn.actions) };
+    let [ServerAction::Requested(request)] = &turn.actions[..] else { panic!("{:?}", turn.actions) };
     let request = request.clone();
     assert_eq!((request.direction, request.request_size, request.response_size), (Direction::Both, Some(1), Some(1)));
     assert_eq!(request.flags, Flags(Flags::ROUTED.0 | Flags::CONNECT.0));
@@ -234,7 +237,7 @@ fn a_classic_test_gets_its_flags_and_cpu_time_in_words_of_its_own() {
     }
     let (mut turn, mut server) = (Turn::default(), Server::default());
     server.receive(&requested.0, &mut turn).unwrap();
-    let [ServerAction::Asked(request)] = &turn.actions[..] else { panic!("{:?}", turn.actions) };
+    let [ServerAction::Requested(request)] = &turn.actions[..] else { panic!("{:?}", turn.actions) };
     let ready = Ready { flags: request.flags, ..Ready::from_block(&Block([0; BLOCK_BYTES])).unwrap() };
     let cpu = Cpu { percent: 12.5, cpus: 4, ..Cpu::default() };
     let counted = Counted::from_block(&Block([0; BLOCK_BYTES]), Flags::default()).unwrap();
@@ -290,7 +293,7 @@ fn debugging_is_answered_and_an_unasked_passphrase_is_not() {
     server.receive(&of_kind(6), &mut turn).unwrap();
     assert_eq!(turn.send.len(), BLOCK_BYTES);
     server.receive(&request().to_block().0, &mut turn).unwrap();
-    assert_eq!(turn.actions, [ServerAction::Asked(request())]);
+    assert_eq!(turn.actions, [ServerAction::Requested(request())]);
 }
 
 #[test]
@@ -332,7 +335,7 @@ proptest! {
             prop_assert_eq!(error.peer, "netperf");
             prop_assert!(!error.what.is_empty());
         }
-        if let Some(ServerAction::Asked(requested)) = turn.actions.first() {
+        if let Some(ServerAction::Requested(requested)) = turn.actions.first() {
             prop_assert_eq!(Request::from_block(&requested.to_block()), Ok(requested.clone()));
         }
         let mut client = Client::open(&request(), &mut Turn::default());

@@ -6,7 +6,7 @@ mod common;
 
 use common::recording;
 use proptest::prelude::*;
-use speak::netpipe::{Action, Exchange, Netpipe, Plan, Role, Mode};
+use speak::netpipe::{Action, Exchange, Mode, Netpipe, Plan, Role};
 use speak::{SpeakError, Turn};
 
 /// A driver for one end: moves messages and takes what the peer said from a recording.
@@ -132,7 +132,8 @@ fn both_ends_say_what_the_real_ones_said() {
 
 #[test]
 fn a_stream_resets_and_takes_its_time_from_the_receiver() {
-    let plan = Plan { first: 8, sizes: vec![8, 16], mode: Mode::Stream, reset: false, integrity: false, count: Some(2) };
+    let plan =
+        Plan { first: 8, sizes: vec![8, 16], mode: Mode::Stream, reset: false, integrity: false, count: Some(2) };
     let mut receiver = Driver::new(Role::Receiver, plan.clone());
     receiver.exchange_s = 3e-6;
     let mut peer = b"SyncMe".to_vec();

@@ -44,7 +44,7 @@ fn session(options: &Options) -> (Vec<u8>, Vec<u8>, Option<Statistics>) {
         }
         for action in acted.drain(..) {
             match action {
-                RemoteAction::Asked(requested) => {
+                RemoteAction::Requested(requested) => {
                     assert_eq!(*requested, *options);
                     if !requested.transmits {
                         remote.listening(5039, &mut there).unwrap();
@@ -178,8 +178,8 @@ fn serve<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<(), SpeakErro
         remote.receive(piece, &mut turn)?;
         for action in std::mem::take(&mut turn.actions) {
             match action {
-                RemoteAction::Asked(options) if !options.transmits => remote.listening(1, &mut turn)?,
-                RemoteAction::Asked(_) => {}
+                RemoteAction::Requested(options) if !options.transmits => remote.listening(1, &mut turn)?,
+                RemoteAction::Requested(_) => {}
                 RemoteAction::Transmit(_) => remote.counted(&counted(), &mut turn)?,
             }
         }

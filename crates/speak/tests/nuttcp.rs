@@ -25,7 +25,7 @@ fn serve<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Result<(), SpeakErr
         if let Err(error) = server.receive(piece, &mut turn) {
             return (Err(error), all, turn.send);
         }
-        for ServerAction::Asked(options) in std::mem::take(&mut turn.actions) {
+        for ServerAction::Requested(options) in std::mem::take(&mut turn.actions) {
             all.push(*options);
             server.accept(&mut turn).unwrap();
             server.counted(&Report { bps: 1e6, ..Report::default() }, &mut turn).unwrap();

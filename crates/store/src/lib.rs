@@ -39,11 +39,11 @@
 //! # }
 //! ```
 
+mod default_path;
 mod error;
 mod headline;
 mod id;
 mod load;
-mod default_path;
 mod recorder;
 mod reference;
 mod schema;

@@ -9,7 +9,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row};
 use crate::error::BUSY_WAIT;
 use crate::load::{self, Loaded};
 use crate::recorder::Recorder;
-use crate::{StoreError, place, reference, schema};
+use crate::{StoreError, default_path, reference, schema};
 
 /// A store of runs: one SQLite file, plus its `-wal` and `-shm` companions while it is open.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use control::agent::Agent;
 use control::coordinator::{Cancel, End, Foreign, ForeignCurve, Pair, Schedule, Target, run_foreign};
 use control::proto::message::Done;
 use host::{RealSys, Watch, WatchOptions};
-use interop::{Curve, TrialObserver, InteropError, Login, Server, Sides, Speaks};
+use interop::{Curve, InteropError, Login, Server, Sides, Speaks, TrialObserver};
 use model::{EndPass, Event, EventSink, Interval, Inventory, Run, RunHeader, Spec, Stop};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
@@ -114,7 +114,9 @@ impl Far {
         cancel: &mut Cancel,
     ) -> Result<(Result<Sides, InteropError>, EndPass), ControlError> {
         let (far, own) = (self.clone(), spec.clone());
-        let work = move |live_progress: &mut dyn TrialObserver, flag: &AtomicBool| far.spoken.measure(&own, &far.server(), live_progress, flag);
+        let work = move |live_progress: &mut dyn TrialObserver, flag: &AtomicBool| {
+            far.spoken.measure(&own, &far.server(), live_progress, flag)
+        };
         self.apart(spec, live, cancel, work).await
     }
 
@@ -172,7 +174,9 @@ impl Foreign for Far {
     async fn curve(&mut self, points: &[Spec], cancel: &mut Cancel) -> Result<ForeignCurve, ControlError> {
         let Some(first) = points.first() else { return Err(ControlError::Foreign("a curve without a point".into())) };
         let (far, own) = (self.clone(), points.to_vec());
-        let work = move |live_progress: &mut dyn TrialObserver, flag: &AtomicBool| far.spoken.curve(&own, &far.server(), live_progress, flag);
+        let work = move |live_progress: &mut dyn TrialObserver, flag: &AtomicBool| {
+            far.spoken.curve(&own, &far.server(), live_progress, flag)
+        };
         let (curve, host) = self.apart(first, &mut |_| Ok(()), cancel, work).await?;
         let Curve { points, failure, elapsed_ns } = brought(curve)?;
         let trials = points.iter().map(Vec::len).collect();

@@ -20,10 +20,10 @@ mod settle;
 mod signals;
 mod sinks;
 mod speaking;
+mod spec_args;
 mod topology;
 mod usage;
 mod values;
-mod spec_args;
 
 use std::process::ExitCode;
 

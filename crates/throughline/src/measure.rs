@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use control::ControlError;
 use control::agent::{Agent, AgentOptions, Captures, Limits, Machine, Tuning, Workers};
-use control::coordinator::{self, Cancel, End, Order, Pair, Schedule, Target};
+use control::coordinator::{self, Cancel, End, Pair, RunRequest, Schedule, Target};
 use control::proto::auth::Token;
 use engine::transport::Launcher;
 use host::tune::Allowance;
@@ -190,8 +190,8 @@ async fn measured(
             _ = interrupted.wait_for(|wanted| *wanted) => return Err(ControlError::Interrupted.into()),
         }
     }
-    let order = Order { header, schedule: schedule(&job.schedule) };
-    Ok(coordinator::run(pair, &order, &mut sinks, cancel).await.1)
+    let request = RunRequest { header, schedule: schedule(&job.schedule) };
+    Ok(coordinator::run(pair, &request, &mut sinks, cancel).await.1)
 }
 
 /// A schedule for the coordinator; it is borrowed from the job otherwise.

@@ -22,6 +22,6 @@ pub mod stacks;
 pub mod wire;
 
 pub use agent::Agent;
-pub use client::{Sandbox, Finished, Running};
+pub use client::{Finished, Running, Sandbox};
 pub use doc::Doc;
 pub use process::eventually;

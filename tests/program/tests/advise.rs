@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use lab::{CrossoverSpec, Lab, DirectionSpec, PathSpec};
+use lab::{CrossoverSpec, DirectionSpec, Lab, PathSpec};
 use model::{Advice, FindingKind, Outcome};
 use program::process::{Signal, eventually};
-use program::{Agent, Sandbox, Doc, Running, binary, skip};
+use program::{Agent, Doc, Running, Sandbox, binary, skip};
 
 /// Longer than any search here takes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(180);
@@ -29,7 +29,8 @@ impl Path {
             skip::skip(test, &error.to_string());
             return None;
         }
-        let direction = DirectionSpec { delay, rate_bps: Some(LINK_BPS), queue_bytes: 300_000, ..DirectionSpec::default() };
+        let direction =
+            DirectionSpec { delay, rate_bps: Some(LINK_BPS), queue_bytes: 300_000, ..DirectionSpec::default() };
         let lab = Lab::path(&PathSpec::symmetric(CrossoverSpec::default(), direction)).unwrap();
         Some(Self::between(lab, &[]))
     }

@@ -4,9 +4,9 @@
 use std::process::Command;
 use std::time::Duration;
 
-use lab::{CrossoverSpec, Lab, LabError, DirectionSpec, PathSpec};
+use lab::{CrossoverSpec, DirectionSpec, Lab, LabError, PathSpec};
 use model::{BoundKind, SelfTest, Verdict};
-use program::{Agent, Sandbox, Running, binary, check, skip};
+use program::{Agent, Running, Sandbox, binary, check, skip};
 
 #[test]
 fn a_paced_stream_stands_beside_the_rate_it_was_asked_for_and_says_what_it_cost() {
@@ -36,7 +36,8 @@ fn a_paced_stream_stands_beside_the_rate_it_was_asked_for_and_says_what_it_cost(
 
 #[test]
 fn a_fixed_receive_buffer_is_a_window_over_the_round_trip() {
-    let direction = DirectionSpec { delay: Duration::from_millis(5), queue_bytes: 1_000_000, ..DirectionSpec::default() };
+    let direction =
+        DirectionSpec { delay: Duration::from_millis(5), queue_bytes: 1_000_000, ..DirectionSpec::default() };
     let spec = PathSpec { link: CrossoverSpec::default(), forward: direction.clone(), reverse: direction, seed: 7 };
     let lab = match lab::available().and_then(|()| Lab::path(&spec)) {
         Ok(lab) => lab,

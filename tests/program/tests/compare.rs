@@ -7,7 +7,7 @@ use std::process::Command;
 use lab::CrossoverSpec;
 use model::{Answer, Comparison, Finding, FindingKind, RunComparison, Verdict};
 use program::process::Signal;
-use program::{Agent, Sandbox, Doc, Running, binary, check, skip};
+use program::{Agent, Doc, Running, Sandbox, binary, check, skip};
 
 /// Twelve short pairs, whose order is drawn from a fixed seed.
 const SHORT: [&str; 6] = ["ab", "--pairs", "12", "--gap", "1ms", "--seed=7"];

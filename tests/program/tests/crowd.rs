@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use program::binary::thru;
 use program::process::{Signal, eventually};
-use program::{Agent, Sandbox, Running, check, skip};
+use program::{Agent, Running, Sandbox, check, skip};
 
 /// Most that the processes of one end may take, KiB: a gibibyte.
 const MEMORY_KIB: u64 = 1 << 20;

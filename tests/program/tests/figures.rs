@@ -3,13 +3,14 @@
 
 use std::time::Duration;
 
-use lab::{CrossoverSpec, Lab, LabError, DirectionSpec, PathSpec};
+use lab::{CrossoverSpec, DirectionSpec, Lab, LabError, PathSpec};
 use model::Verdict;
-use program::{Agent, Sandbox, Doc, Running, binary, check, skip};
+use program::{Agent, Doc, Running, Sandbox, binary, check, skip};
 
 /// A path of this round trip, 50 Mbit/s and 20 ms of queue; `None` where this host cannot emulate one.
 fn path(test: &str, rtt: Duration) -> Option<Lab> {
-    let direction = DirectionSpec { delay: rtt / 2, rate_bps: Some(50_000_000), queue_bytes: 125_000, ..DirectionSpec::default() };
+    let direction =
+        DirectionSpec { delay: rtt / 2, rate_bps: Some(50_000_000), queue_bytes: 125_000, ..DirectionSpec::default() };
     let spec = PathSpec { link: CrossoverSpec::default(), forward: direction.clone(), reverse: direction, seed: 3 };
     match lab::available().and_then(|()| Lab::path(&spec)) {
         Ok(lab) => Some(lab),
@@ -50,8 +51,18 @@ fn a_paced_stream_carries_what_was_asked_however_few_its_blocks() {
             assert!((did / requested - 1.0).abs() < 0.02, "{flags:?}: {what} {did}");
         }
     }
-    let doc =
-        sandbox.measure(&["stream", "--rate", "10Mbit", "--block", "1MiB", "--time", "2s", "--trials", "1", agent.host()]);
+    let doc = sandbox.measure(&[
+        "stream",
+        "--rate",
+        "10Mbit",
+        "--block",
+        "1MiB",
+        "--time",
+        "2s",
+        "--trials",
+        "1",
+        agent.host(),
+    ]);
     assert!((doc.goodput() / 10e6 - 1.0).abs() < 0.02 && doc.has(Verdict::ResolutionLimited), "{}", doc.remarks());
 }
 

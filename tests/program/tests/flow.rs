@@ -4,9 +4,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use lab::{CrossoverSpec, Lab, LabHost, DirectionSpec, PathSpec};
+use lab::{CrossoverSpec, DirectionSpec, Lab, LabHost, PathSpec};
 use model::{Capture, EndTally, Verdict};
-use program::{Agent, Sandbox, Doc, Finished, Running, binary, check, skip};
+use program::{Agent, Doc, Finished, Running, Sandbox, binary, check, skip};
 
 fn serve(host: &LabHost, flags: &[&str]) -> Agent {
     let place = format!("{}:0", host.v4);
@@ -54,8 +54,12 @@ fn series(end: &EndTally, what: &str) {
 #[test]
 fn retransmits_over_time_end_at_the_kernels_count() {
     let test = "retransmits_over_time_end_at_the_kernels_count";
-    let forward =
-        DirectionSpec { delay: Duration::from_millis(2), rate_bps: Some(100_000_000), loss: 0.01, ..DirectionSpec::default() };
+    let forward = DirectionSpec {
+        delay: Duration::from_millis(2),
+        rate_bps: Some(100_000_000),
+        loss: 0.01,
+        ..DirectionSpec::default()
+    };
     let reverse = DirectionSpec { delay: Duration::from_millis(2), ..DirectionSpec::default() };
     let spec = PathSpec { link: CrossoverSpec::default(), forward, reverse, seed: 7 };
     let lab = match lab::available().and_then(|()| Lab::path(&spec)) {
@@ -177,7 +181,7 @@ fn every_packet_that_is_counted_is_in_the_file_at_both_ends() {
         let flow = &trial.near.flows[0].socket;
         assert_eq!(Some(&sequence.sender), flow.local.as_ref());
         assert!(last <= sent + 4_096 && (sequence.data_kept > 1 || last >= sent), "{last} of {sent}");
-        assert!(sequence.data.len() + sequence.acks.len() + sequence.again.len() <= 4_000);
+        assert!(sequence.data.len() + sequence.acks.len() + sequence.retransmitted_at.len() <= 4_000);
         assert!(capture.bytes > sent, "headers came along");
     }
     sandbox.run(&["report", "last", "--figure", "time-sequence", "-o", "sequence.svg"]).ok();

@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use program::process::{Process, eventually};
-use program::{Agent, Sandbox, Running, skip};
+use program::{Agent, Running, Sandbox, skip};
 
 /// Rounds in which each program measures once: at least so many, and more while the best ones do not agree.
 const ROUNDS: std::ops::RangeInclusive<usize> = 3..=40;

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use program::binary::thru;
 use program::wire::{MAGIC, Wire, hello, server};
-use program::{Agent, Sandbox, Running, eventually, skip};
+use program::{Agent, Running, Sandbox, eventually, skip};
 use serde_json::{Value, json};
 
 const SHORT: [&str; 5] = ["stream", "--time", "20ms", "--trials", "1"];

@@ -4,7 +4,7 @@
 
 use model::{Outcome, Trust, Verdict};
 use program::process::{Signal, eventually};
-use program::{Agent, Sandbox, Doc};
+use program::{Agent, Doc, Sandbox};
 
 /// Short trials.
 const SHORT: [&str; 5] = ["--time", "100ms", "--trials", "3", "--no-path"];
@@ -24,7 +24,11 @@ fn streams_are_read_a_block_at_a_time_and_delayed_reads_say_so() {
         let plain = [&[command, "--block", "16KiB", agent.host()], amount].concat();
         let doc = sandbox.measure(&plain);
         let spec = &doc.outcome().spec;
-        assert!(!spec.delayed_reads && !doc.has(Verdict::DelayedReads) && delayed_reads(&doc) == 0, "{}", doc.remarks());
+        assert!(
+            !spec.delayed_reads && !doc.has(Verdict::DelayedReads) && delayed_reads(&doc) == 0,
+            "{}",
+            doc.remarks()
+        );
         for trial in doc.trials() {
             assert!(trial.far.calls_received >= trial.far.bytes_received.div_ceil(spec.block), "{:?}", trial.far);
         }

@@ -63,7 +63,9 @@ fn an_imported_curve_stands_beside_one_of_our_own() {
     }
     assert_eq!(again.lines().count(), 124);
 
-    sandbox.run(&["curve", "--to", "64", "--trials", "3", "--no-ceiling", "--name", "new", "--quiet", agent.host()]).ok();
+    sandbox
+        .run(&["curve", "--to", "64", "--trials", "3", "--no-ceiling", "--name", "new", "--quiet", agent.host()])
+        .ok();
     let compared = sandbox.run(&["compare", "old", "new", "--json"]);
     assert!([Some(0), Some(4)].contains(&compared.code), "{:?} {}", compared.code, compared.stderr);
     let compared: Value = serde_json::from_str(&compared.stdout).unwrap();

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use lab::{CrossoverSpec, Lab, LabHost};
 use model::{Difference, FindingKind, Inventory};
-use program::{Agent, Sandbox, Doc, Running, binary, skip};
+use program::{Agent, Doc, Running, Sandbox, binary, skip};
 
 /// Two hosts of a lab with a router between them, beside their own link: `a` with an MTU of 1500, `b` with 1400.
 struct Routed {
@@ -120,7 +120,8 @@ fn a_path_through_a_router_is_described_from_both_ends() {
     // An agent that is the near end looks at another host only because an agent there vouches for it.
     let near = Agent::spawn(routed.host("a").command(binary::thru()), &["--open", "--listen", &format!("{A}:0")]);
     let between = routed.measure(&["transfer", "--count", "3", "--from", near.host(), agent.host()]);
-    let (out, back) = (between.run.header.path_outbound.as_ref().unwrap(), between.run.header.path_return.as_ref().unwrap());
+    let (out, back) =
+        (between.run.header.path_outbound.as_ref().unwrap(), between.run.header.path_return.as_ref().unwrap());
     assert_eq!((out.peer.as_str(), back.peer.as_str()), (B, A));
     for path in [out, back] {
         assert_eq!((path.missing.len(), path.hops.as_ref().map(Vec::len)), (0, Some(2)), "{path:?}");

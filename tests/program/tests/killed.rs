@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use model::Verdict;
 use program::agent::children;
 use program::process::{Signal, eventually, send, within};
-use program::{Agent, Sandbox, Doc, Finished, Running};
+use program::{Agent, Doc, Finished, Running, Sandbox};
 
 /// An agent has two seconds to free itself of a client that vanished; one more for a busy machine.
 const FREED: Duration = Duration::from_secs(3);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use model::LabReport;
 use program::process::{Signal, send};
-use program::{Sandbox, Doc, Running, agent, binary, eventually, skip};
+use program::{Doc, Running, Sandbox, agent, binary, eventually, skip};
 
 /// Whether labs can be made here, or the line that says why not.
 fn possible(test: &str) -> bool {
@@ -126,7 +126,8 @@ fn a_command_runs_in_a_lab_that_is_gone_afterwards() {
     // What the emulated link did stands at the end, in a file, and in the run.
     assert!(ended.stderr.contains("Emulated links of") && ended.stderr.contains("late p50"), "{}", ended.stderr);
     let report: LabReport = serde_json::from_str(&fs::read_to_string(&report).unwrap()).unwrap();
-    let ends: Vec<_> = report.directions.iter().map(|direction| (direction.from.as_str(), direction.to.as_str())).collect();
+    let ends: Vec<_> =
+        report.directions.iter().map(|direction| (direction.from.as_str(), direction.to.as_str())).collect();
     assert_eq!(ends, [("a", "r"), ("r", "a")]);
     let doc = Doc::try_parse(&fs::read_to_string(place.sandbox.path("run.json")).unwrap()).unwrap();
     let of_pass = doc.json["passes"][0]["lab"].clone();
@@ -136,7 +137,8 @@ fn a_command_runs_in_a_lab_that_is_gone_afterwards() {
     assert!(pass.late_p50_ns.is_some());
     // What found no room before the shaped link is what tc says.
     let tc: serde_json::Value = serde_json::from_slice(&fs::read(place.sandbox.path("tc.json")).unwrap()).unwrap();
-    let shaped: Vec<_> = report.shaped.iter().map(|direction| (direction.from.as_str(), direction.to.as_str())).collect();
+    let shaped: Vec<_> =
+        report.shaped.iter().map(|direction| (direction.from.as_str(), direction.to.as_str())).collect();
     assert_eq!(shaped, [("r", "q"), ("q", "r")]);
     assert_eq!(tc[0]["drops"], report.shaped[0].dropped, "{tc}");
     assert!(tc[0]["packets"].as_u64().is_some_and(|sent| sent > 50 && sent <= report.shaped[0].sent), "{tc}");

@@ -12,7 +12,7 @@ use std::process::Command;
 use lab::{CrossoverSpec, Lab};
 use program::agent::children;
 use program::process::{Signal, send};
-use program::{Agent, Sandbox, Running, binary, eventually, skip};
+use program::{Agent, Running, Sandbox, binary, eventually, skip};
 
 /// Catchable signals that end a process; those of a lost terminal among them.
 const ENDING: [Signal; 6] = [Signal::HUP, Signal::QUIT, Signal::TERM, Signal::INT, Signal::USR1, Signal::ALARM];

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use lab::{CrossoverSpec, Lab, LabError, DirectionSpec, PathSpec};
+use lab::{CrossoverSpec, DirectionSpec, Lab, LabError, PathSpec};
 use model::{Grade, LimiterKind, Outcome, Why};
-use program::{Agent, Sandbox, Running, binary, skip};
+use program::{Agent, Running, Sandbox, binary, skip};
 
 /// What the link carries, headers included, bit/s.
 const LINK_BPS: f64 = 50e6;
@@ -20,7 +20,8 @@ impl Path {
     /// 20 ms there and back over a link of [`LINK_BPS`], whose queue holds 100 ms; `direction` changes the way there.
     fn new(test: &str, change: impl FnOnce(&mut DirectionSpec)) -> Option<Self> {
         let delay = Duration::from_millis(10);
-        let direction = DirectionSpec { delay, rate_bps: Some(LINK_BPS as u64), queue_bytes: 625_000, ..DirectionSpec::default() };
+        let direction =
+            DirectionSpec { delay, rate_bps: Some(LINK_BPS as u64), queue_bytes: 625_000, ..DirectionSpec::default() };
         let mut forward = direction.clone();
         change(&mut forward);
         let spec = PathSpec { link: CrossoverSpec::default(), forward, reverse: direction, seed: 18 };

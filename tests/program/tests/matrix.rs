@@ -6,7 +6,7 @@ use std::sync::{Once, PoisonError, RwLock};
 
 use engine::transport::{Capabilities, TRANSPORTS, transport};
 use model::{Direction, Verdict};
-use program::{Agent, Sandbox, Doc, check, skip};
+use program::{Agent, Doc, Sandbox, check, skip};
 
 /// How a transport is asked for: its name, the flag for the IP version, and what it can do.
 struct Carrier {
@@ -172,7 +172,8 @@ fn a_probe_runs_beside_every_stream_and_stays_out_of_its_counts() {
         for load in [&[][..], &["--both", "--flows", "4", "--processes", "2"]] {
             let doc = bench.measure(transport, &[&fixed, rate, load]);
             let outcome = doc.outcome();
-            let probe = outcome.summary.probe.as_ref().unwrap_or_else(|| panic!("{} {load:?}: no probe", transport.name));
+            let probe =
+                outcome.summary.probe.as_ref().unwrap_or_else(|| panic!("{} {load:?}: no probe", transport.name));
             assert!(probe.loaded.count > 0 && probe.idle.as_ref().is_some_and(|idle| idle.count > 0), "{probe:?}");
             assert!(probe.rpm > 0.0, "{probe:?}");
             // Round trips are counted by the probe alone.
@@ -197,7 +198,8 @@ fn a_search_for_the_rate_without_loss_ends_without_loss() {
 fn round_trips_at_a_rate_keep_to_it() {
     let bench = Bench::new();
     for transport in transports(&bench).iter().filter(|transport| transport.can.pollable && transport.many()) {
-        let doc = bench.measure(transport, &[&["rr", "--rate", "500/s", "--time", "400ms", "--trials", "1", "--flows", "2"]]);
+        let doc =
+            bench.measure(transport, &[&["rr", "--rate", "500/s", "--time", "400ms", "--trials", "1", "--flows", "2"]]);
         let trial = &doc.outcome().trials[0];
         // 100 are due to each flow in 400 ms. A busy machine may manage fewer or stop late; without a rate there would be thousands.
         assert!((1..=400).contains(&trial.near.transactions), "{}: {}", transport.name, trial.near.transactions);
@@ -307,15 +309,22 @@ fn requests_and_responses_agree() {
             bench.measure(transport, &[&fixed, flows]);
         }
     }
-    for (transport, counts) in
-        transports(&bench).iter().filter(|transport| !transport.can.datagram && transport.many()).zip([[1, 700], [700, 1]].iter().cycle())
+    for (transport, counts) in transports(&bench)
+        .iter()
+        .filter(|transport| !transport.can.datagram && transport.many())
+        .zip([[1, 700], [700, 1]].iter().cycle())
     {
         let (request, reply) = (counts[0].to_string(), counts[1].to_string());
         let sizes = ["rr", "--count", "130", "--trials", "1", "--block", &request, "--reply", &reply];
         let doc = bench.measure(transport, &[&sizes, &["--flows", "64"]]);
         let trial = &doc.trials()[0];
         assert_eq!(trial.near.transactions, 130, "{}", transport.name);
-        assert_eq!((trial.near.bytes_sent, trial.far.bytes_sent), (130 * counts[0], 130 * counts[1]), "{}", transport.name);
+        assert_eq!(
+            (trial.near.bytes_sent, trial.far.bytes_sent),
+            (130 * counts[0], 130 * counts[1]),
+            "{}",
+            transport.name
+        );
     }
 }
 
@@ -369,8 +378,8 @@ fn curves_of_streams_agree() {
             bench.measure(transport, &[&curve("1KiB", "1"), &many, flows]);
         }
     }
-    let doc =
-        bench.measure(&transports(&bench)[0], &[&["curve", "--stream", "--first", "64", "--to", "8KiB", "--trials", "3"]]);
+    let doc = bench
+        .measure(&transports(&bench)[0], &[&["curve", "--stream", "--first", "64", "--to", "8KiB", "--trials", "3"]]);
     let ceiling = doc.run.outcomes.iter().filter(|outcome| outcome.spec.transport == "memcpy").count();
     assert_eq!(ceiling, 8, "64 B to 8 KiB in powers of two, beside the curve");
     assert!(doc.run.outcomes.iter().all(|outcome| outcome.summary.verdicts.contains(&Verdict::OneHost)));

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use program::launcher::{MPIS, Mpi, mpis};
 use program::process::{Signal, eventually, send};
-use program::{Sandbox, Doc, Running, check, skip};
+use program::{Doc, Running, Sandbox, check, skip};
 
 /// Measures between two processes of `mpi`; counts agree, or the test fails.
 fn measure(mpi: Mpi, sandbox: &Sandbox, args: &[&str]) -> Doc {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use lab::{CrossoverSpec, Lab, LabHost};
 use model::{Run, Verdict};
 use program::process::{Signal, eventually, within};
-use program::{Agent, Sandbox, Doc, Running, binary, check, skip};
+use program::{Agent, Doc, Running, Sandbox, binary, check, skip};
 
 /// A lab with an agent on `b` that listens on both IP versions.
 struct Pair {

@@ -7,7 +7,7 @@ use lab::{CrossoverSpec, LabHost};
 use model::{Observed, Watched};
 use program::process::{Signal, eventually};
 use program::wire::{self, Wire};
-use program::{Agent, Sandbox, Doc, Running, binary, skip};
+use program::{Agent, Doc, Running, Sandbox, binary, skip};
 use serde_json::{Value, json};
 
 /// What a command prints on a host of a lab.

@@ -7,7 +7,7 @@ use std::path::Path;
 use model::Capture;
 use program::older::{Older, everything};
 use program::wire::Wire;
-use program::{Agent, Sandbox, Doc, check, client};
+use program::{Agent, Doc, Sandbox, check, client};
 use serde_json::json;
 
 /// What is expected of an agent without a capability.

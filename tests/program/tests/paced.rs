@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use lab::{CrossoverSpec, Lab, LabError, DirectionSpec, PathSpec};
-use program::{Agent, Sandbox, Running, binary, check, eventually, skip};
+use lab::{CrossoverSpec, DirectionSpec, Lab, LabError, PathSpec};
+use program::{Agent, Running, Sandbox, binary, check, eventually, skip};
 
 #[test]
 fn a_slow_receiver_slows_its_sender_down_and_loses_nothing() {
@@ -18,7 +18,8 @@ fn a_slow_receiver_slows_its_sender_down_and_loses_nothing() {
         assert!(doc.run.findings.iter().any(|finding| finding.statement.contains("paced to the receiver")), "{engine}");
     }
     for flags in [["--unpaced", "--time"], ["--find-no-loss", "--time"]] {
-        let doc = sandbox.measure(&[&["stream", "--udp"][..], &flags, &["20ms", "--trials", "1", agent.host()]].concat());
+        let doc =
+            sandbox.measure(&[&["stream", "--udp"][..], &flags, &["20ms", "--trials", "1", agent.host()]].concat());
         assert!(!doc.outcome().spec.paced_to_receiver, "{flags:?}");
     }
 }

@@ -4,7 +4,7 @@
 use program::agent::children;
 use program::launcher::VirtualMachine;
 use program::process::{Signal, eventually, send};
-use program::{Sandbox, Doc, Running, check};
+use program::{Doc, Running, Sandbox, check};
 
 fn measure(machine: &VirtualMachine, sandbox: &Sandbox, args: &[&str]) -> Doc {
     let flags = ["--transport", "pvm", "--json", "-"];
@@ -23,7 +23,8 @@ fn bytes(doc: &Doc) -> (u64, u64) {
 #[test]
 fn every_pattern_over_pvm_loses_no_byte_and_leaves_no_task() {
     let sandbox = Sandbox::new();
-    let Some(machine) = VirtualMachine::start(&sandbox, "every_pattern_over_pvm_loses_no_byte_and_leaves_no_task") else {
+    let Some(machine) = VirtualMachine::start(&sandbox, "every_pattern_over_pvm_loses_no_byte_and_leaves_no_task")
+    else {
         return;
     };
     let short = ["--time", "100ms", "--trials", "2"];
@@ -49,7 +50,8 @@ fn every_pattern_over_pvm_loses_no_byte_and_leaves_no_task() {
 #[test]
 fn a_task_that_dies_leaves_the_finished_trials_and_says_so() {
     let sandbox = Sandbox::new();
-    let Some(machine) = VirtualMachine::start(&sandbox, "a_task_that_dies_leaves_the_finished_trials_and_says_so") else {
+    let Some(machine) = VirtualMachine::start(&sandbox, "a_task_that_dies_leaves_the_finished_trials_and_says_so")
+    else {
         return;
     };
     let args = ["stream", "--transport", "pvm", "--time", "100ms", "--trials", "200", "--live"];

@@ -11,7 +11,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use program::process::{Process, eventually, within};
-use program::{Agent, Sandbox, Doc, Finished, Running, skip};
+use program::{Agent, Doc, Finished, Running, Sandbox, skip};
 use serde_json::Value;
 
 fn free_port() -> String {
@@ -184,7 +184,8 @@ fn our_server_refuses_as_iperf3_does() {
     if !skip::program("our_server_refuses_as_iperf3_does", "iperf3", "iperf3") {
         return;
     }
-    let (sandbox, (agent, port)) = (Sandbox::new(), served(&["--max-flows", "2", "--max-time", "3s", "--max-rate", "1Gbit"]));
+    let (sandbox, (agent, port)) =
+        (Sandbox::new(), served(&["--max-flows", "2", "--max-time", "3s", "--max-rate", "1Gbit"]));
     let refused = |flags: &[&str]| {
         let said = client(&sandbox, &port, flags).wait();
         // With -J the error is in the document, and not in the exit code.
@@ -267,7 +268,8 @@ fn our_client_takes_a_curve_with_nptcp() {
         let rows = std::fs::read_to_string(sandbox.path("ours.out")).unwrap();
         assert_eq!(rows.lines().count(), 22);
     }
-    let wrong = sandbox.run(&["curve", "127.0.0.1", "--speak", "netpipe", "--block", "1,10,100"]).ended_with(2).message();
+    let wrong =
+        sandbox.run(&["curve", "127.0.0.1", "--speak", "netpipe", "--block", "1,10,100"]).ended_with(2).message();
     assert!(wrong.contains("not NetPIPE's own"), "{wrong}");
     let wrong = sandbox.run(&["curve", "127.0.0.1", "--speak", "iperf3"]).ended_with(2).message();
     assert!(wrong.contains("a curve with --speak iperf3"), "{wrong}");
@@ -286,7 +288,8 @@ fn our_server_takes_nptcps_options() {
     let agent = Agent::with(&["--speak", &speak.join(",")]);
     for (at, ((flag, sizes), port)) in cases.iter().zip(&ports).enumerate() {
         let out = format!("np{at}.out");
-        let said = sandbox.tool("NPtcp", &["-h", "127.0.0.1", "-P", port, "-n", "3", "-u", "64", flag, "-o", &out]).ok();
+        let said =
+            sandbox.tool("NPtcp", &["-h", "127.0.0.1", "-P", port, "-n", "3", "-u", "64", flag, "-o", &out]).ok();
         let rows = std::fs::read_to_string(sandbox.path(&out)).unwrap();
         assert_eq!(rows.lines().count().to_string(), *sizes, "{flag}: {}{}", said.stdout, said.stderr);
         // The machine has one place: the next one is let in when this one has gone.

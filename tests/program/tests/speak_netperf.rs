@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use program::process::eventually;
 use program::skip::skip;
-use program::{Agent, Sandbox, Running, binary};
+use program::{Agent, Running, Sandbox, binary};
 
 /// netperf's words as flent writes them, in ours. Without a test it is asked which options it has.
 const NETPERF: &str = "#!/bin/sh

@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 use std::process::{Command, Stdio};
 
 use program::process::{Process, eventually};
-use program::{Agent, Sandbox, Doc, Running, binary, skip};
+use program::{Agent, Doc, Running, Sandbox, binary, skip};
 
 /// A port that is free, and so are the two behind it, where nuttcp has its data.
 fn free_port() -> String {
@@ -68,7 +68,10 @@ fn our_pair_speaks_nttcp() {
         let trial = &doc.trials()[0];
         let receiver = if direction.is_empty() { &trial.far } else { &trial.near };
         let reported = receiver.datagrams.unwrap();
-        assert_eq!((reported.received + reported.missed.unwrap(), receiver.bytes_received), (200, reported.received * 1000));
+        assert_eq!(
+            (reported.received + reported.missed.unwrap(), receiver.bytes_received),
+            (200, reported.received * 1000)
+        );
     }
     assert!(agent.log().contains("nttcp received 2097152 bytes over tcp"), "{}", agent.log());
     let host = format!("127.0.0.1:{port}");
@@ -171,7 +174,11 @@ fn our_server_serves_nuttcps_clients() {
         .map(|case| {
             let data = free_port();
             (
-                client(&sandbox, "nuttcp", &[&["-fparse", "-P", &port, "-p", &data][..], case, &["127.0.0.1"]].concat()),
+                client(
+                    &sandbox,
+                    "nuttcp",
+                    &[&["-fparse", "-P", &port, "-p", &data][..], case, &["127.0.0.1"]].concat(),
+                ),
                 *case,
             )
         })

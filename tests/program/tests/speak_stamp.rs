@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use model::OneWay;
 use program::process::{Process, within};
-use program::{Agent, Sandbox, Doc, binary, eventually, skip};
+use program::{Agent, Doc, Sandbox, binary, eventually, skip};
 use serde_json::{Value, json};
 
 fn free_port() -> String {
@@ -31,13 +31,20 @@ fn delays_of_each_way_are_measured_kept_and_shown() {
         assert!(trial.ledger.balanced && (100..=601).contains(&trial.near.transactions), "{trial:?}");
         let one_way = trial.near.one_way.as_ref().unwrap();
         // Both ends have the same clock.
-        assert!(one_way.outbound.min_ns >= 0 && one_way.return_trip.min_ns >= 0 && one_way.offset_ns.0 <= 0, "{one_way:?}");
+        assert!(
+            one_way.outbound.min_ns >= 0 && one_way.return_trip.min_ns >= 0 && one_way.offset_ns.0 <= 0,
+            "{one_way:?}"
+        );
         let (rtt, both) = (trial.near.rtt.as_ref().unwrap(), one_way.outbound.mean_ns + one_way.return_trip.mean_ns);
         assert!((both - rtt.mean_ns).abs() < rtt.mean_ns * 0.05 + 20_000.0, "{both} {rtt:?}");
     }
     let all: u64 = doc.trials().iter().map(|trial| trial.near.transactions).sum();
     let one_way = one_way_of(&doc);
-    assert_eq!((one_way.outbound.count, one_way.lost_outbound, one_way.lost_return), (all, Some(0), Some(0)), "{one_way:?}");
+    assert_eq!(
+        (one_way.outbound.count, one_way.lost_outbound, one_way.lost_return),
+        (all, Some(0), Some(0)),
+        "{one_way:?}"
+    );
     assert!(all < 1000 || one_way.outbound.p99_ns.is_some(), "{one_way:?}");
     assert_eq!(
         doc.json["outcomes"][0]["summary"]["one_way"]["near_clock"],
@@ -112,7 +119,10 @@ fn ways_that_differ_are_told_apart() {
         assert!(delays.min_ns >= least && (late || delays.p50_ns < least + 15 * ms), "{one_way:?}");
     }
     // One in ten of 800 there, and none back.
-    assert!(one_way.lost_outbound.is_some_and(|lost| (30..200).contains(&lost)) && one_way.lost_return == Some(0), "{one_way:?}");
+    assert!(
+        one_way.lost_outbound.is_some_and(|lost| (30..200).contains(&lost)) && one_way.lost_return == Some(0),
+        "{one_way:?}"
+    );
     assert!(doc.has(model::Verdict::Loss), "{:?}", doc.summary().verdicts);
     assert!(
         doc.run

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use program::process::{Signal, eventually};
 use program::stacks::{loaded, turn};
-use program::{Agent, Sandbox, Running, binary, check};
+use program::{Agent, Running, Sandbox, binary, check};
 
 const SHORT: [&str; 6] = ["stream", "--no-path", "--time", "200ms", "--trials", "1"];
 

@@ -7,11 +7,11 @@
 
 use std::time::Duration;
 
-use lab::{CrossoverSpec, Lab, LabError, DirectionSpec, PathSpec};
+use lab::{CrossoverSpec, DirectionSpec, Lab, LabError, PathSpec};
 use model::TcpSample;
 use program::skip::skip;
 use program::stacks::turn;
-use program::{Agent, Sandbox, Running, binary};
+use program::{Agent, Running, Sandbox, binary};
 
 /// Two hosts, 10 ms there and back, and an agent on the second one.
 struct Path {
@@ -22,8 +22,12 @@ struct Path {
 
 impl Path {
     fn of(test: &str, rate_bps: u64, queue_bytes: u64) -> Option<Self> {
-        let direction =
-            DirectionSpec { delay: Duration::from_millis(5), rate_bps: Some(rate_bps), queue_bytes, ..DirectionSpec::default() };
+        let direction = DirectionSpec {
+            delay: Duration::from_millis(5),
+            rate_bps: Some(rate_bps),
+            queue_bytes,
+            ..DirectionSpec::default()
+        };
         let reverse = DirectionSpec { rate_bps: None, ..direction.clone() };
         let spec = PathSpec { link: CrossoverSpec::default(), forward: direction, reverse, seed: 1 };
         match lab::available().and_then(|()| Lab::path(&spec)) {
@@ -242,6 +246,13 @@ fn fast_keeps_alpha_in_the_queue_without_a_loss() {
         let waiting = median(settled.map(queue)) / f64::from(alpha);
         between(&format!("FAST: segments in the queue by alpha, {alpha}"), waiting, 0.8, 1.2);
     }
-    let lost: u64 = path.lab.emulator().unwrap().counts().iter().map(|direction| direction.dropped_queue + direction.dropped_ring).sum();
+    let lost: u64 = path
+        .lab
+        .emulator()
+        .unwrap()
+        .counts()
+        .iter()
+        .map(|direction| direction.dropped_queue + direction.dropped_ring)
+        .sum();
     assert_eq!(lost, 0, "it does not wait for a loss");
 }

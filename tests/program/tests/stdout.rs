@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 use program::wire::{Wire, hello, server};
-use program::{Agent, Sandbox, Running, binary};
+use program::{Agent, Running, Sandbox, binary};
 use serde_json::json;
 
 /// Subcommands that print nothing, last as long as they are wanted, or build labs: what they print goes the same way.

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use lab::{CrossoverSpec, Lab, LabHost};
 use program::process::Signal;
-use program::{Agent, Sandbox, Finished, Running, binary, eventually, skip};
+use program::{Agent, Finished, Running, Sandbox, binary, eventually, skip};
 use serde_json::Value;
 
 /// A user without rights.

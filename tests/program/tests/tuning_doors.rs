@@ -7,7 +7,7 @@
 )]
 
 use lab::CrossoverSpec;
-use program::{Agent, Sandbox, Running, binary, skip};
+use program::{Agent, Running, Sandbox, binary, skip};
 
 const SACK: &str = "sysctl.net.ipv4.tcp_sack";
 

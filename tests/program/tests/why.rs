@@ -4,9 +4,9 @@
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use lab::{CrossoverSpec, Lab, LabError, LabHost, DirectionSpec, PathSpec};
+use lab::{CrossoverSpec, DirectionSpec, Lab, LabError, LabHost, PathSpec};
 use model::{Grade, LimiterKind, LossLocation, Why, WhyDocument};
-use program::{Agent, Sandbox, Doc, Running, binary, check, skip};
+use program::{Agent, Doc, Running, Sandbox, binary, check, skip};
 
 /// Two hosts and an agent on the second one.
 struct Scene {
@@ -88,7 +88,10 @@ fn a_tiny_receive_buffer_is_the_receive_window() {
     let last = shown.trim_end().rsplit("\n\n").next().unwrap();
     assert!(last.starts_with("held back by: receive window (strong, "), "{shown}");
     let reported = scene.thru(&["why"]).ok().stdout;
-    assert!(reported.contains("receive window (window-over-rtt, strong)") && reported.contains("RFC 7323"), "{reported}");
+    assert!(
+        reported.contains("receive window (window-over-rtt, strong)") && reported.contains("RFC 7323"),
+        "{reported}"
+    );
     assert!(reported.contains('█') && reported.contains(" %  receive window"), "{reported}");
     let document: WhyDocument = serde_json::from_str(&scene.thru(&["why", "--json"]).ok().stdout).unwrap();
     assert_eq!(document.runs[0].cells[0].why, Some(why));
@@ -153,7 +156,9 @@ fn a_shaper_at_the_sender_is_the_qdisc_and_its_drops_are_placed() {
 #[test]
 fn losses_on_the_path_are_the_congestion_window_and_placed_there() {
     let direction = DirectionSpec { loss: 0.02, ..long() };
-    let Some(scene) = Scene::path("losses_on_the_path_are_the_congestion_window_and_placed_there", direction) else { return };
+    let Some(scene) = Scene::path("losses_on_the_path_are_the_congestion_window_and_placed_there", direction) else {
+        return;
+    };
     let why = scene.why(&["--time", "2s", "--cc", "reno"]);
     assert_eq!(why.limiter, LimiterKind::Loss, "{why:#?}");
     let losses = why.losses.expect("segments sent again");

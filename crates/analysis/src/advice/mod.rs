@@ -105,7 +105,7 @@ mod tests {
         let near = EndTally { spent: spent(3_000), rtt: Some(rtt), ..EndTally::default() };
         let far = EndTally { bytes_received: 2_000, spent: spent(1_000), ..EndTally::default() };
         let ledger = Default::default();
-        Trial { cell: 0, pass: 0, place: 0, near, far, ledger, value: Some(8e9), verdicts: Vec::new() }
+        Trial { cell: 0, pass: 0, position: 0, near, far, ledger, value: Some(8e9), verdicts: Vec::new() }
     }
 
     #[test]

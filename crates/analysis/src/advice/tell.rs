@@ -10,7 +10,7 @@ use model::{
 
 use super::confirm::CONFIDENCE;
 use super::dimension::ALLOW;
-use super::{Candidate, Confirmed, Race, Search, persistent, noun, spec_of};
+use super::{Candidate, Confirmed, Race, Search, noun, persistent, spec_of};
 use crate::compare::{change, ratio};
 use crate::findings::wording;
 use crate::stats::{Interval, mean, t_interval};
@@ -40,7 +40,10 @@ pub struct SearchResult<'a> {
 
 /// The advice, and the findings that say it; `cell` finds the cell of what a combination changes.
 #[must_use]
-pub fn reported(of: &SearchResult<'_>, cell: impl Fn(&BTreeMap<String, String>) -> Option<u32>) -> (Advice, Vec<Finding>) {
+pub fn reported(
+    of: &SearchResult<'_>,
+    cell: impl Fn(&BTreeMap<String, String>) -> Option<u32>,
+) -> (Advice, Vec<Finding>) {
     let advice = of.advice();
     let (best, start) = (cell(&advice.best), cell(&BTreeMap::new()));
     let cells: Vec<u32> = start.into_iter().chain(best).collect();

@@ -7,9 +7,9 @@ use model::units::{bits_per_second, seconds};
 use model::{Bound, BoundKind, ByteSize, Ceiling, Direction, EndOptions, FlowTally, Inventory, Outcome};
 use model::{Spec, Trial, Verdict};
 
+use crate::direction::{DirectionView, Side, directions, send_buffer_bytes};
 use crate::limiter;
 use crate::outcome::{Headline, add_verdict};
-use crate::direction::{Side, DirectionView, send_buffer_bytes, directions};
 
 /// Transports whose connections are plain TCP sockets. One of mptcp may have several paths.
 const OVER_TCP: [&str; 2] = ["tcp", "tls"];
@@ -56,7 +56,8 @@ fn ceiling(outcome: &Outcome, path_bps: Option<f64>, near: &Inventory, far: &Inv
     // A short round trip makes any window look boundless: such a figure would be above what the hosts could ever do.
     let did = outcome.estimate.as_ref().map(|estimate| estimate.value);
     let bounds = |bound: Option<Bound>| bound.filter(|bound| did.is_none_or(|did| bound.bps <= BOUNDS * did));
-    let directions: Vec<Vec<DirectionView<'_>>> = trials.iter().map(|trial| directions(spec, trial, None, [near, far])).collect();
+    let directions: Vec<Vec<DirectionView<'_>>> =
+        trials.iter().map(|trial| directions(spec, trial, None, [near, far])).collect();
     // Of a bound that trials give differently the highest holds for all of them.
     let highest = |bound: &dyn Fn(&[DirectionView<'_>]) -> Option<Bound>| {
         directions.iter().filter_map(|directions| bound(directions)).max_by(|a, b| a.bps.total_cmp(&b.bps))
@@ -79,7 +80,10 @@ fn ceiling(outcome: &Outcome, path_bps: Option<f64>, near: &Inventory, far: &Inv
 }
 
 /// The sum over the ways, `None` where one of them is not known.
-fn sum<'a, 'b: 'a>(directions: &'a [DirectionView<'b>], each: impl Fn(&'a DirectionView<'b>) -> Option<f64>) -> Option<f64> {
+fn sum<'a, 'b: 'a>(
+    directions: &'a [DirectionView<'b>],
+    each: impl Fn(&'a DirectionView<'b>) -> Option<f64>,
+) -> Option<f64> {
     directions.iter().map(each).sum()
 }
 
@@ -114,7 +118,9 @@ fn window(spec: &Spec, directions: &[DirectionView<'_>]) -> Option<Bound> {
     if directions.iter().any(|direction| direction.receiver.options.rcvbuf.is_none()) {
         return None;
     }
-    per_round_trip(spec, directions, BoundKind::Window, "window", |_, flow| flow.socket.peer_window_bytes.map(u64::from))
+    per_round_trip(spec, directions, BoundKind::Window, "window", |_, flow| {
+        flow.socket.peer_window_bytes.map(u64::from)
+    })
 }
 
 /// The same of a send buffer whose size was asked for.
@@ -144,7 +150,8 @@ fn per_round_trip(
         flows.into_iter().map(|flow| Some(bytes(&direction.sender, flow)? as f64 * 8e9 / rtt(flow)? as f64)).sum()
     };
     let bps = sum(directions, of_way)?;
-    let flows = || directions.iter().flat_map(|direction| direction.sender.flows().map(move |flow| (&direction.sender, flow)));
+    let flows =
+        || directions.iter().flat_map(|direction| direction.sender.flows().map(move |flow| (&direction.sender, flow)));
     let total: u64 = flows().filter_map(|(side, flow)| bytes(side, flow)).sum();
     let shortest = flows().filter_map(|(_, flow)| rtt(flow)).min()?;
     let reason = format!("{name} {} over {}", size(total), seconds(shortest as f64));

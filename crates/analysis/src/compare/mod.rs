@@ -79,7 +79,12 @@ pub(crate) fn change(estimate: &Estimate) -> String {
     let value = signed(estimate.value);
     match (estimate.low, estimate.high) {
         (Some(low), Some(high)) => {
-            format!("{value} ({} interval {} to {})", wording::confidence(estimate.confidence), signed(low), signed(high))
+            format!(
+                "{value} ({} interval {} to {})",
+                wording::confidence(estimate.confidence),
+                signed(low),
+                signed(high)
+            )
         }
         _ => format!("{value} (no interval)"),
     }

@@ -118,7 +118,7 @@ mod tests {
     fn trial(cell: u32, pass: u32, value: Option<f64>) -> Trial {
         let (near, far, ledger) = Default::default();
         let ledger: Ledger = ledger;
-        Trial { cell, pass, place: 0, near, far, ledger, value, verdicts: Vec::new() }
+        Trial { cell, pass, position: 0, near, far, ledger, value, verdicts: Vec::new() }
     }
 
     /// Eight blocks on a path that loses 1 % with each trial; B is `effect` times A.

@@ -183,8 +183,12 @@ fn odd_member(group: &Group, tests: f64) -> Option<Finding> {
     if off.abs() <= LEAST || off.abs() <= critical * se? {
         return None;
     }
-    let others: Vec<String> =
-        group.points.iter().filter(|other| other.block != member.block).map(|other| wording::size(other.block)).collect();
+    let others: Vec<String> = group
+        .points
+        .iter()
+        .filter(|other| other.block != member.block)
+        .map(|other| wording::size(other.block))
+        .collect();
     let statement = format!(
         "Blocks of {} are {} {} than those of {}.",
         wording::size(member.block),

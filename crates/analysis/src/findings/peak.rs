@@ -35,7 +35,8 @@ pub(super) fn half_peak(groups: &[Group]) -> Option<Finding> {
         return None;
     }
     if reached == 0 {
-        let statement = format!("The smallest block, {}, already reaches half of the peak.", wording::size(above.block));
+        let statement =
+            format!("The smallest block, {}, already reaches half of the peak.", wording::size(above.block));
         let block = Some(above.block);
         return Some(Finding {
             kind: FindingKind::HalfPeak,

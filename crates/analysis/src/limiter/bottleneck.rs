@@ -4,11 +4,11 @@
 use model::units::{bits_per_second, seconds};
 use model::{Direction, Inventory, Outcome};
 
-use super::rules::{busiest, held_by_qdisc};
 use super::observations::{Course, Observations, courses, each, goodput_bps, ramp};
+use super::rules::{busiest, held_by_qdisc};
 use super::{STRONG, placed};
-use crate::stats::{mean, median, quantile};
 use crate::direction::{DirectionView, send_buffer_bytes};
+use crate::stats::{mean, median, quantile};
 
 /// The part of the rate that was asked for that counts as all of it.
 const ASKED: f64 = 0.95;
@@ -66,7 +66,8 @@ pub(crate) fn known_bps(outcome: &Outcome, near: &Inventory, far: &Inventory) ->
     if observations.spec.direction == Direction::Both {
         return None;
     }
-    let all: Vec<Bottleneck> = observations.directions.iter().filter_map(|direction| of(&observations, direction)).collect();
+    let all: Vec<Bottleneck> =
+        observations.directions.iter().filter_map(|direction| of(&observations, direction)).collect();
     let weight = all.iter().map(|one| one.weight).sum::<f64>() / observations.directions.len().max(1) as f64;
     all.iter().map(|one| one.bps).reduce(f64::max).filter(|_| weight >= STRONG)
 }
@@ -108,7 +109,8 @@ fn of_tcp(observations: &Observations<'_>, direction: &DirectionView<'_>) -> Opt
 fn of_datagrams(observations: &Observations<'_>, direction: &DirectionView<'_>, sent: u64) -> Option<Bottleneck> {
     let lost = placed::on_path(direction) as f64 / sent.max(1) as f64;
     let rates = arrivals(direction);
-    let weight = 0.95 * ramp(lost, 0.02, 0.1) * (0.4 + 0.6 * steady(&rates)) * (1.0 - full_reader(observations, direction));
+    let weight =
+        0.95 * ramp(lost, 0.02, 0.1) * (0.4 + 0.6 * steady(&rates)) * (1.0 - full_reader(observations, direction));
     let came = goodput_bps(direction)?;
     let signs = format!(
         "{:.1} % of the datagrams went missing there, with {} sent and {} arriving{}",
@@ -146,7 +148,9 @@ fn full_reader(observations: &Observations<'_>, direction: &DirectionView<'_>) -
 /// does not change, else as they arrived.
 fn rates(direction: &DirectionView<'_>, courses: &[Course<'_>]) -> Vec<f64> {
     match courses {
-        [only] => Some(only.delivered_bps()).filter(|rates| rates.len() >= FEWEST).unwrap_or_else(|| arrivals(direction)),
+        [only] => {
+            Some(only.delivered_bps()).filter(|rates| rates.len() >= FEWEST).unwrap_or_else(|| arrivals(direction))
+        }
         _ => arrivals(direction),
     }
 }

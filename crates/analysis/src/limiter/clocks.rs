@@ -22,7 +22,10 @@ pub(super) struct Clocks {
 
 /// The clocks of an outcome's senders; `None` where no connection has them at two moments.
 pub(super) fn clocks(observations: &Observations<'_>) -> Option<Clocks> {
-    let flows = observations.directions.iter().flat_map(|direction| direction.sender.flows().filter(|flow| flow.bytes_sent > 0));
+    let flows = observations
+        .directions
+        .iter()
+        .flat_map(|direction| direction.sender.flows().filter(|flow| flow.bytes_sent > 0));
     let mut sums = [0.0; 4];
     for spans in flows.filter_map(|flow| spans(&flow.tcp)) {
         sums.iter_mut().zip(spans).for_each(|(sum, span)| *sum += span);

@@ -9,10 +9,10 @@ mod bottleneck;
 mod changes;
 mod clocks;
 mod notes;
+mod observations;
 mod placed;
 mod regions;
 pub mod rules;
-mod observations;
 #[cfg(test)]
 mod tests;
 
@@ -69,7 +69,17 @@ pub fn why(outcome: &Outcome, passes: &[Pass], near: &Inventory, far: &Inventory
     let mut also: Vec<LimiterKind> = ranked.into_iter().map(|(kind, _)| kind).filter(|kind| *kind != limiter).collect();
     also.sort_by_key(|kind| std::cmp::Reverse(self::grade(*kind, &evidence)));
     let statement = statement(limiter, &also, &parts, &evidence);
-    Some(Why { limiter, grade, statement, parts, evidence, also, losses, notes, missing: notes::missing(&observations) })
+    Some(Why {
+        limiter,
+        grade,
+        statement,
+        parts,
+        evidence,
+        also,
+        losses,
+        notes,
+        missing: notes::missing(&observations),
+    })
 }
 
 /// The grade of a weight.

@@ -3,12 +3,12 @@
 use model::units::{bits_per_second, seconds};
 use model::{BoundKind, Direction, EndTally, Outcome, TcpSample};
 
-use super::rules;
 use super::observations::{Course, Observations, courses, each, goodput_bps};
+use super::rules;
+use crate::direction::{DirectionView, Side};
 use crate::findings::wording;
 use crate::outcome::{Headline, sample};
 use crate::stats::{MeanDifference, mean, t_interval};
-use crate::direction::{Side, DirectionView};
 
 /// Least ratio of two directions that is worth a sentence, in natural logarithms: 5 %.
 const UNEQUAL: f64 = 0.049;
@@ -18,7 +18,11 @@ const CONFIDENCE: f64 = 0.95;
 /// Sentences on an outcome.
 pub(super) fn of_outcome(observations: &Observations<'_>) -> Vec<String> {
     let stalls = observations.directions.iter().filter_map(stall);
-    stalls.chain(unequal_directions(observations)).chain(own_queue(observations)).chain(too_small(observations)).collect()
+    stalls
+        .chain(unequal_directions(observations))
+        .chain(own_queue(observations))
+        .chain(too_small(observations))
+        .collect()
 }
 
 /// Which end blocked a trial that stalled, and for how long nothing was acknowledged.
@@ -77,8 +81,15 @@ fn unequal_directions(observations: &Observations<'_>) -> Option<String> {
     if centre.abs() < UNEQUAL || interval.contains(0.0) {
         return None;
     }
-    let rate =
-        |direction: usize| mean(&observations.directions.chunks(2).filter_map(|pair| goodput_bps(pair.get(direction)?)).collect::<Vec<f64>>());
+    let rate = |direction: usize| {
+        mean(
+            &observations
+                .directions
+                .chunks(2)
+                .filter_map(|pair| goodput_bps(pair.get(direction)?))
+                .collect::<Vec<f64>>(),
+        )
+    };
     Some(format!(
         "The two directions are not alike: {} from near to far, {} back ({}).",
         bits_per_second(rate(0)?),
@@ -147,7 +158,8 @@ const USED: [&str; 6] = ["snmp", "snmp6", "netstat", "softnet", "dev", "qdisc"];
 /// What was not recorded.
 pub(super) fn missing(observations: &Observations<'_>) -> Vec<String> {
     let over_tcp = ["tcp", "mptcp", "tls"].iter().any(|name| observations.spec.transport == **name);
-    let series = observations.directions.iter().any(|direction| direction.sender.flows().any(|flow| flow.tcp.len() > 1));
+    let series =
+        observations.directions.iter().any(|direction| direction.sender.flows().any(|flow| flow.tcp.len() > 1));
     let mut missing = Vec::new();
     if over_tcp && observations.bulk() && !series {
         missing.push("TCP_INFO over time, so that the sender's time cannot be split".to_owned());

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use model::tally::Window;
 use model::{FlowTally, Inventory, Outcome, Pass, Spec, TcpSample, Trial, Verdict};
 
+use crate::direction::{DirectionView, Side, directions, send_buffer_bytes};
 use crate::outcome::Headline;
 use crate::stats::{mean, median, quantile};
-use crate::direction::{Side, DirectionView, send_buffer_bytes, directions};
 
 use super::clocks;
 

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use model::{LossLocation, Losses, LocatedLoss};
+use model::{LocatedLoss, LossLocation, Losses};
 
-use super::rules::path_counter as grew;
 use super::observations::{Observations, courses};
-use crate::direction::{Side, DirectionView};
+use super::rules::path_counter as grew;
+use crate::direction::{DirectionView, Side};
 
 /// What one place may account for.
 struct Claim {
@@ -108,7 +108,9 @@ fn claims_of_datagrams(direction: &DirectionView<'_>) -> Vec<Claim> {
             packets: host(&direction.receiver, &["snmp.Udp.RcvbufErrors", "snmp6.Udp6RcvbufErrors"]),
             by: "Udp's RcvbufErrors".into(),
         },
-        own => Claim { place: LossLocation::SocketBuffer, packets: own, by: "the socket's own count (SO_MEMINFO)".into() },
+        own => {
+            Claim { place: LossLocation::SocketBuffer, packets: own, by: "the socket's own count (SO_MEMINFO)".into() }
+        }
     };
     std::iter::once(socket).chain(claims_of_path(direction)).collect()
 }

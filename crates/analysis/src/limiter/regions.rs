@@ -122,7 +122,8 @@ fn best(rivals: &impl Rivals, size: usize) -> Option<usize> {
 fn region(rivals: &impl Rivals, best: Option<usize>, sizes: Range<usize>) -> BestRegion {
     let (labels, blocks) = (rivals.labels(), &rivals.sizes()[sizes.clone()]);
     let (from, to) = (blocks.first().copied().unwrap_or(0), blocks.last().copied().unwrap_or(0));
-    let stretch = if from == to { wording::size(from) } else { format!("{} to {}", wording::size(from), wording::size(to)) };
+    let stretch =
+        if from == to { wording::size(from) } else { format!("{} to {}", wording::size(from), wording::size(to)) };
     let mean =
         |label: usize| sizes.clone().map(|size| rivals.ln_rate(size, label)).sum::<f64>() / sizes.len().max(1) as f64;
     let Some(best) = best else {

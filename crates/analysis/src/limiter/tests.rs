@@ -148,7 +148,8 @@ fn losses_hold_the_congestion_window_down() {
     // Who does not give way to losses is not held down by them, and Mathis is about few of them and about Reno.
     case.trials(|trial| trial.near.flows[0].socket.cc = Some("bbr".into()));
     assert_eq!(case.limiter(), LimiterKind::Unexplained);
-    for (cc, each, reported) in [("bpf_scalable", 1, false), ("reno", 9, false), ("cubic", 1, true), ("reno", 1, true)] {
+    for (cc, each, reported) in [("bpf_scalable", 1, false), ("reno", 9, false), ("cubic", 1, true), ("reno", 1, true)]
+    {
         case.trials(|trial| trial.near.flows[0].socket.cc = Some(cc.into()));
         case.samples(|i, one| one.retransmits = each * i);
         let why = case.why();

@@ -22,8 +22,11 @@ const MANY: u64 = 1_000;
 #[must_use]
 pub fn emulator_late(report: &LabReport) -> bool {
     let most = report.directions.iter().map(|direction| direction.late_packets).max().unwrap_or(0);
-    let used = |direction: &&EmulatedDirection| direction.late_packets >= MANY || direction.late_packets.saturating_mul(PART) >= most;
-    let counts = report.directions.iter().filter(used).map(|direction| (late_at_least(direction), direction.late_packets));
+    let used = |direction: &&EmulatedDirection| {
+        direction.late_packets >= MANY || direction.late_packets.saturating_mul(PART) >= most
+    };
+    let counts =
+        report.directions.iter().filter(used).map(|direction| (late_at_least(direction), direction.late_packets));
     let (few, many): (Vec<_>, Vec<_>) = counts.partition(|(_, packets)| *packets < ONE_IN);
     let together = few.into_iter().fold((0, 0), |sum, direction| (sum.0 + direction.0, sum.1 + direction.1));
     many.into_iter()

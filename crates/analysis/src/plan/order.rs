@@ -52,8 +52,7 @@ pub fn block(slots: &[Slot], seed: Option<u64>, block: u32) -> Vec<Vec<u32>> {
     let mut plots = distinct(slots.iter().map(|slot| slot.plot));
     mix(&mut plots);
     for plot in plots {
-        let mut combinations =
-            distinct(slots.iter().filter(|slot| slot.plot == plot).map(|slot| slot.combination));
+        let mut combinations = distinct(slots.iter().filter(|slot| slot.plot == plot).map(|slot| slot.combination));
         mix(&mut combinations);
         for combination in combinations {
             let own: Vec<&Slot> = slots.iter().filter(|slot| slot.combination == combination).collect();
@@ -122,10 +121,7 @@ mod tests {
 
     #[test]
     fn without_a_seed_all_stand_as_written() {
-        assert_eq!(
-            block(&slots(2, 2, 2), None, 5),
-            [[0], [1], [2], [3], [4], [5], [6], [7]].map(|cell| cell.to_vec())
-        );
+        assert_eq!(block(&slots(2, 2, 2), None, 5), [[0], [1], [2], [3], [4], [5], [6], [7]].map(|cell| cell.to_vec()));
     }
 
     #[test]

@@ -177,7 +177,7 @@ pub(crate) mod testing {
                 trials[cell.id as usize].push(Trial {
                     cell: cell.id,
                     pass: index,
-                    slot: 0,
+                    position: 0,
                     near: EndTally::default(),
                     far: EndTally::default(),
                     ledger: Ledger::default(),

@@ -75,7 +75,7 @@ impl Paired {
     #[must_use]
     pub fn decide(&self, log_ratios: &[f64]) -> PairedDecision {
         let blocks = log_ratios.len();
-        if blocks < self.last() && !self.is_look(blocks) {
+        if blocks < self.last() && !self.is_interim_analysis(blocks) {
             return PairedDecision::Continue;
         }
         match self.judged_by(log_ratios) {
@@ -110,7 +110,7 @@ impl Paired {
     pub fn error_at(&self, blocks: usize) -> f64 {
         match self.looks.len() {
             1 => self.error,
-            _ if blocks < self.last() && self.is_look(blocks) => self.error * EARLY,
+            _ if blocks < self.last() && self.is_interim_analysis(blocks) => self.error * EARLY,
             _ => self.error * LATE,
         }
     }
@@ -119,7 +119,7 @@ impl Paired {
         SubsetMeans::new(log_ratios, self.seed).interval(1.0 - error)
     }
 
-    fn is_look(&self, blocks: usize) -> bool {
+    fn is_interim_analysis(&self, blocks: usize) -> bool {
         self.looks.binary_search(&blocks).is_ok()
     }
 

@@ -62,7 +62,7 @@ impl Sequential {
 
     /// Whether there is a look after `trials` trials.
     #[must_use]
-    pub fn is_look(&self, trials: usize) -> bool {
+    pub fn is_interim_analysis(&self, trials: usize) -> bool {
         self.looks.binary_search(&trials).is_ok() || trials >= self.last()
     }
 
@@ -70,7 +70,7 @@ impl Sequential {
     #[must_use]
     pub fn decide(&self, values: &[f64]) -> Decision {
         let trials = values.len();
-        if !self.is_look(trials) {
+        if !self.is_interim_analysis(trials) {
             return Decision::Continue;
         }
         let estimate = self.estimate(values, self.confidence_at(trials));
@@ -98,7 +98,7 @@ impl Sequential {
     /// ended because a look found it narrow enough, else one at the whole confidence. `None` for fewer than three values.
     #[must_use]
     pub fn final_estimate(&self, values: &[f64]) -> Option<SeriesEstimate> {
-        if self.is_look(values.len()) {
+        if self.is_interim_analysis(values.len()) {
             let looked = self.estimate(values, self.confidence_at(values.len()))?;
             if self.narrow(&looked) {
                 return Some(looked);
@@ -151,7 +151,12 @@ mod tests {
     fn the_default_ladder() {
         let sequential = Sequential::new(&Stopping::default());
         assert_eq!(sequential.looks(), [6, 10, 15, 25, 39, 64]);
-        assert!(!sequential.is_look(5) && sequential.is_look(6) && !sequential.is_look(7) && sequential.is_look(70));
+        assert!(
+            !sequential.is_interim_analysis(5)
+                && sequential.is_interim_analysis(6)
+                && !sequential.is_interim_analysis(7)
+                && sequential.is_interim_analysis(70)
+        );
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixDatagram;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use engine::transport::{Admission, Cookie, DatagramDoor, FlowHello, local, udp};
+use engine::transport::{Admission, Cookie, DatagramListener, FlowHello, local, udp};
 use tokio::io::Interest;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -126,7 +126,7 @@ pub(crate) async fn serve_udp(
     socket: tokio::net::UdpSocket,
     address: SocketAddr,
     data_acceptor: Arc<DataAcceptor>,
-    mut guard: DatagramDoor,
+    mut guard: DatagramListener,
 ) {
     let mut buffer = [0; 2048];
     loop {
@@ -189,6 +189,9 @@ mod tests {
         }
         assert_eq!(links, (0..600).chain([900]).collect::<Vec<_>>());
         drop(expectation);
-        assert!(data_acceptor.hand_in(&hello(3, 1), connection).is_err() && data_acceptor.read(&hello(3, 1).encode()).is_none());
+        assert!(
+            data_acceptor.hand_in(&hello(3, 1), connection).is_err()
+                && data_acceptor.read(&hello(3, 1).encode()).is_none()
+        );
     }
 }

@@ -2,16 +2,16 @@
 //!
 //! A supervisor that does no measuring itself: each measurement runs in worker processes that do nothing else.
 
-mod pool;
 mod data_acceptor;
 mod facts;
 mod gate;
 mod greeting;
 mod kept;
 mod limits;
-mod path_probe;
 mod merge;
 pub(crate) mod packets;
+mod path_probe;
+mod pool;
 mod queue;
 mod reach;
 mod session;
@@ -36,14 +36,14 @@ use crate::limits::file_limit;
 use crate::proto::auth::{self, Token};
 use crate::proto::{CONTROL_MAGIC, PROTOCOL};
 use crate::wire::PING_EVERY;
-pub use pool::Workers;
 use data_acceptor::DataAcceptor;
-use engine::transport::{DatagramDoor, HELLO_BYTES, tcp_round_trip};
+use engine::transport::{DatagramListener, HELLO_BYTES, tcp_round_trip};
 use facts::{Reading, Welcome};
 use gate::Gate;
 pub(crate) use greeting::hello;
 pub use limits::Limits;
 pub use packets::Captures;
+pub use pool::Workers;
 pub use queue::Machine;
 use queue::Queue;
 use session::{Addresses, Session};
@@ -145,7 +145,7 @@ impl Agent {
         let shared = Arc::new(Shared::new(options, listening));
         for (listener, address) in listeners {
             let udp = udp_port(address)?;
-            let guard = DatagramDoor::new().map_err(|source| ControlError::io("draw a random number", source))?;
+            let guard = DatagramListener::new().map_err(|source| ControlError::io("draw a random number", source))?;
             tokio::spawn(data_acceptor::serve_udp(udp, address, shared.data_acceptor.clone(), guard));
             shared.log(&format!("listening on {address} (tcp and udp), protocol {PROTOCOL}"));
             tokio::spawn(accept(shared.clone(), listener));

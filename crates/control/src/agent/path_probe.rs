@@ -20,7 +20,11 @@ pub(super) struct PathProbe(JoinHandle<PathFacts>);
 impl PathProbe {
     /// Looks at the traffic first and only then sends packets of its own, towards `requested` where that may be. `addresses` are
     /// those of the connection that the order came by.
-    pub(super) fn start(requested: Option<IpAddr>, addresses: Addresses, reach_token: Option<ReachabilityToken>) -> Self {
+    pub(super) fn start(
+        requested: Option<IpAddr>,
+        addresses: Addresses,
+        reach_token: Option<ReachabilityToken>,
+    ) -> Self {
         Self(tokio::task::spawn_blocking(move || {
             let sys = RealSys;
             let probe = TrafficSample::start(&sys);

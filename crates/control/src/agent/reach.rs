@@ -65,7 +65,12 @@ impl Reached {
         None
     }
 
-    async fn stands(&mut self, address: SocketAddr, reach_token: Option<&ReachabilityToken>, addresses: Addresses) -> bool {
+    async fn stands(
+        &mut self,
+        address: SocketAddr,
+        reach_token: Option<&ReachabilityToken>,
+        addresses: Addresses,
+    ) -> bool {
         let mut host = address;
         host.set_port(0);
         if !may_be_named(address.ip(), addresses.here) {
@@ -166,7 +171,11 @@ pub(super) struct Vouching {
 
 impl Vouching {
     /// A voucher for this agent, at `at` where that is named. Without a port, where it cannot stand there.
-    pub(super) async fn reach_token(&mut self, shared: &Arc<Shared>, at: Option<IpAddr>) -> Result<ReachabilityToken, String> {
+    pub(super) async fn reach_token(
+        &mut self,
+        shared: &Arc<Shared>,
+        at: Option<IpAddr>,
+    ) -> Result<ReachabilityToken, String> {
         let cookie = match &self.known {
             Some((cookie, _)) => *cookie,
             None => {
@@ -217,7 +226,8 @@ async fn answer(shared: Arc<Shared>, listener: TcpListener) {
         let exchange = async move {
             let mut hello = [0; HELLO_BYTES];
             stream.read_exact(&mut hello).await.ok()?;
-            let hello = shared.data_acceptor.read(&hello).filter(|hello| shared.data_acceptor.vouches(&hello.cookie))?;
+            let hello =
+                shared.data_acceptor.read(&hello).filter(|hello| shared.data_acceptor.vouches(&hello.cookie))?;
             stream.write_all(&hello.vouched()).await.ok()
         };
         callers.spawn(tokio::time::timeout(GREETING_LIMIT, exchange));

@@ -11,12 +11,12 @@ use model::{EndPass, Role, Spec};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::Shared;
-use super::pool::WorkerPool;
 use super::data_acceptor::{Expectation, Expected};
 use super::kept::Kept;
-use super::path_probe::{self, PathProbe};
 use super::merge::merge;
 use super::packets::{self, Connections};
+use super::path_probe::{self, PathProbe};
+use super::pool::WorkerPool;
 use super::reach::{Reached, Vouching};
 use super::stack::Stacks;
 use super::watch;
@@ -215,17 +215,17 @@ impl Session {
                             pool.order_all(&ToWorker::Abort).await?;
                         }
                     }
-                    ToAgent::PathProbe => {
+                    ToAgent::ReadConditions => {
                         self.wire.send(&FromAgent::Conditions(host::conditions(&RealSys))).await?;
                     }
                     ToAgent::Clock => self.wire.send(&path_probe::clocks()).await?,
                     // One at a time: what is asked meanwhile is not answered twice.
-                    ToAgent::LookAt { peer, reach_token } if path_probe.is_none() => {
+                    ToAgent::ProbePath { peer, reach_token } if path_probe.is_none() => {
                         path_probe = Some(PathProbe::start(peer, self.addresses, reach_token));
                     }
-                    ToAgent::Vouch { at } => {
+                    ToAgent::IssueReachToken { at } => {
                         let reach_token = vouching.reach_token(&self.shared, at).await?;
-                        self.wire.send(&FromAgent::Vouched(reach_token)).await?;
+                        self.wire.send(&FromAgent::ReachToken(reach_token)).await?;
                     }
                     ToAgent::Fetch { file, from } => {
                         let piece = self.kept.piece(file, from).await;
@@ -244,7 +244,7 @@ impl Session {
                 },
                 looked = seen => {
                     path_probe = None;
-                    self.wire.send(&FromAgent::Looked(Box::new(looked))).await?;
+                    self.wire.send(&FromAgent::PathProbed(Box::new(looked))).await?;
                 }
                 (index, word) = word => {
                     let running = trial.as_ref().is_some_and(|trial| trial.watch.is_some());
@@ -292,7 +292,7 @@ impl Session {
             slot => slot.insert(WorkerPool::start(&self.shared.options.workers, count)?),
         };
         let cookie: Cookie = auth::random().map_err(|source| ControlError::io("draw a random number", source))?;
-        let through_data_acceptor = prepare.role == Role::Passive && self.by_shared_port(spec)?;
+        let through_shared_port = prepare.role == Role::Passive && self.by_shared_port(spec)?;
         let mut expected = Vec::new();
         for index in 0..count {
             let (first_flow, end_flow) = (part(spec.flows, index, count), part(spec.flows, index + 1, count));
@@ -300,12 +300,12 @@ impl Session {
                 prepare: Prepare { meet: prepare.meet.get(index).cloned().into_iter().collect(), ..prepare.clone() },
                 first_flow,
                 end_flow,
-                through_data_acceptor,
+                through_shared_port,
                 listen_on: spec.far.data_addr.or(self.addresses.here),
                 directory: self.shared.options.directory.clone(),
                 cookie: auth::hex(&cookie),
             };
-            if through_data_acceptor {
+            if through_shared_port {
                 // Links are numbered from twice the flow at most; a range that is too wide harms nobody.
                 let width = if spec.direction == model::Direction::Both { 2 } else { 1 };
                 let links = first_flow * width..end_flow * width;
@@ -326,12 +326,14 @@ impl Session {
                 let (to, ports) = (places().next().map(|to| to.ip()), places().map(|to| to.port()).collect());
                 self.capture(&prepare, ports, to)
             }
-            Role::Passive if through_data_acceptor => self.capture(&prepare, self.shared.port.into_iter().collect(), None),
+            Role::Passive if through_shared_port => {
+                self.capture(&prepare, self.shared.port.into_iter().collect(), None)
+            }
             // Begins when its workers have said where they listen.
             Role::Passive => None,
         };
-        let expectation = through_data_acceptor.then(|| self.shared.data_acceptor.expect(cookie, expected));
-        if through_data_acceptor {
+        let expectation = through_shared_port.then(|| self.shared.data_acceptor.expect(cookie, expected));
+        if through_shared_port {
             let place = Meeting {
                 address: None,
                 port: self.shared.port,
@@ -358,14 +360,18 @@ impl Session {
         })
     }
 
-    /// Whether data can come in by the shared port: the transport has a door there, and no option must act before the
+    /// Whether data can come in by the shared port: the transport shares that port, and no option must act before the
     /// handshake.
     fn by_shared_port(&self, spec: &Spec) -> Result<bool, ControlError> {
         let capabilities = transport(spec.transport.as_str())?.capabilities();
         let mut far = spec.far.clone();
         let covered = far.data_addr.take().is_none_or(|address| self.shared.covers(address));
-        let has_shared_port = matches!(capabilities.data_acceptor, Some(Port::Tcp | Port::Udp));
-        Ok(has_shared_port && self.shared.port.is_some() && covered && !far.needs_own_listener() && spec.pattern != "crr")
+        let has_shared_port = matches!(capabilities.shared_port, Some(Port::Tcp | Port::Udp));
+        Ok(has_shared_port
+            && self.shared.port.is_some()
+            && covered
+            && !far.needs_own_listener()
+            && spec.pattern != "crr")
     }
 
     /// Takes a worker's word; an error ends the trial.

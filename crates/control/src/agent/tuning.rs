@@ -32,7 +32,10 @@ pub struct Tuning {
 /// The journal cannot be read.
 pub fn recover(journal: &Journal) -> Result<Vec<String>, TuneError> {
     let found = tune::recover(journal, &RealBackend)?;
-    Ok(found.iter().map(|found| format!("put back what '{}' left: {}", found.command, reported(&found.changes))).collect())
+    Ok(found
+        .iter()
+        .map(|found| format!("put back what '{}' left: {}", found.command, reported(&found.changes)))
+        .collect())
 }
 
 /// Changes as one line for people.

@@ -20,7 +20,7 @@ pub(crate) async fn serve(wire: &mut Wire<FromAgent, ToAgent>, interval_ns: u64)
     due.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
-            _ = due.tick() => wire.send(&FromAgent::Watched(Box::new(live.probe()))).await?,
+            _ = due.tick() => wire.send(&FromAgent::Watched(Box::new(live.read()))).await?,
             message = wire.recv() => match message? {
                 ToAgent::Ping => {}
                 ToAgent::Release => return Ok(()),

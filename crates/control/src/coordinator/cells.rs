@@ -129,7 +129,7 @@ impl Cells {
             }
         }
         state.overlapped |= overlapped;
-        let trial = Trial { cell: id, pass, place, near, far, ledger, value, verdicts };
+        let trial = Trial { cell: id, pass, position: place, near, far, ledger, value, verdicts };
         state.trials.push(trial.clone());
         Some(trial)
     }
@@ -156,22 +156,22 @@ impl Cells {
         (analysis::outcome::sample(&state.trials), self.own.get(&state.cell.id).map(Vec::as_slice))
     }
 
-    /// Whether the answer of a cell is sure enough, at the looks of the stop rule only.
-    pub(super) fn is_sure(&self, id: u32) -> bool {
+    /// Whether a cell has converged, at the interim analyses of the stop rule only.
+    pub(super) fn is_converged(&self, id: u32) -> bool {
         self.open.get(&id).is_some_and(|state| {
             let (values, own) = self.values(state);
-            self.stop.is_sure(&values, own)
+            self.stop.is_converged(&values, own)
         })
     }
 
-    /// Notes which cells of a curve are sure, after each pass. One that was is no longer where the others' passes since show that
+    /// Notes which cells of a curve have converged, after each pass. One that was is no longer where the others' passes since show that
     /// its own were not like them.
     pub(super) fn settle(&mut self) {
         let ids: Vec<u32> = self.open.keys().copied().collect();
         for id in ids {
-            let sure = self.is_sure(id);
+            let converged = self.is_converged(id);
             if let Some(state) = self.open.get_mut(&id) {
-                state.settled = sure;
+                state.settled = converged;
             }
         }
     }
@@ -244,7 +244,7 @@ impl Cells {
     }
 
     /// The outcome that an open cell would have now, with its ceiling and what held it back; `None` without a trial.
-    pub(super) fn look(&self, id: u32) -> Option<Outcome> {
+    pub(super) fn interim_outcome(&self, id: u32) -> Option<Outcome> {
         let state = self.open.get(&id).filter(|state| !state.trials.is_empty())?;
         let context = Context { paired: self.taking.is_paired(), ..Context::default() };
         let mut outcome = analysis::outcome(&state.cell, state.trials.clone(), &self.rule, context);

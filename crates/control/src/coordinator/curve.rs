@@ -4,7 +4,7 @@
 use analysis::stats::SplitMix64;
 use model::{Cell, Event, Order, Phase, Spec, Stop};
 
-use super::Bench;
+use super::Conduct;
 use crate::ControlError;
 use crate::proto::message::WireLeg;
 
@@ -39,7 +39,7 @@ const CEILING: (u32, u64) = (6, 1_000_000);
 /// A leg of a pass and the cell that it is a trial of.
 pub(super) type Planned = (Option<u32>, WireLeg);
 
-impl Bench<'_> {
+impl Conduct<'_> {
     pub(super) async fn curve(&mut self, plan: &CurvePlan) -> Result<(), ControlError> {
         let Some(first) = self.header.cells.first().map(|cell| cell.spec.clone()) else { return Ok(()) };
         let rule = self.header.stopping.clone();

@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use crate::ControlError;
 use crate::agent::{Agent, hello, prepare_control};
 use crate::proto::auth::{self, Token};
-use crate::proto::message::{Cause, FromAgent, Hello, ToAgent, ReachabilityToken};
+use crate::proto::message::{Cause, FromAgent, Hello, ReachabilityToken, ToAgent};
 use crate::proto::{CONTROL_MAGIC, OLDEST_PROTOCOL, PROTOCOL, WATCH};
 use crate::wire::Wire;
 
@@ -214,7 +214,7 @@ impl End {
         if !self.can("conditions") {
             return Ok(None);
         }
-        self.send(&ToAgent::Look).await?;
+        self.send(&ToAgent::ReadConditions).await?;
         loop {
             if let FromAgent::Conditions(reading) = self.recv("while it looked at its host").await? {
                 return Ok(Some(reading));

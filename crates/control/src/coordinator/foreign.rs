@@ -7,7 +7,7 @@ use model::{Ending, Event, EventSink, Phase, RunHeader, Spec};
 
 use super::cells::CellState;
 use super::single::GAP;
-use super::{Bench, Cancel, Taking};
+use super::{Cancel, Conduct, Taking};
 use crate::ControlError;
 use crate::proto::message::Done;
 
@@ -48,7 +48,7 @@ pub async fn run_foreign<F: Foreign>(
 ) -> (Ending, Option<ControlError>) {
     let curve = header.cells.first().is_some_and(|cell| cell.spec.is_point());
     let taking = if curve { Taking::Curve } else { Taking::Single };
-    let mut bench = Bench::new(foreign, header, taking, sink, cancel);
+    let mut bench = Conduct::new(foreign, header, taking, sink, cancel);
     let mut result = bench.begin();
     if result.is_ok() {
         result = if curve { bench.foreign_curve().await } else { bench.foreign().await };
@@ -56,7 +56,7 @@ pub async fn run_foreign<F: Foreign>(
     bench.end(result, None, None)
 }
 
-impl<F: Foreign> Bench<'_, F> {
+impl<F: Foreign> Conduct<'_, F> {
     async fn foreign(&mut self) -> Result<(), ControlError> {
         let Some(cell) = self.header.cells.first().cloned() else { return Ok(()) };
         loop {
@@ -73,7 +73,7 @@ impl<F: Foreign> Bench<'_, F> {
             }
             let took = self.elapsed_ns() - begun;
             let trials = self.cells.open().next().map_or(0, CellState::trials) as u32;
-            if self.cells.is_sure(cell.id) || trials >= self.header.stopping.max_trials || self.left_ns() < took {
+            if self.cells.is_converged(cell.id) || trials >= self.header.stopping.max_trials || self.left_ns() < took {
                 return Ok(());
             }
             tokio::time::sleep(GAP).await;

@@ -2,9 +2,9 @@
 
 use model::{LabReport, Pass, Verdict};
 
-use super::Bench;
+use super::Conduct;
 
-impl<E> Bench<'_, E> {
+impl<E> Conduct<'_, E> {
     /// Begins the time that [`Self::hear_links`] tells of: what is sent before, such as warm-ups and probes, is no part of it.
     pub(super) fn watch_links(&mut self) {
         self.links = None;
@@ -72,7 +72,7 @@ mod tests {
         let mut heard = Heard::default();
         let (_cancel, cancel) = tokio::sync::watch::channel(false);
         let mut pair = ();
-        let mut bench = Bench::new(&mut pair, &header, Taking::Plan, &mut heard, cancel);
+        let mut bench = Conduct::new(&mut pair, &header, Taking::Plan, &mut heard, cancel);
         bench.lab = socket.map(lab::Holder::at);
         bench.watch_links();
         let pass = bench.ended_pass(0);
@@ -88,7 +88,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let socket = directory.path().join("sock");
         let listener = UnixListener::bind(&socket).unwrap();
-        let late = EmulatedDirection { late_packets: 500, late_p99_ns: Some(2_000_000), ..EmulatedDirection::default() };
+        let late =
+            EmulatedDirection { late_packets: 500, late_p99_ns: Some(2_000_000), ..EmulatedDirection::default() };
         let heard = std::thread::scope(|scope| {
             scope.spawn(|| {
                 let mut connection = BufReader::new(listener.accept().unwrap().0);
@@ -121,7 +122,8 @@ mod tests {
     #[test]
     fn a_silent_lab_is_not_taken_for_one_on_time() {
         assert_eq!(judged(None), Some(Verdict::EmulatorUnreported));
-        let direction = EmulatedDirection { late_packets: 500, late_p99_ns: Some(20_000), ..EmulatedDirection::default() };
+        let direction =
+            EmulatedDirection { late_packets: 500, late_p99_ns: Some(20_000), ..EmulatedDirection::default() };
         let mut report = LabReport { directions: vec![direction], ..LabReport::default() };
         assert_eq!(judged(Some(&report)), None);
         report.directions[0].late_p99_ns = Some(2_000_000);

@@ -1,6 +1,7 @@
 //! The coordinator: decides what is measured next, asks between trials whether the answer is sure yet, and tells the sinks
 //! everything that happens.
 
+mod address;
 mod advise;
 mod cells;
 mod choose;
@@ -10,12 +11,11 @@ mod fetch;
 mod fleet;
 mod foreign;
 mod links;
-mod path_probe;
 mod metrics;
 mod noloss;
 mod paired;
 mod pass;
-mod address;
+mod path_probe;
 mod plan;
 mod single;
 mod tuning;
@@ -25,6 +25,7 @@ use std::time::Instant;
 use model::{Advice, ClockDrift, ClockOffset, Ending, Event, EventSink, Finding, Pass, RunHeader, Verdict};
 
 use crate::ControlError;
+pub use address::{check_host, leads_to_ipv6};
 pub use advise::AdvisePlan;
 use cells::Cells;
 pub use choose::{choose_engine, choose_engines};
@@ -34,11 +35,10 @@ pub use fleet::Fleet;
 pub use foreign::{Foreign, ForeignCurve, run_foreign};
 pub use paired::PairedPlan;
 pub use pass::{Cancel, Pair};
-pub use address::{check_host, leads_to_ipv6};
 pub use plan::PlanSchedule;
 
 /// What a command wants measured.
-pub struct TrialRequest {
+pub struct RunRequest {
     /// The run as it will be recorded; its cells are what is measured.
     pub header: RunHeader,
     /// How its cells are taken.
@@ -101,28 +101,28 @@ struct Conduct<'a, E = Pair> {
 /// error, if there was one, comes back as well.
 pub async fn run(
     pair: &mut Pair,
-    order: &TrialRequest,
+    request: &RunRequest,
     sink: &mut dyn EventSink,
     cancel: Cancel,
 ) -> (Ending, Option<ControlError>) {
-    let taking = match &order.schedule {
+    let taking = match &request.schedule {
         Schedule::Single => Taking::Single,
         Schedule::Curve(_) => Taking::Curve,
         Schedule::Paired(_) => Taking::Paired,
         Schedule::Advise(_) => Taking::Search,
     };
-    let mut bench = Conduct::new(pair, &order.header, taking, sink, cancel);
-    let mut result = bench.begin();
+    let mut conduct = Conduct::new(pair, &request.header, taking, sink, cancel);
+    let mut result = conduct.begin();
     if result.is_ok() {
-        result = match &order.schedule {
-            Schedule::Single => bench.single().await,
-            Schedule::Curve(plan) => bench.curve(plan).await,
-            Schedule::Paired(plan) => bench.paired(plan).await,
-            Schedule::Advise(plan) => bench.advise(plan).await,
+        result = match &request.schedule {
+            Schedule::Single => conduct.single().await,
+            Schedule::Curve(plan) => conduct.curve(plan).await,
+            Schedule::Paired(plan) => conduct.paired(plan).await,
+            Schedule::Advise(plan) => conduct.advise(plan).await,
         };
     }
-    let (clocks, drift) = clocks_after(bench.pair, order.header.clocks, result.is_ok()).await;
-    bench.end(result, clocks, drift)
+    let (clocks, drift) = clocks_after(conduct.pair, request.header.clocks, result.is_ok()).await;
+    conduct.end(result, clocks, drift)
 }
 
 /// How the clocks stand after a run that went well and began with a reading, and how they moved. Ends that went away say
@@ -146,12 +146,12 @@ pub async fn run_plan(
     sink: &mut dyn EventSink,
     cancel: Cancel,
 ) -> (Ending, Option<ControlError>) {
-    let mut bench = Conduct::new(fleet, header, Taking::Plan, sink, cancel);
-    let mut result = bench.begin();
+    let mut conduct = Conduct::new(fleet, header, Taking::Plan, sink, cancel);
+    let mut result = conduct.begin();
     if result.is_ok() {
-        result = bench.plan(plan).await;
+        result = conduct.plan(plan).await;
     }
-    bench.end(result, None, None)
+    conduct.end(result, None, None)
 }
 
 impl<'a, E> Conduct<'a, E> {

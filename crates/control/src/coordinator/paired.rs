@@ -9,7 +9,7 @@ use analysis::compare::log_ratios;
 use analysis::stats::{Paired, PairedDecision, SplitMix64};
 use model::{Cell, Event, Finding, FindingKind, Phase, Verdict};
 
-use super::Bench;
+use super::Conduct;
 use super::metrics::Metrics;
 use crate::ControlError;
 
@@ -20,7 +20,7 @@ pub struct PairedPlan {
     pub gap_ns: u64,
 }
 
-impl Bench<'_> {
+impl Conduct<'_> {
     pub(super) async fn paired(&mut self, plan: &PairedPlan) -> Result<(), ControlError> {
         let [a, b] = self.header.cells.as_slice() else { return Ok(()) };
         let rule = Paired::new(&self.header.stopping);

@@ -68,7 +68,14 @@ impl Pair {
     ) -> Result<(), ControlError> {
         self.can_do(spec)?;
         let prepare = |role, meet, reach_token| {
-            ToAgent::Prepare(Box::new(Prepare { trial, role, spec: spec.clone(), legs: legs.to_vec(), meet, reach_token }))
+            ToAgent::Prepare(Box::new(Prepare {
+                trial,
+                role,
+                spec: spec.clone(),
+                legs: legs.to_vec(),
+                meet,
+                reach_token,
+            }))
         };
         let setup = async {
             let (mut meet, mut reach_token) = (Vec::new(), None);

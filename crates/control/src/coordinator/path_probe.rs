@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use super::{End, Pair};
 use crate::ControlError;
-use crate::proto::message::{FromAgent, Looked, ToAgent, ReachabilityToken};
+use crate::proto::message::{FromAgent, PathFacts, ReachabilityToken, ToAgent};
 use crate::proto::{PATH, VOUCH};
 
 /// Exchanges with each end; the shortest counts.
@@ -119,9 +119,9 @@ impl End {
         if let Some(reach_token) = self.reach_tokens.get(&at) {
             return Ok(Some(reach_token.clone()));
         }
-        self.send(&ToAgent::Vouch { at }).await?;
+        self.send(&ToAgent::IssueReachToken { at }).await?;
         loop {
-            if let FromAgent::Vouched(reach_token) = self.recv("while it vouched for itself").await? {
+            if let FromAgent::ReachToken(reach_token) = self.recv("while it vouched for itself").await? {
                 self.reach_tokens.insert(at, reach_token.clone());
                 return Ok(Some(reach_token));
             }
@@ -149,14 +149,14 @@ impl End {
         &mut self,
         peer: Option<IpAddr>,
         reach_token: Option<ReachabilityToken>,
-    ) -> Result<Option<Looked>, ControlError> {
+    ) -> Result<Option<PathFacts>, ControlError> {
         if !self.looks() {
             return Ok(None);
         }
-        self.send(&ToAgent::LookAt { peer, reach_token }).await?;
+        self.send(&ToAgent::ProbePath { peer, reach_token }).await?;
         let answer = async {
             loop {
-                if let FromAgent::Looked(looked) = self.recv("while it looked at the path").await? {
+                if let FromAgent::PathProbed(looked) = self.recv("while it looked at the path").await? {
                     return Ok(*looked);
                 }
             }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use model::{Capture, CaptureSpec, Cell, EndPass, Event, EventSink, Pass, Phase, Responsiveness, RttTally, Spec, Stop};
 
 use super::noloss::Search;
-use super::{Bench, Cancel, Pair};
+use super::{Cancel, Conduct, Pair};
 use crate::ControlError;
 use crate::proto::message::{Done, WireLeg};
 
@@ -54,7 +54,7 @@ async fn probed(
     Ok(tally.and_then(|tally| RttTally::weighted(tally.rtt?.histogram?, tally.transactions)))
 }
 
-impl Bench<'_> {
+impl Conduct<'_> {
     pub(super) async fn single(&mut self) -> Result<(), ControlError> {
         let Some(cell) = self.header.cells.first().cloned() else { return Ok(()) };
         let rule = self.header.stopping.clone();
@@ -71,7 +71,7 @@ impl Bench<'_> {
             self.one_trial(&cell).await?;
             let took = self.elapsed_ns() - begun;
             let trials = self.cells.open().next().map_or(0, super::cells::CellState::trials) as u32;
-            if self.cells.is_sure(cell.id) || trials >= rule.max_trials || self.left_ns() < took {
+            if self.cells.is_converged(cell.id) || trials >= rule.max_trials || self.left_ns() < took {
                 return Ok(());
             }
             tokio::time::sleep(GAP).await;
@@ -115,7 +115,7 @@ impl Bench<'_> {
     }
 }
 
-impl<E> Bench<'_, E> {
+impl<E> Conduct<'_, E> {
     /// Tells where the run stands.
     pub(super) fn phase(&mut self, now_ns: u64) -> Result<(), ControlError> {
         let left = self.cells.trials_left();

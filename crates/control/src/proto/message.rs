@@ -45,7 +45,7 @@ pub enum ToAgent {
     /// Puts back all settings that this session changed; answered by `Tuned` or `Untuned`.
     Untune,
     /// Asks what the host is like now; answered by `Conditions`.
-    Look,
+    ReadConditions,
     /// Asks how the host does, again and again until released; needs no place in the queue.
     Watch {
         /// Distance of the answers, ns.
@@ -55,7 +55,7 @@ pub enum ToAgent {
     Clock,
     /// Looks at the interfaces' traffic and at the path to the peer, for about a second at most; the machine must be the
     /// coordinator's, and idle.
-    LookAt {
+    ProbePath {
         /// The other end; `None` for the address that the coordinator speaks from.
         peer: Option<IpAddr>,
         /// Shows that an agent there wants to be looked at; needed for any host but the coordinator's and this one.
@@ -63,8 +63,8 @@ pub enum ToAgent {
         reach_token: Option<ReachabilityToken>,
     },
     /// Asks for what makes another agent look at this one and connect to it, until the machine is released; answered by
-    /// `Vouched`.
-    Vouch {
+    /// `ReachToken`.
+    IssueReachToken {
         /// The address that the other agent will be told, where that is not the one of this connection.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at: Option<IpAddr>,
@@ -180,10 +180,10 @@ pub enum FromAgent {
         /// CLOCK_MONOTONIC, ns.
         monotonic_ns: u64,
     },
-    /// What a look saw.
-    Looked(Box<Looked>),
-    /// What makes another agent look at this one.
-    Vouched(ReachabilityToken),
+    /// What a path probe found.
+    PathProbed(Box<PathFacts>),
+    /// What proves to another agent that this one may be probed.
+    ReachToken(ReachabilityToken),
     /// A piece of a capture.
     Piece(Piece),
     /// Settings as they are.
@@ -210,10 +210,10 @@ pub enum FromAgent {
     Ping,
 }
 
-/// What a look saw.
+/// What a path probe found.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Looked {
+pub struct PathFacts {
     /// The path to the peer; `None` where its address is not known.
     pub path: Option<Path>,
     /// Traffic of each interface before the test.
@@ -395,8 +395,8 @@ pub struct Assignment {
     pub first_flow: u32,
     /// One past its last flow.
     pub end_flow: u32,
-    /// Passive end: whether the agent's door hands connections in, or the worker listens by itself.
-    pub through_door: bool,
+    /// Passive end: whether the agent's port hands connections in, or the worker listens by itself.
+    pub through_shared_port: bool,
     /// Passive end: address for a listener of its own.
     pub listen_on: Option<std::net::IpAddr>,
     /// Passive end: folder for sockets of one machine.

@@ -4,8 +4,8 @@ use std::io;
 
 use model::Role;
 
-use super::credit::{Credit, Grant, Grants};
 use super::close_handshake::{CloseHandshake, answer_signal};
+use super::credit::{Credit, Grant, Grants};
 use super::pacer::Pacer;
 use super::sequence::{Arrival, Sequence};
 use super::stream::{LOOK_NS, UNCLOCKED_READS};

@@ -3,10 +3,10 @@
 //! A pattern gives each end a [`Machine`]: it does as much work as it can, and says what it waits for when it cannot go on.
 //! The same machine serves a thread that blocks, one that spins and one with an epoll set; it never sleeps itself.
 
+mod close_handshake;
 mod credit;
 mod crr;
 mod datagrams;
-mod close_handshake;
 mod leg;
 mod pacer;
 mod pingpong;
@@ -137,7 +137,8 @@ fn check_engine(spec: &Spec, transport: &dyn crate::transport::Transport) -> Res
         ));
     }
     if !transport.sends().contains(&spec.engine.send) {
-        let names = Engine::SENDS.iter().filter(|(_, method)| transport.sends().contains(method)).map(|(name, _)| *name);
+        let names =
+            Engine::SENDS.iter().filter(|(_, method)| transport.sends().contains(method)).map(|(name, _)| *name);
         return Err(EngineError::unsupported(
             format!("--engine {} on {}", spec.engine, spec.transport),
             known(names.collect()),

@@ -59,9 +59,9 @@ impl Waits for Completions {
         if until != u64::MAX {
             self.rounds.timers.set(index, until);
         }
-        if let Some(orders) = flow.orders() {
+        if let Some(operations) = flow.operations() {
             for op in [Op::Send, Op::Recv] {
-                if let Some(len) = orders.take(op) {
+                if let Some(len) = operations.take(op) {
                     self.ring.order(index, op, len)?;
                 }
             }
@@ -75,14 +75,14 @@ impl Waits for Completions {
         Ok(())
     }
 
-    /// Hands the orders over and lists the flows that can go on; sleeps for the first one where none can.
+    /// Submits the operations and lists the flows that can go on; sleeps for the first one where none can.
     fn wait(&mut self, flows: &mut [Box<dyn Flow>]) -> io::Result<()> {
         let pause = self.rounds.pause(!self.rounds.again.is_empty());
         self.ring.turn(Duration::from_nanos(pause), &mut self.done)?;
         let mut done = std::mem::take(&mut self.done);
         for Completion { flow, op, result } in done.drain(..) {
-            if let Some(orders) = flows[flow].orders() {
-                orders.fill(op, result);
+            if let Some(operations) = flows[flow].operations() {
+                operations.fill(op, result);
             }
             self.rounds.timers.clear(flow);
             self.list(flow);

@@ -9,7 +9,9 @@ use model::{ReceiveBy, Role, SendBy, SocketFacts, Strategy, TcpSample};
 use super::{Counters, PageBuffer, RttRecorder, Signals, Snapshot, drain, pace, tcp};
 use crate::pattern::{Env, LegHeader, Machine, Part, Turn, machine, open_leg, receive_leg, send_leg};
 use crate::plan::{LegStop, LinkPlan, initiates, is_stream, opening};
-use crate::transport::{Breaker, Channel, DELAYED_READ_BYTES, GRO_PIECES, GSO_SEGMENTS, Kind, MMSG, Mark, Orders, SIGNAL_BYTES};
+use crate::transport::{
+    Breaker, Channel, DELAYED_READ_BYTES, GRO_PIECES, GSO_SEGMENTS, Kind, MMSG, Mark, Operations, SIGNAL_BYTES,
+};
 use crate::{EngineError, TrialPlan, now_ns};
 
 /// What a link needs to become a flow.
@@ -77,8 +79,8 @@ pub(crate) trait Flow: Send {
     /// What was counted in the leg that just ended.
     fn close(&mut self) -> FlowLeg;
 
-    /// What is ordered from the kernel for it, where its calls are orders.
-    fn orders(&mut self) -> Option<&mut Orders>;
+    /// What was submitted to the kernel for it, where its calls are submitted as operations.
+    fn operations(&mut self) -> Option<&mut Operations>;
 
     /// What to wait on.
     fn poll_fd(&self) -> Option<BorrowedFd<'_>>;
@@ -311,8 +313,8 @@ impl<C: Channel> Flow for FlowOf<C> {
         }
     }
 
-    fn orders(&mut self) -> Option<&mut Orders> {
-        self.channel.orders()
+    fn operations(&mut self) -> Option<&mut Operations> {
+        self.channel.operations()
     }
 
     fn poll_fd(&self) -> Option<BorrowedFd<'_>> {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use model::{Engine, SocketFacts};
 
-use super::{Mark, Orders, TcpInfo, sys};
+use super::{Mark, Operations, TcpInfo, sys};
 use crate::EngineError;
 use crate::pattern::Turn;
 use crate::runner::{Flow, FlowOf, FlowSetup};
@@ -144,8 +144,8 @@ pub(crate) trait Channel: Send + 'static {
         false
     }
 
-    /// What is ordered from the kernel, where calls are orders.
-    fn orders(&mut self) -> Option<&mut Orders> {
+    /// What was submitted to the kernel, where calls are submitted as operations.
+    fn operations(&mut self) -> Option<&mut Operations> {
         None
     }
 

@@ -11,7 +11,7 @@ use super::{Breaker, Channel, Kind, TcpInfo};
 
 /// What one flow has ordered: a send and a receive at most.
 #[derive(Debug, Default)]
-pub(crate) struct Orders {
+pub(crate) struct Operations {
     send: Operation,
     recv: Operation,
 }
@@ -50,7 +50,7 @@ impl Operation {
     }
 }
 
-impl Orders {
+impl Operations {
     fn of(&mut self, op: Op) -> &mut Operation {
         match op {
             Op::Send => &mut self.send,
@@ -80,14 +80,14 @@ impl Orders {
 /// to where it wants to receive: machines of streams never look. Blocking calls (between legs) go to the socket itself.
 pub(crate) struct CompletionChannel {
     socket: StreamChannel,
-    operations: Orders,
-    /// Whether calls are orders.
-    ordering: bool,
+    operations: Operations,
+    /// Whether calls are submitted as operations.
+    submitting: bool,
 }
 
 impl CompletionChannel {
     pub(crate) fn new(socket: StreamChannel) -> Self {
-        Self { socket, operations: Orders::default(), ordering: false }
+        Self { socket, operations: Operations::default(), submitting: false }
     }
 }
 
@@ -96,12 +96,12 @@ impl Channel for CompletionChannel {
 
     #[inline]
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.ordering { self.operations.send.call(bytes.len()) } else { self.socket.send(bytes) }
+        if self.submitting { self.operations.send.call(bytes.len()) } else { self.socket.send(bytes) }
     }
 
     #[inline]
     fn recv(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        if self.ordering { self.operations.recv.call(into.len()) } else { self.socket.recv(into) }
+        if self.submitting { self.operations.recv.call(into.len()) } else { self.socket.recv(into) }
     }
 
     #[inline]
@@ -109,13 +109,13 @@ impl Channel for CompletionChannel {
         !matches!(self.operations.send, Operation::None)
     }
 
-    fn operations(&mut self) -> Option<&mut Orders> {
+    fn operations(&mut self) -> Option<&mut Operations> {
         Some(&mut self.operations)
     }
 
     fn set_nonblocking(&mut self, on: bool) -> io::Result<()> {
         // The socket stays as it is: io_uring answers EAGAIN for one that is told not to block, instead of waiting for it.
-        self.ordering = on;
+        self.submitting = on;
         Ok(())
     }
 
@@ -154,11 +154,14 @@ mod tests {
 
     #[test]
     fn a_call_is_an_order_until_it_is_filled() {
-        let mut operations = Orders::default();
+        let mut operations = Operations::default();
         let blocked = |result: io::Result<usize>| result.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock);
         assert!(blocked(operations.recv.call(10)));
         assert!(blocked(operations.recv.call(10)), "still one order");
-        assert_eq!((operations.take(Op::Recv), operations.take(Op::Recv), operations.take(Op::Send)), (Some(10), None, None));
+        assert_eq!(
+            (operations.take(Op::Recv), operations.take(Op::Recv), operations.take(Op::Send)),
+            (Some(10), None, None)
+        );
         operations.fill(Op::Recv, Err(io::ErrorKind::Interrupted.into()));
         assert!(blocked(operations.recv.call(10)));
         assert_eq!(operations.take(Op::Recv), Some(10), "an interrupted order is made again");

@@ -224,7 +224,8 @@ mod tests {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let sender = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (socket, _) = listener.accept().unwrap();
-        let delaying = |near| DelayedReads { near, delaying: true, trying: true, since_ns: now_ns(), ..DelayedReads::of_bytes() };
+        let delaying =
+            |near| DelayedReads { near, delaying: true, trying: true, since_ns: now_ns(), ..DelayedReads::of_bytes() };
         let room = |near, count, emptied| {
             let mut delayed = delaying(near);
             delayed.took(socket.as_fd(), count, emptied);
@@ -240,14 +241,18 @@ mod tests {
         let mut delayed = delaying(Some(true));
         delayed.took(socket.as_fd(), 1 << 16, true);
         delayed.rest(socket.as_fd());
-        assert_eq!((delayed.delayed_reads(), delayed.delaying, delayed.left, delayed.patience), (Some(1), false, SOON, 2 * SOON));
+        assert_eq!(
+            (delayed.delayed_reads(), delayed.delaying, delayed.left, delayed.patience),
+            (Some(1), false, SOON, 2 * SOON)
+        );
     }
 
     #[test]
     fn calls_that_take_many_datagrams_and_empty_the_socket_are_followed_by_a_rest() {
         let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         let delayed_reads = |datagrams, bytes, emptied| {
-            let mut delayed = DelayedReads { delaying: true, trying: true, since_ns: now_ns(), ..DelayedReads::of_datagrams() };
+            let mut delayed =
+                DelayedReads { delaying: true, trying: true, since_ns: now_ns(), ..DelayedReads::of_datagrams() };
             delayed.took_datagrams(datagrams, bytes, emptied);
             delayed.rest(socket.as_fd());
             assert!(delayed.delaying, "nothing that the socket says ends the window");

@@ -219,7 +219,7 @@ impl Signal {
 /// The passive half of the datagram handshake, without I/O: what to answer to a datagram from a stranger.
 #[derive(Debug)]
 pub struct DatagramListener {
-    /// Of this door alone: nobody is told it.
+    /// Random, of this listener alone, never sent.
     key: [u8; 32],
     admitted: HashMap<(SocketAddr, FlowHello), ()>,
 }
@@ -236,7 +236,7 @@ pub enum Admission {
 }
 
 impl DatagramListener {
-    /// A door with a random key.
+    /// With a random key.
     ///
     /// # Errors
     /// When the kernel gives no random numbers.
@@ -298,19 +298,23 @@ mod tests {
 
     #[test]
     fn a_stranger_must_prove_its_address_before_it_is_let_in() {
-        let mut door = DatagramListener::new().unwrap();
+        let mut listener = DatagramListener::new().unwrap();
         let home: SocketAddr = "127.0.0.1:1000".parse().unwrap();
         let elsewhere: SocketAddr = "127.0.0.2:1000".parse().unwrap();
         let hello = Signal::Hello(HELLO.encode()).encode(HELLO.nonce);
-        let Admission::Answer(answer) = door.judge(home, &hello, known) else { panic!("no challenge") };
+        let Admission::Answer(answer) = listener.judge(home, &hello, known) else { panic!("no challenge") };
         let Some(Signal::Challenge(nonce)) = Signal::decode(&answer, HELLO.nonce) else { panic!("not a challenge") };
         assert!(answer.len() <= SIGNAL_BYTES, "never amplifies");
         let proof = Signal::Proof(nonce, HELLO.encode()).encode(HELLO.nonce);
-        assert_eq!(door.judge(elsewhere, &proof, known), Admission::Ignore);
-        assert_eq!(door.judge(home, &proof, |_| None), Admission::Ignore);
-        assert_eq!(DatagramListener::new().unwrap().judge(home, &proof, known), Admission::Ignore, "each door has its key");
-        assert_eq!(door.judge(home, &proof, known), Admission::Admit(HELLO));
-        assert_eq!(door.judge(home, &proof, known), Admission::Ignore, "let in once");
+        assert_eq!(listener.judge(elsewhere, &proof, known), Admission::Ignore);
+        assert_eq!(listener.judge(home, &proof, |_| None), Admission::Ignore);
+        assert_eq!(
+            DatagramListener::new().unwrap().judge(home, &proof, known),
+            Admission::Ignore,
+            "each listener has its key"
+        );
+        assert_eq!(listener.judge(home, &proof, known), Admission::Admit(HELLO));
+        assert_eq!(listener.judge(home, &proof, known), Admission::Ignore, "let in once");
     }
 
     #[test]
@@ -335,8 +339,8 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_judged_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let mut door = DatagramListener::new().unwrap();
-            let _ = door.judge("127.0.0.1:9".parse().unwrap(), &bytes, |_| Some(HELLO));
+            let mut listener = DatagramListener::new().unwrap();
+            let _ = listener.judge("127.0.0.1:9".parse().unwrap(), &bytes, |_| Some(HELLO));
             let _ = FlowHello::decode(&bytes, [&COOKIE]);
             let _ = Signal::decode(&bytes, 0);
         }

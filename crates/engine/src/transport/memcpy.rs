@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 use model::{SocketFacts, Spec};
 
 use super::handshake::FlowHello;
-use super::{Breaker, Capabilities, Channel, Kind, Link, Listener, ListenOptions, Rendezvous, Transport};
+use super::{Breaker, Capabilities, Channel, Kind, Link, ListenOptions, Listener, Rendezvous, Transport};
 use crate::EngineError;
 
 /// The transport. A send copies the block into a second buffer, a receive copies it back; a round trip is two copies.

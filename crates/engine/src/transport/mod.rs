@@ -7,24 +7,24 @@ mod certificate;
 mod channel;
 mod completion;
 mod datagram;
-pub mod foreign;
 mod delayed_reads;
+mod exclusive;
+pub mod foreign;
 mod handshake;
 mod hello_exchange;
 mod ktls;
 pub mod local;
-mod zerocopy_receive;
 mod memcpy;
-mod send_method;
 pub mod mpi;
 mod mptcp;
 mod options;
 pub mod pvm;
 mod quic;
+mod send_method;
 mod shm;
-mod exclusive;
 mod stream;
 pub(crate) mod sys;
+mod zerocopy_receive;
 
 mod tcp;
 mod tcp_info;
@@ -43,8 +43,8 @@ use crate::EngineError;
 use crate::runner::{Flow, FlowSetup};
 
 pub(crate) use channel::{Breaker, Channel, Kind};
-pub(crate) use completion::Orders;
-pub(crate) use delayed::DELAYED_READ_BYTES;
+pub(crate) use completion::Operations;
+pub(crate) use delayed_reads::DELAYED_READ_BYTES;
 pub use handshake::{Admission, DatagramListener, FlowHello, HELLO_BYTES, VOUCHED_BYTES};
 pub(crate) use handshake::{SIGNAL_BYTES, Signal};
 pub use options::check_end as check_options;
@@ -116,7 +116,7 @@ pub trait Transport: Sync {
         false
     }
 
-    /// Whether the kernel takes its sends and receives as orders and says when they are completed (io_uring).
+    /// Whether the kernel takes sends and receives as queued operations and reports their completion (io_uring).
     fn completes(&self) -> bool {
         false
     }
@@ -138,7 +138,7 @@ pub trait Transport: Sync {
         Ok(())
     }
 
-    /// Opens the passive side on resources of its own, for transports without a door or for specs that need one
+    /// Opens the passive side on resources of its own, for transports without a shared port or for specs that need one
     /// ([`Spec::far`]'s `needs_own_listener`).
     fn listen(&self, spec: &Spec, place: &ListenOptions) -> Result<Box<dyn Listener>, EngineError>;
 
@@ -150,7 +150,7 @@ pub trait Transport: Sync {
         hellos.iter().map(|hello| self.connect(spec, to, hello)).collect()
     }
 
-    /// Makes a link of a socket that the agent's door accepted for `hello`.
+    /// Makes a link of a socket that the agent's port accepted for `hello`.
     fn adopt(&self, spec: &Spec, socket: OwnedFd, hello: &FlowHello) -> Result<Link, EngineError> {
         let _ = (spec, socket, hello);
         Err(EngineError::unsupported(
@@ -172,7 +172,7 @@ pub struct Capabilities {
     /// Both ends must be on one machine.
     pub one_machine: bool,
     /// Its connections can come in through the agent's one port.
-    pub door: Option<SharedPort>,
+    pub shared_port: Option<SharedPort>,
     /// The largest block in bytes.
     pub max_block: u64,
     /// The smallest block of a stream in bytes: datagrams carry a sequence number.
@@ -190,7 +190,7 @@ impl Capabilities {
         pollable: true,
         single_ended: false,
         one_machine: false,
-        door: None,
+        shared_port: None,
         max_block: Spec::MAX_BLOCK,
         min_stream_block: 1,
         reconnects: false,

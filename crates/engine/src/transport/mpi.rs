@@ -10,10 +10,10 @@ use std::os::fd::BorrowedFd;
 
 use model::{Direction, SocketFacts, Spec};
 
+use super::exclusive::{Exclusive, ExclusiveHandle};
 use super::handshake::{FlowHello, HELLO_BYTES, WELCOME};
-use super::exclusive::{ExclusiveHandle, Exclusive};
 use super::sys::mpi::{Flavour, Mpi, Pending};
-use super::{Breaker, Capabilities, Channel, Kind, Launcher, Link, Listener, ListenOptions, Rendezvous, Transport};
+use super::{Breaker, Capabilities, Channel, Kind, Launcher, Link, ListenOptions, Listener, Rendezvous, Transport};
 use crate::plan::is_stream;
 use crate::{EngineError, now_ns};
 

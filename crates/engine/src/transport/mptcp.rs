@@ -8,7 +8,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use super::handshake::FlowHello;
 use super::tcp::Tcp;
-use super::{Capabilities, Link, Listener, ListenOptions, Rendezvous, Transport};
+use super::{Capabilities, Link, ListenOptions, Listener, Rendezvous, Transport};
 use crate::EngineError;
 
 /// The transport.

@@ -8,10 +8,12 @@ use std::sync::{Mutex, PoisonError};
 
 use model::{Direction, SocketFacts, Spec};
 
+use super::exclusive::{Exclusive, ExclusiveHandle};
 use super::handshake::{FlowHello, HELLO_BYTES, WELCOME};
-use super::exclusive::{ExclusiveHandle, Exclusive};
 use super::sys::pvm::{Pvm, Tid};
-use super::{Breaker, Capabilities, Channel, Cookie, Kind, Launcher, Link, Listener, ListenOptions, Rendezvous, Transport};
+use super::{
+    Breaker, Capabilities, Channel, Cookie, Kind, Launcher, Link, ListenOptions, Listener, Rendezvous, Transport,
+};
 use crate::plan::is_stream;
 use crate::{EngineError, now_ns};
 

@@ -10,7 +10,7 @@ use super::handshake::FlowHello;
 use super::local::{self, LocalListener};
 use super::stream::welcome;
 use super::sys::ring::SharedRings;
-use super::{Breaker, Capabilities, Channel, Kind, Link, Listener, ListenOptions, Rendezvous, Transport};
+use super::{Breaker, Capabilities, Channel, Kind, Link, ListenOptions, Listener, Rendezvous, Transport};
 use crate::EngineError;
 
 /// The transport.
@@ -39,7 +39,7 @@ impl Transport for SharedMemory {
     }
 
     fn listen(&self, spec: &Spec, place: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
-        Ok(Box::new(ShmListener { door: LocalListener::open(place)?, ring: ring_bytes(&spec.far) }))
+        Ok(Box::new(ShmListener { listener: LocalListener::open(place)?, ring: ring_bytes(&spec.far) }))
     }
 
     fn connect(&self, _: &Spec, to: &Rendezvous, hello: &FlowHello) -> Result<Link, EngineError> {
@@ -60,17 +60,17 @@ fn ring_bytes(end: &EndOptions) -> usize {
 }
 
 struct ShmListener {
-    door: LocalListener,
+    listener: LocalListener,
     ring: usize,
 }
 
 impl Listener for ShmListener {
     fn rendezvous(&self) -> Rendezvous {
-        self.door.rendezvous()
+        self.listener.rendezvous()
     }
 
     fn accept(&mut self, deadline_ns: u64) -> Result<(FlowHello, Link), EngineError> {
-        let (hello, stream) = self.door.accept(deadline_ns)?;
+        let (hello, stream) = self.listener.accept(deadline_ns)?;
         let failed = |source: io::Error| EngineError::socket("share memory for data connection", hello.link, source);
         let segment = memfd_create("thru-ring", MemfdFlags::CLOEXEC).map_err(|errno| failed(errno.into()))?;
         ftruncate(&segment, SharedRings::segment_bytes(self.ring) as u64).map_err(|errno| failed(errno.into()))?;

@@ -12,8 +12,8 @@ use rustix::net::SocketFlags;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::handshake::FlowHello;
-use super::stream::{Renewal, StreamChannel, hear_welcome, exchange_hello, read_hello, say_hello, welcome};
-use super::{Capabilities, Cookie, SharedPort, Link, Listener, ListenOptions, Rendezvous, Transport, options};
+use super::stream::{Renewal, StreamChannel, exchange_hello, hear_welcome, read_hello, say_hello, welcome};
+use super::{Capabilities, Cookie, Link, ListenOptions, Listener, Rendezvous, SharedPort, Transport, options};
 use crate::{EngineError, now_ns};
 
 /// The transport.
@@ -38,7 +38,12 @@ impl Transport for Tcp {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { door: Some(SharedPort::Tcp), reconnects: true, delays_reads: true, ..Capabilities::STREAM }
+        Capabilities {
+            shared_port: Some(SharedPort::Tcp),
+            reconnects: true,
+            delays_reads: true,
+            ..Capabilities::STREAM
+        }
     }
 
     fn sends(&self) -> &'static [SendBy] {

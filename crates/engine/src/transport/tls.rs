@@ -17,8 +17,8 @@ use super::handshake::FlowHello;
 use super::ktls::{self, KernelTls};
 use super::stream::HELLO_LIMIT;
 use super::{
-    Breaker, Capabilities, Channel, Cookie, Kind, Link, Listener, ListenOptions, Rendezvous, TcpInfo, Transport, hello_exchange,
-    options, sys, tcp,
+    Breaker, Capabilities, Channel, Cookie, Kind, Link, ListenOptions, Listener, Rendezvous, TcpInfo, Transport,
+    hello_exchange, options, sys, tcp,
 };
 use crate::pattern::{Interest, Turn, not_now};
 use crate::runner::{Flow, FlowOf, FlowSetup};

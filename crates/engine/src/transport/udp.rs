@@ -10,7 +10,7 @@ use socket2::{Domain, Socket, Type};
 
 use super::datagram::DatagramChannel;
 use super::handshake::{Admission, DatagramListener, FlowHello, SIGNAL_BYTES, Signal};
-use super::{Capabilities, Cookie, SharedPort, Link, Listener, ListenOptions, Rendezvous, Transport, options, tcp};
+use super::{Capabilities, Cookie, Link, ListenOptions, Listener, Rendezvous, SharedPort, Transport, options, tcp};
 use crate::{EngineError, now_ns};
 
 /// The transport.
@@ -35,7 +35,7 @@ impl Transport for Udp {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             datagram: true,
-            door: Some(SharedPort::Udp),
+            shared_port: Some(SharedPort::Udp),
             max_block: MAX_DATAGRAM,
             min_stream_block: 8,
             delays_reads: true,
@@ -64,8 +64,8 @@ impl Transport for Udp {
         socket.bind(&wanted.into()).map_err(failed)?;
         socket.set_read_timeout(Some(RETRY)).map_err(failed)?;
         let address = socket.local_addr().ok().and_then(|address| address.as_socket()).unwrap_or(wanted);
-        let door = DatagramListener::new().map_err(failed)?;
-        Ok(Box::new(UdpListener { socket, address, cookie: place.cookie, door, spec: spec.clone() }))
+        let listener = DatagramListener::new().map_err(failed)?;
+        Ok(Box::new(UdpListener { socket, address, cookie: place.cookie, listener, spec: spec.clone() }))
     }
 
     fn connect(&self, spec: &Spec, to: &Rendezvous, hello: &FlowHello) -> Result<Link, EngineError> {
@@ -142,7 +142,7 @@ struct UdpListener {
     socket: Socket,
     address: SocketAddr,
     cookie: Cookie,
-    door: DatagramListener,
+    listener: DatagramListener,
     spec: Spec,
 }
 
@@ -157,7 +157,7 @@ impl Listener for UdpListener {
         while now_ns() < deadline_ns {
             let std_socket: &std::net::UdpSocket = &self.socket.try_clone().map_err(failed)?.into();
             let Ok((count, from)) = std_socket.recv_from(&mut buffer) else { continue };
-            match self.door.judge(from, &buffer[..count], |hello| FlowHello::decode(hello, [&self.cookie])) {
+            match self.listener.judge(from, &buffer[..count], |hello| FlowHello::decode(hello, [&self.cookie])) {
                 Admission::Answer(bytes) => {
                     let _ = std_socket.send_to(&bytes, from);
                 }

@@ -8,7 +8,7 @@ use super::datagram::DatagramChannel;
 use super::handshake::FlowHello;
 use super::local::{self, LocalListener};
 use super::stream::{StreamChannel, welcome};
-use super::{Capabilities, Link, Listener, ListenOptions, Rendezvous, Transport, options};
+use super::{Capabilities, Link, ListenOptions, Listener, Rendezvous, Transport, options};
 use crate::EngineError;
 
 /// SOCK_STREAM.
@@ -43,7 +43,7 @@ impl Transport for UnixStream {
     }
 
     fn listen(&self, spec: &Spec, place: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
-        Ok(Box::new(UnixListener { door: LocalListener::open(place)?, spec: spec.clone(), datagram: false }))
+        Ok(Box::new(UnixListener { listener: LocalListener::open(place)?, spec: spec.clone(), datagram: false }))
     }
 
     fn connect(&self, spec: &Spec, to: &Rendezvous, hello: &FlowHello) -> Result<Link, EngineError> {
@@ -75,7 +75,7 @@ impl Transport for UnixDatagram {
     }
 
     fn listen(&self, spec: &Spec, place: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
-        Ok(Box::new(UnixListener { door: LocalListener::open(place)?, spec: spec.clone(), datagram: true }))
+        Ok(Box::new(UnixListener { listener: LocalListener::open(place)?, spec: spec.clone(), datagram: true }))
     }
 
     fn connect(&self, spec: &Spec, to: &Rendezvous, hello: &FlowHello) -> Result<Link, EngineError> {
@@ -91,18 +91,18 @@ impl Transport for UnixDatagram {
 }
 
 struct UnixListener {
-    door: LocalListener,
+    listener: LocalListener,
     spec: Spec,
     datagram: bool,
 }
 
 impl Listener for UnixListener {
     fn rendezvous(&self) -> Rendezvous {
-        self.door.rendezvous()
+        self.listener.rendezvous()
     }
 
     fn accept(&mut self, deadline_ns: u64) -> Result<(FlowHello, Link), EngineError> {
-        let (hello, stream) = self.door.accept(deadline_ns)?;
+        let (hello, stream) = self.listener.accept(deadline_ns)?;
         let failed = |source: std::io::Error| EngineError::socket("take data connection", hello.link, source);
         welcome(&stream).map_err(failed)?;
         if !self.datagram {

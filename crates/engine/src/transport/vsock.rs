@@ -12,7 +12,7 @@ use socket2::{Domain, SockAddr, Socket, Type};
 use super::handshake::FlowHello;
 use super::stream::{StreamChannel, exchange_hello, read_hello, welcome};
 use super::sys::sockopt;
-use super::{Capabilities, Cookie, Link, Listener, ListenOptions, Rendezvous, Transport};
+use super::{Capabilities, Cookie, Link, ListenOptions, Listener, Rendezvous, Transport};
 use crate::{EngineError, now_ns};
 
 /// The transport.

@@ -112,7 +112,8 @@ fn many_flows_over_few_threads() {
 #[test]
 fn a_connection_for_each_transaction() {
     for address in ["127.0.0.1", "::1"] {
-        for (transport, flows, overlap_close) in [("tcp", 1, false), ("tcp", 3, false), ("mptcp", 3, false), ("tcp", 2, true)]
+        for (transport, flows, overlap_close) in
+            [("tcp", 1, false), ("tcp", 3, false), ("mptcp", 3, false), ("tcp", 2, true)]
         {
             let spec = Spec { flows, overlap_close, ..short(transport, "crr") };
             let pair = measure(&spec, &one_leg(&spec), address);
@@ -228,8 +229,14 @@ fn every_way_to_send_and_receive_moves_the_same_bytes() {
                 ] {
                     // Paced, so that no datagram is lost for want of buffer and the counts can be compared to the byte.
                     let rate_bps = transport.capabilities().datagram.then_some(400_000_000);
-                    let spec =
-                        Spec { engine, strategy, rate_bps, block: 1_000, stop, ..Spec::new(transport.name(), "stream") };
+                    let spec = Spec {
+                        engine,
+                        strategy,
+                        rate_bps,
+                        block: 1_000,
+                        stop,
+                        ..Spec::new(transport.name(), "stream")
+                    };
                     let what = format!("{} {engine} {stop:?}", transport.name());
                     let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
                     check_exact(&spec, &pair, &what);
@@ -276,7 +283,8 @@ fn receivers_that_may_rest_take_every_byte_and_others_never_rest() {
                 let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
                 check_exact(&spec, &pair, &what);
                 let (near, far) = pair.last();
-                let rested = [near, far].into_iter().flat_map(|end| &end.flows).any(|flow| flow.socket.delayed_reads.is_some());
+                let rested =
+                    [near, far].into_iter().flat_map(|end| &end.flows).any(|flow| flow.socket.delayed_reads.is_some());
                 assert!(!rested || delayed_reads, "{what}");
             }
         }
@@ -306,7 +314,8 @@ fn receivers_of_datagrams_that_may_rest_lose_none_that_there_is_room_for() {
                 let lost =
                     |from: &EndTally, to: &EndTally| from.datagrams.unwrap().sent - to.datagrams.unwrap().received;
                 assert_eq!((lost(near, far), lost(far, near)), (0, 0), "{what}");
-                let rested = [near, far].into_iter().flat_map(|end| &end.flows).any(|flow| flow.socket.delayed_reads.is_some());
+                let rested =
+                    [near, far].into_iter().flat_map(|end| &end.flows).any(|flow| flow.socket.delayed_reads.is_some());
                 assert!(!rested || delayed_reads, "{what}");
             }
         }
@@ -369,8 +378,8 @@ fn a_paced_sender_does_not_wait_for_ever_for_a_receiver_that_is_gone() {
     let transport = transport("udp").unwrap();
     let directory = tempfile::tempdir().unwrap();
     let cookie = [4; 16];
-    let place = ListenOptions { address: "127.0.0.1".parse().unwrap(), directory: directory.path().into(), cookie };
-    let mut listener = transport.listen(&spec, &place).unwrap();
+    let options = ListenOptions { address: "127.0.0.1".parse().unwrap(), directory: directory.path().into(), cookie };
+    let mut listener = transport.listen(&spec, &options).unwrap();
     let to = listener.rendezvous();
     let far_plan = plan(&spec, Role::Passive, &one_leg(&spec));
     let far = std::thread::spawn(move || {
@@ -381,7 +390,7 @@ fn a_paced_sender_does_not_wait_for_ever_for_a_receiver_that_is_gone() {
             std::thread::sleep(Duration::from_millis(100));
             ending.abort();
         });
-        run(&far_plan, transport("udp").unwrap(), vec![link], &signals, &mut |_| {}).unwrap()
+        run(&far_plan, transport, vec![link], &signals, &mut |_| {}).unwrap()
     });
     let near_plan = plan(&spec, Role::Active, &one_leg(&spec));
     let links = vec![transport.connect(&spec, &to, &hello(cookie, 0)).unwrap()];
@@ -469,9 +478,9 @@ fn a_peer_that_stops_reading_ends_the_trial_as_stalled() {
     let transport = transport("tcp").unwrap();
     let directory = tempfile::tempdir().unwrap();
     let cookie = [9; 16];
-    let place = ListenOptions { address: "127.0.0.1".parse().unwrap(), directory: directory.path().into(), cookie };
+    let options = ListenOptions { address: "127.0.0.1".parse().unwrap(), directory: directory.path().into(), cookie };
     spec.far.rcvbuf = Some(4_096);
-    let mut listener = transport.listen(&spec, &place).unwrap();
+    let mut listener = transport.listen(&spec, &options).unwrap();
     let to = listener.rendezvous();
     // The far end opens its leg and then never reads: its thread is parked by a plan whose machine is never advanced.
     let far = std::thread::spawn(move || {

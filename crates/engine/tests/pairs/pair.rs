@@ -20,15 +20,15 @@ impl Pair {
 
 /// The transports whose ends need no launcher and that this machine can run within itself; one line says which it cannot.
 pub(crate) fn transports() -> impl Iterator<Item = &'static dyn Transport> {
-    engine::transport::TRANSPORTS.iter().copied().filter(|transport| transport.launcher().is_none()).filter(|transport| {
-        match missing(*transport) {
+    engine::transport::TRANSPORTS.iter().copied().filter(|transport| transport.launcher().is_none()).filter(
+        |transport| match missing(*transport) {
             Some(reason) => {
                 println!("SKIPPED: {} between two ends of one machine: {reason}", transport.name());
                 false
             }
             None => true,
-        }
-    })
+        },
+    )
 }
 
 /// What this machine lacks for `transport`.
@@ -41,11 +41,11 @@ fn missing(transport: &'static dyn Transport) -> Option<String> {
     }
     // The sockets are there as soon as the machine can reach another one; the loopback is a module of its own.
     let spec = Spec::new(transport.name(), "stream");
-    let place = ListenOptions { address: [127, 0, 0, 1].into(), directory: std::env::temp_dir(), cookie: [5; 16] };
-    let mut listener = transport.listen(&spec, &place).expect("listens");
+    let options = ListenOptions { address: [127, 0, 0, 1].into(), directory: std::env::temp_dir(), cookie: [5; 16] };
+    let mut listener = transport.listen(&spec, &options).expect("listens");
     let to = listener.rendezvous();
     let far = std::thread::spawn(move || listener.accept(now_ns() + 300_000_000).is_ok());
-    let error = transport.connect(&spec, &to, &hello(place.cookie, 0)).err();
+    let error = transport.connect(&spec, &to, &hello(options.cookie, 0)).err();
     assert_eq!(far.join().expect("far end"), error.is_none());
     error.map(|error| error.to_string())
 }
@@ -63,7 +63,8 @@ pub(crate) fn measure(spec: &Spec, legs: &[Leg], address: &str) -> Pair {
     let transport = transport(spec.transport.as_str()).expect("a known transport");
     let directory = tempfile::tempdir().expect("a directory");
     let cookie = std::array::from_fn(|index| (now_ns() >> (index % 8)) as u8);
-    let place = ListenOptions { address: address.parse::<IpAddr>().unwrap(), directory: directory.path().into(), cookie };
+    let options =
+        ListenOptions { address: address.parse::<IpAddr>().unwrap(), directory: directory.path().into(), cookie };
     let near_plan = plan(spec, Role::Active, legs);
     let connect_and_run = |to: &Rendezvous| {
         let connect = |link: u32| transport.connect(spec, to, &hello(cookie, link)).expect("connects");
@@ -84,12 +85,10 @@ pub(crate) fn measure(spec: &Spec, legs: &[Leg], address: &str) -> Pair {
             },
         };
     }
-    let mut listener = transport.listen(spec, &place).expect("listens");
+    let mut listener = transport.listen(spec, &options).expect("listens");
     let to = listener.rendezvous();
     let far_plan = plan(spec, Role::Passive, legs);
-    let far_spec = spec.clone();
     let far = std::thread::spawn(move || {
-        let transport = transport(far_spec.transport.as_str()).expect("known");
         let mut links: Vec<(u32, Link)> = far_plan
             .links()
             .iter()

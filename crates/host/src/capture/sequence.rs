@@ -47,7 +47,9 @@ impl Connections {
             .all
             .into_iter()
             .flat_map(|Connection { ends: [a, b], directions: [there, back], .. }| [(a, b, there), (b, a, back)]);
-        let (sender, receiver, direction) = directions.filter(|(_, _, direction)| direction.bytes > 0).max_by_key(|(_, _, direction)| direction.bytes)?;
+        let (sender, receiver, direction) = directions
+            .filter(|(_, _, direction)| direction.bytes > 0)
+            .max_by_key(|(_, _, direction)| direction.bytes)?;
         Some(TimeSequence {
             sender: sender.to_string(),
             receiver: receiver.to_string(),

@@ -9,7 +9,7 @@ use model::{Device, LinkModes, Timestamping};
 
 use super::Source;
 use crate::netlink::ethtool::{self, COALESCING_COUNTS, Count, QUEUE_COUNTS, RING_COUNTS, bits};
-use crate::netlink::{NetlinkRequest, Attributes, Family};
+use crate::netlink::{Attributes, Family, NetlinkRequest};
 
 /// A question of ethtool's family, and what its answer brings into a device.
 struct Subject {

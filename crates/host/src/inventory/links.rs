@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use model::Device;
 
 use super::Source;
-use crate::netlink::{NetlinkRequest, Attributes, Family, link, qdisc};
+use crate::netlink::{Attributes, Family, NetlinkRequest, link, qdisc};
 use crate::sys::Qdisc;
 
 const LINK: u16 = 5;

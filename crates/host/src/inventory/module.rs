@@ -6,7 +6,7 @@ use model::Module;
 
 use super::Source;
 use crate::netlink::ethtool::{MODULE_EEPROM, request};
-use crate::netlink::{NetlinkRequest, Attributes, Family, put};
+use crate::netlink::{Attributes, Family, NetlinkRequest, put};
 
 const DATA: u16 = 7;
 /// Half a page, which is what the kernel reads at once.

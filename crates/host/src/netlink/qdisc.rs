@@ -1,6 +1,6 @@
 //! Queueing disciplines in routing netlink (rtnetlink(7), linux/rtnetlink.h, linux/gen_stats.h).
 
-use super::{NetlinkRequest, Attributes, Family, u32_at};
+use super::{Attributes, Family, NetlinkRequest, u32_at};
 use crate::sys::Qdisc;
 
 /// RTM_GETQDISC.

@@ -31,7 +31,7 @@ impl Live {
     }
 
     /// What the host did since the last call, or since the start.
-    pub fn look(&mut self) -> Watched {
+    pub fn read(&mut self) -> Watched {
         let now = self.recorder.look(&SOURCES);
         let cpu = self.cpu.as_ref().and_then(|cpu| cpu.finish(&*self.sys));
         self.cpu = CpuObserver::start(&*self.sys).ok();

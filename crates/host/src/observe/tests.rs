@@ -220,7 +220,7 @@ fn a_live_view_has_rates_of_the_interval() {
     let mut live = Live::start(host.sys.clone());
     host.sys.set_now_ns(3_000_000_000);
     host.becomes("after");
-    let seen = live.look();
+    let seen = live.read();
     assert_eq!((seen.window_ns, seen.missing.as_slice()), (2_000_000_000, [].as_slice()));
     assert_eq!((seen.context_switches_per_s, seen.interrupts_per_s), (Some(2_500.0), Some(350.0)));
     assert_eq!((seen.tcp_retransmits_per_s, seen.udp_errors_per_s), (Some(8.5), Some(4.5)));

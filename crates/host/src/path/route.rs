@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use model::Route;
 
-use crate::netlink::{NetlinkRequest, Attributes, Family, put};
+use crate::netlink::{Attributes, Family, NetlinkRequest, put};
 use crate::sys::Sys;
 
 const GET_ROUTE: u16 = 26;
@@ -44,7 +44,8 @@ pub(super) fn to(sys: &dyn Sys, peer: IpAddr) -> io::Result<Route> {
     body[0] = family as u8;
     body[1] = 8 * address.len() as u8;
     put(&mut body, DESTINATION, &address);
-    let question = NetlinkRequest { name: format!("route-{peer}"), family: Family::Route, kind: GET_ROUTE, dump: false, body };
+    let question =
+        NetlinkRequest { name: format!("route-{peer}"), family: Family::Route, kind: GET_ROUTE, dump: false, body };
     let answers = sys.netlink(&question)?;
     let answer = answers.first().ok_or(io::ErrorKind::NotFound)?;
     Ok(route(sys, answer))

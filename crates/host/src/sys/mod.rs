@@ -1,4 +1,4 @@
-//! The one door to the operating system: /proc, /sys, uname, addresses, netlink, ethtool, perf events, the kernel's log and
+//! The one interface to the operating system: /proc, /sys, uname, addresses, netlink, ethtool, perf events, the kernel's log and
 //! clocks.
 #![allow(unsafe_code, reason = "each block states why it is sound")]
 

@@ -1,4 +1,4 @@
-//! The one door through which settings are read and written, so that a test can put a made-up host behind it.
+//! The one interface through which settings are read and written; tests put a fake host behind it.
 
 use std::collections::BTreeMap;
 use std::io;

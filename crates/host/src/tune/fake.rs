@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::ethtool::{Feature, Group, Value};
 use super::backend::Backend;
+use super::ethtool::{Feature, Group, Value};
 
 /// What the host is.
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ pub(crate) struct Tables {
     pub(crate) ring_step: u32,
 }
 
-/// The host behind its door.
+/// The fake host.
 #[derive(Debug, Default)]
 pub(crate) struct FakeBackend(Mutex<Tables>);
 

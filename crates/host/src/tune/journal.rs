@@ -251,7 +251,13 @@ impl JournalFile {
     }
 
     /// Writes down that a setting is about to be changed; its number.
-    pub(crate) fn plan(&mut self, key: &str, before: &str, requested: &str, host_wide: bool) -> Result<usize, TuneError> {
+    pub(crate) fn plan(
+        &mut self,
+        key: &str,
+        before: &str,
+        requested: &str,
+        host_wide: bool,
+    ) -> Result<usize, TuneError> {
         let line = Line::Plan { key: key.into(), before: before.into(), requested: requested.into(), host_wide };
         self.append(&line)?;
         Ok(self.record.entries.len() - 1)

@@ -6,11 +6,11 @@
 //! tunes or serves calls first.
 
 mod allowance;
+mod backend;
 mod error;
 mod ethtool;
 #[cfg(test)]
 mod fake;
-mod backend;
 mod journal;
 mod kinds;
 mod link;
@@ -22,9 +22,9 @@ mod tuner;
 use model::{Change, JournalEntry, Reverted, SettingNow};
 
 pub use allowance::{Allowance, Pattern};
+pub use backend::{Backend, RealBackend};
 pub use error::{Fault, TuneError};
 pub use ethtool::{Feature, Group, Value};
-pub use backend::{Backend, RealBackend};
 pub use journal::Journal;
 pub use namespace::Namespace;
 pub use tuner::Tuner;

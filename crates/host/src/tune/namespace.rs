@@ -54,10 +54,10 @@ impl Namespace {
         if Self::current()?.is(self) {
             return Ok(Some(work()));
         }
-        let Some(door) = self.door() else { return Ok(None) };
+        let Some(handle) = self.handle() else { return Ok(None) };
         std::thread::scope(|scope| {
             let there = scope.spawn(|| {
-                move_into_link_name_space(door.as_fd(), Some(LinkNameSpaceType::Network))?;
+                move_into_link_name_space(handle.as_fd(), Some(LinkNameSpaceType::Network))?;
                 // A number that was used again leads somewhere else.
                 Ok(if Self::current()?.is(self) { Some(work()) } else { None })
             });
@@ -66,7 +66,7 @@ impl Namespace {
     }
 
     /// An open file that stands for it.
-    fn door(&self) -> Option<File> {
+    fn handle(&self) -> Option<File> {
         let named = NAMED.iter().filter_map(|directory| std::fs::read_dir(directory).ok()).flatten();
         let named = named.filter_map(|entry| Some(entry.ok()?.path()));
         let processes = std::fs::read_dir("/proc").ok()?.filter_map(|entry| {

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use model::{Change, Setting};
 
 use super::allowance::Allowance;
-use super::error::TuneError;
 use super::backend::Backend;
-use super::journal::{JournalFile, Entry, Guard, Journal, boot_id};
+use super::error::TuneError;
+use super::journal::{Entry, Guard, Journal, JournalFile, boot_id};
 use super::kinds::{self, Knob, gone, knob};
 use super::namespace::Namespace;
 

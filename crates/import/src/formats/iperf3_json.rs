@@ -113,7 +113,10 @@ fn of_document(document: &Value, line: u32) -> Result<Imported, String> {
     tallies(&mut row, end, &spec);
     if value <= 0.0 && sent.as_ref().is_some_and(|sent| sent.bytes > 0) {
         row.trial.value = None;
-        row.flag(Verdict::ByteCountMismatch, "iperf3 says that bytes were sent and none received: no goodput follows from it");
+        row.flag(
+            Verdict::ByteCountMismatch,
+            "iperf3 says that bytes were sent and none received: no goodput follows from it",
+        );
     }
     intervals(&mut row, document, spec.direction);
     for (side, name) in [("host", "local"), ("remote", "remote")] {

@@ -176,7 +176,13 @@ impl Session<'_> {
         let mut row = Row::new(spec, value, at, text);
         for direction in &directions {
             let [sent, received] = ends(direction).map(|end| end.map(|(_, _, line, _)| line));
-            self.tell(&mut row, direction.1, sent, received, if directions.len() > 1 && !direction.1 { "reverse_" } else { "" });
+            self.tell(
+                &mut row,
+                direction.1,
+                sent,
+                received,
+                if directions.len() > 1 && !direction.1 { "reverse_" } else { "" },
+            );
         }
         for (name, value) in &self.figures {
             row.figure(name, *value);

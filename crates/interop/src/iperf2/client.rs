@@ -11,9 +11,9 @@ use rustix::net::{RecvFlags, SendFlags};
 use speak::iperf2::{Counts, LAST_TRIES, LAST_WAIT_MS, PEER, Report};
 
 use super::datagrams::{Front, Numbered};
-use super::{request, announced};
+use super::{request, results};
 use crate::plain::{self, Moved, Work};
-use crate::{TrialObserver, InteropError, Sides, line};
+use crate::{InteropError, Sides, TrialObserver, line};
 
 /// How long a server may take to acknowledge a header; those before 2.1 never do.
 const ACKNOWLEDGEMENT_LIMIT: Duration = Duration::from_secs(1);
@@ -115,7 +115,8 @@ impl Test<'_> {
                 signals.abort();
             }
         };
-        let moved = run(Work::new(self.spec, Role::Active), &mut |interval| observer.interval(interval), &mut meanwhile);
+        let moved =
+            run(Work::new(self.spec, Role::Active), &mut |interval| observer.interval(interval), &mut meanwhile);
         observer.stopped();
         moved
     }
@@ -134,7 +135,8 @@ impl Test<'_> {
         version: Option<String>,
         observer: &mut dyn TrialObserver,
     ) -> Result<Sides, InteropError> {
-        let mut moved = self.move_data(observer, begun, |work, live, meanwhile| work.streams(sockets, live, meanwhile))?;
+        let mut moved =
+            self.move_data(observer, begun, |work, live, meanwhile| work.streams(sockets, live, meanwhile))?;
         let near = moved.tally();
         if !plain::sends(self.spec, Role::Active) {
             let far = results::drained(&near);

@@ -1,17 +1,17 @@
 //! iperf 2, its basics as version 2.1.8 speaks them.
 
-mod request;
 mod client;
 mod datagrams;
-mod server;
+mod request;
 mod results;
+mod server;
 
 use std::sync::atomic::AtomicBool;
 
 use model::Spec;
 use speak::iperf2::PEER;
 
-use crate::{TrialObserver, InteropError, Server, Service, Sides, Speaks};
+use crate::{InteropError, Server, Service, Sides, Speaks, TrialObserver};
 
 /// The protocol.
 pub(crate) struct Iperf2;

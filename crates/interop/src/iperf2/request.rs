@@ -123,7 +123,10 @@ mod tests {
             let said = header(&requested, 5001).unwrap();
             let read = Header::from_bytes(&said.to_bytes()).unwrap();
             let served = spec(Some(&read));
-            assert_eq!((served.direction, served.stop, served.block), (requested.direction, requested.stop, requested.block));
+            assert_eq!(
+                (served.direction, served.stop, served.block),
+                (requested.direction, requested.stop, requested.block)
+            );
         }
         let shared = Spec { flows: 4, stop: Stop::Blocks(8), block: 1000, ..Spec::new("tcp", "stream") };
         assert_eq!(header(&shared, 5001).unwrap().amount, Amount::Bytes(2000));
@@ -151,7 +154,8 @@ mod tests {
 
     #[test]
     fn a_client_beyond_the_limits_is_refused() {
-        let limits = Limits { unauthenticated: 1, hold_ns: 1_000_000_000, flows: 2, rate_bps: None, memory_bytes: 8 << 30 };
+        let limits =
+            Limits { unauthenticated: 1, hold_ns: 1_000_000_000, flows: 2, rate_bps: None, memory_bytes: 8 << 30 };
         let long = Spec { direction: Direction::Reverse, stop: Stop::TimeNs(2_000_000_000), ..spec(None) };
         assert!(refusal(&long, 1, &limits).unwrap().contains("--max-time"));
         assert_eq!(refusal(&spec(None), 1, &limits), None, "a client that sends ends by itself");

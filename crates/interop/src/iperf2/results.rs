@@ -65,7 +65,7 @@ mod tests {
         let spec = Spec { block: 1000, ..Spec::new("udp", "stream") };
         let report = Report { bytes: 9_000, elapsed_us: 5, lost: 2, out_of_order: 1, datagrams: 11, jitter_us: 3 };
         let far = reported(&spec, &report);
-        assert_eq!((far.bytes_received, far.receiving_ns, far.announced(Count::CallsReceived)), (8_000, 5_000, None));
+        assert_eq!((far.bytes_received, far.receiving_ns, far.reported(Count::CallsReceived)), (8_000, 5_000, None));
         let datagrams = far.datagrams.unwrap();
         assert_eq!((datagrams.received, datagrams.missed, datagrams.reordered), (8, Some(2), 1));
         assert_eq!(datagrams.jitter_ns, Some(3_000));

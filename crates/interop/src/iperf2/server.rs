@@ -13,8 +13,8 @@ use socket2::{Domain, Socket, Type};
 use speak::Turn;
 use speak::iperf2::{Counts, Datagram, HEADER_BYTES, LAST_WAIT_MS, PEER, Report, Server, ServerAction};
 
-use super::request;
 use super::datagrams::{Front, Numbered, take};
+use super::request;
 use crate::acceptor::{self, ClientSession};
 use crate::line::Patience;
 use crate::plain::{self, Work};
@@ -66,15 +66,15 @@ impl Places {
 /// Serves until the service is told to stop.
 pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
     let listeners = acceptor::open(service)?;
-    let doors = listeners
+    let sockets = listeners
         .iter()
-        .map(|(_, address)| Ok((door(*address)?, *address)))
+        .map(|(_, address)| Ok((socket(*address)?, *address)))
         .collect::<Result<Vec<_>, InteropError>>()?;
     let places = Places::default();
     std::thread::scope(|scope| {
-        for (door, address) in &doors {
+        for (socket, address) in &sockets {
             let places = &places;
-            scope.spawn(move || attend(service, door, *address, places));
+            scope.spawn(move || attend(service, socket, *address, places));
         }
         acceptor::attend(service, PEER.name, &listeners, &|client_session| stream(client_session, &places));
     });
@@ -113,7 +113,7 @@ fn stream(client_session: &mut ClientSession<'_>, places: &Places) -> Result<Str
         machine.receive(&front[..count], &mut turn).map_err(|error| client_session.line.wrong(error))?;
         for action in turn.actions.drain(..) {
             match action {
-                ServerAction::Sent(header) => requested = Some(header),
+                ServerAction::Requested(header) => requested = Some(header),
                 ServerAction::Data(bytes) => early += bytes as u64,
             }
         }
@@ -146,7 +146,7 @@ fn said(what: &str, bytes: u64, ns: u64) -> String {
 }
 
 /// The socket to which all first datagrams come.
-fn door(address: SocketAddr) -> Result<UdpSocket, InteropError> {
+fn socket(address: SocketAddr) -> Result<UdpSocket, InteropError> {
     let open = || {
         let socket = Socket::new(Domain::for_address(address), Type::DGRAM, None)?;
         // Each sender gets a second socket on this port, connected to it.
@@ -162,7 +162,7 @@ fn door(address: SocketAddr) -> Result<UdpSocket, InteropError> {
 }
 
 /// Opens a stream for each new sender of datagrams.
-fn attend(service: &Service, door: &UdpSocket, address: SocketAddr, places: &Places) {
+fn attend(service: &Service, socket: &UdpSocket, address: SocketAddr, places: &Places) {
     let mut buffer = vec![0; MOST_DATAGRAM];
     // What came while another sender's stream was opened.
     let mut early: VecDeque<(SocketAddr, Vec<u8>)> = VecDeque::new();
@@ -170,8 +170,8 @@ fn attend(service: &Service, door: &UdpSocket, address: SocketAddr, places: &Pla
         while !service.stopping() {
             let (peer, datagram) = match early.pop_front() {
                 Some(first) => first,
-                None if !plain::readable(door) => continue,
-                None => match door.recv_from(&mut buffer) {
+                None if !plain::readable(socket) => continue,
+                None => match socket.recv_from(&mut buffer) {
                     Ok((count, peer)) => (peer, buffer[..count].to_vec()),
                     Err(_) => continue,
                 },
@@ -195,7 +195,7 @@ fn attend(service: &Service, door: &UdpSocket, address: SocketAddr, places: &Pla
             let (mut counts, report) = (Counts::default(), Arc::new(OnceLock::new()));
             take(&mut counts, &datagram, &report);
             // Those that came here before the other socket was there.
-            while let Ok((count, from)) = door.recv_from(&mut buffer) {
+            while let Ok((count, from)) = socket.recv_from(&mut buffer) {
                 if early.len() < MOST_EARLY {
                     early.push_back((from, buffer[..count].to_vec()));
                 }

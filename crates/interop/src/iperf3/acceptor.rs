@@ -71,7 +71,7 @@ pub(super) struct Expecting<'a> {
 /// A stream and its place among the connections that were accepted: the cookie of a later one may be read before it.
 pub(super) type Arrival = (u64, TcpStream);
 
-/// What a test wants of the door for its streams.
+/// What a test wants of the acceptor for its streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Want {
     /// Connections, from the listener as it is.

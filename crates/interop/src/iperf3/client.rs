@@ -13,7 +13,7 @@ use speak::iperf3::{COOKIE_BYTES, Client, ClientAction, Cookie, PEER, Results, d
 use super::streams::{Ran, Streams};
 use super::{Login, request, results};
 use crate::line::{Input, Line, Patience, later};
-use crate::{TrialObserver, InteropError, Sides};
+use crate::{InteropError, Sides, TrialObserver};
 
 /// How long a server may take to answer; its own limit for reading a control item is 30 s.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);

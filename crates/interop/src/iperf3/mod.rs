@@ -1,14 +1,14 @@
 //! iperf3, versions 3.1 to 3.21.
 
-mod request;
-mod client;
 mod acceptor;
+mod client;
 mod header;
 mod login;
 mod processor;
+mod request;
+mod results;
 mod session;
 mod streams;
-mod results;
 
 use std::sync::atomic::AtomicBool;
 
@@ -17,7 +17,7 @@ use speak::iperf3::PEER;
 
 pub use self::login::{Login, Padding, SKEW_S, Users};
 
-use crate::{TrialObserver, InteropError, Server, Service, Sides, Speaks};
+use crate::{InteropError, Server, Service, Sides, Speaks, TrialObserver};
 
 /// The protocol.
 pub(crate) struct Iperf3;

@@ -3,7 +3,7 @@
 use model::{Direction, EndOptions, Engine, Observe, SendBy, Spec, Stop};
 use speak::iperf3::{Fault, Parameters, Protocol};
 
-use crate::{InteropError, Limits, words};
+use crate::{InteropError, Limits, unsupported};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// How long a server waits for data before it gives a test up, as iperf3's `--rcv-timeout` has it, ns.
@@ -42,7 +42,7 @@ pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
     if warmup > 0 && !matches!(spec.stop, Stop::TimeNs(_)) {
         return refuse("--warmup beside a count", "use --time");
     }
-    if let Some(what) = words::beyond_all(spec) {
+    if let Some(what) = unsupported::beyond_all(spec) {
         return refuse(what, "it has no words for that: leave it out");
     }
     let (near, far) = (&spec.near, &spec.far);
@@ -185,7 +185,10 @@ mod tests {
             ..Spec::new("tcp", "stream")
         };
         let requested = parameters(&spec).unwrap();
-        assert_eq!((requested.time_s, requested.parallel, requested.streams(), requested.rate_bps), (2, 3, 6, Some(10_000_000)));
+        assert_eq!(
+            (requested.time_s, requested.parallel, requested.streams(), requested.rate_bps),
+            (2, 3, 6, Some(10_000_000))
+        );
         assert_eq!((requested.burst, requested.tos, requested.mss_bytes), (Some(8), Some(40), Some(1_200)));
         let read = Parameters::from_json(&requested.to_json()).unwrap();
         let served = super::spec(&read);

@@ -10,7 +10,7 @@ use super::streams::{Ran, place, sends};
 pub(super) fn ours(ran: &Ran) -> Results {
     let Ran { role, spec, legs, .. } = ran;
     let tally = legs.legs.first();
-    let count = ran.heard.len();
+    let count = ran.received.len();
     let after_warm_up_s = legs.elapsed_ns.saturating_sub(spec.warmup_ns) as f64 / 1e9;
     let streams = stream_ids(count as u32).zip(0..count).map(|(id, at)| stream(ran, id, at, after_warm_up_s)).collect();
     let some_sends = (0..count).any(|at| sends(*role, place(spec, at).1));
@@ -34,7 +34,7 @@ fn stream(ran: &Ran, id: u32, at: usize, after_warm_up_s: f64) -> StreamResult {
     let bytes: u64 = flows().map(counted).sum();
     let slot = ran.plan.links().iter().position(|link| (link.flow, link.direction) == (flow, direction));
     let warm = slot.and_then(|slot| ran.legs.warm.get(slot)).map_or(0, |warm| warm[usize::from(!sending)]);
-    let [before, heard] = ran.heard[at];
+    let [before, heard] = ran.received[at];
     let udp = ran.spec.transport == "udp";
     let (packets, omitted) = match (udp, sending) {
         (true, true) => (bytes / ran.spec.block, Omitted { errors: 0, packets: warm / ran.spec.block }),
@@ -59,7 +59,8 @@ fn stream(ran: &Ran, id: u32, at: usize, after_warm_up_s: f64) -> StreamResult {
 
 /// The server's results as the far end's tally. What it does not tell is absent: series, calls, sockets.
 pub(super) fn far(spec: &Spec, reported: &Results) -> EndTally {
-    let unreported = [Count::CallsSent, Count::CallsReceived, Count::BlocksSent, Count::Transactions, Count::BytesUnsent];
+    let unreported =
+        [Count::CallsSent, Count::CallsReceived, Count::BlocksSent, Count::Transactions, Count::BytesUnsent];
     let mut tally = EndTally { unreported: unreported.to_vec(), ..EndTally::default() };
     let udp = spec.transport == "udp";
     let mut jitters = Vec::new();
@@ -118,9 +119,9 @@ fn cc(spec: &Spec, reported: &Results) -> Option<String> {
 /// What this end's own datagrams told, put beside what the engine counted.
 pub(super) fn add_received(tally: &mut EndTally, ran: &Ran) {
     let Some(datagrams) = &mut tally.datagrams else { return };
-    let receiving: Vec<_> = (0..ran.heard.len())
+    let receiving: Vec<_> = (0..ran.received.len())
         .filter(|at| !sends(ran.role, place(&ran.spec, *at).1))
-        .map(|at| ran.heard[at][1])
+        .map(|at| ran.received[at][1])
         .collect();
     if receiving.is_empty() {
         return;
@@ -206,7 +207,9 @@ mod tests {
         assert_eq!((tally.bytes_received, tally.bytes_sent), (70, 50));
         assert_eq!((tally.receiving_ns, tally.sending_ns), (2_000_000_000, 2_000_000_000));
         assert_eq!(tally.spent.as_ref().map(|spent| spent.process_ns), Some(1_000_000_000));
-        assert!(tally.intervals.is_empty() && tally.reported(Count::CallsReceived).is_none() && tally.datagrams.is_none());
+        assert!(
+            tally.intervals.is_empty() && tally.reported(Count::CallsReceived).is_none() && tally.datagrams.is_none()
+        );
     }
 
     #[test]

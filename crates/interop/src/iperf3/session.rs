@@ -12,9 +12,9 @@ use speak::iperf3::{Cookie, Fault, PEER, Parameters, REFUSAL, Results, Server, S
 
 use super::acceptor::{Acceptor, Expecting, Hold, Want};
 use super::streams::{Ran, Streams};
-use super::{request, reported};
-use crate::session_deadline::SessionDeadline;
+use super::{request, results};
 use crate::line::{Input, Line, Patience};
+use crate::session_deadline::SessionDeadline;
 use crate::{InteropError, Service, acceptor};
 
 /// How long a client may take for each thing that it has to say; iperf3's own server waits as long.
@@ -54,8 +54,17 @@ pub(super) fn serve(acceptor: &Acceptor, service: &Service, socket: TcpStream, p
         let mut turn = Turn::default();
         let machine = Server::open(&mut turn);
         let expecting = acceptor.expect(cookie);
-        let mut session =
-            Session { acceptor, service, session_deadline: &session_deadline, line, machine, turn, expecting, requested: None, ran: None };
+        let mut session = Session {
+            acceptor,
+            service,
+            session_deadline: &session_deadline,
+            line,
+            machine,
+            turn,
+            expecting,
+            requested: None,
+            ran: None,
+        };
         let result = session.conduct();
         // What the machine has to say of an error goes out even so.
         let _ = session.line.say(&session.turn.send);
@@ -105,7 +114,7 @@ impl<'a> Session<'a> {
 
     fn act(&mut self, action: ServerAction) -> Result<Next, InteropError> {
         match action {
-            ServerAction::Sent(requested) => return self.requested(*requested),
+            ServerAction::Requested(requested) => return self.requested(*requested),
             ServerAction::End => {
                 self.machine.exchange(&mut self.turn).map_err(|error| self.line.wrong(error))?;
             }
@@ -342,7 +351,9 @@ impl<'a> Session<'a> {
     }
 
     fn results(&self) -> Result<Results, InteropError> {
-        let (Some(ran), Some((requested, spec))) = (&self.ran, &self.requested) else { return Err(InteropError::Interrupted) };
+        let (Some(ran), Some((requested, spec))) = (&self.ran, &self.requested) else {
+            return Err(InteropError::Interrupted);
+        };
         let mut results = results::ours(ran);
         if requested.get_server_output {
             results.server_output_text = Some(results::words(&results, spec));
@@ -400,7 +411,13 @@ mod tests {
             addresses: Vec::new(),
             words: String::new(),
             users: None,
-            limits: Limits { unauthenticated: 1, hold_ns: 20_000_000_000, flows: 1, rate_bps: None, memory_bytes: 8 << 30 },
+            limits: Limits {
+                unauthenticated: 1,
+                hold_ns: 20_000_000_000,
+                flows: 1,
+                rate_bps: None,
+                memory_bytes: 8 << 30,
+            },
             admit: Box::new(|| None),
             news: Box::new(|_| {}),
             listening: Box::new(|_| {}),

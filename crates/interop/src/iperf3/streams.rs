@@ -8,7 +8,7 @@ use engine::transport::{Link, foreign};
 use engine::{EngineError, Leg, LegTally, Signals, TrialPlan};
 use model::{Direction, Interval, Role, Spec, Stop};
 
-use super::header::{ReceiverState, Header, Received};
+use super::header::{Header, Received, ReceiverState};
 use super::processor::Processor;
 use crate::legs;
 
@@ -102,7 +102,12 @@ impl Streams {
 }
 
 /// The links of these sockets in the engine's order, which is that of the flows.
-fn links(spec: &Spec, wide: bool, sockets: &[OwnedFd], receivers: &[Arc<ReceiverState>]) -> Result<Vec<Link>, EngineError> {
+fn links(
+    spec: &Spec,
+    wide: bool,
+    sockets: &[OwnedFd],
+    receivers: &[Arc<ReceiverState>],
+) -> Result<Vec<Link>, EngineError> {
     let udp = spec.transport == "udp";
     let mut links = Vec::with_capacity(sockets.len());
     for (at, (socket, receivers)) in sockets.iter().zip(receivers).enumerate() {

@@ -15,7 +15,7 @@ use speak::netperf::{Client, ClientAction, Counted, PEER};
 use super::bare::{Bare, farewell};
 use super::{STEP, request, results};
 use crate::line::{Input, Line, Patience, later};
-use crate::{TrialObserver, InteropError, Sides, legs};
+use crate::{InteropError, Sides, TrialObserver, legs};
 
 /// How long a server may take to answer, as netperf has it.
 const ANSWER_LIMIT: Duration = Duration::from_secs(120);

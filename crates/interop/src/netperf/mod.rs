@@ -1,12 +1,12 @@
 //! netperf 2.6 and 2.7: tests of the OMNI kind, in both roles. A control connection takes one test after another, each with a data
 //! connection of its own.
 
-mod request;
 mod bare;
 mod client;
 mod host_cpu;
-mod session;
+mod request;
 mod results;
+mod session;
 
 use std::net::TcpStream;
 use std::sync::atomic::AtomicBool;
@@ -15,7 +15,7 @@ use std::time::Duration;
 use model::Spec;
 use speak::netperf::PEER;
 
-use crate::{TrialObserver, InteropError, Server, Service, Sides, Speaks};
+use crate::{InteropError, Server, Service, Sides, Speaks, TrialObserver};
 
 /// Between two looks at the control connection while data flows.
 const STEP: Duration = Duration::from_millis(50);

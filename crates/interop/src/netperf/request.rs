@@ -181,10 +181,13 @@ pub(super) fn spec(requested: &Request) -> Spec {
 
 /// When the passive end is over. The client ends what it sends or asks; this end has a time for where it does not.
 fn stop(requested: &Request, pattern: &str) -> Stop {
-    let told_ns = u64::try_from(requested.length).ok().filter(|seconds| *seconds > 0).map(|seconds| seconds * SECOND_NS);
+    let told_ns =
+        u64::try_from(requested.length).ok().filter(|seconds| *seconds > 0).map(|seconds| seconds * SECOND_NS);
     match (requested.direction, told_ns) {
         (Transfer::ServerSends, Some(ns)) => Stop::TimeNs(ns),
-        (Transfer::ServerSends, None) if requested.length < 0 => Stop::Bytes(u64::from(requested.length.unsigned_abs())),
+        (Transfer::ServerSends, None) if requested.length < 0 => {
+            Stop::Bytes(u64::from(requested.length.unsigned_abs()))
+        }
         (Transfer::Both, None) if requested.length < 0 && !requested.udp => {
             Stop::Transactions(u64::from(requested.length.unsigned_abs()))
         }
@@ -223,12 +226,19 @@ mod tests {
             (reverse, Transfer::ServerSends, 1),
             (Spec { stop: Stop::Transactions(70), block: 1, ..Spec::new("tcp", "rr") }, Transfer::Both, -70),
             (Spec { block: 1, ..Spec::new("tcp", "crr") }, Transfer::Both, 1),
-            (Spec { block: 1000, stop: Stop::Blocks(9), ..Spec::new("udp", "stream") }, Transfer::ServerReceives, -9000),
+            (
+                Spec { block: 1000, stop: Stop::Blocks(9), ..Spec::new("udp", "stream") },
+                Transfer::ServerReceives,
+                -9000,
+            ),
             (Spec { block: 64, reply: Some(8), ..Spec::new("udp", "rr") }, Transfer::Both, 1),
         ];
         for (wanted, transfer, length) in cases {
             let requested = request(&wanted, 4).unwrap();
-            assert_eq!((requested.direction, requested.length, requested.udp), (transfer, length, wanted.transport == "udp"));
+            assert_eq!(
+                (requested.direction, requested.length, requested.udp),
+                (transfer, length, wanted.transport == "udp")
+            );
             let read = Request::from_block(&requested.to_block()).unwrap();
             let served = spec(&read);
             assert_eq!((&served.pattern, served.direction), (&wanted.pattern, wanted.direction));
@@ -259,7 +269,8 @@ mod tests {
 
     #[test]
     fn a_client_beyond_the_limits_gets_a_number() {
-        let limits = Limits { unauthenticated: 1, hold_ns: 10 * SECOND_NS, flows: 1, rate_bps: None, memory_bytes: 8 << 30 };
+        let limits =
+            Limits { unauthenticated: 1, hold_ns: 10 * SECOND_NS, flows: 1, rate_bps: None, memory_bytes: 8 << 30 };
         let long = request(&Spec { stop: Stop::TimeNs(11 * SECOND_NS), ..Spec::new("tcp", "stream") }, 4).unwrap();
         assert_eq!(refusal(&long, &spec(&long), &limits).map(|(number, _)| number), Some(EINVAL));
         let brief = request(&Spec::new("tcp", "stream"), 4).unwrap();

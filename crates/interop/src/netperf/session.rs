@@ -91,7 +91,7 @@ impl Session<'_, '_> {
             let send = std::mem::take(&mut self.turn.send);
             self.line.say(&send)?;
             for action in std::mem::take(&mut self.turn.actions) {
-                let ServerAction::Sent(requested) = action;
+                let ServerAction::Requested(requested) = action;
                 if let Next::Over = self.test(&requested)? {
                     return Ok(());
                 }

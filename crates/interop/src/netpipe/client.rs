@@ -8,11 +8,11 @@ use engine::{Leg, TrialPlan};
 use model::tally::Count;
 use model::{Direction, EndOptions, EndTally, Role, Spec, Stop};
 use speak::Turn;
-use speak::netpipe::{Action, Exchange, Netpipe, PEER, Plan, Role as End, Mode};
+use speak::netpipe::{Action, Exchange, Mode, Netpipe, PEER, Plan, Role as End};
 
 use super::options::schedule;
 use crate::line::{Input, Line, Patience};
-use crate::{Curve, TrialObserver, InteropError, legs};
+use crate::{Curve, InteropError, TrialObserver, legs};
 
 /// How long the receiver may say nothing where a mark is due.
 const SILENCE: Duration = Duration::from_secs(10);

@@ -11,7 +11,7 @@ use model::Spec;
 use speak::netpipe::PEER;
 
 use self::options::Options;
-use crate::{Curve, TrialObserver, InteropError, Server, Service, Speaks};
+use crate::{Curve, InteropError, Server, Service, Speaks, TrialObserver};
 
 /// The protocol.
 pub(crate) struct NetPipe;

@@ -1,7 +1,7 @@
 //! NPtcp's options, which its two ends have to be given alike.
 
 use model::NetpipeSizes;
-use speak::netpipe::{Plan, Mode};
+use speak::netpipe::{Mode, Plan};
 
 use crate::InteropError;
 

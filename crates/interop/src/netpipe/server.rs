@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use speak::netpipe::{Action, Exchange, Netpipe, PEER, Plan, Role, Mode};
+use speak::netpipe::{Action, Exchange, Mode, Netpipe, PEER, Plan, Role};
 use speak::{SpeakError, Turn};
 
 use super::options::Options;

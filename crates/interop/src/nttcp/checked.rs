@@ -20,13 +20,23 @@ const REST: Duration = Duration::from_secs(30);
 
 /// Sends or receives what `-c` compares, over a connection or in datagrams between marks; what was moved, and how many bytes were not the
 /// pattern's.
-pub(super) fn run(socket: &OwnedFd, requested: &Options, late: &mut dyn FnMut() -> bool) -> io::Result<(Statistics, u64)> {
+pub(super) fn run(
+    socket: &OwnedFd,
+    requested: &Options,
+    late: &mut dyn FnMut() -> bool,
+) -> io::Result<(Statistics, u64)> {
     let options = SockRef::from(socket);
     options.set_nonblocking(false)?;
     options.set_read_timeout(Some(STEP))?;
     options.set_write_timeout(Some(STEP))?;
-    let mut exchange =
-        CheckedExchange { socket, late, looked: Instant::now(), requested, content: Content::of(requested), account: Account::begun() };
+    let mut exchange = CheckedExchange {
+        socket,
+        late,
+        looked: Instant::now(),
+        requested,
+        content: Content::of(requested),
+        account: Account::begun(),
+    };
     let counted = match (requested.udp, requested.transmits) {
         (_, true) => exchange.transmit()?,
         (false, false) => exchange.receive()?,

@@ -10,11 +10,11 @@ use model::{Role, Spec};
 use speak::nttcp::{FIRST_DATA_PORT, Local, LocalAction, Options, PEER, Statistics};
 use speak::{SpeakError, Turn};
 
-use super::{MARK, ask, sort, reported};
+use super::{MARK, request, results, sort};
 use crate::line::{Input, Line, Patience};
 use crate::marks::{Between, MarkTimes, Sort};
 use crate::plain::{self, Moved, Work};
-use crate::{TrialObserver, InteropError, Sides};
+use crate::{InteropError, Sides, TrialObserver};
 
 /// How long the remote side may take for each thing that it has to say or do.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
@@ -193,7 +193,8 @@ impl Session<'_> {
         };
         if sends {
             plain::send_mark(&socket, &MARK);
-            let moved = work.datagrams(socket, Between::new(|_: &[u8]| Sort::Data, mark_times), &mut live, &mut meanwhile)?;
+            let moved =
+                work.datagrams(socket, Between::new(|_: &[u8]| Sort::Data, mark_times), &mut live, &mut meanwhile)?;
             moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &MARK));
             return Ok(moved);
         }

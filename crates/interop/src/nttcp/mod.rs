@@ -1,10 +1,10 @@
 //! nttcp 1.47, after a fact sheet: no program but this one has judged it.
 
-mod request;
 mod checked;
 mod client;
-mod server;
+mod request;
 mod results;
+mod server;
 
 use std::net::TcpStream;
 use std::sync::atomic::AtomicBool;
@@ -13,7 +13,7 @@ use model::{Spec, Stop};
 use speak::nttcp::{Datagrams, PEER, Seen};
 
 use crate::marks::Sort;
-use crate::{TrialObserver, InteropError, Server, Service, Sides, Speaks};
+use crate::{InteropError, Server, Service, Sides, Speaks, TrialObserver};
 
 /// The protocol.
 pub(crate) struct Nttcp;

@@ -130,7 +130,10 @@ mod tests {
             EndOptions { sndbuf: Some(65_536), rcvbuf: Some(65_536), nodelay: Some(true), ..EndOptions::default() };
         let spec = Spec { direction: Direction::Reverse, rate_bps: Some(8_192_000), far, ..transfer() };
         let requested = options(&spec).unwrap();
-        assert_eq!((requested.transmits, requested.nodelay, requested.gap_us, requested.window_kib), (true, true, 4000, Some(64)));
+        assert_eq!(
+            (requested.transmits, requested.nodelay, requested.gap_us, requested.window_kib),
+            (true, true, 4000, Some(64))
+        );
         let served = super::spec(&requested);
         assert_eq!((served.direction, served.stop, served.block), (spec.direction, spec.stop, spec.block));
         assert_eq!((served.rate_bps, &served.far), (spec.rate_bps, &spec.far));
@@ -154,7 +157,8 @@ mod tests {
 
     #[test]
     fn a_client_beyond_the_limits_is_refused() {
-        let limits = Limits { unauthenticated: 1, hold_ns: 1, flows: 1, rate_bps: Some(1_000_000), memory_bytes: 8 << 30 };
+        let limits =
+            Limits { unauthenticated: 1, hold_ns: 1, flows: 1, rate_bps: Some(1_000_000), memory_bytes: 8 << 30 };
         let why = |requested: Options| refusal(&requested, &spec(&requested), &limits);
         assert!(why(Options { transmits: false, ..Options::default() }).unwrap().contains("--max-rate"));
         assert!(why(Options { bytes: MOST_BYTES + 1, ..Options::default() }).unwrap().contains("buffers of"));

@@ -10,7 +10,7 @@ use socket2::SockRef;
 use speak::nttcp::{FIRST_DATA_PORT, Options, PEER, Remote, RemoteAction, Statistics};
 use speak::{SpeakError, Turn};
 
-use super::{MARK, ask, checked, sort, reported};
+use super::{MARK, checked, request, results, sort};
 use crate::acceptor::{self, ClientSession};
 use crate::line::Patience;
 use crate::marks::{Between, MarkTimes, Sort};
@@ -87,18 +87,26 @@ impl Session<'_, '_> {
 
     fn serve(&mut self) -> Result<String, InteropError> {
         let requested = loop {
-            if let RemoteAction::Sent(requested) = self.next()? {
+            if let RemoteAction::Requested(requested) = self.next()? {
                 break requested;
             }
         };
         let spec = request::spec(&requested);
-        let Some(admission) = self.client_session.admit() else { return Ok(self.refuse("another measurement is running")) };
+        let Some(admission) = self.client_session.admit() else {
+            return Ok(self.refuse("another measurement is running"));
+        };
         if let Some(why) = request::refusal(&requested, &spec, &self.client_session.service.limits) {
             return Ok(self.refuse(&why));
         }
         self.chatter(&requested, &format!("thru {}, serving as nttcp", env!("CARGO_PKG_VERSION")));
-        self.chatter(&requested, &format!("Pid={}, InetPeer= {}", std::process::id(), self.client_session.line.peer().ip()));
-        self.chatter(&requested, &format!("Optionline=\"{}\"", String::from_utf8_lossy(&requested.to_line()).trim_end()));
+        self.chatter(
+            &requested,
+            &format!("Pid={}, InetPeer= {}", std::process::id(), self.client_session.line.peer().ip()),
+        );
+        self.chatter(
+            &requested,
+            &format!("Optionline=\"{}\"", String::from_utf8_lossy(&requested.to_line()).trim_end()),
+        );
         let socket = if requested.transmits { self.dial(&requested, &spec)? } else { self.listen(&requested, &spec)? };
         let (counted, sockets) = match requested.compare {
             true => (self.compare(&socket, &requested)?, vec![socket]),
@@ -181,7 +189,10 @@ impl Session<'_, '_> {
             }
         }
         let carrier = if requested.udp { "udp" } else { "tcp" };
-        self.chatter(requested, &format!("buflen={}, bufcnt={}, dataport={port}/{carrier}", requested.bytes, requested.count));
+        self.chatter(
+            requested,
+            &format!("buflen={}, bufcnt={}, dataport={port}/{carrier}", requested.bytes, requested.count),
+        );
         self.say()
     }
 
@@ -212,7 +223,9 @@ impl Session<'_, '_> {
                 moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &MARK));
                 moved
             }
-            (true, false) => work.datagrams(socket, Between::new(sort(), mark_times.clone()), &mut live, &mut meanwhile)?,
+            (true, false) => {
+                work.datagrams(socket, Between::new(sort(), mark_times.clone()), &mut live, &mut meanwhile)?
+            }
         };
         let tally = moved.tally();
         let ns = match requested.transmits {
@@ -258,6 +271,9 @@ impl Session<'_, '_> {
         let service = self.client_session.service;
         let cancelled = || service.stopping();
         let patience = Patience { program: PEER.name, limit, during: "at the end", cancelled: &cancelled };
-        !matches!(self.client_session.line.wait(&mut [0; 64], &patience), Ok(Some(_)) | Err(InteropError::Silent { .. }))
+        !matches!(
+            self.client_session.line.wait(&mut [0; 64], &patience),
+            Ok(Some(_)) | Err(InteropError::Silent { .. })
+        )
     }
 }

@@ -10,11 +10,11 @@ use model::{Role, Spec};
 use speak::Turn;
 use speak::nuttcp::{Client, ClientAction, Mark, PEER, Report};
 
-use super::{request, sort, reported};
+use super::{request, results, sort};
 use crate::line::{Input, Line, Patience};
 use crate::marks::{Between, MarkTimes, Sort};
 use crate::plain::{self, Moved, Work};
-use crate::{TrialObserver, InteropError, Sides};
+use crate::{InteropError, Sides, TrialObserver};
 
 /// How long the server may take for each thing that it has to say or do.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
@@ -206,7 +206,8 @@ impl Session<'_> {
             return work.datagrams(socket, Between::new(sort, mark_times), &mut live, &mut meanwhile);
         }
         begin(&socket);
-        let moved = work.datagrams(socket, Between::new(|_: &[u8]| Sort::Data, mark_times), &mut live, &mut meanwhile)?;
+        let moved =
+            work.datagrams(socket, Between::new(|_: &[u8]| Sort::Data, mark_times), &mut live, &mut meanwhile)?;
         moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &Mark::End(0).bytes()));
         Ok(moved)
     }

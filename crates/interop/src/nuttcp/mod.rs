@@ -1,9 +1,9 @@
 //! nuttcp, as version 6.1.2 speaks it.
 
-mod request;
 mod client;
-mod server;
+mod request;
 mod results;
+mod server;
 
 use std::net::TcpStream;
 use std::sync::atomic::AtomicBool;
@@ -12,7 +12,7 @@ use model::Spec;
 use speak::nuttcp::{Mark, PEER, mark};
 
 use crate::marks::Sort;
-use crate::{TrialObserver, InteropError, Server, Service, Sides, Speaks};
+use crate::{InteropError, Server, Service, Sides, Speaks, TrialObserver};
 
 /// The protocol.
 pub(crate) struct Nuttcp;

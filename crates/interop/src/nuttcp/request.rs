@@ -154,7 +154,8 @@ mod tests {
 
     #[test]
     fn a_client_beyond_the_limits_is_refused() {
-        let limits = Limits { unauthenticated: 1, hold_ns: 11_000_000_000, flows: 2, rate_bps: None, memory_bytes: 8 << 30 };
+        let limits =
+            Limits { unauthenticated: 1, hold_ns: 11_000_000_000, flows: 2, rate_bps: None, memory_bytes: 8 << 30 };
         let why = |requested: Options| refusal(&requested, &spec(&requested), &limits);
         assert_eq!(why(Options::default()), None);
         assert!(why(Options { streams: 3, ..Options::default() }).unwrap().contains("3 streams"));

@@ -10,7 +10,7 @@ use speak::nuttcp::{Mark, Options, PEER, Report, Server, ServerAction};
 use speak::{SpeakError, Turn};
 
 use super::client::{END_GAP, begin};
-use super::{request, sort, reported};
+use super::{request, results, sort};
 use crate::acceptor::{self, ClientSession};
 use crate::line::Patience;
 use crate::marks::{Between, MarkTimes, Sort};
@@ -69,7 +69,7 @@ impl Session<'_, '_> {
             };
             self.machine.receive(&buffer[..count], &mut self.turn).map_err(|error| self.wrong(error))?;
             self.say()?;
-            if let Some(ServerAction::Sent(requested)) = self.turn.actions.pop() {
+            if let Some(ServerAction::Requested(requested)) = self.turn.actions.pop() {
                 return Ok(*requested);
             }
         }
@@ -78,7 +78,9 @@ impl Session<'_, '_> {
     fn serve(&mut self) -> Result<String, InteropError> {
         let requested = self.requested()?;
         let spec = request::spec(&requested);
-        let Some(admission) = self.client_session.admit() else { return Ok(self.refuse("another measurement is running")) };
+        let Some(admission) = self.client_session.admit() else {
+            return Ok(self.refuse("another measurement is running"));
+        };
         if let Some(why) = request::refusal(&requested, &spec, &self.client_session.service.limits) {
             return Ok(self.refuse(&why));
         }
@@ -164,7 +166,9 @@ impl Session<'_, '_> {
                 moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &Mark::End(0).bytes()));
                 moved
             }
-            Some(socket) => work.datagrams(socket, Between::new(sort, mark_times.clone()), &mut live, &mut meanwhile)?,
+            Some(socket) => {
+                work.datagrams(socket, Between::new(sort, mark_times.clone()), &mut live, &mut meanwhile)?
+            }
         };
         let tally = moved.tally();
         let ns = match transmits {

@@ -15,7 +15,7 @@ use speak::stamp::{self, ErrorEstimate, PEER, Reply, Request};
 use super::trips::{Arrival, Moment, Trips};
 use super::{request, wall};
 use crate::line::{later, resolve};
-use crate::{TrialObserver, InteropError, Sides};
+use crate::{InteropError, Sides, TrialObserver};
 
 /// How long a reflection is waited for, before any has come and at most: without a rate the next request goes out then, and after the
 /// last one the test is over.

@@ -1,9 +1,9 @@
 //! STAMP (RFC 8762) and TWAMP Light, unauthenticated, in both roles. There is no control connection, and no agreement: a datagram there
 //! and its reflection back is all that is said.
 
-mod request;
 mod client;
 mod reflector;
+mod request;
 mod senders;
 mod trips;
 mod wall;
@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 use model::Spec;
 use speak::stamp::{BASE_BYTES, PEER};
 
-use crate::{TrialObserver, InteropError, Server, Service, Sides, Speaks};
+use crate::{InteropError, Server, Service, Sides, Speaks, TrialObserver};
 
 /// The protocol.
 pub(crate) struct Stamp;

@@ -245,7 +245,10 @@ mod tests {
         let DatagramTally { sent, received, duplicates, reordered, replies_lost, .. } = datagrams;
         assert_eq!((sent, received, duplicates, reordered, replies_lost), (6, 3, 1, 1, 3));
         assert_eq!((one_way.lost_outbound, one_way.lost_return), (Some(1), Some(1)));
-        assert!((one_way.outbound.p50_ns - 300).abs() <= 1 && (one_way.return_trip.p50_ns - 100).abs() <= 1, "{one_way:?}");
+        assert!(
+            (one_way.outbound.p50_ns - 300).abs() <= 1 && (one_way.return_trip.p50_ns - 100).abs() <= 1,
+            "{one_way:?}"
+        );
         assert!(near.rtt.is_some_and(|rtt| (399..=401).contains(&rtt.p50_ns)));
         assert!(one_way.clock_error_ns.is_some_and(|ns| (2_000..2_100).contains(&ns)), "{one_way:?}");
         assert!(one_way.near_clock.follows_utc && one_way.near_clock == one_way.far_clock, "{one_way:?}");

@@ -150,7 +150,14 @@ mod tests {
         add(&counters.arrived, 10);
         add(&counters.duplicated, 1);
         add(&counters.delivered, 4);
-        for place in [DropLocation::Mtu, DropLocation::Queue, DropLocation::Aqm, DropLocation::Burst, DropLocation::Loss, DropLocation::Loss] {
+        for place in [
+            DropLocation::Mtu,
+            DropLocation::Queue,
+            DropLocation::Aqm,
+            DropLocation::Burst,
+            DropLocation::Loss,
+            DropLocation::Loss,
+        ] {
             counters.drop_at(place);
         }
         let counts = counters.read();

@@ -13,6 +13,7 @@ mod alter;
 mod checksum;
 mod counts;
 mod course;
+mod direction;
 mod lateness;
 mod packet;
 mod queue;
@@ -22,7 +23,6 @@ mod schedule;
 mod spec;
 mod stage;
 mod sys;
-mod direction;
 
 use std::io;
 use std::sync::Arc;
@@ -37,11 +37,11 @@ use rustix::io::Errno;
 
 use counts::Counters;
 pub use counts::PathCounts;
+use direction::LinkDirection;
 pub use lateness::Lateness;
-pub use spec::{Bursts, Change, Codel, Discipline, Distribution, Jitter, DirectionSpec, Red, Reorder};
+pub use spec::{Bursts, Change, Codel, DirectionSpec, Discipline, Distribution, Jitter, Red, Reorder};
 use sys::Tun;
 pub(crate) use sys::within;
-use direction::LinkDirection;
 
 /// Priority among real-time threads, where 99 is the most urgent: above ordinary threads is all that is needed.
 const PRIORITY: i32 = 10;
@@ -114,7 +114,14 @@ impl Emulator {
             let _ = ready.send(failed.map_or(Ok(realtime), Err));
             if let Some(ends) = ends {
                 let seeds = [seed, !seed];
-                let directions = [0, 1].map(|direction| LinkDirection::new(&directions[direction], mtu, seeds[direction], Arc::clone(&theirs.directions[direction])));
+                let directions = [0, 1].map(|direction| {
+                    LinkDirection::new(
+                        &directions[direction],
+                        mtu,
+                        seeds[direction],
+                        Arc::clone(&theirs.directions[direction]),
+                    )
+                });
                 if let Err(error) = carry(&ends, directions, &theirs) {
                     let _ = theirs.failure.set(error.to_string());
                 }
@@ -183,7 +190,11 @@ fn carry(ends: &[Tun; 2], mut directions: [LinkDirection; 2], shared: &Shared) -
         let now_ns = now();
         let left_ns = directions.iter().filter_map(LinkDirection::due_ns).min().map(|due| due.saturating_sub(now_ns));
         let watch = now_ns < until_ns || now_ns >= until_ns + WATCH_AGAIN_NS;
-        let work_ns = directions.iter().filter_map(LinkDirection::work_ns).min().map_or(NAP_NS, |work| work.saturating_sub(now_ns));
+        let work_ns = directions
+            .iter()
+            .filter_map(LinkDirection::work_ns)
+            .min()
+            .map_or(NAP_NS, |work| work.saturating_sub(now_ns));
         let sleep_ns = match left_ns {
             Some(left) if watch && left <= WATCH_NS => {
                 // From here on the loop goes round until the packet is due.

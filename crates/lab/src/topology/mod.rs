@@ -8,7 +8,7 @@ mod route;
 pub use block::Block;
 pub(crate) use layout::{Address, Layout, NodeLayout};
 
-use crate::{LabError, DirectionSpec};
+use crate::{DirectionSpec, LabError};
 
 /// Nodes and links.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -132,7 +132,8 @@ fn impossible_topologies_name_the_node_and_the_remedy() {
         assert!(message.contains(part), "{message} has no {part}");
     }
     let pair = topology("a b", "a-b");
-    let forced = Link { carrier: Some(Carrier::Veth), directions: [far, DirectionSpec::default()], ..pair.links[0].clone() };
+    let forced =
+        Link { carrier: Some(Carrier::Veth), directions: [far, DirectionSpec::default()], ..pair.links[0].clone() };
     assert!(pair.check_link(&forced).unwrap_err().to_string().contains("a veth pair has"));
 }
 

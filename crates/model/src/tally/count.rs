@@ -119,7 +119,8 @@ impl Serialize for EndTally {
             unreported,
         } = self;
         let present = [measured.is_some(), rtt.is_some(), probe.is_some(), pacing.is_some(), datagrams.is_some()];
-        let more = [one_way.is_some(), !intervals.is_empty(), !flows.is_empty(), spent.is_some(), !unreported.is_empty()];
+        let more =
+            [one_way.is_some(), !intervals.is_empty(), !flows.is_empty(), spent.is_some(), !unreported.is_empty()];
         let windows = [after_first.is_some(), before_last.is_some()];
         let optional = present.iter().chain(&more).chain(&windows).filter(|present| **present).count();
         let mut document = to.serialize_struct("EndTally", 11 + optional)?;

@@ -200,7 +200,11 @@ fn over_the_day(run: &Run) -> Vec<Figure> {
         x: if short {
             Axis { label: "time since the start".to_owned(), unit: "ns".to_owned(), scale: Scale::Linear }
         } else {
-            Axis { label: format!("hours since {}", labels::when(midnight)), unit: "h".to_owned(), scale: Scale::Linear }
+            Axis {
+                label: format!("hours since {}", labels::when(midnight)),
+                unit: "h".to_owned(),
+                scale: Scale::Linear,
+            }
         },
         y: Axis {
             label: match unit {

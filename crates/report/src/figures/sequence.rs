@@ -78,8 +78,8 @@ fn thinned(entries: &[(u64, u64)]) -> Vec<Point> {
 
 /// Marks without a line: after each comes a point that no axis can show.
 fn again(sequence: &TimeSequence) -> (String, Vec<Point>) {
-    let every = sequence.again.len().div_ceil(MARKS).max(1);
-    let shown: Vec<&(u64, u64)> = sequence.again.iter().step_by(every).collect();
+    let every = sequence.retransmitted_at.len().div_ceil(MARKS).max(1);
+    let shown: Vec<&(u64, u64)> = sequence.retransmitted_at.iter().step_by(every).collect();
     let name = match (shown.len() as u64, sequence.retransmitted) {
         (shown, all) if shown == all => format!("sent again ({all})"),
         (shown, all) => format!("sent again ({shown} of {all})"),

@@ -6,7 +6,7 @@ use model::Run;
 use super::page;
 use crate::draw::theme::{DARK, LIGHT};
 use crate::view::stem;
-use crate::{Piece, ReportError, View, run_list, labels};
+use crate::{Piece, ReportError, View, labels, run_list};
 
 const STYLE: &str = include_str!("page/page.css");
 const SCRIPT: &str = include_str!("page/page.js");

@@ -5,7 +5,7 @@ use model::{Run, units};
 use super::table::OutcomeTable;
 use crate::plan::text_tables;
 use crate::view::stem;
-use crate::{Piece, ReportError, View, claims, meanwhile, sides, one_way, labels};
+use crate::{Piece, ReportError, View, claims, labels, meanwhile, one_way, sides};
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     view.some_run("md")?;

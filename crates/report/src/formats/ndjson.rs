@@ -22,7 +22,7 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
 /// The run; each pass after the trials that were taken in it; then outcomes, findings and the end, if it came to one.
 fn events(run: &Run) -> Vec<Event> {
     let mut trials: Vec<_> = run.outcomes.iter().flat_map(|outcome| &outcome.trials).collect();
-    trials.sort_by_key(|trial| (trial.pass, trial.place));
+    trials.sort_by_key(|trial| (trial.pass, trial.position));
     let mut passes: Vec<_> = run.passes.iter().collect();
     passes.sort_by_key(|pass| pass.index);
 

@@ -3,7 +3,7 @@
 use model::{Cost, EndCost, Outcome, Run, Spec, Verdict, units};
 
 use crate::figures::{Measure, direction};
-use crate::{outcome_line, sides, labels};
+use crate::{labels, outcome_line, sides};
 
 /// The outcomes of one run.
 pub(super) struct OutcomeTable {

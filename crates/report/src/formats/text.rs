@@ -7,7 +7,7 @@ use super::braille;
 use super::table::OutcomeTable;
 use crate::view::stem;
 use crate::why::wrapped;
-use crate::{Piece, ReportError, View, advice, captures, claims, meanwhile, sides, one_way, labels};
+use crate::{Piece, ReportError, View, advice, captures, claims, labels, meanwhile, one_way, sides};
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     view.some_run("text")?;

@@ -337,7 +337,7 @@ pub(crate) fn captured() -> Run {
     let sequence = TimeSequence {
         data: (0..3_000).map(|n| (n * 1_000, n * 1_448)).collect(),
         acks: (0..1_500).map(|n| (n * 2_000 + 500, n * 2_896)).collect(),
-        again: (0..130).map(|n| (n * 9_000, n * 1_448)).collect(),
+        retransmitted_at: (0..130).map(|n| (n * 9_000, n * 1_448)).collect(),
         retransmitted: 260,
         ..TimeSequence::default()
     };

@@ -7,7 +7,7 @@ use crate::{SpeakError, Turn};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// The client said what it wants; where it is to receive, send to it.
-    Asked(Header),
+    Requested(Header),
     /// The last so many of the bytes taken until now are data, and all that comes next is.
     Data(usize),
 }
@@ -53,7 +53,7 @@ impl Server {
                     if !header.reverse {
                         turn.send.extend_from_slice(&Header::acknowledgement());
                     }
-                    turn.actions.push(Action::Asked(header));
+                    turn.actions.push(Action::Requested(header));
                     self.data = true;
                 }
                 Some(_) => {}

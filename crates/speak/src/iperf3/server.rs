@@ -15,7 +15,7 @@ pub const REFUSAL: [u8; 1] = [byte::ACCESS_DENIED];
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
     /// Weigh what the client asks for, open the listener, then call [`Server::accept`] or [`Server::refuse`].
-    Asked(Box<Parameters>),
+    Requested(Box<Parameters>),
     /// The client's test is over: count, close the streams, then call [`Server::exchange`].
     End,
     /// The client's results are there: call [`Server::results`] with this end's.
@@ -94,7 +94,7 @@ impl Server {
                     error(name, what)
                 })?;
                 self.streams = requested.streams();
-                turn.actions.push(Action::Asked(Box::new(requested)));
+                turn.actions.push(Action::Requested(Box::new(requested)));
                 self.step = Step::Weighing;
                 return Ok(());
             }

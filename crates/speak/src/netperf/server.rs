@@ -16,7 +16,7 @@ const INVALID: u32 = 22;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     /// Open a data socket, then call [`Server::ready`] or [`Server::refuse`].
-    Asked(Request),
+    Requested(Request),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,11 +63,12 @@ impl Server {
         let block = Block(bytes);
         match block.word(0) {
             requested @ (kind::OMNI | kind::TCP_STREAM) => {
-                let request = if requested == kind::OMNI { Request::from_block(&block) } else { classic::request(&block) };
+                let request =
+                    if requested == kind::OMNI { Request::from_block(&block) } else { classic::request(&block) };
                 match request {
                     Ok(request) => {
                         self.served = request.served;
-                        turn.actions.push(Action::Asked(request));
+                        turn.actions.push(Action::Requested(request));
                         self.step = Step::Preparing;
                     }
                     Err(what) => {

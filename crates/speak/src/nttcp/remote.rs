@@ -11,7 +11,7 @@ use crate::{SpeakError, Turn};
 pub enum Action {
     /// Weigh what is asked. If it receives, open a data socket and call [`Remote::listening`]; else wait for
     /// [`Action::Transmit`].
-    Asked(Box<Options>),
+    Requested(Box<Options>),
     /// Send the data to this port of the local host; over TCP after connecting.
     Transmit(u16),
 }
@@ -73,7 +73,7 @@ impl Remote {
         self.format = Some(Format::new(&options.format)?);
         self.mark = char::from(b'0' + options.number % 10);
         self.step = if options.transmits { Step::Port } else { Step::Listening };
-        turn.actions.push(Action::Asked(Box::new(options)));
+        turn.actions.push(Action::Requested(Box::new(options)));
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use crate::{SpeakError, Turn};
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
     /// Weigh what the client asks for, listen where it is this end that does, then call [`Server::accept`] or [`Server::refuse`].
-    Asked(Box<Options>),
+    Requested(Box<Options>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +65,7 @@ impl Server {
         } else {
             let options = Options::from_line(&line)?;
             self.parse = options.parse;
-            turn.actions.push(Action::Asked(Box::new(options)));
+            turn.actions.push(Action::Requested(Box::new(options)));
             self.step = Step::Weighing;
         }
         Ok(())

@@ -103,7 +103,7 @@ pub(crate) struct Tally {
 ///
 /// # Panics
 /// Where a codec does, or where its error does not name the peer and the step.
-pub(crate) fn fuzz(targets: &[Target], inputs: u64, random: &mut Random) -> Vec<Tally> {
+pub(crate) fn run(targets: &[Target], inputs: u64, random: &mut Random) -> Vec<Tally> {
     let mut tallies = vec![Tally::default(); targets.len()];
     for number in 0..inputs {
         let place = (number % targets.len() as u64) as usize;
@@ -210,7 +210,7 @@ fn iperf3_server(said: &[&[u8]]) -> Result<(), SpeakError> {
         server.receive(piece, &mut turn)?;
         for action in std::mem::take(&mut turn.actions) {
             match action {
-                ServerAction::Asked(_) => {
+                ServerAction::Requested(_) => {
                     server.accept(&mut turn)?;
                     server.start(&mut turn)?;
                 }
@@ -257,7 +257,7 @@ fn netperf_server(said: &[&[u8]]) -> Result<(), SpeakError> {
     let (mut server, mut turn) = (netperf::Server::default(), Turn::default());
     for piece in said {
         server.receive(piece, &mut turn)?;
-        for netperf::ServerAction::Asked(_) in std::mem::take(&mut turn.actions) {
+        for netperf::ServerAction::Requested(_) in std::mem::take(&mut turn.actions) {
             server.refuse(netperf::NOT_SUPPORTED, &mut turn);
         }
     }
@@ -265,7 +265,7 @@ fn netperf_server(said: &[&[u8]]) -> Result<(), SpeakError> {
 }
 
 fn netpipe_end(role: netpipe::Role, said: &[&[u8]]) -> Result<(), SpeakError> {
-    use netpipe::{Action, Netpipe, Plan, Mode};
+    use netpipe::{Action, Mode, Netpipe, Plan};
     // That of the recorded session, `-l 1 -u 64 -n 3`.
     let sizes = vec![1, 2, 3, 4, 6, 8, 12, 13, 16, 19, 21, 24, 27, 29, 32, 35, 45, 48, 51, 61, 64, 67];
     let plan = Plan { first: 1, sizes, mode: Mode::PingPong, reset: false, integrity: false, count: Some(3) };
@@ -315,11 +315,11 @@ fn nttcp_remote(said: &[&[u8]]) -> Result<(), SpeakError> {
         remote.receive(piece, &mut turn)?;
         for action in std::mem::take(&mut turn.actions) {
             match action {
-                RemoteAction::Asked(requested) if !requested.transmits => {
+                RemoteAction::Requested(requested) if !requested.transmits => {
                     remote.listening(5038, &mut turn)?;
                     remote.counted(&Statistics::default(), &mut turn)?;
                 }
-                RemoteAction::Asked(_) => {}
+                RemoteAction::Requested(_) => {}
                 RemoteAction::Transmit(_) => remote.counted(&Statistics::default(), &mut turn)?,
             }
         }
@@ -341,7 +341,7 @@ fn nuttcp_server(said: &[&[u8]]) -> Result<(), SpeakError> {
     for piece in said {
         let _ = nuttcp::mark(piece);
         server.receive(piece, &mut turn)?;
-        for nuttcp::ServerAction::Asked(_) in std::mem::take(&mut turn.actions) {
+        for nuttcp::ServerAction::Requested(_) in std::mem::take(&mut turn.actions) {
             server.accept(&mut turn)?;
             server.counted(&nuttcp::Report::default(), &mut turn)?;
         }

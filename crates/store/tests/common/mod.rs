@@ -44,7 +44,7 @@ pub(crate) fn trial(cell: u32, pass: u32, place: u32) -> Trial {
     Trial {
         cell,
         pass,
-        place,
+        position: place,
         near,
         far,
         ledger: Ledger::default(),
@@ -197,7 +197,7 @@ fn any_trial() -> impl Strategy<Value = Trial> {
     (0u32..3, any::<(u32, u32)>(), end_tally(), end_tally(), any::<[u64; 4]>(), option::of(number()), verdicts())
         .prop_map(|(cell, (pass, place), near, far, [sent, received, lost, in_flight], value, verdicts)| {
             let ledger = Ledger { sent, received, lost, in_flight, balanced: sent == received };
-            Trial { cell, pass, place, near, far, ledger, value, verdicts }
+            Trial { cell, pass, position: place, near, far, ledger, value, verdicts }
         })
 }
 

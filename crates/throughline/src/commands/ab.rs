@@ -10,8 +10,8 @@ use crate::failure::Failure;
 use crate::flags::{self, Output, Peer, clock_seed};
 use crate::measure::{Job, measure};
 use crate::plan;
-use crate::values::{self, SetFlag, above_zero, whole};
 use crate::spec_args::{self, Wrong};
+use crate::values::{self, SetFlag, above_zero, whole};
 
 /// Time for a whole comparison unless told otherwise.
 const BUDGET: Nanos = Nanos(120_000_000_000);

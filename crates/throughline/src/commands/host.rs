@@ -41,7 +41,7 @@ pub struct HostArgs {
 }
 
 /// A host that told what it is.
-struct Told {
+struct HostFacts {
     name: String,
     inventory: Inventory,
     clock_ns: f64,
@@ -78,18 +78,18 @@ pub fn run(args: &HostArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn this_host() -> Told {
+fn this_host() -> HostFacts {
     let look = TrafficSample::start(&RealSys);
     let mut inventory = host::inventory(&RealSys);
     inventory.selftest = citation::from_store(None)(&inventory);
     let clock_ns = host::clock_read_cost_ns();
     std::thread::sleep(Duration::from_nanos(look.left_ns(&RealSys)));
     host::note_traffic(&mut inventory, &look.finish(&RealSys));
-    Told { name: "this host".into(), inventory, clock_ns }
+    HostFacts { name: "this host".into(), inventory, clock_ns }
 }
 
 /// What the agents of the named hosts say of theirs, in the order of the names.
-fn others(args: &HostArgs) -> Result<Vec<Told>, Failure> {
+fn others(args: &HostArgs) -> Result<Vec<HostFacts>, Failure> {
     if args.hosts.is_empty() {
         return Ok(Vec::new());
     }
@@ -107,14 +107,14 @@ fn others(args: &HostArgs) -> Result<Vec<Told>, Failure> {
         let mut reported = Vec::new();
         for host in &args.hosts {
             let end = End::connect(Target::Remote { host, token: token.as_ref(), family }).await?;
-            reported.push(Told { name: host.clone(), inventory: end.inventory.clone(), clock_ns: end.clock_ns });
+            reported.push(HostFacts { name: host.clone(), inventory: end.inventory.clone(), clock_ns: end.clock_ns });
             end.release().await;
         }
         Ok(reported)
     })
 }
 
-fn differences(a: &Told, b: &Told, json: bool) -> Result<u8, Failure> {
+fn differences(a: &HostFacts, b: &HostFacts, json: bool) -> Result<u8, Failure> {
     let found = analysis::compare::host_differences(&a.inventory, &b.inventory);
     if json {
         out!("{}\n", serde_json::to_string_pretty(&found).map_err(Failure::other)?);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use analysis::plan::Place;
+use analysis::plan::Slot;
 use clap::Args;
 use control::agent::recover;
 use host::tune::{Fault, Journal, RealBackend, Tuner};
@@ -191,19 +191,19 @@ fn resumed(reference: &str, args: &RunArgs, read: &mut Read) -> Result<Resumed, 
     read.rule = run.header.stopping.clone();
     let mut trials: Vec<_> =
         run.outcomes.into_iter().flat_map(|outcome| outcome.trials).chain(loaded.orphans).collect();
-    trials.sort_by_key(|trial| (trial.pass, trial.place));
+    trials.sort_by_key(|trial| (trial.pass, trial.position));
     Ok(Resumed { header: run.header, trials, passes: run.passes })
 }
 
 /// What would be measured.
 fn preview(read: &Read) -> Result<String, Failure> {
-    let (places, _) = plan::places(&read.cells, &read.specs)?;
+    let (slots, _) = plan::slots(&read.cells, &read.specs)?;
     let seed = (read.rule.order == Order::Random).then_some(read.rule.seed);
-    let steps = analysis::plan::block(&places, seed, 0);
+    let steps = analysis::plan::block(&slots, seed, 0);
     let look = read.plan.require.as_ref().map_or(0, |_| LOOK_NS);
     let warmup = read.plan.warmup_ns.map_or(0, |ns| ns + OVERHEAD_NS);
     let of = |first: &u32| {
-        let own = places.iter().find(|place| place.cell == *first).map(analysis::plan::Place::cells);
+        let own = slots.iter().find(|slot| slot.cell == *first).map(analysis::plan::Slot::cells);
         let trial = |cell: u32| match read.specs[cell as usize].stop {
             Stop::TimeNs(ns) if read.specs[cell as usize].no_loss => SEARCHED * (ns + OVERHEAD_NS),
             Stop::TimeNs(ns) | Stop::AboutNs(ns) => ns,
@@ -214,8 +214,8 @@ fn preview(read: &Read) -> Result<String, Failure> {
     };
     // The pairs of a step run at the same time.
     let block_ns = steps.iter().map(|step| step.iter().map(of).max().unwrap_or(0)).sum();
-    let cells: Vec<_> = places.iter().map(|place| shown(read, place)).collect();
-    let tried = places.iter().filter(|place| read.specs[place.cell as usize].engine.auto).count();
+    let cells: Vec<_> = slots.iter().map(|slot| shown(read, slot)).collect();
+    let tried = slots.iter().filter(|slot| read.specs[slot.cell as usize].engine.auto).count();
     Ok(report::plan_preview(&report::PlanPreview {
         plan: &read.plan,
         rule: &read.rule,
@@ -227,13 +227,13 @@ fn preview(read: &Read) -> Result<String, Failure> {
 }
 
 /// A cell by its number and its levels, or all sizes of a curve.
-fn shown(read: &Read, place: &Place) -> (String, BTreeMap<String, String>) {
-    let (first, last) = (place.cell as usize, place.cells().end as usize - 1);
+fn shown(read: &Read, slot: &Slot) -> (String, BTreeMap<String, String>) {
+    let (first, last) = (slot.cell as usize, slot.cells().end as usize - 1);
     let mut levels = read.cells[first].levels.clone();
     if last == first {
         return (first.to_string(), levels);
     }
     let size = |cell: usize| read.cells[cell].levels.get(Factor::SIZES).cloned().unwrap_or_default();
-    levels.insert(Factor::SIZES.to_owned(), format!("{} to {} ({} sizes)", size(first), size(last), place.sizes));
+    levels.insert(Factor::SIZES.to_owned(), format!("{} to {} ({} sizes)", size(first), size(last), slot.sizes));
     (format!("{first} to {last}"), levels)
 }

@@ -135,7 +135,7 @@ impl ServeArgs {
     /// What other programs' clients may do: what coordinators may.
     pub fn spoken_limits(&self) -> interop::Limits {
         interop::Limits {
-            strangers: self.max_clients,
+            unauthenticated: self.max_clients,
             hold_ns: self.max_time.0,
             flows: self.max_flows,
             rate_bps: self.max_rate.map(|rate| rate.0),

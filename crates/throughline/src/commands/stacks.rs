@@ -77,7 +77,7 @@ pub fn run(args: &StacksArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn rules(cc_rules: Option<&Path>) -> Result<Vec<StackRule>, StackError> {
+fn rules(file: Option<&Path>) -> Result<Vec<StackRule>, StackError> {
     file.map_or(Ok(Vec::new()), stacks::read_rules)
 }
 

@@ -205,7 +205,7 @@ impl Set<'_> {
         let mut signals = Signals::catch()?;
         let mut tuner = self.tuner()?;
         let changes = runtime(self.changed(&mut signals, async || {
-            // Looked at first: while one of several is held none is changed.
+            // PathFacts at first: while one of several is held none is changed.
             let changed = tuner.preview(&self.settings).and_then(|_| tuner.tune(&self.settings));
             let busy = changed.as_ref().is_err_and(|error| error.fault() == Fault::Busy);
             (changed.map_err(Failure::from), busy)

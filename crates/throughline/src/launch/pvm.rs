@@ -15,8 +15,10 @@ const START_LIMIT: Duration = Duration::from_secs(20);
 /// Starts the far end's agent; where it listens.
 pub fn start() -> Result<Offer, Failure> {
     let program = own_program()?;
-    let reported = Task::spawn(&program, &["launched", "--pvm", &place_of_this_process()], START_LIMIT.as_nanos() as u64)?;
-    Offer::parse(&reported).ok_or_else(|| Failure::host(format!("the PVM task of the far end says: {}", reported.trim())))
+    let reported =
+        Task::spawn(&program, &["launched", "--pvm", &place_of_this_process()], START_LIMIT.as_nanos() as u64)?;
+    Offer::parse(&reported)
+        .ok_or_else(|| Failure::host(format!("the PVM task of the far end says: {}", reported.trim())))
 }
 
 /// Serves as that agent, for a parent at `place`.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use analysis::plan::{Place, PlannedCell};
+use analysis::plan::{PlannedCell, Slot};
 use control::ControlError;
 use control::agent::{Agent, Captures};
 use control::coordinator::{self, End, Fleet, PlanSchedule, Target};
@@ -39,8 +39,8 @@ pub enum Host {
     Named(String),
 }
 
-/// Where the cells stand, the sizes of a curve in one place, and the hosts by the numbers that they have there.
-pub fn slots(cells: &[PlannedCell], specs: &[Spec]) -> Result<(Vec<Place>, Vec<Host>), Failure> {
+/// Where the cells stand, the sizes of a curve in one slot, and the hosts by the numbers that they have there.
+pub fn slots(cells: &[PlannedCell], specs: &[Spec]) -> Result<(Vec<Slot>, Vec<Host>), Failure> {
     let mut hosts: Vec<Host> = Vec::new();
     let mut number = |host: Host| {
         hosts.iter().position(|other| *other == host).unwrap_or_else(|| {
@@ -61,17 +61,17 @@ pub fn slots(cells: &[PlannedCell], specs: &[Spec]) -> Result<(Vec<Place>, Vec<H
         });
     }
     let count = hosts.len();
-    let mut slots: Vec<Place> = Vec::new();
+    let mut slots: Vec<Slot> = Vec::new();
     for (((cell, spec), (near, far)), id) in cells.iter().zip(specs).zip(ends).zip(0..) {
         // A number that nobody has stands for no host.
         let far = far.unwrap_or(count + near);
         let of = |cell: &PlannedCell| (cell.combination, cell.from.clone(), cell.to.clone());
-        let one_curve = |place: &&mut Place| spec.is_point() && of(&cells[place.cell as usize]) == of(cell);
+        let one_curve = |slot: &&mut Slot| spec.is_point() && of(&cells[slot.cell as usize]) == of(cell);
         match slots.last_mut().filter(one_curve) {
-            Some(place) => place.sizes += 1,
+            Some(slot) => slot.sizes += 1,
             None => {
                 let (plot, combination) = (cell.plot, cell.combination);
-                slots.push(Place { cell: id, sizes: 1, plot, combination, near, far });
+                slots.push(Slot { cell: id, sizes: 1, plot, combination, near, far });
             }
         }
     }
@@ -176,7 +176,7 @@ fn header(
     read: &Read,
     specs: Vec<Spec>,
     output: &Output,
-    slots: &[Place],
+    slots: &[Slot],
     hosts: &[Host],
     fleet: &Fleet,
 ) -> Result<RunHeader, Failure> {
@@ -187,10 +187,10 @@ fn header(
     let far = fleet.end(first.far).unwrap_or(near);
     let inventory = |host: usize| fleet.end(host).map(|end| &end.inventory);
     let cells = read.cells.iter().zip(specs).zip(0..).map(|((planned, spec), id)| {
-        let place = slots.iter().find(|place| place.cells().contains(&id)).unwrap_or(first);
+        let slot = slots.iter().find(|slot| slot.cells().contains(&id)).unwrap_or(first);
         let mut levels = planned.levels.clone();
         for factor in read.plan.factors.iter().filter(|factor| factor.kind == FactorKind::Observed) {
-            levels.insert(factor.name.clone(), observed(factor, [inventory(place.near), inventory(place.far)]));
+            levels.insert(factor.name.clone(), observed(factor, [inventory(slot.near), inventory(slot.far)]));
         }
         Cell { id, spec, levels }
     });

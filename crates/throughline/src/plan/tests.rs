@@ -168,7 +168,7 @@ fn a_curve_is_a_cell_for_each_size_and_the_sizes_are_its_first_factor() {
     let blocks: Vec<u64> = read.specs[..4].iter().map(|spec| spec.block).collect();
     assert_eq!((blocks, read.cells[1].levels["block"].as_str()), (vec![8, 1 << 10, 64 << 10, 8], "1KiB"));
     let (slots, _) = slots(&read.cells, &read.specs).unwrap_or_else(|failure| panic!("{failure}"));
-    assert_eq!(slots.iter().map(analysis::plan::Place::cells).collect::<Vec<_>>(), [0..3, 3..6, 6..9, 9..12]);
+    assert_eq!(slots.iter().map(analysis::plan::Slot::cells).collect::<Vec<_>>(), [0..3, 3..6, 6..9, 9..12]);
     // Beside a curve every cell has its block as a level.
     let mixed = plan(
         "to = \"a\"\n[base]\nblock = \"4KiB\"\n[[factor]]\nfield = \"pattern\"\nlevels = [\"curve\", \"stream\"]\n",

@@ -75,7 +75,7 @@ impl EventSink for Progress {
             Event::Phase(phase) => self.phase(phase),
             Event::Trial(trial) if self.bar.is_some() => {
                 if let (Some(bar), Some(value)) = (&self.bar, trial.value)
-                    && trial.place == 0
+                    && trial.position == 0
                     && !trial.near.flows.is_empty()
                 {
                     bar.set_message(format!("trial {}: {}", trial.pass + 1, units::count(value)));

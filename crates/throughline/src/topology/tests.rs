@@ -54,7 +54,10 @@ fn a_way_of_its_own_stands_in_for_the_links() {
     let topology = read_text(&text).unwrap();
     let [there, reverse] = &topology.links[0].directions;
     assert_eq!((there.rate_bps, there.delay, there.mtu), (Some(10_000_000), Duration::from_millis(5), None));
-    assert_eq!((reverse.rate_bps, reverse.delay, reverse.mtu), (Some(1_000_000), Duration::from_millis(5), Some(1_400)));
+    assert_eq!(
+        (reverse.rate_bps, reverse.delay, reverse.mtu),
+        (Some(1_000_000), Duration::from_millis(5), Some(1_400))
+    );
     assert_eq!((topology.name.as_str(), topology.links[0].mtu), ("t", 1_500));
     assert!(topology.nodes.iter().all(|node| node.kind == NodeKind::Host));
 }

@@ -16,7 +16,7 @@ fn look(spec: &Spec) -> Outcome {
     let trial = Trial {
         cell: 0,
         pass: 0,
-        place: 0,
+        position: 0,
         near,
         far,
         ledger: Ledger::default(),

@@ -110,7 +110,7 @@ fn outcome(min_rtt_ns: u64, peer: &str) -> Outcome {
     let trial = Trial {
         cell: 0,
         pass: 0,
-        place: 0,
+        position: 0,
         near,
         far: EndTally::default(),
         ledger: model::Ledger::default(),
@@ -173,8 +173,7 @@ fn a_slot_narrower_than_its_card_is_found() {
 #[test]
 fn interrupts_served_on_another_node_are_counted() {
     let irq = |irq, cores: &str| Irq { irq, line: None, cores: Some(cores.into()) };
-    let said =
-        only(|header| nic(&mut header.near).irqs = vec![irq(1, "0-7"), irq(2, "0"), irq(3, "2-3"), irq(4, "5")]);
+    let said = only(|header| nic(&mut header.near).irqs = vec![irq(1, "0-7"), irq(2, "0"), irq(3, "2-3"), irq(4, "5")]);
     assert!(said.starts_with("2 of 4 interrupt lines of eth0 (near end)"), "{said}");
 }
 

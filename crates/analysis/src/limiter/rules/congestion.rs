@@ -60,7 +60,8 @@ pub(super) const WINDOW: Rule = Rule {
         }
         let full = each(&courses, Course::cwnd_full).unwrap_or(0.0);
         let part = each(&courses, |course| Some(course.rate_bps * course.srtt_ns()? / (8e9 * course.cwnd_bytes()?)));
-        let weight = 0.5 * full * ramp(part.unwrap_or(0.0), 0.3, 0.7) * (1.0 - bottleneck::weight(observations, direction));
+        let weight =
+            0.5 * full * ramp(part.unwrap_or(0.0), 0.3, 0.7) * (1.0 - bottleneck::weight(observations, direction));
         Seen::of(LimiterKind::CongestionWindow, weight, || {
             let starting = each(&courses, |course| course.part(|one| one.ssthresh.is_none())).unwrap_or(0.0);
             let marks: u64 = courses.iter().filter_map(marks).sum();

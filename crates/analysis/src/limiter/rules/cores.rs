@@ -6,7 +6,7 @@ use model::{CoreUse, LimiterKind, Spec, Strategy};
 use super::super::bottleneck;
 use super::super::observations::{Observations, ramp, wall_ns};
 use super::{Rule, Seen};
-use crate::direction::{Side, DirectionView};
+use crate::direction::{DirectionView, Side};
 
 /// From this part of its time on a core is full.
 const FULL: f64 = 0.95;

@@ -5,8 +5,8 @@ use model::units::{count, seconds};
 
 use super::super::observations::{Observations, ramp};
 use super::{Rule, Seen};
-use crate::outcome::Headline;
 use crate::direction::DirectionView;
+use crate::outcome::Headline;
 
 pub(super) const ROUND_TRIP: Rule = Rule {
     name: "one-at-a-time",
@@ -21,7 +21,9 @@ pub(super) const ROUND_TRIP: Rule = Rule {
         let Some(rtt) = &asker.tally.rtt else { return Vec::new() };
         let flows = f64::from(observations.spec.flows);
         let under_way = match observations.headline {
-            Headline::Transactions => observations.outcome.summary.transactions_per_s.map(|rate| rate * rtt.mean_ns / 1e9),
+            Headline::Transactions => {
+                observations.outcome.summary.transactions_per_s.map(|rate| rate * rtt.mean_ns / 1e9)
+            }
             // Its next request leaves when the answer is there.
             _ => Some(flows),
         };

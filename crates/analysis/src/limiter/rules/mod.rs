@@ -1,13 +1,13 @@
 //! The rules that look for what limits. Each is data: a name, what it speaks for, where it comes from, and a function of one
 //! direction of one trial.
 
-mod requested;
 mod congestion;
 mod cores;
 mod datagrams;
 mod exchanges;
 mod pacing;
 mod path;
+mod requested;
 mod windows;
 
 use std::collections::BTreeMap;

@@ -6,8 +6,8 @@ use model::{BoundKind, Direction, LimiterKind};
 use super::super::bottleneck;
 use super::super::observations::{Course, Observations, courses, goodput_bps, ramp};
 use super::{Rule, Seen};
+use crate::direction::{DirectionView, Side};
 use crate::outcome::Headline;
-use crate::direction::{Side, DirectionView};
 
 pub(super) const BOTTLENECK: Rule = Rule {
     name: "bottleneck",

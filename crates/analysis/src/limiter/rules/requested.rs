@@ -5,8 +5,8 @@ use model::units::bits_per_second;
 
 use super::super::observations::{Observations, goodput_bps, ramp, sent_bps};
 use super::{Rule, Seen};
-use crate::outcome::Headline;
 use crate::direction::DirectionView;
+use crate::outcome::Headline;
 
 pub(super) const RATE: Rule = Rule {
     name: "asked-rate",
@@ -19,7 +19,9 @@ pub(super) const RATE: Rule = Rule {
             // Datagrams that were sent and lost are held back elsewhere.
             Headline::Goodput => sent_bps(direction).zip(goodput_bps(direction)).map(|(sent, came)| sent.min(came)),
             // A transaction's rate is that of its requests.
-            _ => observations.outcome.summary.transactions_per_s.map(|rate| rate * observations.spec.block as f64 * 8.0),
+            _ => {
+                observations.outcome.summary.transactions_per_s.map(|rate| rate * observations.spec.block as f64 * 8.0)
+            }
         };
         met(did, requested, LimiterKind::SenderApplication, "the sender's program was asked for", "carried")
     },

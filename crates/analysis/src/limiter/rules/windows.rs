@@ -6,8 +6,8 @@ use model::units::{bits_per_second, seconds};
 use super::super::bottleneck;
 use super::super::observations::{Course, Observations, courses, each, ramp};
 use super::{Rule, Seen, cores};
+use crate::direction::{DirectionView, Side};
 use crate::findings::wording;
-use crate::direction::{Side, DirectionView};
 
 pub(super) const RECEIVE: Rule = Rule {
     name: "window-over-rtt",
@@ -24,8 +24,12 @@ pub(super) const RECEIVE: Rule = Rule {
         Seen::of(LimiterKind::ReceiveWindow, weight, || {
             let window = total(&courses, Course::window_bytes);
             let had = direction.receiver.flows().filter_map(|flow| flow.socket.rcvbuf).max();
-            let limit =
-                direction.receiver.options.rcvbuf.is_none().then(|| at_limit(&direction.receiver, "net.ipv4.tcp_rmem", had?));
+            let limit = direction
+                .receiver
+                .options
+                .rcvbuf
+                .is_none()
+                .then(|| at_limit(&direction.receiver, "net.ipv4.tcp_rmem", had?));
             let more = limit.flatten().map_or(String::new(), |limit| format!("; {limit}, and {}", needed(&courses)));
             format!("{} window over {}{more}", wording::rounded_size(window), at_most(&courses, window))
         })

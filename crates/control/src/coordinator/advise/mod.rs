@@ -10,7 +10,7 @@ use analysis::advice::{Confirmation, PairBlock, Path, RaceBlock, Reading, Search
 use engine::transport::transport;
 use model::{Cell, Event, Finding, FindingKind, Goal, Phase, Stop, Verdict};
 
-use super::Bench;
+use super::Conduct;
 use super::metrics::Metrics;
 use crate::ControlError;
 use search_state::SearchState;
@@ -43,7 +43,7 @@ const WARMUP: f64 = 0.3;
 /// Part of the time left that a confirmation plans with; trials differ in length.
 const PLANNED: f64 = 0.9;
 
-impl Bench<'_> {
+impl Conduct<'_> {
     pub(super) async fn advise(&mut self, plan: &AdvisePlan) -> Result<(), ControlError> {
         let Some(first) = self.header.cells.first().cloned() else { return Ok(()) };
         let metrics = Metrics::of(self.header, self.pair);
@@ -63,7 +63,12 @@ impl Bench<'_> {
         result
     }
 
-    async fn search(&mut self, plan: &AdvisePlan, first: &Cell, search_state: &mut SearchState) -> Result<(), ControlError> {
+    async fn search(
+        &mut self,
+        plan: &AdvisePlan,
+        first: &Cell,
+        search_state: &mut SearchState,
+    ) -> Result<(), ControlError> {
         self.first_look(plan, first, search_state).await?;
         let rule = rule(plan.goal, plan.least_effect, self.header.stopping.seed);
         let counts: Vec<usize> = search_state.candidates.iter().map(|candidate| candidate.levels.len()).collect();
@@ -95,13 +100,18 @@ impl Bench<'_> {
     }
 
     /// The start, measured a few times: its round trip sets the length of trials, its goodput and its ceiling what is tried.
-    async fn first_look(&mut self, plan: &AdvisePlan, first: &Cell, search_state: &mut SearchState) -> Result<(), ControlError> {
+    async fn first_look(
+        &mut self,
+        plan: &AdvisePlan,
+        first: &Cell,
+        search_state: &mut SearchState,
+    ) -> Result<(), ControlError> {
         let begun = self.elapsed_ns();
         self.waiting(FIRST_LOOK.into(), 0, LOOKS as usize)?;
         search_state.metrics.flush().await;
         self.one_trial(first).await?;
         search_state.spend(FIRST_LOOK, self.elapsed_ns() - begun);
-        let Some(look) = self.cells.look(first.id) else { return Ok(()) };
+        let Some(look) = self.cells.interim_outcome(first.id) else { return Ok(()) };
         let ends = look.trials.iter().flat_map(|trial| [&trial.near, &trial.far]);
         let rtt = ends.flat_map(|end| &end.flows).filter_map(|flow| flow.socket.min_rtt_ns).min();
         // No longer than what leaves a confirmation of one change half of the time.
@@ -127,7 +137,8 @@ impl Bench<'_> {
             self.waiting(FIRST_LOOK.into(), look as usize, LOOKS as usize)?;
             self.try_out(&[], FIRST_LOOK, None, search_state).await?;
         }
-        let look = search_state.cells.get(&Default::default()).and_then(|id| self.cells.look(*id)).unwrap_or(look);
+        let look =
+            search_state.cells.get(&Default::default()).and_then(|id| self.cells.interim_outcome(*id)).unwrap_or(look);
         let transport = transport(search_state.start.transport.as_str())?;
         let path = Path {
             goal: plan.goal,
@@ -156,7 +167,11 @@ impl Bench<'_> {
     }
 
     /// Takes the trials of a race's block.
-    async fn race(&mut self, block: &RaceBlock, search_state: &mut SearchState) -> Result<Vec<Option<Reading>>, ControlError> {
+    async fn race(
+        &mut self,
+        block: &RaceBlock,
+        search_state: &mut SearchState,
+    ) -> Result<Vec<Option<Reading>>, ControlError> {
         let candidate = &search_state.candidates[block.dimension];
         let (name, levels) = (candidate.name, candidate.levels.len());
         let in_force = search_state.search.as_ref().map_or(0, |search| search.best()[block.dimension]);
@@ -179,7 +194,11 @@ impl Bench<'_> {
         if needed > self.left_ns() as f64 { None } else { search_state.fresh.as_mut()?.next_block() }
     }
 
-    async fn pairs(&mut self, block: &PairBlock, search_state: &mut SearchState) -> Result<[Option<Reading>; 4], ControlError> {
+    async fn pairs(
+        &mut self,
+        block: &PairBlock,
+        search_state: &mut SearchState,
+    ) -> Result<[Option<Reading>; 4], ControlError> {
         let left = search_state.fresh.as_ref().map_or(0, Confirmation::trials_left);
         let left_ns = (f64::from(left + 4) * search_state.each_ns()) as u64;
         let doing = format!("confirmation, {} more trials", left + 4);

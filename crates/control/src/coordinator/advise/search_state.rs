@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use analysis::advice::{Candidate, Confirmation, Search, Told, reported};
+use analysis::advice::{Candidate, Confirmation, Search, SearchResult, reported};
 use model::{Advice, AdviceSpent, AdviceUntried, Finding, Goal, RunHeader, Spec};
 
 use super::super::metrics::Metrics;
@@ -81,7 +81,7 @@ impl SearchState {
     pub(super) fn reported(&self, header: &RunHeader) -> (Option<Advice>, Vec<Finding>) {
         let Some(search) = &self.search else { return (None, Vec::new()) };
         let confirmed = self.fresh.as_ref().map(Confirmation::judged).unwrap_or_default();
-        let all = Told {
+        let all = SearchResult {
             goal: self.goal,
             start: &self.start,
             target: header.target.as_deref(),

@@ -12,7 +12,7 @@ use model::{
 };
 
 use super::pass::cancelled;
-use super::{Bench, Fleet};
+use super::{Conduct, Fleet};
 use crate::ControlError;
 use step::Test;
 
@@ -42,7 +42,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// Idle hosts are heard at least this often.
 const HEAR: Duration = Duration::from_secs(5);
 
-impl Bench<'_, Fleet> {
+impl Conduct<'_, Fleet> {
     pub(super) async fn plan(&mut self, schedule: &PlanSchedule) -> Result<(), ControlError> {
         let mut turns = self.adopt(schedule);
         let result = self.blocks(schedule, &mut turns).await;
@@ -55,8 +55,7 @@ impl Bench<'_, Fleet> {
     fn adopt(&mut self, schedule: &PlanSchedule) -> BTreeMap<u32, u32> {
         let cut: BTreeSet<u32> = schedule.trials.iter().filter(|trial| is_cut(trial)).map(|trial| trial.pass).collect();
         let kept: BTreeSet<u32> = schedule.passes.iter().map(|pass| pass.index).collect();
-        let points: BTreeSet<u32> =
-            schedule.slots.iter().filter(|slot| slot.sizes > 1).flat_map(Slot::cells).collect();
+        let points: BTreeSet<u32> = schedule.slots.iter().filter(|slot| slot.sizes > 1).flat_map(Slot::cells).collect();
         // What an interrupt or a kill cut off is taken again, of a curve the whole pass.
         let whole = |trial: &&Trial| {
             !is_cut(trial)
@@ -79,7 +78,7 @@ impl Bench<'_, Fleet> {
     /// The trials of a place; sizes of a curve that are sure have had fewer than the others.
     fn turns_had(&self, slot: &Slot) -> u32 {
         let trials = |cell: u32| self.cells.trials_of(cell).len() as u32;
-        let open = slot.cells().filter(|cell| !self.cells.is_sure(*cell)).map(trials).min();
+        let open = slot.cells().filter(|cell| !self.cells.is_converged(*cell)).map(trials).min();
         open.or(slot.cells().map(trials).max()).unwrap_or(0)
     }
 
@@ -130,7 +129,7 @@ impl Bench<'_, Fleet> {
         let most = self.header.stopping.max_trials;
         let over = |cell: &u32| turns.get(&schedule.first_of(*cell)).is_some_and(|turns| *turns >= most);
         let ids: Vec<u32> = self.cells.open().map(|state| state.cell.id).collect();
-        for id in ids.into_iter().filter(|id| over(id) || self.cells.is_sure(*id)).collect::<Vec<_>>() {
+        for id in ids.into_iter().filter(|id| over(id) || self.cells.is_converged(*id)).collect::<Vec<_>>() {
             if let Some(outcome) = self.cells.finish(id, false) {
                 self.sink.event(&Event::Outcome(outcome))?;
             }

@@ -14,7 +14,7 @@ use crate::coordinator::curve::{Planned, leg, spec_of, warm_up};
 use crate::coordinator::noloss::Search;
 use crate::coordinator::pass::PassResult;
 use crate::coordinator::single::idle;
-use crate::coordinator::{Bench, Cancel, Fleet, Pair};
+use crate::coordinator::{Cancel, Conduct, Fleet, Pair};
 use crate::proto::message::WireLeg;
 
 /// A test of one step: a cell, or the open sizes of a curve.
@@ -31,7 +31,7 @@ pub(super) struct Test {
 /// A test that has ended, with the hosts it was lent.
 type Ended = (usize, Pair, Result<PassResult, ControlError>);
 
-impl Bench<'_, Fleet> {
+impl Conduct<'_, Fleet> {
     /// The tests of these places.
     pub(super) fn tests(&self, schedule: &PlanSchedule, block: u32, cells: &[u32]) -> Result<Vec<Test>, ControlError> {
         let mut tests = Vec::with_capacity(cells.len());

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use lab::{CrossoverSpec, Lab, LabHost, DirectionSpec, PathSpec};
+use lab::{CrossoverSpec, DirectionSpec, Lab, LabHost, PathSpec};
 use model::Run;
 use serde_json::Value;
 
@@ -48,7 +48,8 @@ impl Link {
         let lab = match shaper {
             Shaper::Tbf => Lab::crossover(&link).map_err(|error| made(&error))?,
             Shaper::Emulator => {
-                let forward = DirectionSpec { rate_bps: Some(rate_bps), queue_bytes: QUEUE_BYTES, ..DirectionSpec::default() };
+                let forward =
+                    DirectionSpec { rate_bps: Some(rate_bps), queue_bytes: QUEUE_BYTES, ..DirectionSpec::default() };
                 Lab::path(&PathSpec { link, forward, reverse: DirectionSpec::default(), seed: 1 })
                     .map_err(|error| made(&error))?
             }

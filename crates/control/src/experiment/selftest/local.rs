@@ -87,7 +87,7 @@ mod tests {
         let trial = Trial {
             cell: 0,
             pass: 0,
-            place: 0,
+            position: 0,
             near,
             far: EndTally::default(),
             ledger: Ledger { sent: 687_500, received: 625_000, lost: 62_500, in_flight: 0, balanced: true },

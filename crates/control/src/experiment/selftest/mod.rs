@@ -47,7 +47,11 @@ struct CheckRunner<'a> {
 ///
 /// # Errors
 /// When something that a check needs cannot be started or read.
-pub fn run(options: &Options, started_unix_ns: u64, on_event: &mut dyn FnMut(SelfTestEvent<'_>)) -> Result<SelfTest, ControlError> {
+pub fn run(
+    options: &Options,
+    started_unix_ns: u64,
+    on_event: &mut dyn FnMut(SelfTestEvent<'_>),
+) -> Result<SelfTest, ControlError> {
     let here = host::inventory(&host::RealSys);
     let found = SelfTest {
         schema: SelfTest::SCHEMA.into(),

@@ -184,7 +184,11 @@ mod tests {
         // From 27 ms to 2 s within 2 s, as behind a bloated modem, and a standing queue that comes and goes.
         let ramp = |at: u64| 27 * MS + at;
         let (reported, _) = play(2_000 * MS, ramp);
-        assert!(near(reported.quantile(0.5).unwrap() as f64, 1_027.0 * MS as f64, 0.05), "{:?}", reported.quantile(0.5));
+        assert!(
+            near(reported.quantile(0.5).unwrap() as f64, 1_027.0 * MS as f64, 0.05),
+            "{:?}",
+            reported.quantile(0.5)
+        );
         let saw = |at: u64| 100 * MS + at % (1_000 * MS) / 5;
         let (reported, _) = play(5_000 * MS, saw);
         assert!(near(reported.quantile(0.5).unwrap() as f64, 200.0 * MS as f64, 0.05), "{:?}", reported.quantile(0.5));

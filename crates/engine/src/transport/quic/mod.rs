@@ -18,7 +18,9 @@ use socket2::{Domain, Socket, Type};
 use super::certificate::Identity;
 use super::handshake::FlowHello;
 use super::stream::HELLO_LIMIT;
-use super::{Capabilities, Cookie, Link, Listener, ListenOptions, Rendezvous, Transport, hello_exchange, options, tcp, udp};
+use super::{
+    Capabilities, Cookie, Link, ListenOptions, Listener, Rendezvous, Transport, hello_exchange, options, tcp, udp,
+};
 use crate::{EngineError, now_ns};
 use channel::QuicChannel;
 use session::Session;

@@ -39,13 +39,13 @@ pub(crate) struct Uring {
     memory: ManuallyDrop<(PageBuffer, PageBuffer)>,
     source: (*const u8, usize),
     sink: (*mut u8, usize),
-    /// Orders that the kernel has and has not completed.
+    /// Operations submitted and not yet completed.
     out: usize,
 }
 
-/// Room for orders that are made between two calls; a full queue is handed over early.
-const ORDERS: usize = 4096;
-/// How long a ring that is given up waits for its orders to come back.
+/// Room for operations queued between two calls; a full queue is submitted early.
+const OPERATIONS: usize = 4096;
+/// How long a ring that is given up waits for its operations to complete.
 const RETURN_LIMIT_NS: u64 = 1_000_000_000;
 
 /// Why this kernel has no rings for us, if it has none: found out once.
@@ -69,13 +69,13 @@ fn remedy(code: i32) -> String {
     }
 }
 
-fn build(orders: usize, completions: usize) -> io::Result<IoUring> {
+fn build(operations: usize, completions: usize) -> io::Result<IoUring> {
     IoUring::builder()
         // Completions are worked on when this thread asks for them, in one go, not whenever one comes (Linux 6.1).
         .setup_single_issuer()
         .setup_defer_taskrun()
         .setup_cqsize(completions.next_power_of_two().clamp(16, 1 << 16) as u32)
-        .build(orders.next_power_of_two().clamp(8, ORDERS) as u32)
+        .build(operations.next_power_of_two().clamp(8, OPERATIONS) as u32)
 }
 
 impl Uring {
@@ -90,7 +90,7 @@ impl Uring {
         Ok(Self { ring, memory, source, sink, out: 0 })
     }
 
-    /// Orders one send or receive of `len` bytes, at most what there is room for. A flow has one of each out at a time.
+    /// Queues one send or receive of `len` bytes, at most what there is room for. A flow has one of each out at a time.
     pub(crate) fn order(&mut self, flow: usize, op: Op, len: usize) -> io::Result<()> {
         let socket = types::Fixed(flow as u32);
         let number = (flow as u64) << 1 | u64::from(op == Op::Recv);
@@ -115,7 +115,7 @@ impl Uring {
         }
     }
 
-    /// Hands all orders over and adds what was completed to `done`. With a `pause` it sleeps for the first one, at most that
+    /// Submits all operations and adds what was completed to `done`. With a `pause` it sleeps for the first one, at most that
     /// long.
     pub(crate) fn turn(&mut self, pause: Duration, done: &mut Vec<Completion>) -> io::Result<()> {
         // Asking for one makes the kernel look for arrivals also where there is no time to wait.

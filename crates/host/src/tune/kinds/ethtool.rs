@@ -3,8 +3,8 @@
 use std::io;
 
 use super::{Control, Kind, Knob, of_device, whole};
-use crate::tune::ethtool::Group;
 use crate::tune::backend::Backend;
+use crate::tune::ethtool::Group;
 
 /// `dev.NAME.ring.rx`, `dev.NAME.coalesce.rx-usecs`, `dev.NAME.queues.combined`.
 pub(crate) struct Ethtool;

@@ -11,9 +11,9 @@ mod sysctl;
 
 use std::io;
 
+use super::backend::Backend;
 use super::error::TuneError;
 use super::fits;
-use super::backend::Backend;
 
 /// A kind of setting.
 pub(crate) trait Kind: Sync {

@@ -261,8 +261,12 @@ fn a_changed_rate_holds_for_what_waits_and_a_changed_delay_for_what_leaves() {
 
 #[test]
 fn what_the_queue_drops_of_a_packet_takes_no_memory() {
-    let direction =
-        DirectionSpec { rate_bps: Some(1_000_000), queue_bytes: 4_000, delay: Duration::from_secs(1), ..DirectionSpec::default() };
+    let direction = DirectionSpec {
+        rate_bps: Some(1_000_000),
+        queue_bytes: 4_000,
+        delay: Duration::from_secs(1),
+        ..DirectionSpec::default()
+    };
     let mut sim = Sim::new(&direction);
     // 40 MiB into a ring of some 4 MiB.
     for _ in 0..660 {

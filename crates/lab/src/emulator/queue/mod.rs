@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 use super::counts::DropLocation;
 use super::random::Random;
-use super::spec::{Discipline, DirectionSpec};
+use super::spec::{DirectionSpec, Discipline};
 use codel::Codel;
 use red::{Arrival, Red};
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Bursts, Discipline, Jitter, DirectionSpec, Reorder, text};
+use super::{Bursts, DirectionSpec, Discipline, Jitter, Reorder, text};
 
 /// What a direction of a path is like from a time on. What is not named stays as it is.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

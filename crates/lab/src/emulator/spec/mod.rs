@@ -191,7 +191,8 @@ impl DirectionSpec {
         let most = |of: fn(&Self) -> u128| phases.iter().map(|(_, direction)| of(direction)).max().unwrap_or(0);
         let rate = most(|direction| u128::from(direction.rate_bps.unwrap_or(Self::FAST_BPS)));
         // A normal difference is practically never more than four deviations, an exponential one more than eight means.
-        let travel = most(|direction| (direction.delay + direction.jitter.spread * 8 + direction.reorder.by).as_nanos());
+        let travel =
+            most(|direction| (direction.delay + direction.jitter.spread * 8 + direction.reorder.by).as_nanos());
         let packet = u128::from(mtu) + 1_000;
         let queued = phases.iter().filter(|(_, direction)| direction.rate_bps.is_some()).map(|(_, direction)| {
             direction.queue_packets.map_or(u128::from(direction.queue_bytes), |packets| u128::from(packets) * packet)
@@ -234,7 +235,10 @@ mod tests {
             DirectionSpec { mtu: Some(67), ..good() },
             DirectionSpec { discipline: red(90, 90, 0.1), ..good() },
             DirectionSpec { discipline: red(30, 90, 0.0), ..good() },
-            DirectionSpec { discipline: Discipline::Codel(Codel { target: Duration::ZERO, ..Codel::default() }), ..good() },
+            DirectionSpec {
+                discipline: Discipline::Codel(Codel { target: Duration::ZERO, ..Codel::default() }),
+                ..good()
+            },
             DirectionSpec { changes: vec![at(2), at(1)], ..good() },
             DirectionSpec { changes: vec![Change { loss: Some(2.0), ..at(1) }], ..good() },
         ] {
@@ -254,7 +258,10 @@ mod tests {
         assert!(long.ring_bytes(9_000) > 28_125_000 + 56_000_000);
         let later = Change { delay: Some(Duration::from_millis(180)), ..Change::default() };
         assert!(DirectionSpec { changes: vec![later], ..long }.ring_bytes(9_000) > 56_250_000 + 56_000_000);
-        assert_eq!(DirectionSpec { delay: Duration::from_secs(10), ..DirectionSpec::default() }.ring_bytes(1_500), 1 << 30);
+        assert_eq!(
+            DirectionSpec { delay: Duration::from_secs(10), ..DirectionSpec::default() }.ring_bytes(1_500),
+            1 << 30
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::{Passage, Stage};
 use crate::emulator::counts::DropLocation;
 use crate::emulator::random::Random;
-use crate::emulator::spec::{Distribution, Jitter, DirectionSpec};
+use crate::emulator::spec::{DirectionSpec, Distribution, Jitter};
 
 /// A delay with jitter. Unless segments may overtake, none arrives before one that left earlier, also where the delay has
 /// become shorter meanwhile.

@@ -103,7 +103,8 @@ mod tests {
 
     #[test]
     fn a_lost_segment_has_no_other_fate() {
-        let mut stages = Stages::new(&DirectionSpec { loss: 1.0, corrupt: 1.0, duplicate: 1.0, ..DirectionSpec::default() }, 1);
+        let mut stages =
+            Stages::new(&DirectionSpec { loss: 1.0, corrupt: 1.0, duplicate: 1.0, ..DirectionSpec::default() }, 1);
         assert_eq!(stages.pass(7), Err(DropLocation::Loss));
     }
 }

@@ -8,7 +8,7 @@ use model::{Figure, FindingKind, Order, Run, Stopping, units};
 
 use super::table::OutcomeTable;
 use crate::draw::{Use, draw};
-use crate::{advice, captures, claims, sides, one_way, labels};
+use crate::{advice, captures, claims, labels, one_way, sides};
 pub(super) use meanwhile::section as meanwhile;
 
 /// Tables longer than this start folded.

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use super::quantity::{bits_per_second, bytes, rate, seconds, two_digits};
 use super::series::Step;
-use super::test::{Amount, Datagrams, Share, Test, DirectionResult};
+use super::test::{Amount, Datagrams, DirectionResult, Share, Test};
 use super::{IPERF3, each_test};
 use crate::{Piece, ReportError, View};
 

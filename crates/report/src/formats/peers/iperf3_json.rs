@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::iperf3::{FIRST_ID, NEXT_ID, shares};
 use super::quantity::{rate, seconds};
 use super::series::Step;
-use super::test::{Amount, Test, DirectionResult};
+use super::test::{Amount, DirectionResult, Test};
 use super::{IPERF3_JSON, each_test};
 use crate::{Piece, ReportError, View};
 
@@ -99,7 +99,8 @@ fn port(test: &Test<'_>) -> Option<u16> {
 
 fn intervals(test: &Test<'_>, directions: &[DirectionResult]) -> Vec<Value> {
     let udp = test.spec().transport == "udp";
-    let steps: Vec<(&DirectionResult, Vec<Step>)> = directions.iter().map(|direction| (direction, test.steps(direction.forth))).collect();
+    let steps: Vec<(&DirectionResult, Vec<Step>)> =
+        directions.iter().map(|direction| (direction, test.steps(direction.forth))).collect();
     let longest = steps.iter().map(|(_, steps)| steps.len()).max().unwrap_or(0);
     let mut all = Vec::new();
     for number in 0..longest {

@@ -8,7 +8,7 @@ use core::net::SocketAddr;
 use model::{Direction, SendBy, SocketFacts, Spec};
 
 use super::quantity::seconds;
-use super::test::{Test, DirectionResult, ends};
+use super::test::{DirectionResult, Test, ends};
 use super::{NETPERF, each_test};
 use crate::{Piece, ReportError, View};
 

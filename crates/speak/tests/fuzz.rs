@@ -1,4 +1,4 @@
-//! A storm over all codecs: a second of it, in CI a minute; `cargo bench -p throughline-speak` throws ten million inputs at each.
+//! Mutated input for all codecs: a second of it, in CI a minute; `cargo bench -p throughline-speak` throws ten million inputs at each.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
@@ -14,7 +14,7 @@ const LONG: u64 = 60_000;
 
 fn withstand(seed: u64, each: u64) {
     let targets = fuzz::targets();
-    let tallies = fuzz::fuzz(&targets, each * targets.len() as u64, &mut fuzz::Random::new(seed));
+    let tallies = fuzz::run(&targets, each * targets.len() as u64, &mut fuzz::Random::new(seed));
     for (target, tally) in targets.iter().zip(tallies) {
         assert_eq!(tally.inputs, each, "{} {}", target.peer, target.role);
         let never = target.role == "datagrams";
