@@ -25,7 +25,7 @@ pub struct Advice {
     /// What was searched for.
     pub goal: Goal,
     /// The least gain that counts, as a fraction of the value.
-    pub least_effect: f64,
+    pub min_effect: f64,
     /// What each dimension that was tried is at the start, by the dimension's name.
     pub start: BTreeMap<String, String>,
     /// What the best combination that was found changes; empty where nothing looked better than the start.
@@ -38,7 +38,7 @@ pub struct Advice {
     /// What each change gives: the best combination against the same without that change, on fresh pairs.
     pub steps: Vec<AdviceStep>,
     /// Dimensions that were tried and left as they were.
-    pub same: Vec<AdviceSame>,
+    pub unchanged: Vec<AdviceSame>,
     /// What was not tried, and why.
     pub untried: Vec<AdviceUntried>,
     /// How the time was spent.
@@ -80,7 +80,7 @@ pub struct AdviceSame {
     /// The dimension.
     pub dimension: String,
     /// What it stays.
-    pub stays: String,
+    pub kept: String,
     /// The best of the other levels.
     pub best: Option<String>,
     /// Ratio of the goal's statistic at that level to that at the one that stays, from the search: of several levels the best looking
@@ -89,7 +89,7 @@ pub struct AdviceSame {
     /// The other levels that were tried.
     pub levels: Vec<String>,
     /// Whether its race ended because it was decided; otherwise the time ran out.
-    pub whole: bool,
+    pub complete: bool,
 }
 
 /// Something that was not tried.
@@ -104,7 +104,7 @@ pub struct AdviceUntried {
 /// A part of the time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AdviceSpent {
-    /// What it was spent on: `first look`, a dimension's name, or `confirmation`.
+    /// What it was spent on: `pilot trials`, a dimension's name, or `confirmation`.
     pub on: String,
     /// Trials.
     pub trials: u32,

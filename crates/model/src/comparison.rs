@@ -38,10 +38,10 @@ pub struct Comparison {
     /// been looked at before (ab) or for other cells (compare). Null where there is none, or where the answer was judged
     /// otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub judged_low: Option<f64>,
+    pub adjusted_low: Option<f64>,
     /// High end of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub judged_high: Option<f64>,
+    pub adjusted_high: Option<f64>,
     /// Ratio of B to A in each block of a paired comparison, in the order they were taken.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ratios: Vec<f64>,
@@ -50,7 +50,7 @@ pub struct Comparison {
 /// Stored runs set against each other: the document of `thru compare --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunComparison {
-    /// Version of this document's shape: `throughline-comparison/1`. Fields may be added within a version.
+    /// Version of this document's shape: `throughline-comparison/2`. Fields may be added within a version.
     pub schema: String,
     /// The runs of side A.
     pub a: Vec<RunName>,
@@ -73,7 +73,7 @@ pub struct RunComparison {
 
 impl RunComparison {
     /// Version of the document's shape.
-    pub const SCHEMA: &'static str = "throughline-comparison/1";
+    pub const SCHEMA: &'static str = "throughline-comparison/2";
 }
 
 /// Which run.

@@ -46,13 +46,13 @@ pub enum Event {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Phase {
     /// What is going on, such as `waiting for 2 others` or `pass 7: 31 of 124 sizes left`.
-    pub doing: String,
+    pub activity: String,
     /// Cells that need no more trials.
     pub cells_done: u32,
     /// All cells.
     pub cells: u32,
     /// Expected time left in ns, as far as it can be told.
-    pub left_ns: Option<u64>,
+    pub remaining_ns: Option<u64>,
 }
 
 /// Takes events: the store, the live output, the progress display.

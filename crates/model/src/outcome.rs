@@ -84,7 +84,7 @@ pub struct Summary {
     /// A point of a curve: the estimate without what each pass did to all sizes alike (its connections, the machine's pace
     /// meanwhile), which is how surely the point stands among the others. `estimate` holds both parts. Null elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub within: Option<Estimate>,
+    pub within_pass: Option<Estimate>,
     /// The most goodput that the path could carry; null where nothing that bounds it is known.
     #[serde(default)]
     pub ceiling: Option<Ceiling>,
@@ -105,11 +105,11 @@ pub struct Summary {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Shares {
     /// The smallest share of any flow in any trial.
-    pub least: f64,
+    pub min: f64,
     /// The middle one; the median of the trials' medians.
     pub median: f64,
     /// The largest share of any flow in any trial.
-    pub greatest: f64,
+    pub max: f64,
     /// Flows that got nothing in a trial, in the trial with the most of them.
     pub empty: u32,
 }

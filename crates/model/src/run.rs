@@ -13,7 +13,7 @@ use crate::{
 /// Everything about one command's measurement: the JSON document, and what the store keeps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
-    /// Version of this document's shape: `throughline-run/1`. Fields may be added within a version.
+    /// Version of this document's shape: `throughline-run/2`. Fields may be added within a version.
     pub schema: String,
     /// What was known when it started.
     pub header: RunHeader,
@@ -32,7 +32,7 @@ pub struct Run {
 
 impl Run {
     /// Version of the document's shape.
-    pub const SCHEMA: &'static str = "throughline-run/1";
+    pub const SCHEMA: &'static str = "throughline-run/2";
 
     /// A run that has just started.
     #[must_use]

@@ -8,7 +8,7 @@ use crate::Inventory;
 /// One self-test of one host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SelfTest {
-    /// Version of this document's shape: `throughline-selftest/1`. Fields may be added within a version.
+    /// Version of this document's shape: `throughline-selftest/2`. Fields may be added within a version.
     pub schema: String,
     /// Wall-clock time of the start, ns since the Unix epoch. Only for people.
     pub started_unix_ns: u64,
@@ -34,7 +34,7 @@ pub struct SelfTest {
 
 impl SelfTest {
     /// Version of the document's shape.
-    pub const SCHEMA: &'static str = "throughline-selftest/1";
+    pub const SCHEMA: &'static str = "throughline-selftest/2";
 
     /// Whether there was a check and none failed.
     #[must_use]

@@ -83,9 +83,9 @@ pub struct Pass {
     /// Wall-clock time of the start, ns since the Unix epoch: the time of day, for plans.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_unix_ns: Option<u64>,
-    /// In a plan: the block, a repetition of all open cells, that it is part of, from 0.
+    /// In a plan: the round, one repetition of all open cells, from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub block: Option<u32>,
+    pub round: Option<u32>,
     /// Length of the pass in ns, set-up and drain included.
     pub duration_ns: u64,
     /// The near end's host around it.

@@ -34,29 +34,29 @@ pub struct Why {
     pub missing: Vec<String>,
 }
 
-/// Packets that did not arrive, all trials together, by the place that dropped them.
+/// Packets that did not arrive, all trials together, by the location that dropped them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Losses {
-    /// How many are to be placed.
+    /// How many there are.
     pub packets: u64,
-    /// What they are: `datagrams` by their sequence numbers, or `segments` that TCP sent again.
+    /// What they are: `datagrams` by their sequence numbers, or `segments` that TCP retransmitted.
     pub of: String,
-    /// Where they went, in the order of the way; they add up to `packets`.
-    pub places: Vec<LocatedLoss>,
+    /// Where they were dropped, in the order of the path; the counts add up to `packets`.
+    pub locations: Vec<LocatedLoss>,
 }
 
-/// What one place dropped.
+/// What one location dropped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LocatedLoss {
-    /// The place.
-    pub place: LossLocation,
-    /// How many of the missing packets are its own.
+    /// The location.
+    pub location: LossLocation,
+    /// Packets dropped there.
     pub packets: u64,
-    /// What says so.
+    /// The counter that says so.
     pub by: String,
 }
 
-/// Where a packet can be dropped, in the order of the way.
+/// Where a packet can be dropped, in the order of the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -242,7 +242,7 @@ pub struct BestRegion {
 /// What `thru why --json` writes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WhyDocument {
-    /// Version of this document's shape: `throughline-why/1`. Fields may be added within a version.
+    /// Version of this document's shape: `throughline-why/2`. Fields may be added within a version.
     pub schema: String,
     /// Each run that was asked for.
     pub runs: Vec<RunWhy>,
@@ -256,7 +256,7 @@ pub struct WhyDocument {
 
 impl WhyDocument {
     /// Version of the document's shape.
-    pub const SCHEMA: &'static str = "throughline-why/1";
+    pub const SCHEMA: &'static str = "throughline-why/2";
 }
 
 /// What held one run's outcomes back.

@@ -79,13 +79,13 @@ mod tests {
         let sysctl = vec!["net.core.rmem_max = 1048576".to_owned()];
         run.advice = Some(Advice {
             goal: Goal::Throughput,
-            least_effect: 0.01,
+            min_effect: 0.01,
             start: [("window".to_owned(), "kernel".to_owned())].into(),
             best: levels.into(),
             confirmed,
             total: None,
             steps: Vec::new(),
-            same: Vec::new(),
+            unchanged: Vec::new(),
             untried: Vec::new(),
             spent: Vec::new(),
             command: confirmed.then(|| "thru stream beta --sndbuf 1MiB,".into()),

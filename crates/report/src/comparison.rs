@@ -133,8 +133,8 @@ mod tests {
             tolerance: 0.01,
             higher_is_better: true,
             p_value: Some(0.0004),
-            judged_low: None,
-            judged_high: None,
+            adjusted_low: None,
+            adjusted_high: None,
             ratios: Vec::new(),
         };
         let name = |id: &str| RunName {

@@ -80,11 +80,11 @@ fn of_cell(why: &Why, columns: usize, text: &mut String) {
     section("Evidence", evidence.iter().map(String::as_str), columns, text);
     if let Some(losses) = &why.losses {
         let places: Vec<String> = losses
-            .places
+            .locations
             .iter()
             .map(|one| {
                 let part = Ratio(one.packets as f64 / losses.packets.max(1) as f64);
-                format!("{}: {} ({part}); {}", one.place.words(), one.packets, one.by)
+                format!("{}: {} ({part}); {}", one.location.words(), one.packets, one.by)
             })
             .collect();
         let verb = if losses.of == "segments" { "sent again" } else { "missing" };
@@ -153,7 +153,7 @@ mod tests {
             losses: Some(Losses {
                 packets: 12,
                 of: "segments".into(),
-                places: vec![LocatedLoss { place: LossLocation::Path, packets: 12, by: "nobody".into() }],
+                locations: vec![LocatedLoss { location: LossLocation::Path, packets: 12, by: "nobody".into() }],
             }),
             notes: vec!["A note with \u{1b}[31m in it.".into()],
             missing: vec!["the counters of the receiver's host".into()],

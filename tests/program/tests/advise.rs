@@ -146,7 +146,7 @@ fn where_nothing_helps_nothing_is_claimed() {
     // What the path and the hosts are like may be told before.
     let first = doc.run.findings.iter().find(|finding| finding.kind == FindingKind::Advice).unwrap();
     assert!(first.statement.starts_with("Nothing that was tried"), "{}", first.statement);
-    assert!(!advice.same.is_empty() && advice.same.iter().any(|same| same.estimate.is_some()), "{advice:?}");
+    assert!(!advice.unchanged.is_empty() && advice.unchanged.iter().any(|same| same.estimate.is_some()), "{advice:?}");
     assert!(advice.untried.iter().any(|one| one.what == "mtu" && one.why.contains("--allow mtu")), "{advice:?}");
     let trials: u32 = advice.spent.iter().map(|part| part.trials).sum();
     assert_eq!(trials as usize, doc.run.passes.len(), "every trial's time is accounted for");

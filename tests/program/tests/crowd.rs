@@ -54,7 +54,7 @@ fn ten_thousand_flows_have_their_round_trips_and_their_shares() {
     assert_eq!((trial.near.flows.len(), trial.far.flows.len()), (flows, flows));
     let shares = doc.summary().shares.expect("several flows have shares");
     let fairness = doc.summary().fairness.expect("several flows have a fairness");
-    assert!(fairness > 0.0 && fairness <= 1.0 && shares.least <= shares.median && shares.median <= shares.greatest);
+    assert!(fairness > 0.0 && fairness <= 1.0 && shares.min <= shares.median && shares.median <= shares.max);
     let none = trial.near.flows.iter().filter(|flow| flow.transactions == 0).count();
     assert_eq!(none, shares.empty as usize);
     assert_eq!(none > 0, doc.has(model::Verdict::Starved));

@@ -62,7 +62,7 @@ fn a_plan_of_two_factors_has_its_cells_in_blocks_and_its_table() {
         let cells: BTreeSet<u32> = run
             .passes
             .iter()
-            .filter(|pass| pass.block == Some(block))
+            .filter(|pass| pass.round == Some(block))
             .flat_map(|pass| run.outcomes.iter().flat_map(|o| &o.trials).filter(|trial| trial.pass == pass.index))
             .map(|trial| trial.cell)
             .collect();

@@ -147,9 +147,9 @@ fn a_shaper_at_the_sender_is_the_qdisc_and_its_drops_are_placed() {
     let why = scene.why(&["--udp", "--rate", "100Mbit", "--time", "500ms"]);
     assert_eq!(why.limiter, LimiterKind::Qdisc, "{why:#?}");
     let losses = why.losses.expect("lost datagrams");
-    assert_eq!(losses.packets, losses.places.iter().map(|one| one.packets).sum::<u64>());
-    let most = losses.places.iter().max_by_key(|one| one.packets).unwrap();
-    assert_eq!(most.place, LossLocation::SenderQdisc, "{losses:#?}");
+    assert_eq!(losses.packets, losses.locations.iter().map(|one| one.packets).sum::<u64>());
+    let most = losses.locations.iter().max_by_key(|one| one.packets).unwrap();
+    assert_eq!(most.location, LossLocation::SenderQdisc, "{losses:#?}");
     assert!(most.packets * 10 > losses.packets * 9, "{losses:#?}");
 }
 
@@ -162,7 +162,7 @@ fn losses_on_the_path_are_the_congestion_window_and_placed_there() {
     let why = scene.why(&["--time", "2s", "--cc", "reno"]);
     assert_eq!(why.limiter, LimiterKind::Loss, "{why:#?}");
     let losses = why.losses.expect("segments sent again");
-    let path = losses.places.iter().find(|one| one.place == LossLocation::Path).map_or(0, |one| one.packets);
+    let path = losses.locations.iter().find(|one| one.location == LossLocation::Path).map_or(0, |one| one.packets);
     assert!(path * 2 > losses.packets, "{losses:#?}");
 }
 

@@ -60,7 +60,7 @@ pub fn reported(
     findings.extend(
         advice.steps.iter().map(|step| finding(of.step(step), step.estimate.clone(), best.into_iter().collect())),
     );
-    findings.extend(advice.same.iter().map(|same| finding(of.same(same), same.estimate.clone(), Vec::new())));
+    findings.extend(advice.unchanged.iter().map(|same| finding(of.same(same), same.estimate.clone(), Vec::new())));
     findings.extend(untried(&advice.untried).map(|statement| finding(statement, None, Vec::new())));
     findings.extend(spent(&advice.spent).map(|statement| finding(statement, None, Vec::new())));
     (advice, findings)
@@ -88,7 +88,7 @@ impl SearchResult<'_> {
         let tried = (0..self.candidates.len()).filter(raced);
         Advice {
             goal: self.goal,
-            least_effect: self.search.rule().least_effect,
+            min_effect: self.search.rule().least_effect,
             start: tried.map(|at| (self.candidates[at].name.to_owned(), self.label(at, 0))).collect(),
             best: levels,
             confirmed,
@@ -98,7 +98,7 @@ impl SearchResult<'_> {
             settings: spec.settings,
             total,
             steps,
-            same: (0..self.candidates.len()).filter(|at| best[*at] == 0).filter_map(|at| self.stayed(at)).collect(),
+            unchanged: (0..self.candidates.len()).filter(|at| best[*at] == 0).filter_map(|at| self.stayed(at)).collect(),
             untried: self.untried.iter().cloned().chain(self.not_reached()).collect(),
             spent: self.spent.to_vec(),
         }
@@ -175,11 +175,11 @@ impl SearchResult<'_> {
             .and_then(|race| self.raced(race, "the best other level to that at the one that stays"));
         Some(AdviceSame {
             dimension: self.candidates[dimension].name.to_owned(),
-            stays: self.label(dimension, 0),
+            kept: self.label(dimension, 0),
             best: race.best.filter(|_| race.from == 0).map(|level| self.label(dimension, level)),
             estimate,
             levels: race.tried.iter().filter(|level| **level != 0).map(|level| self.label(dimension, *level)).collect(),
-            whole: race.whole,
+            complete: race.whole,
         })
     }
 
@@ -192,12 +192,12 @@ impl SearchResult<'_> {
 
     /// What the search amounts to.
     fn whole(&self, advice: &Advice) -> String {
-        let least = Ratio(advice.least_effect);
+        let least = Ratio(advice.min_effect);
         let noun = noun(self.goal);
         let changes = advice.best.iter().map(|(name, level)| format!("{name} {level}")).collect::<Vec<_>>().join(", ");
         let Some(total) = &advice.total else {
             if changes.is_empty() {
-                let tried = wording::plural(advice.same.len(), "dimension");
+                let tried = wording::plural(advice.unchanged.len(), "dimension");
                 return format!(
                     "Nothing that was tried in {tried} was found to improve the {noun} by more than {least}."
                 );
@@ -240,8 +240,8 @@ impl SearchResult<'_> {
     }
 
     fn same(&self, same: &AdviceSame) -> String {
-        let AdviceSame { dimension, stays, best, levels, .. } = same;
-        let cut = if same.whole { "" } else { "; the time ran out" };
+        let AdviceSame { dimension, kept: stays, best, levels, .. } = same;
+        let cut = if same.complete { "" } else { "; the time ran out" };
         let tried = levels.join(", ");
         let (Some(best), Some(estimate)) = (best, &same.estimate) else {
             return format!("{dimension} stays {stays}: none of {tried} was better{cut}.");

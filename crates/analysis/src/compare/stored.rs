@@ -140,8 +140,8 @@ fn judged(compared: &[Compared<'_>], tolerance: f64, confidence: f64) -> Vec<Cel
                 tolerance,
                 higher_is_better: higher_is_better(headline),
                 p_value: cell.difference.map(|_| different[i]),
-                judged_low: None,
-                judged_high: None,
+                adjusted_low: None,
+                adjusted_high: None,
                 ratios: Vec::new(),
             },
         }

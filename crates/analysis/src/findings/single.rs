@@ -94,7 +94,7 @@ fn apart(shares: &Shares) -> String {
     };
     format!(
         ", from {:.2} to {:.2} of an equal share and {:.2} at the median{empty}",
-        shares.least, shares.greatest, shares.median
+        shares.min, shares.max, shares.median
     )
 }
 

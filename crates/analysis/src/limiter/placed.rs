@@ -34,9 +34,9 @@ pub(super) fn losses(observations: &Observations<'_>) -> Option<Losses> {
             sums.entry(LossLocation::Path).or_insert_with(|| (0, nobody(direction))).0 += left;
         }
     }
-    let places = sums.into_iter().map(|(place, (packets, by))| LocatedLoss { place, packets, by }).collect();
+    let places = sums.into_iter().map(|(place, (packets, by))| LocatedLoss { location: place, packets, by }).collect();
     let of = if datagrams { "datagrams" } else { "segments" };
-    (packets > 0).then(|| Losses { packets, of: of.into(), places })
+    (packets > 0).then(|| Losses { packets, of: of.into(), locations: places })
 }
 
 /// How many packets of a direction are missing, what places account for, and what is left for the path.

@@ -144,7 +144,7 @@ fn losses_hold_the_congestion_window_down() {
         why.statement
     );
     let losses = why.losses.unwrap();
-    assert_eq!((losses.packets, losses.places.len(), losses.places[0].place), (30, 1, LossLocation::Path));
+    assert_eq!((losses.packets, losses.locations.len(), losses.locations[0].location), (30, 1, LossLocation::Path));
     // Who does not give way to losses is not held down by them, and Mathis is about few of them and about Reno.
     case.trials(|trial| trial.near.flows[0].socket.cc = Some("bbr".into()));
     assert_eq!(case.limiter(), LimiterKind::Unexplained);
@@ -287,11 +287,11 @@ fn datagrams_without_room_are_the_socket_buffers_and_placed() {
     assert_eq!((why.limiter, why.parts.len()), (LimiterKind::SocketBuffer, 0), "{why:#?}");
     assert!(why.statement.contains("no room for 700 of 10.0 k datagrams (7.00 %)"), "{}", why.statement);
     let losses = why.losses.unwrap();
-    let places: Vec<(LossLocation, u64)> = losses.places.iter().map(|one| (one.place, one.packets)).collect();
+    let places: Vec<(LossLocation, u64)> = losses.locations.iter().map(|one| (one.location, one.packets)).collect();
     use LossLocation::{Path, ReceiverInterface, SenderQdisc, SocketBuffer};
     assert_eq!(places, [(SenderQdisc, 120), (Path, 180), (ReceiverInterface, 600), (SocketBuffer, 2_100)]);
     assert_eq!(losses.packets, 3_000);
-    assert!(losses.places[1].by.contains("no counter of either host"), "{losses:?}");
+    assert!(losses.locations[1].by.contains("no counter of either host"), "{losses:?}");
 }
 
 #[test]
@@ -299,7 +299,7 @@ fn foreign_drops_never_place_more_than_is_missing() {
     let mut case = RecordedCase::udp(10_000, 9_990);
     case.counters(true, &[("snmp.Udp.RcvbufErrors", 1 << 40), ("softnet.dropped", 7)]);
     let losses = case.why().losses.unwrap();
-    assert_eq!((losses.packets, losses.places.len(), losses.places[0].packets), (30, 1, 30));
+    assert_eq!((losses.packets, losses.locations.len(), losses.locations[0].packets), (30, 1, 30));
 }
 
 #[test]
@@ -309,7 +309,7 @@ fn segments_that_had_arrived_are_lost_nowhere() {
     case.samples(|i, one| one.spurious = Some(i));
     case.counters(true, &[]);
     let losses = case.why().losses.unwrap();
-    let places: Vec<(LossLocation, u64)> = losses.places.iter().map(|one| (one.place, one.packets)).collect();
+    let places: Vec<(LossLocation, u64)> = losses.locations.iter().map(|one| (one.location, one.packets)).collect();
     assert_eq!((places, losses.of.as_str()), (vec![(LossLocation::Path, 60), (LossLocation::Nowhere, 30)], "segments"));
 }
 

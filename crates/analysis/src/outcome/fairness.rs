@@ -20,9 +20,9 @@ pub(crate) fn spread(trials: &[Trial]) -> Option<Shares> {
     let each: Vec<Shares> = trials.iter().filter_map(|trial| spread_of(&shares(trial))).collect();
     let pick = |pick: fn(&Shares) -> f64, choose: fn(f64, f64) -> f64| each.iter().map(pick).reduce(choose);
     Some(Shares {
-        least: pick(|shares| shares.least, f64::min)?,
+        min: pick(|shares| shares.min, f64::min)?,
         median: median(&each.iter().map(|shares| shares.median).collect::<Vec<_>>())?,
-        greatest: pick(|shares| shares.greatest, f64::max)?,
+        max: pick(|shares| shares.max, f64::max)?,
         empty: each.iter().map(|shares| shares.empty).max()?,
     })
 }
@@ -38,9 +38,9 @@ fn spread_of(shares: &[f64]) -> Option<Shares> {
         return None;
     }
     Some(Shares {
-        least: shares.iter().copied().fold(f64::MAX, f64::min) / equal,
+        min: shares.iter().copied().fold(f64::MAX, f64::min) / equal,
         median: median(shares)? / equal,
-        greatest: shares.iter().copied().fold(0.0, f64::max) / equal,
+        max: shares.iter().copied().fold(0.0, f64::max) / equal,
         empty: shares.iter().filter(|share| **share == 0.0).count() as u32,
     })
 }
@@ -103,7 +103,7 @@ mod tests {
     fn shares_are_parts_of_an_equal_one_and_empty_ones_are_seen() {
         let far = received(&[(0, 0), (1, 10), (2, 30), (3, 40)]);
         let shares = spread_of(&shares_of(&model::EndTally::default(), &far)).unwrap();
-        assert_eq!((shares.least, shares.median, shares.greatest, shares.empty), (0.0, 1.0, 2.0, 1));
+        assert_eq!((shares.min, shares.median, shares.max, shares.empty), (0.0, 1.0, 2.0, 1));
         assert!(starved(Stop::TimeNs(1), (&model::EndTally::default(), &far)));
         assert!(!starved(Stop::Blocks(3), (&model::EndTally::default(), &far)), "three blocks for four flows");
         assert_eq!(spread_of(&[7.0]), None);

@@ -63,11 +63,11 @@ pub fn outcome(cell: &Cell, trials: Vec<Trial>, rule: &Stopping, context: Contex
     let mut summary = summary::summary(cell, &counted, estimate.as_ref(), histogram.as_ref(), curve);
     summary.cost = cost::cost(&cell.spec, &counted);
     summary.probe = probe::responsiveness(&counted, idle.as_ref());
-    summary.within = own.and_then(|own| estimate::within(headline, &own, rule));
+    summary.within_pass = own.and_then(|own| estimate::within(headline, &own, rule));
     summary.trials = u32::try_from(values.len()).unwrap_or(u32::MAX);
     let known = [(Verdict::CutShort, cut_short || trials.iter().any(was_cut_short)), (Verdict::Overlapped, overlapped)];
     let target = if paired { rule.target.max(Stopping::default().target) } else { rule.target };
-    let wide = estimate::wide(estimate.as_ref(), summary.within.as_ref(), target);
+    let wide = estimate::wide(estimate.as_ref(), summary.within_pass.as_ref(), target);
     summary.verdicts = verdicts::of_cell(cell, &counted, values.len(), wide);
     summary.verdicts.extend(known.into_iter().filter_map(|(verdict, holds)| holds.then_some(verdict)));
     summary.verdicts.sort_unstable();
@@ -236,7 +236,7 @@ mod tests {
                 let estimate = outcome.estimate.unwrap();
                 let requested = if paired { target.max(0.02) } else { target };
                 prop_assert!(estimate.relative_half_width().unwrap() <= requested);
-                let place = outcome.summary.within.map_or(estimate.value, |within| within.value);
+                let place = outcome.summary.within_pass.map_or(estimate.value, |within| within.value);
                 prop_assert!((place / estimate.value - 1.0).abs() <= requested);
             }
         }

@@ -66,7 +66,7 @@ pub fn of_plan(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass]) -> Vec
 }
 
 fn logs(outcomes: &[Outcome], passes: &[Pass]) -> Logs {
-    let blocks: BTreeMap<u32, u32> = passes.iter().filter_map(|pass| Some((pass.index, pass.block?))).collect();
+    let blocks: BTreeMap<u32, u32> = passes.iter().filter_map(|pass| Some((pass.index, pass.round?))).collect();
     let mut logs = Logs::new();
     for trial in outcomes.iter().flat_map(|outcome| &outcome.trials).filter(|trial| whole(trial)) {
         if let (Some(block), Some(value)) = (blocks.get(&trial.pass), trial.value.filter(|value| *value > 0.0)) {

@@ -173,7 +173,7 @@ pub(crate) mod testing {
         for block in 0..blocks {
             for cell in &cells {
                 let index = passes.len() as u32;
-                passes.push(Pass { index, block: Some(block), ..Pass::default() });
+                passes.push(Pass { index, round: Some(block), ..Pass::default() });
                 trials[cell.id as usize].push(Trial {
                     cell: cell.id,
                     pass: index,

@@ -78,6 +78,6 @@ impl Conduct<'_> {
         let left_ns = each.map(|each| (each * (most - block) as u64).min(self.left_ns()));
         let order = if turned { "B A A B" } else { "A B B A" };
         let doing = format!("block {} of at most {most}: {order}", block + 1);
-        Ok(self.sink.event(&Event::Phase(Phase { doing, cells_done: 0, cells: 1, left_ns }))?)
+        Ok(self.sink.event(&Event::Phase(Phase { activity: doing, cells_done: 0, cells: 1, remaining_ns: left_ns }))?)
     }
 }

@@ -60,7 +60,7 @@ impl Conduct<'_> {
         let rule = self.header.stopping.clone();
         if cell.spec.probe.is_some() {
             let doing = "round trips without load".into();
-            self.sink.event(&Event::Phase(Phase { doing, cells_done: 0, cells: 1, left_ns: None }))?;
+            self.sink.event(&Event::Phase(Phase { activity: doing, cells_done: 0, cells: 1, remaining_ns: None }))?;
         }
         let idle = idle(self.pair, &cell.spec, self.sink, &mut self.cancel).await?;
         self.interrupted()?;
@@ -122,7 +122,7 @@ impl<E> Conduct<'_, E> {
         let each = if self.passes == 0 { None } else { Some(now_ns / u64::from(self.passes)) };
         let left_ns = each.map(|each| (each * u64::from(left)).min(self.left_ns()));
         let doing = format!("trial {}", self.passes + 1);
-        Ok(self.sink.event(&Event::Phase(Phase { doing, cells_done: 0, cells: 1, left_ns }))?)
+        Ok(self.sink.event(&Event::Phase(Phase { activity: doing, cells_done: 0, cells: 1, remaining_ns: left_ns }))?)
     }
 
     /// The same of a pass that is known in part, after the lab's links were heard; its hosts and what overlapped it are filled in.

@@ -151,7 +151,7 @@ impl Serialize for EndTally {
         document.serialize_field("stalled", stalled)?;
         document.serialize_field("cut_short", cut_short)?;
         if !unreported.is_empty() {
-            document.serialize_field("untold", unreported)?;
+            document.serialize_field("unreported", unreported)?;
         }
         document.end()
     }

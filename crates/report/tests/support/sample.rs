@@ -143,7 +143,7 @@ pub(crate) fn planned() -> Run {
     }
     run.header.cells = cells;
     for pass in &mut run.passes {
-        pass.block = Some(pass.index);
+        pass.round = Some(pass.index);
     }
     let question = Some("How large must the buffers be?".to_owned());
     run.header.plan = Some(Box::new(model::Plan { question, factors, ..model::Plan::default() }));
@@ -208,8 +208,8 @@ pub(crate) fn pair() -> Run {
         tolerance: 0.01,
         higher_is_better: true,
         p_value: Some(0.7),
-        judged_low: Some(0.992),
-        judged_high: Some(1.0104),
+        adjusted_low: Some(0.992),
+        adjusted_high: Some(1.0104),
         ratios: vec![1.0; 8],
     });
     run.findings.insert(0, found);

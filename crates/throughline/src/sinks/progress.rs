@@ -38,11 +38,11 @@ impl Progress {
     }
 
     fn phase(&mut self, phase: &Phase) {
-        let mut text = phase.doing.clone();
+        let mut text = phase.activity.clone();
         if phase.cells > 1 {
             text += &format!(", {} of {} done", phase.cells_done, phase.cells);
         }
-        if let Some(left) = phase.left_ns {
+        if let Some(left) = phase.remaining_ns {
             text += &format!(", about {} left", coarse(left));
         }
         if self.bar.is_some() {

@@ -202,7 +202,7 @@ impl Conduct<'_> {
         let left = search_state.fresh.as_ref().map_or(0, Confirmation::trials_left);
         let left_ns = (f64::from(left + 4) * search_state.each_ns()) as u64;
         let doing = format!("confirmation, {} more trials", left + 4);
-        self.sink.event(&Event::Phase(Phase { doing, cells_done: 0, cells: 1, left_ns: Some(left_ns) }))?;
+        self.sink.event(&Event::Phase(Phase { activity: doing, cells_done: 0, cells: 1, remaining_ns: Some(left_ns) }))?;
         let mut readings = [None; 4];
         for (at, reading) in block.trials.iter().zip(&mut readings) {
             *reading = self.try_out(at, "confirmation", None, search_state).await?;
@@ -270,10 +270,10 @@ impl Conduct<'_> {
         let left_ns = Some(self.left_ns()).filter(|left| *left < u64::MAX);
         let count = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
         Ok(self.sink.event(&Event::Phase(Phase {
-            doing,
+            activity: doing,
             cells_done: count(done.min(of)),
             cells: count(of),
-            left_ns,
+            remaining_ns: left_ns,
         }))?)
     }
 }

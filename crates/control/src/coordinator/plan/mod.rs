@@ -68,7 +68,7 @@ impl Conduct<'_, Fleet> {
         let by_trial = schedule.trials.iter().map(|trial| trial.pass + 1).max();
         let by_pass = schedule.passes.iter().map(|pass| pass.index + 1).max();
         self.passes = by_trial.max(by_pass).unwrap_or(0);
-        let block = |pass: &Pass| Pass { index: pass.index, block: pass.block, ..Pass::default() };
+        let block = |pass: &Pass| Pass { index: pass.index, round: pass.round, ..Pass::default() };
         self.blocks = schedule.passes.iter().map(block).collect();
         let spent = schedule.passes.iter().map(|pass| pass.started_ns + pass.duration_ns).max().unwrap_or(0);
         self.started = Instant::now().checked_sub(Duration::from_nanos(spent)).unwrap_or(self.started);
@@ -171,7 +171,7 @@ impl Conduct<'_, Fleet> {
         let waits = |name: &str, ahead| {
             let doing = format!("{name} is busy: {ahead} before us");
             // The phase is for people; a sink that fails will say so at the next trial.
-            let _ = sink.event(&Event::Phase(Phase { doing, ..Phase::default() }));
+            let _ = sink.event(&Event::Phase(Phase { activity: doing, ..Phase::default() }));
         };
         self.pair.hold(waits).await?;
         let mut tests = self.tests(schedule, block, cells)?;
@@ -259,7 +259,7 @@ impl Conduct<'_, Fleet> {
     fn tell(&mut self, doing: String, left_ns: Option<u64>) -> Result<(), ControlError> {
         let cells = self.header.cells.len() as u32;
         let cells_done = self.cells.done().len() as u32;
-        Ok(self.sink.event(&Event::Phase(Phase { doing, cells_done, cells, left_ns }))?)
+        Ok(self.sink.event(&Event::Phase(Phase { activity: doing, cells_done, cells, remaining_ns: left_ns }))?)
     }
 }
 

@@ -132,7 +132,7 @@ impl Conduct<'_, Fleet> {
                         started_ns: begun,
                         started_unix_ns: Some(begun_unix),
                         duration_ns,
-                        block: Some(block),
+                        round: Some(block),
                         lab: lab.clone(),
                         ..Pass::default()
                     };
@@ -153,7 +153,7 @@ impl Conduct<'_, Fleet> {
             ..EndPass::default()
         };
         let pass = Pass { near: before(0), far: before(1), ..over };
-        self.blocks.push(Pass { index: pass.index, block: pass.block, ..Pass::default() });
+        self.blocks.push(Pass { index: pass.index, round: pass.round, ..Pass::default() });
         // A stall ends its pass; what fails behind it is the same stall, which the trial has.
         let stalled = ended.near.tallies.iter().chain(&ended.far.tallies).any(|tally| tally.stalled);
         let failure = ended.failure.filter(|_| !stalled);
