@@ -2,6 +2,7 @@
 //! they receive, as a program does that answers what it was asked, and as NetPIPE does: two buffers of some MiB at each end would
 //! not fit into a processor's cache where one does, and the time would be that of the memory.
 
+mod arrivals;
 mod datagrams;
 mod flight;
 mod probe;
@@ -11,6 +12,7 @@ use std::io;
 
 use model::Spec;
 
+use self::arrivals::Arrivals;
 use self::datagrams::{DatagramAnswerer, DatagramAsker};
 use self::probe::Prober;
 use self::stopwatch::Stopwatch;
@@ -32,7 +34,7 @@ pub(crate) fn machine<C: Channel>(spec: &Spec, part: &Part) -> Box<dyn Machine<C
     }
     match C::KIND {
         Kind::Datagram if asks => Box::new(DatagramAsker::new(part)),
-        Kind::Datagram => Box::new(DatagramAnswerer::new(part)),
+        Kind::Datagram => Box::new(DatagramAnswerer::new(part, Arrivals::of(part, spec.outstanding.is_some()))),
         _ if asks => Box::new(Asker::new(part, part.shares && C::SHOWS_ALL)),
         _ => Box::new(Answerer {
             request: part.block,
@@ -43,6 +45,7 @@ pub(crate) fn machine<C: Channel>(spec: &Spec, part: &Part) -> Box<dyn Machine<C
             sent: 0,
             done: 0,
             waits: part.shares && C::SHOWS_ALL,
+            arrivals: Arrivals::of(part, spec.outstanding.is_some()),
         }),
     }
 }
@@ -181,6 +184,7 @@ struct Answerer {
     done: u64,
     /// After an answer no request can be there: the thread is told of the next one.
     waits: bool,
+    arrivals: Arrivals,
 }
 
 impl Answerer {
@@ -214,12 +218,13 @@ impl<C: Channel> Machine<C> for Answerer {
                         }
                         return Ok(Turn::Wait(Interest::Read, now_ns() + LOOK_NS));
                     }
-                    Err(error) if not_now(&error) => return Ok(Turn::Wait(Interest::Read, u64::MAX)),
+                    Err(error) if not_now(&error) => return Ok(self.arrivals.wait(now_ns)),
                     Err(error) => return Err(error),
                 }
                 if self.received < self.request {
                     continue;
                 }
+                self.arrivals.came(now_ns, env.rx);
             }
             match channel.send(&env.rx[self.sent..self.reply]) {
                 Ok(count) => {
@@ -234,7 +239,7 @@ impl<C: Channel> Machine<C> for Answerer {
                 self.done += 1;
                 (self.sent, self.received) = (0, 0);
                 if self.waits && !self.over(channel.is_foreign()) {
-                    return Ok(Turn::Wait(Interest::Read, u64::MAX));
+                    return Ok(self.arrivals.wait(now_ns));
                 }
             }
         }

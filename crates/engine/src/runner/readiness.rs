@@ -1,13 +1,13 @@
 //! A thread that serves many flows by readiness: those that can work do, the others wait in an epoll set or for their time.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
 
 use rustix::event::epoll;
-use rustix::time::Timespec;
 
-use super::Flow;
 use super::rounds::{Rounds, Waits};
+use super::{Flow, sys};
 use crate::now_ns;
 use crate::pattern::Interest;
 
@@ -83,12 +83,8 @@ impl Waits for Readiness {
         let Rounds { ready, again, .. } = &mut self.rounds;
         std::mem::swap(ready, again);
         let pause = self.rounds.pause(!self.rounds.ready.is_empty());
-        let limit = Timespec { tv_sec: 0, tv_nsec: pause as i64 };
         self.events.clear();
-        match epoll::wait(&self.set, rustix::buffer::spare_capacity(&mut self.events), Some(&limit)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
+        sys::epoll::wait(self.set.as_fd(), &mut self.events, Duration::from_nanos(pause))?;
         for event in &self.events {
             let index = event.data.u64() as usize;
             if std::mem::take(&mut self.waits[index]) {

@@ -8,6 +8,7 @@ use super::super::close_handshake::{CloseHandshake, answer_signal};
 use super::super::pacer::Pacer;
 use super::super::stream::LOOK_NS;
 use super::super::{Env, Interest, Machine, Part, QUANTUM, Turn, not_now};
+use super::arrivals::Arrivals;
 use crate::now_ns;
 use crate::plan::LegStop;
 use crate::runner::add;
@@ -194,11 +195,12 @@ pub(super) struct DatagramAnswerer {
     reply: usize,
     /// Length of an answer that the socket did not take yet.
     pending: Option<usize>,
+    arrivals: Arrivals,
 }
 
 impl DatagramAnswerer {
-    pub(super) fn new(part: &Part) -> Self {
-        Self { leg: part.leg, reply: part.reply, pending: None }
+    pub(super) fn new(part: &Part, arrivals: Arrivals) -> Self {
+        Self { leg: part.leg, reply: part.reply, pending: None, arrivals }
     }
 }
 
@@ -214,7 +216,7 @@ impl<C: Channel> Machine<C> for DatagramAnswerer {
                         }
                         return Ok(Turn::Wait(Interest::Read, now_ns() + LOOK_NS));
                     }
-                    Err(error) if not_now(&error) => return Ok(Turn::Wait(Interest::Read, u64::MAX)),
+                    Err(error) if not_now(&error) => return Ok(self.arrivals.wait(now_ns)),
                     Err(error) => return Err(error),
                 };
                 if channel.is_foreign() {
@@ -232,6 +234,7 @@ impl<C: Channel> Machine<C> for DatagramAnswerer {
                 }
                 env.counters.received(count);
                 add(&env.counters.datagrams_received, 1);
+                self.arrivals.came(now_ns, &env.rx[..count]);
                 let width = count.min(self.reply).min(8);
                 env.tx[..width].copy_from_slice(&env.rx[..width]);
                 self.pending = Some(self.reply);

@@ -69,6 +69,11 @@ impl Flight {
         self.longest_ns
     }
 
+    /// Shortest round trip so far, ns; `u64::MAX` before the first answer.
+    pub(super) fn shortest_ns(&self) -> u64 {
+        self.shortest_ns
+    }
+
     /// When the oldest request that is outstanding went.
     pub(super) fn oldest_ns(&self) -> Option<u64> {
         self.outstanding.front().map(|request| request.sent_ns)

@@ -6,6 +6,7 @@ use model::Spec;
 
 use super::super::close_handshake::{CloseHandshake, answer_signal};
 use super::super::{Env, Interest, Machine, Part, QUANTUM, Turn, await_close, not_now};
+use super::arrivals::SHORT;
 use super::datagrams::{FIRST_REPLY_NS, REPLY_FLOOR_NS, put_number};
 use super::flight::Flight;
 use crate::now_ns;
@@ -17,9 +18,9 @@ use crate::transport::{Channel, Kind, Signal};
 const LOOK_NS: u64 = 100_000_000;
 /// Around the time of the shortest round trip a probe is awake, so that its own wake-up is not in a short one: this long before it
 /// and after it. Only where that is a small part of the time between two requests, and a wake-up a good part of a round trip.
-const EARLY_NS: u64 = 100_000;
-const LINGER_NS: u64 = 50_000;
-const AWAKE_GAP_NS: f64 = 2e6;
+const EARLY_NS: u64 = 200_000;
+const LINGER_NS: u64 = 500_000;
+pub(super) const AWAKE_GAP_NS: u64 = 2_000_000;
 const AWAKE_RTT_NS: u64 = 2_000_000;
 
 /// Asks at a rate, whether or not answers have come.
@@ -57,7 +58,7 @@ impl Prober {
             begun: false,
             closing: false,
             close_handshake: CloseHandshake::default(),
-            awake: pace.gap_ns >= AWAKE_GAP_NS,
+            awake: pace.gap_ns as u64 >= AWAKE_GAP_NS,
         })
     }
 
@@ -88,7 +89,8 @@ impl Prober {
     /// Sends a request or the rest of one; what to wait for where it does not go.
     fn ask<C: Channel>(&mut self, channel: &mut C, env: &mut Env<'_>, now: u64) -> io::Result<Option<Turn>> {
         if self.gone == 0 {
-            put_number(&mut env.tx[..self.request], self.flight.requested());
+            let short = if self.awake && self.flight.shortest_ns() <= AWAKE_RTT_NS { SHORT } else { 0 };
+            put_number(&mut env.tx[..self.request], self.flight.requested() | short);
         }
         match channel.send(&env.tx[self.gone..self.request]) {
             Ok(count) => {
@@ -114,7 +116,7 @@ impl Prober {
         let now = now_ns();
         let done = if C::KIND == Kind::Datagram {
             let own = count == self.reply && count >= 8;
-            let number = env.rx.first_chunk::<8>().filter(|_| own).map(|bytes| u64::from_le_bytes(*bytes));
+            let number = env.rx.first_chunk::<8>().filter(|_| own).map(|bytes| u64::from_le_bytes(*bytes) & !SHORT);
             if !number.is_some_and(|number| self.flight.answered(number, now, env.rtt)) {
                 // A late answer, or the other end repeating that the leg is open.
                 let signal = Signal::decode(&env.rx[..count], channel.nonce())?;

@@ -1,6 +1,7 @@
 //! System calls of the runner that no safe crate has.
 #![allow(unsafe_code, reason = "each block states why it is sound")]
 
+pub(super) mod epoll;
 mod slice;
 mod usage;
 
