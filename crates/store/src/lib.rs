@@ -47,6 +47,7 @@ mod load;
 mod recorder;
 mod reference;
 mod schema;
+mod schema_v2;
 mod store;
 
 pub use error::StoreError;

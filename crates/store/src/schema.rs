@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use crate::StoreError;
+use crate::{StoreError, schema_v2};
 
 /// `application_id` of our files: "thru" in ASCII. It tells a store from another program's database.
 const APPLICATION_ID: i64 = 0x7468_7275;
@@ -14,8 +14,9 @@ const APPLICATION_ID: i64 = 0x7468_7275;
 ///
 /// `run.number` never comes back after a deletion (AUTOINCREMENT), so a recorder whose run was deleted cannot append to
 /// a stranger's. Bodies are the model's JSON; the other columns exist to find them.
-const LADDER: &[&str] = &[
-    "
+const LADDER: &[Step] = &[
+    Step::Sql(
+        "
     CREATE TABLE run (
         number          INTEGER PRIMARY KEY AUTOINCREMENT, -- order of arrival
         id              TEXT NOT NULL UNIQUE,
@@ -40,7 +41,9 @@ const LADDER: &[&str] = &[
     ) STRICT;
     CREATE INDEX entry_by_run ON entry (run, kind, cell);
 ",
-    "
+    ),
+    Step::Sql(
+        "
     CREATE TABLE selftest (
         number          INTEGER PRIMARY KEY,               -- order of arrival
         hostname        TEXT,
@@ -49,7 +52,49 @@ const LADDER: &[&str] = &[
         body            TEXT NOT NULL                      -- model::SelfTest
     ) STRICT;
 ",
+    ),
+    // Documents of schema version 2.
+    Step::Bodies(schema_v2::upgraded),
 ];
+
+/// What leads from one height to the next.
+#[derive(Clone, Copy)]
+enum Step {
+    /// Tables and columns.
+    Sql(&'static str),
+    /// The model's JSON, row by row: the new body for a kind and its body, `None` where it stays.
+    Bodies(fn(&str, &str) -> Option<String>),
+}
+
+impl Step {
+    fn take(self, connection: &Connection) -> rusqlite::Result<()> {
+        match self {
+            Self::Sql(batch) => connection.execute_batch(batch),
+            Self::Bodies(upgraded) => {
+                // Rows as (rowid, kind, body); the kinds of the columns of `run` are those of the model's parts.
+                for (select, update) in [
+                    ("SELECT number, 'header', header FROM run", "UPDATE run SET header = ?2 WHERE number = ?1"),
+                    ("SELECT number, kind, body FROM entry", "UPDATE entry SET body = ?2 WHERE number = ?1"),
+                    (
+                        "SELECT number, 'selftest', body FROM selftest",
+                        "UPDATE selftest SET body = ?2 WHERE number = ?1",
+                    ),
+                ] {
+                    let mut rows = connection.prepare(select)?;
+                    let mut update = connection.prepare(update)?;
+                    let mut rows = rows.query([])?;
+                    while let Some(row) = rows.next()? {
+                        let (number, kind, body): (i64, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+                        if let Some(body) = upgraded(&kind, &body) {
+                            update.execute((number, body))?;
+                        }
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+}
 
 /// Makes sure that the file is ours and of the present schema; an empty one becomes both.
 pub(crate) fn prepare(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
@@ -66,7 +111,7 @@ pub(crate) fn prepare(connection: &mut Connection, path: &Path) -> Result<(), St
 }
 
 /// Takes the steps of `ladder` that the file lacks, all or none of them.
-fn climb(connection: &mut Connection, path: &Path, ladder: &[&str]) -> Result<(), StoreError> {
+fn climb(connection: &mut Connection, path: &Path, ladder: &[Step]) -> Result<(), StoreError> {
     let known = ladder.len() as i64;
     let failed = |source| StoreError::sqlite(path, "bring its schema up to date", source);
     // In a transaction, so that what it reads is of one moment while another process builds a new file.
@@ -77,7 +122,7 @@ fn climb(connection: &mut Connection, path: &Path, ladder: &[&str]) -> Result<()
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
     let found = check(&transaction, path, known)?;
     for (step, version) in ladder.iter().zip(1..).filter(|(_, version)| *version > found) {
-        transaction.execute_batch(step).map_err(failed)?;
+        step.take(&transaction).map_err(failed)?;
         transaction.pragma_update(None, "user_version", version).map_err(failed)?;
     }
     transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(failed)?;
@@ -115,7 +160,7 @@ mod tests {
     #[test]
     fn an_older_file_climbs_and_keeps_its_rows() {
         let mut connection = Connection::open_in_memory().unwrap();
-        let ladder = ["CREATE TABLE a (x)", "ALTER TABLE a ADD COLUMN y DEFAULT 7"];
+        let ladder = ["CREATE TABLE a (x)", "ALTER TABLE a ADD COLUMN y DEFAULT 7"].map(Step::Sql);
         climb(&mut connection, Path::new(AT), &ladder[..1]).unwrap();
         connection.execute("INSERT INTO a VALUES (1)", []).unwrap();
         assert_eq!(version(&connection), 1);
@@ -128,8 +173,9 @@ mod tests {
     #[test]
     fn a_step_that_fails_leaves_the_file_as_it_was() {
         let mut connection = Connection::open_in_memory().unwrap();
-        climb(&mut connection, Path::new(AT), &["CREATE TABLE a (x)"]).unwrap();
-        climb(&mut connection, Path::new(AT), &["", "CREATE TABLE b (x)", "CREATE TABLE a (x)"]).unwrap_err();
+        climb(&mut connection, Path::new(AT), &["CREATE TABLE a (x)"].map(Step::Sql)).unwrap();
+        climb(&mut connection, Path::new(AT), &["", "CREATE TABLE b (x)", "CREATE TABLE a (x)"].map(Step::Sql))
+            .unwrap_err();
         assert_eq!(version(&connection), 1);
         assert!(connection.prepare("SELECT * FROM b").is_err());
     }
@@ -137,8 +183,8 @@ mod tests {
     #[test]
     fn a_file_from_the_future_is_refused() {
         let mut connection = Connection::open_in_memory().unwrap();
-        climb(&mut connection, Path::new(AT), &["CREATE TABLE a (x)", "CREATE TABLE b (x)"]).unwrap();
-        let error = climb(&mut connection, Path::new(AT), &["CREATE TABLE a (x)"]).unwrap_err();
+        climb(&mut connection, Path::new(AT), &["CREATE TABLE a (x)", "CREATE TABLE b (x)"].map(Step::Sql)).unwrap();
+        let error = climb(&mut connection, Path::new(AT), &["CREATE TABLE a (x)"].map(Step::Sql)).unwrap_err();
         assert!(matches!(error, StoreError::TooNew { found: 2, known: 1, .. }), "{error}");
     }
 

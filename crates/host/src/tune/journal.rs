@@ -50,7 +50,14 @@ enum Line {
     /// First of all.
     Open(Owner),
     /// A setting is about to be changed.
-    Plan { key: String, before: String, requested: String, host_wide: bool },
+    Plan {
+        key: String,
+        before: String,
+        /// `asked` in files of builds before schema version 2, which are put back too.
+        #[serde(alias = "asked")]
+        requested: String,
+        host_wide: bool,
+    },
     /// It was, and this was read back.
     Now { entry: usize, now: String },
     /// The owner leaves its settings on purpose.
@@ -158,14 +165,14 @@ impl Guard<'_> {
             unix_ns: now,
         };
         let path = directory.join(format!("{}.jsonl", owner.id));
-        let file = File::options().create_new(true).append(true).read(true).open(&path).map_err(fail)?;
-        file.lock().map_err(fail)?;
+        let handle = File::options().create_new(true).append(true).read(true).open(&path).map_err(fail)?;
+        handle.lock().map_err(fail)?;
         let record = JournalRecord { owner: owner.clone(), entries: Vec::new(), kept: false };
-        let mut file_record = JournalFile { path, file, record };
-        file_record.append(&Line::Open(owner))?;
+        let mut file = JournalFile { path, file: handle, record };
+        file.append(&Line::Open(owner))?;
         // The name as well: a file that nobody finds after a power cut is no journal.
         File::open(directory).and_then(|directory| directory.sync_all()).map_err(fail)?;
-        Ok(file_record)
+        Ok(file)
     }
 
     /// All sessions there are, the newest first. Files without an owner's line are what a power cut left; they are removed.
@@ -322,16 +329,16 @@ mod tests {
     #[test]
     fn what_was_written_is_told_again_and_a_cut_line_is_not() -> Result<(), TuneError> {
         let (_folder, journal) = journal();
-        let mut file_record = journal.lock()?.begin("test")?;
-        let entry = file_record.plan("dev.a.mtu", "1500", "9000", false)?;
-        file_record.now(entry, "9000")?;
-        file_record.plan("sysctl.b", "1", "2", true)?;
-        let path = file_record.path.clone();
-        let whole = file_record.record.clone();
+        let mut file = journal.lock()?.begin("test")?;
+        let entry = file.plan("dev.a.mtu", "1500", "9000", false)?;
+        file.now(entry, "9000")?;
+        file.plan("sysctl.b", "1", "2", true)?;
+        let path = file.path.clone();
+        let whole = file.record.clone();
         assert!(whole.owner.started_ticks > 0);
         // Somebody alive holds it.
         assert!(journal.lock()?.sessions()?[0].orphan.is_none());
-        drop(file_record);
+        drop(file);
         let text = fs::read_to_string(&path).unwrap_or_default();
         assert_eq!(JournalRecord::of(&text), Some(whole));
         let cut = JournalRecord::of(&text[..text.len() - 5]).map(|record| record.entries.len());
