@@ -4,7 +4,7 @@ use cargo_metadata::{DependencyKind, Metadata};
 
 use crate::{Rule, Violation};
 
-/// Each crate and those of ours that it may import. A new crate gets its row here and in CONTRIBUTING.md.
+/// Each crate and those of ours that it may import. A new crate gets its row here and in docs/ARCHITECTURE.md.
 const TABLE: &[(&str, &[&str])] = &[
     // Layer 0: data and pure functions.
     ("model", &[]),

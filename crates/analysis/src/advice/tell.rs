@@ -98,7 +98,10 @@ impl SearchResult<'_> {
             settings: spec.settings,
             total,
             steps,
-            unchanged: (0..self.candidates.len()).filter(|at| best[*at] == 0).filter_map(|at| self.stayed(at)).collect(),
+            unchanged: (0..self.candidates.len())
+                .filter(|at| best[*at] == 0)
+                .filter_map(|at| self.stayed(at))
+                .collect(),
             untried: self.untried.iter().cloned().chain(self.not_reached()).collect(),
             spent: self.spent.to_vec(),
         }

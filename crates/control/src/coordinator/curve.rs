@@ -252,7 +252,8 @@ impl Conduct<'_> {
         } else {
             format!("pass {}: {open} sizes left", pass + 1)
         };
-        let phase = Phase { activity: doing, cells_done: done as u32, cells: (done + open) as u32, remaining_ns: left_ns };
+        let phase =
+            Phase { activity: doing, cells_done: done as u32, cells: (done + open) as u32, remaining_ns: left_ns };
         Ok(self.sink.event(&Event::Phase(phase))?)
     }
 }

@@ -70,7 +70,12 @@ impl Pair {
             let said = |bytes: u64, size: u64, left_ns: Option<u64>| {
                 let doing = format!("fetching the {name} end's packets, {} of {}", ByteSize(bytes), ByteSize(size));
                 // For people alone; a sink that fails will say so at the trial.
-                let _ = sink.event(&Event::Phase(Phase { activity: doing, cells_done: 0, cells: 1, remaining_ns: left_ns }));
+                let _ = sink.event(&Event::Phase(Phase {
+                    activity: doing,
+                    cells_done: 0,
+                    cells: 1,
+                    remaining_ns: left_ns,
+                }));
             };
             let brought = end.bring(&there, &here, most, said, cancel).await;
             let keep = brought.is_err();

@@ -85,7 +85,8 @@ impl<F: Foreign> Conduct<'_, F> {
         let cells = self.header.cells.clone();
         let points: Vec<Spec> = cells.iter().map(|cell| cell.spec.clone()).collect();
         let begun = self.elapsed_ns();
-        let phase = Phase { activity: "all sizes".into(), cells_done: 0, cells: cells.len() as u32, remaining_ns: None };
+        let phase =
+            Phase { activity: "all sizes".into(), cells_done: 0, cells: cells.len() as u32, remaining_ns: None };
         self.sink.event(&Event::Phase(phase))?;
         self.watch_links();
         let ForeignCurve { trials, ends: [near, far] } = self.pair.curve(&points, &mut self.cancel).await?;

@@ -64,7 +64,12 @@ impl Search<'_> {
         }
         let rate = rate_bps.map_or("full rate".into(), |bps| model::units::bits_per_second(bps as f64));
         let doing = format!("search {}, {rate}", self.number + 1);
-        self.sink.event(&Event::Phase(Phase { activity: doing, cells_done: 0, cells: 1, remaining_ns: self.left_ns }))?;
+        self.sink.event(&Event::Phase(Phase {
+            activity: doing,
+            cells_done: 0,
+            cells: 1,
+            remaining_ns: self.left_ns,
+        }))?;
         let spec = Spec { rate_bps, no_loss: false, ..self.spec.clone() };
         let leg = WireLeg { block: spec.block, reply: spec.reply_bytes(), stop: spec.stop, expected_ns: 0 };
         self.pair.pass(self.number * PASSES + step, &spec, &[leg], self.sink, self.cancel).await

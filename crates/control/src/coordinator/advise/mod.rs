@@ -202,7 +202,12 @@ impl Conduct<'_> {
         let left = search_state.fresh.as_ref().map_or(0, Confirmation::trials_left);
         let left_ns = (f64::from(left + 4) * search_state.each_ns()) as u64;
         let doing = format!("confirmation, {} more trials", left + 4);
-        self.sink.event(&Event::Phase(Phase { activity: doing, cells_done: 0, cells: 1, remaining_ns: Some(left_ns) }))?;
+        self.sink.event(&Event::Phase(Phase {
+            activity: doing,
+            cells_done: 0,
+            cells: 1,
+            remaining_ns: Some(left_ns),
+        }))?;
         let mut readings = [None; 4];
         for (at, reading) in block.trials.iter().zip(&mut readings) {
             *reading = self.try_out(at, "confirmation", None, search_state).await?;
