@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 const KEYS: &[(&str, &str, &str)] = &[
     ("header", "path_out", "path_outbound"),
     ("header", "path_back", "path_return"),
-    ("pmtu", "told_by", "reported_by"),
+    ("mtu", "told_by", "reported_by"),
     ("factors", "dear", "expensive"),
     ("trial", "place", "position"),
     ("trials", "place", "position"),
@@ -22,6 +22,8 @@ const KEYS: &[(&str, &str, &str)] = &[
     ("pass", "block", "round"),
     ("lab", "ways", "directions"),
     ("settings", "asked", "requested"),
+    ("near", "asked", "requested"),
+    ("far", "asked", "requested"),
     ("sequence", "again", "retransmitted_at"),
     ("sequence", "again_kept", "retransmitted_kept"),
     ("summary", "within", "within_pass"),
