@@ -6,7 +6,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
-use engine::transport::{Cookie, FlowHello, HELLO_BYTES, Link, ListenOptions, Rendezvous, Transport, local, transport};
+use engine::transport::{
+    Cookie, FlowHello, HELLO_BYTES, Link, ListenOptions, Rendezvous, Transport, local, transport, udp,
+};
 use engine::{EngineError, Leg, Signals, TrialPlan, now_ns};
 use model::Role;
 
@@ -111,14 +113,14 @@ fn run(
 ) -> Result<Option<WorkerDone>, EngineError> {
     let plan = plan(assignment);
     let transport = transport(plan.spec.transport.as_str())?;
-    let links = match plan.role {
+    let mut links = match plan.role {
         Role::Active => connect(assignment, &plan, transport)?,
         Role::Passive => accept(assignment, &plan, transport, sockets, words)?,
     };
     let captured = plan.spec.capture.is_some();
     let sockets = links.iter().filter(|_| captured).filter_map(Link::ends).collect();
     words.say(&FromWorker::Armed { sockets });
-    if started.recv().is_err() || links.is_empty() {
+    if links.is_empty() || !wait_for_start(started, &mut links) {
         return Ok(None);
     }
     let live = words.clone();
@@ -129,6 +131,17 @@ fn run(
         failure: tally.failure.map(|error| error.to_string()),
         elapsed_ns: tally.elapsed_ns,
     }))
+}
+
+/// False where the trial is dropped before it starts.
+fn wait_for_start(started: &mpsc::Receiver<()>, links: &mut [Link]) -> bool {
+    loop {
+        match started.recv_timeout(udp::RETRY) {
+            Ok(()) => return true,
+            Err(mpsc::RecvTimeoutError::Timeout) => links.iter_mut().for_each(Link::answer_handshake),
+            Err(mpsc::RecvTimeoutError::Disconnected) => return false,
+        }
+    }
 }
 
 fn plan(assignment: &Assignment) -> TrialPlan {
@@ -213,7 +226,7 @@ fn accept(
     while missing > 0 {
         let (hello, link) = match &mut listener {
             Some(listener) => listener.accept(deadline)?,
-            None => take(transport, plan, sockets, cookie, deadline)?,
+            None => take(transport, plan, sockets, cookie, deadline, &mut arrived)?,
         };
         // A second connection for a link is closed by being dropped.
         if let Some(place) = places.get(&hello.link).filter(|_| hello.trial == plan.trial)
@@ -247,6 +260,7 @@ fn take(
     sockets: &UnixDatagram,
     cookie: Cookie,
     deadline_ns: u64,
+    arrived: &mut [Option<Link>],
 ) -> Result<(FlowHello, Link), EngineError> {
     let failed = |source: std::io::Error| EngineError::Socket {
         operation: "take a data connection from",
@@ -258,9 +272,16 @@ fn take(
         if left == 0 {
             return Err(failed(std::io::ErrorKind::TimedOut.into()));
         }
-        sockets.set_read_timeout(Some(std::time::Duration::from_nanos(left))).map_err(failed)?;
+        let pause = std::time::Duration::from_nanos(left).min(udp::RETRY);
+        sockets.set_read_timeout(Some(pause)).map_err(failed)?;
         let mut bytes = [0; HELLO_BYTES];
-        let (count, socket): (usize, Option<OwnedFd>) = local::recv_fd(sockets, &mut bytes).map_err(failed)?;
+        let (count, socket): (usize, Option<OwnedFd>) = match local::recv_fd(sockets, &mut bytes) {
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                arrived.iter_mut().flatten().for_each(Link::answer_handshake);
+                continue;
+            }
+            other => other.map_err(failed)?,
+        };
         // One that came late for an earlier trial is closed by being dropped.
         if let (Some(hello), Some(socket)) = (FlowHello::decode(&bytes[..count], [&cookie]), socket) {
             return Ok((hello, transport.adopt(&plan.spec, socket, &hello)?));

@@ -94,6 +94,9 @@ pub(crate) trait Channel: Send + 'static {
         0
     }
 
+    /// Until the trial starts, now and then: answers what the other end repeats of its handshake, since our last answer was lost.
+    fn answer_handshake(&mut self) {}
+
     /// Writes a datagram's number, from 0, to its front, which is at least 8 bytes long.
     #[inline]
     fn number(&mut self, datagram: &mut [u8], number: u64) {

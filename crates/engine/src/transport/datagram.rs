@@ -9,7 +9,7 @@ use rustix::net::{RecvFlags, SendFlags};
 
 use super::delayed_reads::DelayedReads;
 use super::sys::batch;
-use super::{Breaker, Channel, Kind, Mark, sys};
+use super::{Breaker, Channel, Kind, Mark, SIGNAL_BYTES, Signal, sys};
 
 /// How long a blocking call waits before its machine gets to look at the clock and the stop flag: a lost datagram must not
 /// block a thread for ever.
@@ -51,6 +51,18 @@ impl Channel for DatagramChannel {
     #[inline]
     fn nonce(&self) -> u64 {
         self.nonce
+    }
+
+    fn answer_handshake(&mut self) {
+        let mut bytes = [0; SIGNAL_BYTES];
+        let waiting = RecvFlags::DONTWAIT | RecvFlags::PEEK;
+        // Anything else belongs to the trial and stays where it is.
+        while let Ok((_, count)) = rustix::net::recv(&self.socket, &mut bytes, waiting)
+            && let Some(Signal::Proof(..)) = Signal::decode(&bytes[..count.min(SIGNAL_BYTES)], self.nonce)
+        {
+            let _ = rustix::net::recv(&self.socket, &mut bytes, RecvFlags::DONTWAIT);
+            let _ = rustix::net::send(&self.socket, &Signal::Ready.encode(self.nonce), SendFlags::NOSIGNAL);
+        }
     }
 
     #[inline]

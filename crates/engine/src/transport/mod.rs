@@ -260,6 +260,8 @@ trait IntoFlow: Send {
     fn into_flow(self: Box<Self>, setup: FlowSetup) -> Result<Box<dyn Flow>, EngineError>;
 
     fn facts(&self) -> SocketFacts;
+
+    fn answer_handshake(&mut self);
 }
 
 struct OpenChannel<C: Channel>(C);
@@ -272,6 +274,10 @@ impl<C: Channel> IntoFlow for OpenChannel<C> {
     fn facts(&self) -> SocketFacts {
         self.0.facts()
     }
+
+    fn answer_handshake(&mut self) {
+        self.0.answer_handshake();
+    }
 }
 
 impl Link {
@@ -281,6 +287,11 @@ impl Link {
 
     pub(crate) fn into_flow(self, setup: FlowSetup) -> Result<Box<dyn Flow>, EngineError> {
         self.0.into_flow(setup)
+    }
+
+    /// Until the trial starts, every [`udp::RETRY`] or so: answers what the other end repeats of its handshake.
+    pub fn answer_handshake(&mut self) {
+        self.0.answer_handshake();
     }
 
     /// The addresses of its socket, this end's first; `None` where it has none of IP.

@@ -20,7 +20,8 @@ pub(crate) struct Udp;
 const MAX_DATAGRAM: u64 = 65_507;
 /// Receive buffer where none is asked for: a burst must fit while the reader is off its core.
 const DEFAULT_RCVBUF: usize = 4 << 20;
-const RETRY: Duration = Duration::from_millis(50);
+/// How long a word of the handshake may stay without an answer before it is said again.
+pub const RETRY: Duration = Duration::from_millis(50);
 const HANDSHAKE_LIMIT_NS: u64 = 5_000_000_000;
 
 impl Transport for Udp {
