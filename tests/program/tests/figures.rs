@@ -11,6 +11,11 @@ use program::{Agent, Doc, Running, Sandbox, binary, check, skip};
 fn path(test: &str, rtt: Duration) -> Option<Lab> {
     let direction =
         DirectionSpec { delay: rtt / 2, rate_bps: Some(50_000_000), queue_bytes: 125_000, ..DirectionSpec::default() };
+    emulated(test, direction)
+}
+
+/// A path that is the same in both directions; `None` where this host cannot emulate one.
+fn emulated(test: &str, direction: DirectionSpec) -> Option<Lab> {
     let spec = PathSpec { link: CrossoverSpec::default(), forward: direction.clone(), reverse: direction, seed: 3 };
     match lab::available().and_then(|()| Lab::path(&spec)) {
         Ok(lab) => Some(lab),
@@ -22,13 +27,18 @@ fn path(test: &str, rtt: Duration) -> Option<Lab> {
     }
 }
 
-/// What a stream with a probe over `lab` found.
-fn probed(lab: &Lab, flags: &[&str]) -> Doc {
+/// What `command` with `flags` measured from `a` to `b` of `lab`.
+fn measured(lab: &Lab, command: &str, flags: &[&str]) -> Doc {
     let (a, b) = (lab.host("a").unwrap(), lab.host("b").unwrap());
     let agent = Agent::spawn(b.command(binary::thru()), &["--open", "--listen", &format!("{}:0", b.v4)]);
     let sandbox = Sandbox::new();
-    let args = [&["stream", agent.host(), "--probe", "--trials", "1", "--json", "-"][..], flags].concat();
+    let args = [&[command, agent.host(), "--json", "-"][..], flags].concat();
     Running::of(sandbox.dress(a.command(binary::thru()), &args)).wait().ok().doc()
+}
+
+/// What a stream with a probe over `lab` found.
+fn probed(lab: &Lab, flags: &[&str]) -> Doc {
+    measured(lab, "stream", &[&["--probe", "--trials", "1"][..], flags].concat())
 }
 
 #[test]
@@ -96,5 +106,36 @@ fn where_a_trial_is_too_short_for_its_path_the_finding_says_so() {
     assert!(found.idle.unwrap().count >= 10 && found.loaded.count < 10, "{:?}", found.loaded);
     assert_eq!(found.bufferbloat_ns, None);
     assert!(doc.run.findings.iter().any(|finding| finding.statement.contains("too few to tell")), "{}", doc.remarks());
+    lab.close().unwrap();
+}
+
+/// Against round trips of spinning ends at the same rate, in turns: on a path of 0.1 ms a reflector or a prober that had to be
+/// woken up would add half of the round trip.
+#[test]
+fn a_probe_of_a_short_path_has_no_wake_up_in_it() {
+    let test = "a_probe_of_a_short_path_has_no_wake_up_in_it";
+    let Some(lab) = path(test, Duration::from_micros(100)) else { return };
+    let mut ratios: Vec<f64> = (0..5)
+        .map(|_| {
+            let load = ["--rate", "1Mbit", "--block", "1000", "--time", "1s"];
+            let idle = probed(&lab, &load).summary().probe.clone().unwrap().idle.unwrap().p50_ns;
+            let spun = measured(&lab, "rr", &["--spin", "--rate", "100", "--time", "1s", "--trials", "1"]);
+            idle as f64 / spun.summary().rtt_p50_ns.unwrap() as f64
+        })
+        .collect();
+    ratios.sort_by(f64::total_cmp);
+    assert!((0.6..1.35).contains(&ratios[2]), "probe over spinning round trips: {ratios:?}");
+    lab.close().unwrap();
+}
+
+/// Each flow's handshake is three datagrams; of 40 flows some lose the last one.
+#[test]
+fn datagram_flows_open_on_a_path_that_loses_a_tenth() {
+    let test = "datagram_flows_open_on_a_path_that_loses_a_tenth";
+    let direction = DirectionSpec { loss: 0.1, delay: Duration::from_millis(1), ..DirectionSpec::default() };
+    let Some(lab) = emulated(test, direction) else { return };
+    let doc = measured(&lab, "rr", &["--udp", "--flows", "8", "--time", "100ms", "--trials", "5", "--no-path"]);
+    check::document(&doc, test);
+    assert_eq!(doc.outcome().trials.len(), 5);
     lab.close().unwrap();
 }
