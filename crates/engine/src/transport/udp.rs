@@ -10,7 +10,9 @@ use socket2::{Domain, Socket, Type};
 
 use super::datagram::DatagramChannel;
 use super::handshake::{Admission, DatagramListener, FlowHello, SIGNAL_BYTES, Signal};
-use super::{Capabilities, Cookie, Link, ListenOptions, Listener, Rendezvous, SharedPort, Transport, options, tcp};
+use super::{
+    Capabilities, Channel, Cookie, Link, ListenOptions, Listener, Rendezvous, SharedPort, Transport, options, tcp,
+};
 use crate::{EngineError, now_ns};
 
 /// The transport.
@@ -66,7 +68,14 @@ impl Transport for Udp {
         socket.set_read_timeout(Some(RETRY)).map_err(failed)?;
         let address = socket.local_addr().ok().and_then(|address| address.as_socket()).unwrap_or(wanted);
         let listener = DatagramListener::new().map_err(failed)?;
-        Ok(Box::new(UdpListener { socket, address, cookie: place.cookie, listener, spec: spec.clone() }))
+        Ok(Box::new(UdpListener {
+            socket,
+            address,
+            cookie: place.cookie,
+            listener,
+            spec: spec.clone(),
+            accepted: Vec::new(),
+        }))
     }
 
     fn connect(&self, spec: &Spec, to: &Rendezvous, hello: &FlowHello) -> Result<Link, EngineError> {
@@ -145,6 +154,8 @@ struct UdpListener {
     cookie: Cookie,
     listener: DatagramListener,
     spec: Spec,
+    /// Connections that were accepted, whose other ends may not know it yet.
+    accepted: Vec<DatagramChannel>,
 }
 
 impl Listener for UdpListener {
@@ -157,13 +168,18 @@ impl Listener for UdpListener {
         let mut buffer = [0; SIGNAL_BYTES];
         while now_ns() < deadline_ns {
             let std_socket: &std::net::UdpSocket = &self.socket.try_clone().map_err(failed)?.into();
-            let Ok((count, from)) = std_socket.recv_from(&mut buffer) else { continue };
+            let Ok((count, from)) = std_socket.recv_from(&mut buffer) else {
+                self.accepted.iter_mut().for_each(Channel::answer_handshake);
+                continue;
+            };
             match self.listener.judge(from, &buffer[..count], |hello| FlowHello::decode(hello, [&self.cookie])) {
                 Admission::Answer(bytes) => {
                     let _ = std_socket.send_to(&bytes, from);
                 }
                 Admission::Admit(hello) => {
                     let socket = connected_twin(self.address, from, Some(&self.spec)).map_err(failed)?;
+                    let answering = socket.try_clone().map_err(failed)?.into();
+                    self.accepted.push(DatagramChannel::new(answering, hello.nonce).map_err(failed)?);
                     return Ok((hello, Udp.adopt(&self.spec, socket.into(), &hello)?));
                 }
                 Admission::Ignore => {}
