@@ -141,7 +141,7 @@ impl Session<'_> {
         own().find(|(_, _, line, _)| line.who == Who::Sum).or_else(|| own().next())
     }
 
-    /// The ways that payload went, as the lines name them, and whether the near end sends.
+    /// The directions of payload by their names in the lines, and whether the near end sends.
     fn directions(&self) -> Vec<(Option<&'static str>, bool)> {
         let roles: BTreeSet<Option<&str>> = self.summary.iter().map(|(_, _, line, _)| line.role).collect();
         let named = [("TX-C", true), ("RX-C", false), ("TX-S", true), ("RX-S", false)];

@@ -160,7 +160,7 @@ fn section(figure: &Figure, window: usize, plots: &[String]) -> String {
         Scale::Linear => format!("unset logscale {axis}"),
         Scale::Log => format!("set logscale {axis} {}", if unit == "B" { 2 } else { 10 }),
     };
-    // A tick's text is a format, in which a percent sign stands for itself when doubled.
+    // A tick's text is a format, in which a percent sign is doubled.
     let tics = |ticks: &Ticks| {
         let marks: Vec<String> =
             ticks.major.iter().map(|(value, text)| format!("{} {value:e}", quoted(&text.replace('%', "%%")))).collect();
@@ -234,19 +234,19 @@ mod tests {
             Command::new("/usr/bin/gnuplot").args(arguments).arg(&pieces[0].name).current_dir(&directory).output();
         let run = run.unwrap();
         assert!(run.status.success(), "{what}: {}", String::from_utf8_lossy(&run.stderr));
-        let mut pictures: Vec<(String, Vec<u8>)> = fs::read_dir(&directory)
+        let mut images: Vec<(String, Vec<u8>)> = fs::read_dir(&directory)
             .unwrap()
             .map(|entry| entry.unwrap())
             .map(|entry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap()))
             .filter(|(name, _)| !pieces.iter().any(|piece| piece.name == *name))
             .collect();
-        pictures.sort();
+        images.sort();
         fs::remove_dir_all(&directory).unwrap();
-        pictures
+        images
     }
 
-    fn names(pictures: &[(String, Vec<u8>)]) -> Vec<&str> {
-        pictures.iter().map(|(name, _)| name.as_str()).collect()
+    fn names(images: &[(String, Vec<u8>)]) -> Vec<&str> {
+        images.iter().map(|(name, _)| name.as_str()).collect()
     }
 
     #[test]
@@ -265,9 +265,9 @@ mod tests {
             {
                 let mut wanted: Vec<String> = figures.iter().map(|figure| format!("{}.{term}", figure.id)).collect();
                 wanted.sort();
-                let pictures = redraw(&format!("{what}-{term}"), &runs, &arguments);
-                assert_eq!(names(&pictures), wanted, "{what}");
-                assert!(pictures.iter().all(|(_, bytes)| bytes.starts_with(head) && bytes.len() > 2_000), "{what}");
+                let images = redraw(&format!("{what}-{term}"), &runs, &arguments);
+                assert_eq!(names(&images), wanted, "{what}");
+                assert!(images.iter().all(|(_, bytes)| bytes.starts_with(head) && bytes.len() > 2_000), "{what}");
             }
         }
     }

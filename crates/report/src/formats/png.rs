@@ -76,12 +76,12 @@ mod tests {
         let runs = [sample::curve()];
         let pieces = render(&View { figure: Some("throughput"), pixels: 800, ..View::new(&runs) }).unwrap();
         assert_eq!(pieces.len(), 1);
-        let picture = Pixmap::decode_png(&pieces[0].bytes).unwrap();
-        assert_eq!(picture.width(), 800);
-        let tall = picture.height();
+        let image = Pixmap::decode_png(&pieces[0].bytes).unwrap();
+        assert_eq!(image.width(), 800);
+        let tall = image.height();
         assert!((400..700).contains(&tall), "{tall}");
         let dark = |rows: std::ops::Range<u32>| {
-            let ink = |(x, y)| picture.pixel(x, y).is_some_and(|p| p.red() < 128);
+            let ink = |(x, y)| image.pixel(x, y).is_some_and(|p| p.red() < 128);
             rows.flat_map(|y| (0..800).map(move |x| (x, y))).filter(|at| ink(*at)).count()
         };
         // The title is in the first 40 pixels; without a font there would be none.

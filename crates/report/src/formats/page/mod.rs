@@ -220,8 +220,8 @@ pub(super) fn method(runs: &[Run]) -> Markup {
                 } }
             }
             p.muted {
-                "Rates are decimal bit/s, sizes binary. The NetPIPE rate is a block's bits over half the round trip: "
-                "NetPIPE's convention, not a one-way rate. ± is half the width of the interval relative to the value."
+                "Rates are decimal bit/s, sizes binary. The NetPIPE rate is a block's bits over half the round trip, by "
+                "NetPIPE's convention; half a round trip is not a one-way delay. ± is half the width of the interval relative to the value."
             }
         }
     }
