@@ -147,10 +147,10 @@ mod tests {
 
     #[test]
     fn a_comparison_names_its_answer_and_both_sides() {
-        let said = headline(&sample::pair());
+        let text = headline(&sample::pair());
         assert!(
-            said.starts_with("B not worse (B/A 1.0012 ±0.9 %): A goodput ") && said.contains(", B goodput "),
-            "{said}"
+            text.starts_with("B not worse (B/A 1.0012 ±0.9 %): A goodput ") && text.contains(", B goodput "),
+            "{text}"
         );
         let mut killed = sample::pair();
         killed.findings.clear();

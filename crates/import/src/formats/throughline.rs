@@ -36,7 +36,11 @@ fn read(text: &str) -> Reading {
     for document in documents {
         match run(document) {
             Ok(run) => {
-                reading.imported.push(Imported { tool: "thru".into(), run: Some(Box::new(run)), ..Imported::default() })
+                reading.imported.push(Imported {
+                    tool: "thru".into(),
+                    run: Some(Box::new(run)),
+                    ..Imported::default()
+                });
             }
             Err(reason) => reading.refuse(1, reason),
         }
