@@ -1,4 +1,4 @@
-//! From what was read to a run.
+//! Makes a run of a listing.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use model::{
 
 use crate::listing::{Imported, Refused, Row};
 
-/// The file that a listing was in, and what its run is called.
+/// The file of a listing, and the id and name of its run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Source {
     /// Identifier of the run.
@@ -23,12 +23,13 @@ pub struct Source {
     pub file: String,
     /// SHA-256 of the file, in hexadecimal.
     pub sha256: String,
-    /// When it is imported, ns since the Unix epoch: the run's start where the file tells none.
+    /// The time of the import, ns since the Unix epoch: the run's start if the file has no time.
     pub imported_unix_ns: u64,
 }
 
-/// Makes a run of a listing: rows of the same spec and levels are the trials of one cell, with the analysis of our own runs. No
-/// row has more trials than the file shows, so most cells have a value without an interval, and their verdicts say so.
+/// Makes a run of a listing: rows of the same spec and levels are the trials of one cell, analysed like measured ones. Most files have
+/// one row per cell, which then has a value without an interval, and a verdict for it. A document of this program is kept as it is,
+/// with the id and the name of `source`.
 #[must_use]
 pub fn assemble(imported: Imported, source: &Source, refused: &[Refused]) -> Run {
     let Imported {
@@ -45,30 +46,34 @@ pub fn assemble(imported: Imported, source: &Source, refused: &[Refused]) -> Run
         notes,
         assumed,
         unknown,
+        run,
     } = imported;
+    if let Some(run) = run {
+        return kept(*run, source, refused);
+    }
     let rule = Stopping::default();
     let mut cells: Vec<Cell> = Vec::new();
     let mut trials: Vec<Vec<Trial>> = Vec::new();
     let mut senders: Vec<Vec<f64>> = Vec::new();
     let mut origins: Vec<OriginRow> = Vec::new();
-    let mut remarked: BTreeMap<String, Vec<(u32, u32)>> = BTreeMap::new();
+    let mut remark_lines: BTreeMap<String, Vec<(u32, u32)>> = BTreeMap::new();
     for row in rows {
         let Row { spec, levels, mut trial, line, text, figures, remarks } = row;
-        let place = cells.iter().position(|cell| cell.spec == spec && cell.levels == levels).unwrap_or_else(|| {
+        let index = cells.iter().position(|cell| cell.spec == spec && cell.levels == levels).unwrap_or_else(|| {
             let id = u32::try_from(cells.len()).unwrap_or(u32::MAX);
             cells.push(Cell { id, spec, levels });
             trials.push(Vec::new());
             senders.push(Vec::new());
             cells.len() - 1
         });
-        let (cell, own) = (cells[place].id, &mut trials[place]);
+        let (cell, own) = (cells[index].id, &mut trials[index]);
         let number = u32::try_from(own.len()).unwrap_or(u32::MAX);
         (trial.cell, trial.pass) = (cell, number);
-        balance(&cells[place].spec, &mut trial);
+        balance(&cells[index].spec, &mut trial);
         own.push(trial);
-        senders[place].extend(figures.get("sender_rate_bps"));
+        senders[index].extend(figures.get("sender_rate_bps"));
         for remark in &remarks {
-            remarked.entry(remark.clone()).or_default().push((line, cell));
+            remark_lines.entry(remark.clone()).or_default().push((line, cell));
         }
         origins.push(OriginRow { cell, trial: number, line, text, figures, remarks });
     }
@@ -80,30 +85,30 @@ pub fn assemble(imported: Imported, source: &Source, refused: &[Refused]) -> Run
         .map(|((cell, own), senders)| outcome(cell, own, &senders, &rule, curve))
         .collect();
     let mut findings: Vec<Finding> = notes.into_iter().map(|statement| note(statement, Vec::new())).collect();
-    findings.extend(remarked.into_iter().map(|(remark, places)| {
-        let lines = places.iter().map(|(line, _)| line.to_string()).collect::<Vec<_>>().join(", ");
-        let many = if places.len() > 1 { "lines" } else { "line" };
-        note(format!("{many} {lines}: {remark}"), places.iter().map(|(_, cell)| *cell).collect())
+    findings.extend(remark_lines.into_iter().map(|(remark, rows)| {
+        let lines = rows.iter().map(|(line, _)| line.to_string()).collect::<Vec<_>>().join(", ");
+        let noun = if rows.len() > 1 { "lines" } else { "line" };
+        note(format!("{noun} {lines}: {remark}"), rows.iter().map(|(_, cell)| *cell).collect())
     }));
     if !assumed.is_empty() {
-        findings.push(note(format!("not told, so that a default stands for it: {}", assumed.join(", ")), Vec::new()));
+        findings.push(note(format!("not in the file, default used: {}", assumed.join(", ")), Vec::new()));
     }
     if !unknown.is_empty() {
-        findings.push(note(format!("without a place here: {}", unknown.join(", ")), Vec::new()));
+        findings.push(note(format!("fields not imported: {}", unknown.join(", ")), Vec::new()));
     }
     let refused: Vec<OriginLine> =
         refused.iter().map(|part| OriginLine { line: part.line, reason: part.reason.clone() }).collect();
     findings
         .extend(refused.iter().map(|part| note(format!("line {} was refused: {}", part.line, part.reason), vec![])));
-    let reported = version.as_ref().map_or_else(|| tool.clone(), |version| format!("{tool} {version}"));
-    findings.insert(0, note(format!("imported from {} ({reported})", source.file), Vec::new()));
+    let program = version.as_ref().map_or_else(|| tool.clone(), |version| format!("{tool} {version}"));
+    findings.insert(0, note(format!("imported from {} ({program})", source.file), Vec::new()));
     let header = RunHeader {
         id: source.id.clone(),
         name: source.name.clone(),
         kind,
         command: source.command.clone(),
         started_unix_ns: measured_unix_ns.unwrap_or(source.imported_unix_ns),
-        tool: Tool { near_version: reported.clone(), far_version: reported, ..Tool::default() },
+        tool: Tool { near_version: program.clone(), far_version: program, ..Tool::default() },
         target,
         stopping: rule,
         cells,
@@ -135,13 +140,24 @@ pub fn assemble(imported: Imported, source: &Source, refused: &[Refused]) -> Run
     }
 }
 
-/// The outcome of a cell. The tallies of most files hold no counts, so the rates of the summary are those of the estimate, and of
-/// the senders as they were printed.
+/// A run of this program with the id and the name of the import. A note has those of the document.
+fn kept(mut run: Run, source: &Source, refused: &[Refused]) -> Run {
+    let name = run.header.name.take().map_or(String::new(), |name| format!(" named {name}"));
+    let imported = format!("imported from {} (run {}{name})", source.file, run.header.id);
+    let refusals = refused.iter().map(|part| format!("line {} was refused: {}", part.line, part.reason));
+    let notes: Vec<Finding> = std::iter::once(imported).chain(refusals).map(|text| note(text, Vec::new())).collect();
+    run.findings.splice(0..0, notes);
+    (run.header.id, run.header.name) = (source.id.clone(), source.name.clone());
+    run
+}
+
+/// The outcome of a cell. The tallies of most files have no counts, so the rates of the summary are those of the estimate, and the
+/// printed ones of the senders.
 fn outcome(cell: &Cell, trials: Vec<Trial>, senders: &[f64], rule: &Stopping, curve: bool) -> Outcome {
     let mut outcome = analysis::outcome(cell, trials, rule, Context { curve, ..Context::default() });
     let value = outcome.estimate.as_ref().map(|estimate| estimate.value);
     let summary = &mut outcome.summary;
-    // What it cost is not told by a file without times of threads.
+    // Files have no CPU time of threads, so there is no cost.
     summary.cost = None;
     match cell.spec.pattern.as_str() {
         "rr" | "crr" => summary.transactions_per_s = value,
@@ -153,19 +169,19 @@ fn outcome(cell: &Cell, trials: Vec<Trial>, senders: &[f64], rule: &Stopping, cu
         }
     }
     if cell.spec.transport == "icmp" {
-        // Echoes carry no payload that a rate would be about.
+        // An echo has no payload, so it has no rate.
         summary.netpipe_bps = None;
     }
     outcome
 }
 
-/// Sets the ends' bytes against each other where the text tells both.
+/// Fills in the ledger if the text reports both ends' bytes.
 fn balance(spec: &Spec, trial: &mut Trial) {
     let ends = [&trial.near, &trial.far];
-    let all = [Count::BytesSent, Count::BytesReceived]
+    let both = [Count::BytesSent, Count::BytesReceived]
         .into_iter()
         .all(|count| ends.iter().any(|end| end.reported(count).is_some()));
-    if all {
+    if both {
         trial.ledger = analysis::ledger(spec, &trial.near, &trial.far);
     }
 }

@@ -1,18 +1,20 @@
-//! What a reader finds in a text.
+//! The result of reading a text.
 
 use std::collections::BTreeMap;
 
-use model::{EndTally, Inventory, Pass, Path, Plan, Spec, Trial, Verdict};
+use model::{EndTally, Inventory, Pass, Path, Plan, Run, Spec, Trial, Verdict};
 
-/// How sure a format is that a text is its own.
+/// How certain it is that a text is in a format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Confidence {
     /// It is not.
     No,
-    /// The text has the shape, but nothing that only this tool writes.
-    Perhaps,
-    /// It holds something that only this tool writes.
-    Sure,
+    /// It has the shape, but nothing that only this program writes.
+    Possible,
+    /// A part of it is something that only this program writes.
+    Certain,
+    /// All of it is one document of this format; no other format reads it.
+    WholeText,
 }
 
 /// A part of a text that could not be read.
@@ -20,16 +22,16 @@ pub enum Confidence {
 pub struct Refused {
     /// Line, from 1; 0 for the whole text.
     pub line: u32,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// All that a format read of a text: a broken part is refused while the rest is there.
+/// The result of a format: a part that cannot be read is refused, and the rest is kept.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Reading {
-    /// What becomes a run each.
+    /// The listings; each becomes a run.
     pub imported: Vec<Imported>,
-    /// What was refused.
+    /// The refused parts.
     pub refused: Vec<Refused>,
 }
 
@@ -45,34 +47,36 @@ impl Reading {
 pub struct Imported {
     /// The program that measured.
     pub tool: String,
-    /// Its version, where the text tells.
+    /// Its version, if the text has it.
     pub version: Option<String>,
-    /// The kind of the run; `curve` where there are several block sizes.
+    /// The kind of the run; `curve` if there are several block sizes.
     pub kind: String,
     /// The far end, as the text names it.
     pub target: Option<String>,
-    /// When it was measured, ns since the Unix epoch, where the text tells.
+    /// The time of the measurement, ns since the Unix epoch, if the text has it.
     pub measured_unix_ns: Option<u64>,
-    /// What the text says of the near host.
+    /// Facts of the near host.
     pub near: Inventory,
-    /// What it says of the way to the far host.
+    /// Facts of the path to the far host.
     pub path: Option<Path>,
-    /// What it says of the near host over time.
+    /// Activity of the near host over time.
     pub passes: Vec<Pass>,
-    /// What its cells differ in, where it is a table of several things.
+    /// The factors of its cells, if it is a table.
     pub plan: Option<Plan>,
     /// The measurements, in the order of the text.
     pub rows: Vec<Row>,
-    /// What to know of the whole listing.
+    /// Remarks on the whole listing.
     pub notes: Vec<String>,
-    /// Fields of the rows' specs that the text does not tell, so that a default stands there.
+    /// Fields of the rows' specs that the text does not report, and that have a default.
     pub assumed: Vec<&'static str>,
-    /// Fields without a place in a run.
+    /// Fields that are not imported.
     pub unknown: Vec<String>,
+    /// A run of this program, from its JSON document; the other fields are then empty, except `tool`.
+    pub run: Option<Box<Run>>,
 }
 
-/// `block` in [`Imported::assumed`] where a text does not tell it.
-pub(crate) fn unless_told(block: Option<u64>) -> Vec<&'static str> {
+/// `block` in [`Imported::assumed`] if a text does not report it.
+pub(crate) fn unless_reported(block: Option<u64>) -> Vec<&'static str> {
     if block.is_some() { Vec::new() } else { vec!["block"] }
 }
 
@@ -81,23 +85,23 @@ pub(crate) fn unless_told(block: Option<u64>) -> Vec<&'static str> {
 pub struct Row {
     /// What was measured.
     pub spec: Spec,
-    /// What else tells its cell from others, by name.
+    /// Other properties that distinguish its cell, by name.
     pub levels: BTreeMap<String, String>,
-    /// What both ends counted, as far as the text tells. Its value is in the unit of the pattern's headline statistic: bit/s,
+    /// The counts of both ends that the text reports. Its value is in the unit of the pattern's headline statistic: bit/s,
     /// transactions per second, or ns of a round trip.
     pub trial: Trial,
     /// Line of the text, from 1.
     pub line: u32,
-    /// The line itself.
+    /// The text of the line.
     pub text: String,
     /// All figures, with the unit in the name.
     pub figures: BTreeMap<String, f64>,
-    /// What to know of it.
+    /// Remarks.
     pub remarks: Vec<String>,
 }
 
 impl Row {
-    /// A row with a value and nothing else: no count of it is told yet.
+    /// A row with a value; all counts are unreported.
     pub(crate) fn new(spec: Spec, value: f64, line: u32, text: &str) -> Self {
         let trial = Trial {
             cell: 0,
@@ -120,7 +124,7 @@ impl Row {
         }
     }
 
-    /// Flags the row: the reason in words, and what it makes of the trust.
+    /// Adds a verdict to the row, with its reason.
     pub(crate) fn flag(&mut self, verdict: Verdict, remark: impl Into<String>) {
         self.remarks.push(remark.into());
         if !self.trial.verdicts.contains(&verdict) {

@@ -1,56 +1,56 @@
-//! Numbers as other tools print them.
+//! Numbers as other programs print them.
 
 /// The lines of a text with their numbers from 1.
 pub(crate) fn lines(text: &str) -> impl Iterator<Item = (u32, &str)> {
     (1..).zip(text.lines())
 }
 
-/// The largest number that a measurement has here: with [`MOST_ROWS`] of them a sum still fits into 64 bits.
-const MOST: f64 = 1e14;
-/// The most rows of one listing.
-pub(crate) const MOST_ROWS: usize = 100_000;
+/// The largest number that is read, so that a sum of [`MAX_ROWS`] of them fits into 64 bits.
+const MAX_NUMBER: f64 = 1e14;
+/// The largest number of rows of one listing.
+pub(crate) const MAX_ROWS: usize = 100_000;
 
-/// A printed number that can be one: not below zero, and of a size that something was ever measured at.
+/// A printed number that can be a measurement: not negative and not too large.
 pub(crate) fn number(word: &str) -> Option<f64> {
-    // `inf`, `nan` and signs are no measurements.
+    // `inf`, `nan` and signs are not read.
     word.starts_with(|c: char| c.is_ascii_digit() || c == '.').then_some(())?;
-    word.parse().ok().filter(|value: &f64| *value <= MOST)
+    word.parse().ok().filter(|value: &f64| *value <= MAX_NUMBER)
 }
 
-/// The numbers of a line that has nothing else; `None` for any other line, and for an empty one.
+/// The numbers of a line that consists of numbers; `None` for any other line, and for an empty one.
 pub(crate) fn numbers(line: &str) -> Option<Vec<f64>> {
     let all: Option<Vec<f64>> = line.split_whitespace().map(number).collect();
     all.filter(|all| !all.is_empty())
 }
 
-/// Half of the last digit that `word` shows, in the unit it is printed in: how far the true value may be from it.
+/// Half of the last digit of `word`, in its unit: the largest rounding error.
 pub(crate) fn half_digit(word: &str) -> f64 {
     let decimals = word.split_once('.').map_or(0, |(_, decimals)| decimals.len());
     0.5 * 10f64.powi(-i32::try_from(decimals).unwrap_or(i32::MAX))
 }
 
-/// How far the value of `word` may be off relative to it because of the digits it shows; infinite for zero.
+/// The relative rounding error of `word` by its digits; infinite for zero.
 pub(crate) fn resolution(word: &str) -> f64 {
     number(word).filter(|value| *value > 0.0).map_or(f64::INFINITY, |value| half_digit(word) / value)
 }
 
-/// Nanoseconds of `seconds`; 0, which is "not told" in a tally, for more than a day, which no trial takes.
+/// Nanoseconds of `seconds`; 0, which is "unreported" in a tally, for more than a day, which no trial takes.
 pub(crate) fn ns(seconds: f64) -> u64 {
     let ns = (seconds * 1e9).round();
-    if (0.0..=MOST).contains(&ns) { ns as u64 } else { 0 }
+    if (0.0..=MAX_NUMBER).contains(&ns) { ns as u64 } else { 0 }
 }
 
-/// A whole number that a float holds exactly.
+/// An integer that a float holds exactly.
 pub(crate) fn whole(value: f64) -> Option<u64> {
-    ((0.0..=MOST).contains(&value) && value.fract() == 0.0).then_some(value as u64)
+    ((0.0..=MAX_NUMBER).contains(&value) && value.fract() == 0.0).then_some(value as u64)
 }
 
-/// A block that a run may have: at least a byte, and an exact count.
+/// A valid block size: an integer of at least one byte.
 pub(crate) fn block(value: f64) -> Option<u64> {
     whole(value).filter(|bytes| *bytes > 0)
 }
 
-/// Bytes of a unit as iperf and its like print sizes: powers of 1024.
+/// Bytes of a unit of size as iperf and similar programs print it: powers of 1024.
 pub(crate) fn binary_size(word: &str) -> Option<f64> {
     Some(match word {
         "B" | "Byte" | "Bytes" | "bytes" => 1.0,
@@ -62,7 +62,7 @@ pub(crate) fn binary_size(word: &str) -> Option<f64> {
     })
 }
 
-/// bit/s of a unit of a rate as tools print it: bits are decimal, bytes with a prefix of iperf's are binary.
+/// bit/s of a unit of rate: prefixes of bits are decimal, iperf's prefixes of bytes are binary.
 pub(crate) fn rate_unit(word: &str) -> Option<f64> {
     if let Some(size) = word.strip_suffix("/sec").filter(|size| size.ends_with("ytes") || size.ends_with("yte")) {
         return binary_size(size).map(|bytes| bytes * 8.0);
@@ -90,7 +90,7 @@ pub(crate) fn time_unit(word: &str) -> Option<f64> {
     })
 }
 
-/// The middle of some values.
+/// The median of the values.
 pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_says_how_sure_it_is() {
+    fn a_number_has_a_resolution() {
         assert_eq!(number("0.01"), Some(0.01));
         assert_eq!([number("inf"), number("-1"), number("NaN"), number("1e999")], [None; 4]);
         assert!((resolution("0.01") - 0.5).abs() < 1e-9, "{}", resolution("0.01"));

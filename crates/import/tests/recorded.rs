@@ -26,7 +26,7 @@ fn close(a: Option<f64>, b: f64) {
 }
 
 #[test]
-fn both_tables_of_1998_with_their_anomalous_cells_kept_and_flagged() {
+fn both_tables_of_1998_with_their_stalled_rows_flagged() {
     let reading = reading("1998-netperf.txt");
     assert_eq!(reading.refused.len(), 1);
     assert!(reading.refused[0].reason.contains("no response received"), "{:?}", reading.refused);
@@ -58,7 +58,7 @@ fn both_tables_of_1998_with_their_anomalous_cells_kept_and_flagged() {
 }
 
 #[test]
-fn the_log_of_2012_with_glued_columns_coarse_times_and_its_lone_slow_value() {
+fn the_log_of_2012_with_touching_columns_coarse_times_and_a_slow_value() {
     let reading = reading("2012-nttcp.txt");
     assert_eq!(reading.refused, []);
     let [first, second] = reading.imported.as_slice() else { panic!("two far ends") };
@@ -70,7 +70,7 @@ fn the_log_of_2012_with_glued_columns_coarse_times_and_its_lone_slow_value() {
     let slow: Vec<u64> = second
         .rows
         .iter()
-        .filter(|row| row.remarks.iter().any(|remark| remark.contains("lone slow")))
+        .filter(|row| row.remarks.iter().any(|remark| remark.contains("the only slow value")))
         .map(|row| row.spec.block)
         .collect();
     assert_eq!(slow, [8192]);
@@ -130,7 +130,7 @@ fn netpipes_megabits_are_binary_and_its_time_is_half_a_round_trip() {
 }
 
 #[test]
-fn netpipe_both_ways_is_one_block_each_way_and_the_screen_repeats_the_file() {
+fn netpipe_in_both_directions_and_on_screen() {
     let run = only("netpipe372_both.txt");
     assert_eq!(run.outcomes.len(), 22);
     let first = &run.outcomes[0];
@@ -176,7 +176,7 @@ fn netperfs_tables_by_their_titles() {
 }
 
 #[test]
-fn iperf3s_documents_both_ways_and_with_datagrams() {
+fn iperf3s_documents_in_both_directions_and_with_datagrams() {
     let run = only("iperf321_tcp.json");
     let summary = &run.outcomes[0].summary;
     close(summary.goodput_bps, 2_093_484.215_654_174);
@@ -193,7 +193,7 @@ fn iperf3s_documents_both_ways_and_with_datagrams() {
 }
 
 #[test]
-fn a_broken_part_is_refused_with_its_line_while_the_rest_is_there() {
+fn a_broken_part_is_refused_with_its_line_and_the_rest_is_kept() {
     let text = "       1 0.766073   0.00000996\n       2 9.999999   0.00001035\n       3 2.413266   0.00000948\n\
                       4 2.970018   0.00001028\n       6 4.404658   0.00001039\n       8 5.962293   0.00001024\n";
     let reading = read(text.as_bytes(), None).unwrap();
@@ -202,7 +202,7 @@ fn a_broken_part_is_refused_with_its_line_while_the_rest_is_there() {
     assert_eq!(reading.refused[0].line, 2);
     let cut = std::fs::read(format!("{}/tests/data/iperf321_tcp.json", env!("CARGO_MANIFEST_DIR"))).unwrap();
     let cut = read(&cut[..cut.len() / 2], None).unwrap();
-    assert!(cut.imported.is_empty() && cut.refused[0].reason.contains("not JSON"), "{cut:?}");
+    assert!(cut.imported.is_empty() && cut.refused[0].reason.contains("not valid JSON"), "{cut:?}");
     let none = read(b"Dear all,\nit was fast.\n", None).unwrap_err();
     assert!(none.reason.contains("netperf"), "{none:?}");
 }
@@ -220,10 +220,10 @@ fn iperf3s_text_of_both_ends() {
     // What three digits were rounded to is no count.
     assert_eq!((outcome.summary.bytes_sent, outcome.summary.duration_ns), (None, Some(2_190_000_000)));
     assert_eq!(outcome.trials[0].near.intervals.len(), 2);
-    let back = only("iperf312_P2_R.txt");
-    close(back.outcomes[0].summary.goodput_bps, 21.0e6);
-    close(back.outcomes[0].summary.sender_bps, 19.8e6);
-    assert_eq!((back.outcomes[0].spec.flows, back.outcomes[0].spec.direction), (2, Direction::Reverse));
+    let reverse = only("iperf312_P2_R.txt");
+    close(reverse.outcomes[0].summary.goodput_bps, 21.0e6);
+    close(reverse.outcomes[0].summary.sender_bps, 19.8e6);
+    assert_eq!((reverse.outcomes[0].spec.flows, reverse.outcomes[0].spec.direction), (2, Direction::Reverse));
     let both = only("iperf312_bidir.txt");
     close(both.outcomes[0].summary.goodput_bps, 10_711e3 + 10_175e3);
     let series = &both.outcomes[0].trials[0].near.intervals;
@@ -295,11 +295,11 @@ fn latencies_of_qperf_and_sockperf_are_half_a_round_trip() {
     let stream = only("sockperf_tp.txt");
     close(stream.outcomes[0].summary.goodput_bps, 45.786 * 1_048_576.0);
     let none = reading("sockperf_none.txt");
-    assert!(none.imported.is_empty() && none.refused[0].reason.contains("did not come to its end"), "{none:?}");
+    assert!(none.imported.is_empty() && none.refused[0].reason.contains("did not complete"), "{none:?}");
 }
 
 #[test]
-fn vmstat_is_what_the_host_did_meanwhile() {
+fn vmstat_is_host_activity() {
     let run = only("vmstat.txt");
     let observed = run.passes[0].near.observed.as_ref().unwrap();
     let series = observed.series.as_ref().unwrap();
@@ -325,7 +325,7 @@ fn echoes_over_ip_6_and_a_summary_alone() {
 }
 
 #[test]
-fn flents_series_are_cells_and_one_without_a_unit_that_is_known_is_refused() {
+fn flents_series_are_cells_and_unknown_units_are_refused() {
     let reading = reading("rrul.flent");
     let reasons: Vec<&str> = reading.refused.iter().map(|refused| refused.reason.as_str()).collect();
     assert!(reasons.len() == 2 && reasons.iter().any(|reason| reason.contains("'share'")), "{reasons:?}");
@@ -355,4 +355,32 @@ fn the_matrices_of_2002_are_hosts_by_hosts() {
     assert_eq!((rtt.outcomes.len(), rtt.header.origin.unwrap().unknown), (12, vec!["NIC".to_owned()]));
     let bare = read(b"\tA\tB\nA\t\t5\nB\t6\t\n", None).unwrap();
     assert!(bare.refused[0].reason.contains("unit"), "{bare:?}");
+}
+
+#[test]
+fn a_run_of_this_program_is_kept_as_it_is() {
+    let name = "throughline_run2.json";
+    let path = format!("{}/tests/data/{name}", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).unwrap();
+    let document: Run = serde_json::from_str(&text).unwrap();
+    let run = only(name);
+    assert_eq!((run.header.id.as_str(), run.header.name.as_deref()), ("20261121-203758-4f1a", None));
+    assert_eq!(run.findings[0].statement, "imported from listing.txt (run 20261124-130424-a4e5 named kept)");
+    assert_eq!(run.header.started_unix_ns, document.header.started_unix_ns);
+    assert!(run.header.origin.is_none() && run.outcomes == document.outcomes && run.passes == document.passes);
+    assert_eq!(run.findings[1..], document.findings);
+    // Several runs are an array.
+    let several = read(format!("[{text},{text}]").as_bytes(), None).unwrap();
+    assert_eq!((several.imported.len(), several.refused.len()), (2, 0));
+}
+
+#[test]
+fn documents_of_another_schema_version_are_refused_with_the_remedy() {
+    let reading = reading("throughline_run1.json");
+    assert_eq!((reading.imported.len(), reading.refused.len()), (0, 1));
+    assert_eq!(
+        reading.refused[0].reason,
+        "a Throughline document of schema version 1; this version of thru reads 2: open the store that holds the run with this \
+         version, which migrates it, and export the run again"
+    );
 }

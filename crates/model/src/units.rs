@@ -213,7 +213,7 @@ pub fn bits_per_second(value: f64) -> String {
 /// A time in nanoseconds with three significant digits in the unit that suits it.
 #[must_use]
 pub fn seconds(ns: f64) -> String {
-    with_prefix(ns, &[(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")])
+    with_prefix(ns, &[(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")])
 }
 
 /// A count or frequency with three significant digits and a decimal prefix ("16.6 k").
@@ -313,7 +313,7 @@ mod tests {
     fn display_steps_up_before_it_would_show_four_digits() {
         assert_eq!(BitRate(999_700_000).to_string(), "1.00 Gbit/s");
         assert_eq!(BitRate(46_400_000_000).to_string(), "46.4 Gbit/s");
-        assert_eq!(Nanos(18_523).to_string(), "18.5 us");
+        assert_eq!(Nanos(18_523).to_string(), "18.5 µs");
         assert_eq!(Nanos(0).to_string(), "0 ns");
         assert_eq!(ByteSize(131_072).to_string(), "128 KiB");
         assert_eq!(ByteSize(8_388_611).to_string(), "8388611 B");

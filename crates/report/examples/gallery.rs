@@ -1,4 +1,4 @@
-//! Writes every output of a set of made-up runs to a directory, to look at: `cargo run -p throughline-report --example
+//! Writes every output of a set of generated runs to a directory: `cargo run -p throughline-report --example
 //! gallery -- DIR`.
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What a search through settings found, in words, and as files for the hosts.
+//! The result of `thru advise` as text, and as files for the hosts.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use model::{Advice, AdvicePersistent, Outcome, Run};
 
 use crate::labels;
 
-/// Whether an outcome is what the search began or ended with.
+/// Whether an outcome is the start of the search or its best combination.
 pub(crate) fn side(run: &Run, advice: &Advice, outcome: &Outcome) -> Option<&'static str> {
     let of = |levels: &BTreeMap<String, String>| {
-        // The first look may have had trials of another length; what the search compared came later.
-        let same = run.header.cells.iter().filter(|cell| cell.levels == *levels).map(|cell| cell.id);
-        same.max() == Some(outcome.cell)
+        // Pilot trials may have another length; the cells that were compared come later.
+        let matching = run.header.cells.iter().filter(|cell| cell.levels == *levels).map(|cell| cell.id);
+        matching.max() == Some(outcome.cell)
     };
     if of(&BTreeMap::new()) {
         return Some("start");
@@ -19,16 +19,16 @@ pub(crate) fn side(run: &Run, advice: &Advice, outcome: &Outcome) -> Option<&'st
     of(&advice.best).then_some("best")
 }
 
-/// The command that measures with the best combination, and what keeps it at each host; empty where nothing was confirmed.
+/// The command that measures with the best combination, and what makes it persistent at each host; empty if nothing was confirmed.
 pub(crate) fn persistent(run: &Run) -> Vec<String> {
     let Some((advice, command)) = run.advice.as_ref().and_then(|advice| Some((advice, advice.command.as_ref()?)))
     else {
         return Vec::new();
     };
-    let mut lines = vec!["# measures with it".to_owned(), labels::plain(command)];
+    let mut lines = vec!["# to measure with these settings".to_owned(), labels::plain(command)];
     for (end, kept) in [("near", &advice.near), ("far", &advice.far)] {
         let AdvicePersistent { sysctl, commands, program } = kept;
-        let parts = [("a program has to", program), ("/etc/sysctl.d", sysctl), ("commands", commands)];
+        let parts = [("in the program", program), ("/etc/sysctl.d", sysctl), ("commands", commands)];
         for (what, list) in parts.into_iter().filter(|(_, list)| !list.is_empty()) {
             lines.push(format!("# {end} host, {what}"));
             lines.extend(list.iter().map(|line| labels::plain(line)));
@@ -37,7 +37,7 @@ pub(crate) fn persistent(run: &Run) -> Vec<String> {
     lines
 }
 
-/// Files for /etc/sysctl.d, of the near and the far host. Where nothing was confirmed they say so and set nothing.
+/// Files for /etc/sysctl.d, of the near and the far host. If nothing was confirmed they only have a comment.
 #[must_use]
 pub fn sysctl_files(run: &Run) -> [String; 2] {
     let advice = run.advice.as_ref();
@@ -51,9 +51,9 @@ pub fn sysctl_files(run: &Run) -> [String; 2] {
         );
         let kept = kept.filter(|kept| !kept.sysctl.is_empty());
         match kept {
-            None => text.push_str("# Nothing that a sysctl could keep was found to help.\n"),
+            None => text.push_str("# No sysctl was found to help.\n"),
             Some(_) => text.push_str(
-                "# Lines for buffers and congestion control let every program have what was measured as socket options.\n",
+                "# Buffers and congestion control were measured as socket options; these lines allow them to every program.\n",
             ),
         }
         for line in kept.into_iter().flat_map(|kept| &kept.sysctl) {
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_is_named_beside_the_start() {
+    fn start_and_best_are_named() {
         let run = run(true);
         assert_eq!([0, 1].map(|at| crate::sides::side(&run, &run.outcomes[at])), [Some("start"), Some("best")]);
         let lines = persistent(&run);
@@ -109,9 +109,9 @@ mod tests {
     }
 
     #[test]
-    fn files_set_what_was_confirmed_and_nothing_else() {
+    fn files_set_only_what_was_confirmed() {
         let [near, far] = sysctl_files(&run(true));
-        assert!(near.contains("# Nothing that a sysctl") && far.ends_with("\nnet.core.rmem_max = 1048576\n"), "{far}");
+        assert!(near.contains("# No sysctl was found") && far.ends_with("\nnet.core.rmem_max = 1048576\n"), "{far}");
         let set = |text: &String| text.lines().any(|line| !line.starts_with('#'));
         assert!(!sysctl_files(&run(false)).iter().any(set) && persistent(&run(false)).is_empty());
     }

@@ -1,10 +1,10 @@
-//! What became of the captures of a run, in words.
+//! Sentences on the captures of a run.
 
 use model::{ByteSize, Capture, Run, units};
 
 use crate::labels;
 
-/// A sentence for each end that was asked for a capture.
+/// A sentence for each end at which a capture was requested.
 pub(crate) fn of_run(run: &Run) -> Vec<String> {
     let near: Vec<&Capture> = run.passes.iter().filter_map(|pass| pass.near.capture.as_ref()).collect();
     let far: Vec<&Capture> = run.passes.iter().filter_map(|pass| pass.far.capture.as_ref()).collect();
@@ -15,16 +15,17 @@ fn of_end(end: &str, captures: &[&Capture]) -> Option<String> {
     let missing = captures.iter().find_map(|capture| capture.missing.as_deref()).map(labels::plain);
     let not_fetched = captures.iter().find_map(|capture| capture.not_fetched.as_deref()).map(labels::plain);
     let files: Vec<&str> = captures.iter().filter_map(|capture| capture.file.as_deref()).collect();
-    let Some(last) = files.last() else { return missing.map(|why| format!("{end} end: no packets: {why}")) };
+    let Some(last) = files.last() else { return missing.map(|why| format!("{end} end: no capture: {why}")) };
     let packets: u64 = captures.iter().map(|capture| capture.packets).sum();
     let drops = match captures.iter().map(|capture| capture.drops).sum::<Option<u64>>() {
-        Some(drops) => format!("{drops} dropped for want of room"),
-        None => "how many were dropped is not known".to_owned(),
+        Some(drops) => format!("{drops} dropped by the full capture buffer"),
+        None => "drops unknown".to_owned(),
     };
     let cost = captures.iter().map(|capture| capture.cost_ns).sum::<u64>();
     let others = match files.len() - 1 {
         0 => String::new(),
-        others => format!(" and {others} before it"),
+        1 => " and 1 earlier file".to_owned(),
+        others => format!(" and {others} earlier files"),
     };
     let fetched = match captures.iter().filter_map(|capture| capture.fetched_bytes).reduce(|a, b| a + b) {
         Some(bytes) => format!(" ({} fetched)", ByteSize(bytes)),
@@ -32,7 +33,8 @@ fn of_end(end: &str, captures: &[&Capture]) -> Option<String> {
     };
     let why: String = [missing, not_fetched].into_iter().flatten().map(|why| format!("; {why}")).collect();
     Some(format!(
-        "{end} end: {packets} packets in {}{others}{fetched}, {drops}, {} of CPU time{why}",
+        "{end} end: {packets} packet{} in {}{others}{fetched}, {drops}, {} of CPU time{why}",
+        if packets == 1 { "" } else { "s" },
         labels::plain(last),
         units::seconds(cost as f64)
     ))
@@ -44,27 +46,27 @@ mod tests {
     use crate::sample;
 
     #[test]
-    fn each_end_says_where_its_packets_are_or_why_not() {
-        let said = of_run(&sample::captured());
-        assert_eq!(said.len(), 2);
+    fn each_end_has_its_file_or_the_reason_for_none() {
+        let lines = of_run(&sample::captured());
+        assert_eq!(lines.len(), 2);
         assert!(
-            said[0].contains("36000 packets in /tmp/thru-1795293478-0a0b0c-trial1-near.pcapng and 7 before it"),
-            "{said:?}"
+            lines[0].contains("36000 packets in /tmp/thru-1795293478-0a0b0c-trial1-near.pcapng and 7 earlier files"),
+            "{lines:?}"
         );
-        assert!(said[0].contains(", 0 dropped"), "{said:?}");
-        assert!(said[1].starts_with("far end: no packets: this agent captures no packets"), "{said:?}");
+        assert!(lines[0].contains(", 0 dropped"), "{lines:?}");
+        assert!(lines[1].starts_with("far end: no capture: this agent captures no packets"), "{lines:?}");
         assert_eq!(of_run(&sample::stream()), [""; 0]);
     }
 
     #[test]
-    fn a_file_that_was_fetched_says_how_much_of_it() {
+    fn a_fetched_file_has_its_size() {
         let mut capture = Capture { file: Some("/here/a-far.pcapng".into()), packets: 9, ..Capture::default() };
         capture.fetched_bytes = Some(3 << 20);
-        let said = of_end("far", &[&capture]).unwrap();
-        assert!(said.contains("9 packets in /here/a-far.pcapng (3 MiB fetched), "), "{said}");
+        let line = of_end("far", &[&capture]).unwrap();
+        assert!(line.contains("9 packets in /here/a-far.pcapng (3 MiB fetched), "), "{line}");
         capture.fetched_bytes = None;
-        capture.not_fetched = Some("thru 0.0.9 on b cannot send it; it stays there".into());
-        let said = of_end("far", &[&capture]).unwrap();
-        assert!(said.ends_with("; thru 0.0.9 on b cannot send it; it stays there"), "{said}");
+        capture.not_fetched = Some("thru 0.0.9 on b cannot send it; the file stays on b".into());
+        let line = of_end("far", &[&capture]).unwrap();
+        assert!(line.ends_with("; thru 0.0.9 on b cannot send it; the file stays on b"), "{line}");
     }
 }

@@ -1,4 +1,4 @@
-//! Stored runs against each other, for a terminal.
+//! The comparison of stored runs, for a terminal.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use model::{CellComparison, RunComparison, RunName, Unpaired};
 
 use crate::labels;
 
-/// The comparison as text: the runs, a line for each cell, in what the sides differ, and what to know.
+/// The comparison as text: the runs, a line for each cell, configuration differences and caveats.
 #[must_use]
 pub fn comparison(found: &RunComparison) -> String {
     let mut text = format!("A: {}\nB: {}\n\n", runs(&found.a), runs(&found.b));
@@ -15,7 +15,7 @@ pub fn comparison(found: &RunComparison) -> String {
     table.load_style(labels::TABLE);
     let levels = found.cells.iter().any(|cell| !cell.levels.is_empty());
     let head = ["pattern", "block", "cell", "A", "B", "B/A", "95 % interval", "p (Holm)", "answer"];
-    // Without levels there is nothing to tell of a cell beside its block.
+    // The column of cells is shown only if there are levels.
     let shown = |at: usize| levels || head[at] != "cell";
     let kept = |row: [String; 9]| row.into_iter().enumerate().filter(|(at, _)| shown(*at)).map(|(_, text)| text);
     table.set_header(kept(head.map(str::to_owned)));
@@ -28,15 +28,15 @@ pub fn comparison(found: &RunComparison) -> String {
     text.push_str(&format!("{}\n", table.trim_fmt()));
     text.push_str(&unpaired(&found.unpaired));
     if found.differences.is_empty() {
-        text.push_str("\nNothing else that was recorded differs.\n");
+        text.push_str("\nNo configuration difference was recorded.\n");
     } else {
-        text.push_str("\nWhat differs beside the figures\n");
+        text.push_str("\nConfiguration differences\n");
         for one in &found.differences {
             let line = format!("- {} {}: {} -> {}", one.of, one.field, one.a, one.b);
             text.push_str(&format!("{}\n", labels::plain(&line)));
         }
     }
-    text.push_str("\nTo know\n");
+    text.push_str("\nCaveats\n");
     found.notes.iter().for_each(|note| text.push_str(&format!("- {}\n", labels::plain(note))));
     text
 }
@@ -53,10 +53,10 @@ fn runs(names: &[RunName]) -> String {
     names.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// Most cells of a kind that are listed by name.
-const LISTED: usize = 40;
+/// The most cells of a kind that are listed by name.
+const MAX_LISTED: usize = 40;
 
-/// The cells without a partner, a line for each side and reason.
+/// The unpaired cells, a line for each side and reason.
 fn unpaired(cells: &[Unpaired]) -> String {
     let mut kinds: Vec<((&str, &str), Vec<&Unpaired>)> = Vec::new();
     for cell in cells {
@@ -67,17 +67,17 @@ fn unpaired(cells: &[Unpaired]) -> String {
         }
     }
     let line = |((side, why), all): &((&str, &str), Vec<&Unpaired>)| {
-        let named: Vec<String> = all.iter().take(LISTED).map(|cell| called(cell)).collect();
-        let more = all.len().saturating_sub(LISTED);
-        let rest = if more > 0 { format!("; and {more} more, which --json lists") } else { String::new() };
+        let named: Vec<String> = all.iter().take(MAX_LISTED).map(|cell| cell_name(cell)).collect();
+        let more = all.len().saturating_sub(MAX_LISTED);
+        let rest = if more > 0 { format!("; {more} more: see --json") } else { String::new() };
         labels::plain(&format!("- {}, {} ({why}): {}{rest}", side.to_uppercase(), all.len(), named.join("; "))) + "\n"
     };
     let lines: String = kinds.iter().map(line).collect();
-    if lines.is_empty() { lines } else { format!("\nCells without a partner\n{lines}") }
+    if lines.is_empty() { lines } else { format!("\nUnpaired cells\n{lines}") }
 }
 
-/// A cell by its pattern, its block and its levels.
-fn called(cell: &Unpaired) -> String {
+/// The pattern, block and levels of a cell.
+fn cell_name(cell: &Unpaired) -> String {
     let own = levels(&cell.levels);
     let separator = if own.is_empty() { "" } else { ", " };
     format!("{} {}{separator}{own}", cell.pattern, labels::block(cell.block))
@@ -116,16 +116,16 @@ mod tests {
     use model::{Answer, Comparison, Difference, Estimate};
 
     #[test]
-    fn figures_differences_and_notes_are_all_there() {
-        let words = |text: &str| text.to_owned();
+    fn figures_differences_and_notes_are_printed() {
+        let string = |text: &str| text.to_owned();
         let ratio = Estimate {
-            statistic: words("ratio"),
-            unit: words("ratio"),
+            statistic: string("ratio"),
+            unit: string("ratio"),
             value: 0.97,
             low: Some(0.96),
             high: Some(0.98),
             confidence: 0.95,
-            method: words("t"),
+            method: string("t"),
             n: 12,
         };
         let comparison = Comparison {
@@ -141,18 +141,18 @@ mod tests {
             id: id.into(),
             name: Some("x\u{1b}[2J".into()),
             started_unix_ns: 0,
-            near_build: words("thru 0.1.0"),
-            far_build: words("thru 0.2.0"),
+            near_build: string("thru 0.1.0"),
+            far_build: string("thru 0.2.0"),
         };
         let left = |side: &str, to: &str| model::Unpaired {
-            side: words(side),
-            run: words("one"),
+            side: string(side),
+            run: string("one"),
             cell: 1,
-            pattern: words("stream"),
+            pattern: string("stream"),
             block: 1,
-            unit: words("bit/s"),
-            levels: [(words("to"), words(to))].into(),
-            why: words("no such cell"),
+            unit: string("bit/s"),
+            levels: [(string("to"), string(to))].into(),
+            why: string("no such cell"),
         };
         let found = RunComparison {
             schema: RunComparison::SCHEMA.into(),
@@ -160,10 +160,10 @@ mod tests {
             b: vec![name("two"), name("three")],
             answer: Answer::Worse,
             cells: vec![CellComparison {
-                pattern: words("stream"),
+                pattern: string("stream"),
                 block: 65_536,
-                levels: [(words("from"), words("cz"))].into(),
-                unit: words("bit/s"),
+                levels: [(string("from"), string("cz"))].into(),
+                unit: string("bit/s"),
                 a: 1e9,
                 b: 0.97e9,
                 ratio,
@@ -172,12 +172,12 @@ mod tests {
             unmatched: 3,
             unpaired: vec![left("a", "fi"), left("a", "no"), left("b", "cz")],
             differences: vec![Difference {
-                of: words("far"),
-                field: words("kernel"),
-                a: words("6.1"),
-                b: words("6.2"),
+                of: string("far"),
+                field: string("kernel"),
+                a: string("6.1"),
+                b: string("6.2"),
             }],
-            notes: vec![words("not paired")],
+            notes: vec![string("not paired")],
         };
         let text = super::comparison(&found);
         for part in

@@ -1,49 +1,49 @@
-//! Why an output could not be made.
+//! Errors of rendering.
 
-/// An output that cannot be made from the runs given. Each message names the format and what to do instead.
+/// An output that cannot be made from the given runs. Each message names the format and the remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReportError {
-    /// There is nothing to report on.
-    #[error("{format}: no run to report on: name at least one run, `thru runs` lists them")]
+    /// No run was given.
+    #[error("{format}: no run given: name at least one; `thru runs` lists them")]
     NoRuns {
-        /// The format that was asked for.
+        /// The requested format.
         format: &'static str,
     },
     /// The format holds block-size curves only.
-    #[error("{format} holds block-size curves, and run {run} is '{kind}': write it as csv or json")]
+    #[error("{format} holds only block-size curves, and run {run} is of the kind '{kind}': use csv or json")]
     NotACurve {
-        /// The format that was asked for.
+        /// The requested format.
         format: &'static str,
         /// The run's id.
         run: String,
         /// The run's kind.
         kind: String,
     },
-    /// The format's tool has no such measurement.
-    #[error("{format} has no form for {what} (run {run}): write it as text, csv or json")]
+    /// The format's program has no such measurement.
+    #[error("{format} has no form for {what} (run {run}): use text, csv or json")]
     NoForm {
-        /// The format that was asked for.
+        /// The requested format.
         format: &'static str,
         /// The run's id.
         run: String,
-        /// What it has no form for.
+        /// What the format cannot express.
         what: String,
     },
     /// No figure can be drawn from these runs.
-    #[error("{format}: nothing to draw: no outcome of these runs has a value; the text report tells why")]
+    #[error("{format}: no outcome of these runs has a value to draw: see the text report for the reason")]
     NothingToDraw {
-        /// The format that was asked for.
+        /// The requested format.
         format: &'static str,
     },
-    /// A figure was named that these runs do not have.
-    #[error("{format}: these runs have no figure '{wanted}': choose from {available}")]
+    /// The named figure does not exist for these runs.
+    #[error("{format}: these runs have no figure '{requested}': use one of {available}")]
     NoFigure {
-        /// The format that was asked for.
+        /// The requested format.
         format: &'static str,
-        /// The figure that was named.
-        wanted: String,
-        /// The figures there are, separated by commas.
+        /// The requested figure.
+        requested: String,
+        /// The available figures, separated by commas.
         available: String,
     },
     /// A run could not be written as JSON.
@@ -51,18 +51,18 @@ pub enum ReportError {
     Json {
         /// The run's id.
         run: String,
-        /// What serde said.
+        /// The error of serde.
         #[source]
         source: serde_json::Error,
     },
     /// The drawing could not be turned into pixels.
-    #[error("drawing figure '{figure}' at {width} pixels: {why}: write svg instead, or choose another width")]
+    #[error("figure '{figure}' cannot be drawn at {width} pixels: {why}: use svg, or another width")]
     Raster {
         /// The figure.
         figure: String,
-        /// The width that was asked for.
+        /// The requested width.
         width: u32,
-        /// What the rasteriser said.
+        /// The rasteriser's error.
         why: String,
     },
 }

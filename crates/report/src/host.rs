@@ -1,16 +1,16 @@
-//! `thru host` for people: one host, or what differs between two.
+//! `thru host` as text: one host, or the differences of two.
 
 use std::fmt::Write;
 
 use model::{Difference, Interface, Inventory};
 
-use crate::facts::{device_facts, host_facts, interface_line};
+use crate::host_facts::{device_facts, host_facts, interface_line};
 use crate::labels;
 
-/// Width of the names' column.
+/// Width of the column of names.
 const NAMES: usize = 26;
 
-/// A host in lines: its facts by group, its interfaces, its settings, and what could not be read.
+/// A host as text: its facts by group, its interfaces, its settings, and what could not be read.
 ///
 /// `clock_ns` is the cost of one read of its clock, ns.
 #[must_use]
@@ -22,7 +22,7 @@ pub fn host(inventory: &Inventory, clock_ns: Option<f64>) -> String {
             heading(&mut text, fact.group);
             group = fact.group;
         }
-        // Without a value there is a reason, further down; what never was a fact of this host would only be noise.
+        // A fact without a value is left out; the reason is in `missing`, printed last.
         if let Some(value) = fact.value {
             line(&mut text, &fact.name, &value);
         }
@@ -40,7 +40,7 @@ pub fn host(inventory: &Inventory, clock_ns: Option<f64>) -> String {
         let _ = writeln!(text, "  {:<42} {}", labels::plain(name), labels::plain(value));
     }
     if !inventory.missing.is_empty() {
-        heading(&mut text, "not readable here");
+        heading(&mut text, "not readable");
         inventory.missing.iter().for_each(|what| {
             let _ = writeln!(text, "  {}", labels::plain(what));
         });
@@ -56,20 +56,20 @@ fn interface_lines(text: &mut String, interface: &Interface) {
     }
 }
 
-fn heading(text: &mut String, words: &str) {
+fn heading(text: &mut String, title: &str) {
     let gap = if text.is_empty() { "" } else { "\n" };
-    let _ = writeln!(text, "{gap}{words}");
+    let _ = writeln!(text, "{gap}{title}");
 }
 
 fn line(text: &mut String, name: &str, value: &str) {
     let _ = writeln!(text, "  {:<NAMES$} {}", labels::plain(name), labels::plain(value));
 }
 
-/// What differs between two hosts, a line each; `a` and `b` are what they are called.
+/// The differences of two hosts called `a` and `b`, one per line.
 #[must_use]
 pub fn host_differences(differences: &[Difference], a: &str, b: &str) -> String {
     if differences.is_empty() {
-        return format!("{a} and {b} are alike in all that was recorded.\n");
+        return format!("{a} and {b} do not differ in anything recorded.\n");
     }
     let width = |pick: fn(&Difference) -> &String| {
         differences.iter().map(|one| pick(one).chars().count()).max().unwrap_or_default().min(60)
@@ -89,7 +89,7 @@ mod tests {
     use model::{Device, Processor};
 
     #[test]
-    fn a_host_is_laid_out_by_groups_and_nothing_unknown_is_shown_as_a_value() {
+    fn a_host_is_laid_out_by_groups_without_unknown_facts() {
         let device = Device { qdiscs: vec!["root mq".into()], ..Device::default() };
         let inventory = Inventory {
             hostname: Some("beta".into()),
@@ -125,14 +125,14 @@ mod tests {
             "  qdisc                      root mq",
             "settings",
             "  net.core.rmem_max                          212992",
-            "not readable here",
+            "not readable",
             "  frequency governor: not here",
         ];
         assert_eq!(lines, expected);
     }
 
     #[test]
-    fn differences_stand_in_columns() {
+    fn differences_are_in_columns() {
         let one = |field: &str, a: &str, b: &str| Difference {
             of: "host".into(),
             field: field.into(),
@@ -142,6 +142,6 @@ mod tests {
         let text =
             host_differences(&[one("kernel", "6.1", "6.12"), one("governor", "-", "performance")], "this host", "beta");
         assert_eq!(text, "          this host  beta\nkernel    6.1        6.12\ngovernor  -          performance\n");
-        assert_eq!(host_differences(&[], "a", "b"), "a and b are alike in all that was recorded.\n");
+        assert_eq!(host_differences(&[], "a", "b"), "a and b do not differ in anything recorded.\n");
     }
 }

@@ -1,17 +1,17 @@
-//! What a lab's links did, as tables for people.
+//! The counters of a lab's links as text tables.
 
 use std::fmt::Write as _;
 
 use model::units::seconds;
 use model::{EmulatedDirection, LabReport, ShapedDirection};
 
-/// Both ways of each emulated link: segments, where those ended that did not arrive, and how late packets were handed over; and
-/// each way that a token bucket shapes. Empty for a lab that has neither.
+/// Both directions of each emulated link: segments, drops by location, and how late packets were delivered; and each direction that
+/// a token bucket shapes. Empty for a lab without either.
 #[must_use]
 pub fn lab_report(report: &LabReport) -> String {
     let mut text = String::new();
     if !report.directions.is_empty() {
-        let _ = writeln!(text, "Emulated links of {}, in segments; how late packets were handed over:", report.lab);
+        let _ = writeln!(text, "Emulated links of {}: segments, and delay beyond the emulated one:", report.lab);
         let head = ["from", "to", "arrived", "delivered", "late p50", "late p99", "latest", "dropped"];
         table(&mut text, head, report.directions.iter().map(row));
     }
@@ -19,7 +19,7 @@ pub fn lab_report(report: &LabReport) -> String {
         text += "The emulator had no real-time priority.\n";
     }
     if !report.shaped.is_empty() {
-        let _ = writeln!(text, "Shaped links of {}, in segments sent and packets that found no room:", report.lab);
+        let _ = writeln!(text, "Shaped links of {}: segments sent, and packets dropped by the full queue:", report.lab);
         let row = |direction: &ShapedDirection| {
             [direction.from.clone(), direction.to.clone(), direction.sent.to_string(), direction.dropped.to_string()]
         };
@@ -28,7 +28,7 @@ pub fn lab_report(report: &LabReport) -> String {
     text
 }
 
-/// Rows below their heading: two columns of names, figures, and what stands last as it is.
+/// Rows below a heading: two left-aligned columns of names, right-aligned figures, and a last column as it is.
 fn table<const N: usize>(text: &mut String, head: [&str; N], rows: impl Iterator<Item = [String; N]>) {
     let rows: Vec<[String; N]> = [head.map(String::from)].into_iter().chain(rows).collect();
     let widths: [usize; N] =
@@ -60,10 +60,11 @@ fn row(direction: &EmulatedDirection) -> [String; 8] {
     ]
 }
 
-/// Where segments ended, and what else happened to some.
+/// Drops by location, and other impairments.
 fn drops(direction: &EmulatedDirection) -> String {
-    let places: Vec<String> = direction.dropped.iter().map(|(place, segments)| format!("{place} {segments}")).collect();
-    let dropped = if places.is_empty() { "none".into() } else { places.join(", ") };
+    let locations: Vec<String> =
+        direction.dropped.iter().map(|(location, segments)| format!("{location} {segments}")).collect();
+    let dropped = if locations.is_empty() { "none".into() } else { locations.join(", ") };
     let others = [
         ("marked", direction.marked),
         ("corrupted", direction.corrupted),
@@ -80,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_way_is_a_row_and_a_lab_without_emulated_links_is_silent() {
+    fn each_direction_is_a_row_and_a_lab_without_links_has_no_text() {
         assert_eq!(lab_report(&LabReport::default()), "");
         let forward = EmulatedDirection {
             from: "sunnyvale".into(),
@@ -98,11 +99,12 @@ mod tests {
             late_p99_ns: Some(41_000),
             late_max_ns: Some(1_200_000),
         };
-        let back = EmulatedDirection { from: "geneva".into(), to: "sunnyvale".into(), ..EmulatedDirection::default() };
+        let reverse =
+            EmulatedDirection { from: "geneva".into(), to: "sunnyvale".into(), ..EmulatedDirection::default() };
         let report = LabReport {
             lab: "wan-1".into(),
             topology: "wan".into(),
-            directions: vec![forward, back],
+            directions: vec![forward, reverse],
             shaped: Vec::new(),
         };
         let text = lab_report(&report);

@@ -1,4 +1,4 @@
-//! Names and sentences that several formats share.
+//! Names and sentences of several formats.
 
 use comfy_table::LineStyle;
 use jiff::Timestamp;
@@ -6,7 +6,7 @@ use model::{Answer, ByteSize, Estimate, Inventory, Outcome, Run, Trust, Verdict,
 
 use crate::figures::Line;
 
-/// A verdict's name in documents, such as `ledger-open`.
+/// A verdict's name in documents, such as `byte-count-mismatch`.
 pub(crate) fn verdict(verdict: Verdict) -> String {
     serde_json::to_value(verdict).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
 }
@@ -16,40 +16,42 @@ pub(crate) fn verdicts(list: &[Verdict]) -> String {
     list.iter().map(|one| verdict(*one)).collect::<Vec<_>>().join(", ")
 }
 
-/// What a verdict means to the reader, in one sentence.
+/// The meaning of a verdict in one or two sentences.
 pub(crate) fn meaning(verdict: Verdict) -> &'static str {
     match verdict {
-        Verdict::Stalled => "nothing moved for the stall time and the trial was ended there: do not use the rate",
-        Verdict::ResolutionLimited => "the trial was too short for its clock or its count of arrivals: measure longer",
-        Verdict::ByteCountMismatch => "the two ends' byte counts do not add up: do not use the rate",
-        Verdict::TargetMissed => "the interval stayed wider than asked: allow more trials or a larger budget",
-        Verdict::FewTrials => "fewer than 3 trials: a value without a claim",
-        Verdict::CutShort => "ended before its stop rule was met (interrupted, or the peer went away)",
-        Verdict::Overlapped => "another measurement ran on one of the hosts at the same time",
-        Verdict::BatchTimed => "round trips were timed in batches: percentiles are of batch means",
-        Verdict::SocketDrops => "the receiver's own socket dropped datagrams: the host's limit, not the path's",
-        Verdict::Loss => "datagrams were lost",
-        Verdict::SelfLimited => "larger blocks were left out after this one (self-limit or budget)",
-        Verdict::OneHost => "both ends are on one host: no network lies between them",
-        Verdict::MetricsKept => {
-            "the TCP metrics cache of an end that sends was on: a trial may begin with what an earlier one learnt"
+        Verdict::Stalled => "no byte moved for the stall time, and the trial was ended: do not use the rate",
+        Verdict::ResolutionLimited => "the trial was too short for its clock or had too few arrivals: measure longer",
+        Verdict::ByteCountMismatch => "the byte counts of the two ends do not balance: do not use the rate",
+        Verdict::TargetMissed => "the interval is wider than requested: allow more trials or a larger budget",
+        Verdict::FewTrials => "fewer than 3 trials: the value has no interval",
+        Verdict::CutShort => {
+            "ended before its stop rule was met: it was interrupted, or the peer closed the connection"
         }
-        Verdict::AboveCeiling => "the goodput is above what the path could carry: one of the two figures is wrong",
-        Verdict::Unmet => "what the plan requires did not hold before a trial, which was left out",
+        Verdict::Overlapped => "another measurement ran on one of the hosts at the same time",
+        Verdict::BatchTimed => "round trips were timed in batches: percentiles are those of batch means",
+        Verdict::SocketDrops => "the receiver's socket dropped datagrams: the limit is the host, not the path",
+        Verdict::Loss => "datagrams were lost",
+        Verdict::SelfLimited => "larger blocks were not measured (self-limit or budget)",
+        Verdict::OneHost => "both ends are on one host, without a network between them",
+        Verdict::MetricsKept => {
+            "the TCP metrics cache of a sending end was on: a trial may start with values from an earlier one"
+        }
+        Verdict::AboveCeiling => "the goodput is above its ceiling: one of the two figures is wrong",
+        Verdict::Unmet => "a requirement of the plan did not hold before a trial, which was left out",
         Verdict::EmulatorLate => {
-            "the lab's emulator was more than 1 ms late: give it a core of its own, or measure again on a quieter machine"
+            "the lab's emulator was more than 1 ms late: give it a core of its own, or repeat on an idle machine"
         }
         Verdict::EmulatorUnreported => {
-            "the lab did not say whether its emulator was on time: measure again on a quieter machine"
+            "the lab did not report whether its emulator was on time: repeat on an idle machine"
         }
-        Verdict::Starved => "a flow got nothing in a trial: see the flows' shares in the document",
+        Verdict::Starved => "a flow received nothing in a trial: see the shares of the flows in the JSON document",
         Verdict::DelayedReads => {
-            "receivers were let sleep between their reads (--delayed-reads), as no application's does: not what another program would carry"
+            "receivers slept between reads (--delayed-reads), unlike an ordinary application: other programs may be slower"
         }
         Verdict::OverlapClose => {
-            "each connection was closed while the next one was under way (--overlap-close): more transactions than one after the other"
+            "each connection was closed during the next transaction (--overlap-close): the rate is above that of sequential transactions"
         }
-        _ => "see the manual of the version that measured",
+        _ => "unknown to this version: see the manual of the version that measured",
     }
 }
 
@@ -71,31 +73,31 @@ pub(crate) fn trust(trust: Trust) -> &'static str {
     }
 }
 
-/// The worst trust among a run's outcomes, `None` where none has a value.
+/// The worst trust among a run's outcomes; `None` if none has a value.
 pub(crate) fn worst_trust(run: &Run) -> Option<Trust> {
     run.outcomes.iter().filter_map(|outcome| outcome.summary.trust).max()
 }
 
-/// How often an outcome's receivers slept between their reads, all trials and flows; `None` where none was asked to.
+/// How often an outcome's receivers slept between reads, over all trials and flows; `None` unless requested.
 pub(crate) fn delayed_reads(outcome: &Outcome) -> Option<u64> {
     let ends = outcome.trials.iter().flat_map(|trial| [&trial.near, &trial.far]);
-    let delayed_reads = ends.flat_map(|end| &end.flows).filter_map(|flow| flow.socket.delayed_reads).sum();
-    outcome.spec.delayed_reads.then_some(delayed_reads)
+    let count = ends.flat_map(|end| &end.flows).filter_map(|flow| flow.socket.delayed_reads).sum();
+    outcome.spec.delayed_reads.then_some(count)
 }
 
-/// A moment for people: `2026-11-21 20:37:58 UTC`.
+/// A time on screens: `2026-11-21 20:37:58 UTC`.
 pub(crate) fn when(unix_ns: u64) -> String {
-    let moment = Timestamp::from_nanosecond(i128::from(unix_ns));
-    moment.map_or_else(|_| format!("{unix_ns} ns after 1970"), |at| at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string())
+    let timestamp = Timestamp::from_nanosecond(i128::from(unix_ns));
+    timestamp.map_or_else(|_| format!("{unix_ns} ns after 1970"), |at| at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string())
 }
 
-/// A moment for programs, RFC 3339 in UTC with whole seconds.
+/// A time in data, RFC 3339 in UTC with whole seconds.
 pub(crate) fn when_rfc3339(unix_ns: u64) -> String {
-    let moment = Timestamp::from_nanosecond(i128::from(unix_ns));
-    moment.map_or_else(|_| unix_ns.to_string(), |at| at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
+    let timestamp = Timestamp::from_nanosecond(i128::from(unix_ns));
+    timestamp.map_or_else(|_| unix_ns.to_string(), |at| at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
 }
 
-/// What the run is called: its name, else its kind and target.
+/// The run's name, otherwise its kind and target.
 pub(crate) fn title(run: &Run) -> String {
     let header = &run.header;
     match (&header.name, &header.target) {
@@ -106,17 +108,17 @@ pub(crate) fn title(run: &Run) -> String {
     }
 }
 
-/// When a run was measured; of an import whose file does not say it, when that was.
+/// The time of a run; for an import whose file has no time, that of the import.
 pub(crate) fn begun(run: &Run) -> String {
-    let reported = run.header.origin.as_ref().is_none_or(|origin| origin.measured_unix_ns.is_some());
+    let measured = run.header.origin.as_ref().is_none_or(|origin| origin.measured_unix_ns.is_some());
     let when = when(run.header.started_unix_ns);
-    if reported { when } else { format!("imported {when}") }
+    if measured { when } else { format!("imported {when}") }
 }
 
-/// Both hosts in words: `alpha to beta`, or `within alpha`.
+/// Both hosts: `alpha to beta`, or `within alpha`.
 pub(crate) fn hosts(run: &Run) -> String {
     let name = |host: &Inventory| host.hostname.clone();
-    // Of a run that was imported nobody knows that it was measured here.
+    // An imported run was not necessarily measured on this host.
     let imported = run.header.origin.is_some();
     let unnamed = if imported { "an unnamed host" } else { "this host" };
     let near = name(&run.header.near).unwrap_or_else(|| unnamed.to_owned());
@@ -128,8 +130,8 @@ pub(crate) fn hosts(run: &Run) -> String {
     }
 }
 
-/// The distinct values of `key` over a run's outcomes (or planned cells while there are none), in order of appearance. A
-/// curve's memory ceiling is not what was measured.
+/// The distinct values of `key` over a run's outcomes (or its cells if there are none), in order of appearance, without a
+/// curve's memory ceiling.
 pub(crate) fn distinct(run: &Run, key: fn(&model::Spec) -> String) -> String {
     let mut seen: Vec<String> = Vec::new();
     let specs: Vec<&model::Spec> = if run.outcomes.is_empty() {
@@ -147,7 +149,7 @@ pub(crate) fn distinct(run: &Run, key: fn(&model::Spec) -> String) -> String {
     seen.join("/")
 }
 
-/// The line under a figure's title: what was measured, between whom, when, and how to read it.
+/// The line under a figure's title: what was measured, between which hosts, when, and how to read it.
 pub(crate) fn subtitle(runs: &[Run], lines: &[&Line<'_>], note: &str, interval: Option<String>) -> String {
     let mut of: Vec<usize> = lines.iter().map(|line| line.run).collect();
     of.dedup();
@@ -169,30 +171,30 @@ pub(crate) fn subtitle(runs: &[Run], lines: &[&Line<'_>], note: &str, interval: 
     parts.join("; ")
 }
 
-/// `with 95 % intervals` when the outcomes of `lines` have intervals.
+/// `with 95 % intervals` if the outcomes of `lines` have intervals.
 pub(crate) fn interval_note(lines: &[&Line<'_>]) -> Option<String> {
     let outcomes = lines.iter().flat_map(|line| &line.outcomes);
     let estimate = outcomes.filter_map(|outcome| outcome.estimate.as_ref()).find(|estimate| estimate.low.is_some())?;
     Some(format!("with {} % intervals", percent(estimate.confidence)))
 }
 
-/// A block size for a table: its binary name where that is exact, else the bytes, so that 4194301 B and 4 MiB differ.
+/// A block size for a table: with a binary prefix if that is exact, otherwise in bytes, so that 4194301 B and 4 MiB differ.
 pub(crate) fn block(bytes: u64) -> String {
     let name = ByteSize(bytes).to_string();
     if name.contains('.') { format!("{bytes} B") } else { name }
 }
 
-/// The look of every table: one line under the head.
+/// The style of every table: one line under the head.
 pub(crate) const TABLE: comfy_table::TableStyle =
     comfy_table::TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
-/// A share as a percentage with no more digits than it needs: 0.95 is `95`, 0.999 is `99.9`.
+/// A share in percent without trailing zeros: 0.95 is `95`, 0.999 is `99.9`.
 pub(crate) fn percent(share: f64) -> String {
     let text = format!("{:.4}", share * 100.0);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Datagrams lost, with the part of those sent that they are: `12 (0.034 %)`.
+/// Datagrams lost, with their share of those sent: `12 (0.034 %)`.
 pub(crate) fn lost(lost: u64, sent: Option<u64>) -> String {
     match sent.filter(|sent| *sent > 0 && lost > 0) {
         Some(sent) => format!("{lost} ({})", model::Ratio(lost as f64 / sent as f64)),
@@ -200,7 +202,7 @@ pub(crate) fn lost(lost: u64, sent: Option<u64>) -> String {
     }
 }
 
-/// What a comparison's answer is called.
+/// The name of a comparison's answer.
 pub(crate) fn answer(answer: Answer) -> &'static str {
     match answer {
         Answer::Better => "better",
@@ -236,7 +238,7 @@ pub(crate) fn quantity(value: f64, unit: &str) -> String {
     }
 }
 
-/// The text with everything that could move a terminal's cursor made visible, on one line.
+/// The text on one line, with terminal control characters made visible.
 pub(crate) fn plain(text: &str) -> String {
     model::plain(text).into_owned()
 }

@@ -1,5 +1,4 @@
-//! Findings and figures for people and programs: finished [`Run`](model::Run)s in, bytes out. Nothing here opens a file,
-//! reads a clock or prints.
+//! Turns finished [`Run`](model::Run)s into reports, figures and exports. Nothing here opens a file, reads a clock or prints.
 //!
 //! Every output is an entry of [`FORMATS`]:
 //!
@@ -18,17 +17,18 @@
 
 mod advice;
 mod captures;
-mod claims;
+mod ceiling_cost;
 mod comparison;
 mod draw;
 mod error;
-mod facts;
 mod figures;
 mod formats;
 mod host;
+mod host_activity;
+mod host_facts;
 mod lab;
 mod labels;
-mod meanwhile;
+mod limiter;
 mod one_way;
 mod outcome_line;
 mod plan;
@@ -37,24 +37,23 @@ mod selftest;
 mod sides;
 mod view;
 mod watch;
-mod why;
 
 #[cfg(test)]
 #[path = "../tests/support/sample.rs"]
 mod sample;
 
 pub use advice::sysctl_files;
-pub use claims::citation;
+pub use ceiling_cost::citation;
 pub use comparison::comparison;
 pub use error::ReportError;
 pub use figures::{figures, host_figures};
 pub use formats::{FORMATS, Format, format};
 pub use host::{host, host_differences};
 pub use lab::lab_report;
+pub use limiter::{limited_by, why_report};
 pub use outcome_line::{estimate_words, outcome_line};
 pub use plan::{PlanPreview, plan_preview};
 pub use run_list::{RunRow, headline, run_list};
 pub use selftest::{check_line, selftest_summary};
 pub use view::{Piece, View};
 pub use watch::{watch_columns, watch_head, watch_lines};
-pub use why::{held_back, why_report};

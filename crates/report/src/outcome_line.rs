@@ -4,11 +4,10 @@ use model::{Direction, Estimate, Outcome, Spec, units};
 
 use crate::labels;
 
-/// One line, without its line end, for an outcome that has just been finished: what was measured, the value with its
-/// interval, trials, trust and verdicts.
+/// A finished outcome in one line, without a line end: what was measured, the value with its interval, trials, trust and verdicts.
 ///
 /// ```text
-/// tcp pingpong 64 B: RTT 18.5 us ±1.1 %, NetPIPE rate 55.3 Mbit/s (6 trials, trust high)
+/// tcp pingpong 64 B: RTT 18.5 µs ±1.1 %, NetPIPE rate 55.3 Mbit/s (6 trials, trust high)
 /// ```
 #[must_use]
 pub fn outcome_line(outcome: &Outcome) -> String {
@@ -23,7 +22,7 @@ pub fn outcome_line(outcome: &Outcome) -> String {
     line
 }
 
-/// An estimate in a few words: `9.41 Gbit/s ±0.3 %`; without the width where there is no interval.
+/// An estimate as text: `9.41 Gbit/s ±0.3 %`, without the width if there is no interval.
 #[must_use]
 pub fn estimate_words(estimate: &Estimate) -> String {
     let value = labels::quantity(estimate.value, &estimate.unit);
@@ -63,13 +62,13 @@ pub(crate) fn label(spec: &Spec) -> String {
     label
 }
 
-/// The round trip that an outcome stands for: its estimate where that is a time, else the median.
+/// The round trip of an outcome: its estimate if that is a time, otherwise the median.
 pub(crate) fn rtt(outcome: &Outcome) -> Option<f64> {
     let estimate = outcome.estimate.as_ref().filter(|estimate| estimate.unit == "ns").map(|estimate| estimate.value);
     estimate.or(outcome.summary.rtt_p50_ns).filter(|ns| ns.is_finite())
 }
 
-/// The headline with its interval first, the rest behind it.
+/// The main value with its interval, then the other values.
 pub(crate) fn values(outcome: &Outcome) -> String {
     let summary = &outcome.summary;
     let mut parts = Vec::new();
@@ -106,7 +105,7 @@ mod tests {
     use crate::sample;
 
     #[test]
-    fn lines_name_what_was_measured_and_how_sure_it_is() {
+    fn lines_have_the_spec_the_value_and_its_interval() {
         let line = outcome_line(&sample::curve().outcomes[0]);
         assert!(line.starts_with("tcp pingpong 1 B: RTT ") && line.contains('±') && line.contains("trust"), "{line}");
         let line = outcome_line(&sample::stream().outcomes[0]);
@@ -116,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn an_estimate_has_its_width_where_there_is_one() {
+    fn an_estimate_has_its_width_if_known() {
         let mut estimate = sample::stream().outcomes.remove(0).estimate.unwrap();
         estimate.value = 9.41e9;
         (estimate.low, estimate.high) = (Some(9.36e9), Some(9.46e9));
@@ -128,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outcome_without_a_value_says_so() {
+    fn an_outcome_without_a_value_is_named_so() {
         let mut outcome = sample::stream().outcomes.remove(0);
         outcome.summary = model::Summary { verdicts: vec![model::Verdict::Stalled], ..Default::default() };
         outcome.estimate = None;

@@ -1,4 +1,4 @@
-//! A plan's tables as texts, and what `thru run --dry-run` says.
+//! A plan's tables as text, and the preview of `thru run --dry-run`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::labels;
 
 /// One table of means.
 pub(crate) struct TextTable {
-    /// What it shows, of which cells.
+    /// The measure and the cells that it shows.
     pub(crate) title: String,
     pub(crate) head: Vec<String>,
     pub(crate) rows: Vec<Vec<String>>,
@@ -26,8 +26,8 @@ pub(crate) fn text_tables(run: &Run) -> Vec<TextTable> {
 }
 
 fn text(table: &PlanTable) -> TextTable {
-    let held: Vec<String> = table.held.iter().map(|(name, level)| format!("{name} {level}")).collect();
-    let held = if held.is_empty() { String::new() } else { format!("; {}", held.join(", ")) };
+    let fixed: Vec<String> = table.held.iter().map(|(name, level)| format!("{name} {level}")).collect();
+    let fixed = if fixed.is_empty() { String::new() } else { format!("; {}", fixed.join(", ")) };
     let interval = if table.cells.iter().flatten().flatten().any(|middle| middle.low.is_some()) {
         format!(", mean of the trials with its {} % interval", labels::percent(table.confidence))
     } else {
@@ -44,10 +44,10 @@ fn text(table: &PlanTable) -> TextTable {
         std::iter::once(labels::plain(level)).chain(values).collect()
     };
     let rows = table.rows.iter().zip(&table.cells).map(row).collect();
-    TextTable { title: labels::plain(&format!("{}{interval}{held}", capitalised(table.measure))), head, rows }
+    TextTable { title: labels::plain(&format!("{}{interval}{fixed}", capitalised(table.measure))), head, rows }
 }
 
-/// `941 Mbit/s ±0.4 %`: the longer arm of the interval.
+/// `941 Mbit/s ±0.4 %`, with the longer arm of the interval.
 fn value(middle: &Middle, unit: &str) -> String {
     let text = labels::quantity(middle.value, unit);
     match middle.low.zip(middle.high) {
@@ -84,24 +84,24 @@ pub(crate) fn in_text(run: &Run, columns: u16) -> String {
     all
 }
 
-/// What a plan would do.
+/// What a plan will do.
 #[derive(Debug)]
 pub struct PlanPreview<'a> {
     /// The plan.
     pub plan: &'a Plan,
-    /// When it is enough.
+    /// The stop rule.
     pub rule: &'a Stopping,
-    /// Each cell by its number, or a curve by those of its sizes, with its levels.
+    /// Each cell by its number, or a curve by the range of its sizes' numbers, with its levels.
     pub cells: &'a [(String, BTreeMap<String, String>)],
-    /// The steps of the first block: cells that run at the same time.
+    /// The steps of the first round: cells that run at the same time.
     pub steps: &'a [Vec<u32>],
-    /// How long a block takes about, ns.
-    pub block_ns: u64,
-    /// Cells whose engine is found before the first block.
-    pub tried: usize,
+    /// Estimated duration of a round, ns.
+    pub round_ns: u64,
+    /// Cells whose send method is chosen by a short trial before the first round.
+    pub probed_methods: usize,
 }
 
-/// The cells of a plan, the order of its first block and how long it takes, for people.
+/// The cells of a plan, the order of its first round and the duration, as text.
 #[must_use]
 pub fn plan_preview(preview: &PlanPreview<'_>) -> String {
     let PlanPreview { plan, rule, .. } = preview;
@@ -123,19 +123,20 @@ pub fn plan_preview(preview: &PlanPreview<'_>) -> String {
     let steps: Vec<String> =
         preview.steps.iter().map(|step| step.iter().map(ToString::to_string).collect::<Vec<_>>().join("+")).collect();
     let drawn = match rule.order {
-        Order::Random => format!(", drawn from seed {}", rule.seed),
+        Order::Random => format!(" (random, seed {})", rule.seed),
         _ => String::new(),
     };
-    text += &format!("\nOrder of the first block{drawn}: {}\n", steps.join(" "));
+    text += &format!("\nOrder of the first round{drawn}: {}\n", steps.join(" "));
     if preview.steps.iter().any(|step| step.len() > 1) {
         text += "Cells joined by + run at the same time, between different hosts.\n";
     }
     if preview.cells.iter().any(|(id, _)| id.contains(' ')) {
-        text += "A curve stands by its first cell.\n";
+        text += "A curve is listed by its first cell.\n";
     }
-    if preview.tried > 0 {
-        let plural = if preview.tried == 1 { "" } else { "s" };
-        text += &format!("Before it the ways to send are tried for {} cell{plural}, about 3 s each.\n", preview.tried);
+    if preview.probed_methods > 0 {
+        let plural = if preview.probed_methods == 1 { "" } else { "s" };
+        text +=
+            &format!("First, send methods are compared for {} cell{plural}, about 3 s each.\n", preview.probed_methods);
     }
     text += &changes(plan);
     text += &duration(preview);
@@ -145,27 +146,27 @@ pub fn plan_preview(preview: &PlanPreview<'_>) -> String {
 fn changes(plan: &Plan) -> String {
     let mut text = String::new();
     let HostSettings { near, far } = &plan.settings;
-    let alone: Vec<Factor> = plan.factors.iter().flat_map(each).collect();
+    let single: Vec<Factor> = plan.factors.iter().flat_map(single_factors).collect();
     for (end, settings) in [("near", near), ("far", far)] {
-        let varied = alone
+        let varied = single
             .iter()
             .filter(|factor| factor.kind == FactorKind::Setting && factor.end.ends()[usize::from(end == "far")]);
         let fixed = settings.iter().map(|setting| labels::plain(&setting.to_string()));
         let all: Vec<String> = fixed.chain(varied.map(|factor| format!("{} by {}", factor.key, factor.name))).collect();
         if !all.is_empty() {
-            text += &format!("Settings of the {end} host, put back at the end: {}\n", all.join("; "));
+            text += &format!("Settings of the {end} host, restored at the end: {}\n", all.join("; "));
         }
     }
     let expensive: Vec<&str> =
         plan.factors.iter().filter(|factor| factor.expensive).map(|factor| factor.name.as_str()).collect();
     if !expensive.is_empty() {
-        text += &format!("Dear to change, so varied in the outer loop: {}\n", expensive.join(", "));
+        text += &format!("Expensive to change, so varied in the outer loop: {}\n", expensive.join(", "));
     }
     text
 }
 
-/// A factor's settings as factors by themselves.
-fn each(factor: &Factor) -> Vec<Factor> {
+/// A set of settings as one factor for each of them.
+fn single_factors(factor: &Factor) -> Vec<Factor> {
     if factor.kind != FactorKind::Set {
         return vec![factor.clone()];
     }
@@ -175,24 +176,27 @@ fn each(factor: &Factor) -> Vec<Factor> {
 
 fn duration(preview: &PlanPreview<'_>) -> String {
     let rule = preview.rule;
-    let blocks = |count: u32| units::seconds(preview.block_ns as f64 * f64::from(count));
+    let rounds = |count: u32| units::seconds(preview.round_ns as f64 * f64::from(count));
     if let Some(every) = preview.plan.schedule {
         return format!(
             "Duration: {} times, every {} for {}, about {} each\n",
             every.times(),
             units::seconds(every.every_ns as f64),
             units::seconds(every.for_ns as f64),
-            blocks(rule.min_trials)
+            rounds(rule.min_trials)
         );
     }
-    let budget = rule.budget_ns.map(|ns| format!(", at most {} in all", units::seconds(ns as f64))).unwrap_or_default();
+    let budget =
+        rule.budget_ns.map(|ns| format!(", at most {} in total", units::seconds(ns as f64))).unwrap_or_default();
     if rule.min_trials == rule.max_trials {
-        return format!("Duration: about {} ({} blocks{budget})\n", blocks(rule.min_trials), rule.min_trials);
+        let plural = if rule.min_trials == 1 { "" } else { "s" };
+        let duration = rounds(rule.min_trials);
+        return format!("Duration: about {duration} ({} round{plural}{budget})\n", rule.min_trials);
     }
     format!(
-        "Duration: about {} to {} ({} to {} blocks, as sure as ±{} % is{budget})\n",
-        blocks(rule.min_trials),
-        blocks(rule.max_trials),
+        "Duration: about {} to {} ({} to {} rounds, until the interval is ±{} %{budget})\n",
+        rounds(rule.min_trials),
+        rounds(rule.max_trials),
         rule.min_trials,
         rule.max_trials,
         labels::percent(rule.target)
@@ -223,11 +227,11 @@ mod tests {
             rule: &run.header.stopping,
             cells: &cells,
             steps: &steps,
-            block_ns: 2_000_000_000,
-            tried: 0,
+            round_ns: 2_000_000_000,
+            probed_methods: 0,
         });
-        assert!(text.contains("seed 1: 1 0 2+3") && text.contains("at the same time"), "{text}");
-        assert!(text.contains("about 12.0 s to 128 s (6 to 64 blocks, as sure as ±2 % is)"), "{text}");
+        assert!(text.contains("(random, seed 1): 1 0 2+3") && text.contains("at the same time"), "{text}");
+        assert!(text.contains("about 12.0 s to 128 s (6 to 64 rounds, until the interval is ±2 %)"), "{text}");
         let times = Plan {
             schedule: Some(model::Every { every_ns: 900_000_000_000, for_ns: 3_600_000_000_000 }),
             ..(**plan).clone()
@@ -237,8 +241,8 @@ mod tests {
             rule: &run.header.stopping,
             cells: &cells,
             steps: &steps,
-            block_ns: 2_000_000_000,
-            tried: 0,
+            round_ns: 2_000_000_000,
+            probed_methods: 0,
         });
         assert!(text.contains("5 times, every 900 s for 3600 s"), "{text}");
     }

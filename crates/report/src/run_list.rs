@@ -38,8 +38,8 @@ impl From<&Run> for RunRow {
     }
 }
 
-/// A run's result in a few words: a curve's peak and latency, the first outcome's value of anything else, and how it ended
-/// where it did not finish. A run's name stands in front.
+/// A run's result in a few words, after its name: peak and latency of a curve, otherwise the value of the first outcome. Says how a
+/// run ended that did not finish.
 #[must_use]
 pub fn headline(run: &Run) -> String {
     let mut parts: Vec<String> = run.header.name.iter().map(|name| format!("{}:", labels::plain(name))).collect();
@@ -90,7 +90,7 @@ pub(crate) fn result(run: &Run) -> String {
 }
 
 /// The table of `thru runs`: id, start (UTC), kind, target, transport, headline and trust. Each line ends in a line end;
-/// without rows there is the head only.
+/// without rows there is only the head.
 #[must_use]
 pub fn run_list(rows: &[RunRow]) -> String {
     let mut table = Table::new();
@@ -147,10 +147,10 @@ mod tests {
 
     #[test]
     fn a_comparison_names_its_answer_and_both_sides() {
-        let said = headline(&sample::pair());
+        let text = headline(&sample::pair());
         assert!(
-            said.starts_with("B not worse (B/A 1.0012 ±0.9 %): A goodput ") && said.contains(", B goodput "),
-            "{said}"
+            text.starts_with("B not worse (B/A 1.0012 ±0.9 %): A goodput ") && text.contains(", B goodput "),
+            "{text}"
         );
         let mut killed = sample::pair();
         killed.findings.clear();

@@ -1,11 +1,11 @@
-//! A self-test as a table for people.
+//! A self-test as a text table.
 
 use std::fmt::Write as _;
 
 use model::units::{bits_per_second, seconds};
 use model::{Check, Claim, SelfTest};
 
-/// One check as a line, with the error and what was allowed.
+/// One check as a line, with its error and the allowed error.
 #[must_use]
 pub fn check_line(check: &Check) -> String {
     let verdict = if check.passed { "pass" } else { "FAIL" };
@@ -22,11 +22,12 @@ pub fn check_line(check: &Check) -> String {
     )
 }
 
-/// The end of the table: what passed, and what could not be checked.
+/// The end of the table: how many checks passed and failed, and what was not checked.
 #[must_use]
 pub fn selftest_summary(test: &SelfTest) -> String {
     let failed = test.checks.iter().filter(|check| !check.passed).count();
-    let mut text = format!("{} checks passed, {failed} failed", test.checks.len() - failed);
+    let passed = test.checks.len() - failed;
+    let mut text = format!("{passed} check{} passed, {failed} failed", if passed == 1 { "" } else { "s" });
     if test.realtime == Some(false) {
         text += "; the path emulator had no real-time priority";
     }
@@ -49,7 +50,7 @@ fn name(claim: Claim) -> &'static str {
     }
 }
 
-/// With more digits than elsewhere: here it is the difference that counts.
+/// A figure with more digits than elsewhere, to show the difference.
 fn figure(value: f64, unit: &str) -> String {
     match unit {
         "bit/s" => format!("{:.3} Mbit/s", value / 1e6),
@@ -59,7 +60,7 @@ fn figure(value: f64, unit: &str) -> String {
     }
 }
 
-/// An error in the unit that says most: a rate's as a share of the rate.
+/// An error; of a rate as a percentage.
 fn error(value: f64, check: &Check) -> String {
     match check.unit.as_str() {
         "bit/s" if check.truth != 0.0 => format!("{:.3} %", value / check.truth * 100.0),
@@ -74,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_says_verdict_figures_and_error() {
+    fn a_line_has_verdict_figures_and_error() {
         let check = Check::judge(Claim::Rate, "tbf", [99.9e6, 100e6, 2e5], "bit/s", "5.5 s".into());
         let line = check_line(&check);
         assert!(line.starts_with("pass  rate   tbf "), "{line}");
@@ -84,7 +85,7 @@ mod tests {
         );
         let late = Check::judge(Claim::Rtt, "ping", [8.1e6, 8.02e6, 5e4], "ns", String::new());
         let line = check_line(&Check { attempts: 2, ..late });
-        assert!(line.starts_with("FAIL  rtt") && line.contains("80.0 us, allowed 50.0 us (attempt 2)"), "{line}");
+        assert!(line.starts_with("FAIL  rtt") && line.contains("80.0 µs, allowed 50.0 µs (attempt 2)"), "{line}");
     }
 
     #[test]

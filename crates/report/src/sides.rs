@@ -7,7 +7,7 @@ use crate::advice;
 /// Longest list of flags that a legend shows.
 const ROOM: usize = 60;
 
-/// The side of an outcome: `A`, `B`; of a search `start` and `best`; nothing in a run that is no comparison.
+/// The side of an outcome: `A` or `B`, in a search `start` or `best`; `None` in a run that is not a comparison.
 pub(crate) fn side(run: &Run, outcome: &Outcome) -> Option<&'static str> {
     if let Some(advice) = &run.advice {
         return advice::side(run, advice, outcome);
@@ -15,13 +15,13 @@ pub(crate) fn side(run: &Run, outcome: &Outcome) -> Option<&'static str> {
     (run.header.kind == "ab").then_some(if outcome.cell == 0 { "A" } else { "B" })
 }
 
-/// The outcomes that are shown to people: all, but of a search only what it began and ended with.
+/// The outcomes shown to people: all, but of a search only the first and the best.
 pub(crate) fn shown(run: &Run) -> Vec<&Outcome> {
     run.outcomes.iter().filter(|outcome| run.advice.is_none() || side(run, outcome).is_some()).collect()
 }
 
-/// The side with the flags that tell it from the other one, as they were typed: `B --cc bbr`. A side that has none of its own
-/// is its letter alone, and one that was read from a file is called by it.
+/// The side with the flags that differ from the other side, as typed: `B --cc bbr`. A side without such flags is its letter
+/// alone; one read from a file has the file's name.
 pub(crate) fn name(run: &Run, outcome: &Outcome) -> Option<String> {
     let side = side(run, outcome)?;
     if run.advice.is_some() {
@@ -37,14 +37,14 @@ pub(crate) fn name(run: &Run, outcome: &Outcome) -> Option<String> {
     Some(if text.is_empty() { side.to_owned() } else { format!("{side} {text}") })
 }
 
-/// The flags of a side on the command line, each with its value; the file's name of one that was read from a file.
+/// The flags of a side on the command line, each with its value; for a side read from a file, the file's name.
 fn typed(command: &[String], side: &str) -> Vec<String> {
     let (flag, file) = (format!("--{side}"), format!("--{side}-file"));
     if let Some(text) = value(command, &flag) {
         let mut flags: Vec<String> = Vec::new();
         for word in text.split_whitespace() {
             match flags.last_mut() {
-                // What follows a flag is its value.
+                // The words after a flag are its value.
                 Some(last) if !word.starts_with('-') => *last = format!("{last} {word}"),
                 _ => flags.push(word.to_owned()),
             }
@@ -55,7 +55,7 @@ fn typed(command: &[String], side: &str) -> Vec<String> {
     value(command, &file).map(base).into_iter().collect()
 }
 
-/// The value of a flag, behind it or after its equals sign.
+/// The value of a flag: the next word, or the text after its equals sign.
 fn value<'a>(command: &'a [String], flag: &str) -> Option<&'a str> {
     command.iter().enumerate().find_map(|(at, word)| match word.strip_prefix(flag)? {
         "" => command.get(at + 1).map(String::as_str),
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn sides_are_told_apart_by_what_was_typed() {
+    fn sides_are_named_by_the_flags_that_differ() {
         assert_eq!(names(&["thru", "ab", "--a", "--cc cubic", "--b=--cc bbr", "HOST"]), ["A --cc cubic", "B --cc bbr"]);
         let spin = ["thru", "ab", "--a", "rr --time 1s", "--b", "rr --time 1s --spin", "HOST"];
         assert_eq!(names(&spin), ["A", "B --spin"]);

@@ -1,15 +1,15 @@
-//! What to render, and what came of it.
+//! The input and the output of a format.
 
 use model::{Figure, Run};
 
 use crate::ReportError;
 
-/// The runs to report on, with the few choices that a format may take. A format ignores the choices it has no use for.
+/// The runs to report on, with the options of some formats. A format ignores the options that it does not use.
 #[derive(Debug, Clone)]
 pub struct View<'a> {
     /// The runs, in the order of their series.
     pub runs: &'a [Run],
-    /// `svg` and `png`: the id of the only figure wanted; `None` for all that the runs have.
+    /// `svg` and `png`: the id of the only figure to draw; `None` for all.
     pub figure: Option<&'a str>,
     /// `text`: width in columns.
     pub columns: u16,
@@ -26,14 +26,14 @@ impl<'a> View<'a> {
         Self { runs, figure: None, columns: 100, plot: true, pixels: 1600 }
     }
 
-    /// The figures that `format` is to draw: the one that was named, or all.
+    /// The figures that `format` draws: the named one, or all.
     pub(crate) fn figures(&self, format: &'static str) -> Result<Vec<Figure>, ReportError> {
         self.some_run(format)?;
         let mut figures = crate::figures(self.runs);
-        let Some(wanted) = self.figure else {
+        let Some(requested) = self.figure else {
             return if figures.is_empty() { Err(ReportError::NothingToDraw { format }) } else { Ok(figures) };
         };
-        // Of the hosts there are pictures as well, for who asks; of several runs those of the first that has some.
+        // Figures of the hosts are drawn only by name; of several runs, those of the first that has any.
         figures
             .extend(self.runs.iter().map(crate::host_figures).find(|figures| !figures.is_empty()).unwrap_or_default());
         if figures.is_empty() {
@@ -42,9 +42,9 @@ impl<'a> View<'a> {
         let available = figures.iter().map(|figure| figure.id.as_str()).collect::<Vec<_>>().join(", ");
         figures
             .into_iter()
-            .find(|figure| figure.id == wanted)
+            .find(|figure| figure.id == requested)
             .map(|figure| vec![figure])
-            .ok_or_else(|| ReportError::NoFigure { format, wanted: wanted.to_owned(), available })
+            .ok_or_else(|| ReportError::NoFigure { format, requested: requested.to_owned(), available })
     }
 
     /// Refuses a view without runs.

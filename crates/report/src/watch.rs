@@ -1,4 +1,4 @@
-//! A host from one interval to the next, as lines of text: vmstat and netstat in one.
+//! A host's activity in each interval as lines of text, like vmstat and netstat together.
 
 use model::units::{bits_per_second, count, seconds};
 use model::{CoreUse, CpuUse, Watched, WatchedInterface};
@@ -31,29 +31,29 @@ const COLUMNS: &[Column] = &[
     ("udperr/s", 9, |seen| seen.udp_errors_per_s.map(rate)),
 ];
 
-/// What stands above the lines, with the resolution of the CPU shares; to be repeated now and then.
+/// The text above the first line: the resolution of CPU shares, what could not be read, and the column heads.
 #[must_use]
 pub fn watch_head(first: &Watched) -> String {
     let mut text = match &first.cpu {
         Some(cpu) => format!(
-            "CPU in % of all cores, top: the busiest core; the kernel tells it in steps of {}, so that a share of {} is good to {:.1} %\n",
+            "CPU in % of all cores; top: the busiest core. CPU time has a resolution of {}: shares of {} are accurate to {:.1} %.\n",
             seconds(cpu.resolution_ns as f64),
             seconds(first.window_ns as f64),
             100.0 * cpu.resolution_ns as f64 / first.window_ns.max(1) as f64
         ),
-        None => "CPU time cannot be read there\n".to_owned(),
+        None => "CPU time cannot be read on that host.\n".to_owned(),
     };
     first.missing.iter().for_each(|gap| text.push_str(&format!("not read: {}\n", labels::plain(gap))));
     text + &watch_columns()
 }
 
-/// The heads of the columns.
+/// The column heads.
 #[must_use]
 pub fn watch_columns() -> String {
     line(|(head, ..)| (*head).to_owned())
 }
 
-/// One interval: a line of the host, and one of each interface that carried or dropped anything.
+/// One interval: a line for the host, and one for each interface that carried or dropped packets.
 #[must_use]
 pub fn watch_lines(seen: &Watched) -> String {
     let mut text = line(|(.., value)| value(seen).unwrap_or_else(|| "-".to_owned()));
@@ -82,25 +82,25 @@ fn interface(of: &WatchedInterface) -> String {
     )
 }
 
-/// A rate without its unit: whole from 10 on.
+/// A rate without its unit, as an integer from 10 on.
 fn rate(value: f64) -> String {
     if value == 0.0 || value >= 10.0 { format!("{value:.0}") } else { format!("{value:.1}") }
 }
 
-fn whole(core: &CoreUse) -> u64 {
+fn total_ns(core: &CoreUse) -> u64 {
     core.user_ns + core.system_ns + core.irq_ns + core.softirq_ns + core.steal_ns + core.idle_ns
 }
 
-/// Percent of the cores' time; nothing where no tick has passed.
+/// Percentage of the cores' time; `None` if no tick has passed.
 fn share(seen: &Watched, part: fn(&CoreUse) -> u64) -> Option<String> {
     let cores = &seen.cpu.as_ref()?.cores;
-    let all: u64 = cores.iter().map(whole).sum();
+    let all: u64 = cores.iter().map(total_ns).sum();
     (all > 0).then(|| format!("{:.0}", 100.0 * cores.iter().map(part).sum::<u64>() as f64 / all as f64))
 }
 
 fn busiest(cpu: &CpuUse) -> Option<String> {
-    let cores = cpu.cores.iter().filter(|core| whole(core) > 0);
-    let busy = cores.map(|core| 1.0 - core.idle_ns as f64 / whole(core) as f64);
+    let cores = cpu.cores.iter().filter(|core| total_ns(core) > 0);
+    let busy = cores.map(|core| 1.0 - core.idle_ns as f64 / total_ns(core) as f64);
     busy.reduce(f64::max).map(|share| format!("{:.0}", 100.0 * share))
 }
 
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn values_stand_below_their_heads_and_what_was_not_read_is_a_dash() {
+    fn values_are_below_their_heads_and_unknown_ones_are_dashes() {
         let (heads, text) = (watch_columns(), watch_lines(&seen()));
         let row = text.lines().next().unwrap();
         let cell = |head: &str| {
@@ -155,10 +155,10 @@ mod tests {
     }
 
     #[test]
-    fn the_head_says_how_fine_cpu_time_is_and_what_is_missing() {
+    fn the_head_has_the_resolution_of_cpu_time_and_what_is_missing() {
         let head = watch_head(&seen());
         assert!(
-            head.contains("steps of 10.0 ms") && head.contains("good to 1.0 %") && head.contains("snmp6"),
+            head.contains("resolution of 10.0 ms") && head.contains("accurate to 1.0 %") && head.contains("snmp6"),
             "{head}"
         );
         assert!(watch_head(&Watched::default()).starts_with("CPU time cannot be read"));

@@ -132,7 +132,7 @@ fn a_window_within_5_percent_of_the_best_is_found() {
     assert!(written.starts_with("# near host of "), "{written}");
     // It is kept, and can be shown again.
     let shown = path.sandbox.run(&["show", &doc.run.header.id]).ok().stdout;
-    assert!(shown.contains("To make it stay") && shown.contains(command), "{shown}");
+    assert!(shown.contains("To keep these settings") && shown.contains(command), "{shown}");
 }
 
 #[test]

@@ -90,7 +90,8 @@ fn retransmits_over_time_end_at_the_kernels_count() {
     let html = sandbox.path("page.html");
     sandbox.run(&["report", "last", "-o", html.to_str().unwrap()]).ok();
     let page = std::fs::read_to_string(html).unwrap();
-    for title in ["Congestion window over time", "round-trip time over time", "delivery rate", "Segments sent again"] {
+    for title in ["Congestion window over time", "round-trip time over time", "delivery rate", "Retransmitted segments"]
+    {
         assert!(page.contains(title), "{title}");
     }
     // What is not there is not invented: no option, no series of renewed connections or of a curve.
@@ -238,7 +239,7 @@ fn a_capture_that_cannot_be_leaves_the_measurement_alone() {
     assert!(missing.contains("ended before the trial") && missing.contains("is full"), "{near:?}");
     assert!(near.packets > 0 && near.file.is_some(), "{near:?}");
     let text = Running::of(sandbox.dress(a.command(binary::thru()), &["show"])).wait().ok().stdout;
-    assert!(text.contains("Packets\n- near end: ") && text.contains("is full"), "{text}");
+    assert!(text.contains("Captures\n- near end: ") && text.contains("is full"), "{text}");
     // What cannot be captured at all is refused or said.
     let short = sandbox.run(&["stream", "--snaplen", "20", "--capture", agent.host()]).ended_with(2);
     assert!(short.message().contains("--snaplen: '20'"), "{}", short.stderr);

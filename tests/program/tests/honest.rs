@@ -44,7 +44,10 @@ fn streams_are_read_a_block_at_a_time_and_delayed_reads_say_so() {
         let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
         let (head, row) = (lines.next().unwrap(), lines.next().unwrap());
         let cell = |name: &str| row[head.iter().position(|column| *column == name).unwrap()];
-        assert_eq!((cell("delayed_reads"), cell("rests")), ("true", delayed_reads(&doc).to_string().as_str()));
+        assert_eq!(
+            (cell("delayed_reads"), cell("delayed_read_count")),
+            ("true", delayed_reads(&doc).to_string().as_str())
+        );
     }
     let curve = ["curve", "--stream", "--to", "64", "--budget", "300ms", "--no-path", "--delayed-reads", agent.host()];
     let doc = sandbox.measure(&curve);

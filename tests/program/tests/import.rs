@@ -39,7 +39,7 @@ fn an_imported_curve_stands_beside_one_of_our_own() {
     sandbox.run(&["import", "netpipe372_np.out", "--name", "old"]).ok();
     // A broken line is refused with its number while the rest is kept.
     let partly = sandbox.run(&["import", "broken.out"]).ended_with(1);
-    assert!(partly.stderr.contains("broken.out:1: not a point of np.out"), "{}", partly.stderr);
+    assert!(partly.stderr.contains("broken.out:1: not a line of np.out"), "{}", partly.stderr);
     assert!(partly.stdout.contains("123 measurements in 123 cells"), "{}", partly.stdout);
 
     let document: Value = serde_json::from_str(&sandbox.run(&["show", "old", "--json"]).ok().stdout).unwrap();
@@ -98,4 +98,24 @@ fn pages_of_several_tools_hosts_and_matrices_are_runs_too() {
     let letter = sandbox.run(&["import", "letter.txt"]).ended_with(1);
     assert!(letter.stderr.contains("netpipe"), "{}", letter.stderr);
     sandbox.run(&["import", "letter.txt", "--format", "np"]).ended_with(2);
+}
+
+#[test]
+fn a_run_of_this_program_is_imported_and_an_older_document_is_refused() {
+    let sandbox = sandbox(&["throughline_run2.json", "throughline_run1.json"]);
+    let imported = sandbox.run(&["import", "throughline_run2.json", "--name", "moved"]).ok().stdout;
+    assert!(
+        imported.contains("moved: rr by thru 0.1.0") && imported.contains("3 measurements in 1 cell\n"),
+        "{imported}"
+    );
+    let document = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+    let kept = document(&sandbox.run(&["show", "moved", "--json"]).ok().stdout);
+    let file = document(&fs::read_to_string(sandbox.path("throughline_run2.json")).unwrap());
+    assert_eq!((&kept["outcomes"], &kept["passes"]), (&file["outcomes"], &file["passes"]));
+    let refused = sandbox.run(&["import", "throughline_run1.json"]).ended_with(1);
+    assert!(
+        refused.stderr.contains("throughline_run1.json:1: a Throughline document of schema version 1; "),
+        "{}",
+        refused.stderr
+    );
 }

@@ -111,7 +111,7 @@ fn counts_agree_with_what_ip_tc_and_proc_say() {
     // The report breaks its lines where they are too long.
     let shown = sandbox.run(&["show", "last"]).ok().stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     let drops = near.grew(&format!("qdisc.{}.drops", a.interface)).unwrap();
-    assert!(shown.contains("Hosts meanwhile - near: core"), "{shown}");
+    assert!(shown.contains("Host activity - near: core"), "{shown}");
     assert!(shown.contains(&format!("qdisc.{}.drops {drops}", a.interface)), "{shown}");
     lab.close().unwrap();
 }
@@ -155,7 +155,7 @@ fn this_host_is_watched_without_an_agent() {
     }
     assert!(seen.windows(2).all(|pair| pair[0].at_unix_ns < pair[1].at_unix_ns));
     let table = sandbox.run(&["watch", "--interval", "100ms", "--count", "2"]).ok().stdout;
-    assert!(table.starts_with("CPU in % of all cores") && table.contains("in steps of"), "{table}");
+    assert!(table.starts_with("CPU in % of all cores") && table.contains("resolution of"), "{table}");
     assert_eq!(table.matches("rexmt/s").count(), 1, "{table}");
 }
 

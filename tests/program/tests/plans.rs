@@ -82,7 +82,7 @@ fn a_dry_run_needs_no_host_and_keeps_nothing() {
     let sandbox = Sandbox::new();
     write(&sandbox, "plan.toml", &two_by_two(3, "1s"));
     let said = sandbox.run(&["run", "plan.toml", "--var", "host=192.0.2.1", "--dry-run"]).ok().stdout;
-    assert!(said.contains("drawn from seed 7") && said.contains("3 blocks"), "{said}");
+    assert!(said.contains("(random, seed 7)") && said.contains("3 rounds"), "{said}");
     assert_eq!(said.lines().filter(|line| line.contains("KiB")).count(), 4, "{said}");
     assert!(!sandbox.store().exists());
 }

@@ -54,14 +54,14 @@ fn delays_of_each_way_are_measured_kept_and_shown() {
     let shown = sandbox.run(&["show", "ways"]).ok().stdout;
     for words in [
         "The far end is a stateful reflector of STAMP",
-        "\nEach way\n- there: ",
-        "\n- back: ",
+        "\nOne-way delay\n- outbound: ",
+        "\n- return: ",
         "\n- clocks: the near one ",
         "The way there takes",
     ] {
         assert!(shown.contains(words), "{words}: {shown}");
     }
-    for (file, words) in [("report.html", "<li>there: "), ("report.md", "## Each way")] {
+    for (file, words) in [("report.html", "<li>outbound: "), ("report.md", "## One-way delay")] {
         sandbox.run(&["report", "ways", "--output", file]).ok();
         assert!(fs::read_to_string(sandbox.path(file)).unwrap().contains(words), "{file}");
     }

@@ -86,7 +86,7 @@ fn a_tiny_receive_buffer_is_the_receive_window() {
     // The terminal's last line says the same, and `thru why` shows what speaks for it.
     let shown = scene.thru(&["show"]).ok().stdout;
     let last = shown.trim_end().rsplit("\n\n").next().unwrap();
-    assert!(last.starts_with("held back by: receive window (strong, "), "{shown}");
+    assert!(last.starts_with("limited by: receive window (strong, "), "{shown}");
     let reported = scene.thru(&["why"]).ok().stdout;
     assert!(
         reported.contains("receive window (window-over-rtt, strong)") && reported.contains("RFC 7323"),
@@ -227,5 +227,5 @@ fn several_curves_are_set_against_each_other_by_region() {
     let (first, last) = (document.regions.first().expect("regions"), document.regions.last().unwrap());
     assert_eq!((first.from, last.to), (1, 65_536), "{:#?}", document.regions);
     let text = scene.thru(&["why", "plain", "small"]).ok().stdout;
-    assert!(text.contains("Best for which blocks\n- 1 B"), "{text}");
+    assert!(text.contains("Best run by block size\n- 1 B"), "{text}");
 }

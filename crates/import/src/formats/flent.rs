@@ -8,43 +8,43 @@ use serde_json::Value;
 
 use super::Format;
 use crate::listing::{Confidence, Imported, Reading, Row};
-use crate::text::{MOST_ROWS, median, ns, rate_unit, time_unit};
+use crate::text::{MAX_ROWS, median, ns, rate_unit, time_unit};
 
 /// flent's data files.
 pub(super) const FORMAT: Format =
-    Format { name: "flent", help: "flent's data files, each series a cell", detect, read };
+    Format { name: "flent", help: "flent's data files; each series is a cell", detect, read };
 
 /// The factor whose levels are the series.
 const SERIES: &str = "series";
 
 fn detect(text: &str) -> Confidence {
     let shaped = text.trim_start().starts_with('{') && text.contains("\"x_values\"") && text.contains("\"results\"");
-    if shaped && text.contains("\"metadata\"") { Confidence::Sure } else { Confidence::No }
+    if shaped && text.contains("\"metadata\"") { Confidence::Certain } else { Confidence::No }
 }
 
 fn read(text: &str) -> Reading {
     let mut reading = Reading::default();
     match serde_json::from_str::<Value>(text) {
         Ok(document) => of_document(&document, &mut reading),
-        Err(error) => reading.refuse(u32::try_from(error.line()).unwrap_or(0), format!("not JSON: {error}")),
+        Err(error) => reading.refuse(u32::try_from(error.line()).unwrap_or(0), format!("not valid JSON: {error}")),
     }
     reading
 }
 
-/// Values at moments, null where nothing was read.
+/// Times with values, null if there is none.
 type Points = Vec<(f64, Option<f64>)>;
 
 fn of_document(document: &Value, reading: &mut Reading) {
     let times: Vec<f64> = document["x_values"].as_array().into_iter().flatten().filter_map(Value::as_f64).collect();
     let Some(results) = document["results"].as_object().filter(|_| !times.is_empty()) else {
-        return reading.refuse(1, "flent's file without x_values and results");
+        return reading.refuse(1, "the file has no x_values and results");
     };
     let metadata = &document["metadata"];
     let mut rows = Vec::new();
     for (name, values) in results {
         let values: Vec<Option<f64>> = values.as_array().into_iter().flatten().map(Value::as_f64).collect();
-        if values.len() != times.len() || times.len() > MOST_ROWS {
-            reading.refuse(1, format!("series '{name}' has {} values at {} moments", values.len(), times.len()));
+        if values.len() != times.len() || times.len() > MAX_ROWS {
+            reading.refuse(1, format!("series '{name}' has {} values for {} times", values.len(), times.len()));
             continue;
         }
         let points: Points = times.iter().copied().zip(values).collect();
@@ -99,11 +99,11 @@ fn row(name: &str, points: &Points, meta: &Value, metadata: &Value) -> Result<Ro
     let lower = name.to_lowercase();
     let ping = lower.starts_with("ping");
     let named = ["tcp ", "udp "].iter().any(|transport| lower.starts_with(transport)).then_some("Mbits/s");
-    let unit = meta["UNITS"].as_str().or(if ping { Some("ms") } else { named }).ok_or("its units are not told")?;
+    let unit = meta["UNITS"].as_str().or(if ping { Some("ms") } else { named }).ok_or("the unit is missing")?;
     let values: Vec<f64> =
         points.iter().filter_map(|(_, value)| *value).filter(|value| (0.0..=1e12).contains(value)).collect();
     if values.is_empty() {
-        return Err("not one value".into());
+        return Err("no value".into());
     }
     let tcp = if lower.contains("tcp") { Some("tcp") } else { lower.contains("udp").then_some("udp") };
     let length = points.last().map_or(0.0, |(last, _)| *last) - points.first().map_or(0.0, |(first, _)| *first);
@@ -128,7 +128,7 @@ fn row(name: &str, points: &Points, meta: &Value, metadata: &Value) -> Result<Ro
             batch: 1,
             histogram: None,
         });
-        row.remarks.push("round trips at flent's moments, not each one that was measured".into());
+        row.remarks.push("round trips sampled at flent's intervals, not all that were measured".into());
         row
     } else if let Some(scale) = rate_unit(unit) {
         let down = lower.contains("download") || lower.contains("down");
@@ -148,18 +148,18 @@ fn row(name: &str, points: &Points, meta: &Value, metadata: &Value) -> Result<Ro
         }
         row
     } else {
-        return Err(format!("in '{unit}', which is neither a rate nor a time"));
+        return Err(format!("the unit '{unit}' is neither a rate nor a time"));
     };
     row.levels.insert(SERIES.into(), name.to_owned());
     row.figure("values", values.len() as f64);
     row.figure("mean", mean);
-    if let Some(reported) = meta["MEAN_VALUE"].as_f64() {
-        row.figure("flents_own_mean", reported);
+    if let Some(mean) = meta["MEAN_VALUE"].as_f64() {
+        row.figure("flents_own_mean", mean);
     }
     Ok(row)
 }
 
-/// Each value as what arrived since the moment before it.
+/// Each value as the bytes that arrived since the previous time.
 fn series(points: &Points, bits: f64) -> Vec<Interval> {
     let pair = |pair: &[(f64, Option<f64>)]| {
         let (start, end) = (pair[0].0, pair[1].0);
@@ -170,7 +170,7 @@ fn series(points: &Points, bits: f64) -> Vec<Interval> {
     points.windows(2).filter_map(pair).collect()
 }
 
-/// `2026-11-22T14:03:20.123456Z`, ns since the Unix epoch; `None` for a time without its zone, which nobody can place.
+/// `2026-11-22T14:03:20.123456Z`, ns since the Unix epoch; `None` for a time without a zone.
 fn unix_ns(time: &str) -> Option<u64> {
     let (day, rest) = time.strip_suffix('Z')?.split_once('T')?;
     let mut day = day.split('-').map(|part| part.parse::<u64>().ok());
@@ -178,8 +178,8 @@ fn unix_ns(time: &str) -> Option<u64> {
     let mut clock = rest.split(':');
     let (hour, minute): (u64, u64) = (clock.next()?.parse().ok()?, clock.next()?.parse().ok()?);
     let second: f64 = clock.next()?.parse().ok()?;
-    let sane = (1970..3000).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&of_month);
-    (sane && hour < 24 && minute < 60 && (0.0..61.0).contains(&second)).then_some(())?;
+    let valid = (1970..3000).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&of_month);
+    (valid && hour < 24 && minute < 60 && (0.0..61.0).contains(&second)).then_some(())?;
     // Days since the epoch with years that begin in March (H. Hinnant, "chrono-compatible low-level date algorithms").
     let shifted = if month > 2 { year } else { year - 1 };
     let since_march = (153 * ((month + 9) % 12) + 2) / 5 + of_month - 1;
@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_ns_since_the_epoch() {
+    fn times_are_ns_since_the_epoch() {
         assert_eq!(unix_ns("1970-01-01T00:00:00.5Z"), Some(500_000_000));
         assert_eq!(unix_ns("2026-11-22T14:03:20Z"), Some(1_795_356_200_000_000_000));
         assert_eq!(["2026-11-22T14:03:20", "2026-13-22T14:03:20Z", "x"].map(unix_ns), [None; 3]);

@@ -1,4 +1,4 @@
-//! The lines that iperf 2 and iperf3 print alike: `[  5]   0.00-1.00   sec  2.50 MBytes  21.0 Mbits/sec ...`.
+//! The lines that iperf 2 and iperf3 have in common: `[  5]   0.00-1.00   sec  2.50 MBytes  21.0 Mbits/sec ...`.
 //!
 //! Sizes are powers of 1024, rates powers of 1000 (both manuals, option -f).
 
@@ -17,11 +17,11 @@ pub(super) enum Who {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Line<'a> {
     pub who: Who,
-    /// `TX-C` and its like, of iperf3 --bidir.
+    /// `TX-C` and others, of iperf3 --bidir.
     pub role: Option<&'a str>,
     pub start_s: f64,
     pub end_s: f64,
-    /// Bytes as printed: three digits are exact to half a per cent at worst.
+    /// Bytes as printed; three digits are exact to at most 0.5 %.
     pub bytes: f64,
     pub bps: f64,
     /// The words after the rate.
@@ -32,7 +32,7 @@ impl<'a> Line<'a> {
     /// A line of figures; `None` for any other line.
     ///
     /// # Errors
-    /// Says what is wrong with a line that has the shape.
+    /// The fault of a line of this shape.
     pub(super) fn of(line: &'a str) -> Option<Result<Self, String>> {
         let (name, rest) = line.trim_start().strip_prefix('[')?.split_once(']')?;
         let name = name.trim();
@@ -45,7 +45,7 @@ impl<'a> Line<'a> {
         let mut words: Vec<&str> = rest.split_whitespace().collect();
         let (start, end) = words.first()?.split_once('-')?;
         let start = number(start)?;
-        // Older ones pad the second number: `0.0- 1.0 sec`.
+        // Older versions pad the second number: `0.0- 1.0 sec`.
         let padded = end.is_empty();
         let end = if padded { *words.get(1)? } else { end };
         let end_s = number(end)?;
@@ -64,13 +64,13 @@ impl<'a> Line<'a> {
     ) -> Result<Self, String> {
         let [bytes, size, rate, unit, rest @ ..] = words else { return Err("no bytes and no rate".into()) };
         let scaled = |word: &str, unit: Option<f64>| Some(number(word)? * unit?);
-        let (bytes_open, rate_open) = (resolution(bytes), resolution(rate));
-        let bytes = scaled(bytes, binary_size(size)).ok_or_else(|| format!("'{bytes} {size}' is no size"))?;
-        let bps = scaled(rate, rate_unit(unit)).ok_or_else(|| format!("'{rate} {unit}' is no rate"))?;
+        let (bytes_rounding, rate_rounding) = (resolution(bytes), resolution(rate));
+        let bytes = scaled(bytes, binary_size(size)).ok_or_else(|| format!("'{bytes} {size}' is not a size"))?;
+        let bps = scaled(rate, rate_unit(unit)).ok_or_else(|| format!("'{rate} {unit}' is not a rate"))?;
         let seconds = end_s - start_s;
-        let open = bytes_open + rate_open + 2.0 * half_digit(end) / seconds;
-        if seconds > 0.0 && open.is_finite() && (bytes * 8.0 / seconds / bps).ln().abs() > 1.5 * open + 0.02 {
-            return Err(format!("{bytes} bytes in {seconds:.4} s are not {bps} bit/s"));
+        let rounding = bytes_rounding + rate_rounding + 2.0 * half_digit(end) / seconds;
+        if seconds > 0.0 && rounding.is_finite() && (bytes * 8.0 / seconds / bps).ln().abs() > 1.5 * rounding + 0.02 {
+            return Err(format!("{bytes} bytes in {seconds:.4} s contradict {bps} bit/s"));
         }
         Ok(Self { who, role, start_s, end_s, bytes, bps, rest: rest.to_vec() })
     }
@@ -78,9 +78,9 @@ impl<'a> Line<'a> {
     /// Datagrams lost and all of them: `0/416`.
     pub(super) fn lost(&self) -> Option<(u64, u64)> {
         let count = |word: &str| whole(number(word)?);
-        self.rest.iter().enumerate().find_map(|(place, word)| match word.split_once('/') {
+        self.rest.iter().enumerate().find_map(|(index, word)| match word.split_once('/') {
             // iperf 2 pads the second number.
-            Some((lost, "")) => Some((count(lost)?, count(self.rest.get(place + 1)?)?)),
+            Some((lost, "")) => Some((count(lost)?, count(self.rest.get(index + 1)?)?)),
             Some((lost, all)) => Some((count(lost)?, count(all)?)),
             None => None,
         })
@@ -112,9 +112,9 @@ mod tests {
     }
 
     #[test]
-    fn figures_that_do_not_belong_together_are_refused() {
+    fn contradicting_figures_are_refused() {
         let line = Line::of("[  5]   0.00-1.00   sec  2.50 MBytes  210 Mbits/sec").unwrap();
-        assert!(line.unwrap_err().contains("are not"));
+        assert!(line.unwrap_err().contains("contradict"));
         assert!(Line::of("[  5]   0.00-1.00   sec  0.00 Bytes  0.00 bits/sec").unwrap().is_ok());
         assert!(Line::of("[  5]   0.00-1.00   sec  2.50 Apples  21 Mbits/sec").unwrap().is_err());
     }

@@ -1,6 +1,6 @@
 //! iperf 2's text, of a client and of a server (2.0 to 2.2).
 //!
-//! A client counts what it sent; over UDP it repeats what the server reported. The last line of a connection covers all of it.
+//! A client counts what it sent, and over UDP repeats the server's report. The last line of a connection covers the whole test.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,8 +8,8 @@ use model::{Count, DatagramTally, Direction, Interval, Spec, Stop, Verdict};
 
 use super::Format;
 use super::iperf::{Line, Who};
-use crate::listing::{Confidence, Imported, Reading, Row, unless_told};
-use crate::text::{MOST_ROWS, block, lines, ns, number};
+use crate::listing::{Confidence, Imported, Reading, Row, unless_reported};
+use crate::text::{MAX_ROWS, block, lines, ns, number};
 
 /// iperf 2's text.
 pub(super) const FORMAT: Format =
@@ -17,7 +17,7 @@ pub(super) const FORMAT: Format =
 
 fn detect(text: &str) -> Confidence {
     let opens = lines(text).any(|(_, line)| banner(line).is_some() || connected(line).is_some());
-    if opens && lines(text).any(|(_, line)| Line::of(line).is_some()) { Confidence::Sure } else { Confidence::No }
+    if opens && lines(text).any(|(_, line)| Line::of(line).is_some()) { Confidence::Certain } else { Confidence::No }
 }
 
 /// `Client connecting to HOST, TCP port 5001` and `Server listening on TCP port 5001`: the host of a client, and whether it is UDP.
@@ -37,7 +37,7 @@ fn connected(line: &str) -> Option<&str> {
     rest.split_once(" connected with ")?.1.split_whitespace().next()
 }
 
-/// What the banner says.
+/// The facts of the banner.
 #[derive(Debug, Clone, Default)]
 struct Setting {
     target: Option<String>,
@@ -51,7 +51,7 @@ struct Setting {
 struct Group<'a> {
     peer: Option<String>,
     lines: Vec<(u32, &'a str, Line<'a>)>,
-    /// What the server told a client, by connection.
+    /// The server's reports to a client, by connection.
     reported: Vec<(u32, &'a str, Line<'a>)>,
     unknown: BTreeSet<String>,
 }
@@ -84,14 +84,14 @@ fn read(text: &str) -> Reading {
             report = true;
         }
         match Line::of(line) {
-            Some(Ok(_)) if count >= MOST_ROWS => {
-                reading.refuse(at, format!("more than {MOST_ROWS} lines of figures; the rest is left out"));
+            Some(Ok(_)) if count >= MAX_ROWS => {
+                reading.refuse(at, format!("more than {MAX_ROWS} lines of figures; the others were not imported"));
                 break;
             }
             Some(Ok(figures)) => {
                 count += 1;
-                let place = if std::mem::take(&mut report) { &mut group.reported } else { &mut group.lines };
-                place.push((at, line, figures));
+                let list = if std::mem::take(&mut report) { &mut group.reported } else { &mut group.lines };
+                list.push((at, line, figures));
             }
             Some(Err(reason)) => reading.refuse(at, format!("{reason}: '{trimmed}'")),
             None => {}
@@ -104,7 +104,7 @@ fn read(text: &str) -> Reading {
 }
 
 fn close(group: Group<'_>, setting: &Setting, reading: &mut Reading) {
-    // Of each connection the line that covers most of its time is its total.
+    // The line of a connection with the longest interval is its total.
     let mut totals: BTreeMap<Who, &(u32, &str, Line<'_>)> = BTreeMap::new();
     let length = |line: &Line<'_>| line.end_s - line.start_s;
     for one in &group.lines {
@@ -115,7 +115,7 @@ fn close(group: Group<'_>, setting: &Setting, reading: &mut Reading) {
     }
     let flows: Vec<_> = totals.iter().filter(|(who, _)| **who != Who::Sum).map(|(_, one)| *one).collect();
     let Some((at, text, total)) = totals.get(&Who::Sum).copied().or_else(|| flows.first().copied()) else { return };
-    let heard: Option<f64> =
+    let server_rate: Option<f64> =
         (group.reported.len() == flows.len()).then(|| group.reported.iter().map(|(.., line)| line.bps).sum());
     let summed = totals.contains_key(&Who::Sum);
     let own = if summed { total.bps } else { flows.iter().map(|(.., line)| line.bps).sum() };
@@ -125,7 +125,7 @@ fn close(group: Group<'_>, setting: &Setting, reading: &mut Reading) {
     spec.block = setting.block.unwrap_or(spec.block);
     spec.flows = u32::try_from(flows.len()).unwrap_or(u32::MAX).clamp(1, Spec::MAX_FLOWS);
     spec.stop = Stop::TimeNs(ns(length(total)).max(1));
-    let mut row = Row::new(spec, heard.unwrap_or(own), *at, text);
+    let mut row = Row::new(spec, server_rate.unwrap_or(own), *at, text);
     let elapsed = ns(length(total));
     if setting.server {
         row.trial.near.tell(Count::ReceivingNs, elapsed);
@@ -133,9 +133,9 @@ fn close(group: Group<'_>, setting: &Setting, reading: &mut Reading) {
     } else {
         row.trial.near.tell(Count::SendingNs, elapsed);
         row.figure("sender_rate_bps", own);
-        match heard {
-            Some(heard) => row.figure("receiver_rate_bps", heard),
-            None => row.remarks.push("a client's own count: a sender's rate, not a receiver's".into()),
+        match server_rate {
+            Some(rate) => row.figure("receiver_rate_bps", rate),
+            None => row.remarks.push("counted by the client: a sender's rate, not a receiver's".into()),
         }
     }
     row.figure("bytes_as_printed", total.bytes);
@@ -147,13 +147,13 @@ fn close(group: Group<'_>, setting: &Setting, reading: &mut Reading) {
         kind: "stream".into(),
         target: setting.target.clone().or(group.peer),
         rows: vec![row],
-        assumed: unless_told(setting.block),
+        assumed: unless_reported(setting.block),
         unknown: group.unknown.into_iter().collect(),
         ..Imported::default()
     });
 }
 
-/// What became of datagrams, as the receiving end told.
+/// Datagrams as the receiving end reported them.
 fn losses(row: &mut Row, setting: &Setting, own: &[&(u32, &str, Line<'_>)], reported: &[(u32, &str, Line<'_>)]) {
     let printed: Vec<&Line<'_>> =
         own.iter().map(|(.., line)| line).chain(reported.iter().map(|(.., line)| line)).collect();
@@ -176,7 +176,7 @@ fn losses(row: &mut Row, setting: &Setting, own: &[&(u32, &str, Line<'_>)], repo
     }
 }
 
-/// The near end's series: the lines that are no totals.
+/// The near end's series: the lines other than totals.
 fn series(row: &mut Row, group: &Group<'_>, total: &Line<'_>, summed: bool, receives: bool) {
     let whose = if summed { Who::Sum } else { total.who };
     if !summed && row.spec.flows > 1 {

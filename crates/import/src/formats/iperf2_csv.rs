@@ -1,5 +1,5 @@
 //! iperf 2's CSV (`-y C`): time, local address and port, remote address and port, connection, interval, bytes, bit/s; over UDP jitter
-//! in ms, lost, all, per cent and reordered datagrams too.
+//! in ms, lost, all, percentage lost and reordered datagrams too.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use model::{Count, DatagramTally, Interval, Spec, Stop, Verdict};
 
 use super::Format;
 use crate::listing::{Confidence, Imported, Reading, Row};
-use crate::text::{MOST_ROWS, half_digit, lines, ns, number, whole};
+use crate::text::{MAX_ROWS, half_digit, lines, ns, number, whole};
 
 /// iperf 2's CSV.
 pub(super) const FORMAT: Format = Format { name: "iperf2-csv", help: "iperf 2's CSV (-y C)", detect, read };
 
 fn detect(text: &str) -> Confidence {
     let found = lines(text).any(|(_, line)| matches!(Line::of(line), Some(Ok(_))));
-    if found { Confidence::Sure } else { Confidence::No }
+    if found { Confidence::Certain } else { Confidence::No }
 }
 
 /// A line of nine columns, or of fourteen.
@@ -47,17 +47,17 @@ impl Line {
         let flow = flow.parse().ok()?;
         digits.then_some(())?;
         let read = || -> Result<Self, String> {
-            let figure = |word: &str| number(word).ok_or_else(|| format!("'{word}' is no number"));
+            let figure = |word: &str| number(word).ok_or_else(|| format!("'{word}' is not a number"));
             let (start_s, end_s, bps) = (figure(start)?, figure(end)?, figure(bps)?);
-            let bytes = whole(figure(bytes)?).ok_or("no count of bytes")?;
+            let bytes = whole(figure(bytes)?).ok_or("the count of bytes is not an integer")?;
             let seconds = end_s - start_s;
-            let open = 2.0 * half_digit(end) / seconds;
-            let off = (bytes as f64 * 8.0 / seconds / bps).ln().abs();
-            if bytes > 0 && bps > 0.0 && open.is_finite() && open < 0.5 && off > 1.5 * open + 0.02 {
-                return Err(format!("{bytes} bytes in {seconds:.1} s are not {bps} bit/s"));
+            let rounding = 2.0 * half_digit(end) / seconds;
+            let error = (bytes as f64 * 8.0 / seconds / bps).ln().abs();
+            if bytes > 0 && bps > 0.0 && rounding.is_finite() && rounding < 0.5 && error > 1.5 * rounding + 0.02 {
+                return Err(format!("{bytes} bytes in {seconds:.1} s contradict {bps} bit/s"));
             }
             // A count that failed is printed as -1.
-            let count = |place: usize| more.get(place).and_then(|word| whole(number(word)?));
+            let count = |index: usize| more.get(index).and_then(|word| whole(number(word)?));
             Ok(Self {
                 stamp: (*stamp).to_owned(),
                 near: ((*near).to_owned(), (*port).to_owned()),
@@ -77,7 +77,7 @@ impl Line {
         Some(read())
     }
 
-    /// When it was printed, in seconds of some time; `None` for the epoch, which iperf prints where it does not know.
+    /// The time of printing, in seconds from an arbitrary start; `None` for the epoch, which iperf prints for an unknown time.
     fn printed_s(&self) -> Option<u64> {
         let part = |from: usize, to: usize| self.stamp.get(from..to)?.parse::<u64>().ok();
         let day = part(0, 8).filter(|day| *day > 19_700_101)?;
@@ -95,12 +95,12 @@ type Lines<'a> = Vec<(u32, &'a str, Line)>;
 fn read(text: &str) -> Reading {
     let mut reading = Reading::default();
     let (mut connections, mut sums): (Vec<Lines<'_>>, Lines<'_>) = Default::default();
-    let mut places: BTreeMap<(String, String, String, i64), usize> = BTreeMap::new();
+    let mut indices: BTreeMap<(String, String, String, i64), usize> = BTreeMap::new();
     let mut count = 0;
     for (at, line) in lines(text) {
         match Line::of(line) {
-            Some(Ok(_)) if count >= MOST_ROWS => {
-                reading.refuse(at, format!("more than {MOST_ROWS} lines; the rest is left out"));
+            Some(Ok(_)) if count >= MAX_ROWS => {
+                reading.refuse(at, format!("more than {MAX_ROWS} lines; the others were not imported"));
                 break;
             }
             Some(Ok(figures)) => {
@@ -110,11 +110,11 @@ fn read(text: &str) -> Reading {
                     continue;
                 }
                 let key = (figures.near.0.clone(), figures.near.1.clone(), figures.far.clone(), figures.flow);
-                let place = *places.entry(key).or_insert(connections.len());
-                if place == connections.len() {
+                let index = *indices.entry(key).or_insert(connections.len());
+                if index == connections.len() {
                     connections.push(Vec::new());
                 }
-                connections[place].push((at, line, figures));
+                connections[index].push((at, line, figures));
             }
             Some(Err(reason)) => reading.refuse(at, format!("{reason}: '{}'", line.trim())),
             None if line.trim().is_empty() || count == 0 => {}
@@ -129,16 +129,15 @@ fn read(text: &str) -> Reading {
         }
     }
     let starts: Vec<u32> = groups.iter().map(|group| group[0][0].0).collect();
-    for (place, group) in groups.into_iter().enumerate() {
-        let until = starts.get(place + 1).copied().unwrap_or(u32::MAX);
-        let own = sums.iter().filter(|(at, ..)| (starts[place]..until).contains(at)).cloned().collect();
+    for (index, group) in groups.into_iter().enumerate() {
+        let until = starts.get(index + 1).copied().unwrap_or(u32::MAX);
+        let own = sums.iter().filter(|(at, ..)| (starts[index]..until).contains(at)).cloned().collect();
         close(group, own, &mut reading);
     }
     reading
 }
 
-/// Whether two connections ran at the same time: their lines stand among each other, or were printed within a part of their
-/// length.
+/// Whether two connections ran at the same time: their lines are interleaved, or were printed within half of their duration.
 fn together(first: &Lines<'_>, second: &Lines<'_>) -> bool {
     let (Some(last), Some(begin)) = (first.last(), second.first()) else { return false };
     if begin.0 < last.0 {
@@ -148,7 +147,7 @@ fn together(first: &Lines<'_>, second: &Lines<'_>) -> bool {
     apart.is_some_and(|apart| (apart as f64) < 0.5 * last.2.end_s.min(begin.2.end_s))
 }
 
-/// The line that covers most of the time.
+/// The line with the longest interval.
 fn longest<'a>(lines: &Lines<'a>) -> Option<(u32, &'a str, Line)> {
     lines.iter().max_by(|a, b| a.2.seconds().total_cmp(&b.2.seconds())).cloned()
 }
@@ -162,13 +161,13 @@ fn close(group: Vec<Lines<'_>>, sums: Lines<'_>, reading: &mut Reading) {
         summed.iter().chain(if summed.is_some() { &[][..] } else { &totals }).map(|(.., line)| line).collect();
     let bytes = all.iter().map(|line| line.bytes).fold(0, u64::saturating_add);
     let bps = all.iter().map(|line| line.bps).sum();
-    // What the connections did over time stands in the sums where there are several.
-    let open = if flows > 1 { sums } else { group.into_iter().next().unwrap_or_default() };
+    // The series of several connections is in the sums.
+    let series = if flows > 1 { sums } else { group.into_iter().next().unwrap_or_default() };
     let transport = if total.datagrams { "udp" } else { "tcp" };
     let mut spec = Spec { stop: Stop::TimeNs(ns(total.seconds()).max(1)), ..Spec::new(transport, "stream") };
     spec.flows = u32::try_from(flows).unwrap_or(u32::MAX).clamp(1, Spec::MAX_FLOWS);
     let mut row = Row::new(spec, bps, at, text);
-    row.remarks.push("the CSV does not say which end printed it: it is read as the sender's".into());
+    row.remarks.push("the CSV does not report which end printed it: it is read as the sender's".into());
     row.trial.near.tell(Count::BytesSent, bytes);
     row.trial.near.tell(Count::SendingNs, ns(total.seconds()));
     row.figure("sender_rate_bps", bps);
@@ -187,7 +186,7 @@ fn close(group: Vec<Lines<'_>>, sums: Lines<'_>, reading: &mut Reading) {
     if let Some(jitter) = total.jitter_ns {
         row.figure("jitter_ns", jitter);
     }
-    let parts = open.iter().map(|(.., line)| line).filter(|line| **line != total);
+    let parts = series.iter().map(|(.., line)| line).filter(|line| **line != total);
     row.trial.near.intervals = parts
         .map(|line| Interval {
             start_ns: ns(line.start_s),
@@ -203,7 +202,7 @@ fn close(group: Vec<Lines<'_>>, sums: Lines<'_>, reading: &mut Reading) {
         target: Some(total.far.clone()),
         rows: vec![row],
         assumed: vec!["block"],
-        notes: vec![format!("printed at {} by the clock of that host, whose zone is not told", total.stamp)],
+        notes: vec![format!("printed at {} by the clock of that host, in an unknown time zone", total.stamp)],
         ..Imported::default()
     });
 }

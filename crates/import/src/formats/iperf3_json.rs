@@ -1,7 +1,7 @@
-//! iperf3's JSON (3.1 to 3.21), one document or several after each other.
+//! iperf3's JSON (3.1 to 3.21), one document or several concatenated.
 //!
-//! The keys are those of the program's own output: `start.test_start` what was asked, `end.sum_sent` and `end.sum_received`
-//! what each side counted; before 3.10 a UDP test has `end.sum` alone.
+//! The keys are those of the program's own output: `start.test_start` is the request, `end.sum_sent` and `end.sum_received`
+//! the counts of each side; before 3.10 a UDP test has `end.sum` alone.
 
 use model::{Count, DatagramTally, Direction, Interval, Spec, Stop, Verdict};
 use serde_json::Value;
@@ -16,7 +16,7 @@ pub(super) const FORMAT: Format = Format { name: "iperf3-json", help: "iperf3 -J
 fn detect(text: &str) -> Confidence {
     let shaped = text.trim_start().starts_with('{') && text.contains("\"start\"");
     if shaped && (text.contains("\"test_start\"") || text.contains("iperf 3")) {
-        Confidence::Sure
+        Confidence::Certain
     } else {
         Confidence::No
     }
@@ -40,8 +40,8 @@ fn read(text: &str) -> Reading {
                 rest = &rest[used..];
             }
             Some(Err(error)) => {
-                let place = line + u32::try_from(error.line().saturating_sub(1)).unwrap_or(0);
-                reading.refuse(place, format!("not JSON: {error}"));
+                let at = line + u32::try_from(error.line().saturating_sub(1)).unwrap_or(0);
+                reading.refuse(at, format!("not valid JSON: {error}"));
                 break;
             }
             None => break,
@@ -78,7 +78,7 @@ impl Sum {
         let sum = end.get(key)?;
         let (bytes, seconds) = (count(sum, "bytes")?, float(sum, "seconds")?);
         let ns = ns(seconds);
-        // A rate that is not printed follows from the two.
+        // A missing rate follows from bytes and time.
         let bps = float(sum, "bits_per_second").or_else(|| (seconds > 0.0).then(|| bytes as f64 * 8.0 / seconds))?;
         Some(Self { bytes, ns, bps })
     }
@@ -89,9 +89,9 @@ fn of_document(document: &Value, line: u32) -> Result<Imported, String> {
     if let Some(error) = string(document, "error") {
         return Err(format!("iperf3 ended with an error: {error}"));
     }
-    let requested = start.get("test_start").ok_or("no start.test_start: iperf3 never began")?;
+    let requested = start.get("test_start").ok_or("no start.test_start: the test did not start")?;
     let mut spec = spec(requested)?;
-    // 3.12 does not say --bidir in what was asked.
+    // 3.12 does not report --bidir in test_start.
     if end.get("sum_received_bidir_reverse").is_some() {
         spec.direction = Direction::Both;
     }
@@ -99,12 +99,14 @@ fn of_document(document: &Value, line: u32) -> Result<Imported, String> {
     let one = |key: &str| Sum::of(end, key);
     let sent = one("sum_sent").or_else(|| one("sum"));
     let received = one("sum_received").or_else(|| if udp { one("sum") } else { None });
-    let received = received.ok_or("no end.sum_received: the test did not come to its end")?;
-    let back = one("sum_received_bidir_reverse");
-    let value = received.bps + back.as_ref().map_or(0.0, |back| back.bps);
+    let received = received.ok_or("no end.sum_received: the test did not complete")?;
+    let returned = one("sum_received_bidir_reverse");
+    let value = received.bps + returned.as_ref().map_or(0.0, |sum| sum.bps);
     let first = document.get("start").and_then(|start| string(start, "version")).unwrap_or_default();
     let mut row = Row::new(spec.clone(), value, line, &first);
-    for (key, sum) in [("sum_sent", &sent), ("sum_received", &Some(received)), ("sum_received_bidir_reverse", &back)] {
+    for (key, sum) in
+        [("sum_sent", &sent), ("sum_received", &Some(received)), ("sum_received_bidir_reverse", &returned)]
+    {
         if let Some(sum) = sum {
             row.figure(&format!("{key}_bytes"), sum.bytes as f64);
             row.figure(&format!("{key}_bps"), sum.bps);
@@ -113,10 +115,7 @@ fn of_document(document: &Value, line: u32) -> Result<Imported, String> {
     tallies(&mut row, end, &spec);
     if value <= 0.0 && sent.as_ref().is_some_and(|sent| sent.bytes > 0) {
         row.trial.value = None;
-        row.flag(
-            Verdict::ByteCountMismatch,
-            "iperf3 says that bytes were sent and none received: no goodput follows from it",
-        );
+        row.flag(Verdict::ByteCountMismatch, "iperf3 reports bytes sent and none received, so there is no goodput");
     }
     intervals(&mut row, document, spec.direction);
     for (side, name) in [("host", "local"), ("remote", "remote")] {
@@ -148,13 +147,13 @@ fn of_document(document: &Value, line: u32) -> Result<Imported, String> {
     Ok(imported)
 }
 
-/// What was asked for.
+/// The requested measurement.
 fn spec(requested: &Value) -> Result<Spec, String> {
     let protocol = string(requested, "protocol").unwrap_or_default();
     let transport = match protocol.as_str() {
         "TCP" => "tcp",
         "UDP" => "udp",
-        other => return Err(format!("protocol '{other}', which has no place here")),
+        other => return Err(format!("protocol '{other}' is not supported")),
     };
     let flag = |key: &str| count(requested, key).unwrap_or(0) > 0;
     let direction = match () {
@@ -171,24 +170,24 @@ fn spec(requested: &Value) -> Result<Spec, String> {
     spec.stop = match (more("bytes"), more("blocks"), float(requested, "duration").map_or(0, ns)) {
         (Some(bytes), ..) => Stop::Bytes(bytes),
         (_, Some(blocks), _) => Stop::Blocks(blocks),
-        (_, _, 0) => return Err("neither a time nor a count to end the test".into()),
+        (_, _, 0) => return Err("no duration, bytes or blocks to end the test".into()),
         (.., ns) => Stop::TimeNs(ns),
     };
     Ok(spec)
 }
 
-/// Bytes and times of both ends, and what became of datagrams.
+/// Bytes and times of both ends, and datagrams.
 fn tallies(row: &mut Row, end: &Value, spec: &Spec) {
     let directions: &[(&str, bool)] = match spec.direction {
         Direction::Send => &[("", true)],
         Direction::Reverse => &[("", false)],
         Direction::Both => &[("", true), ("_bidir_reverse", false)],
     };
-    for (suffix, forth) in directions {
+    for (suffix, outbound) in directions {
         let sent = Sum::of(end, &format!("sum_sent{suffix}"));
         let received = Sum::of(end, &format!("sum_received{suffix}")).or_else(|| Sum::of(end, "sum"));
         let (near, far) = (&mut row.trial.near, &mut row.trial.far);
-        let (sender, receiver) = if *forth { (near, far) } else { (far, near) };
+        let (sender, receiver) = if *outbound { (near, far) } else { (far, near) };
         if let Some(sent) = sent {
             sender.tell(Count::BytesSent, sent.bytes);
             sender.tell(Count::SendingNs, sent.ns);
@@ -203,8 +202,8 @@ fn tallies(row: &mut Row, end: &Value, spec: &Spec) {
         {
             sender.datagrams.get_or_insert_default().sent = packets;
             let tally = DatagramTally { received: packets.saturating_sub(lost), ..DatagramTally::default() };
-            let both = receiver.datagrams.get_or_insert_default();
-            both.received = tally.received;
+            let counts = receiver.datagrams.get_or_insert_default();
+            counts.received = tally.received;
             row.figure("lost_packets", lost as f64);
             if let Some(jitter) = float(sum, "jitter_ms") {
                 row.figure("jitter_ns", jitter * 1e6);
@@ -226,10 +225,10 @@ fn intervals(row: &mut Row, document: &Value, direction: Direction) {
         }
         let figures = float(sum, "start").zip(float(sum, "end")).zip(count(sum, "bytes"));
         let Some(((start, end), bytes)) = figures else { continue };
-        let back = interval.get("sum_bidir_reverse").and_then(|sum| count(sum, "bytes")).unwrap_or(0);
+        let returned = interval.get("sum_bidir_reverse").and_then(|sum| count(sum, "bytes")).unwrap_or(0);
         let (bytes_sent, bytes_received) = match direction {
             Direction::Reverse => (0, bytes),
-            Direction::Send | Direction::Both => (bytes, back),
+            Direction::Send | Direction::Both => (bytes, returned),
         };
         row.trial.near.intervals.push(Interval {
             start_ns: ns(start),
@@ -241,7 +240,7 @@ fn intervals(row: &mut Row, document: &Value, direction: Direction) {
     }
 }
 
-/// Keys that this reader knows, by the object they stand in.
+/// Keys that this reader knows, by their object.
 const KNOWN: &[(&str, &[&str])] = &[
     ("start", &["connected", "version", "system_info", "timestamp", "connecting_to", "test_start", "target_bitrate"]),
     (
@@ -258,7 +257,7 @@ const KNOWN: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// The keys that nothing here reads.
+/// The keys that are not imported.
 fn unknown(document: &Value) -> Vec<String> {
     let mut names = Vec::new();
     for (object, known) in KNOWN {

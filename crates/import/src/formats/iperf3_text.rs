@@ -1,6 +1,6 @@
 //! iperf3's text, of a client and of a server: interval lines, then a summary whose lines end with `sender` or `receiver`.
 //!
-//! Before 3.2 the summary of a UDP test has lines without these words; the last line with a loss is it then.
+//! Before 3.2 the summary of a UDP test has neither word; it is the last line with a loss.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +8,8 @@ use model::{Count, DatagramTally, Direction, Interval, Spec, Stop, Verdict};
 
 use super::Format;
 use super::iperf::{Line, Who};
-use crate::listing::{Confidence, Imported, Reading, Row, unless_told};
-use crate::text::{MOST_ROWS, block, lines, ns, number};
+use crate::listing::{Confidence, Imported, Reading, Row, unless_reported};
+use crate::text::{MAX_ROWS, block, lines, ns, number};
 
 /// iperf3's text.
 pub(super) const FORMAT: Format =
@@ -17,7 +17,7 @@ pub(super) const FORMAT: Format =
 
 fn detect(text: &str) -> Confidence {
     let opens = lines(text).any(|(_, line)| peer(line).is_some());
-    if opens && lines(text).any(|(_, line)| Line::of(line).is_some()) { Confidence::Sure } else { Confidence::No }
+    if opens && lines(text).any(|(_, line)| Line::of(line).is_some()) { Confidence::Certain } else { Confidence::No }
 }
 
 /// The other end, and whether this one is the server.
@@ -85,8 +85,8 @@ fn read(text: &str) -> Reading {
             session.summary.extend(last.map(|last| (at, line, session.intervals.remove(last), false)));
         }
         match Line::of(line) {
-            Some(Ok(_)) if count >= MOST_ROWS => {
-                reading.refuse(at, format!("more than {MOST_ROWS} lines of figures; the rest is left out"));
+            Some(Ok(_)) if count >= MAX_ROWS => {
+                reading.refuse(at, format!("more than {MAX_ROWS} lines of figures; the others were not imported"));
                 break;
             }
             Some(Ok(figures)) => {
@@ -114,7 +114,7 @@ fn close(session: Option<Session<'_>>, at: u32, version: &Option<String>, host: 
     let Some(session) = session else { return };
     if session.summary.is_empty() {
         if !session.failed {
-            reading.refuse(at, "iperf3's output ends without a summary: the test did not come to its end");
+            reading.refuse(at, "iperf3's output has no summary: the test did not complete");
         }
         return;
     }
@@ -125,7 +125,7 @@ fn close(session: Option<Session<'_>>, at: u32, version: &Option<String>, host: 
         kind: "stream".into(),
         target: session.target.clone(),
         rows: vec![row],
-        assumed: unless_told(session.block),
+        assumed: unless_reported(session.block),
         ..Imported::default()
     };
     if let Some((name, kernel)) = host {
@@ -135,13 +135,13 @@ fn close(session: Option<Session<'_>>, at: u32, version: &Option<String>, host: 
 }
 
 impl Session<'_> {
-    /// The line of all connections of a way as its sender or receiver counted it, or of the only one.
+    /// The sender's or receiver's line of all connections of a direction, or of a single one.
     fn whole(&self, role: Option<&str>, sender: bool) -> Option<&(u32, &str, Line<'_>, bool)> {
         let own = || self.summary.iter().filter(move |(_, _, line, end)| line.role == role && *end == sender);
         own().find(|(_, _, line, _)| line.who == Who::Sum).or_else(|| own().next())
     }
 
-    /// The ways that payload went, as the lines name them, and whether the near end sends.
+    /// The directions of payload by their names in the lines, and whether the near end sends.
     fn directions(&self) -> Vec<(Option<&'static str>, bool)> {
         let roles: BTreeSet<Option<&str>> = self.summary.iter().map(|(_, _, line, _)| line.role).collect();
         let named = [("TX-C", true), ("RX-C", false), ("TX-S", true), ("RX-S", false)];
@@ -149,7 +149,7 @@ impl Session<'_> {
         if !named.is_empty() {
             return named.into_iter().map(|(role, sends)| (Some(role), sends)).collect();
         }
-        // A server says what it did itself: it sent where it has a sender's line only.
+        // A server reports itself: with only a sender's line, it sent.
         let sends = if self.server { self.whole(None, false).is_none() } else { !self.reverse };
         vec![(None, sends)]
     }
@@ -176,7 +176,7 @@ impl Session<'_> {
         let mut row = Row::new(spec, value, at, text);
         for direction in &directions {
             let [sent, received] = ends(direction).map(|end| end.map(|(_, _, line, _)| line));
-            self.tell(
+            self.set_counts(
                 &mut row,
                 direction.1,
                 sent,
@@ -191,7 +191,14 @@ impl Session<'_> {
         row
     }
 
-    fn tell(&self, row: &mut Row, sends: bool, sent: Option<&Line<'_>>, received: Option<&Line<'_>>, prefix: &str) {
+    fn set_counts(
+        &self,
+        row: &mut Row,
+        sends: bool,
+        sent: Option<&Line<'_>>,
+        received: Option<&Line<'_>>,
+        prefix: &str,
+    ) {
         let (near, far) = (&mut row.trial.near, &mut row.trial.far);
         let (sender, receiver) = if sends { (near, far) } else { (far, near) };
         if let Some(line) = sent {
@@ -218,15 +225,15 @@ impl Session<'_> {
             row.figure(&format!("{prefix}{end}_rate_bps"), line.bps);
             row.figure(&format!("{prefix}{end}_bytes_as_printed"), line.bytes);
         }
-        if let Some(again) = sent.and_then(|line| number(line.rest.first()?)).filter(|_| !self.datagrams) {
-            row.figure(&format!("{prefix}retransmits"), again);
+        if let Some(count) = sent.and_then(|line| number(line.rest.first()?)).filter(|_| !self.datagrams) {
+            row.figure(&format!("{prefix}retransmits"), count);
         }
         if received.is_none() {
-            row.remarks.push("only the sender's line is there: a sender's rate, not a receiver's".into());
+            row.remarks.push("the receiver's line is missing: a sender's rate, not a receiver's".into());
         }
     }
 
-    /// The series of this end, from the lines of all connections where there are such.
+    /// The series of this end, from the `[SUM]` lines if there are any.
     fn series(&self, row: &mut Row) {
         let summed = self.intervals.iter().any(|line| line.who == Who::Sum);
         let direction = row.spec.direction;

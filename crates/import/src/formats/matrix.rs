@@ -1,6 +1,6 @@
 //! A matrix of hosts as CSV: senders down, receivers across, and the unit in the corner.
 //!
-//! Columns are separated by commas, semicolons or tabs; `-` and an empty cell are what nobody measured.
+//! Columns are separated by commas, semicolons or tabs; `-` and empty cells were not measured.
 
 use std::collections::BTreeSet;
 
@@ -14,15 +14,15 @@ use crate::text::{lines, number, rate_unit, resolution, time_unit};
 pub(super) const FORMAT: Format =
     Format { name: "matrix", help: "a matrix of hosts as CSV, its unit in the corner", detect, read };
 
-/// A matrix has at most so many hosts.
-const MOST_HOSTS: usize = 200;
-/// A value that its digits tell no better than this is flagged.
+/// The largest number of hosts.
+const MAX_HOSTS: usize = 200;
+/// Values with a larger relative rounding error are flagged.
 const COARSE: f64 = 0.05;
 
 fn detect(text: &str) -> Confidence {
     let all: Vec<(u32, &str)> = lines(text).collect();
-    let found = |place: usize| block(&all[place..]).is_some();
-    if (0..all.len()).any(found) { Confidence::Perhaps } else { Confidence::No }
+    let found = |index: usize| table(&all[index..]).is_some();
+    if (0..all.len()).any(found) { Confidence::Possible } else { Confidence::No }
 }
 
 /// The cells of a line.
@@ -31,19 +31,19 @@ fn cells(line: &str) -> Option<Vec<&str>> {
     Some(line.split(separator).map(|cell| cell.trim().trim_matches('"')).collect())
 }
 
-/// A head and the rows under it: names across, and names down with figures.
-struct Block<'a> {
+/// A head of receivers' names, and rows of a sender's name and figures.
+struct Table<'a> {
     corner: &'a str,
     names: Vec<&'a str>,
     rows: Vec<(u32, &'a str, Vec<&'a str>)>,
 }
 
-fn block<'a>(all: &[(u32, &'a str)]) -> Option<Block<'a>> {
+fn table<'a>(all: &[(u32, &'a str)]) -> Option<Table<'a>> {
     let head = cells(all.first()?.1)?;
     let (corner, names) = head.split_first()?;
     let names: Vec<&str> = names.to_vec();
     let named = |name: &&str| !name.is_empty() && number(name).is_none();
-    let several = (2..=MOST_HOSTS).contains(&names.len()) && names.iter().all(named);
+    let several = (2..=MAX_HOSTS).contains(&names.len()) && names.iter().all(named);
     let corner_fits = corner.is_empty() || unit(corner).is_some();
     (several && corner_fits).then_some(())?;
     let row = |(at, line): &(u32, &'a str)| {
@@ -53,9 +53,9 @@ fn block<'a>(all: &[(u32, &'a str)]) -> Option<Block<'a>> {
         let fits = cells[1..].iter().any(value) || cells[1..].iter().all(|cell| absent(cell));
         (fits && cells.len() > 1 && named(&cells[0])).then_some((*at, *line, cells))
     };
-    let rows: Vec<_> = all[1..].iter().map_while(row).take(MOST_HOSTS).collect();
+    let rows: Vec<_> = all[1..].iter().map_while(row).take(MAX_HOSTS).collect();
     let some = rows.iter().any(|(.., cells)| cells[1..].iter().any(|cell| number(cell).is_some()));
-    (rows.len() >= 2 && some).then_some(Block { corner, names, rows })
+    (rows.len() >= 2 && some).then_some(Table { corner, names, rows })
 }
 
 /// The unit in a corner such as `Mbit/s` or `from \ to, Mbit/s`: whether it is a rate, and its size in bit/s or ns.
@@ -67,37 +67,37 @@ fn unit(corner: &str) -> Option<(bool, f64)> {
 fn read(text: &str) -> Reading {
     let mut reading = Reading::default();
     let all: Vec<(u32, &str)> = lines(text).collect();
-    let mut place = 0;
-    while place < all.len() {
-        let Some(block) = block(&all[place..]) else {
-            place += 1;
+    let mut index = 0;
+    while index < all.len() {
+        let Some(table) = table(&all[index..]) else {
+            index += 1;
             continue;
         };
-        let at = all[place].0;
-        place += block.rows.len() + 1;
-        match unit(block.corner) {
-            Some((rate, scale)) => of_block(&block, rate, scale, &mut reading),
-            None => reading.refuse(at, "a matrix without a unit: write it into its first cell, such as Mbit/s or ms"),
+        let at = all[index].0;
+        index += table.rows.len() + 1;
+        match unit(table.corner) {
+            Some((rate, scale)) => of_table(&table, rate, scale, &mut reading),
+            None => reading.refuse(at, "the matrix has no unit: write it into the first cell, such as Mbit/s or ms"),
         }
     }
     reading
 }
 
-fn of_block(block: &Block<'_>, rate: bool, scale: f64, reading: &mut Reading) {
+fn of_table(table: &Table<'_>, rate: bool, scale: f64, reading: &mut Reading) {
     let mut rows: Vec<Row> = Vec::new();
-    let mut strange = BTreeSet::new();
-    for (at, line, cells) in &block.rows {
+    let mut remark_columns = BTreeSet::new();
+    for (at, line, cells) in &table.rows {
         let from = cells[0];
-        for (to, cell) in block.names.iter().zip(&cells[1..]) {
+        for (to, cell) in table.names.iter().zip(&cells[1..]) {
             if cell.is_empty() || *cell == "-" {
                 continue;
             }
             let Some(value) = number(cell).filter(|value| *value > 0.0) else {
-                // A column of words is a remark of its row, not a host.
-                if block.rows.iter().any(|(.., cells)| cells.first() == Some(to)) {
-                    reading.refuse(*at, format!("'{cell}' from {from} to {to} is no value"));
+                // A column of words is a remark on the row, not a host.
+                if table.rows.iter().any(|(.., cells)| cells.first() == Some(to)) {
+                    reading.refuse(*at, format!("'{cell}' from {from} to {to} is not a number"));
                 } else {
-                    strange.insert(*to);
+                    remark_columns.insert(*to);
                 }
                 continue;
             };
@@ -107,7 +107,7 @@ fn of_block(block: &Block<'_>, rate: bool, scale: f64, reading: &mut Reading) {
             row.levels.insert(Factor::TO.into(), (*to).to_owned());
             row.figure(if rate { "rate_bps" } else { "round_trip_ns" }, value * scale);
             if resolution(cell) > COARSE {
-                row.flag(Verdict::ResolutionLimited, "the value is printed with too few digits to be sure to 5 %");
+                row.flag(Verdict::ResolutionLimited, "the value has too few digits for an accuracy of 5 %");
             }
             rows.push(row);
         }
@@ -119,21 +119,17 @@ fn of_block(block: &Block<'_>, rate: bool, scale: f64, reading: &mut Reading) {
         let has = |level: &&str| rows.iter().any(|row| row.levels.get(name).is_some_and(|own| own == level));
         names.into_iter().filter(has).map(str::to_owned).collect()
     };
-    let from = level(Factor::FROM, block.rows.iter().map(|(.., cells)| cells[0]).collect());
-    let plan = Plan { from, to: level(Factor::TO, block.names.clone()), ..Plan::default() };
-    let what = if rate {
-        "TCP is read for what the matrix does not say"
-    } else {
-        "echoes are read for what the matrix does not say"
-    };
+    let from = level(Factor::FROM, table.rows.iter().map(|(.., cells)| cells[0]).collect());
+    let plan = Plan { from, to: level(Factor::TO, table.names.clone()), ..Plan::default() };
+    let assumed = if rate { "TCP streams are assumed" } else { "ICMP echoes are assumed" };
     reading.imported.push(Imported {
         tool: "matrix".into(),
         kind: "run".into(),
         rows,
         plan: Some(plan),
         assumed: vec!["transport", "block", "stop"],
-        notes: vec![format!("rows are where payload comes from, columns where it goes; {what}")],
-        unknown: strange.into_iter().map(str::to_owned).collect(),
+        notes: vec![format!("rows are senders, columns are receivers; {assumed}")],
+        unknown: remark_columns.into_iter().map(str::to_owned).collect(),
         ..Imported::default()
     });
 }

@@ -1,4 +1,4 @@
-//! The formats: a file each, and its line here.
+//! The registry of formats: one file and one line each.
 
 mod flent;
 mod iperf;
@@ -16,26 +16,28 @@ mod qperf;
 mod rapid;
 mod sockperf;
 mod sysctl;
+mod throughline;
 mod traceroute;
 mod vmstat;
 
 use crate::listing::{Confidence, Reading};
 
-/// A format that results are read from.
+/// A format of results.
 #[derive(Debug, Clone, Copy)]
 pub struct Format {
     /// Its name, as `--format` takes it.
     pub name: &'static str,
-    /// What it is, in a few words.
+    /// One line of help.
     pub help: &'static str,
-    /// How sure it is that a text is its own.
+    /// How certain it is that a text is in this format.
     pub detect: fn(&str) -> Confidence,
-    /// Reads what it knows in a text and passes over the rest.
+    /// Reads the listings in a text and skips the rest.
     pub read: fn(&str) -> Reading,
 }
 
-/// All formats, in the order in which they are asked.
+/// All formats, in the order of detection.
 pub const FORMATS: &[Format] = &[
+    throughline::FORMAT,
     iperf3_json::FORMAT,
     iperf3_text::FORMAT,
     iperf2::FORMAT,

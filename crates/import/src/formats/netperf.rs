@@ -8,18 +8,18 @@ use std::collections::BTreeMap;
 use model::{Count, Direction, Spec, Stop, Verdict};
 
 use super::Format;
-use crate::listing::{Confidence, Imported, Reading, Row, unless_told};
-use crate::text::{MOST_ROWS, block, lines, median, ns, number, numbers};
+use crate::listing::{Confidence, Imported, Reading, Row, unless_reported};
+use crate::text::{MAX_ROWS, block, lines, median, ns, number, numbers};
 
 /// netperf.
 pub(super) const FORMAT: Format =
     Format { name: "netperf", help: "netperf's tables and its omni output", detect, read };
 
 fn detect(text: &str) -> Confidence {
-    if lines(text).any(|(_, line)| Title::of(line).is_some()) { Confidence::Sure } else { Confidence::No }
+    if lines(text).any(|(_, line)| Title::of(line).is_some()) { Confidence::Certain } else { Confidence::No }
 }
 
-/// What a title says.
+/// The facts of a title.
 #[derive(Debug, Clone, PartialEq)]
 struct Title {
     transport: &'static str,
@@ -96,7 +96,7 @@ fn read(text: &str) -> Reading {
                 omni = Some((number_of_line, title, BTreeMap::new()));
                 table = None;
             } else {
-                // A title in the midst of a table does not repeat its head: the units stay.
+                // A title within a table does not repeat the head, so the units are kept.
                 let units = table.take().map_or(1e6, |(_, units)| units);
                 table = Some((title, units));
             }
@@ -113,20 +113,20 @@ fn read(text: &str) -> Reading {
             reading.refuse(number_of_line, format!("netperf's own error: {}", line.trim()));
             continue;
         }
-        if let Some(reported) = line.split_whitespace().find_map(unit) {
-            *units = reported;
+        if let Some(scale) = line.split_whitespace().find_map(unit) {
+            *units = scale;
             continue;
         }
         let Some(all) = numbers(line) else {
-            // Heads have no digits of their own; a row that does not read to its end is refused.
+            // Heads have no numbers; a row with other words among its numbers is refused.
             if line.split_whitespace().filter_map(number).count() >= 4 {
                 reading.refuse(number_of_line, format!("not a row of numbers: '{}'", line.trim()));
             }
             continue;
         };
         count += 1;
-        if count > MOST_ROWS {
-            reading.refuse(number_of_line, format!("more than {MOST_ROWS} rows; the rest is left out"));
+        if count > MAX_ROWS {
+            reading.refuse(number_of_line, format!("more than {MAX_ROWS} rows; the others were not imported"));
             break;
         }
         match row(title, *units, &all, number_of_line, line, &mut sender) {
@@ -143,7 +143,7 @@ fn read(text: &str) -> Reading {
     }
     close_omni(omni, &mut reading);
     for (_, _, mut imported) in listing {
-        flag_anomalies(&mut imported.rows);
+        flag_stalled_rows(&mut imported.rows);
         let first = imported.rows.first().map(|row| row.spec.block);
         if imported.kind == "stream" && imported.rows.iter().any(|row| Some(row.spec.block) != first) {
             imported.kind = "curve".into();
@@ -159,16 +159,13 @@ fn started(title: &Title, sizes: [u64; 2], row: Row) -> Imported {
         tool: "netperf".into(),
         kind: kind.into(),
         target: title.target.clone(),
-        notes: vec![format!(
-            "netperf printed socket sizes of {} and {} bytes in its first two columns",
-            sizes[0], sizes[1]
-        )],
+        notes: vec![format!("socket sizes in the first two columns: {} and {} bytes", sizes[0], sizes[1])],
         rows: vec![row],
         ..Imported::default()
     }
 }
 
-/// A row of a table with its socket sizes; `None` where it goes on in the next line, or was told by the one before.
+/// A row of a table with its socket sizes; `None` if it continues in the next line, or belongs to the previous one.
 fn row(
     title: &Title,
     units: f64,
@@ -180,9 +177,9 @@ fn row(
     let mut spec = title.spec();
     let time = |seconds: f64| {
         let ns = ns(seconds);
-        if ns > 0 { Ok(ns) } else { Err(format!("a test of {seconds} s")) }
+        if ns > 0 { Ok(ns) } else { Err(format!("the duration is {seconds} s")) }
     };
-    let size = |bytes: f64| block(bytes).ok_or_else(|| format!("a block of {bytes} bytes"));
+    let size = |bytes: f64| block(bytes).ok_or_else(|| format!("the block size is {bytes} bytes"));
     let sizes = |a: f64, b: f64| [a as u64, b as u64];
     match (title.pattern, title.transport, all) {
         ("stream", "udp", [_, _, _, _, _, _]) => {
@@ -190,7 +187,7 @@ fn row(
             Ok(None)
         }
         ("stream", "udp", [receiver, seconds, okay, throughput]) => {
-            let (first, sent) = sender.take().ok_or("a receiver's line without its sender's")?;
+            let (first, sent) = sender.take().ok_or("receiver's line without a sender's line")?;
             spec.block = size(sent[1])?;
             spec.stop = Stop::TimeNs(time(sent[2])?);
             let mut row = Row::new(spec, throughput * units, line, text);
@@ -237,14 +234,14 @@ fn row(
         }
         // The second line of a request/response row: the remote end's socket sizes.
         ("rr" | "crr", _, [_, _]) => Ok(None),
-        _ => Err(format!("{} columns, which no table of this test has", all.len())),
+        _ => Err(format!("{} columns, unlike any table of this test", all.len())),
     }
 }
 
-/// Marks rows that ran far longer than the others of their listing and carried far less: the send stood still. Each becomes a
-/// cell of its own, so that the value of the sound rows of the same size stays what it was. A row asked to run longer is sound
-/// by its rate. The rows that are left give the stop rule of the listing its one nominal length.
-fn flag_anomalies(rows: &mut [Row]) {
+/// Flags stalled rows, which ran far longer than the others of their listing and carried far less. Each becomes a cell of its own, to
+/// leave the value of the valid rows of the same size unchanged. A row that was requested to run longer is valid by its rate. Rows of
+/// about the usual length get the same nominal length.
+fn flag_stalled_rows(rows: &mut [Row]) {
     let length = |row: &Row| row.figures.get("elapsed_ns").copied();
     let Some(usual) = median(rows.iter().filter_map(length)).filter(|_| rows.len() >= 3) else { return };
     let Some(middle) = median(rows.iter().filter_map(|row| row.trial.value)) else { return };
@@ -255,7 +252,7 @@ fn flag_anomalies(rows: &mut [Row]) {
             row.flag(
                 Verdict::Stalled,
                 format!(
-                    "anomalous: {:.2} s where the others took {:.2} s, at {:.3} % of their median rate",
+                    "anomalous: {:.2} s instead of {:.2} s, at {:.3} % of the median rate",
                     ns / 1e9,
                     usual / 1e9,
                     value / middle * 100.0
@@ -268,7 +265,7 @@ fn flag_anomalies(rows: &mut [Row]) {
     }
 }
 
-/// Keys of omni output that have a place here.
+/// Keys of omni output that are imported.
 const KEYS: [&str; 8] = [
     "THROUGHPUT",
     "THROUGHPUT_UNITS",
@@ -295,8 +292,8 @@ fn close_omni(omni: Option<(u32, Title, BTreeMap<String, String>)>, reading: &mu
     if keys.get("PROTOCOL").is_some_and(|protocol| protocol.eq_ignore_ascii_case("udp")) {
         spec.transport = "udp".into();
     }
-    let reported = if transactions { get("REQUEST_SIZE") } else { get("LOCAL_SEND_SIZE") }.and_then(block);
-    spec.block = reported.unwrap_or(spec.block);
+    let size = if transactions { get("REQUEST_SIZE") } else { get("LOCAL_SEND_SIZE") }.and_then(block);
+    spec.block = size.unwrap_or(spec.block);
     if transactions {
         spec.reply = get("RESPONSE_SIZE").and_then(block).filter(|reply| *reply != spec.block);
     }
@@ -309,7 +306,7 @@ fn close_omni(omni: Option<(u32, Title, BTreeMap<String, String>)>, reading: &mu
         row.figure("elapsed_ns", elapsed as f64);
     }
     row.figure("throughput", throughput * units);
-    // All keys with numbers are kept under their own names; those that the rest of a run does not know are listed too.
+    // All keys with numbers are kept under their names; those that are not imported are listed too.
     let unknown: Vec<String> = keys.keys().filter(|key| !KEYS.contains(&key.as_str())).cloned().collect();
     for key in &unknown {
         if let Some(value) = get(key) {
@@ -321,7 +318,7 @@ fn close_omni(omni: Option<(u32, Title, BTreeMap<String, String>)>, reading: &mu
         kind: kind.into(),
         target: title.target,
         rows: vec![row],
-        assumed: unless_told(reported),
+        assumed: unless_reported(size),
         unknown,
         ..Imported::default()
     });

@@ -1,10 +1,10 @@
-//! NetPIPE: the files that it writes (np.out) and its lines on the screen.
+//! NetPIPE: its files (np.out) and its screen output.
 //!
 //! | version | a line of the file | a line on the screen |
 //! | --- | --- | --- |
 //! | 2.x | seconds, Mbps, bits, bytes, variance | `0: 1 bytes 7241 times --> 0.23 Mbps in 0.000033 sec` |
 //! | 3.x | bytes, Mbps, seconds | the same with usec |
-//! | 5.x | bytes, average, least and greatest Gbps, usec | |
+//! | 5.x | bytes, average, min and max Gbps, usec | |
 //!
 //! Source: the programs' own sources; Mbps of 2.x and 3.x are 2^20 bit/s, Gbps of 5.x are 10^9. Times are half a round trip,
 //! or (with -2, where bytes are those of both directions, and -s) the time of an exchange.
@@ -13,24 +13,24 @@ use model::{Direction, Spec, Verdict};
 
 use super::Format;
 use crate::listing::{Confidence, Imported, Reading, Row};
-use crate::text::{MOST_ROWS, block, lines, number, numbers, resolution};
+use crate::text::{MAX_ROWS, block, lines, number, numbers, resolution};
 
 /// NetPIPE.
 pub(super) const FORMAT: Format =
-    Format { name: "netpipe", help: "NetPIPE's np.out (2.x, 3.x, 5.x) and its lines on the screen", detect, read };
+    Format { name: "netpipe", help: "NetPIPE's np.out (2.x, 3.x, 5.x) and its screen output", detect, read };
 
 /// bit/s of NetPIPE's Mbps before 5.x.
 const MBPS: f64 = 1_048_576.0;
-/// A value that its digits tell no better than this is flagged.
+/// Values with a larger relative rounding error are flagged.
 const COARSE: f64 = 0.01;
 
 fn detect(text: &str) -> Confidence {
     if lines(text).any(|(_, line)| line.contains(" times -->") && line.contains("bytes")) {
-        return Confidence::Sure;
+        return Confidence::Certain;
     }
     let all: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     let points = all.iter().filter(|line| Point::of_file(line).is_some()).count();
-    if points >= 1 && points * 10 >= all.len() * 8 { Confidence::Perhaps } else { Confidence::No }
+    if points >= 1 && points * 10 >= all.len() * 8 { Confidence::Possible } else { Confidence::No }
 }
 
 /// How the ends used the connection.
@@ -43,17 +43,17 @@ enum Mode {
 
 /// One size, as printed.
 struct Point {
-    /// Bytes as printed: with -2 those of both directions.
+    /// Bytes as printed: with -2 the sum of both directions.
     bytes: u64,
     /// bit/s.
     rate: f64,
-    /// What the rate's digits leave open, relative.
-    rate_open: f64,
+    /// Relative rounding error of the rate.
+    rate_rounding: f64,
     /// Seconds.
     time: f64,
-    /// What the time's digits leave open, relative.
-    time_open: f64,
-    /// Version, as far as the layout tells.
+    /// Relative rounding error of the time.
+    time_rounding: f64,
+    /// Version, by the layout.
     version: &'static str,
 }
 
@@ -62,30 +62,30 @@ impl Point {
     fn of_file(line: &str) -> Option<Self> {
         let all = numbers(line)?;
         let words: Vec<&str> = line.split_whitespace().collect();
-        let open = |column: usize| resolution(words[column]);
+        let rounding = |column: usize| resolution(words[column]);
         let point = match all.as_slice() {
             [bytes, rate, time] => Self {
                 bytes: block(*bytes)?,
                 rate: rate * MBPS,
-                rate_open: open(1),
+                rate_rounding: rounding(1),
                 time: *time,
-                time_open: open(2),
+                time_rounding: rounding(2),
                 version: "3",
             },
             [time, rate, bits, bytes, _] if (*bits - *bytes * 8.0).abs() < 0.5 && *bytes > 0.0 => Self {
                 bytes: block(*bytes)?,
                 rate: rate * MBPS,
-                rate_open: open(1),
+                rate_rounding: rounding(1),
                 time: *time,
-                time_open: open(0),
+                time_rounding: rounding(0),
                 version: "2",
             },
-            [bytes, average, least, most, time, ..] if least <= average && average <= most => Self {
+            [bytes, average, min, max, time, ..] if min <= average && average <= max => Self {
                 bytes: block(*bytes)?,
                 rate: average * 1e9,
-                rate_open: open(1),
+                rate_rounding: rounding(1),
                 time: time * 1e-6,
-                time_open: open(4),
+                time_rounding: rounding(4),
                 version: "5",
             },
             _ => return None,
@@ -95,10 +95,10 @@ impl Point {
 
     /// A line on the screen: `0:  1 bytes  11600 times -->  0.77 Mbps in  9.96 usec`.
     ///
-    /// With -2 the size there is that of one direction, while the rate is of both: the `first` point of a listing that agrees so
-    /// alone makes it one of these.
+    /// With -2 the size is that of one direction, and the rate that of both. The `first` point of a listing decides whether it is one
+    /// of these.
     fn of_screen(line: &str, first: bool, mode: &mut Mode) -> Result<Self, &'static str> {
-        let (size, result) = line.split_once("-->").ok_or("no result after the count of repetitions")?;
+        let (size, result) = line.split_once("-->").ok_or("no result after the repeat count")?;
         let words: Vec<&str> = result.split_whitespace().collect();
         let bytes = size.split_once(':').and_then(|(_, size)| number(size.split_whitespace().next()?)).and_then(block);
         let bytes = bytes.ok_or("no block size")?;
@@ -106,11 +106,11 @@ impl Point {
         let (scale, version) = match *unit {
             "usec" => (1e-6, "3"),
             "sec" => (1.0, "2"),
-            _ => return Err("a time in a unit that NetPIPE does not print"),
+            _ => return Err("the time has a unit that NetPIPE does not print"),
         };
-        let (rate_open, time_open) = (resolution(rate), resolution(time));
-        let (rate, time) = number(rate).zip(number(time)).ok_or("a rate or a time that is no number")?;
-        let point = Self { bytes, rate: rate * MBPS, rate_open, time: time * scale, time_open, version };
+        let (rate_rounding, time_rounding) = (resolution(rate), resolution(time));
+        let (rate, time) = number(rate).zip(number(time)).ok_or("rate or time is not a number")?;
+        let point = Self { bytes, rate: rate * MBPS, rate_rounding, time: time * scale, time_rounding, version };
         let both = Self { bytes: point.bytes * 2, ..point };
         if *mode != Mode::Both && point.agrees() {
             return Ok(point);
@@ -119,18 +119,18 @@ impl Point {
             *mode = Mode::Both;
             return Ok(both);
         }
-        Err("rate and time do not belong together")
+        Err("rate and time contradict each other")
     }
 
-    /// Whether bytes over time are the rate, within what their digits leave open.
+    /// Whether bytes over time are the rate, within rounding errors.
     fn agrees(&self) -> bool {
-        let open = self.rate_open + self.time_open;
-        !open.is_finite() || (self.bytes as f64 * 8.0 / self.time / self.rate).ln().abs() <= 1.1 * open + 1e-6
+        let rounding = self.rate_rounding + self.time_rounding;
+        !rounding.is_finite() || (self.bytes as f64 * 8.0 / self.time / self.rate).ln().abs() <= 1.1 * rounding + 1e-6
     }
 
-    /// Seconds from whichever of rate and time shows more digits.
+    /// Seconds, from the rate or the time, whichever has more digits.
     fn seconds(&self) -> f64 {
-        if self.rate_open < self.time_open { self.bytes as f64 * 8.0 / self.rate } else { self.time }
+        if self.rate_rounding < self.time_rounding { self.bytes as f64 * 8.0 / self.rate } else { self.time }
     }
 
     fn row(&self, mode: Mode, line: u32, text: &str) -> Option<Row> {
@@ -151,9 +151,9 @@ impl Point {
         let mut row = Row::new(spec, value, line, text);
         row.figure("rate_bps", self.rate);
         row.figure("time_ns", self.time * 1e9);
-        let open = self.rate_open.min(self.time_open);
-        if open > COARSE {
-            row.flag(Verdict::ResolutionLimited, "rate and time are printed with too few digits to be sure to 1 %");
+        let rounding = self.rate_rounding.min(self.time_rounding);
+        if rounding > COARSE {
+            row.flag(Verdict::ResolutionLimited, "rate and time have too few digits for an accuracy of 1 %");
         }
         Some(row)
     }
@@ -165,8 +165,8 @@ fn read(text: &str) -> Reading {
     let (mut file, mut screen): (Points<'_>, Points<'_>) = Default::default();
     let known = detect(text);
     for (number, line) in lines(text) {
-        if file.len().max(screen.len()) >= MOST_ROWS {
-            reading.refuse(number, format!("more than {MOST_ROWS} points; the rest is left out"));
+        if file.len().max(screen.len()) >= MAX_ROWS {
+            reading.refuse(number, format!("more than {MAX_ROWS} points; the others were not imported"));
             break;
         }
         if line.contains("Passing data in both directions") {
@@ -178,7 +178,7 @@ fn read(text: &str) -> Reading {
         } else if line.contains("times -->") {
             match Point::of_screen(line, screen.is_empty(), &mut mode) {
                 Ok(point) => {
-                    // A new listing begins again with small blocks.
+                    // A smaller block begins a new listing.
                     if screen.last().is_some_and(|(_, _, last)| point.bytes < last.bytes) {
                         reading.imported.extend(listing(&std::mem::take(&mut screen), mode));
                     }
@@ -191,13 +191,16 @@ fn read(text: &str) -> Reading {
                 reading.imported.extend(listing(&std::mem::take(&mut file), mode));
             }
             file.push((number, line, point));
-        } else if screen.is_empty() && known == Confidence::Perhaps && !line.trim().is_empty() {
-            reading.refuse(number, format!("not a point of np.out, whose figures agree: '{}'", line.trim()));
+        } else if screen.is_empty() && known == Confidence::Possible && !line.trim().is_empty() {
+            reading.refuse(
+                number,
+                format!("not a line of np.out, or its figures contradict each other: '{}'", line.trim()),
+            );
         }
     }
-    // Where both are there they are the same points: the file shows more digits.
-    let twice = !screen.is_empty() && screen.len() == file.len();
-    if !twice {
+    // If both are present they are the same points, and the file has more digits.
+    let duplicate = !screen.is_empty() && screen.len() == file.len();
+    if !duplicate {
         reading.imported.extend(listing(&screen, mode));
     }
     reading.imported.extend(listing(&file, mode));
@@ -212,12 +215,15 @@ fn listing(points: &[(u32, &str, Point)], mode: Mode) -> Option<Imported> {
     let mut rows: Vec<Row> = points.iter().filter_map(|(line, text, point)| point.row(mode, *line, text)).collect();
     let unit = if version == "5" { "10^9 bit/s" } else { "2^20 bit/s" };
     let mut notes = vec![match mode {
-        Mode::PingPong => format!("rates are read in units of {unit}; times as half a round trip, NetPIPE's default"),
-        Mode::Both => format!("rates are read in units of {unit}; bytes and rates are of both directions (-2)"),
-        Mode::Stream => format!("rates are read in units of {unit}; a stream (-s)"),
+        Mode::PingPong => format!("rates are in units of {unit}; times are half a round trip, NetPIPE's default"),
+        Mode::Both => format!("rates are in units of {unit}; bytes and rates are the sum of both directions (-2)"),
+        Mode::Stream => format!("rates are in units of {unit}; stream mode (-s)"),
     }];
     if mode == Mode::PingPong && rows.len() > 2 && rows.iter().all(|row| row.spec.block % 2 == 0) {
-        notes.push("all sizes are even: if this was NPtcp -2, sizes and times are those of both directions".into());
+        notes.push(
+            "all sizes are even: if this is the output of NPtcp -2, sizes and times are those of both directions"
+                .into(),
+        );
     }
     for row in &mut rows {
         row.trial.verdicts.sort_unstable();

@@ -1,24 +1,24 @@
-//! nttcp 1.47: the table that it prints, a line `l` of the local end and a line `1` of the remote one.
+//! nttcp 1.47: its table, with a line `l` of the local end and a line `1` of the remote one.
 //!
-//! MBit are 10^6 bit (8388608 bytes in one tick of 1/300 s are printed as 20134.6727). From nine digits on the count of bytes
-//! touches the end's mark: `l134217728`, and `1134217728` for the remote end.
+//! MBit are 10^6 bit (8388608 bytes in one tick of 1/300 s are printed as 20134.6727). A count of nine or more
+//! digits touches the end's mark: `l134217728`, and `1134217728` for the remote end.
 
 use model::{Count, Spec, Stop, Verdict};
 
 use super::Format;
 use crate::listing::{Confidence, Imported, Reading, Row};
-use crate::text::{MOST_ROWS, half_digit, lines, median, ns, number, whole};
+use crate::text::{MAX_ROWS, half_digit, lines, median, ns, number, whole};
 
 /// nttcp.
 pub(super) const FORMAT: Format = Format { name: "nttcp", help: "nttcp's tables and sessions", detect, read };
 
-/// A value below this part of the median of its listing's others is a lone slow one.
+/// A value below this share of the listing's median is a slow one.
 const SLOW: f64 = 0.5;
-/// Time printed with fewer than this many of its steps is too coarse to check anything by.
-const STEPS: f64 = 10.0;
+/// A time of fewer steps of its last digit is too coarse.
+const MIN_STEPS: f64 = 10.0;
 
 fn detect(text: &str) -> Confidence {
-    if lines(text).any(|(_, line)| is_head(line)) { Confidence::Sure } else { Confidence::No }
+    if lines(text).any(|(_, line)| is_head(line)) { Confidence::Certain } else { Confidence::No }
 }
 
 fn is_head(line: &str) -> bool {
@@ -36,7 +36,7 @@ struct Line {
     bps: f64,
     cpu_bps: f64,
     calls: u64,
-    glued: bool,
+    columns_touch: bool,
 }
 
 impl Line {
@@ -44,13 +44,13 @@ impl Line {
     /// second by both times.
     fn of(mark: char, number_of_line: u32, text: &str) -> Result<Self, String> {
         let rest = text.trim_start().strip_prefix(mark).ok_or("no mark of an end")?;
-        let glued = rest.starts_with(|c: char| c.is_ascii_digit());
+        let columns_touch = rest.starts_with(|c: char| c.is_ascii_digit());
         let words: Vec<&str> = rest.split_whitespace().collect();
         let [bytes, real, cpu, bps, cpu_bps, calls, ..] = words.as_slice() else {
-            return Err(format!("{} columns where nttcp prints 8", words.len()));
+            return Err(format!("{} columns instead of 8", words.len()));
         };
-        let read = |word: &str| number(word).ok_or_else(|| format!("'{word}' is no number"));
-        let count = |word: &str| whole(read(word)?).ok_or_else(|| format!("'{word}' is no count"));
+        let read = |word: &str| number(word).ok_or_else(|| format!("'{word}' is not a number"));
+        let count = |word: &str| whole(read(word)?).ok_or_else(|| format!("'{word}' is not an integer"));
         let (bytes, real_s, bps) = (count(bytes)?, read(real)?, read(bps)? * 1e6);
         let line = Self {
             number: number_of_line,
@@ -62,12 +62,12 @@ impl Line {
             bps,
             cpu_bps: read(cpu_bps)? * 1e6,
             calls: count(calls)?,
-            glued,
+            columns_touch,
         };
-        // The rate is taken from a finer time than the printed one: it has to be the same within the printed digits.
+        // The rate is computed from a finer time than the printed one; they must agree within the printed digits.
         let exact = bytes as f64 * 8.0 / bps;
         if bps <= 0.0 || (exact - real_s).abs() > line.real_step_s * 0.51 {
-            return Err(format!("{bytes} bytes in {real_s} s are not the printed rate"));
+            return Err(format!("{bytes} bytes in {real_s} s contradict the printed rate"));
         }
         Ok(line)
     }
@@ -77,7 +77,7 @@ impl Line {
     }
 }
 
-/// What the lines before a table say of the measurement.
+/// The facts in the lines before a table.
 #[derive(Default, Clone)]
 struct Session {
     version: Option<String>,
@@ -102,7 +102,7 @@ fn read(text: &str) -> Reading {
     for (number_of_line, line) in lines(text) {
         if let Some(version) = line.split("nttcp, version ").nth(1) {
             flush(table.take(), &mut imported, &mut reading);
-            // Another far end is another listing.
+            // Another far end begins another listing.
             session = Session { version: Some(version.trim().to_owned()), ..Session::default() };
         } else if let Some(host) = line.strip_prefix("nttcp-l: from ").and_then(|rest| rest.split(':').next()) {
             if imported.target.as_deref().is_some_and(|target| target != host) {
@@ -121,21 +121,21 @@ fn read(text: &str) -> Reading {
             flush(table.take(), &mut imported, &mut reading);
             table = Some(Table { session: std::mem::take(&mut session), ..Table::default() });
         } else if let Some(open) = &mut table {
-            for (mark, place) in [('l', &mut open.local), ('1', &mut open.remote)] {
+            for (mark, slot) in [('l', &mut open.local), ('1', &mut open.remote)] {
                 let begins = line.trim_start().strip_prefix(mark);
-                if place.is_none()
+                if slot.is_none()
                     && begins.is_some_and(|rest| rest.starts_with(|c: char| c == ' ' || c.is_ascii_digit()))
                 {
                     match Line::of(mark, number_of_line, line) {
-                        Ok(line) => *place = Some(line),
+                        Ok(line) => *slot = Some(line),
                         Err(reason) => reading.refuse(number_of_line, format!("{reason}: '{}'", line.trim())),
                     }
                     break;
                 }
             }
         }
-        if imported.rows.len() >= MOST_ROWS {
-            reading.refuse(number_of_line, format!("more than {MOST_ROWS} measurements; the rest is left out"));
+        if imported.rows.len() >= MAX_ROWS {
+            reading.refuse(number_of_line, format!("more than {MAX_ROWS} measurements; the others were not imported"));
             break;
         }
     }
@@ -152,7 +152,7 @@ fn flush(table: Option<Table>, imported: &mut Imported, reading: &mut Reading) {
         && !session.udp
         && line.bytes != expected
     {
-        reading.refuse(line.number, format!("{} bytes, but {expected} were asked for", line.bytes));
+        reading.refuse(line.number, format!("{} bytes instead of the requested {expected}", line.bytes));
         return;
     }
     let transport = if session.udp { "udp" } else { "tcp" };
@@ -167,8 +167,8 @@ fn flush(table: Option<Table>, imported: &mut Imported, reading: &mut Reading) {
         row.figure(&format!("{end}_rate_bps"), line.bps);
         row.figure(&format!("{end}_cpu_rate_bps"), line.cpu_bps);
         row.figure(&format!("{end}_calls"), line.calls as f64);
-        if line.glued {
-            row.remarks.push(format!("the {end} end's mark touches its {} bytes; they were taken apart", line.bytes));
+        if line.columns_touch {
+            row.remarks.push(format!("the {end} end's mark touches its {} bytes; they were separated", line.bytes));
         }
     }
     if let Some(line) = &local {
@@ -181,16 +181,16 @@ fn flush(table: Option<Table>, imported: &mut Imported, reading: &mut Reading) {
         row.trial.far.tell(Count::CallsReceived, line.calls);
         row.trial.far.tell(Count::ReceivingNs, line.ns());
     } else {
-        row.remarks.push("only the local end's line is there: a sender's rate, not a receiver's".into());
+        row.remarks.push("the remote end's line is missing: a sender's rate, not a receiver's".into());
     }
-    if line.real_s < STEPS * line.real_step_s {
-        row.flag(Verdict::ResolutionLimited, "the time is printed in steps of 0.01 s, of which it has fewer than 10");
+    if line.real_s < MIN_STEPS * line.real_step_s {
+        row.flag(Verdict::ResolutionLimited, "the time has fewer than 10 steps of 0.01 s");
     }
     imported.version = session.version.or(imported.version.take());
     imported.rows.push(row);
 }
 
-/// Ends a listing: what only its rows together show is flagged.
+/// Ends a listing, and flags what only its rows together show.
 fn close(imported: &mut Imported, reading: &mut Reading) {
     let listing = Imported { tool: "nttcp".into(), kind: "stream".into(), ..Imported::default() };
     let mut done = std::mem::replace(imported, listing);
@@ -202,7 +202,7 @@ fn close(imported: &mut Imported, reading: &mut Reading) {
         let slow: Vec<usize> = (0..values.len()).filter(|row| values[*row] < SLOW * middle).collect();
         if let [slow] = slow.as_slice() {
             let part = values[*slow] / middle * 100.0;
-            done.rows[*slow].remarks.push(format!("a lone slow value, {part:.0} % of the median of its listing"));
+            done.rows[*slow].remarks.push(format!("the only slow value, {part:.0} % of the median of its listing"));
         }
     }
     let blocks: std::collections::BTreeSet<u64> = done.rows.iter().map(|row| row.spec.block).collect();
@@ -212,7 +212,7 @@ fn close(imported: &mut Imported, reading: &mut Reading) {
         let same = |rate: &f64| rates.first() == Some(rate);
         if blocks.len() > 1 && rates.len() > 2 && rates.iter().all(same) {
             done.notes.push(format!(
-                "the {end} end's CPU rate is {} Mbit/s in all {} rows: one tick of its clock, not a measurement",
+                "the {end} end's CPU rate is {} Mbit/s in all {} rows: a single clock tick, not a measurement",
                 rates[0] / 1e6,
                 rates.len()
             ));

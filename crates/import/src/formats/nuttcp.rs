@@ -1,14 +1,14 @@
-//! nuttcp: the line that sums up a test, its `-fparse` form, and the two ends' parts of its verbose output.
+//! nuttcp: the summary line of a test, its `-fparse` form, and both ends' lines of its verbose output.
 //!
-//! MB are 2^20 bytes, Mbps 10^6 bit/s (nuttcp's manual). The rate of the sum is the receiver's.
+//! MB are 2^20 bytes, Mbps 10^6 bit/s (nuttcp's manual). The rate of the summary is the receiver's.
 
 use std::collections::BTreeMap;
 
 use model::{Count, DatagramTally, Direction, Interval, Spec, Stop, Verdict};
 
 use super::Format;
-use crate::listing::{Confidence, Imported, Reading, Row, unless_told};
-use crate::text::{MOST_ROWS, block, half_digit, lines, ns, number, resolution, whole};
+use crate::listing::{Confidence, Imported, Reading, Row, unless_reported};
+use crate::text::{MAX_ROWS, block, half_digit, lines, ns, number, resolution, whole};
 
 /// nuttcp.
 pub(super) const FORMAT: Format =
@@ -21,7 +21,7 @@ fn detect(text: &str) -> Confidence {
         let verbose = line.contains(" real seconds = ") && (line.contains("nuttcp-t:") || line.contains("nuttcp-r:"));
         verbose || matches!(Sum::of(line), Some(Ok(sum)) if sum.whole) || matches!(Sum::parsed(line), Some(Ok(_)))
     };
-    if lines(text).any(|(_, line)| known(line)) { Confidence::Sure } else { Confidence::No }
+    if lines(text).any(|(_, line)| known(line)) { Confidence::Certain } else { Confidence::No }
 }
 
 /// A line of figures.
@@ -36,7 +36,7 @@ struct Sum {
 }
 
 impl Sum {
-    /// `4.8125 MB /   2.01 sec =   20.0461 Mbps 84 %TX 0 %RX 0 retrans 0.11 msRTT`, and the same without what follows the rate.
+    /// `4.8125 MB /   2.01 sec =   20.0461 Mbps 84 %TX 0 %RX 0 retrans 0.11 msRTT`, or the same up to the rate.
     fn of(line: &str) -> Option<Result<Self, String>> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let [size, "MB", "/", seconds, "sec", "=", rate, "Mbps", rest @ ..] = words.as_slice() else { return None };
@@ -97,18 +97,18 @@ impl Sum {
         figures: BTreeMap<&'static str, f64>,
         whole: bool,
     ) -> Result<Self, String> {
-        let read = |word: &str| number(word).ok_or_else(|| format!("'{word}' is no number"));
+        let read = |word: &str| number(word).ok_or_else(|| format!("'{word}' is not a number"));
         let sum = Self { bytes: read(size)? * MIB, seconds: read(seconds)?, bps: read(rate)? * 1e6, figures, whole };
-        // The rate is taken from a finer time than the printed one.
-        let open = resolution(size) + resolution(rate) + 2.0 * half_digit(seconds) / sum.seconds;
-        if open.is_finite() && (sum.bytes * 8.0 / sum.seconds / sum.bps).ln().abs() > open + 1e-3 {
-            return Err(format!("{size} MB in {seconds} s are not {rate} Mbps"));
+        // The rate is computed from a finer time than the printed one.
+        let rounding = resolution(size) + resolution(rate) + 2.0 * half_digit(seconds) / sum.seconds;
+        if rounding.is_finite() && (sum.bytes * 8.0 / sum.seconds / sum.bps).ln().abs() > rounding + 1e-3 {
+            return Err(format!("{size} MB in {seconds} s contradict {rate} Mbps"));
         }
         Ok(sum)
     }
 }
 
-/// What the verbose lines say.
+/// The facts of the verbose lines.
 #[derive(Default)]
 struct Session {
     version: Option<String>,
@@ -128,8 +128,8 @@ fn read(text: &str) -> Reading {
     let mut reading = Reading::default();
     let mut session = Session::default();
     for (at, line) in lines(text) {
-        if reading.imported.len() + session.intervals.len() >= MOST_ROWS {
-            reading.refuse(at, format!("more than {MOST_ROWS} lines of figures; the rest is left out"));
+        if reading.imported.len() + session.intervals.len() >= MAX_ROWS {
+            reading.refuse(at, format!("more than {MAX_ROWS} lines of figures; the others were not imported"));
             break;
         }
         let end = line.trim_start().get(..9).filter(|end| ["nuttcp-t:", "nuttcp-r:"].contains(end));
@@ -158,7 +158,7 @@ fn read(text: &str) -> Reading {
 }
 
 impl Session {
-    /// What a line of one end says of the test.
+    /// Reads the facts in a line of one end.
     fn facts(&mut self, end: &str, rest: &str) {
         if let Some(version) = rest.strip_prefix('v').and_then(|rest| rest.strip_suffix(": socket")) {
             self.version = Some(version.to_owned());
@@ -187,10 +187,10 @@ impl Session {
 
 fn close(session: Session, reading: &mut Reading) {
     let Session { version, target, block, flows, udp, rate_bps, reverse, sender, receiver, intervals } = session;
-    let both = receiver.or_else(|| sender.clone().map(|(at, sum)| (at, String::new(), sum)));
-    let Some((at, text, sum)) = both else {
+    let summary = receiver.or_else(|| sender.clone().map(|(at, sum)| (at, String::new(), sum)));
+    let Some((at, text, sum)) = summary else {
         if !intervals.is_empty() {
-            reading.refuse(0, format!("{} lines of intervals without the line that sums them up", intervals.len()));
+            reading.refuse(0, format!("{} interval lines without a summary line", intervals.len()));
         }
         return;
     };
@@ -220,8 +220,8 @@ fn close(session: Session, reading: &mut Reading) {
     for part in &intervals {
         let end_ns = start_ns + ns(part.seconds);
         let bytes_received = part.bytes.round() as u64;
-        let place = if reverse { &mut row.trial.near } else { &mut row.trial.far };
-        place.intervals.push(Interval { start_ns, end_ns, bytes_received, ..Interval::default() });
+        let receiver = if reverse { &mut row.trial.near } else { &mut row.trial.far };
+        receiver.intervals.push(Interval { start_ns, end_ns, bytes_received, ..Interval::default() });
         start_ns = end_ns;
     }
     row.figure("receiver_rate_bps", sum.bps);
@@ -239,7 +239,7 @@ fn close(session: Session, reading: &mut Reading) {
         kind,
         target,
         rows: vec![row],
-        assumed: unless_told(block),
+        assumed: unless_reported(block),
         ..Imported::default()
     });
 }

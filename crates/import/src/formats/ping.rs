@@ -1,16 +1,16 @@
-//! ping: echoes of a host. Each printed round trip is a sample of one trial.
+//! ping: each printed round trip is a sample of one trial.
 
 use model::{Path, Ping, RttTally, Spec};
 
 use super::Format;
 use crate::listing::{Confidence, Imported, Reading, Row};
-use crate::text::{MOST_ROWS, lines, median, ns, number, whole};
+use crate::text::{MAX_ROWS, lines, median, ns, number, whole};
 
 /// ping.
 pub(super) const FORMAT: Format = Format { name: "ping", help: "ping's echoes, as round trips", detect, read };
 
 fn detect(text: &str) -> Confidence {
-    if lines(text).any(|(_, line)| head(line).is_some()) { Confidence::Sure } else { Confidence::No }
+    if lines(text).any(|(_, line)| head(line).is_some()) { Confidence::Certain } else { Confidence::No }
 }
 
 /// One ping.
@@ -23,7 +23,7 @@ struct Session {
     times_ms: Vec<f64>,
     sent: Option<u32>,
     received: Option<u32>,
-    /// Least, mean and greatest, ms, as ping sums up.
+    /// Min, mean and max of ping's summary, ms.
     summary: Option<[f64; 3]>,
 }
 
@@ -56,7 +56,7 @@ fn read(text: &str) -> Reading {
         }
         let Some(session) = &mut open else { continue };
         if let Some(ms) = line.split("time=").nth(1).and_then(|rest| number(rest.split_whitespace().next()?)) {
-            if session.times_ms.len() < MOST_ROWS {
+            if session.times_ms.len() < MAX_ROWS {
                 session.times_ms.push(ms);
             }
         } else if line.contains(" transmitted, ") {
@@ -78,46 +78,46 @@ fn close(session: Option<Session>, reading: &mut Reading) {
     let Some(session) = session else { return };
     let Session { line, text, peer, bytes, times_ms, sent, received, summary } = session;
     let in_ns = |ms: f64| ns(ms / 1e3);
-    let least = times_ms.iter().copied().reduce(f64::min).or(summary.map(|three| three[0]));
-    let most = times_ms.iter().copied().reduce(f64::max).or(summary.map(|three| three[2]));
-    let middle = median(times_ms.iter().copied());
+    let min = times_ms.iter().copied().reduce(f64::min).or(summary.map(|three| three[0]));
+    let max = times_ms.iter().copied().reduce(f64::max).or(summary.map(|three| three[2]));
+    let median_ms = median(times_ms.iter().copied());
     let ping = Ping {
         method: "ping".into(),
         sent: sent.unwrap_or_else(|| u32::try_from(times_ms.len()).unwrap_or(u32::MAX)),
         received: received.unwrap_or_else(|| u32::try_from(times_ms.len()).unwrap_or(u32::MAX)),
-        // The payload, eight bytes of ICMP and the header of IP.
+        // The payload, 8 bytes of ICMP and the IP header.
         packet_bytes: u32::try_from(bytes.saturating_add(if peer.contains(':') { 48 } else { 28 })).unwrap_or(u32::MAX),
-        min_ns: least.map(in_ns),
-        median_ns: middle.map(in_ns),
-        max_ns: most.map(in_ns),
+        min_ns: min.map(in_ns),
+        median_ns: median_ms.map(in_ns),
+        max_ns: max.map(in_ns),
     };
-    let mut notes = vec![format!("{} of {} echoes were answered", ping.received, ping.sent)];
+    let mut notes = vec![format!("{} of {} echo requests were answered", ping.received, ping.sent)];
     let mut rows = Vec::new();
-    if let (Some(middle), Some(least), Some(most)) = (middle, least, most) {
+    if let (Some(median_ms), Some(min), Some(max)) = (median_ms, min, max) {
         let spec = Spec { block: bytes.max(1), ..Spec::new("icmp", "pingpong") };
-        let mut row = Row::new(spec, middle * 1e6, line, &text);
+        let mut row = Row::new(spec, median_ms * 1e6, line, &text);
         row.trial.near.rtt = Some(RttTally {
             count: times_ms.len() as u64,
-            min_ns: in_ns(least),
-            p50_ns: in_ns(middle),
+            min_ns: in_ns(min),
+            p50_ns: in_ns(median_ms),
             mean_ns: times_ms.iter().sum::<f64>() / times_ms.len() as f64 * 1e6,
             p99_ns: None,
-            max_ns: in_ns(most),
+            max_ns: in_ns(max),
             batch: 1,
             histogram: None,
         });
         row.figure("echoes_sent", f64::from(ping.sent));
         row.figure("echoes_received", f64::from(ping.received));
-        if let Some([least, mean, most]) = summary {
-            row.figure("summary_min_ns", least * 1e6);
+        if let Some([min, mean, max]) = summary {
+            row.figure("summary_min_ns", min * 1e6);
             row.figure("summary_mean_ns", mean * 1e6);
-            row.figure("summary_max_ns", most * 1e6);
+            row.figure("summary_max_ns", max * 1e6);
         }
         rows.push(row);
-    } else if let Some([least, mean, most]) = summary {
-        notes.push(format!("only the summary is there: {least} ms, mean {mean} ms, {most} ms; no median"));
+    } else if let Some([min, mean, max]) = summary {
+        notes.push(format!("no round trips, only the summary: min {min} ms, mean {mean} ms, max {max} ms; no median"));
     } else {
-        reading.refuse(line, format!("ping {peer} without an answer and without a summary"));
+        reading.refuse(line, format!("ping {peer} has no reply and no summary"));
         return;
     }
     reading.imported.push(Imported {

@@ -1,4 +1,4 @@
-//! qperf: `tcp_lat:` and its like, followed by `name = value unit` lines.
+//! qperf: `tcp_lat:` or another test, followed by `name = value unit` lines.
 //!
 //! Rates are decimal, sizes binary with their names (qperf's manual, -uu). A latency is half a round trip.
 
@@ -6,13 +6,13 @@ use model::{Count, Spec, Stop};
 
 use super::Format;
 use crate::listing::{Confidence, Imported, Reading, Row};
-use crate::text::{MOST_ROWS, block, lines, ns, number, resolution, time_unit};
+use crate::text::{MAX_ROWS, block, lines, ns, number, resolution, time_unit};
 
 /// qperf.
 pub(super) const FORMAT: Format =
     Format { name: "qperf", help: "qperf's latencies and bandwidths, as printed and with -v", detect, read };
 
-/// A value that its digits tell no better than this is flagged.
+/// Values with a larger relative rounding error are flagged.
 const COARSE: f64 = 0.05;
 
 fn detect(text: &str) -> Confidence {
@@ -20,7 +20,7 @@ fn detect(text: &str) -> Confidence {
     while let Some(line) = all.next() {
         let value = |next: &&str| next.starts_with(' ') && key(next).is_some();
         if test(line).is_some() && all.peek().is_some_and(value) {
-            return Confidence::Sure;
+            return Confidence::Certain;
         }
     }
     Confidence::No
@@ -40,29 +40,29 @@ fn key(line: &str) -> Option<(&str, &str)> {
     Some((name.trim(), value.trim()))
 }
 
-/// A value as qperf prints it: ns, bytes, bit/s, a rate per second, or a plain number; with its name's unit.
+/// A value of qperf in ns, bytes, bit/s, per second or without a unit; the unit is appended to the name.
 fn figure(name: &str, value: &str) -> Option<(String, f64)> {
     let exact =
         value.split_once('(').and_then(|(_, rest)| rest.split_once(')')).map(|(exact, _)| exact.replace(',', ""));
     let mut words = value.split_whitespace();
     let plain = words.next()?.replace(',', "");
     let unit = words.next().unwrap_or_default();
-    let number_ = number(&plain)?;
+    let value = number(&plain)?;
     if let Some(scale) = time_unit(unit) {
-        return Some((format!("{name}_ns"), number_ * scale));
+        return Some((format!("{name}_ns"), value * scale));
     }
     let (prefix, rest) = unit.split_at(usize::from(unit.starts_with(['K', 'M', 'G', 'T'])));
     let binary = rest.starts_with('i');
     let power = ["", "K", "M", "G", "T"].iter().position(|one| *one == prefix)? as i32;
     let scale = if binary { 1024f64.powi(power) } else { 1000f64.powi(power) };
     Some(match rest.trim_start_matches('i') {
-        "b/sec" | "bits/sec" => (format!("{name}_bps"), number_ * scale),
-        "B/sec" | "bytes/sec" => (format!("{name}_bps"), number_ * scale * 8.0),
-        "B" | "bytes" => (format!("{name}_bytes"), exact.and_then(|exact| number(&exact)).unwrap_or(number_ * scale)),
-        "/sec" => (format!("{name}_per_s"), number_ * scale),
-        "%" => (format!("{name}_percent"), number_),
-        _ if unit.is_empty() => (name.to_owned(), number_),
-        other => (format!("{name}_{}", other.replace('/', "_per_")), number_ * scale),
+        "b/sec" | "bits/sec" => (format!("{name}_bps"), value * scale),
+        "B/sec" | "bytes/sec" => (format!("{name}_bps"), value * scale * 8.0),
+        "B" | "bytes" => (format!("{name}_bytes"), exact.and_then(|exact| number(&exact)).unwrap_or(value * scale)),
+        "/sec" => (format!("{name}_per_s"), value * scale),
+        "%" => (format!("{name}_percent"), value),
+        _ if unit.is_empty() => (name.to_owned(), value),
+        other => (format!("{name}_{}", other.replace('/', "_per_")), value * scale),
     })
 }
 
@@ -77,10 +77,10 @@ struct Test<'a> {
 fn read(text: &str) -> Reading {
     let mut reading = Reading::default();
     let mut tests: Vec<Test<'_>> = Vec::new();
-    let mut said: Vec<(u32, &str)> = Vec::new();
+    let mut errors: Vec<(u32, &str)> = Vec::new();
     for (at, line) in lines(text) {
-        if tests.len() >= MOST_ROWS {
-            reading.refuse(at, format!("more than {MOST_ROWS} tests; the rest is left out"));
+        if tests.len() >= MAX_ROWS {
+            reading.refuse(at, format!("more than {MAX_ROWS} tests; the others were not imported"));
             break;
         }
         if let Some(name) = test(line) {
@@ -89,7 +89,7 @@ fn read(text: &str) -> Reading {
             test.keys.push(pair);
             test.texts.push(line.trim());
         } else if line.contains("failed to") || line.contains("server not responding") {
-            said.push((at, line.trim()));
+            errors.push((at, line.trim()));
         }
     }
     let mut listing: Vec<Imported> = Vec::new();
@@ -112,23 +112,25 @@ fn read(text: &str) -> Reading {
                         kind: kind.into(),
                         rows: vec![row],
                         notes: vec![match kind {
-                            "rr" => "qperf's latency is half a round trip: values are twice what it printed".into(),
-                            _ => "qperf's rates are decimal; the value is the receiving end's".into(),
+                            "rr" => "qperf's latency is half a round trip: values are twice the printed ones".into(),
+                            _ => "qperf's rates are decimal; the value is the receiver's".into(),
                         }],
                         ..Imported::default()
                     }),
                 }
             }
             Err(reason) => {
-                let own =
-                    said.iter().find(|(at, _)| *at > test.line).map_or(String::new(), |(_, line)| format!(": {line}"));
-                reading.refuse(test.line, format!("{}: {reason}{own}", test.name));
+                let own_error = errors
+                    .iter()
+                    .find(|(at, _)| *at > test.line)
+                    .map_or(String::new(), |(_, line)| format!(": {line}"));
+                reading.refuse(test.line, format!("{}: {reason}{own_error}", test.name));
             }
         }
     }
     for mut imported in listing {
         if imported.rows.iter().any(|row| !row.figures.contains_key("msg_size_bytes")) {
-            imported.notes.push("msg_size is told with -vu only; qperf's own default is read for it".into());
+            imported.notes.push("msg_size is printed only with -vu; qperf's default is used".into());
             imported.assumed.push("block");
         }
         let first = imported.rows[0].spec.block;
@@ -145,12 +147,12 @@ fn read(text: &str) -> Reading {
 }
 
 fn row(test: &Test<'_>) -> Result<(&'static str, Row), String> {
-    let (transport, what) = test.name.rsplit_once('_').ok_or("no test that is known here")?;
+    let (transport, measure) = test.name.rsplit_once('_').ok_or("unknown test")?;
     let figures: Vec<(String, f64)> = test.keys.iter().filter_map(|(name, value)| figure(name, value)).collect();
     let get = |name: &str| figures.iter().find(|(known, _)| known == name).map(|(_, value)| *value);
     let raw = |name: &str| test.keys.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
     // The defaults of qperf's manual: 1 byte for latencies, 64 KiB for streams and 32 KiB for datagrams.
-    let (kind, pattern, value, shown, default) = match what {
+    let (kind, pattern, value, shown, default) = match measure {
         "lat" => {
             let half = get("latency_ns").filter(|ns| *ns > 0.0).ok_or("no latency")?;
             ("rr", "pingpong", half * 2.0, raw("latency"), 1)
@@ -167,7 +169,7 @@ fn row(test: &Test<'_>) -> Result<(&'static str, Row), String> {
     let elapsed = get("time_ns").map(|seconds| ns(seconds / 1e9)).filter(|ns| *ns > 0);
     spec.stop = elapsed.map_or(spec.stop, Stop::TimeNs);
     let mut row = Row::new(spec, value, test.line, &test.texts.join("; "));
-    let count = if what == "lat" { &mut row.trial.near } else { &mut row.trial.far };
+    let count = if measure == "lat" { &mut row.trial.near } else { &mut row.trial.far };
     if let Some(elapsed) = elapsed {
         count.tell(Count::ReceivingNs, elapsed);
     }
@@ -177,9 +179,9 @@ fn row(test: &Test<'_>) -> Result<(&'static str, Row), String> {
     for (name, value) in &figures {
         row.figure(name, *value);
     }
-    let open = shown.and_then(|shown| shown.split_whitespace().next()).map_or(0.0, resolution);
-    if open > COARSE {
-        row.flag(model::Verdict::ResolutionLimited, "the value is printed with too few digits to be sure to 5 %");
+    let rounding = shown.and_then(|shown| shown.split_whitespace().next()).map_or(0.0, resolution);
+    if rounding > COARSE {
+        row.flag(model::Verdict::ResolutionLimited, "the value has too few digits for an accuracy of 5 %");
     }
     Ok((kind, row))
 }

@@ -1,11 +1,11 @@
-//! rapid (2003): the report of its receiver, a section for each process and one of totals.
+//! rapid (2003): the report of its receiver, with a section for each process and one of totals.
 //!
 //! Its megabits are 10^6 bit: 16388608000 bytes in 59.991 s are printed as 2185.476.
 
 use model::{Count, Spec, Stop};
 
 use super::Format;
-use crate::listing::{Confidence, Imported, Reading, Row, unless_told};
+use crate::listing::{Confidence, Imported, Reading, Row, unless_reported};
 use crate::text::{lines, ns, number, whole};
 
 /// rapid.
@@ -13,7 +13,7 @@ pub(super) const FORMAT: Format = Format { name: "rapid", help: "rapid's report 
 
 fn detect(text: &str) -> Confidence {
     let has = |what: &str| text.contains(what);
-    if has("total amount transferred:") && has("total throughput:") { Confidence::Sure } else { Confidence::No }
+    if has("total amount transferred:") && has("total throughput:") { Confidence::Certain } else { Confidence::No }
 }
 
 /// The number after `label`.
@@ -60,10 +60,10 @@ fn read(text: &str) -> Reading {
 
 fn row(totals: Totals, megabits: f64, line: u32, text: &str) -> Result<Imported, String> {
     let (bytes, seconds) =
-        totals.bytes.and_then(whole).zip(totals.seconds).ok_or("a throughput without bytes and time")?;
+        totals.bytes.and_then(whole).zip(totals.seconds).ok_or("throughput without bytes and time")?;
     let value = megabits * 1e6;
     if !(seconds > 0.0 && (bytes as f64 * 8.0 / seconds / value - 1.0).abs() < 0.001) {
-        return Err(format!("{megabits} megabits/sec are not {bytes} bytes in {seconds} s"));
+        return Err(format!("{megabits} megabits/sec contradicts {bytes} bytes in {seconds} s"));
     }
     let mut spec = Spec { stop: Stop::Bytes(bytes), ..Spec::new("tcp", "transfer") };
     spec.block = totals.block.unwrap_or(spec.block);
@@ -81,7 +81,7 @@ fn row(totals: Totals, megabits: f64, line: u32, text: &str) -> Result<Imported,
         target: totals.target,
         measured_unix_ns: totals.start.map(|seconds| (seconds * 1e9) as u64),
         rows: vec![row],
-        assumed: unless_told(totals.block),
+        assumed: unless_reported(totals.block),
         ..Imported::default()
     })
 }

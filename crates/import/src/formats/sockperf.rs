@@ -1,11 +1,11 @@
 //! sockperf: ping-pong and under-load latencies, and throughput.
 //!
-//! Times are half a round trip unless it was run with --full-rtt, which it says; MBps and Mbps are 2^20 (both from its source).
+//! Times are half a round trip unless the output reports --full-rtt; MBps and Mbps are 2^20 (both from its source).
 
 use model::{Count, RttTally, Spec, Stop, Verdict};
 
 use super::Format;
-use crate::listing::{Confidence, Imported, Reading, Row, unless_told};
+use crate::listing::{Confidence, Imported, Reading, Row, unless_reported};
 use crate::text::{block, lines, ns, number, whole};
 
 /// sockperf.
@@ -13,14 +13,14 @@ pub(super) const FORMAT: Format =
     Format { name: "sockperf", help: "sockperf's ping-pong, under-load and throughput summaries", detect, read };
 
 const MBPS: f64 = 1_048_576.0;
-/// sockperf's own default of --msg-size, bytes.
-const BLOCK: u64 = 14;
+/// sockperf's default of --msg-size, bytes.
+const DEFAULT_BLOCK: u64 = 14;
 
 fn detect(text: &str) -> Confidence {
-    if lines(text).any(|(_, line)| line.contains("sockperf: ")) { Confidence::Sure } else { Confidence::No }
+    if lines(text).any(|(_, line)| line.contains("sockperf: ")) { Confidence::Certain } else { Confidence::No }
 }
 
-/// A line without the colours and the name of the program.
+/// A line without colours and without the program's name.
 fn plain(line: &str) -> String {
     let mut text = String::with_capacity(line.len());
     let mut rest = line;
@@ -50,11 +50,11 @@ struct Session {
     seconds: Option<f64>,
     sent: Option<u64>,
     received: Option<u64>,
-    /// Times are whole round trips.
-    full: bool,
+    /// Times are full round trips.
+    full_rtt: bool,
     mean_us: Option<f64>,
-    least_us: Option<f64>,
-    most_us: Option<f64>,
+    min_us: Option<f64>,
+    max_us: Option<f64>,
     quantiles_us: Vec<(String, f64)>,
     dropped: Option<f64>,
     messages_per_s: Option<f64>,
@@ -76,31 +76,31 @@ fn read(text: &str) -> Reading {
             continue;
         }
         let session = open.get_or_insert_with(|| Session { line: at, ..Session::default() });
-        session.take(at, &line);
+        session.read_line(at, &line);
     }
     close(open, &mut reading);
     reading
 }
 
 impl Session {
-    fn take(&mut self, at: u32, line: &str) {
+    fn read_line(&mut self, at: u32, line: &str) {
         if let Some(rest) = line.split_once("IP = ").map(|(_, rest)| rest) {
             self.target = rest.split_whitespace().next().map(str::to_owned);
             self.tcp = line.contains("# TCP");
         } else if let Some(rest) = line.strip_prefix("ERROR:") {
             self.error = Some((at, rest.trim().to_owned()));
         } else if line.contains("RunTime=") {
-            // Of the whole run first, then of what is left without its warm-up.
+            // The line is printed first for the whole run, then without the warm-up.
             self.seconds = after(line, "RunTime=").or(self.seconds);
             self.sent = after(line, "SentMessages=").and_then(whole).or(self.sent);
             self.received = after(line, "ReceivedMessages=").and_then(whole).or(self.received);
         } else if line.starts_with("====> avg-") {
-            self.full = line.contains("avg-rtt") || line.contains("avg-round");
+            self.full_rtt = line.contains("avg-rtt") || line.contains("avg-round");
             self.mean_us = line.split_once('=').and_then(|_| after(line.trim_start_matches('='), "="));
         } else if line.starts_with("---> <MAX>") {
-            self.most_us = after(line, "=");
+            self.max_us = after(line, "=");
         } else if line.starts_with("---> <MIN>") {
-            self.least_us = after(line, "=");
+            self.min_us = after(line, "=");
         } else if let Some((name, _)) = line.strip_prefix("---> percentile ").and_then(|rest| rest.split_once('=')) {
             self.quantiles_us.extend(after(line, "=").map(|value| (name.trim().to_owned(), value)));
         } else if line.starts_with("# dropped messages") {
@@ -123,20 +123,20 @@ impl Session {
 
     fn row(&self) -> Result<(&'static str, Row), String> {
         let transport = if self.tcp { "tcp" } else { "udp" };
-        let bytes = self.block.unwrap_or(BLOCK);
+        let bytes = self.block.unwrap_or(DEFAULT_BLOCK);
         let mut spec = Spec { block: bytes, ..Spec::new(transport, "pingpong") };
         let elapsed = self.seconds.map(ns).filter(|ns| *ns > 0);
         spec.stop = elapsed.map_or(spec.stop, Stop::TimeNs);
         if let Some((printed, per_s)) = self.rate_mbps.zip(self.messages_per_s) {
             spec.pattern = "stream".into();
             let value = printed * MBPS;
-            let reported = per_s * bytes as f64 * 8.0;
-            if self.block.is_some() && (value - reported).abs() > 0.01 * reported {
-                return Err(format!("{printed} Mbps are not {per_s} messages of {bytes} bytes a second"));
+            let computed = per_s * bytes as f64 * 8.0;
+            if self.block.is_some() && (value - computed).abs() > 0.01 * computed {
+                return Err(format!("{printed} Mbps contradicts {per_s} messages/s of {bytes} bytes"));
             }
             spec.rate_bps = self.rate.and_then(|per_s| whole(per_s * bytes as f64 * 8.0)).filter(|bps| *bps > 0);
             let mut row = Row::new(spec, value, self.line, &self.text);
-            row.remarks.push("a client's own count: a sender's rate, not a receiver's".into());
+            row.remarks.push("counted by the client: a sender's rate, not a receiver's".into());
             row.figure("sender_rate_bps", value);
             row.figure("messages_per_s", per_s);
             if let Some(sent) = self.sent {
@@ -147,25 +147,25 @@ impl Session {
             }
             return Ok(("stream", row));
         }
-        let scale = if self.full { 1e3 } else { 2e3 };
-        let whole_ns = |half_us: f64| half_us * scale;
+        let scale = if self.full_rtt { 1e3 } else { 2e3 };
+        let rtt_ns = |printed_us: f64| printed_us * scale;
         let middle = self.quantiles_us.iter().find(|(name, _)| name.parse() == Ok(50.0)).map(|(_, value)| *value);
         let (Some(mean), Some(middle)) = (self.mean_us, middle) else {
-            return Err("no latency with its percentiles, and no throughput: the test did not come to its end".into());
+            return Err("no latency with percentiles, and no throughput: the test did not complete".into());
         };
-        let mut row = Row::new(spec, whole_ns(middle), self.line, &self.text);
-        let (least, most) = (self.least_us.unwrap_or(middle), self.most_us.unwrap_or(middle));
+        let mut row = Row::new(spec, rtt_ns(middle), self.line, &self.text);
+        let (min, max) = (self.min_us.unwrap_or(middle), self.max_us.unwrap_or(middle));
         if let Some(count) = self.received {
-            let far_out = self.quantiles_us.iter().find(|(name, _)| name.parse() == Ok(99.0));
-            let far_out = far_out.filter(|_| count >= RttTally::P99_SAMPLES);
-            let of = |us: f64| whole_ns(us).round() as u64;
-            row.trial.near.rtt = (self.least_us.is_some() && self.most_us.is_some()).then(|| RttTally {
+            let p99 = self.quantiles_us.iter().find(|(name, _)| name.parse() == Ok(99.0));
+            let p99 = p99.filter(|_| count >= RttTally::P99_SAMPLES);
+            let of = |us: f64| rtt_ns(us).round() as u64;
+            row.trial.near.rtt = (self.min_us.is_some() && self.max_us.is_some()).then(|| RttTally {
                 count,
-                min_ns: of(least),
+                min_ns: of(min),
                 p50_ns: of(middle),
-                mean_ns: whole_ns(mean),
-                p99_ns: far_out.map(|(_, us)| of(*us)),
-                max_ns: of(most),
+                mean_ns: rtt_ns(mean),
+                p99_ns: p99.map(|(_, us)| of(*us)),
+                max_ns: of(max),
                 batch: 1,
                 histogram: None,
             });
@@ -201,16 +201,16 @@ fn close(session: Option<Session>, reading: &mut Reading) {
         Ok((kind, row)) => {
             let mut notes = Vec::new();
             if kind == "rr" {
-                notes.push(match session.full {
-                    true => "times are of whole round trips".to_owned(),
-                    false => "sockperf's latency is half a round trip: values are twice what it printed".to_owned(),
+                notes.push(match session.full_rtt {
+                    true => "times are full round trips".to_owned(),
+                    false => "sockperf's latency is half a round trip: values are twice the printed ones".to_owned(),
                 });
             } else {
-                notes.push("rates are read in units of 2^20 bit/s".to_owned());
+                notes.push("rates are in units of 2^20 bit/s".to_owned());
             }
             if session.block.is_none() {
                 notes.push(format!(
-                    "the message size is not told; sockperf's own default is read for it: {BLOCK} bytes"
+                    "the message size is not in the file: sockperf's default of {DEFAULT_BLOCK} bytes is assumed"
                 ));
             }
             reading.imported.push(Imported {
@@ -220,7 +220,7 @@ fn close(session: Option<Session>, reading: &mut Reading) {
                 target: session.target,
                 rows: vec![row],
                 notes,
-                assumed: unless_told(session.block),
+                assumed: unless_reported(session.block),
                 ..Imported::default()
             });
         }

@@ -18,8 +18,8 @@ const TOPS: [&str; 10] = ["abi", "crypto", "debug", "dev", "fs", "kernel", "net"
 /// A line that is a setting.
 enum Line<'a> {
     Setting(String, &'a str),
-    /// Of the shape of one, but under no folder of /proc/sys.
-    Stray(&'a str),
+    /// Of the shape of a setting, but not below a folder of /proc/sys.
+    Unknown(&'a str),
 }
 
 fn setting(line: &str) -> Option<Line<'_>> {
@@ -36,12 +36,12 @@ fn setting(line: &str) -> Option<Line<'_>> {
     if rest.is_empty() || value.is_empty() || !key.chars().all(word) {
         return None;
     }
-    if TOPS.contains(&top) { Some(Line::Setting(key.to_owned(), value)) } else { Some(Line::Stray(top)) }
+    if TOPS.contains(&top) { Some(Line::Setting(key.to_owned(), value)) } else { Some(Line::Unknown(top)) }
 }
 
 fn detect(text: &str) -> Confidence {
     let found = lines(text).any(|(_, line)| matches!(setting(line), Some(Line::Setting(..))));
-    if found { Confidence::Sure } else { Confidence::No }
+    if found { Confidence::Certain } else { Confidence::No }
 }
 
 fn read(text: &str) -> Reading {
@@ -54,11 +54,11 @@ fn read(text: &str) -> Reading {
                 let before = imported.near.sysctl.insert(key.clone(), value.clone());
                 if let Some(before) = before.filter(|before| *before != value) {
                     imported.notes.push(format!(
-                        "line {number}: {key} was {before} above and is {value} here; the last one stays"
+                        "line {number}: {key} was {before} before and is {value} here; the last value is used"
                     ));
                 }
             }
-            Some(Line::Stray(top)) => reading.refuse(number, format!("no kernel settings begin with '{top}.'")),
+            Some(Line::Unknown(top)) => reading.refuse(number, format!("no kernel setting begins with '{top}.'")),
             None => {}
         }
     }

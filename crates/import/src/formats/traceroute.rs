@@ -1,4 +1,4 @@
-//! traceroute: the hops of a path, each with the round trip of its first probe that was answered.
+//! traceroute: the hops of a path, each with the round trip of its first answered probe.
 
 use model::{Hop, Path};
 
@@ -10,7 +10,7 @@ use crate::text::{lines, ns, number};
 pub(super) const FORMAT: Format = Format { name: "traceroute", help: "traceroute's hops, as the path", detect, read };
 
 fn detect(text: &str) -> Confidence {
-    if lines(text).any(|(_, line)| head(line).is_some()) { Confidence::Sure } else { Confidence::No }
+    if lines(text).any(|(_, line)| head(line).is_some()) { Confidence::Certain } else { Confidence::No }
 }
 
 /// The peer of `traceroute to NAME (ADDRESS), 30 hops max, ...`.
@@ -43,7 +43,7 @@ fn read(text: &str) -> Reading {
         } else if let Some((_, path)) = &mut open {
             let hops = path.hops.get_or_insert_default();
             match hop(line) {
-                // Hops are numbered from 1 without a gap: anything else is no longer the listing.
+                // Hops are numbered from 1 without gaps; any other line ends the listing.
                 Some(hop) if usize::from(hop.hop) == hops.len() + 1 => hops.push(hop),
                 _ if line.trim().is_empty() => {}
                 _ => close(open.take(), &mut reading),
@@ -57,13 +57,13 @@ fn read(text: &str) -> Reading {
 fn close(open: Option<(u32, Path)>, reading: &mut Reading) {
     let Some((line, path)) = open else { return };
     if path.hops.as_ref().is_none_or(Vec::is_empty) {
-        reading.refuse(line, "traceroute without a hop");
+        reading.refuse(line, "traceroute has no hop");
         return;
     }
     let target = Some(path.peer.clone());
     let notes = path.hops.iter().flatten().map(|hop| match (&hop.address, hop.rtt_ns) {
         (Some(address), Some(rtt)) => format!("hop {}: {address}, {:.3} ms", hop.hop, rtt as f64 / 1e6),
-        _ => format!("hop {}: nobody answered", hop.hop),
+        _ => format!("hop {}: no reply", hop.hop),
     });
     reading.imported.push(Imported {
         tool: "traceroute".into(),

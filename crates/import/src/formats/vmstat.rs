@@ -1,4 +1,4 @@
-//! vmstat: what a host did meanwhile, as its observers' series.
+//! vmstat: host activity, as a series.
 //!
 //! Memory is in KiB, swap in KiB a second, blocks of 1024 bytes (vmstat's manual). The first line is a mean since the host started.
 
@@ -6,13 +6,13 @@ use model::{EndPass, HostSeries, Observed, Pass, SeriesLine};
 
 use super::Format;
 use crate::listing::{Confidence, Imported, Reading};
-use crate::text::{MOST_ROWS, lines, number};
+use crate::text::{MAX_ROWS, lines, number};
 
 /// vmstat.
 pub(super) const FORMAT: Format =
     Format { name: "vmstat", help: "vmstat's lines, as the near host's series", detect, read };
 
-/// A column's head, the series' name and unit, and what a value is multiplied with.
+/// A column's head, the series' name and unit, and the factor of its values.
 const COLUMNS: [(&str, &str, &str, f64); 18] = [
     ("r", "procs.running", "processes", 1.0),
     ("b", "procs.blocked", "processes", 1.0),
@@ -35,7 +35,7 @@ const COLUMNS: [(&str, &str, &str, f64); 18] = [
 ];
 
 fn detect(text: &str) -> Confidence {
-    if lines(text).any(|(_, line)| head(line).is_some()) { Confidence::Sure } else { Confidence::No }
+    if lines(text).any(|(_, line)| head(line).is_some()) { Confidence::Certain } else { Confidence::No }
 }
 
 /// The names of the columns: ` r  b   swpd   free ... us sy id wa st`.
@@ -63,7 +63,7 @@ fn read(text: &str) -> Reading {
     let mut open: Option<Listing<'_>> = None;
     for (at, line) in lines(text) {
         if let Some(names) = head(line) {
-            // The head comes again once a screen.
+            // The head is repeated once per screen.
             if open.as_ref().is_none_or(|listing| listing.names != names) {
                 close(open.take(), &mut reading);
                 open = Some(Listing { line: at, names, rows: Vec::new() });
@@ -78,13 +78,13 @@ fn read(text: &str) -> Reading {
         let numbers = listing.names.iter().take_while(|name| COLUMNS.iter().any(|(known, ..)| known == *name)).count();
         let values: Option<Vec<f64>> = words.iter().take(numbers).map(|word| number(word)).collect();
         match values.filter(|values| values.len() == numbers) {
-            Some(_) if listing.rows.len() >= MOST_ROWS => {
-                reading.refuse(at, format!("more than {MOST_ROWS} lines; the rest is left out"));
+            Some(_) if listing.rows.len() >= MAX_ROWS => {
+                reading.refuse(at, format!("more than {MAX_ROWS} lines; the others were not imported"));
                 break;
             }
             Some(values) => listing.rows.push((values, words[numbers..].iter().find_map(|word| clock(word)))),
             None if words.first().is_some_and(|word| number(word).is_some()) && words.len() + 3 > numbers => {
-                reading.refuse(at, format!("not {numbers} numbers, as the head has: '{}'", line.trim()));
+                reading.refuse(at, format!("expected {numbers} numbers: '{}'", line.trim()));
             }
             None => close(open.take(), &mut reading),
         }
@@ -96,25 +96,25 @@ fn read(text: &str) -> Reading {
 fn close(listing: Option<Listing<'_>>, reading: &mut Reading) {
     let Some(Listing { line, names, rows }) = listing else { return };
     let [(_, first), rest @ ..] = rows.as_slice() else {
-        return reading.refuse(line, "vmstat's head without a line");
+        return reading.refuse(line, "vmstat's head has no lines");
     };
-    let mut notes = vec!["vmstat's first line is a mean since the host started; it is not in the series".to_owned()];
+    let mut notes = vec!["vmstat's first line, the mean since boot, is left out".to_owned()];
     if rest.is_empty() {
-        return reading.refuse(line, "only the mean since the host started: run vmstat with a delay and a count");
+        return reading.refuse(line, "only the mean since boot: run vmstat with a delay and a count");
     }
     let times: Option<Vec<u64>> = rest.iter().map(|(_, at)| *at).collect();
     let at_ns: Vec<u64> = match first.zip(times) {
-        // Over midnight the clock begins again.
+        // The clock wraps at midnight.
         Some((start, times)) => times.iter().map(|at| ((at + 86_400 - start) % 86_400) * 1_000_000_000).collect(),
         None => {
-            notes.push("vmstat does not tell its delay without -t: a second stands for it".to_owned());
+            notes.push("without -t vmstat does not print times: an interval of 1 s is assumed".to_owned());
             (1..).take(rest.len()).map(|second: u64| second * 1_000_000_000).collect()
         }
     };
     let mut series = Vec::new();
-    for (place, name) in names.iter().enumerate() {
+    for (column, name) in names.iter().enumerate() {
         let Some((_, name, unit, factor)) = COLUMNS.iter().find(|(known, ..)| known == name) else { break };
-        let values = rest.iter().map(|(values, _)| values.get(place).map(|value| value * factor)).collect();
+        let values = rest.iter().map(|(values, _)| values.get(column).map(|value| value * factor)).collect();
         series.push(SeriesLine { name: (*name).to_owned(), unit: (*unit).to_owned(), values });
     }
     let mean = |name: &str| {
@@ -128,7 +128,7 @@ fn close(listing: Option<Listing<'_>>, reading: &mut Reading) {
     let percent = |name: &str| mean(name).map_or("-".to_owned(), |share| format!("{:.0} %", share * 100.0));
     let count = |name: &str| mean(name).map_or("-".to_owned(), |rate| format!("{rate:.0}"));
     notes.push(format!(
-        "{} readings: user {}, system {}, idle {}, {} interrupts and {} context switches a second (means)",
+        "means of {} readings: user {}, system {}, idle {}, {} interrupts/s, {} context switches/s",
         rest.len(),
         percent("cpu.all.user"),
         percent("cpu.all.system"),

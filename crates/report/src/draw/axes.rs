@@ -13,10 +13,10 @@ pub(super) fn axes(svg: &mut Svg, layout: &Layout) {
         text(svg, "subtitle", &left, &px(59.0 + 17.0 * row as f64), "start", content);
     }
     let columns = |values: &[f64]| -> Vec<f64> {
-        values.iter().filter_map(|value| layout.x.place(*value)).map(|share| layout.across(share)).collect()
+        values.iter().filter_map(|value| layout.x.position(*value)).map(|share| layout.across(share)).collect()
     };
     let rows = |values: &[f64]| -> Vec<f64> {
-        values.iter().filter_map(|value| layout.y.place(*value)).map(|share| layout.down(share)).collect()
+        values.iter().filter_map(|value| layout.y.position(*value)).map(|share| layout.down(share)).collect()
     };
     let values = |ticks: &[(f64, String)]| -> Vec<f64> { ticks.iter().map(|(value, _)| *value).collect() };
     for (class, xs, ys) in [
@@ -27,14 +27,14 @@ pub(super) fn axes(svg: &mut Svg, layout: &Layout) {
         ys.iter().for_each(|y| line(svg, class, (frame.left, *y), (frame.right, *y)));
     }
     for (value, content) in &layout.x_ticks.major {
-        if let Some(share) = layout.x.place(*value) {
+        if let Some(share) = layout.x.position(*value) {
             let x = layout.across(share);
             line(svg, "frame", (x, frame.bottom), (x, frame.bottom + 5.0));
             text(svg, "tick", &px(x), &px(frame.bottom + 20.0), "middle", content);
         }
     }
     for (value, content) in &layout.y_ticks.major {
-        if let Some(share) = layout.y.place(*value) {
+        if let Some(share) = layout.y.position(*value) {
             let y = layout.down(share);
             line(svg, "frame", (frame.left - 5.0, y), (frame.left, y));
             text(svg, "tick", &px(frame.left - 9.0), &px(y + 4.5), "end", content);

@@ -1,4 +1,4 @@
-//! Where the parts of a picture go. Lengths are in the picture's own units, pixels at its natural size.
+//! The layout of a figure. Lengths are in the figure's units, pixels at its natural size.
 
 use model::Figure;
 
@@ -6,7 +6,7 @@ use super::span::Span;
 use super::text_width::{fit, text_width, wrap};
 use super::ticks::Ticks;
 
-/// Width of every picture.
+/// Width of every figure.
 pub(crate) const WIDTH: f64 = 960.0;
 const EDGE: f64 = 22.0;
 const PLOT_HEIGHT: f64 = 400.0;
@@ -15,7 +15,7 @@ pub(crate) const ROW: f64 = 22.0;
 /// Length of the sample line in the legend.
 pub(crate) const SAMPLE: f64 = 30.0;
 
-/// One piece of a line between two neighbouring points.
+/// The part of a line between two neighbouring points.
 pub(crate) type Segment = ((f64, f64), (f64, f64));
 
 /// A rectangle by its edges.
@@ -50,12 +50,12 @@ pub(crate) struct Key {
     pub(crate) y: f64,
 }
 
-/// The plan of one picture.
+/// The layout of one figure.
 pub(crate) struct Layout {
     pub(crate) height: f64,
     pub(crate) title: String,
     pub(crate) subtitle: Vec<String>,
-    /// What the axes enclose.
+    /// The area within the axes.
     pub(crate) frame: Rect,
     pub(crate) x: Span,
     pub(crate) y: Span,
@@ -70,7 +70,7 @@ impl Layout {
         let (x, y) = spans(figure);
         let y_ticks = Ticks::new(&figure.y, &y, if y.scale == model::Scale::Log { 10 } else { 8 });
         let widest = y_ticks.major.iter().map(|(_, text)| text_width(text, 12.5)).fold(0.0, f64::max);
-        // The axis' label, the ticks' texts with some air for wider fonts, and the gap before the frame.
+        // The axis' label, the ticks' texts with a margin for wider fonts, and the gap before the frame.
         let left = EDGE + 22.0 + (widest * 1.15).max(24.0) + 10.0;
         let right = WIDTH - EDGE - 12.0;
         // The widest text decides how many fit; none is wider than that of a large block size.
@@ -87,12 +87,12 @@ impl Layout {
     /// Left edge of the texts above the plot.
     pub(crate) const LEFT: f64 = EDGE;
 
-    /// Where a point stands in the picture, `None` when one of the axes cannot show it.
+    /// The coordinates of a point in the figure; `None` if an axis cannot show it.
     pub(crate) fn at(&self, x: f64, y: f64) -> Option<(f64, f64)> {
-        Some((self.across(self.x.place(x)?), self.down(self.y.place(y)?)))
+        Some((self.across(self.x.position(x)?), self.down(self.y.position(y)?)))
     }
 
-    /// The height of an interval's end, held within the frame; `None` for what is not a number.
+    /// The height of an interval's end, limited to the frame; `None` for NaN.
     pub(crate) fn edge(&self, y: f64) -> Option<f64> {
         if y.is_nan() {
             return None;
@@ -110,7 +110,7 @@ impl Layout {
     }
 }
 
-/// Both axes' stretches: all points, and the intervals as far as they do not dwarf the values.
+/// The ranges of both axes: all points, and the intervals unless they are far wider than the values.
 fn spans(figure: &Figure) -> (Span, Span) {
     let points = || figure.series.iter().flat_map(|series| &series.points);
     let shown =
@@ -123,7 +123,7 @@ fn spans(figure: &Figure) -> (Span, Span) {
     (Span::fit(figure.x.scale, xs, 0.02), Span::fit(figure.y.scale, ys().chain(ends), 0.1))
 }
 
-/// The legend in as many columns as the longest name allows, below the plot where it covers nothing.
+/// The legend below the plot, in as many columns as the longest name allows.
 fn legend(figure: &Figure, top: f64) -> (Vec<Key>, usize) {
     let room = WIDTH - 2.0 * EDGE;
     let longest = figure.series.iter().map(|series| text_width(&series.name, 13.0)).fold(0.0, f64::max);

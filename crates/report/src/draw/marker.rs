@@ -1,9 +1,8 @@
-//! Shapes that tell series apart where colours cannot.
+//! Marker shapes, which distinguish series without colours.
 
 use super::svg::px;
 
-/// Number of shapes before they come round again. It shares no factor with the number of colours, so that many series come
-/// before a pair of both returns.
+/// Number of shapes. It shares no factor with the number of colours, so that pairs of shape and colour repeat late.
 const SHAPES: usize = 6;
 
 /// The class and the path of series `index`'s marker, of about radius `r` around (`x`, `y`).

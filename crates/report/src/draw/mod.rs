@@ -10,7 +10,7 @@ pub(crate) mod svg;
 mod text_width;
 pub(crate) mod theme;
 pub(crate) mod ticks;
-mod tips;
+mod tooltips;
 
 use model::Figure;
 
@@ -24,9 +24,9 @@ pub(crate) use text_width::{fit, wrap};
 /// How a drawing will be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Use {
-    /// A file of its own: has its own style rules, and titles that viewers show as tooltips.
+    /// A file: with style rules, and titles that viewers show as tooltips.
     File,
-    /// A part of a page that brings the style rules and a script for tooltips.
+    /// A part of a page that has the style rules and a script for tooltips.
     Inline,
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn draw(figure: &Figure, usage: Use) -> String {
     }
     if !figure.series.iter().flat_map(|series| &series.points).any(|point| layout.at(point.x, point.y).is_some()) {
         let middle = (px(layout.across(0.5)), px(layout.down(0.5)));
-        text(&mut svg, "axis", &middle.0, &middle.1, "middle", "nothing to show on these axes");
+        text(&mut svg, "axis", &middle.0, &middle.1, "middle", "no value can be shown on these axes");
     }
     marks(&mut svg, &layout, figure, &segments);
     legend(&mut svg, &layout, figure);
@@ -70,7 +70,7 @@ fn line(svg: &mut Svg, class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) 
 }
 
 fn marks(svg: &mut Svg, layout: &Layout, figure: &Figure, segments: &[Segment]) {
-    let notes = notes::place(layout, &figure.marks, segments);
+    let notes = notes::place_labels(layout, &figure.marks, segments);
     for note in &notes {
         line(svg, "lead", note.point, notes::anchor(&note.area, note.point));
     }

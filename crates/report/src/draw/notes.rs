@@ -1,4 +1,4 @@
-//! Labels of marked points, put where they hide least.
+//! Labels of marked points, placed where they hide least.
 
 use model::Mark;
 
@@ -17,9 +17,9 @@ pub(crate) struct Note {
 const HEIGHT: f64 = 20.0;
 const PAD: f64 = 6.0;
 
-/// Places the marks' labels one after the other: within the frame, off the labels placed before and off the marked points,
-/// and where the fewest of the drawn `segments` run. A label that fits nowhere is left out; its ring is not.
-pub(crate) fn place(layout: &Layout, marks: &[Mark], segments: &[Segment]) -> Vec<Note> {
+/// Places the labels one after the other: within the frame, without overlapping earlier labels or marked points, and where they
+/// cover the fewest `segments`. A label that does not fit is left out; its ring is drawn.
+pub(crate) fn place_labels(layout: &Layout, marks: &[Mark], segments: &[Segment]) -> Vec<Note> {
     let points: Vec<(f64, f64, &str)> =
         marks.iter().filter_map(|mark| layout.at(mark.x, mark.y).map(|(x, y)| (x, y, mark.label.as_str()))).collect();
     let mut notes: Vec<Note> = Vec::new();
@@ -49,7 +49,7 @@ fn candidates(x: f64, y: f64, width: f64) -> impl Iterator<Item = Rect> {
     distances.into_iter().flat_map(move |distance| {
         angles.clone().map(move |angle| {
             let (sin, cos) = angle.sin_cos();
-            // The box hangs off the ring by its nearest side.
+            // The nearest side of the box is on the ring.
             let (cx, cy) = (x + cos * (distance + width / 2.0), y - sin * (distance + HEIGHT / 2.0));
             Rect { left: cx - width / 2.0, right: cx + width / 2.0, top: cy - HEIGHT / 2.0, bottom: cy + HEIGHT / 2.0 }
         })
@@ -62,7 +62,7 @@ fn cost(area: &Rect, point: (f64, f64), segments: &[Segment]) -> f64 {
     let covered = segments.iter().filter(|(a, b)| crosses(&grown, *a, *b)).count() as f64;
     let end = anchor(area, point);
     let length = (end.0 - point.0).hypot(end.1 - point.1);
-    // From just beyond the ring, for the point's own line runs through it.
+    // From just outside the ring, because the point's own line crosses it.
     let from = |share: f64| (point.0 + (end.0 - point.0) * share, point.1 + (end.1 - point.1) * share);
     let start = from((8.0 / length.max(8.0)).min(1.0));
     let crossed = segments.iter().filter(|segment| meet(**segment, (start, end))).count() as f64;

@@ -1,8 +1,8 @@
-//! Values to distance along an axis.
+//! Maps values to positions along an axis.
 
 use model::Scale;
 
-/// The stretch of values that an axis shows.
+/// The range of values that an axis shows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Span {
     pub(crate) scale: Scale,
@@ -11,10 +11,10 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// Magnitudes beyond these are left out: arithmetic on them could overflow, and no measurement has them.
+    /// Larger magnitudes are left out: arithmetic on them could overflow, and no measurement has them.
     const LIMIT: f64 = 1e100;
 
-    /// The stretch that shows all `values` with some air; an axis without any value shows 1 to 10.
+    /// The range of all `values` with a margin of `air`; without values 1 to 10 (0 to 10 if linear).
     pub(crate) fn fit(scale: Scale, values: impl Iterator<Item = f64>, air: f64) -> Self {
         let (low, high) = values
             .filter(|value| Self::drawable(scale, *value))
@@ -26,7 +26,7 @@ impl Span {
                 let high = if high > low { high } else { low + 1.0 };
                 Self { scale, low: if low < 0.0 { low * (1.0 + air) } else { low }, high: high + (high - low) * air }
             }
-            // At least a factor of two, so that a single value stands in the middle of something.
+            // At least a factor of two, so that a single value has an axis around it.
             Scale::Log => {
                 let widen = (2.0 / (high / low)).sqrt().max(1.0);
                 let ratio = (high / low * widen * widen).powf(air);
@@ -35,7 +35,7 @@ impl Span {
         }
     }
 
-    /// Whether a value has a place on this kind of axis at all.
+    /// Whether this kind of axis can show the value.
     pub(crate) fn drawable(scale: Scale, value: f64) -> bool {
         match scale {
             Scale::Linear => value.abs() < Self::LIMIT,
@@ -43,9 +43,9 @@ impl Span {
         }
     }
 
-    /// The place of `value` as a share of the axis, 0 at the low end; beyond 0 to 1 outside the stretch. `None` for values
+    /// The position of `value` as a share of the axis, 0 at the low end; outside 0 to 1 for values out of range. `None` for values
     /// that this axis cannot show: not finite, or not above zero on a log axis.
-    pub(crate) fn place(&self, value: f64) -> Option<f64> {
+    pub(crate) fn position(&self, value: f64) -> Option<f64> {
         if !Self::drawable(self.scale, value) {
             return None;
         }
@@ -56,9 +56,9 @@ impl Span {
         share.is_finite().then_some(share)
     }
 
-    /// Like [`place`](Self::place), held within the axis.
+    /// Like [`position`](Self::position), limited to the axis.
     pub(crate) fn clamped(&self, value: f64) -> Option<f64> {
-        self.place(value).map(|share| share.clamp(0.0, 1.0))
+        self.position(value).map(|share| share.clamp(0.0, 1.0))
     }
 }
 
@@ -77,7 +77,7 @@ mod tests {
             let span = Span::fit(scale, values.iter().copied(), 0.05);
             prop_assert!(span.low.is_finite() && span.high.is_finite() && span.low < span.high);
             for value in values {
-                match span.place(value) {
+                match span.position(value) {
                     Some(share) => prop_assert!((0.0..=1.0).contains(&share), "{} at {}", value, share),
                     None => prop_assert!(!Span::drawable(scale, value)),
                 }

@@ -1,4 +1,4 @@
-//! A writer of well-formed SVG: every text and attribute goes through its escaping.
+//! A writer of well-formed SVG: all texts and attributes are escaped.
 
 use std::fmt::Write as _;
 
@@ -53,7 +53,7 @@ impl Svg {
     }
 }
 
-/// A length or coordinate with two decimals; what is not a number becomes 0 rather than break the document.
+/// A length or coordinate with two decimals; values that are not finite become 0.
 pub(crate) fn px(value: f64) -> String {
     if !value.is_finite() {
         return "0".to_owned();

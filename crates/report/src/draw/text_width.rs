@@ -1,7 +1,7 @@
-//! How much room a text takes, so that labels can be laid out without a font engine.
+//! Widths of texts, to lay labels out without a font engine.
 
-/// Advance widths of Noto Sans Regular, space to tilde, in thousandths of the font size. Other sans-serif fonts that a
-/// browser may put in its place are up to a sixth wider; layouts leave that much air.
+/// Advance widths of Noto Sans Regular, space to tilde, in thousandths of the font size. Other sans-serif fonts that a browser may
+/// use instead are up to 17 % wider; layouts have that margin.
 const ADVANCES: [u16; 95] = [
     260, 269, 408, 646, 572, 831, 732, 225, 300, 300, 551, 572, 268, 322, 268, 372, 572, 572, 572, 572, 572, 572, 572,
     572, 572, 572, 268, 268, 572, 572, 572, 434, 899, 639, 650, 632, 730, 556, 519, 728, 741, 339, 273, 619, 524, 907,
@@ -15,7 +15,7 @@ pub(crate) fn text_width(text: &str, size: f64) -> f64 {
     text.chars().map(advance).sum::<f64>() * size / 1000.0
 }
 
-/// `text`, or its beginning with an ellipsis where it is wider than `room`.
+/// `text`, or its beginning with an ellipsis if it is wider than `room`.
 pub(crate) fn fit(text: &str, size: f64, room: f64) -> String {
     if text_width(text, size) <= room {
         return text.to_owned();
@@ -52,7 +52,7 @@ fn advance(c: char) -> f64 {
     match u32::from(c) {
         code @ 0x20..=0x7e => f64::from(ADVANCES[code as usize - 0x20]),
         0..=0x1f => 0.0,
-        // Latin, Greek and Cyrillic are near the average of the table; what lies beyond may be as wide as high.
+        // Latin, Greek and Cyrillic are near the average of the table; other characters may be as wide as high.
         0x7f..=0x10ff => 600.0,
         _ => 1000.0,
     }

@@ -12,14 +12,14 @@ pub(crate) struct Theme {
     series: [&'static str; SERIES],
 }
 
-/// Colours before they come round again.
+/// Number of colours.
 pub(crate) const SERIES: usize = 7;
 
-/// Fonts by preference; the first is the one that the PNG renderer brings along.
+/// Fonts by preference; the first is part of the PNG renderer.
 pub(crate) const FONTS: &str = "'Noto Sans', 'DejaVu Sans', 'Segoe UI', 'Helvetica Neue', Arial, sans-serif";
 
 /// On paper and light screens. Source of the series' colours: Okabe and Ito, "Color Universal Design" (2008), which people
-/// with any colour vision can tell apart; its yellow is left out for want of contrast.
+/// with any colour vision can distinguish; its yellow is left out because of its low contrast.
 pub(crate) const LIGHT: Theme = Theme {
     background: "#ffffff",
     ink: "#1b1f24",
@@ -40,7 +40,7 @@ pub(crate) const DARK: Theme = Theme {
 };
 
 impl Theme {
-    /// The rules for elements that [`draw`](super::draw) makes, each under `scope` (such as `.figure`, or nothing).
+    /// The rules for the elements of [`draw`](super::draw), each under `scope` (such as `.figure`, or empty).
     pub(crate) fn rules(&self, scope: &str) -> String {
         let Self { background, ink, muted, grid, minor, series } = self;
         let mut css = String::new();

@@ -1,4 +1,4 @@
-//! Where an axis has its ticks, and how they read.
+//! The ticks of an axis and their texts.
 
 use model::{Axis, ByteSize, Scale};
 
@@ -12,12 +12,12 @@ pub(crate) struct Ticks {
     pub(crate) major: Vec<(f64, String)>,
     /// Values with a fainter line and no text.
     pub(crate) minor: Vec<f64>,
-    /// The axis' label; with the unit where the ticks' texts have none.
+    /// The axis' label, with the unit if the ticks' texts have none.
     pub(crate) title: String,
 }
 
 impl Ticks {
-    /// At most `room` labelled ticks (and at least two where the axis allows) for `axis` over `span`.
+    /// At most `room` labelled ticks (and at least two if the axis allows) for `axis` over `span`.
     pub(crate) fn new(axis: &Axis, span: &Span, room: usize) -> Self {
         let room = room.max(2);
         match span.scale {
@@ -35,7 +35,7 @@ impl Ticks {
     }
 }
 
-/// Powers of two: every one is a line, every n-th has a text.
+/// Powers of two: each is a line, every n-th has a text.
 fn binary(span: &Span, room: usize) -> (Vec<f64>, Vec<f64>) {
     let (first, last) = (span.low.log2().ceil() as i32, span.high.log2().floor() as i32);
     let step =
@@ -76,7 +76,7 @@ fn tail(span: &Span, room: usize) -> Vec<f64> {
     [1.0, 2.0].into_iter().chain(decades).filter(inside).take(room + 2).collect()
 }
 
-/// Round values at even distances.
+/// Round values at equal distances.
 fn even(span: &Span, room: usize) -> Vec<f64> {
     let (step, _) = nice_step(span.high - span.low, room);
     multiples(span, step)
@@ -114,10 +114,10 @@ fn linear(axis: &Axis, span: &Span, room: usize) -> Ticks {
 const BYTES: &[(f64, &str)] =
     &[(1_099_511_627_776.0, "TiB"), (1_073_741_824.0, "GiB"), (1_048_576.0, "MiB"), (1_024.0, "KiB"), (1.0, "B")];
 const RATES: &[(f64, &str)] = &[(1e12, "Tbit/s"), (1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")];
-const TIMES: &[(f64, &str)] = &[(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")];
+const TIMES: &[(f64, &str)] = &[(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")];
 const COUNTS: &[(f64, &str)] = &[(1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")];
 
-/// The prefixed unit that suits `value`, and what to divide by for it.
+/// The divisor and the prefixed unit for `value`.
 fn prefix(value: f64, unit: &str) -> (f64, String) {
     let table = match unit {
         "B" => BYTES,
@@ -130,7 +130,7 @@ fn prefix(value: f64, unit: &str) -> (f64, String) {
     (size, if std::ptr::eq(table, COUNTS) { format!("{name}{unit}") } else { name.to_owned() })
 }
 
-/// A tick's text with its unit: `64 KiB`, `10 us`, `2.5 Gbit/s`, `99.9 %`.
+/// A tick's text with its unit: `64 KiB`, `10 µs`, `2.5 Gbit/s`, `99.9 %`.
 fn tick_text(value: f64, unit: &str) -> String {
     match unit {
         "B" if value >= 1.0 => ByteSize(value.round() as u64).to_string(),
@@ -142,7 +142,7 @@ fn tick_text(value: f64, unit: &str) -> String {
     }
 }
 
-/// The percentile of a value in [`TAIL_UNIT`], with as many nines as it has.
+/// The percentile of a value in [`TAIL_UNIT`], with all its nines.
 pub(crate) fn tail_percent(value: f64) -> String {
     let beyond = 100.0 / value.max(1.0);
     let decimals = (2.0 - beyond.log10()).ceil().clamp(0.0, 12.0) as usize;
@@ -151,7 +151,7 @@ pub(crate) fn tail_percent(value: f64) -> String {
     format!("{text} %")
 }
 
-/// Up to four significant digits, without an exponent for what fits.
+/// Up to four decimals, with an exponent only for very large and very small values.
 fn short_number(value: f64) -> String {
     if value != 0.0 && !(1e-4..1e6).contains(&value.abs()) {
         return format!("{value:e}");
@@ -182,8 +182,8 @@ mod tests {
 
     #[test]
     fn times_step_through_their_prefixes() {
-        assert_eq!(texts("ns", Scale::Log, &[9e3, 60e6], 8), ["10 us", "100 us", "1 ms", "10 ms"]);
-        assert_eq!(texts("ns", Scale::Log, &[9e3, 60e3], 8), ["10 us", "20 us", "50 us"]);
+        assert_eq!(texts("ns", Scale::Log, &[9e3, 60e6], 8), ["10 µs", "100 µs", "1 ms", "10 ms"]);
+        assert_eq!(texts("ns", Scale::Log, &[9e3, 60e3], 8), ["10 µs", "20 µs", "50 µs"]);
     }
 
     #[test]

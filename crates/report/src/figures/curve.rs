@@ -1,4 +1,4 @@
-//! The pictures of a block-size curve: throughput, saturation and signature.
+//! The figures of a block-size curve: throughput, saturation and signature.
 //!
 //! Source of the three: NetPIPE's graphs (Snell, Mikler and Gustafson, "NetPIPE: A Network Protocol Independent Performance
 //! Evaluator", 1996).
@@ -6,16 +6,16 @@
 use model::{Axis, Estimate, Figure, Outcome, Point, Run, Scale, Series};
 
 use super::line::{Line, curve_lines};
-use super::marks::{Position, marks};
+use super::marks::{CurveFigure, marks};
 use super::{Drawn, Ranged};
 use crate::labels;
 
-/// What stands for "the rate" of an outcome.
+/// Which rate of an outcome a curve shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Measure {
     /// Block bits over half the round trip.
     Netpipe,
-    /// What receivers counted over their time.
+    /// Bytes that the receivers counted over their time.
     Goodput,
 }
 
@@ -42,7 +42,7 @@ impl Measure {
 
     fn note(self) -> &'static str {
         match self {
-            Self::Netpipe => "rate = block / half the round trip, as NetPIPE has it",
+            Self::Netpipe => "rate = block / half the round trip, as in NetPIPE",
             Self::Goodput => "goodput as the receiver counted it",
         }
     }
@@ -55,7 +55,7 @@ pub(crate) struct CurvePoint {
     pub(crate) block: u64,
     /// Bit/s.
     pub(crate) rate: Ranged,
-    /// Nanoseconds that a block takes: its bits over the rate, so half a round trip for a pingpong.
+    /// Nanoseconds of a block: its bits over the rate, for a pingpong half of a round trip.
     pub(crate) time: Ranged,
 }
 
@@ -82,7 +82,7 @@ fn curve_point(outcome: &Outcome, measure: Measure) -> Option<CurvePoint> {
     })
 }
 
-/// The ends of an estimate's interval as factors on the rate, low end first. A time's long end is the rate's low one.
+/// The ends of an estimate's interval as factors of the rate, low end first. The upper end of a time is the lower end of a rate.
 fn rate_span(estimate: &Estimate) -> Option<(f64, f64)> {
     let (value, low, high) = (estimate.value, estimate.low?, estimate.high?);
     let span = if estimate.unit == "ns" { (value / high, value / low) } else { (low / value, high / value) };
@@ -90,7 +90,7 @@ fn rate_span(estimate: &Estimate) -> Option<(f64, f64)> {
     (usable(span.0) && usable(span.1)).then_some(span)
 }
 
-/// The three pictures, once for round trips and once for streams, as far as there are any.
+/// The three figures, for round trips and for streams.
 pub(crate) fn figures(runs: &[Run]) -> Vec<Drawn> {
     let lines = curve_lines(runs);
     let with = |measure| -> Vec<&Line<'_>> {
@@ -98,22 +98,22 @@ pub(crate) fn figures(runs: &[Run]) -> Vec<Drawn> {
     };
     let (trips, streams) = (with(Measure::Netpipe), with(Measure::Goodput));
     let suffix = if trips.is_empty() { "" } else { "-stream" };
-    let mut all = three(runs, &trips, Measure::Netpipe, "");
-    all.extend(three(runs, &streams, Measure::Goodput, suffix));
+    let mut all = three_figures(runs, &trips, Measure::Netpipe, "");
+    all.extend(three_figures(runs, &streams, Measure::Goodput, suffix));
     all
 }
 
-fn three(runs: &[Run], lines: &[&Line<'_>], measure: Measure, suffix: &str) -> Vec<Drawn> {
+fn three_figures(runs: &[Run], lines: &[&Line<'_>], measure: Measure, suffix: &str) -> Vec<Drawn> {
     let size = || axis("block size", "B", Scale::Log);
     let rate = || axis(measure.rate_label(), "bit/s", Scale::Linear);
     let time = || axis(measure.time_label(), "ns", Scale::Log);
     [
-        ("throughput", "Throughput by block size", size(), rate(), Position::Throughput),
-        ("saturation", "Saturation: time by block size", size(), time(), Position::Saturation),
-        ("signature", "Signature: throughput by time", time(), rate(), Position::Signature),
+        ("throughput", "Throughput by block size", size(), rate(), CurveFigure::Throughput),
+        ("saturation", "Saturation: time by block size", size(), time(), CurveFigure::Saturation),
+        ("signature", "Signature: throughput by time", time(), rate(), CurveFigure::Signature),
     ]
     .into_iter()
-    .filter_map(|(id, title, x, y, place)| {
+    .filter_map(|(id, title, x, y, kind)| {
         let figure = Figure {
             id: format!("{id}{suffix}"),
             title: title.to_owned(),
@@ -123,7 +123,7 @@ fn three(runs: &[Run], lines: &[&Line<'_>], measure: Measure, suffix: &str) -> V
             series: Vec::new(),
             marks: Vec::new(),
         };
-        fill(runs, lines, measure, place, figure)
+        fill(runs, lines, measure, kind, figure)
     })
     .collect()
 }
@@ -132,10 +132,10 @@ fn axis(label: &str, unit: &str, scale: Scale) -> Axis {
     Axis { label: label.to_owned(), unit: unit.to_owned(), scale }
 }
 
-/// Draws `lines` into `figure`; `None` when not one has a point.
-fn fill(runs: &[Run], lines: &[&Line<'_>], measure: Measure, place: Position, mut figure: Figure) -> Option<Drawn> {
+/// Draws `lines` into `figure`; `None` if none has a point.
+fn fill(runs: &[Run], lines: &[&Line<'_>], measure: Measure, kind: CurveFigure, mut figure: Figure) -> Option<Drawn> {
     let mut owners = Vec::new();
-    // More than two sets of labels would hide the curves that they explain.
+    // More than two sets of labels would hide the curves.
     let marked = lines.iter().filter(|line| !line.reference).count() <= 2;
     for line in lines {
         let outcomes: Vec<&Outcome> =
@@ -145,9 +145,9 @@ fn fill(runs: &[Run], lines: &[&Line<'_>], measure: Measure, place: Position, mu
             continue;
         }
         if marked && !line.reference {
-            figure.marks.extend(marks(&runs[line.run], &outcomes, &points, place));
+            figure.marks.extend(marks(&runs[line.run], &outcomes, &points, kind));
         }
-        let points = points.iter().map(|point| place.point(point)).collect::<Vec<Point>>();
+        let points = points.iter().map(|point| kind.point(point)).collect::<Vec<Point>>();
         figure.series.push(Series { name: line.name.clone(), points, reference: line.reference });
         owners.push(line.run);
     }
@@ -157,21 +157,20 @@ fn fill(runs: &[Run], lines: &[&Line<'_>], measure: Measure, place: Position, mu
     (!figure.series.is_empty()).then_some(Drawn { figure, owners })
 }
 
-/// How far above the highest measured point a ceiling is still drawn: one ten times higher would press the curve that matters
-/// flat.
+/// How far above the highest measured point a ceiling is still drawn. A much higher one would flatten the measured curve.
 const CEILING_ROOM: f64 = 1.25;
 
-/// Leaves out the points of reference series that lie far above everything measured, and says in the legend how high they go.
+/// Removes the points of reference series that are far above all measured points, and names their maximum in the legend.
 pub(super) fn clip_ceilings(mut all: Vec<Series>) -> Vec<Series> {
     let highest = |series: &Series| series.points.iter().map(|point| point.y).fold(0.0, f64::max);
     let limit = all.iter().filter(|series| !series.reference).map(highest).fold(0.0, f64::max) * CEILING_ROOM;
     for series in all.iter_mut().filter(|series| series.reference) {
         let top = highest(series);
         if top > limit {
-            // Up to the first point beyond: the line leaves the picture there, and what comes back later would float.
+            // Ends at the first point out of range: later points would be a detached piece of line.
             let seen = series.points.iter().take_while(|point| point.y <= limit).count();
             series.points.truncate(seen);
-            series.name = format!("{} (up to {}, beyond this scale)", series.name, model::units::bits_per_second(top));
+            series.name = format!("{} (up to {}, out of range)", series.name, model::units::bits_per_second(top));
         }
     }
     all

@@ -1,5 +1,4 @@
-//! The kernel's TCP over the time of a trial, from the TCP_INFO series of its senders: window, round-trip time, rates and
-//! retransmits.
+//! TCP over the time of a trial, from the TCP_INFO series of its senders: window, round-trip time, rates and retransmissions.
 
 use model::{Axis, Direction, EndTally, Figure, FlowTally, Outcome, Point, Run, Scale, Series, TcpSample, Trial};
 
@@ -8,16 +7,16 @@ use super::curve::clip_ceilings;
 use super::line::{Line, single_lines};
 use crate::labels;
 
-/// Flows of one trial that are drawn, where it is the only one in the picture.
-const FLOWS: usize = 3;
-/// Points of a series: more than that no picture is wide enough for.
-const POINTS: usize = 400;
+/// The most flows of a trial that are drawn, if it is the only one in the figure.
+const MAX_FLOWS: usize = 3;
+/// The most points of a series, by the width of a figure.
+const MAX_POINTS: usize = 400;
 
-/// A value of a reading, and what the legend calls it.
+/// A value of a TCP_INFO sample, with its name in the legend.
 struct Quantity {
     name: &'static str,
     value: fn(&TcpSample) -> Option<f64>,
-    /// Drawn thin, and only as far as the others reach.
+    /// Drawn thin, and only within the range of the others.
     reference: bool,
 }
 
@@ -37,15 +36,15 @@ const RATE: &[Quantity] = &[
     quantity("delivered", |sample| sample.delivery_bps.map(|bps| bps as f64)),
     Quantity { reference: true, ..quantity("pacing rate", |sample| sample.pacing_bps.map(|bps| bps as f64)) },
 ];
-const RETRANSMITS: &[Quantity] = &[quantity("segments sent again", |sample| Some(sample.retransmits as f64))];
+const RETRANSMITS: &[Quantity] = &[quantity("retransmitted segments", |sample| Some(sample.retransmits as f64))];
 
-/// The pictures of all runs whose senders have series. Retransmits have one where there were any.
+/// The figures of all runs whose senders have series. Retransmissions have a figure only if there were any.
 pub(crate) fn figures(runs: &[Run]) -> Vec<Drawn> {
     let lines = single_lines(runs, |outcome| shown(outcome).is_some_and(|trial| !senders(outcome, trial).is_empty()));
     if lines.is_empty() {
         return Vec::new();
     }
-    let again = |line: &Line<'_>| {
+    let retransmitted = |line: &Line<'_>| {
         let series = line.outcomes.iter().filter_map(|outcome| Some(senders(outcome, shown(outcome)?)));
         series.flatten().filter_map(|flow| flow.tcp.last()).any(|last| last.retransmits > 0)
     };
@@ -53,10 +52,10 @@ pub(crate) fn figures(runs: &[Run]) -> Vec<Drawn> {
         ("tcp-window", "Congestion window over time", "window in segments", "", WINDOW),
         ("tcp-rtt", "TCP's round-trip time over time", "round-trip time", "ns", ROUND_TRIP),
         ("tcp-rate", "TCP's delivery rate over time", "rate", "bit/s", RATE),
-        ("tcp-retransmits", "Segments sent again", "segments", "", RETRANSMITS),
+        ("tcp-retransmits", "Retransmitted segments over time", "segments", "", RETRANSMITS),
     ]
     .into_iter()
-    .filter(|(id, ..)| *id != "tcp-retransmits" || lines.iter().any(again))
+    .filter(|(id, ..)| *id != "tcp-retransmits" || lines.iter().any(retransmitted))
     .filter_map(|(id, title, label, unit, quantities)| {
         let y = Axis { label: label.to_owned(), unit: unit.to_owned(), scale: Scale::Linear };
         figure(runs, &lines, (id, title), y, quantities)
@@ -72,11 +71,11 @@ fn figure(
     quantities: &[Quantity],
 ) -> Option<Drawn> {
     let (mut series, mut owners) = (Vec::new(), Vec::new());
-    let most = if lines.len() == 1 { FLOWS } else { 1 };
+    let max_flows = if lines.len() == 1 { MAX_FLOWS } else { 1 };
     for line in lines {
         for outcome in &line.outcomes {
             let flows = shown(outcome).map(|trial| senders(outcome, trial)).unwrap_or_default();
-            for flow in flows.iter().take(most) {
+            for flow in flows.iter().take(max_flows) {
                 let of = match flows.len() {
                     1 => String::new(),
                     _ => format!(", flow {}", flow.flow),
@@ -109,28 +108,28 @@ fn figure(
     Some(Drawn { figure, owners })
 }
 
-/// The trial that stands for its outcome: the one whose value is nearest to the median.
+/// The trial that represents its outcome: the one with the value nearest to the median.
 pub(super) fn shown(outcome: &Outcome) -> Option<&Trial> {
     let mut values: Vec<f64> = outcome.trials.iter().filter_map(|trial| trial.value).collect();
     values.sort_by(f64::total_cmp);
     let Some(median) = values.get(values.len() / 2) else { return outcome.trials.last() };
-    let off = |trial: &Trial| trial.value.map_or(f64::INFINITY, |value| (value - median).abs());
-    outcome.trials.iter().min_by(|a, b| off(a).total_cmp(&off(b)))
+    let distance = |trial: &Trial| trial.value.map_or(f64::INFINITY, |value| (value - median).abs());
+    outcome.trials.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)))
 }
 
-/// The flows with a series at the end that sends payload; of round trips the asking one.
+/// The flows with a series at the end that sends payload; for round trips the requesting end.
 fn senders<'a>(outcome: &Outcome, trial: &'a Trial) -> Vec<&'a FlowTally> {
     let end: &EndTally = match outcome.spec.direction {
         Direction::Reverse => &trial.far,
         Direction::Send | Direction::Both => &trial.near,
     };
-    // A first and a last reading alone show nothing over time.
+    // A first and a last sample alone show nothing over time.
     end.flows.iter().filter(|flow| flow.bytes_sent > 0 && flow.tcp.len() > 2).collect()
 }
 
-/// Every n-th reading, and the last.
+/// Every n-th sample, and the last.
 fn points(samples: &[TcpSample], value: fn(&TcpSample) -> Option<f64>) -> Vec<Point> {
-    let every = samples.len().div_ceil(POINTS).max(1);
+    let every = samples.len().div_ceil(MAX_POINTS).max(1);
     let last = samples.len().saturating_sub(1);
     let taken = samples.iter().enumerate().filter(|(index, _)| index % every == 0 || *index == last);
     taken
@@ -179,20 +178,20 @@ mod tests {
     #[test]
     fn a_senders_series_give_window_round_trip_rate_and_retransmits() {
         assert_eq!(ids(&[run(1, 12)]), ["tcp-window", "tcp-rtt", "tcp-rate", "tcp-retransmits"]);
-        assert_eq!(ids(&[run(1, 4)]), ["tcp-window", "tcp-rtt", "tcp-rate"], "nothing was sent again");
+        assert_eq!(ids(&[run(1, 4)]), ["tcp-window", "tcp-rtt", "tcp-rate"], "nothing was retransmitted");
         assert_eq!(ids(&[run(1, 2)]), [""; 0]);
         assert_eq!(ids(&[sample::stream(), sample::curve()]), [""; 0]);
     }
 
     #[test]
-    fn each_flow_has_its_lines_and_limits_do_not_press_them_flat() {
+    fn each_flow_has_its_lines_and_limits_do_not_flatten_them() {
         let drawn = figures(&[run(5, 12)]);
         let names = |figure: &Figure| figure.series.iter().map(|series| series.name.clone()).collect::<Vec<_>>();
         assert_eq!(names(&drawn[1].figure)[..3], ["smoothed, flow 0", "shortest, flow 0", "smoothed, flow 1"]);
-        assert_eq!(drawn[1].figure.series.len(), 2 * FLOWS);
+        assert_eq!(drawn[1].figure.series.len(), 2 * MAX_FLOWS);
         let rate = &drawn[2].figure;
         assert!(rate.series[1].reference && rate.series[1].points.is_empty(), "the pacing rate is far above");
-        assert!(rate.series[1].name.contains("beyond this scale"));
+        assert!(rate.series[1].name.contains("out of range"));
         let beside = figures(&[run(5, 12), run(1, 12)]);
         assert_eq!(beside[0].figure.series.len(), 4);
         assert_eq!(beside[0].owners, [0, 0, 1, 1]);
@@ -202,7 +201,7 @@ mod tests {
     fn long_series_are_thinned_and_keep_their_ends() {
         let samples: Vec<TcpSample> = (0..5_001).map(sampled).collect();
         let points = points(&samples, |sample| Some(f64::from(sample.cwnd)));
-        assert!((POINTS / 2..=POINTS + 1).contains(&points.len()), "{}", points.len());
+        assert!((MAX_POINTS / 2..=MAX_POINTS + 1).contains(&points.len()), "{}", points.len());
         assert_eq!((points[0].y, points[points.len() - 1].y), (10.0, 5_010.0));
     }
 }

@@ -6,13 +6,13 @@ use super::Drawn;
 use super::line::single_lines;
 use crate::labels;
 
-/// The picture of all streams and transfers, `None` when there is none.
+/// The figure of all streams and transfers; `None` if there are none.
 pub(crate) fn figure(runs: &[Run]) -> Option<Drawn> {
     let lines = single_lines(runs, |outcome| outcome.summary.goodput_bps.is_some());
     let (mut series, mut owners) = (Vec::new(), Vec::new());
     for line in &lines {
         for outcome in &line.outcomes {
-            for (suffix, points) in reversals(outcome) {
+            for (suffix, points) in directions(outcome) {
                 if !points.is_empty() {
                     let name = format!("{}{suffix}", line.name);
                     series.push(Series { name, points, reference: line.reference });
@@ -25,12 +25,12 @@ pub(crate) fn figure(runs: &[Run]) -> Option<Drawn> {
         return None;
     }
     let several = lines.iter().any(|line| line.outcomes.iter().any(|outcome| outcome.trials.len() > 1));
-    let band = several.then(|| "from the lowest to the highest trial".to_owned());
+    let band = several.then(|| "range from the lowest to the highest trial".to_owned());
     let lines: Vec<_> = lines.iter().collect();
     let figure = Figure {
         id: "goodput".to_owned(),
         title: "Goodput over time".to_owned(),
-        subtitle: labels::subtitle(runs, &lines, "what arrived per interval, mean of the trials", band),
+        subtitle: labels::subtitle(runs, &lines, "goodput per interval, mean of the trials", band),
         x: Axis { label: "time since the start of the trial".to_owned(), unit: "ns".to_owned(), scale: Scale::Linear },
         y: Axis { label: "goodput".to_owned(), unit: "bit/s".to_owned(), scale: Scale::Linear },
         series,
@@ -39,15 +39,15 @@ pub(crate) fn figure(runs: &[Run]) -> Option<Drawn> {
     Some(Drawn { figure, owners })
 }
 
-/// The points of each direction that payload went, with what to add to the line's name.
-fn reversals(outcome: &Outcome) -> Vec<(&'static str, Vec<Point>)> {
+/// The points of each direction with payload, with a suffix for the line's name.
+fn directions(outcome: &Outcome) -> Vec<(&'static str, Vec<Point>)> {
     let of = |end: fn(&Trial) -> &EndTally| {
         let ends: Vec<&EndTally> = outcome.trials.iter().map(end).collect();
         points(&ends, outcome.spec.interval_ns)
     };
     let far = || of(|trial| &trial.far);
     let near = || of(|trial| &trial.near);
-    // A transport with one end only has all its counts at the near one.
+    // A transport within one process has all its counts at the near end.
     let either = |receiver: Vec<Point>, other: &dyn Fn() -> Vec<Point>| {
         vec![("", if receiver.is_empty() { other() } else { receiver })]
     };
@@ -58,7 +58,7 @@ fn reversals(outcome: &Outcome) -> Vec<(&'static str, Vec<Point>)> {
     }
 }
 
-/// Interval `i` of all trials together: bytes over time, between the slowest and the fastest trial.
+/// A point for each interval over all trials: bytes over time, with the range from the slowest to the fastest trial.
 fn points(ends: &[&EndTally], nominal_ns: u64) -> Vec<Point> {
     if !ends.iter().flat_map(|end| &end.intervals).any(|interval| interval.bytes_received > 0) {
         return Vec::new();
@@ -69,10 +69,10 @@ fn points(ends: &[&EndTally], nominal_ns: u64) -> Vec<Point> {
             let slices: Vec<&Interval> = ends
                 .iter()
                 .filter_map(|end| end.intervals.get(index))
-                // A sliver at the end of a trial has too few arrivals for a rate of its own.
+                // A short interval at the end of a trial has too few arrivals for a rate.
                 .filter(|interval| length(interval) > 0 && length(interval) >= nominal_ns / 5)
                 .collect();
-            // What one trial in three or fewer still had is a tail, not a mean of the trials.
+            // An interval that at most a third of the trials have is not a mean of the trials.
             if slices.is_empty() || slices.len() * 3 <= ends.len() {
                 return None;
             }

@@ -1,44 +1,44 @@
-//! What the hosts did over the time of a pass: a picture for each family of quantities.
+//! Host activity over the time of a pass: a figure for each family of counters.
 
 use model::{Axis, EndPass, Figure, Pass, Point, Run, Scale, Series, SeriesLine};
 
 use crate::labels;
 
-/// Lines of one end in one picture, so that colours do not come round again: those with the most in them.
-const LINES: usize = 3;
+/// The most lines of one end in a figure, those with the largest sums, so that colours are not repeated.
+const MAX_LINES: usize = 3;
 
-/// A kind of picture.
+/// A kind of figure.
 struct Family {
     id: &'static str,
     title: &'static str,
     label: &'static str,
     unit: &'static str,
-    /// What a value is multiplied with for that unit.
+    /// The factor from a value to that unit.
     factor: f64,
-    /// Which lines it shows.
+    /// Selects the lines that it shows.
     shows: fn(&str) -> bool,
-    /// Whether lines that are 0 throughout are left out.
-    only_some: bool,
+    /// Whether lines that are always 0 are left out.
+    without_zeros: bool,
 }
 
 const FAMILIES: [Family; 5] = [
     Family {
         id: "host-cpu",
-        title: "Processors over time",
+        title: "CPU use over time",
         label: "share of a core's time",
         unit: "%",
         factor: 100.0,
         shows: |name| name.starts_with("cpu."),
-        only_some: true,
+        without_zeros: true,
     },
     Family {
         id: "host-network",
         title: "Interfaces over time",
-        label: "what the interface counted",
+        label: "traffic of the interface",
         unit: "bit/s",
         factor: 8.0,
         shows: |name| name.starts_with("dev.") && name.ends_with("_bytes"),
-        only_some: true,
+        without_zeros: true,
     },
     Family {
         id: "host-events",
@@ -47,32 +47,32 @@ const FAMILIES: [Family; 5] = [
         unit: "1/s",
         factor: 1.0,
         shows: |name| name.starts_with("stat."),
-        only_some: false,
+        without_zeros: false,
     },
     Family {
         id: "host-losses",
-        title: "Drops and repeats over time",
-        label: "packets, segments or squeezes",
+        title: "Drops and retransmissions over time",
+        label: "packets, segments or softnet squeezes",
         unit: "1/s",
         factor: 1.0,
         shows: |name| {
             ["softnet.", "snmp."].iter().any(|source| name.starts_with(source))
                 || ["_dropped", ".drops"].iter().any(|end| name.ends_with(end))
         },
-        only_some: true,
+        without_zeros: true,
     },
     Family {
         id: "host-buffers",
-        title: "What waits in buffers over time",
-        label: "memory of sockets, backlog of queues",
+        title: "Buffer occupancy over time",
+        label: "socket memory and queue backlog",
         unit: "B",
         factor: 1.0,
         shows: |name| name.starts_with("sockstat.") || name.ends_with(".backlog"),
-        only_some: true,
+        without_zeros: true,
     },
 ];
 
-/// The pictures of a run's first pass that has a series; none where there is no series.
+/// The figures of a run's first pass with a series; empty if there is none.
 #[must_use]
 pub fn host_figures(run: &Run) -> Vec<Figure> {
     let with_series = |pass: &&Pass| [&pass.near, &pass.far].into_iter().any(|end| series(end).is_some());
@@ -85,8 +85,8 @@ fn series(end: &EndPass) -> Option<&model::HostSeries> {
 }
 
 fn figure(family: &Family, run: &Run, pass: &Pass) -> Option<Figure> {
-    // Ends that share a host have the same to show.
-    let shared = crate::meanwhile::hosts(run).iter().any(|host| host.name == "both ends");
+    // Ends that share a host have the same counters.
+    let shared = crate::host_activity::hosts(run).iter().any(|host| host.name == "both ends");
     let ends = [("near ", &pass.near), ("far ", &pass.far)];
     let ends = ends.into_iter().take(if shared { 1 } else { 2 });
     let series: Vec<Series> = ends.flat_map(|(end, of)| lines(family, if shared { "" } else { end }, of)).collect();
@@ -110,10 +110,10 @@ fn lines(family: &Family, end: &str, of: &EndPass) -> Vec<Series> {
     let mut shown: Vec<&SeriesLine> = series
         .lines
         .iter()
-        .filter(|line| (family.shows)(&line.name) && (!family.only_some || sum(line) > 0.0))
+        .filter(|line| (family.shows)(&line.name) && (!family.without_zeros || sum(line) > 0.0))
         .collect();
     shown.sort_by(|a, b| sum(b).total_cmp(&sum(a)));
-    let shown = shown.into_iter().take(LINES).map(|line| {
+    let shown = shown.into_iter().take(MAX_LINES).map(|line| {
         let values = line.values.iter().zip(&series.at_ns);
         let points = values.filter_map(|(value, at)| {
             Some(Point { x: *at as f64, y: (*value)? * family.factor, low: None, high: None })
@@ -129,21 +129,21 @@ mod tests {
     use crate::sample;
 
     #[test]
-    fn each_family_has_a_picture_of_what_moved() {
+    fn each_family_has_a_figure_of_its_lines() {
         let figures = host_figures(&sample::observed());
         let ids: Vec<&str> = figures.iter().map(|figure| figure.id.as_str()).collect();
         assert_eq!(ids, ["host-cpu", "host-network", "host-events", "host-losses"]);
         let names: Vec<&str> = figures[0].series.iter().map(|series| series.name.as_str()).collect();
         assert_eq!(names, ["near cpu.1.busy", "near cpu.0.busy", "near cpu.1.softirq", "far cpu.0.busy"]);
         assert_eq!(figures[0].series[0].points[1].y, 95.0);
-        // 125 MB/s are 1 Gbit/s; the reading that failed has no point.
+        // 125 MB/s is 1 Gbit/s; the failed reading has no point.
         let network = &figures[1].series[0];
         assert_eq!((network.points.len(), network.points[0].y), (2, 1e9));
         assert!(host_figures(&sample::stream()).is_empty());
     }
 
     #[test]
-    fn a_picture_of_the_hosts_can_be_asked_for_by_its_id() {
+    fn a_figure_of_the_hosts_can_be_selected_by_its_id() {
         let runs = [sample::observed()];
         let view = crate::View { figure: Some("host-cpu"), ..crate::View::new(&runs) };
         assert_eq!(view.figures("svg").unwrap()[0].id, "host-cpu");

@@ -1,4 +1,4 @@
-//! Round-trip percentiles with the tail stretched out.
+//! Round-trip times over percentiles, with a stretched tail.
 
 use model::{Axis, Figure, Histogram, Mark, Point, RttTally, Run, Scale, Series, units};
 
@@ -6,14 +6,14 @@ use super::Drawn;
 use super::line::single_lines;
 use crate::labels;
 
-/// Unit of the latency picture's horizontal axis: the value 1/(1-q) for quantile q, on a log scale. 1 is the shortest round
-/// trip, 2 the median, 10 the 90th percentile, 100 the 99th, and so on; renderers label it in percent.
+/// Unit of the latency figure's horizontal axis: 1/(1-q) for quantile q, on a log scale. 1 is the shortest round trip, 2 the
+/// median, 10 the 90th percentile, 100 the 99th. Renderers label it in percent.
 pub(crate) const TAIL_UNIT: &str = "1/(1-q)";
 
-/// Neighbouring points of a line are at least this factor apart: a few hundred for a million samples.
+/// The smallest ratio of neighbouring points, so that a million samples give a few hundred points.
 const STEP: f64 = 1.04;
 
-/// The picture of all outcomes with a histogram of their own, `None` when there is none.
+/// The figure of all outcomes with a histogram; `None` if there are none.
 pub(crate) fn figure(runs: &[Run]) -> Option<Drawn> {
     let lines = single_lines(runs, |outcome| outcome.histogram.as_ref().is_some_and(|samples| samples.count() > 0));
     let (mut series, mut owners, mut marks) = (Vec::new(), Vec::new(), Vec::new());
@@ -33,7 +33,7 @@ pub(crate) fn figure(runs: &[Run]) -> Option<Drawn> {
     let figure = Figure {
         id: "latency".to_owned(),
         title: "Round-trip time by percentile".to_owned(),
-        subtitle: labels::subtitle(runs, &lines, "whole round trips, all trials' samples together", None),
+        subtitle: labels::subtitle(runs, &lines, "round trips, samples of all trials", None),
         x: Axis { label: "round trips at or below".to_owned(), unit: TAIL_UNIT.to_owned(), scale: Scale::Log },
         y: Axis { label: "round-trip time".to_owned(), unit: "ns".to_owned(), scale: Scale::Log },
         series,
@@ -49,7 +49,7 @@ fn points(histogram: &Histogram) -> Vec<Point> {
     let mut points: Vec<Point> = Vec::new();
     for (ns, count) in histogram.buckets() {
         below += count;
-        // Half a sample kept above the last one, so that the longest round trip has a place on a log axis.
+        // Half a sample above the last one keeps the longest round trip finite on this axis.
         let x = total / (total - below as f64 + 0.5);
         let last = below == histogram.count();
         if last || points.last().is_none_or(|point| x >= point.x * STEP) {
@@ -59,7 +59,7 @@ fn points(histogram: &Histogram) -> Vec<Point> {
     points
 }
 
-/// The median, and the 99th percentile where at least ten samples lie beyond it.
+/// The median, and the 99th percentile if at least ten samples are above it.
 fn percentile_marks(histogram: &Histogram) -> Vec<Mark> {
     let mut wanted = vec![("median", 0.5)];
     if histogram.count() >= RttTally::P99_SAMPLES {

@@ -1,25 +1,25 @@
-//! Which outcomes make one series, and what the legend calls it.
+//! Groups outcomes into series, with names for the legend.
 
 use model::{Direction, Factor, FactorKind, Outcome, Run, Verdict, units};
 
 use crate::sides;
 
-/// Most cells of a plan that are drawn over time: more lines hide each other.
-const MOST_OVER_TIME: usize = 12;
+/// The most cells of a plan that are drawn over time: more lines would hide each other.
+const MAX_OVER_TIME: usize = 12;
 
 /// The outcomes behind one series.
 pub(crate) struct Line<'a> {
-    /// Place of the run among those reported on.
+    /// Index of the run.
     pub(crate) run: usize,
     /// Name in the legend, unique among the lines made together.
     pub(crate) name: String,
-    /// The outcomes: those of a curve by ascending block, else just one.
+    /// The outcomes: those of a curve by ascending block, otherwise a single one.
     pub(crate) outcomes: Vec<&'a Outcome>,
-    /// A ceiling to compare with rather than a path that was measured.
+    /// A ceiling to compare with, not a measured path.
     pub(crate) reference: bool,
 }
 
-/// Block-size curves: within a run, outcomes that differ in nothing but the block are one line.
+/// Block-size curves: outcomes of a run that differ only in the block are one line.
 pub(crate) fn curve_lines(runs: &[Run]) -> Vec<Line<'_>> {
     build(runs, |run| {
         let mut groups: Vec<Vec<&Outcome>> = Vec::new();
@@ -30,7 +30,7 @@ pub(crate) fn curve_lines(runs: &[Run]) -> Vec<Line<'_>> {
             return groups;
         }
         for outcome in &run.outcomes {
-            // Of an import a row that stood still is a cell of its own, beside sound ones of the same block.
+            // A stalled row of an import is a cell of its own, beside valid ones of the same block.
             let apart = |other: &Outcome| run.header.origin.is_some() && stalled(other) != stalled(outcome);
             let like = |group: &&mut Vec<&Outcome>| {
                 group.iter().take(1).all(|first| same_but_block(first, outcome) && !apart(first))
@@ -45,7 +45,7 @@ pub(crate) fn curve_lines(runs: &[Run]) -> Vec<Line<'_>> {
     })
 }
 
-/// The curves of a plan: sizes whose cells have all other levels in common.
+/// The curves of a plan: cells that differ only in the size.
 fn plan_curves(run: &Run) -> Vec<Vec<&Outcome>> {
     let mut groups: Vec<(Levels<'_>, Vec<&Outcome>)> = Vec::new();
     for outcome in run.outcomes.iter().filter(|outcome| outcome.spec.is_point()) {
@@ -61,7 +61,7 @@ fn plan_curves(run: &Run) -> Vec<Vec<&Outcome>> {
 
 type Levels<'a> = Vec<(&'a str, &'a str)>;
 
-/// The levels of an outcome of a plan, but for the block of a curve, in the plan's order.
+/// The levels of an outcome of a plan in the plan's order, without the block of a curve.
 fn levels<'a>(run: &'a Run, outcome: &Outcome) -> Levels<'a> {
     let cell = run.header.cells.iter().find(|cell| cell.id == outcome.cell);
     let factors =
@@ -70,18 +70,18 @@ fn levels<'a>(run: &'a Run, outcome: &Outcome) -> Levels<'a> {
     names.filter_map(|name| Some((name, cell?.levels.get(name)?.as_str()))).collect()
 }
 
-/// Whether a plan varies the congestion control, whose behaviour over time is then of interest, in few enough cells to see.
-fn stacks_over_time(run: &Run) -> bool {
+/// Whether a plan varies the congestion control, and has few enough cells to draw them over time.
+fn shows_cc_over_time(run: &Run) -> bool {
     let has = |factor: &Factor| {
         factor.key == "cc" || factor.sets.values().flatten().any(|(key, _)| key.rsplit('.').next() == Some("cc"))
     };
-    run.header.cells.len() <= MOST_OVER_TIME && run.header.plan.iter().flat_map(|plan| &plan.factors).any(has)
+    run.header.cells.len() <= MAX_OVER_TIME && run.header.plan.iter().flat_map(|plan| &plan.factors).any(has)
 }
 
-/// Outcomes of runs that are no curves and that pass `wanted`: each a line of its own. Of plans only the stacks' ones.
+/// The outcomes that pass `wanted` of runs other than curves, each as a line. Of plans, only those that vary the congestion control.
 pub(crate) fn single_lines(runs: &[Run], wanted: fn(&Outcome) -> bool) -> Vec<Line<'_>> {
     build(runs, |run| {
-        let single = run.header.kind != "curve" && (run.header.plan.is_none() || stacks_over_time(run));
+        let single = run.header.kind != "curve" && (run.header.plan.is_none() || shows_cc_over_time(run));
         sides::shown(run).into_iter().filter(|outcome| single && wanted(outcome)).map(|outcome| vec![outcome]).collect()
     })
 }
@@ -102,7 +102,7 @@ fn build<'a>(runs: &'a [Run], groups: impl Fn(&'a Run) -> Vec<Vec<&'a Outcome>>)
             lines.push(Line { run, name, outcomes: group, reference });
         }
     }
-    // A ceiling is one only beside something that it stands above.
+    // Without a measured line, ceilings are drawn as ordinary lines.
     if lines.iter().all(|line| line.reference) {
         lines.iter_mut().for_each(|line| line.reference = false);
     }
@@ -118,7 +118,7 @@ fn same_but_block(a: &Outcome, b: &Outcome) -> bool {
     a.transport == b.transport && a.pattern == b.pattern && a.flows == b.flows && a.direction == b.direction
 }
 
-/// The run's own name or what it measured, and then whatever tells its lines apart.
+/// The run's name or what it measured, then the properties in which its lines differ.
 fn name(run: &Run, first: &Outcome, lines: &[&Outcome]) -> String {
     let spec = &first.spec;
     let differs = |key: fn(&Outcome) -> String| lines.iter().any(|other| key(other) != key(first));
@@ -144,10 +144,10 @@ fn name(run: &Run, first: &Outcome, lines: &[&Outcome]) -> String {
         parts.push(direction(spec.direction).to_owned());
     }
     if differs(|o| format!("{:?}", o.spec.rate_bps)) {
-        parts.push(spec.rate_bps.map_or("no limit".to_owned(), |bps| units::bits_per_second(bps as f64)));
+        parts.push(spec.rate_bps.map_or("no rate limit".to_owned(), |bps| units::bits_per_second(bps as f64)));
     }
     if run.header.origin.is_some() && stalled(first) && differs(|o| stalled(o).to_string()) {
-        parts.push("stood still".to_owned());
+        parts.push("stalled".to_owned());
     }
     if !named {
         parts.push(short_id(&run.header.id).to_owned());
@@ -156,22 +156,22 @@ fn name(run: &Run, first: &Outcome, lines: &[&Outcome]) -> String {
     parts.join(" ")
 }
 
-/// The levels that tell a plan's lines apart; beside other runs, with the plan's name.
+/// The levels in which a plan's lines differ; with several runs, after the plan's name.
 fn plan_name(run: &Run, first: &Outcome, lines: &[&Outcome], alone: bool) -> String {
     let own = levels(run, first);
     let differs = |(name, level): &&(&str, &str)| {
         lines.iter().any(|other| levels(run, other).iter().any(|(of, as_of)| of == name && as_of != level))
     };
-    let said: Vec<String> = own.iter().filter(differs).map(|(name, level)| format!("{name} {level}")).collect();
+    let differing: Vec<String> = own.iter().filter(differs).map(|(name, level)| format!("{name} {level}")).collect();
     let title = run.header.name.as_deref().map_or(short_id(&run.header.id), str::trim);
-    match (alone, said.is_empty()) {
-        (true, false) => said.join(", "),
+    match (alone, differing.is_empty()) {
+        (true, false) => differing.join(", "),
         (_, true) => title.to_owned(),
-        (false, false) => format!("{title} {}", said.join(", ")),
+        (false, false) => format!("{title} {}", differing.join(", ")),
     }
 }
 
-/// A side of a comparison; beside other runs, with what tells this run from them.
+/// A side of a comparison; with several runs, with the run's name or the end of its id.
 fn side_name(run: &Run, side: &str, alone: bool) -> String {
     match &run.header.name {
         Some(name) if !alone => format!("{} {side}", name.trim()),
@@ -192,7 +192,7 @@ fn unique(lines: &[Line<'_>], name: String, run: &Run) -> String {
     (2..).map(|n| format!("{with_id} #{n}")).find(|name| !taken(name)).unwrap_or(with_id)
 }
 
-/// The direction in words.
+/// The name of a direction.
 pub(crate) fn direction(direction: Direction) -> &'static str {
     match direction {
         Direction::Send => "send",
@@ -201,7 +201,7 @@ pub(crate) fn direction(direction: Direction) -> &'static str {
     }
 }
 
-/// The last part of a run's id, enough to tell it from its neighbours.
+/// The last part of a run's id, as a short name.
 pub(crate) fn short_id(id: &str) -> &str {
     id.rsplit('-').next().unwrap_or(id)
 }

@@ -1,12 +1,12 @@
-//! The findings of a curve as labelled points of its pictures.
+//! The findings of a curve as labelled points of its figures.
 
 use model::{ByteSize, Finding, FindingKind, Mark, Outcome, Point, Run, units};
 
 use super::curve::CurvePoint;
 
-/// Which of a curve's pictures.
+/// One of a curve's figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Position {
+pub(crate) enum CurveFigure {
     /// Rate over block.
     Throughput,
     /// Time over block.
@@ -15,8 +15,8 @@ pub(crate) enum Position {
     Signature,
 }
 
-impl Position {
-    /// Where a point of the curve stands in this picture.
+impl CurveFigure {
+    /// The coordinates of a point of the curve in this figure.
     pub(crate) fn point(self, point: &CurvePoint) -> Point {
         match self {
             Self::Throughput => point.rate.over(point.block as f64),
@@ -37,27 +37,27 @@ impl Position {
 }
 
 /// The marks of `run`'s findings that belong to the line through `points`.
-pub(crate) fn marks(run: &Run, outcomes: &[&Outcome], points: &[CurvePoint], place: Position) -> Vec<Mark> {
+pub(crate) fn marks(run: &Run, outcomes: &[&Outcome], points: &[CurvePoint], figure: CurveFigure) -> Vec<Mark> {
     run.findings
         .iter()
-        .filter(|finding| place.shows(finding.kind))
+        .filter(|finding| figure.shows(finding.kind))
         .filter_map(|finding| {
             let block = block_of(finding, outcomes)?;
             let at = points.iter().min_by_key(|point| point.block.abs_diff(block))?;
-            let Point { x, y, .. } = place.point(at);
+            let Point { x, y, .. } = figure.point(at);
             Some(Mark { x, y, label: label(finding, at) })
         })
         .collect()
 }
 
-/// The block that a finding is about, `None` when it rests on cells of another line.
+/// The block of a finding; `None` if its cells belong to another line.
 fn block_of(finding: &Finding, outcomes: &[&Outcome]) -> Option<u64> {
     let cited = outcomes.iter().find(|outcome| finding.cells.contains(&outcome.cell));
     if cited.is_none() && !finding.cells.is_empty() {
         return None;
     }
-    // The latency is that of the smallest blocks, if it does not say which. Any other finding without a block says that there
-    // is none, such as a curve that does not saturate.
+    // A latency without a block is that of the smallest blocks. Other findings without a block report the absence of a point, such
+    // as of saturation.
     let smallest = || cited.or(outcomes.first()).map(|outcome| outcome.spec.block);
     finding.block.or_else(|| smallest().filter(|_| finding.kind == FindingKind::Latency))
 }
@@ -83,23 +83,23 @@ mod tests {
     use crate::figures::{Measure, curve_points};
     use crate::sample;
 
-    fn labels(run: &Run, place: Position) -> Vec<String> {
+    fn labels(run: &Run, figure: CurveFigure) -> Vec<String> {
         let outcomes: Vec<&Outcome> = run.outcomes.iter().collect();
         let points = curve_points(&outcomes, Measure::Netpipe);
-        marks(run, &outcomes, &points, place).into_iter().map(|mark| mark.label).collect()
+        marks(run, &outcomes, &points, figure).into_iter().map(|mark| mark.label).collect()
     }
 
     #[test]
     fn each_figure_has_the_marks_that_it_can_show() {
         let run = sample::curve();
-        let starts = |place: Position, words: &[&str]| {
-            let labels = labels(&run, place);
+        let starts = |figure: CurveFigure, words: &[&str]| {
+            let labels = labels(&run, figure);
             assert_eq!(labels.len(), words.len(), "{labels:?}");
             assert!(labels.iter().zip(words).all(|(label, word)| label.starts_with(word)), "{labels:?}");
         };
-        starts(Position::Throughput, &["latency", "peak", "saturation"]);
-        starts(Position::Saturation, &["latency", "saturation"]);
-        starts(Position::Signature, &["latency", "peak"]);
+        starts(CurveFigure::Throughput, &["latency", "peak", "saturation"]);
+        starts(CurveFigure::Saturation, &["latency", "saturation"]);
+        starts(CurveFigure::Signature, &["latency", "peak"]);
     }
 
     #[test]
@@ -109,13 +109,13 @@ mod tests {
             finding.block = None;
             finding.cells = vec![123];
         }
-        assert!(!labels(&run, Position::Throughput).iter().any(|label| label.starts_with("saturation")));
+        assert!(!labels(&run, CurveFigure::Throughput).iter().any(|label| label.starts_with("saturation")));
     }
 
     #[test]
     fn a_finding_on_another_line_is_not_marked_here() {
         let mut run = sample::curve();
         run.findings.iter_mut().for_each(|finding| finding.cells = vec![9_999]);
-        assert_eq!(labels(&run, Position::Throughput), Vec::<String>::new());
+        assert_eq!(labels(&run, CurveFigure::Throughput), Vec::<String>::new());
     }
 }

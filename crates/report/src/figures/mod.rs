@@ -1,6 +1,6 @@
-//! Which pictures a set of runs has, as data.
+//! The figures of a set of runs, as data.
 //!
-//! Runs of the same kind share a picture, one series each; a run with several kinds of outcomes gives to several pictures.
+//! Runs of the same kind share a figure, one series each; a run with several kinds of outcomes is in several figures.
 
 mod curve;
 mod flow;
@@ -19,21 +19,21 @@ pub use hosts::host_figures;
 pub(crate) use latency::TAIL_UNIT;
 pub(crate) use line::{Line, curve_lines, direction};
 
-/// The pictures of `runs`, in the order in which they are worth looking at.
+/// The figures of `runs`, the most useful first.
 ///
 /// Block-size curves give `throughput` (bit/s over bytes), `saturation` (ns over bytes) and `signature` (bit/s over ns);
-/// where some runs are round trips and others streams, the streams' pictures have ids that end in `-stream`. Streams and
-/// transfers give `goodput` (bit/s over ns since the trial's start), request/response gives `latency` (ns over
-/// [`TAIL_UNIT`]). Plans give values, processor use and interrupts over their factors, and over the day where they have times; not
-/// a picture of every cell.
-/// [`TAIL_UNIT`]). Senders over TCP give `tcp-window` (segments), `tcp-rtt` (ns), `tcp-rate` (bit/s) and, where segments were
-/// sent again, `tcp-retransmits`, all over ns since the trial's start; captures give `time-sequence` (bytes over ns). Outcomes without a value are left out, and so are pictures without a point.
+/// if some runs are round trips and others streams, the ids of the streams' figures end in `-stream`. Streams and transfers give
+/// `goodput` (bit/s over ns since the trial's start), request/response gives `latency` (ns over [`TAIL_UNIT`]). Plans give values,
+/// CPU use and interrupts over their factors, and values over the day if they have a schedule, but no figure of each cell. TCP senders
+/// give `tcp-window` (segments), `tcp-rtt` (ns), `tcp-rate` (bit/s) and, if segments were retransmitted, `tcp-retransmits`, all over
+/// ns since the trial's start. Captures give `time-sequence` (bytes over ns). Outcomes without a value and figures without a point
+/// are left out.
 #[must_use]
 pub fn figures(runs: &[Run]) -> Vec<Figure> {
     drawn(runs).into_iter().map(|drawn| drawn.figure).collect()
 }
 
-/// A figure, and the place in `runs` of the run behind each of its series.
+/// A figure, and for each of its series the index of its run.
 pub(crate) struct Drawn {
     pub(crate) figure: Figure,
     pub(crate) owners: Vec<usize>,
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_curve_shows_netpipes_rate_with_the_round_trips_interval_turned_round() {
+    fn a_curve_shows_netpipes_rate_with_the_inverted_interval_of_the_round_trip() {
         let run = sample::curve();
         let (outcome, estimate) = (&run.outcomes[60], run.outcomes[60].estimate.as_ref().unwrap());
         let block = outcome.spec.block as f64;
@@ -127,7 +127,7 @@ mod tests {
         let send = sample::stream();
         let forward = figure(std::slice::from_ref(&send), "goodput");
         assert_eq!(forward.series.len(), 1);
-        // 10 whole intervals and a sliver of 30 ms, which is long enough to stay.
+        // 10 full intervals and one of 30 ms, which is long enough to be kept.
         assert_eq!(forward.series[0].points.len(), 11);
         let mut reverse = send.clone();
         for outcome in &mut reverse.outcomes {
@@ -168,7 +168,7 @@ mod tests {
         let points = &figure.series[0].points;
         assert!(points.len() < 500 && points.windows(2).all(|pair| pair[0].x < pair[1].x && pair[0].y <= pair[1].y));
         let (first, last) = (points[0], points[points.len() - 1]);
-        // The shortest is known to its bucket, at most a thousandth wide.
+        // The shortest is exact to its bucket, at most 0.1 % wide.
         assert!((first.y / histogram.min().unwrap() as f64 - 1.0).abs() < 1e-3, "{first:?}");
         assert_eq!(last.y, histogram.max().unwrap() as f64);
         assert_eq!(last.x, 2.0 * histogram.count() as f64);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn series_have_names_of_their_own_and_ceilings_stay_in_the_back() {
+    fn series_have_unique_names_and_ceilings_are_references() {
         let twice = [sample::curve(), sample::curve(), sample::curve()];
         let mut names: Vec<String> =
             figure(&twice, "throughput").series.into_iter().map(|series| series.name).collect();
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_of_one_run_are_told_apart() {
+    fn cells_of_one_run_have_distinct_names() {
         let mut run = sample::stream();
         let mut other = run.outcomes[0].clone();
         other.cell = 1;

@@ -1,4 +1,4 @@
-//! Pictures of a plan: values over the levels of a factor, processor use and interrupts over them, values over the time of day.
+//! Figures of a plan: values, CPU use and interrupts over the levels of a factor, and values over the time of day.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,14 @@ use crate::labels;
 const HOUR: f64 = 3.6e12;
 const DAY_NS: u64 = 86_400_000_000_000;
 
-/// The pictures of all runs that are plans.
+/// The figures of all plans among the runs.
 pub(crate) fn figures(runs: &[Run]) -> Vec<Drawn> {
     let plans = || runs.iter().enumerate().filter(|(_, run)| run.header.plan.is_some());
     let mut drawn: Vec<Drawn> = Vec::new();
     for (owner, run) in plans() {
         let suffix = if plans().count() > 1 { format!("-{}", run.header.id) } else { String::new() };
-        let mut figures: Vec<Figure> = tables_drawn(run);
-        figures.extend(lines_drawn(run));
+        let mut figures: Vec<Figure> = table_figures(run);
+        figures.extend(line_figures(run));
         figures.extend(over_the_day(run));
         drawn.extend(figures.into_iter().map(|figure| Drawn {
             owners: vec![owner; figure.series.len()],
@@ -29,14 +29,14 @@ pub(crate) fn figures(runs: &[Run]) -> Vec<Drawn> {
     drawn
 }
 
-/// Where the levels of a factor stand on an axis.
+/// The positions of a factor's levels on an axis.
 struct Levels {
     axis: Axis,
-    places: BTreeMap<String, f64>,
+    positions: BTreeMap<String, f64>,
 }
 
 impl Levels {
-    /// Sizes and numbers by their value; names by their place in the plan.
+    /// Sizes and numbers are at their value; names at their number in the plan.
     fn new(factor: &str, levels: &[String]) -> Self {
         let sizes: Option<Vec<f64>> =
             levels.iter().map(|level| Some(level.parse::<ByteSize>().ok()?.0 as f64)).collect();
@@ -48,7 +48,7 @@ impl Levels {
                     unit: if bytes { "B" } else { "" }.to_owned(),
                     scale: if bytes { Scale::Log } else { Scale::Linear },
                 },
-                places: levels.iter().cloned().zip(sizes).collect(),
+                positions: levels.iter().cloned().zip(sizes).collect(),
             },
             None => {
                 let numbered: Vec<String> =
@@ -59,7 +59,7 @@ impl Levels {
                         unit: String::new(),
                         scale: Scale::Linear,
                     },
-                    places: levels.iter().cloned().zip((1..).map(f64::from)).collect(),
+                    positions: levels.iter().cloned().zip((1..).map(f64::from)).collect(),
                 }
             }
         }
@@ -70,8 +70,8 @@ fn subtitle(run: &Run, note: &str) -> String {
     format!("{}, {}; {note}", labels::hosts(run), labels::begun(run))
 }
 
-/// Each table as lines over its rows, one for each column.
-fn tables_drawn(run: &Run) -> Vec<Figure> {
+/// Each table as lines over its rows, one line for each column.
+fn table_figures(run: &Run) -> Vec<Figure> {
     let mut figures = Vec::new();
     let hosts = |table: &&PlanTable| ![model::Factor::FROM, model::Factor::TO].contains(&table.row_factor.as_str());
     let all = tables(&run.header, &run.outcomes);
@@ -88,14 +88,14 @@ fn tables_drawn(run: &Run) -> Vec<Figure> {
                 levels.push(level.clone());
             }
         }
-        let places = Levels::new(&table.row_factor, &levels);
-        let series: Vec<Series> = same.iter().flat_map(|table| of_table(table, &places)).collect();
+        let levels_on_axis = Levels::new(&table.row_factor, &levels);
+        let series: Vec<Series> = same.iter().flat_map(|table| of_table(table, &levels_on_axis)).collect();
         if series.iter().any(|series| series.points.len() > 1) {
             figures.push(Figure {
                 id: format!("plan-{}", table.measure.replace(' ', "-")),
                 title: format!("{} over {}", table.measure, table.row_factor),
                 subtitle: subtitle(run, "means of the trials with their intervals"),
-                x: places.axis,
+                x: levels_on_axis.axis,
                 y: Axis { label: table.measure.to_owned(), unit: table.unit.to_owned(), scale: Scale::Linear },
                 series,
                 marks: Vec::new(),
@@ -105,7 +105,7 @@ fn tables_drawn(run: &Run) -> Vec<Figure> {
     figures
 }
 
-fn of_table(table: &PlanTable, places: &Levels) -> Vec<Series> {
+fn of_table(table: &PlanTable, levels: &Levels) -> Vec<Series> {
     let column = |(at, column): (usize, &String)| {
         let mut parts: Vec<String> = Vec::new();
         if !table.column_factor.is_empty() {
@@ -115,7 +115,7 @@ fn of_table(table: &PlanTable, places: &Levels) -> Vec<Series> {
         let name = if parts.is_empty() { table.measure.to_owned() } else { parts.join(", ") };
         let point = |(level, cells): (&String, &Vec<Option<Middle>>)| {
             let middle = cells[at]?;
-            Some(Point { x: *places.places.get(level)?, y: middle.value, low: middle.low, high: middle.high })
+            Some(Point { x: *levels.positions.get(level)?, y: middle.value, low: middle.low, high: middle.high })
         };
         let points: Vec<Point> = table.rows.iter().zip(&table.cells).filter_map(point).collect();
         Series { name, points, reference: false }
@@ -123,8 +123,8 @@ fn of_table(table: &PlanTable, places: &Levels) -> Vec<Series> {
     table.columns.iter().enumerate().map(column).filter(|series| !series.points.is_empty()).collect()
 }
 
-/// Processor use and interrupts, one picture for each factor.
-fn lines_drawn(run: &Run) -> Vec<Figure> {
+/// CPU use and interrupts, one figure for each factor.
+fn line_figures(run: &Run) -> Vec<Figure> {
     let lines = factor_lines(&run.header, &run.outcomes, &run.passes);
     let mut figures: Vec<Figure> = Vec::new();
     let mut kinds: Vec<(&str, &str)> = Vec::new();
@@ -136,17 +136,18 @@ fn lines_drawn(run: &Run) -> Vec<Figure> {
         let own: Vec<&FactorLine> =
             lines.iter().filter(|other| (&other.factor, other.unit) == (&line.factor, line.unit)).collect();
         let levels = run.header.plan.iter().flat_map(|plan| &plan.factors).find(|factor| factor.name == line.factor);
-        let places = Levels::new(&line.factor, levels.map(|factor| factor.levels.as_slice()).unwrap_or_default());
+        let levels_on_axis =
+            Levels::new(&line.factor, levels.map(|factor| factor.levels.as_slice()).unwrap_or_default());
         let (id, what, label) = if line.unit == "cores" {
-            ("cpu", "Processors", "busy cores")
+            ("cpu", "CPU use", "busy cores")
         } else {
             ("interrupts", "Interrupts", "interrupts")
         };
         let series = own.iter().map(|line| {
-            let held: Vec<String> = line.held.iter().map(|(name, level)| format!("{name} {level}")).collect();
-            let name = std::iter::once(format!("{} host", line.end)).chain(held).collect::<Vec<_>>().join(", ");
+            let fixed: Vec<String> = line.held.iter().map(|(name, level)| format!("{name} {level}")).collect();
+            let name = std::iter::once(format!("{} host", line.end)).chain(fixed).collect::<Vec<_>>().join(", ");
             let point = |(level, value): &(String, f64)| {
-                Some(Point { x: *places.places.get(level)?, y: *value, low: None, high: None })
+                Some(Point { x: *levels_on_axis.positions.get(level)?, y: *value, low: None, high: None })
             };
             Series { name, points: line.points.iter().filter_map(point).collect(), reference: false }
         });
@@ -155,7 +156,7 @@ fn lines_drawn(run: &Run) -> Vec<Figure> {
             title: format!("{what} over {}", line.factor),
             subtitle: subtitle(run, "means of the passes, set-up and drain included"),
             series: series.collect(),
-            x: places.axis,
+            x: levels_on_axis.axis,
             y: Axis {
                 label: label.to_owned(),
                 unit: if line.unit == "cores" { "" } else { "1/s" }.to_owned(),
@@ -167,8 +168,8 @@ fn lines_drawn(run: &Run) -> Vec<Figure> {
     figures
 }
 
-/// Every trial of a plan with times over the hours since midnight before its start, or where they pass within an hour over the time
-/// since its start; one picture for each unit.
+/// Every trial of a plan with a schedule, over the hours since midnight before its start; a schedule shorter than an hour is drawn
+/// over the time since its start. One figure for each unit.
 fn over_the_day(run: &Run) -> Vec<Figure> {
     let Some(schedule) = run.header.plan.as_ref().and_then(|plan| plan.schedule) else { return Vec::new() };
     let started = run.header.started_unix_ns;
@@ -228,23 +229,23 @@ mod tests {
     use crate::sample;
 
     #[test]
-    fn a_plan_has_its_values_over_the_first_factor_and_no_picture_of_every_cell() {
+    fn a_plan_has_its_values_over_the_first_factor_and_no_figure_of_each_cell() {
         let ids: Vec<String> = crate::figures(&[sample::planned()]).into_iter().map(|figure| figure.id).collect();
         assert_eq!(ids, ["plan-goodput"]);
-        let figure = &tables_drawn(&sample::planned())[0];
+        let figure = &table_figures(&sample::planned())[0];
         assert_eq!((figure.series.len(), figure.series[0].points.len(), figure.x.unit.as_str()), (2, 2, "B"));
         assert_eq!(figure.series[0].name, "sndbuf 64KiB");
     }
 
     #[test]
-    fn names_are_numbered_where_they_are_no_sizes() {
+    fn levels_without_a_size_are_numbered() {
         let levels = Levels::new("cc", &["cubic".to_owned(), "bbr".to_owned()]);
         assert_eq!(levels.axis.label, "cc (1: cubic, 2: bbr)");
-        assert_eq!(levels.places["bbr"], 2.0);
+        assert_eq!(levels.positions["bbr"], 2.0);
     }
 
     #[test]
-    fn times_stand_at_their_hours() {
+    fn trials_are_at_their_hours() {
         let mut run = sample::planned();
         let midnight = run.header.started_unix_ns - run.header.started_unix_ns % DAY_NS;
         for pass in &mut run.passes {
@@ -256,7 +257,7 @@ mod tests {
         let figures = over_the_day(&run);
         assert_eq!((figures.len(), figures[0].series.len()), (1, 4));
         assert!(figures[0].series[0].points.iter().all(|point| (point.x - 30.0).abs() < 1e-9));
-        // A day that was compressed to minutes is drawn from its start.
+        // A schedule of minutes is drawn from its start.
         let start = run.header.started_unix_ns;
         run.passes.iter_mut().for_each(|pass| pass.started_unix_ns = Some(start + 4_000_000_000));
         if let Some(plan) = &mut run.header.plan {

@@ -1,4 +1,4 @@
-//! Sequence numbers over time from a capture, in the manner of tcptrace's time sequence graph (Ostermann; Shepard, "TCP Packet Trace
+//! Sequence numbers over time from a capture, as in tcptrace's time sequence graph (Ostermann; Shepard, "TCP Packet Trace
 //! Analysis", MIT/LCS/TR-494, 1991).
 
 use model::{Axis, Figure, Point, Run, Scale, Series, TimeSequence};
@@ -8,12 +8,12 @@ use super::flow::shown;
 use super::line::{Line, single_lines};
 use crate::labels;
 
-/// Points of a line.
-const POINTS: usize = 1_000;
-/// Marks of what was sent again; each has a gap after it.
-const MARKS: usize = 60;
+/// The most points of a line.
+const MAX_POINTS: usize = 1_000;
+/// The most marks of retransmissions; each is followed by a gap.
+const MAX_MARKS: usize = 60;
 
-/// The picture of all runs with a capture of TCP, `None` when there is none.
+/// The figure of all runs with a capture of TCP; `None` if there are none.
 pub(crate) fn figure(runs: &[Run]) -> Option<Drawn> {
     let lines = single_lines(runs, |_| true);
     let mut kept = Vec::new();
@@ -51,7 +51,7 @@ pub(crate) fn figure(runs: &[Run]) -> Option<Drawn> {
     Some(Drawn { figure, owners })
 }
 
-/// The near end's time sequence of a pass, else the far end's.
+/// The near end's time sequence of a pass, otherwise the far end's.
 fn captured(run: &Run, pass: u32) -> Option<(&TimeSequence, &'static str)> {
     let pass = run.passes.iter().find(|one| one.index == pass)?;
     [(&pass.near, "near"), (&pass.far, "far")]
@@ -63,26 +63,26 @@ fn lines_of(sequence: &TimeSequence) -> Vec<(String, Vec<Point>)> {
     let mut lines = vec![
         ("sent".to_owned(), thinned(&sequence.data)),
         ("acknowledged".to_owned(), thinned(&sequence.acks)),
-        again(sequence),
+        retransmissions(sequence),
     ];
     lines.retain(|(_, points)| !points.is_empty());
     lines
 }
 
 fn thinned(entries: &[(u64, u64)]) -> Vec<Point> {
-    let every = entries.len().div_ceil(POINTS).max(1);
+    let every = entries.len().div_ceil(MAX_POINTS).max(1);
     let last = entries.len().saturating_sub(1);
     let taken = entries.iter().enumerate().filter(|(index, _)| index % every == 0 || *index == last);
     taken.map(|(_, entry)| point(*entry)).collect()
 }
 
-/// Marks without a line: after each comes a point that no axis can show.
-fn again(sequence: &TimeSequence) -> (String, Vec<Point>) {
-    let every = sequence.retransmitted_at.len().div_ceil(MARKS).max(1);
+/// Marks without a line: after each is a point that no axis can show.
+fn retransmissions(sequence: &TimeSequence) -> (String, Vec<Point>) {
+    let every = sequence.retransmitted_at.len().div_ceil(MAX_MARKS).max(1);
     let shown: Vec<&(u64, u64)> = sequence.retransmitted_at.iter().step_by(every).collect();
     let name = match (shown.len() as u64, sequence.retransmitted) {
-        (shown, all) if shown == all => format!("sent again ({all})"),
-        (shown, all) => format!("sent again ({shown} of {all})"),
+        (shown, all) if shown == all => format!("retransmitted ({all})"),
+        (shown, all) => format!("retransmitted ({shown} of {all})"),
     };
     let gap = Point { x: f64::NAN, y: f64::NAN, low: None, high: None };
     (name, shown.into_iter().flat_map(|entry| [point(*entry), gap]).collect())
@@ -100,20 +100,20 @@ mod tests {
     use crate::sample;
 
     #[test]
-    fn a_capture_gives_what_was_sent_acknowledged_and_sent_again() {
+    fn a_capture_gives_sent_acknowledged_and_retransmitted() {
         let figure = figure(&[sample::captured()]).unwrap().figure;
         let names: Vec<&str> = figure.series.iter().map(|series| series.name.as_str()).collect();
-        assert_eq!(names, ["sent", "acknowledged", "sent again (44 of 260)"]);
-        assert!(figure.series[0].points.len() <= POINTS + 1 && figure.series[1].points.len() <= POINTS + 1);
+        assert_eq!(names, ["sent", "acknowledged", "retransmitted (44 of 260)"]);
+        assert!(figure.series[0].points.len() <= MAX_POINTS + 1 && figure.series[1].points.len() <= MAX_POINTS + 1);
         let last = figure.series[0].points.last().unwrap();
         assert_eq!((last.x, last.y), (2_999_000.0, 2_999.0 * 1_448.0));
         assert!(figure.subtitle.contains("near end"));
-        // No line joins what was sent again at different times.
+        // No line joins retransmissions.
         assert!(figure.series[2].points.chunks(2).all(|pair| pair[0].y.is_finite() && pair[1].y.is_nan()));
     }
 
     #[test]
-    fn without_a_capture_of_tcp_there_is_no_picture() {
+    fn without_a_capture_of_tcp_there_is_no_figure() {
         assert!(figure(&[sample::stream(), sample::curve(), sample::rr()]).is_none());
         let mut run = sample::captured();
         run.passes.iter_mut().for_each(|pass| pass.near.capture = Some(Capture::default()));

@@ -1,4 +1,4 @@
-//! A figure in characters: Braille cells of two by four dots.
+//! A figure in Braille characters, each of two by four dots.
 
 use model::Figure;
 
@@ -9,10 +9,10 @@ use crate::draw::ticks::Ticks;
 const DOTS: [[u32; 4]; 2] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];
 const EDGE: usize = 13;
 
-/// Draws all series of `figure` but its ceilings over each other in `columns` by `rows` characters and the axes around; empty when the
-/// figure has no point that its axes can show or there is no room.
+/// Draws all series of `figure` except ceilings in `columns` by `rows` characters, with axes; empty if no point can be shown or there
+/// is no room.
 pub(super) fn plot(figure: &Figure, columns: usize, rows: usize) -> String {
-    // A ceiling would need a second kind of line to be told from the curve.
+    // A ceiling would need a second kind of line.
     let series = || figure.series.iter().filter(|series| !series.reference);
     let points = || series().flat_map(|series| &series.points);
     let shown = |x: f64, y: f64| Span::drawable(figure.x.scale, x) && Span::drawable(figure.y.scale, y);
@@ -26,11 +26,11 @@ pub(super) fn plot(figure: &Figure, columns: usize, rows: usize) -> String {
     for series in series() {
         let mut before = None;
         for point in &series.points {
-            let place = x.clamped(point.x).zip(y.clamped(point.y)).map(|(x, y)| canvas.dot(x, y));
-            if let Some(here) = place {
+            let dot = x.clamped(point.x).zip(y.clamped(point.y)).map(|(x, y)| canvas.dot(x, y));
+            if let Some(here) = dot {
                 canvas.line(before.unwrap_or(here), here);
             }
-            before = place;
+            before = dot;
         }
     }
     let x_ticks = Ticks::new(&figure.x, &x, canvas.width / 12);
@@ -38,7 +38,7 @@ pub(super) fn plot(figure: &Figure, columns: usize, rows: usize) -> String {
     let mut text = format!("{:>EDGE$}\n", y_ticks.title);
     let mut labels = vec![""; rows];
     for (value, label) in &y_ticks.major {
-        if let Some(share) = y.place(*value).filter(|share| (0.0..=1.0).contains(share)) {
+        if let Some(share) = y.position(*value).filter(|share| (0.0..=1.0).contains(share)) {
             labels[((1.0 - share) * (rows - 1) as f64).round() as usize] = label;
         }
     }
@@ -56,7 +56,7 @@ fn below(x: &Span, ticks: &Ticks, width: usize) -> String {
     let mut labels = vec![' '; width + 12];
     let mut free = 0;
     for (value, label) in &ticks.major {
-        let Some(share) = x.place(*value).filter(|share| (0.0..=1.0).contains(share)) else { continue };
+        let Some(share) = x.position(*value).filter(|share| (0.0..=1.0).contains(share)) else { continue };
         let at = (share * (width - 1) as f64).round() as usize;
         axis[at] = '┬';
         let length = label.chars().count();

@@ -1,4 +1,4 @@
-//! One line for each outcome, for spreadsheets and scripts. Quoting after RFC 4180, with its CR LF line ends.
+//! One line for each outcome, for spreadsheets and scripts. Quoting and CR LF line ends follow RFC 4180.
 
 use model::{EndCost, EndOptions, OneWay, Outcome, Run, Spec, Stop, Summary};
 
@@ -36,7 +36,7 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
 
 type Column = (&'static str, fn(&Run, &Outcome) -> Option<String>);
 
-/// The columns, before those of the ends' options. A null is an empty cell.
+/// The columns before those of the ends' options. Null is an empty cell.
 #[rustfmt::skip]
 const COLUMNS: &[Column] = &[
     ("run", |run, _| Some(run.header.id.clone())),
@@ -62,7 +62,7 @@ const COLUMNS: &[Column] = &[
     ("io", |_, o| name_of(o.spec.io)),
     ("strategy", |_, o| name_of(o.spec.strategy)),
     ("delayed_reads", |_, o| o.spec.delayed_reads.then(|| "true".to_owned())),
-    ("rests", |_, o| labels::delayed_reads(o).map(|delayed_reads| delayed_reads.to_string())),
+    ("delayed_read_count", |_, o| labels::delayed_reads(o).map(|count| count.to_string())),
     ("overlap_close", |_, o| o.spec.overlap_close.then(|| "true".to_owned())),
     ("family", |_, o| name_of(o.spec.family)),
     ("goodput_bps", |_, o| number(o.summary.goodput_bps)),
@@ -74,8 +74,8 @@ const COLUMNS: &[Column] = &[
     ("packets_per_s", |_, o| number(o.summary.packets_per_s)),
     ("packets_lost", |_, o| o.summary.packets_lost.map(|lost| lost.to_string())),
     ("packets_sent", |_, o| o.summary.packets_sent.map(|sent| sent.to_string())),
-    ("packets_reordered", |_, o| o.summary.packets_reordered.map(|late| late.to_string())),
-    ("packets_duplicated", |_, o| o.summary.packets_duplicated.map(|copies| copies.to_string())),
+    ("packets_reordered", |_, o| o.summary.packets_reordered.map(|count| count.to_string())),
+    ("packets_duplicated", |_, o| o.summary.packets_duplicated.map(|count| count.to_string())),
     ("bytes_sent", |_, o| o.summary.bytes_sent.map(|count| count.to_string())),
     ("bytes_received", |_, o| o.summary.bytes_received.map(|count| count.to_string())),
     ("calls_sent", |_, o| o.summary.calls_sent.map(|count| count.to_string())),
@@ -105,19 +105,19 @@ const COLUMNS: &[Column] = &[
     ("near_host_ns_per_transaction", |_, o| near(o, |end| end.host_ns_per_transaction)),
     ("far_host_ns_per_transaction", |_, o| far(o, |end| end.host_ns_per_transaction)),
     ("trust", |_, o| o.summary.trust.map(|trust| labels::trust(trust).to_owned())),
-    ("within_low", |_, o| number(o.summary.within_pass.as_ref().and_then(|e| e.low))),
-    ("within_high", |_, o| number(o.summary.within_pass.as_ref().and_then(|e| e.high))),
-    ("there_p50_ns", |_, o| one_way(o, |one_way| Some(one_way.outbound.p50_ns))),
-    ("there_p99_ns", |_, o| one_way(o, |one_way| one_way.outbound.p99_ns)),
-    ("back_p50_ns", |_, o| one_way(o, |one_way| Some(one_way.return_trip.p50_ns))),
-    ("back_p99_ns", |_, o| one_way(o, |one_way| one_way.return_trip.p99_ns)),
-    ("lost_there", |_, o| one_way(o, |one_way| one_way.lost_outbound)),
-    ("lost_back", |_, o| one_way(o, |one_way| one_way.lost_return)),
+    ("within_pass_low", |_, o| number(o.summary.within_pass.as_ref().and_then(|e| e.low))),
+    ("within_pass_high", |_, o| number(o.summary.within_pass.as_ref().and_then(|e| e.high))),
+    ("outbound_p50_ns", |_, o| one_way(o, |one_way| Some(one_way.outbound.p50_ns))),
+    ("outbound_p99_ns", |_, o| one_way(o, |one_way| one_way.outbound.p99_ns)),
+    ("return_p50_ns", |_, o| one_way(o, |one_way| Some(one_way.return_trip.p50_ns))),
+    ("return_p99_ns", |_, o| one_way(o, |one_way| one_way.return_trip.p99_ns)),
+    ("lost_outbound", |_, o| one_way(o, |one_way| one_way.lost_outbound)),
+    ("lost_return", |_, o| one_way(o, |one_way| one_way.lost_return)),
     ("clock_error_ns", |_, o| one_way(o, |one_way| one_way.clock_error_ns)),
     ("verdicts", |_, Outcome { summary: Summary { verdicts, .. }, .. }| Some(labels::verdicts(verdicts).replace(", ", " "))),
 ];
 
-/// A figure of one way.
+/// A figure of the one-way delays.
 fn one_way<T: ToString>(outcome: &Outcome, figure: fn(&OneWay) -> Option<T>) -> Option<String> {
     figure(outcome.summary.one_way.as_ref()?).map(|figure| figure.to_string())
 }
@@ -132,7 +132,7 @@ fn far(outcome: &Outcome, figure: fn(&EndCost) -> Option<f64>) -> Option<String>
     number(figure(outcome.summary.cost.as_ref()?.far.as_ref()?))
 }
 
-/// The options of one end, as the JSON document names them. A test holds the list against the type.
+/// The options of one end, by their keys in the JSON document. A test compares the list with the type.
 const END_KEYS: &[&str] = &[
     "sndbuf",
     "rcvbuf",
@@ -184,7 +184,7 @@ fn name_of<T: serde::Serialize>(value: T) -> Option<String> {
     serde_json::to_value(value).ok()?.as_str().map(str::to_owned)
 }
 
-/// The shortest decimal that reads back as the same number; nothing for what is not a number.
+/// The shortest decimal that reads back as the same number; `None` for values that are not finite.
 fn number(value: Option<f64>) -> Option<String> {
     value.filter(|value| value.is_finite()).map(|value| value.to_string())
 }
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
     use crate::sample;
 
-    /// A strict reader of RFC 4180, written apart from the writer.
+    /// A strict reader of RFC 4180, independent of the writer.
     fn parse(text: &str) -> Vec<Vec<String>> {
         let (mut rows, mut row, mut cell) = (Vec::new(), Vec::new(), String::new());
         let mut chars = text.chars().peekable();
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn ceiling_and_cost_have_columns_and_what_was_not_measured_is_empty() {
+    fn ceiling_and_cost_have_columns_and_unmeasured_cells_are_empty() {
         let run = sample::pair();
         let pieces = render(&View::new(std::slice::from_ref(&run))).unwrap();
         let rows = parse(std::str::from_utf8(&pieces[0].bytes).unwrap());

@@ -1,4 +1,4 @@
-//! A gnuplot script with a data file for each run, in the manner of NetPIPE's users: comments say what to change.
+//! A gnuplot script, with comments on what to change, and a data file for each run.
 
 use std::fmt::Write as _;
 
@@ -24,8 +24,8 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
         let mut plots = Vec::new();
         for (index, (series, owner)) in figure.series.iter().zip(owners).enumerate() {
             let file = data_file(&mut files, *owner, &view.runs[*owner]);
-            let block = file.append(figure, series);
-            plots.extend(plot_items(&file.name, block, series, index));
+            let index_in_file = file.append(figure, series);
+            plots.extend(plot_items(&file.name, index_in_file, series, index));
         }
         script.push_str(&section(figure, window, &plots));
     }
@@ -34,12 +34,12 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     Ok([script].into_iter().chain(data).collect())
 }
 
-/// One run's points: a block for each series, two blank lines apart, as gnuplot's `index` wants them.
+/// One run's points: a data set for each series, separated by two blank lines, for gnuplot's `index`.
 struct DataFile {
     owner: usize,
     name: String,
     text: String,
-    blocks: usize,
+    data_sets: usize,
 }
 
 fn data_file<'a>(files: &'a mut Vec<DataFile>, owner: usize, run: &Run) -> &'a mut DataFile {
@@ -50,16 +50,16 @@ fn data_file<'a>(files: &'a mut Vec<DataFile>, owner: usize, run: &Run) -> &'a m
         let about = format!("{}: {}", labels::title(run), labels::hosts(run));
         let command = run.header.command.join(" ");
         let text = format!("# {}\n# {}\n", comment(&about), comment(&command));
-        files.push(DataFile { owner, name, text, blocks: 0 });
+        files.push(DataFile { owner, name, text, data_sets: 0 });
         files.len() - 1
     });
     &mut files[at]
 }
 
 impl DataFile {
-    /// Writes a series and returns the number of its block.
+    /// Writes a series and returns the index of its data set.
     fn append(&mut self, figure: &Figure, series: &Series) -> usize {
-        if self.blocks > 0 {
+        if self.data_sets > 0 {
             self.text.push_str("\n\n");
         }
         let _ = writeln!(self.text, "# {}: {}", comment(&figure.id), comment(&series.name));
@@ -82,43 +82,45 @@ impl DataFile {
             begun = true;
             let shown = Span::drawable(x.scale, point.x) && Span::drawable(y.scale, point.y);
             let end = |end: Option<f64>| end.filter(|_| shown).filter(|end| Span::drawable(y.scale, *end));
-            let place = |value: f64| if shown { value.to_string() } else { "?".to_owned() };
-            // An interval is drawn whole or not at all.
+            let coordinate = |value: f64| if shown { value.to_string() } else { "?".to_owned() };
+            // An interval is drawn only if both ends can be.
             let ends = end(point.low).zip(end(point.high));
             let (low, high) = ends.map_or(("?".into(), "?".into()), |(low, high)| (low.to_string(), high.to_string()));
-            let _ = writeln!(self.text, "{} {} {low} {high}", place(point.x), place(point.y));
+            let _ = writeln!(self.text, "{} {} {low} {high}", coordinate(point.x), coordinate(point.y));
         }
-        self.blocks += 1;
-        self.blocks - 1
+        self.data_sets += 1;
+        self.data_sets - 1
     }
 }
 
 /// The line through the points, and the intervals where there are any, in the same colour.
-fn plot_items(file: &str, block: usize, series: &Series, index: usize) -> Vec<String> {
+fn plot_items(file: &str, data_set: usize, series: &Series, index: usize) -> Vec<String> {
     let (title, style) = (quoted(&fit(&series.name, 12.0, 760.0)), index + 1);
     if series.reference {
-        return vec![format!("'{file}' index {block} using 1:2 with lines dashtype 2 linetype {style} title {title}")];
+        return vec![format!(
+            "'{file}' index {data_set} using 1:2 with lines dashtype 2 linetype {style} title {title}"
+        )];
     }
     let many = series.points.len() > 130;
     let with = if many { "lines" } else { "linespoints" };
-    let line = format!("'{file}' index {block} using 1:2 with {with} linetype {style} title {title}");
+    let line = format!("'{file}' index {data_set} using 1:2 with {with} linetype {style} title {title}");
     if !series.points.iter().any(|point| point.low.is_some() && point.high.is_some()) {
         return vec![line];
     }
-    let bars = format!("'{file}' index {block} using 1:2:3:4 with yerrorbars linetype {style} pointtype 0 notitle");
-    // The markers last, so that they lie on the bars.
+    let bars = format!("'{file}' index {data_set} using 1:2:3:4 with yerrorbars linetype {style} pointtype 0 notitle");
+    // The markers last, so that they are above the bars.
     vec![bars, line]
 }
 
 fn preamble(stem: &str) -> String {
     let name = safe_name(stem);
     format!(
-        "# Figures of this measurement, for gnuplot 5 or newer. Run it beside its .dat files:
+        "# Figures of this measurement, for gnuplot 5 or newer. Run it in the folder of its .dat files:
 #   gnuplot {name}.gp                        PNG files
 #   gnuplot -e 'term=\"eps\"' {name}.gp        EPS files, for papers
 #   gnuplot -e 'term=\"eps\"; mono=1' {name}.gp   the same in black
 #   gnuplot -e 'term=\"screen\"' -p {name}.gp  windows
-# Titles, sizes, colours and the key's place are plain settings below: edit as you like.
+# Titles, sizes, colours and the position of the key are settings below.
 
 if (!exists('term')) term = 'png'
 if (!exists('mono')) mono = 0
@@ -134,7 +136,7 @@ if (term eq 'png') {{
 if (term eq 'eps') {{ set terminal postscript eps color noenhanced size 6in,4in font 'Helvetica,12' }}
 set pointsize 0.8
 set grid
-# Colours that people with any colour vision can tell apart (Okabe and Ito).
+# Colours that people with any colour vision can distinguish (Okabe and Ito).
 set linetype 1 lc rgb '#0072b2' lw 1.5 pt 7
 set linetype 2 lc rgb '#d55e00' lw 1.5 pt 5
 set linetype 3 lc rgb '#009e73' lw 1.5 pt 9
@@ -158,7 +160,7 @@ fn section(figure: &Figure, window: usize, plots: &[String]) -> String {
         Scale::Linear => format!("unset logscale {axis}"),
         Scale::Log => format!("set logscale {axis} {}", if unit == "B" { 2 } else { 10 }),
     };
-    // A tick's text is a format, in which a percent sign stands for itself when doubled.
+    // A tick's text is a format, in which a percent sign is doubled.
     let tics = |ticks: &Ticks| {
         let marks: Vec<String> =
             ticks.major.iter().map(|(value, text)| format!("{} {value:e}", quoted(&text.replace('%', "%%")))).collect();
@@ -182,19 +184,19 @@ fn section(figure: &Figure, window: usize, plots: &[String]) -> String {
     for mark in &figure.marks {
         if Span::drawable(x.scale, mark.x) && Span::drawable(y.scale, mark.y) {
             let (at, label) = (format!("{:e},{:e}", mark.x, mark.y), quoted(&mark.label));
-            // Text runs towards the middle, so that it stays within the frame.
-            let (side, away) = if x.place(mark.x) > Some(0.6) { ("right", -1) } else { ("left", 1) };
+            // Text extends towards the middle, to stay within the frame.
+            let (side, away) = if x.position(mark.x) > Some(0.6) { ("right", -1) } else { ("left", 1) };
             let point = "point pointtype 6 pointsize 1.6";
             let _ = writeln!(text, "set label {label} at {at} {side} {point} offset {away},-1");
         }
     }
-    // Below the plot it covers no data, whatever the names.
+    // Below the plot the key covers no data.
     text.push_str("set key below height 1\n");
     let _ = writeln!(text, "plot {}", plots.join(", \\\n     "));
     text
 }
 
-/// Title and subtitle, broken where the picture ends.
+/// Title and subtitle, wrapped at the width of the figure.
 fn title(figure: &Figure) -> String {
     let subtitle = wrap(&figure.subtitle, 12.0, 720.0, 3);
     let lines: Vec<String> = [&figure.title].into_iter().chain(&subtitle).map(|line| quoted(line)).collect();
@@ -220,7 +222,7 @@ mod tests {
     use super::*;
     use crate::sample;
 
-    /// Runs the script in a directory of its own and returns the pictures' names and contents.
+    /// Runs the script in a directory of its own and returns the names and contents of its output files.
     fn redraw(what: &str, runs: &[Run], arguments: &[&str]) -> Vec<(String, Vec<u8>)> {
         let directory = env::temp_dir().join(format!("throughline-gnuplot-{}-{what}", process::id()));
         fs::create_dir_all(&directory).unwrap();
@@ -232,19 +234,19 @@ mod tests {
             Command::new("/usr/bin/gnuplot").args(arguments).arg(&pieces[0].name).current_dir(&directory).output();
         let run = run.unwrap();
         assert!(run.status.success(), "{what}: {}", String::from_utf8_lossy(&run.stderr));
-        let mut pictures: Vec<(String, Vec<u8>)> = fs::read_dir(&directory)
+        let mut images: Vec<(String, Vec<u8>)> = fs::read_dir(&directory)
             .unwrap()
             .map(|entry| entry.unwrap())
             .map(|entry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap()))
             .filter(|(name, _)| !pieces.iter().any(|piece| piece.name == *name))
             .collect();
-        pictures.sort();
+        images.sort();
         fs::remove_dir_all(&directory).unwrap();
-        pictures
+        images
     }
 
-    fn names(pictures: &[(String, Vec<u8>)]) -> Vec<&str> {
-        pictures.iter().map(|(name, _)| name.as_str()).collect()
+    fn names(images: &[(String, Vec<u8>)]) -> Vec<&str> {
+        images.iter().map(|(name, _)| name.as_str()).collect()
     }
 
     #[test]
@@ -263,9 +265,9 @@ mod tests {
             {
                 let mut wanted: Vec<String> = figures.iter().map(|figure| format!("{}.{term}", figure.id)).collect();
                 wanted.sort();
-                let pictures = redraw(&format!("{what}-{term}"), &runs, &arguments);
-                assert_eq!(names(&pictures), wanted, "{what}");
-                assert!(pictures.iter().all(|(_, bytes)| bytes.starts_with(head) && bytes.len() > 2_000), "{what}");
+                let images = redraw(&format!("{what}-{term}"), &runs, &arguments);
+                assert_eq!(names(&images), wanted, "{what}");
+                assert!(images.iter().all(|(_, bytes)| bytes.starts_with(head) && bytes.len() > 2_000), "{what}");
             }
         }
     }
@@ -284,15 +286,15 @@ mod tests {
     }
 
     #[test]
-    fn data_blocks_hold_the_points_of_the_figures() {
+    fn data_sets_hold_the_points_of_the_figures() {
         let runs = [sample::curve()];
         let pieces = render(&View::new(&runs)).unwrap();
         let text = std::str::from_utf8(&pieces[1].bytes).unwrap();
-        let blocks: Vec<&str> = text.split("\n\n\n").collect();
+        let data_sets: Vec<&str> = text.split("\n\n\n").collect();
         let figures = crate::figures(&runs);
-        assert_eq!(blocks.len(), figures.len());
-        for (block, figure) in blocks.iter().zip(&figures) {
-            let rows: Vec<Vec<f64>> = block
+        assert_eq!(data_sets.len(), figures.len());
+        for (data_set, figure) in data_sets.iter().zip(&figures) {
+            let rows: Vec<Vec<f64>> = data_set
                 .lines()
                 .filter(|line| !line.starts_with('#') && !line.is_empty())
                 .map(|line| line.split(' ').map(|field| field.parse().unwrap()).collect())

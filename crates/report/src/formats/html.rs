@@ -1,4 +1,4 @@
-//! One page that needs nothing else: no script, style, font or picture from anywhere.
+//! One self-contained page: it loads no script, style, font or image.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use model::Run;
@@ -11,7 +11,7 @@ use crate::{Piece, ReportError, View, labels, run_list};
 const STYLE: &str = include_str!("page/page.css");
 const SCRIPT: &str = include_str!("page/page.js");
 
-/// What the browser may load: nothing but what stands in the page.
+/// The browser may load nothing from outside the page.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
@@ -42,11 +42,11 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
                     (page::plans(view.runs))
                     @if !figures.is_empty() { (page::figures(&figures)) }
                     (page::outcomes(view.runs))
-                    (page::meanwhile(view.runs))
+                    (page::host_activity(view.runs))
                     (page::hosts(view.runs))
                     (page::method(view.runs))
                 }
-                footer { (page::untested(view.runs)) p { "The whole data stands in this page, in the element with the id " code { "run-data" } "." } }
+                footer { (page::untested(view.runs)) p { "The JSON document is in this page, in the element with the id " code { "run-data" } "." } }
                 script type="application/json" id="run-data" { (PreEscaped(data)) }
                 script { (PreEscaped(SCRIPT)) }
             }
@@ -84,14 +84,14 @@ fn summary(runs: &[Run]) -> Markup {
     }
 }
 
-/// The JSON document so written that no text in it can end the script element or start a comment in it.
+/// The JSON document, escaped so that no text in it can end the script element or start a comment.
 fn data(runs: &[Run]) -> Result<String, ReportError> {
     let json = match runs {
         [run] => serde_json::to_string(run),
         runs => serde_json::to_string(runs),
     };
     let json = json.map_err(|source| ReportError::Json { run: stem(runs).to_owned(), source })?;
-    // These characters occur within JSON strings only, where an escape means the same.
+    // These characters occur only within JSON strings, where an escape means the same.
     Ok(json
         .replace('<', "\\u003c")
         .replace('>', "\\u003e")
@@ -117,7 +117,7 @@ mod tests {
         (format!("{before}id=\"run-data\">\n</script>{after}"), data.to_owned())
     }
 
-    /// Follows every tag of `page` and tells whether each that opens also closes, in order.
+    /// Asserts that every tag of `page` is closed, in order.
     fn assert_balanced(page: &str) {
         const VOID: [&str; 3] = ["meta", "!DOCTYPE", "br"];
         let mut open: Vec<String> = Vec::new();
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comparison_names_both_sides_and_what_they_are_measured_against() {
+    fn a_comparison_names_both_sides_and_their_ceilings() {
         let mut run = sample::pair();
         run.header.near.selftest = Some(model::SelfTestCitation { passed: 5, checks: 6, ..Default::default() });
         let (page, _) = outside_data(&page_of(&[run]));
@@ -186,7 +186,7 @@ mod tests {
         assert!(page.contains("A --cc cubic") && page.contains("B --cc bbr"));
         assert!(page.contains("of at most 9.415 Gbit/s") && page.contains("higher bounds: window 3.00 MiB"), "{page}");
         assert!(page.contains("5 of 6 checks passed"));
-        assert!(page.contains("No self-test is known of beta: run"), "the other host's");
+        assert!(page.contains("No self-test is known for beta: run"), "the other host's");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The whole run as one document.
+//! The whole run as one JSON document.
 
 use serde::Serialize;
 

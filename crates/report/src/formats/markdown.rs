@@ -1,11 +1,11 @@
-//! The report as Markdown, for wikis, issues and READMEs: tables and findings, no pictures.
+//! The report as Markdown, for wikis, issues and READMEs: tables and findings, without figures.
 
 use model::{Run, units};
 
 use super::table::OutcomeTable;
 use crate::plan::text_tables;
 use crate::view::stem;
-use crate::{Piece, ReportError, View, claims, labels, meanwhile, one_way, sides};
+use crate::{Piece, ReportError, View, ceiling_cost, host_activity, labels, one_way, sides};
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     view.some_run("md")?;
@@ -46,16 +46,16 @@ fn report(run: &Run) -> String {
         let of = OutcomeTable::new(run);
         text += &format!("\n{}", table(&of.head, &of.numeric, &of.rows));
         if !of.shared.is_empty() {
-            text += &format!("\nAll of them: {}\n", labels::verdicts(&of.shared));
+            text += &format!("\nAll outcomes: {}\n", labels::verdicts(&of.shared));
         }
     }
     let findings: Vec<String> = run.findings.iter().map(|finding| finding.statement.clone()).collect();
     text += &section("Findings", &findings);
-    text += &section("Each way", &one_way::of_run(run));
+    text += &section("One-way delay", &one_way::of_run(run));
     if plan.is_none() {
-        text += &section("Ceiling and cost", &claims::of_run(run));
+        text += &section("Ceiling and cost", &ceiling_cost::of_run(run));
     }
-    text += &section("Hosts meanwhile", &meanwhile::notable(run));
+    text += &section("Host activity", &host_activity::notable(run));
     let verdicts = labels::verdicts_of(sides::shown(run));
     let meanings: Vec<String> =
         verdicts.iter().map(|one| format!("{}: {}", labels::verdict(*one), labels::meaning(*one))).collect();
@@ -81,7 +81,7 @@ fn table(head: &[String], numeric: &[bool], rows: &[Vec<String>]) -> String {
     format!("{}| {} |\n{rows}", line(head), rule.join(" | "))
 }
 
-/// A text of one line in which nothing is markup: names come from other hosts.
+/// A text on one line with all markup escaped, because names may come from other hosts.
 fn plain(text: &str) -> String {
     let mut plain = String::new();
     for c in labels::plain(text).chars() {
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_no_markup() {
+    fn markup_in_names_is_escaped() {
         let text = rendered(sample::hostile());
         assert!(!text.contains('\u{1b}') && !text.contains("<script"), "{text:?}");
         assert_eq!(plain("a*b_<i>\\"), "a\\*b\\_\\<i\\>\\\\");

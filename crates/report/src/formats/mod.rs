@@ -1,4 +1,4 @@
-//! The registry of outputs: one file and one line each.
+//! The registry of output formats: one file and one line each.
 
 mod braille;
 mod csv;
@@ -22,35 +22,35 @@ use crate::{Piece, ReportError, View};
 
 /// An output format.
 pub struct Format {
-    /// What users call it.
+    /// Its name.
     pub name: &'static str,
-    /// File extensions that mean it, without the dot; the first is the one its files get.
+    /// Its file extensions, without the dot; files are written with the first.
     pub extensions: &'static [&'static str],
     /// One line of help.
     pub help: &'static str,
-    /// Whether it has a form for a measurement of a kind of run (`curve`, `stream`...) with this spec.
+    /// Whether it can express a measurement of a kind of run (`curve`, `stream`...) with this spec.
     ///
     /// # Errors
-    /// What it has no form for.
+    /// What it cannot express.
     pub takes: fn(kind: &str, spec: &Spec) -> Result<(), String>,
     /// Makes the output of a view; most formats make one piece.
     pub render: fn(&View<'_>) -> Result<Vec<Piece>, ReportError>,
 }
 
-/// Every format, the ones for people first.
+/// All formats; those to be read by people are first.
 #[rustfmt::skip]
 pub const FORMATS: &[Format] = &[
-    Format { name: "text", extensions: &["txt"], help: "report for a terminal: table, plot, findings, what the verdicts mean", takes: anything, render: text::render },
+    Format { name: "text", extensions: &["txt"], help: "report for a terminal: table, plot, findings, explained verdicts", takes: anything, render: text::render },
     Format { name: "html", extensions: &["html", "htm"], help: "one self-contained page with figures, tables and both hosts' inventory", takes: anything, render: html::render },
     Format { name: "md", extensions: &["md", "markdown"], help: "tables and findings as Markdown", takes: anything, render: markdown::render },
     Format { name: "svg", extensions: &["svg"], help: "figures as vector graphics, one file each", takes: anything, render: svg::render },
     Format { name: "png", extensions: &["png"], help: "figures as pixels, one file each", takes: anything, render: png::render },
     Format { name: "gnuplot", extensions: &["gp"], help: "a gnuplot script and its data files, to redraw as PNG or EPS", takes: anything, render: gnuplot::render },
-    Format { name: "json", extensions: &["json"], help: "the whole run as one document; an array for several", takes: anything, render: json::render },
-    Format { name: "ndjson", extensions: &["ndjson", "jsonl"], help: "the run as its events, one JSON object a line", takes: anything, render: ndjson::render },
-    Format { name: "csv", extensions: &["csv"], help: "one line for each outcome: summary and spec", takes: anything, render: csv::render },
+    Format { name: "json", extensions: &["json"], help: "the whole run as one document; an array for several runs", takes: anything, render: json::render },
+    Format { name: "ndjson", extensions: &["ndjson", "jsonl"], help: "the run as events, one JSON object per line", takes: anything, render: ndjson::render },
+    Format { name: "csv", extensions: &["csv"], help: "one line for each outcome: spec and summary", takes: anything, render: csv::render },
     Format { name: "np", extensions: &["out", "np"], help: "NetPIPE 3.7.2's np.out: bytes, 2^20 bit/s, seconds (curves only)", takes: np::takes, render: np::render },
-    Format { name: "np-screen", extensions: &["screen", "netpipe"], help: "what NetPIPE 3.7.2 prints while it measures (curves only); also called netpipe", takes: np::takes, render: np_screen::render },
+    Format { name: "np-screen", extensions: &["screen", "netpipe"], help: "the screen output of NetPIPE 3.7.2 (curves only); also called netpipe", takes: np::takes, render: np_screen::render },
     peers::IPERF3,
     peers::IPERF3_JSON,
     peers::NETPERF,
@@ -59,18 +59,18 @@ pub const FORMATS: &[Format] = &[
     peers::RAPID,
 ];
 
-/// Takes every measurement.
+/// Accepts every measurement.
 #[allow(clippy::unnecessary_wraps, reason = "the type of `Format::takes`")]
 fn anything(_: &str, _: &Spec) -> Result<(), String> {
     Ok(())
 }
 
-/// The format called `name`, or the one that has it as a file extension.
+/// The format called `name`, or the one with this file extension.
 #[must_use]
 pub fn format(name: &str) -> Option<&'static Format> {
-    let wanted = name.to_ascii_lowercase();
-    let by_name = FORMATS.iter().find(|format| format.name == wanted);
-    by_name.or_else(|| FORMATS.iter().find(|format| format.extensions.contains(&wanted.as_str())))
+    let requested = name.to_ascii_lowercase();
+    let by_name = FORMATS.iter().find(|format| format.name == requested);
+    by_name.or_else(|| FORMATS.iter().find(|format| format.extensions.contains(&requested.as_str())))
 }
 
 #[cfg(test)]
@@ -92,7 +92,7 @@ mod tests {
     fn every_format_takes_every_run_or_says_why_not() {
         for (what, runs) in sample::gallery() {
             for format in FORMATS {
-                // Small pictures: their painting would take most of the time.
+                // Small images, because rendering them takes most of the time.
                 match (format.render)(&View { pixels: 200, ..View::new(&runs) }) {
                     Ok(pieces) => {
                         assert!(!pieces.is_empty(), "{what} as {}", format.name);

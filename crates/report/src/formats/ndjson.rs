@@ -1,4 +1,4 @@
-//! The run as the events that made it, in the order in which they could have happened.
+//! The run as events, in an order in which they could have occurred.
 
 use model::{Event, Run};
 
@@ -19,7 +19,7 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     Ok(vec![Piece::new(stem(view.runs), "ndjson", bytes)])
 }
 
-/// The run; each pass after the trials that were taken in it; then outcomes, findings and the end, if it came to one.
+/// The run; each pass after its trials; then outcomes, findings and, if the run ended, the end.
 fn events(run: &Run) -> Vec<Event> {
     let mut trials: Vec<_> = run.outcomes.iter().flat_map(|outcome| &outcome.trials).collect();
     trials.sort_by_key(|trial| (trial.pass, trial.position));
@@ -57,7 +57,7 @@ mod tests {
         assert!(matches!(events.last(), Some(Event::End(ending)) if Some(ending) == run.ending.as_ref()));
         let outcomes: Vec<_> =
             events.iter().filter_map(|e| if let Event::Outcome(o) = e { Some(o.clone()) } else { None }).collect();
-        // Through text on both sides: reading a decimal may miss the number by its last bit.
+        // Both sides pass through text, because parsing a decimal may be off by the last bit.
         let text = serde_json::to_string(&run.outcomes).unwrap();
         assert!(outcomes == serde_json::from_str::<Vec<model::Outcome>>(&text).unwrap());
         let trials = events.iter().filter(|event| matches!(event, Event::Trial(_))).count();

@@ -1,8 +1,8 @@
 //! NetPIPE 3.7.2's `np.out`, for the scripts that read it.
 //!
 //! Each line is `%8d %lf %12.8lf`: bytes, rate, seconds. The rate is in NetPIPE's "Mbps" of 2^20 bit/s, and the seconds are
-//! half of a round trip (for streams the time of a block). Measured with both directions at once, NetPIPE counts the bytes of
-//! both. Where NetPIPE takes the fastest of its trials, ours is the outcome's own value, the one with the interval.
+//! half of a round trip (for streams the time of a block). With both directions at once, NetPIPE counts the bytes of both.
+//! NetPIPE takes the fastest of its trials; this is the outcome's value, the one with the interval.
 //! Source: NetPIPE 3.7.2, `src/netpipe.c`.
 
 use model::{Direction, Outcome, Run, Spec};
@@ -21,9 +21,9 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     })
 }
 
-/// Curves of block sizes.
+/// Accepts only curves.
 pub(super) fn takes(kind: &str, _: &Spec) -> Result<(), String> {
-    if kind == "curve" { Ok(()) } else { Err(format!("a {kind}, which is no curve of block sizes")) }
+    if kind == "curve" { Ok(()) } else { Err(format!("a run of the kind {kind}, which has no curve of block sizes")) }
 }
 
 /// One point in NetPIPE's terms.
@@ -36,13 +36,13 @@ pub(super) struct NpPoint {
     pub(super) repeats: u64,
 }
 
-/// A piece for each line of each curve: usually one a run.
+/// A piece for each line of each curve, usually one per run.
 pub(super) fn each_line(
     view: &View<'_>,
     extension: &str,
     text: impl Fn(&[&Outcome], &[NpPoint]) -> String,
 ) -> Result<Vec<Piece>, ReportError> {
-    // NetPIPE's file has no place for a ceiling.
+    // NetPIPE's file has no ceiling.
     let lines: Vec<_> = curve_lines(view.runs).into_iter().filter(|line| !line.reference).collect();
     Ok(lines
         .iter()
@@ -99,7 +99,7 @@ mod tests {
     const RECORDED: &str = include_str!("../../testdata/netpipe372_np.out");
 
     #[test]
-    fn a_recorded_file_is_written_again_byte_for_byte() {
+    fn a_recorded_file_is_reproduced_byte_for_byte() {
         for line in RECORDED.lines() {
             let mut fields = line.split_whitespace();
             let mut next = || fields.next().unwrap();

@@ -1,7 +1,7 @@
-//! What NPtcp 3.7.2's transmitter prints while it measures.
+//! The screen output of NPtcp 3.7.2's transmitter.
 //!
-//! Each point is `%3d: %7d bytes %6d times --> ` followed by ` %8.2lf Mbps in %10.2lf usec`. The count is ours: blocks in a
-//! trial, averaged over the trials. Source: NetPIPE 3.7.2, `src/netpipe.c` and `src/tcp.c`.
+//! Each point is `%3d: %7d bytes %6d times --> ` followed by ` %8.2lf Mbps in %10.2lf usec`. The count is the blocks of
+//! a trial, averaged over the trials. Source: NetPIPE 3.7.2, `src/netpipe.c` and `src/tcp.c`.
 
 use model::{Outcome, SocketFacts};
 
@@ -20,7 +20,7 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     })
 }
 
-/// The socket buffers that the first flow had at the near end; nothing where the transport has none.
+/// The socket buffers of the first flow at the near end; empty if the transport has none.
 fn buffers(outcomes: &[&Outcome]) -> String {
     let flows = outcomes.iter().flat_map(|outcome| &outcome.trials).flat_map(|trial| &trial.near.flows);
     let sizes = |socket: &SocketFacts| Some((socket.sndbuf?, socket.rcvbuf?));
@@ -43,7 +43,7 @@ mod tests {
     const RECORDED: &str = include_str!("../../testdata/netpipe372_screen.txt");
 
     #[test]
-    fn recorded_lines_are_written_again_byte_for_byte() {
+    fn recorded_lines_are_reproduced_byte_for_byte() {
         let points: Vec<&str> = RECORDED.lines().filter(|line| line.contains(" times -->")).collect();
         assert_eq!(points.len(), 124);
         for line in points {

@@ -1,4 +1,4 @@
-//! Figures as pixels: the SVG, rasterised with a font that comes along.
+//! Figures as PNG: the SVG, rasterised with an included font.
 
 use std::sync::{Arc, LazyLock};
 
@@ -9,11 +9,11 @@ use resvg::usvg::{Options, Tree, fontdb};
 use crate::draw::{Use, draw};
 use crate::{Piece, ReportError, View};
 
-/// The widest picture that is drawn; more is a mistake, and its pixels would take gigabytes.
-const WIDEST: u32 = 10_000;
+/// The largest width, pixels; larger images would take gigabytes.
+const MAX_WIDTH: u32 = 10_000;
 const FAMILY: &str = "Noto Sans";
 
-/// Noto Sans in two weights, so that a machine without fonts draws the same picture.
+/// Noto Sans in two weights, so that a machine without fonts draws the same image.
 static FONTS: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
     let mut fonts = fontdb::Database::new();
     fonts.load_font_data(notosans::REGULAR_TTF.to_vec());
@@ -29,13 +29,13 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
 
 fn pixels(figure: &Figure, width: u32) -> Result<Vec<u8>, ReportError> {
     let fail = |why: String| ReportError::Raster { figure: figure.id.clone(), width, why };
-    if !(1..=WIDEST).contains(&width) {
-        return Err(fail(format!("the width must be 1 to {WIDEST}")));
+    if !(1..=MAX_WIDTH).contains(&width) {
+        return Err(fail(format!("the width must be 1 to {MAX_WIDTH}")));
     }
     let tree = parse(&draw(figure, Use::File)).map_err(|error| fail(error.to_string()))?;
     let scale = width as f32 / tree.size().width();
     let height = (tree.size().height() * scale).round().max(1.0) as u32;
-    let mut pixmap = Pixmap::new(width, height).ok_or_else(|| fail("no memory for its pixels".to_owned()))?;
+    let mut pixmap = Pixmap::new(width, height).ok_or_else(|| fail("not enough memory for the pixels".to_owned()))?;
     resvg::render(&tree, Transform::from_scale(scale, scale), &mut pixmap.as_mut());
     pixmap.encode_png().map_err(|error| fail(error.to_string()))
 }
@@ -72,24 +72,24 @@ mod tests {
     }
 
     #[test]
-    fn text_and_lines_leave_ink_on_a_picture_of_the_size_asked_for() {
+    fn text_and_lines_are_drawn_at_the_requested_size() {
         let runs = [sample::curve()];
         let pieces = render(&View { figure: Some("throughput"), pixels: 800, ..View::new(&runs) }).unwrap();
         assert_eq!(pieces.len(), 1);
-        let picture = Pixmap::decode_png(&pieces[0].bytes).unwrap();
-        assert_eq!(picture.width(), 800);
-        let tall = picture.height();
+        let image = Pixmap::decode_png(&pieces[0].bytes).unwrap();
+        assert_eq!(image.width(), 800);
+        let tall = image.height();
         assert!((400..700).contains(&tall), "{tall}");
         let dark = |rows: std::ops::Range<u32>| {
-            let ink = |(x, y)| picture.pixel(x, y).is_some_and(|p| p.red() < 128);
+            let ink = |(x, y)| image.pixel(x, y).is_some_and(|p| p.red() < 128);
             rows.flat_map(|y| (0..800).map(move |x| (x, y))).filter(|at| ink(*at)).count()
         };
-        // The title stands in the first 40 pixels: without a font there would be none.
+        // The title is in the first 40 pixels; without a font there would be none.
         assert!(dark(0..40) > 100, "{}", dark(0..40));
     }
 
     #[test]
-    fn an_unknown_figure_is_answered_with_those_there_are() {
+    fn an_unknown_figure_is_refused_with_the_available_ones() {
         let runs = [sample::curve()];
         let error = render(&View { figure: Some("histogram"), ..View::new(&runs) }).unwrap_err().to_string();
         assert!(error.contains("throughput, saturation, signature"), "{error}");
@@ -137,8 +137,8 @@ mod tests {
                 "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"900\" height=\"40\"><text y=\"20\" font-size=\"20\" font-kerning=\"none\">|{text}|</text></svg>"
             );
             let drawn = f64::from(parse(&svg).unwrap().root().bounding_box().width());
-            let reported = crate::draw::text_width(&format!("|{text}|"), 20.0);
-            assert!((reported - drawn).abs() < 1.0, "{text}: {reported} for {drawn}");
+            let computed = crate::draw::text_width(&format!("|{text}|"), 20.0);
+            assert!((computed - drawn).abs() < 1.0, "{text}: {computed} for {drawn}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A run's outcomes as a table of texts, for terminal and page.
+//! A run's outcomes as a table of texts, for the terminal and the page.
 
 use model::{Cost, EndCost, Outcome, Run, Spec, Verdict, units};
 
@@ -8,16 +8,16 @@ use crate::{labels, outcome_line, sides};
 /// The outcomes of one run.
 pub(super) struct OutcomeTable {
     pub(super) head: Vec<String>,
-    /// Whether a column holds numbers, which stand at the right.
+    /// Whether a column is numeric, and so right-aligned.
     pub(super) numeric: Vec<bool>,
     pub(super) rows: Vec<Vec<String>>,
-    /// Verdicts that every row has, and that therefore stand in none.
+    /// Verdicts of all rows, which are not repeated in the rows.
     pub(super) shared: Vec<Verdict>,
 }
 
 type Value = fn(&Outcome) -> Option<String>;
 
-/// Title, whether it is a number, and the value; a column that is empty for all outcomes is left out.
+/// Title, whether the column is numeric, and the value. A column that is empty for all outcomes is left out.
 const COLUMNS: &[(&str, bool, Value)] = &[
     ("block", true, |o| Some(labels::block(o.spec.block))),
     ("reply", true, |o| o.spec.reply.map(labels::block)),
@@ -39,11 +39,11 @@ const COLUMNS: &[(&str, bool, Value)] = &[
     ("CPU rate near", true, |o| cpu_rate(o, |cost| Some(&cost.near))),
     ("CPU rate far", true, |o| cpu_rate(o, |cost| cost.far.as_ref())),
     ("trials", true, |o| Some(o.summary.trials.to_string())),
-    ("delayed reads", true, |o| labels::delayed_reads(o).map(|delayed_reads| delayed_reads.to_string())),
+    ("delayed reads", true, |o| labels::delayed_reads(o).map(|count| count.to_string())),
     ("trust", false, |o| o.summary.trust.map(|trust| labels::trust(trust).to_owned())),
 ];
 
-/// What tells cells apart beside the block; shown where a run has more than one value of it.
+/// Properties of cells other than the block; shown if a run has more than one value.
 const FACTORS: &[(&str, bool, Value)] = &[
     ("transport", false, |o| Some(o.spec.transport.to_string())),
     ("pattern", false, |o| Some(o.spec.pattern.to_string())),
@@ -52,7 +52,7 @@ const FACTORS: &[(&str, bool, Value)] = &[
     ("rate limit", true, |o| o.spec.rate_bps.map(|rate| units::bits_per_second(rate as f64))),
 ];
 
-/// What an end would carry if its measuring processes had a whole core, bit/s: payload over their CPU time (nttcp's CPU-MBit/s).
+/// Payload over the CPU time of an end's measuring processes, bit/s: the rate at one full core (nttcp's CPU-MBit/s).
 fn cpu_rate(outcome: &Outcome, end: fn(&Cost) -> Option<&EndCost>) -> Option<String> {
     let seconds = end(outcome.summary.cost.as_ref()?)?.process_s_per_gb?;
     (seconds > 0.0).then(|| units::bits_per_second(8e9 / seconds))
@@ -64,8 +64,7 @@ fn trips(outcome: &Outcome) -> bool {
 }
 
 impl OutcomeTable {
-    /// The table of `run`'s outcomes. A curve's stand by ascending block, and its memory ceiling is a column rather than rows of
-    /// its own.
+    /// The table of `run`'s outcomes. A curve is sorted by block, and its memory ceiling is a column, not rows.
     pub(super) fn new(run: &Run) -> Self {
         let mut outcomes = sides::shown(run);
         let mut ceiling = Vec::new();
@@ -78,12 +77,12 @@ impl OutcomeTable {
         let shared = shared_verdicts(&outcomes);
         let differs = |value: Value| outcomes.windows(2).any(|pair| value(pair[0]) != value(pair[1]));
         let some = |value: Value| outcomes.iter().any(|outcome| value(outcome).is_some());
-        // The sides of a comparison may differ in nothing that has a column.
+        // The sides of a comparison may not differ in any column.
         let sides = run.header.kind == "ab" || run.advice.is_some();
-        // A plan has columns of its own for what tells its cells apart.
+        // A plan has a column for each of its factors instead.
         let planned = level_names(run);
         let factors = FACTORS.iter().filter(|(_, _, value)| planned.is_empty() && differs(*value));
-        // Nor is a block shown that the file of an import does not tell.
+        // A block that the file of an import does not report is not shown.
         let assumed = |what: &str| {
             run.header.origin.as_ref().is_some_and(|origin| origin.assumed.iter().any(|assumed| assumed == what))
         };
@@ -138,7 +137,7 @@ fn rate(outcome: &Outcome) -> Option<String> {
     outcome.summary.netpipe_bps.or(outcome.summary.goodput_bps).map(units::bits_per_second)
 }
 
-/// Verdicts of all outcomes alike; none where there is one outcome only, which has its own line to show them on.
+/// The verdicts that all outcomes have; none if there is only one outcome, whose row shows them.
 fn shared_verdicts(outcomes: &[&Outcome]) -> Vec<Verdict> {
     let [first, others @ ..] = outcomes else { return Vec::new() };
     let everywhere = |verdict: &&Verdict| others.iter().all(|outcome| outcome.summary.verdicts.contains(verdict));

@@ -1,13 +1,13 @@
-//! The report for a terminal: no colours, no cursor movements, so that it may also be a file or a mail.
+//! The report for a terminal. It has no colours and no control codes, so that it can be a file or a mail too.
 
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 use model::{Run, units};
 
 use super::braille;
 use super::table::OutcomeTable;
+use crate::limiter::wrapped;
 use crate::view::stem;
-use crate::why::wrapped;
-use crate::{Piece, ReportError, View, advice, captures, claims, labels, meanwhile, one_way, sides};
+use crate::{Piece, ReportError, View, advice, captures, ceiling_cost, host_activity, labels, one_way, sides};
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     view.some_run("text")?;
@@ -22,7 +22,7 @@ fn report(run: &Run, view: &View<'_>) -> String {
         text.push_str(&format!("\n{}\n", table(run, view.columns)));
     }
     if view.plot {
-        // A point or two say no more in a picture than in the table.
+        // One or two points need no plot beside the table.
         let figures = crate::figures(std::slice::from_ref(run));
         let figure = figures.first().filter(|f| f.series.iter().any(|series| series.points.len() > 2));
         let plot = figure.map(|figure| braille::plot(figure, usize::from(view.columns), 14)).unwrap_or_default();
@@ -33,40 +33,40 @@ fn report(run: &Run, view: &View<'_>) -> String {
     let findings: Vec<String> = run.findings.iter().map(|finding| labels::plain(&finding.statement)).collect();
     text.push_str(&section("Findings", &findings, view.columns));
     text.push_str(&persistent(run));
-    text.push_str(&section("Each way", &one_way::of_run(run), view.columns));
-    // Of the many cells of a plan they stand on the page and in the document.
-    let claimed = if run.header.plan.is_none() { claims::of_run(run) } else { Vec::new() };
-    text.push_str(&section("Ceiling and cost", &claimed, view.columns));
-    text.push_str(&section("Hosts meanwhile", &meanwhile::notable(run), view.columns));
-    text.push_str(&section("Packets", &captures::of_run(run), view.columns));
+    text.push_str(&section("One-way delay", &one_way::of_run(run), view.columns));
+    // For the many cells of a plan, they are only on the page and in the JSON document.
+    let ceilings = if run.header.plan.is_none() { ceiling_cost::of_run(run) } else { Vec::new() };
+    text.push_str(&section("Ceiling and cost", &ceilings, view.columns));
+    text.push_str(&section("Host activity", &host_activity::notable(run), view.columns));
+    text.push_str(&section("Captures", &captures::of_run(run), view.columns));
     let verdicts = labels::verdicts_of(sides::shown(run));
     let meanings: Vec<String> =
         verdicts.iter().map(|one| format!("{}: {}", labels::verdict(*one), labels::meaning(*one))).collect();
     text.push_str(&section("Verdicts", &meanings, view.columns));
-    text.push_str(&section("Self-test", &claims::selftests(run), view.columns));
-    text.push_str(&held_back(run, view.columns));
+    text.push_str(&section("Self-test", &ceiling_cost::selftests(run), view.columns));
+    text.push_str(&limited_by(run, view.columns));
     text
 }
 
-/// What held each outcome back; the sides of a comparison by their letter.
-fn held_back(run: &Run, columns: u16) -> String {
+/// What limited each outcome; the sides of a comparison are named.
+fn limited_by(run: &Run, columns: u16) -> String {
     let mut text = String::new();
     for outcome in sides::shown(run) {
-        let Some(line) = crate::held_back(outcome) else { continue };
+        let Some(line) = crate::limited_by(outcome) else { continue };
         let side = sides::side(run, outcome).map_or(String::new(), |side| format!("{side}, "));
         wrapped("", &format!("{side}{line}"), usize::from(columns), &mut text);
     }
     if text.is_empty() { text } else { format!("\n{text}") }
 }
 
-/// What was measured, between whom and when; then how it ended, if not well.
+/// What was measured, between which hosts and when; then how the run ended.
 fn header(run: &Run) -> String {
     let header = &run.header;
     let [transport, pattern] = [
         labels::distinct(run, |spec| spec.transport.to_string()),
         labels::distinct(run, |spec| spec.pattern.to_string()),
     ];
-    // A run without measurements, such as a host's settings, is known by its kind.
+    // A run without measurements, such as a host's settings, is described by its kind.
     let what = if transport.is_empty() { header.kind.clone() } else { format!("{transport} {pattern}") };
     let mut text = format!(
         "{}: {}, {}, {} (run {})\n",
@@ -78,11 +78,11 @@ fn header(run: &Run) -> String {
     );
     if header.cells.iter().any(|cell| cell.spec.speak.is_some()) {
         let far = labels::plain(&header.tool.far_version);
-        text.push_str(&format!("The far end is {far}, and its figures are what it told.\n"));
+        text.push_str(&format!("The far end is {far}; its figures are those that it reported.\n"));
     }
     match &run.ending {
         None => text.push_str("The run has not finished.\n"),
-        // How long an import's measurements took stands with each of them.
+        // An import has the duration of each measurement in its rows.
         Some(_) if header.origin.is_some() => {}
         Some(ending) => {
             let took = units::seconds(ending.duration_ns as f64);
@@ -111,19 +111,19 @@ fn table(run: &Run, columns: u16) -> String {
         }
     }
     let text = table.trim_fmt();
-    if of.shared.is_empty() { text } else { format!("{text}\nall of them: {}", labels::verdicts(&of.shared)) }
+    if of.shared.is_empty() { text } else { format!("{text}\nall outcomes: {}", labels::verdicts(&of.shared)) }
 }
 
-/// What makes an advice stay, line by line: commands are to be copied, not broken.
+/// How to make the result of `thru advise` persistent. The lines are not wrapped, because commands are copied.
 fn persistent(run: &Run) -> String {
     let lines = advice::persistent(run);
     if lines.is_empty() {
         return String::new();
     }
-    format!("\nTo make it stay\n{}\n", lines.join("\n"))
+    format!("\nTo keep these settings\n{}\n", lines.join("\n"))
 }
 
-/// A title and its entries, broken at `columns`; nothing without entries.
+/// A title and its entries, wrapped at `columns`; nothing if there are none.
 fn section(title: &str, entries: &[String], columns: u16) -> String {
     if entries.is_empty() {
         return String::new();
@@ -154,7 +154,7 @@ mod tests {
         assert!(text.contains("NetPIPE ") && text.contains("RTT"));
         assert!(text.chars().any(|c| ('\u{2801}'..='\u{28ff}').contains(&c)), "a plot");
         assert!(run.findings.iter().all(|finding| { text.replace("\n  ", " ").contains(&finding.statement) }));
-        assert!(text.contains("target-missed: the interval stayed wider"), "{text}");
+        assert!(text.contains("target-missed: the interval is wider"), "{text}");
     }
 
     #[test]
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn ceiling_cost_and_self_test_have_their_places() {
+    fn ceiling_cost_and_self_test_are_in_order() {
         let mut run = sample::pair();
         let cited = model::SelfTestCitation { version: "0.1.0".into(), ..Default::default() };
         run.header.near.selftest = Some(cited);
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_lines_say_what_held_the_sides_back() {
+    fn the_last_lines_name_what_limited_the_sides() {
         let mut run = sample::pair();
         for outcome in &mut run.outcomes {
             outcome.summary.why = Some(model::Why {
@@ -201,11 +201,11 @@ mod tests {
         let text = rendered(run, 100);
         let last = text.trim_end().rsplit("\n\n").next().unwrap();
         assert!(
-            last.starts_with("A, held back by: link rate (strong):")
-                && last.contains("\nB, held back by: link rate (strong):"),
+            last.starts_with("A, limited by: link rate (strong):")
+                && last.contains("\nB, limited by: link rate (strong):"),
             "{text}"
         );
-        assert!(!rendered(sample::pair(), 100).contains("held back by"));
+        assert!(!rendered(sample::pair(), 100).contains("limited by"));
     }
 
     #[test]

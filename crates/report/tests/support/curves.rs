@@ -5,7 +5,7 @@ use model::{Estimate, FindingKind, NetpipeSizes, Outcome, Run, Spec, Stop, Summa
 use super::parts::*;
 use super::{Noise, named};
 
-/// What a curve looks like: a block of n bytes takes `start_ns` + n bits at `bps`, and from `jump_at` bytes on `jump_ns` more.
+/// The shape of a curve: a block of n bytes takes `start_ns` + n bits at `bps`, and from `jump_at` bytes on `jump_ns` more.
 pub(crate) struct Shape {
     pub(crate) start_ns: f64,
     pub(crate) bps: f64,
@@ -35,7 +35,7 @@ pub(crate) fn jumps() -> Run {
     named(curve_of("20261121-204511-77c2", "tcp", &shape, &NetpipeSizes::DEFAULT.list()), "beta, 9000 byte MTU")
 }
 
-/// Four paths and a memory ceiling over each other.
+/// Four paths and a memory ceiling in one figure.
 pub(crate) fn overlaid() -> Vec<Run> {
     let sizes = NetpipeSizes::DEFAULT.list();
     let of = |start_ns, bps, noise, seed| Shape { start_ns, bps, jump_at: u64::MAX, jump_ns: 0.0, noise, seed };
@@ -59,7 +59,7 @@ pub(crate) fn decades() -> Run {
     curve_of("20261121-210500-dec6", "tcp", &shape, &NetpipeSizes { perturbation: 0, ..NetpipeSizes::DEFAULT }.list())
 }
 
-/// Names that no legend has room for.
+/// Names that are too long for a legend.
 pub(crate) fn long_names() -> Vec<Run> {
     overlaid()
         .into_iter()

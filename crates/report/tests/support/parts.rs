@@ -1,4 +1,4 @@
-//! What sample runs are put together from.
+//! Parts of the sample runs.
 
 use std::collections::BTreeMap;
 
@@ -48,7 +48,7 @@ pub(crate) fn stream_trial(cell: u32, pass: u32, spec: &Spec, bps: f64, seconds:
     trial(cell, pass, near, far, bps)
 }
 
-/// A slow start, then noise around the rate; the last entry is a sliver.
+/// A slow start, then noise around the rate; the last interval is short.
 pub(crate) fn intervals(bps: f64, seconds: f64, noise: &mut Noise) -> Vec<Interval> {
     let (step, end) = (100_000_000u64, (seconds * 1e9) as u64);
     (0..end.div_ceil(step))
@@ -215,7 +215,7 @@ fn processors(cores: Vec<CoreUse>) -> Option<CpuUse> {
     Some(CpuUse { window_ns: 1_000_000_000, resolution_ns: 10_000_000, cores })
 }
 
-fn seen(counters: &[(&str, i64)], lines: Vec<SeriesLine>) -> Option<Observed> {
+fn observations(counters: &[(&str, i64)], lines: Vec<SeriesLine>) -> Option<Observed> {
     Some(Observed {
         window_ns: 1_000_000_000,
         cost_ns: 2_000_000,
@@ -227,7 +227,7 @@ fn seen(counters: &[(&str, i64)], lines: Vec<SeriesLine>) -> Option<Observed> {
     })
 }
 
-/// A host with a full core, whose queue dropped.
+/// A host with a busy core and a dropping qdisc.
 pub(crate) fn busy_host() -> EndPass {
     let (user_ns, softirq_ns) = (500_000_000, 450_000_000);
     let core = |core, user_ns, softirq_ns| CoreUse { core, user_ns, softirq_ns, ..CoreUse::default() };
@@ -235,7 +235,7 @@ pub(crate) fn busy_host() -> EndPass {
     EndPass {
         setup_ns: 1_400_000,
         cpu: processors(vec![core(0, 600_000_000, 0), core(1, user_ns, softirq_ns)]),
-        observed: seen(
+        observed: observations(
             &[
                 ("snmp.Tcp.OutSegs", 1_000),
                 ("snmp.Tcp.RetransSegs", 20),
@@ -257,14 +257,14 @@ pub(crate) fn busy_host() -> EndPass {
     }
 }
 
-/// A host on which nothing went wrong.
-pub(crate) fn calm_host() -> EndPass {
+/// A host without losses.
+pub(crate) fn idle_host() -> EndPass {
     let core = CoreUse { core: 0, system_ns: 300_000_000, idle_ns: 700_000_000, ..CoreUse::default() };
     let busy = line("cpu.0.busy", "ratio", [Some(0.3), Some(0.3), Some(0.3)]);
     EndPass {
         setup_ns: 1_300_000,
         cpu: processors(vec![core]),
-        observed: seen(&[("stat.ctxt", 4_000)], vec![busy]),
+        observed: observations(&[("stat.ctxt", 4_000)], vec![busy]),
         ..EndPass::default()
     }
 }

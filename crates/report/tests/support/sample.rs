@@ -1,4 +1,4 @@
-//! Runs that look like measured ones, for tests and for the gallery. Every number follows from a seed.
+//! Generated runs that resemble measured ones, for tests and for the gallery. All numbers follow from seeds.
 #![allow(dead_code, reason = "the tests and the example each use their own part")]
 
 mod curves;
@@ -17,7 +17,7 @@ use parts::*;
 const STARTED: u64 = 1_795_293_478_000_000_000;
 const MEGABIT: f64 = 1_048_576.0;
 
-/// All kinds of runs that the outputs must cope with.
+/// All kinds of runs that outputs must handle.
 pub(crate) fn gallery() -> Vec<(&'static str, Vec<Run>)> {
     vec![
         ("curve", vec![curve()]),
@@ -46,7 +46,7 @@ pub(crate) fn gallery() -> Vec<(&'static str, Vec<Run>)> {
     ]
 }
 
-/// A small generator (xorshift64*), so that samples differ but never change.
+/// A small generator (xorshift64*): samples differ, and are always the same.
 pub(crate) struct Noise(u64);
 
 impl Noise {
@@ -158,15 +158,15 @@ pub(crate) fn both() -> Run {
     for outcome in &mut run.outcomes {
         outcome.spec.direction = Direction::Both;
         for trial in &mut outcome.trials {
-            let back = intervals(4.4e9, 1.03, &mut noise);
-            trial.near.bytes_received = back.iter().map(|interval| interval.bytes_received).sum();
-            trial.near.intervals = back;
+            let returned = intervals(4.4e9, 1.03, &mut noise);
+            trial.near.bytes_received = returned.iter().map(|interval| interval.bytes_received).sum();
+            trial.near.intervals = returned;
         }
     }
     run
 }
 
-/// Two congestion controls in turns (thru ab), with ceiling and cost.
+/// Two congestion controls compared by `thru ab`, with ceiling and cost.
 pub(crate) fn pair() -> Run {
     let mut run = stream();
     run.header.id = "20261121-211500-ab12".into();
@@ -216,17 +216,17 @@ pub(crate) fn pair() -> Run {
     run
 }
 
-/// Request/response with a tail.
-/// A stream whose hosts were observed: a full core and a queue that drops at the near end.
+/// A stream whose hosts were observed, with a busy core and a dropping qdisc at the near end.
 pub(crate) fn observed() -> Run {
     let mut run = stream();
     run.passes.truncate(2);
     for pass in &mut run.passes {
-        (pass.near, pass.far) = (busy_host(), calm_host());
+        (pass.near, pass.far) = (busy_host(), idle_host());
     }
     run
 }
 
+/// Request/response with a tail.
 pub(crate) fn rr() -> Run {
     rr_at(58_000.0, 3)
 }
@@ -275,7 +275,7 @@ pub(crate) fn rr_at(median_ns: f64, seed: u64) -> Run {
     run
 }
 
-/// Texts that try to leave their place in every format.
+/// Texts that try to break out of every format.
 pub(crate) fn hostile() -> Run {
     let evil = "</script><b>\"'`\u{1b}[31m\u{7}<img src=x onerror=alert(1)>]]>&amp;\n@x \\ $(touch /tmp/x) %s";
     let mut run = curve();
@@ -294,7 +294,7 @@ pub(crate) fn hostile() -> Run {
     run
 }
 
-/// Values that no axis can show, as an imported or damaged document may hold them.
+/// Values that no axis can show, as in an imported or damaged document.
 pub(crate) fn broken() -> Run {
     let mut run = curve();
     run.header.id = "20261121-213000-0bad".into();
@@ -351,7 +351,7 @@ pub(crate) fn captured() -> Run {
     run
 }
 
-/// A run that never came to an outcome.
+/// A run without an outcome.
 pub(crate) fn empty() -> Run {
     let mut run = empty_run("20261121-213500-e000", "stream");
     run.header.cells = vec![Cell::new(0, Spec::new("tcp", "stream"))];

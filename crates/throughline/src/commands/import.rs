@@ -162,6 +162,9 @@ fn keep(recorder: &mut Recorder, run: &Run) -> Result<(), Failure> {
     for finding in &run.findings {
         recorder.record(&Event::Finding(finding.clone()))?;
     }
+    if let Some(advice) = &run.advice {
+        recorder.record(&Event::Advice(advice.clone()))?;
+    }
     if let Some(ending) = &run.ending {
         recorder.record(&Event::End(ending.clone()))?;
     }
@@ -171,8 +174,18 @@ fn keep(recorder: &mut Recorder, run: &Run) -> Result<(), Failure> {
 /// What was kept, in a line.
 fn line(run: &Run) -> String {
     let header = &run.header;
-    let tool = &header.tool.near_version;
+    let version = &header.tool.near_version;
+    // A run of this program has a version without a name.
+    let tool = if header.origin.is_some() { version.clone() } else { format!("thru {version}") };
     let rows: usize = run.outcomes.iter().map(|outcome| outcome.trials.len()).sum();
     let name = header.name.as_deref().unwrap_or_default();
-    format!("{}  {name}: {} by {tool}, {rows} measurements in {} cells", header.id, header.kind, run.outcomes.len())
+    let cells = run.outcomes.len();
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    format!(
+        "{}  {name}: {} by {tool}, {rows} measurement{} in {cells} cell{}",
+        header.id,
+        header.kind,
+        plural(rows),
+        plural(cells)
+    )
 }

@@ -221,8 +221,8 @@ fn preview(read: &Read) -> Result<String, Failure> {
         rule: &read.rule,
         cells: &cells,
         steps: &steps,
-        block_ns,
-        tried,
+        round_ns: block_ns,
+        probed_methods: tried,
     }))
 }
 

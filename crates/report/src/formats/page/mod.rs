@@ -1,17 +1,17 @@
 //! The parts of the page.
 
+mod host_activity;
 mod inventory;
-mod meanwhile;
 
 use maud::{Markup, PreEscaped, html};
 use model::{Figure, FindingKind, Order, Run, Stopping, units};
 
 use super::table::OutcomeTable;
 use crate::draw::{Use, draw};
-use crate::{advice, captures, claims, labels, one_way, sides};
-pub(super) use meanwhile::section as meanwhile;
+use crate::{advice, captures, ceiling_cost, labels, one_way, sides};
+pub(super) use host_activity::section as host_activity;
 
-/// Tables longer than this start folded.
+/// Longer tables are folded.
 const LONG: usize = 40;
 
 pub(super) fn findings(runs: &[Run]) -> Markup {
@@ -31,7 +31,7 @@ pub(super) fn findings(runs: &[Run]) -> Markup {
                 }
                 @let persistent = advice::persistent(run);
                 @if !persistent.is_empty() {
-                    h3 { "To make it stay" }
+                    h3 { "To keep these settings" }
                     pre.command { (persistent.join("\n")) }
                 }
             }
@@ -39,7 +39,7 @@ pub(super) fn findings(runs: &[Run]) -> Markup {
     }
 }
 
-/// Which of several runs a part is about; two may have the same title.
+/// The heading of one of several runs, with its id, because titles may be equal.
 fn heading(run: &Run) -> Markup {
     html! { h3 { (labels::title(run)) " " span.id { (run.header.id) } } }
 }
@@ -50,7 +50,7 @@ fn kind(kind: FindingKind) -> &'static str {
         FindingKind::Path => "path",
         FindingKind::Peak => "peak",
         FindingKind::Saturation => "saturation",
-        FindingKind::HalfPeak => "half of the peak",
+        FindingKind::HalfPeak => "half peak",
         FindingKind::Anomaly => "anomaly",
         FindingKind::Connections => "connections",
         FindingKind::Difference => "difference",
@@ -111,12 +111,12 @@ pub(super) fn outcomes(runs: &[Run]) -> Markup {
                 @if table.rows.is_empty() {
                     p.muted { "This run has no outcome." }
                 } @else if table.rows.len() > LONG {
-                    details { summary { "All " (table.rows.len()) " outcomes" } (outcome_table(&table)) }
+                    details { summary { (table.rows.len()) " outcomes" } (outcome_table(&table)) }
                 } @else {
                     (outcome_table(&table))
                 }
-                @if !table.shared.is_empty() { p.muted { "All of them: " (labels::verdicts(&table.shared)) } }
-                (claims_of(run))
+                @if !table.shared.is_empty() { p.muted { "All outcomes: " (labels::verdicts(&table.shared)) } }
+                (notes_of(run))
                 (verdicts(run))
             }
         }
@@ -137,18 +137,18 @@ fn outcome_table(table: &OutcomeTable) -> Markup {
     }
 }
 
-/// Delays of each way, ceiling and cost, what held the outcomes back, and the bounds above the ceiling.
-fn claims_of(run: &Run) -> Markup {
+/// One-way delays, ceiling and cost, captures, limiters, and the bounds above the ceiling.
+fn notes_of(run: &Run) -> Markup {
     let mut lines = one_way::of_run(run);
-    lines.extend(claims::of_run(run));
-    lines.extend(captures::of_run(run).into_iter().map(|line| format!("captured at the {line}")));
-    let others: Vec<String> = run.outcomes.first().map(claims::other_bounds).unwrap_or_default();
-    let why: Vec<String> = run.outcomes.iter().filter_map(crate::held_back).collect();
+    lines.extend(ceiling_cost::of_run(run));
+    lines.extend(captures::of_run(run).into_iter().map(|line| format!("capture, {line}")));
+    let others: Vec<String> = run.outcomes.first().map(ceiling_cost::other_bounds).unwrap_or_default();
+    let limiters: Vec<String> = run.outcomes.iter().filter_map(crate::limited_by).collect();
     html! {
-        @if !lines.is_empty() || !why.is_empty() {
+        @if !lines.is_empty() || !limiters.is_empty() {
             ul.findings {
                 @for line in lines { li { (line) } }
-                @for line in why { li { (line) } }
+                @for line in limiters { li { (line) } }
                 @if !others.is_empty() { li { "higher bounds: " (others.join("; ")) } }
             }
         }
@@ -180,7 +180,7 @@ pub(super) fn hosts(runs: &[Run]) -> Markup {
     }
 }
 
-/// Where an imported run comes from.
+/// The source of an imported run.
 fn imported(origin: &model::Origin) -> Markup {
     html! {
         dl.facts {
@@ -188,7 +188,7 @@ fn imported(origin: &model::Origin) -> Markup {
             div { dt { "imported from" } dd { (labels::plain(&origin.file)) } }
             div { dt { "SHA-256 of the file" } dd { (labels::plain(&origin.sha256)) } }
             @if !origin.unknown.is_empty() {
-                div { dt { "fields without a place" } dd { (labels::plain(&origin.unknown.join(", "))) } }
+                div { dt { "fields not imported" } dd { (labels::plain(&origin.unknown.join(", "))) } }
             }
         }
     }
@@ -207,11 +207,11 @@ pub(super) fn method(runs: &[Run]) -> Markup {
                 } @else { dl.facts {
                     div { dt { "stop rule" } dd { (stop_rule(&run.header.stopping)) } }
                     div { dt { "order of the cells" } dd { (order(&run.header.stopping)) } }
-                    div { dt { "passes over fresh connections" } dd { (run.passes.len()) } }
+                    div { dt { "passes (each over fresh connections)" } dd { (run.passes.len()) } }
                     @if let Some(ending) = &run.ending {
-                        div { dt { "took" } dd { (units::seconds(ending.duration_ns as f64)) } }
+                        div { dt { "duration" } dd { (units::seconds(ending.duration_ns as f64)) } }
                     }
-                    @for cited in claims::selftests(run) { div { dt { "self-test" } dd { (cited) } } }
+                    @for cited in ceiling_cost::selftests(run) { div { dt { "self-test" } dd { (cited) } } }
                     div { dt { "version, near and far" } dd { (tool.near_version) " and " (tool.far_version) } }
                     div {
                         dt { "cost of a clock read, near and far" }
@@ -220,8 +220,8 @@ pub(super) fn method(runs: &[Run]) -> Markup {
                 } }
             }
             p.muted {
-                "Rates are decimal bit/s, sizes binary. The NetPIPE rate is a block's bits over half the round trip; that is "
-                "NetPIPE's convention, not a one-way delay. ± is half the interval's width relative to the value."
+                "Rates are decimal bit/s, sizes binary. The NetPIPE rate is a block's bits over half the round trip, by "
+                "NetPIPE's convention; half a round trip is not a one-way delay. ± is half the width of the interval relative to the value."
             }
         }
     }
@@ -229,7 +229,7 @@ pub(super) fn method(runs: &[Run]) -> Markup {
 
 fn stop_rule(stopping: &Stopping) -> String {
     let budget =
-        stopping.budget_ns.map_or(String::new(), |ns| format!(", at most {} in all", units::seconds(ns as f64)));
+        stopping.budget_ns.map_or(String::new(), |ns| format!(", at most {} in total", units::seconds(ns as f64)));
     format!(
         "± {} % at {} % confidence, {} to {} trials{budget}",
         labels::percent(stopping.target),
@@ -241,13 +241,13 @@ fn stop_rule(stopping: &Stopping) -> String {
 
 fn order(stopping: &Stopping) -> String {
     match stopping.order {
-        Order::AsWritten => "as the plan writes them".to_owned(),
+        Order::AsWritten => "as written in the plan".to_owned(),
         Order::Ascending => "small blocks first".to_owned(),
-        Order::Random => format!("shuffled in each pass, seed {}", stopping.seed),
+        Order::Random => format!("random in each pass, seed {}", stopping.seed),
     }
 }
 
-/// The command as it can be typed again: words that a shell would split or expand are quoted.
+/// The command line, with words quoted that a shell would split or expand.
 fn command_line(words: &[String]) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,%+@".contains(c);
     let quote = |word: &String| {
@@ -260,7 +260,7 @@ fn command_line(words: &[String]) -> String {
     words.iter().map(quote).collect::<Vec<_>>().join(" ")
 }
 
-/// The hosts without a self-test, as a hint.
+/// A hint to run the self-test on hosts without one.
 pub(super) fn untested(runs: &[Run]) -> Markup {
     let mut hosts: Vec<&str> = Vec::new();
     for host in runs.iter().flat_map(|run| [&run.header.near, &run.header.far]).filter(|host| host.selftest.is_none()) {
@@ -271,7 +271,7 @@ pub(super) fn untested(runs: &[Run]) -> Markup {
     }
     html! {
         @if !hosts.is_empty() {
-            p { "No self-test is known of " (hosts.join(" and ")) ": run " code { "thru selftest" } " there." }
+            p { "No self-test is known for " (hosts.join(" and ")) ": run " code { "thru selftest" } " there." }
         }
     }
 }

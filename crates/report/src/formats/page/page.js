@@ -1,5 +1,5 @@
 'use strict';
-// Shows size, value and interval of the point that is nearest to the pointer.
+// Shows size, value and interval of the point nearest to the pointer.
 for (const box of document.querySelectorAll('.figure')) {
   const svg = box.querySelector('svg');
   const points = [];
@@ -27,10 +27,10 @@ for (const box of document.querySelectorAll('.figure')) {
     const frame = svg.getBoundingClientRect();
     const at = { x: (event.clientX - frame.left) / scale, y: (event.clientY - frame.top) / scale };
     let best = null;
-    let least = 60;
+    let nearest = 60;
     for (const point of points) {
-      const away = Math.hypot(point.x - at.x, point.y - at.y);
-      if (away < least) { least = away; best = point; }
+      const distance = Math.hypot(point.x - at.x, point.y - at.y);
+      if (distance < nearest) { nearest = distance; best = point; }
     }
     if (!best) { hide(); return; }
     halo.setAttribute('cx', best.x);
@@ -47,7 +47,7 @@ for (const box of document.querySelectorAll('.figure')) {
     tip.style.top = Math.max(4, best.y * scale - tip.offsetHeight - 10) + 'px';
   });
 }
-// Paper has no pointer to unfold a table with.
+// Unfolds all tables for printing.
 addEventListener('beforeprint', () => {
   for (const part of document.querySelectorAll('details')) { part.open = true; }
 });

@@ -1,14 +1,14 @@
-//! What iperf3 3.12's client prints in text.
+//! The text output of iperf3 3.12's client.
 //!
-//! Bytes go by powers of 1024, bits by powers of 1000. Lines of intervals are there for one connection in each direction; of
-//! several only the sums are known over time. Jitter that was not measured is printed as 0.000, which iperf3 prints in the sender's
-//! lines, where it has none either. Recorded outputs of the program are the models.
+//! Prefixes of bytes are powers of 1024, of bits powers of 1000. With one connection in each direction, the intervals are its lines;
+//! with several, only sums are known over time. Unmeasured jitter is printed as 0.000, as iperf3 does in a sender's lines. Recorded
+//! outputs of the program are the reference.
 
 use core::net::SocketAddr;
 use std::fmt::Write as _;
 
 use super::quantity::{bits_per_second, bytes, rate, seconds, two_digits};
-use super::series::Step;
+use super::series::MergedInterval;
 use super::test::{Amount, Datagrams, DirectionResult, Share, Test};
 use super::{IPERF3, each_test};
 use crate::{Piece, ReportError, View};
@@ -19,7 +19,7 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     each_test(view, &IPERF3, "\n", text)
 }
 
-/// The number of the first connection in iperf3's output, and what the next ones are apart.
+/// The number of the first connection in iperf3's output, and the distance to the next one.
 pub(super) const FIRST_ID: u32 = 5;
 pub(super) const NEXT_ID: u32 = 2;
 
@@ -27,11 +27,11 @@ fn text(test: &Test<'_>) -> Result<String, String> {
     let directions = test.directions()?;
     let udp = test.spec().transport == "udp";
     let roles = if directions.len() > 1 { ["[TX-C]", "[RX-C]"] } else { ["", ""] };
-    let role = |direction: &DirectionResult| if direction.forth { roles[0] } else { roles[1] };
+    let role = |direction: &DirectionResult| if direction.outbound { roles[0] } else { roles[1] };
     let mut text = greeting(test);
     let column = if roles[0].is_empty() { "" } else { "[Role]" };
     let head = |last: &str| format!("[ ID]{column} Interval           Transfer     Bitrate         {last}\n");
-    let receiving = directions.iter().any(|direction| !direction.forth);
+    let receiving = directions.iter().any(|direction| !direction.outbound);
     text.push_str(&head(match (udp, receiving) {
         (true, true) => "Jitter    Lost/Total Datagrams",
         (true, false) => "Total Datagrams",
@@ -39,16 +39,16 @@ fn text(test: &Test<'_>) -> Result<String, String> {
     }));
     let block = test.spec().block;
     for line in lines(test, &directions) {
-        let Line { direction, id, step } = line;
+        let Line { direction, id, part } = line;
         let start =
-            opening(&id, role(direction), step.start_ns, Amount { bytes: step.bytes, ns: step.end_ns - step.start_ns });
-        let omitted = if step.omitted { "(omitted)" } else { "" };
-        let end = match (udp, step.tcp) {
-            // What was lost in each interval is not known, so a receiver's intervals are left out (iperf3 -i 0).
-            (true, _) if !direction.forth => continue,
+            opening(&id, role(direction), part.start_ns, Amount { bytes: part.bytes, ns: part.end_ns - part.start_ns });
+        let omitted = if part.omitted { "(omitted)" } else { "" };
+        let end = match (udp, part.tcp) {
+            // Losses per interval are unknown, so a receiver's intervals are left out (iperf3 -i 0).
+            (true, _) if !direction.outbound => continue,
             (true, _) => {
                 let pad = if receiving { "          " } else { "" };
-                format!(" {pad} {}  {omitted}", step.bytes.div_ceil(block))
+                format!(" {pad} {}  {omitted}", part.bytes.div_ceil(block))
             }
             (false, Some(tcp)) if test.spec().flows > 1 => format!("  {:3}             {omitted}", tcp.retransmits),
             (false, Some(tcp)) => {
@@ -69,7 +69,7 @@ fn text(test: &Test<'_>) -> Result<String, String> {
         }
         first += test.spec().flows * NEXT_ID;
         if test.spec().flows > 1 {
-            text.push_str(&ends("[SUM]", role(direction), direction, &whole(direction), udp));
+            text.push_str(&ends("[SUM]", role(direction), direction, &all_connections(direction), udp));
         }
     }
     text.push_str("\niperf Done.\n");
@@ -80,27 +80,27 @@ fn text(test: &Test<'_>) -> Result<String, String> {
 struct Line<'a> {
     direction: &'a DirectionResult,
     id: String,
-    step: Step,
+    part: MergedInterval,
 }
 
-/// The lines of all intervals, by time; what goes there before what comes back.
+/// The lines of all intervals by time, outbound before return.
 fn lines<'a>(test: &Test<'_>, directions: &'a [DirectionResult]) -> Vec<Line<'a>> {
     let several = test.spec().flows > 1;
     let mut all = Vec::new();
-    for (direction, place) in directions.iter().zip(0..) {
-        let id = if several { "[SUM]".to_owned() } else { format!("[{:3}]", FIRST_ID + place * NEXT_ID) };
+    for (direction, index) in directions.iter().zip(0..) {
+        let id = if several { "[SUM]".to_owned() } else { format!("[{:3}]", FIRST_ID + index * NEXT_ID) };
         all.extend(
-            test.steps(direction.forth)
+            test.merged_intervals(direction.outbound)
                 .into_iter()
                 .zip(0..)
-                .map(|(step, number): (_, usize)| (number, place, Line { direction, id: id.clone(), step })),
+                .map(|(part, number): (_, usize)| (number, index, Line { direction, id: id.clone(), part })),
         );
     }
-    all.sort_by_key(|(number, place, _)| (*number, *place));
+    all.sort_by_key(|(number, index, _)| (*number, *index));
     all.into_iter().map(|(.., line)| line).collect()
 }
 
-/// Who talks to whom.
+/// The target and the connections.
 fn greeting(test: &Test<'_>) -> String {
     let host = test.host();
     let sockets = test.trials.first().map(|trial| &trial.near.flows);
@@ -113,7 +113,7 @@ fn greeting(test: &Test<'_>) -> String {
         Some((_, peer)) => format!("Connecting to host {host}, port {}\n", peer.port()),
         None => format!("Connecting to host {host}\n"),
     };
-    if test.reversals() == [false] {
+    if test.outbound_flags() == [false] {
         let _ = writeln!(text, "Reverse mode, remote host {host} is sending");
     }
     for ((local, peer), number) in pairs.iter().zip(0_u32..) {
@@ -131,16 +131,16 @@ fn opening(id: &str, role: &str, start_ns: u64, amount: Amount) -> String {
     format!("{id}{role} {from:6.2}-{to:<6.2} sec  {}  {rate}", bytes(amount.bytes as f64))
 }
 
-/// All connections of a way as one.
-fn whole(direction: &DirectionResult) -> Share {
+/// All connections of a direction as one.
+fn all_connections(direction: &DirectionResult) -> Share {
     Share { sent: direction.sent.bytes, received: direction.received.bytes, retransmits: direction.retransmits }
 }
 
-/// The connections that have a line. The only one of a way has the way's sums; the counts of several hold their warm-up too, so
-/// with one there is only the sum.
+/// The connections that have a line. A single one has the sums of its direction. The counts of several include the warm-up, so
+/// with a warm-up there is only the sum.
 pub(super) fn shares(test: &Test<'_>, direction: &DirectionResult) -> Vec<Share> {
     match () {
-        () if test.spec().flows == 1 => vec![whole(direction)],
+        () if test.spec().flows == 1 => vec![all_connections(direction)],
         () if test.spec().warmup_ns > 0 => Vec::new(),
         () => direction.shares.clone(),
     }
@@ -151,7 +151,7 @@ fn ends(id: &str, role: &str, direction: &DirectionResult, share: &Share, udp: b
     let sent = opening(id, role, 0, Amount { bytes: share.sent, ns: direction.sent.ns });
     let received = opening(id, role, 0, Amount { bytes: share.received, ns: direction.received.ns });
     if udp {
-        // Losses are counted for all connections together; of a single one of several they are not known.
+        // Losses are counted over all connections; those of one of several are unknown.
         let known = id == "[SUM]" || direction.shares.len() <= 1;
         let counts = direction
             .datagrams
@@ -164,14 +164,14 @@ fn ends(id: &str, role: &str, direction: &DirectionResult, share: &Share, udp: b
         });
         return format!("{sent}{counts}  sender\n{received}{lost}  receiver\n");
     }
-    let again =
+    let retransmitted =
         share.retransmits.map_or_else(|| "                  ".to_owned(), |count| format!("  {count:3}             "));
-    format!("{sent}{again}sender\n{received}                  receiver\n")
+    format!("{sent}{retransmitted}sender\n{received}                  receiver\n")
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::formats::peers::reading::{recorded, rendered};
+    use crate::formats::peers::round_trip::{recorded, rendered};
 
     #[test]
     fn a_run_with_the_recorded_counts_gives_the_recorded_text() {

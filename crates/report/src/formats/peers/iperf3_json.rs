@@ -1,7 +1,7 @@
 //! iperf3 3.12's JSON (`iperf3 -J`), a document for each outcome.
 //!
-//! What was not measured is null, or its key is absent where iperf3 leaves it out itself. Streams stand in the intervals only
-//! where there is one connection in each direction; of several only the sums are known over time.
+//! What was not measured is null, or absent if iperf3 leaves it out itself. Intervals have `streams` only with one connection in
+//! each direction; with several, only the sums are known over time.
 
 use jiff::Timestamp;
 use model::{EndTally, Stop, Trial};
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::iperf3::{FIRST_ID, NEXT_ID, shares};
 use super::quantity::{rate, seconds};
-use super::series::Step;
+use super::series::MergedInterval;
 use super::test::{Amount, DirectionResult, Test};
 use super::{IPERF3_JSON, each_test};
 use crate::{Piece, ReportError, View};
@@ -54,14 +54,14 @@ fn start(test: &Test<'_>) -> Value {
             "num_streams": spec.flows,
             "blksize": spec.block,
             "omit": seconds(spec.warmup_ns),
-            // Trials laid end to end.
+            // The trials joined end to end.
             "duration": duration * test.trials.len() as f64,
             "bytes": bytes.saturating_mul(test.trials.len() as u64),
             "blocks": blocks.saturating_mul(test.trials.len() as u64),
-            "reverse": flag(test.reversals() == [false]),
+            "reverse": flag(test.outbound_flags() == [false]),
             "tos": u32::from(spec.near.dscp.unwrap_or(0)) << 2,
             "target_bitrate": spec.rate_bps.unwrap_or(0),
-            "bidir": flag(test.reversals().len() > 1),
+            "bidir": flag(test.outbound_flags().len() > 1),
             "interval": seconds(spec.interval_ns.max(1_000_000_000)),
         },
     }));
@@ -99,27 +99,27 @@ fn port(test: &Test<'_>) -> Option<u16> {
 
 fn intervals(test: &Test<'_>, directions: &[DirectionResult]) -> Vec<Value> {
     let udp = test.spec().transport == "udp";
-    let steps: Vec<(&DirectionResult, Vec<Step>)> =
-        directions.iter().map(|direction| (direction, test.steps(direction.forth))).collect();
-    let longest = steps.iter().map(|(_, steps)| steps.len()).max().unwrap_or(0);
+    let merged: Vec<(&DirectionResult, Vec<MergedInterval>)> =
+        directions.iter().map(|direction| (direction, test.merged_intervals(direction.outbound))).collect();
+    let longest = merged.iter().map(|(_, merged)| merged.len()).max().unwrap_or(0);
     let mut all = Vec::new();
     for number in 0..longest {
         let mut entry = Map::new();
         let mut streams = Vec::new();
-        for ((direction, steps), place) in steps.iter().zip(0_u32..) {
-            let Some(step) = steps.get(number) else { continue };
-            let sum = interval(test, direction, step, udp);
+        for ((direction, merged), index) in merged.iter().zip(0_u32..) {
+            let Some(part) = merged.get(number) else { continue };
+            let sum = interval(test, direction, part, udp);
             if test.spec().flows == 1 {
                 let mut stream = sum.clone();
-                stream.insert("socket".into(), json!(FIRST_ID + place * NEXT_ID));
-                if let Some(tcp) = step.tcp {
+                stream.insert("socket".into(), json!(FIRST_ID + index * NEXT_ID));
+                if let Some(tcp) = part.tcp {
                     stream.insert("snd_cwnd".into(), json!(tcp.cwnd_bytes));
                     stream.insert("rtt".into(), json!(tcp.rtt_ns / 1000));
                     stream.insert("rttvar".into(), json!(tcp.rttvar_ns / 1000));
                 }
                 streams.push(Value::Object(stream));
             }
-            entry.insert(if place == 0 { "sum" } else { "sum_bidir_reverse" }.into(), Value::Object(sum));
+            entry.insert(if index == 0 { "sum" } else { "sum_bidir_reverse" }.into(), Value::Object(sum));
         }
         entry.insert("streams".into(), Value::Array(streams));
         all.push(Value::Object(entry));
@@ -127,22 +127,22 @@ fn intervals(test: &Test<'_>, directions: &[DirectionResult]) -> Vec<Value> {
     all
 }
 
-fn interval(test: &Test<'_>, direction: &DirectionResult, step: &Step, udp: bool) -> Map<String, Value> {
-    let ns = step.end_ns - step.start_ns;
+fn interval(test: &Test<'_>, direction: &DirectionResult, part: &MergedInterval, udp: bool) -> Map<String, Value> {
+    let ns = part.end_ns - part.start_ns;
     let mut sum = object(json!({
-        "start": seconds(step.start_ns),
-        "end": seconds(step.end_ns),
+        "start": seconds(part.start_ns),
+        "end": seconds(part.end_ns),
         "seconds": seconds(ns),
-        "bytes": step.bytes,
-        "bits_per_second": rate(step.bytes, ns),
-        "omitted": step.omitted,
-        "sender": direction.forth,
+        "bytes": part.bytes,
+        "bits_per_second": rate(part.bytes, ns),
+        "omitted": part.omitted,
+        "sender": direction.outbound,
     }));
-    if let Some(tcp) = step.tcp {
+    if let Some(tcp) = part.tcp {
         sum.insert("retransmits".into(), json!(tcp.retransmits));
     }
-    if udp && direction.forth {
-        sum.insert("packets".into(), json!(step.bytes.div_ceil(test.spec().block)));
+    if udp && direction.outbound {
+        sum.insert("packets".into(), json!(part.bytes.div_ceil(test.spec().block)));
     }
     sum
 }
@@ -156,7 +156,7 @@ fn end(test: &Test<'_>, directions: &[DirectionResult]) -> Value {
         for (share, number) in shares(test, direction).iter().zip(0..) {
             let socket = first + number * NEXT_ID;
             let sides = [(share.sent, direction.sent.ns), (share.received, direction.received.ns)];
-            let [mut sender, mut receiver] = sides.map(|(bytes, ns)| sum(Amount { bytes, ns }, direction.forth));
+            let [mut sender, mut receiver] = sides.map(|(bytes, ns)| sum(Amount { bytes, ns }, direction.outbound));
             for side in [&mut sender, &mut receiver] {
                 side.insert("socket".into(), json!(socket));
             }
@@ -171,7 +171,8 @@ fn end(test: &Test<'_>, directions: &[DirectionResult]) -> Value {
             });
         }
         first += test.spec().flows * NEXT_ID;
-        let (mut sent, mut received) = (sum(direction.sent, direction.forth), sum(direction.received, direction.forth));
+        let (mut sent, mut received) =
+            (sum(direction.sent, direction.outbound), sum(direction.received, direction.outbound));
         if udp {
             sent.insert("sender".into(), json!(true));
             received.insert("sender".into(), json!(false));
@@ -181,7 +182,7 @@ fn end(test: &Test<'_>, directions: &[DirectionResult]) -> Value {
             // 3.12: the sender's bytes with the receiver's losses.
             let mut both = sent.clone();
             both.extend(datagrams(direction, true));
-            both.insert("sender".into(), json!(direction.forth));
+            both.insert("sender".into(), json!(direction.outbound));
             end.insert(format!("sum{suffix}"), Value::Object(both));
         } else if let Some(count) = direction.retransmits {
             sent.insert("retransmits".into(), json!(count));
@@ -192,9 +193,9 @@ fn end(test: &Test<'_>, directions: &[DirectionResult]) -> Value {
     end.insert("streams".into(), Value::Array(streams));
     end.insert("cpu_utilization_percent".into(), cpu(test));
     if !udp {
-        let forth = test.reversals()[0];
+        let outbound = test.outbound_flags()[0];
         let [near, far] = [test.near_socket(), test.far_socket()].map(|facts| facts.and_then(|facts| facts.cc.clone()));
-        let (sender, receiver) = if forth { (near, far) } else { (far, near) };
+        let (sender, receiver) = if outbound { (near, far) } else { (far, near) };
         for (key, name) in [("sender_tcp_congestion", sender), ("receiver_tcp_congestion", receiver)] {
             if let Some(name) = name {
                 end.insert(key.into(), json!(name));
@@ -204,18 +205,18 @@ fn end(test: &Test<'_>, directions: &[DirectionResult]) -> Value {
     Value::Object(end)
 }
 
-fn sum(amount: Amount, forth: bool) -> Map<String, Value> {
+fn sum(amount: Amount, outbound: bool) -> Map<String, Value> {
     object(json!({
         "start": 0,
         "end": seconds(amount.ns),
         "seconds": seconds(amount.ns),
         "bytes": amount.bytes,
         "bits_per_second": rate(amount.bytes, amount.ns),
-        "sender": forth,
+        "sender": outbound,
     }))
 }
 
-/// What became of the datagrams; of one of several connections that is not known.
+/// Losses and order of the datagrams, which are unknown for one of several connections.
 fn datagrams(direction: &DirectionResult, known: bool) -> Map<String, Value> {
     let counts = direction.datagrams.filter(|_| known);
     object(json!({
@@ -227,7 +228,7 @@ fn datagrams(direction: &DirectionResult, known: bool) -> Map<String, Value> {
     }))
 }
 
-/// CPU time of both ends' measuring processes over the time of the trials, as iperf3 takes it from getrusage.
+/// CPU time of both ends' measuring processes over the time of the trials, as iperf3 does with getrusage.
 fn cpu(test: &Test<'_>) -> Value {
     let total = |end: &dyn Fn(&Trial) -> Option<u64>| test.trials.iter().map(|trial| end(trial)).sum::<Option<u64>>();
     let length = |trial: &Trial| {
@@ -260,7 +261,7 @@ fn object(value: Value) -> Map<String, Value> {
 mod tests {
     use serde_json::Value;
 
-    use crate::formats::peers::reading::{recorded, rendered};
+    use crate::formats::peers::round_trip::{recorded, rendered};
     use crate::sample;
 
     #[test]

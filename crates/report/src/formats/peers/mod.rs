@@ -1,7 +1,7 @@
-//! Results in the words of other measuring tools, for the scripts that read them.
+//! Results in the output formats of other programs, for the scripts that read them.
 //!
-//! A tool of these measures once; an outcome has several trials. [`Test`] is what the tool would have seen of them: the trials laid
-//! end to end, without the time between them. What was not measured is printed as the tool prints its absence.
+//! These programs measure once; an outcome has several trials. [`Test`] joins the trials end to end, without the time between them.
+//! What was not measured is printed as the program prints a missing value.
 
 mod iperf3;
 mod iperf3_json;
@@ -23,7 +23,7 @@ use test::Test;
 pub(super) const IPERF3: Format = Format {
     name: "iperf3",
     extensions: &["iperf3"],
-    help: "what iperf3 prints (streams and transfers of tcp and udp)",
+    help: "iperf3's text output (streams and transfers of tcp and udp)",
     takes: bulk,
     render: iperf3::render,
 };
@@ -63,7 +63,7 @@ pub(super) const RAPID: Format = Format {
     render: rapid::render,
 };
 
-/// What moves one way or both as fast as it can, over tcp or udp.
+/// Accepts streams and transfers in one or both directions, over tcp or udp.
 fn bulk(_: &str, spec: &Spec) -> Result<(), String> {
     match (spec.pattern.as_str(), spec.transport.as_str()) {
         (pattern, _) if !["stream", "transfer"].contains(&pattern) => {
@@ -74,19 +74,19 @@ fn bulk(_: &str, spec: &Spec) -> Result<(), String> {
     }
 }
 
-/// The same, one way at a time.
+/// The same in one direction at a time.
 fn one_way(kind: &str, spec: &Spec) -> Result<(), String> {
     bulk(kind, spec)?;
     if spec.direction == Direction::Both { Err("both directions at once".into()) } else { Ok(()) }
 }
 
-/// The outcomes of a run that a tool would have measured: not a curve's memory ceiling.
+/// The outcomes of a run without a curve's memory ceiling.
 fn outcomes(run: &Run) -> impl Iterator<Item = &Outcome> {
-    let aside = run.outcomes.iter().any(|outcome| outcome.spec.transport != Spec::CEILING);
-    run.outcomes.iter().filter(move |outcome| !(aside && outcome.spec.transport == Spec::CEILING))
+    let measured = run.outcomes.iter().any(|outcome| outcome.spec.transport != Spec::CEILING);
+    run.outcomes.iter().filter(move |outcome| !(measured && outcome.spec.transport == Spec::CEILING))
 }
 
-/// One piece with a text for each outcome of each run; refuses a run that the form cannot carry, by name.
+/// One piece with a text for each outcome of each run; refuses a run that the format cannot express.
 fn each_test(
     view: &View<'_>,
     format: &Format,
@@ -111,4 +111,4 @@ fn each_test(
 }
 
 #[cfg(test)]
-mod reading;
+mod round_trip;

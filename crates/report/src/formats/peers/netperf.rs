@@ -1,7 +1,7 @@
 //! netperf 2.7's classic tables, as recorded from the program.
 //!
-//! Throughputs are the outcome's own value, the one with the interval; times and messages are the mean of a trial's. Connections
-//! are added up. A size that no socket told is -1, as in netperf. Sources: netperf 2.7.1, `src/nettest_omni.c`, `src/nettest_bsd.c`.
+//! Throughputs are the outcome's value, the one with the interval; times and messages are means over the trials. Connections are
+//! summed. An unreported socket size is -1, as in netperf. Sources: netperf 2.7.1, `src/nettest_omni.c`, `src/nettest_bsd.c`.
 
 use core::net::SocketAddr;
 
@@ -16,7 +16,7 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     each_test(view, &NETPERF, "\n", text)
 }
 
-/// What netperf has a test for.
+/// Accepts what netperf has a test for.
 pub(super) fn takes(kind: &str, spec: &Spec) -> Result<(), String> {
     match spec.pattern.as_str() {
         "rr" | "crr" if ["tcp", "mptcp", "udp"].contains(&spec.transport.as_str()) => Ok(()),
@@ -29,20 +29,20 @@ pub(super) fn takes(kind: &str, spec: &Spec) -> Result<(), String> {
 pub(super) enum Kind {
     /// TCP_STREAM, TCP_SENDFILE or TCP_MAERTS.
     Stream,
-    /// UDP_STREAM; the other way round there is no such test, so that its title says who sent.
+    /// UDP_STREAM. netperf has no such test in the return direction.
     Datagrams,
     /// TCP_RR, TCP_CRR or UDP_RR.
     Transactions,
 }
 
-/// What netperf prints of a test in whatever form.
+/// The figures of a test in netperf's formats.
 pub(super) struct Figures {
     pub(super) kind: Kind,
     /// Mean length of a trial at the end that netperf prints the time of, ns.
     pub(super) elapsed_ns: u64,
     /// The outcome's value: bit/s, or transactions per second.
     pub(super) value: f64,
-    /// Receive and send buffer: of the receiver and the sender of a stream, of the near end of transactions; -1 for not told.
+    /// Receive and send buffer: of the receiver and the sender of a stream, of the near end of transactions; -1 if unreported.
     pub(super) buffers: [i64; 2],
     /// Of transactions, the far end's.
     pub(super) far_buffers: [i64; 2],
@@ -66,8 +66,8 @@ impl Figures {
         };
         let trials = test.trials.len() as u64;
         let times = test.trials.iter().map(|trial| {
-            let asker = if trial.near.rtt.is_none() && trial.far.rtt.is_some() { &trial.far } else { &trial.near };
-            let end = if kind == Kind::Transactions { asker } else { ends(trial, !reverse).1 };
+            let requester = if trial.near.rtt.is_none() && trial.far.rtt.is_some() { &trial.far } else { &trial.near };
+            let end = if kind == Kind::Transactions { requester } else { ends(trial, !reverse).1 };
             super::test::arrived(end).ns
         });
         Ok(Self { kind, elapsed_ns: times.sum::<u64>() / trials.max(1), value, buffers, far_buffers: far })
@@ -150,7 +150,7 @@ pub(super) fn title(test: &Test<'_>, name: &str) -> String {
     let peer = test.near_socket().and_then(|socket| socket.peer.as_ref()?.parse::<SocketAddr>().ok());
     let v6 = peer.is_some_and(|peer| peer.ip().to_canonical().is_ipv6());
     let (any, family) = if v6 { ("::", "AF_INET6") } else { ("0.0.0.0", "AF_INET") };
-    // Only what was asked for is an option of the test; round trips have no delay by themselves here.
+    // Only a requested option is printed; round trips always have TCP_NODELAY here.
     let nodelay = if spec.near.nodelay == Some(true) { " : nodelay" } else { "" };
     let burst = if spec.pattern == "rr" { " : first burst 0" } else { "" };
     let host = test.host();
@@ -159,7 +159,7 @@ pub(super) fn title(test: &Test<'_>, name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::formats::peers::reading::{recorded, rendered};
+    use crate::formats::peers::round_trip::{recorded, rendered};
 
     #[test]
     fn a_run_with_the_recorded_figures_gives_the_recorded_table() {

@@ -1,5 +1,5 @@
-//! netperf's KEY=VALUE lines, as its test option `-k` prints a selection of its figures, and those of `-D`, which it prints over
-//! time. The selection is what was measured; a key without a figure is left out.
+//! netperf's KEY=VALUE lines: those of its test option `-k`, and the interim results of `-D`. Keys that were not measured are left
+//! out.
 
 use std::fmt::Write as _;
 
@@ -40,8 +40,8 @@ fn text(test: &Test<'_>) -> Result<String, String> {
     Ok(text)
 }
 
-/// Start, end (both ns since the trial began), end by the wall clock (ns since 1970) and count of each entry of the series: round
-/// trips, else bytes where they arrived, or as this end sent them where the far end tells no series.
+/// Start, end (both ns since the trial began), end by the wall clock (ns since 1970) and count of each entry of the series. The count
+/// is of round trips, otherwise of bytes received, or of bytes sent if the far end reports no series.
 fn interims(test: &Test<'_>, transactions: bool, reverse: bool) -> Vec<[u64; 4]> {
     let of = |trial: &Trial| {
         let unreported = trial.far.intervals.is_empty();
@@ -74,7 +74,7 @@ fn keys(test: &Test<'_>, figures: &Figures, unit: &str, throughput: f64) -> Vec<
         ("THROUGHPUT", Some(format!("{throughput:.2}"))),
         ("THROUGHPUT_UNITS", Some(unit.into())),
     ];
-    let forth = spec.direction != Direction::Reverse;
+    let outbound = spec.direction != Direction::Reverse;
     let block = |sends: bool| sends.then(|| spec.block.to_string());
     if transactions {
         keys.push(("REQUEST_SIZE", Some(spec.block.to_string())));
@@ -82,8 +82,8 @@ fn keys(test: &Test<'_>, figures: &Figures, unit: &str, throughput: f64) -> Vec<
         keys.push(("TRANSACTION_RATE", Some(format!("{throughput:.3}"))));
         keys.extend(latency(test));
     } else {
-        keys.push(("LOCAL_SEND_SIZE", block(forth)));
-        keys.push(("REMOTE_SEND_SIZE", block(!forth)));
+        keys.push(("LOCAL_SEND_SIZE", block(outbound)));
+        keys.push(("REMOTE_SEND_SIZE", block(!outbound)));
     }
     let sum = |count: fn(&Trial) -> u64| {
         let sum: u64 = test.trials.iter().map(|trial| count(trial)).sum();
@@ -112,21 +112,21 @@ fn keys(test: &Test<'_>, figures: &Figures, unit: &str, throughput: f64) -> Vec<
         keys.push(("LOCAL_CONG_CONTROL", fact(0, |facts| facts.cc.clone())));
         keys.push(("REMOTE_CONG_CONTROL", fact(1, |facts| facts.cc.clone())));
         if !spec.is_point() {
-            keys.push(("LOCAL_TRANSPORT_RETRANS", again(test, |trial| ends(trial, true).0)));
-            keys.push(("REMOTE_TRANSPORT_RETRANS", again(test, |trial| ends(trial, false).0)));
+            keys.push(("LOCAL_TRANSPORT_RETRANS", retransmissions(test, |trial| ends(trial, true).0)));
+            keys.push(("REMOTE_TRANSPORT_RETRANS", retransmissions(test, |trial| ends(trial, false).0)));
         }
     }
     keys.into_iter().filter_map(|(key, value)| Some((key, value?))).collect()
 }
 
-/// Segments that an end sent again; `None` where a connection does not tell.
-fn again(test: &Test<'_>, end: fn(&Trial) -> &model::EndTally) -> Option<String> {
+/// Segments that an end retransmitted; `None` if a connection does not report them.
+fn retransmissions(test: &Test<'_>, end: fn(&Trial) -> &model::EndTally) -> Option<String> {
     let flows: Vec<_> = test.trials.iter().flat_map(|trial| &end(trial).flows).collect();
     let sum = flows.iter().map(|flow| flow.socket.retransmits).sum::<Option<u64>>()?;
     (!flows.is_empty()).then(|| sum.to_string())
 }
 
-/// Percentiles of the round trips, in whole microseconds as netperf has them, and their mean.
+/// Percentiles of the round trips, in whole microseconds as in netperf, and their mean.
 fn latency(test: &Test<'_>) -> Vec<(&'static str, Option<String>)> {
     let Some(all) = &test.outcome.histogram else { return Vec::new() };
     let whole = |ns: Option<u64>| ns.map(|ns| ((ns + 500) / 1000).to_string());
@@ -143,7 +143,7 @@ fn latency(test: &Test<'_>) -> Vec<(&'static str, Option<String>)> {
 
 #[cfg(test)]
 mod tests {
-    use crate::formats::peers::reading::{recorded, rendered};
+    use crate::formats::peers::round_trip::{recorded, rendered};
     use crate::sample;
     use model::Interval;
 
@@ -177,15 +177,15 @@ mod tests {
     }
 
     #[test]
-    fn where_the_far_end_tells_no_series_it_is_what_was_sent() {
+    fn without_a_series_of_the_far_end_sent_bytes_are_used() {
         let mut run = sample::stream();
-        let reported = rendered("netperf-k", &run);
+        let expected = rendered("netperf-k", &run);
         for trial in &mut run.outcomes[0].trials {
             let sent = |entry: Interval| Interval { bytes_sent: entry.bytes_received, bytes_received: 0, ..entry };
             trial.near.intervals = std::mem::take(&mut trial.far.intervals).into_iter().map(sent).collect();
         }
-        assert!(reported.contains("NETPERF_INTERIM_RESULT[0]="), "{reported}");
-        assert_eq!(rendered("netperf-k", &run), reported);
+        assert!(expected.contains("NETPERF_INTERIM_RESULT[0]="), "{expected}");
+        assert_eq!(rendered("netperf-k", &run), expected);
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! The lines that nttcp 1.47 prints with -T and -v: for each trial what was asked, the titles, and a line of each end.
+//! The lines of nttcp 1.47 with -T and -v: for each trial the request, the titles, and a line of each end.
 //!
 //! The format is nttcp's default, `%9b%8.2rt%8.2ct%12.4rbr%12.4cbr%8c%10.2rcr%10.1ccr`, with MBit of 10^6 bit. CPU seconds are
-//! those of the measuring processes; where they were not measured there is no line, for nttcp always prints some. Of its chatter
-//! only the lines with version, and with buffer length, count and protocol are written.
+//! those of the measuring processes; without them the run is refused, because nttcp always prints them. Of its session lines only
+//! the version and the line of buffer length, count and protocol are written.
 
 use std::fmt::Write as _;
 
@@ -13,8 +13,8 @@ use super::test::{Test, ends};
 use super::{NTTCP, each_test};
 use crate::{Piece, ReportError, View};
 
-/// Shortest time that nttcp knows, s.
-const LEAST: f64 = 0.000_01;
+/// The shortest time that nttcp prints, s.
+const MIN_S: f64 = 0.000_01;
 const TITLES: &str = "     Bytes  Real s   CPU s Real-MBit/s  CPU-MBit/s   Calls  Real-C/s   CPU-C/s\n";
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
@@ -26,15 +26,15 @@ fn text(test: &Test<'_>) -> Result<String, String> {
     test.directions()?;
     let mut text = String::new();
     for trial in &test.trials {
-        text.push_str(&requested(test, trial));
+        text.push_str(&session_lines(test, trial));
         text.push_str(TITLES);
-        let forth = test.reversals() == [true];
-        let (sender, receiver) = ends(trial, forth);
+        let outbound = test.outbound_flags() == [true];
+        let (sender, receiver) = ends(trial, outbound);
         let lines = [
             (sender, (sender.bytes_sent, sender.sending_ns, sender.calls_sent)),
             (receiver, (receiver.bytes_received, receiver.receiving_ns, receiver.calls_received)),
         ];
-        let [local, remote] = if forth { [0, 1] } else { [1, 0] };
+        let [local, remote] = if outbound { [0, 1] } else { [1, 0] };
         for (mark, at) in [('l', local), ('1', remote)] {
             let (end, (bytes, ns, calls)) = lines[at];
             text.push_str(&line(mark, bytes, seconds(ns), cpu(end)?, calls));
@@ -44,10 +44,10 @@ fn text(test: &Test<'_>) -> Result<String, String> {
 }
 
 /// `nttcp-l: buflen=4096, bufcnt=2048, dataport=5038/tcp`, with the receiver's port.
-fn requested(test: &Test<'_>, trial: &Trial) -> String {
+fn session_lines(test: &Test<'_>, trial: &Trial) -> String {
     let spec = test.spec();
-    let forth = test.reversals() == [true];
-    let (sender, receiver) = ends(trial, forth);
+    let outbound = test.outbound_flags() == [true];
+    let (sender, receiver) = ends(trial, outbound);
     let socket: Option<&SocketFacts> = receiver.flows.first().map(|flow| &flow.socket);
     let port = socket.and_then(|socket| socket.local.as_ref()?.rsplit_once(':')?.1.parse::<u16>().ok()).unwrap_or(0);
     let protocol = if spec.transport == "udp" { "udp" } else { "tcp" };
@@ -63,7 +63,7 @@ fn cpu(end: &EndTally) -> Result<f64, String> {
 }
 
 fn line(mark: char, bytes: u64, real_s: f64, cpu_s: f64, calls: u64) -> String {
-    let (real, cpu) = (real_s.max(LEAST), cpu_s.max(LEAST));
+    let (real, cpu) = (real_s.max(MIN_S), cpu_s.max(MIN_S));
     let rate = |time: f64| bytes as f64 / time / 125_000.0;
     let each = |time: f64| calls as f64 / time;
     format!(
@@ -78,11 +78,11 @@ fn line(mark: char, bytes: u64, real_s: f64, cpu_s: f64, calls: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::peers::reading::{rendered, with_cpu};
+    use crate::formats::peers::round_trip::{rendered, with_cpu};
     use crate::sample;
 
     #[test]
-    fn recorded_lines_are_written_again() {
+    fn recorded_lines_are_reproduced() {
         // Times from the printed rates, which are finer: bytes / 125000 / rate.
         for (bytes, rate, cpu_rate, calls, printed) in [
             (8_388_608, 865.7309, 1342.1773, 2177, "l  8388608    0.08    0.05    865.7309   1342.1773    2177"),

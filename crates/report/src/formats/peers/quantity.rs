@@ -1,4 +1,4 @@
-//! Numbers as C programs print them.
+//! Numbers in the formats of C programs.
 
 /// Bytes with iperf3's prefixes: powers of 1024, four places (`2.50 MBytes`, ` 611 KBytes`).
 pub(super) fn bytes(value: f64) -> String {
@@ -11,17 +11,17 @@ pub(super) fn bits_per_second(value: f64) -> String {
 }
 
 fn prefixed(mut value: f64, base: f64, names: [&str; 5]) -> String {
-    let mut place = 0;
-    while value >= base && place + 1 < names.len() {
+    let mut index = 0;
+    while value >= base && index + 1 < names.len() {
         value /= base;
-        place += 1;
+        index += 1;
     }
     let decimals = match value {
         value if value < 9.995 => 2,
         value if value < 99.95 => 1,
         _ => 0,
     };
-    format!("{value:4.decimals$} {}", names[place])
+    format!("{value:4.decimals$} {}", names[index])
 }
 
 /// `%.2g`: two significant digits, trailing zeros left out, an exponent from 100 on and below 0.0001.
@@ -43,7 +43,7 @@ pub(super) fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
-/// bit/s of so many bytes in so long; 0 where there was no time, as all of these tools have it.
+/// bit/s of `bytes` in `ns`; 0 if there was no time, as in all of these programs.
 pub(super) fn rate(bytes: u64, ns: u64) -> f64 {
     if ns == 0 { 0.0 } else { bytes as f64 * 8e9 / ns as f64 }
 }

@@ -1,8 +1,8 @@
-//! The report of rapid (2003), as far as the one that was published shows it: a section for each process, then totals.
+//! The report of rapid (2003), in the form of the published one: a section for each process, then totals.
 //!
-//! rapid moves a stream with each process; ours are the connections. Their bytes are their own, their times those of the whole end,
-//! for a connection has none of its own. Start and stop are those of the receiver: its pass's start and set-up by the wall clock,
-//! and from there its first to its last arrival. Megabits are 10^6 bit. Its spelling is kept.
+//! rapid has a stream for each process; here each connection has a section. Its bytes are its own, its times those of the whole end,
+//! because connections have no times of their own. Start and stop are those of the receiver: the start of its pass and the set-up by
+//! the wall clock, then from its first to its last arrival. Megabits are 10^6 bit. rapid's spelling is kept.
 
 use std::fmt::Write as _;
 
@@ -17,7 +17,7 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     each_test(view, &RAPID, "\n", text)
 }
 
-/// Streams of TCP, one way.
+/// Accepts TCP in one direction.
 pub(super) fn takes(kind: &str, spec: &Spec) -> Result<(), String> {
     super::one_way(kind, spec)?;
     if spec.transport == "udp" { Err("the transport udp".into()) } else { Ok(()) }
@@ -30,7 +30,7 @@ fn text(test: &Test<'_>) -> Result<String, String> {
 }
 
 fn report(test: &Test<'_>, trial: &Trial) -> String {
-    let (_, receiver) = ends(trial, test.reversals() == [true]);
+    let (_, receiver) = ends(trial, test.outbound_flags() == [true]);
     let own: Vec<u64> = receiver.flows.iter().map(|flow| flow.bytes_received).filter(|bytes| *bytes > 0).collect();
     let own = if own.iter().sum::<u64>() == receiver.bytes_received { own } else { vec![receiver.bytes_received] };
     let start = seconds(test.started_unix_ns(trial));
@@ -62,7 +62,7 @@ fn report(test: &Test<'_>, trial: &Trial) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::formats::peers::reading::rendered;
+    use crate::formats::peers::round_trip::rendered;
     use crate::sample;
 
     /// The published report without the blank lines of its page.
@@ -96,7 +96,7 @@ Done!
         let far = &mut run.outcomes[0].trials[0].far;
         (far.bytes_received, far.receiving_ns) = (16_388_608_000, 59_991_000_000);
         assert_eq!(rendered("rapid", &run), PUBLISHED);
-        // A connection each, which begin and end together.
+        // One section per connection, with the same start and stop.
         far_flows(&mut run, &[16_000_000_000, 388_608_000]);
         let text = rendered("rapid", &run);
         assert!(

@@ -1,33 +1,33 @@
-//! What the near end saw over time, in steps of the length that these tools have.
+//! The near end's series, merged to the intervals of these programs.
 
 use model::{EndTally, FlowTally, Interval, Spec, Trial};
 
 use super::test::Test;
 
-/// iperf3's own interval, which a finer series is put together to.
-const STEP_NS: u64 = 1_000_000_000;
-/// How much a step may end before its time and still be whole.
+/// iperf3's interval; a finer series is merged to it.
+const INTERVAL_NS: u64 = 1_000_000_000;
+/// How much earlier than nominal an interval may end and still be complete.
 const SLACK_NS: u64 = 5_000_000;
 
-/// A stretch of the test.
+/// An interval of the test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Step {
+pub(super) struct MergedInterval {
     /// Start, ns since the test began (of the warm-up: since it began).
     pub(super) start_ns: u64,
     /// End, likewise.
     pub(super) end_ns: u64,
     /// Payload bytes that the near end sent or received.
     pub(super) bytes: u64,
-    /// It is part of a warm-up, which is in no sum.
+    /// Part of a warm-up, which is in no sum.
     pub(super) omitted: bool,
-    /// TCP at the near end, where it sends and all its connections were watched.
-    pub(super) tcp: Option<TcpStep>,
+    /// TCP at the near end, if it sends and all its connections have a series.
+    pub(super) tcp: Option<TcpAtEnd>,
 }
 
-/// TCP at the end of a step.
+/// TCP at the end of an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct TcpStep {
-    /// Segments sent again in the step, by all connections.
+pub(super) struct TcpAtEnd {
+    /// Segments that all connections retransmitted in the interval.
     pub(super) retransmits: u64,
     /// Congestion window of the last connection, bytes.
     pub(super) cwnd_bytes: u64,
@@ -38,50 +38,50 @@ pub(super) struct TcpStep {
 }
 
 impl Test<'_> {
-    /// The steps of one way as the near end counted them, all trials laid end to end.
-    pub(super) fn steps(&self, forth: bool) -> Vec<Step> {
-        let mut steps = Vec::new();
+    /// The intervals of one direction as the near end counted them, all trials joined end to end.
+    pub(super) fn merged_intervals(&self, outbound: bool) -> Vec<MergedInterval> {
+        let mut merged = Vec::new();
         let mut at = 0;
         for trial in &self.trials {
-            let own = steps_of(self.spec(), trial, forth);
-            let measured = own.iter().filter(|step| !step.omitted).map(|step| step.end_ns).max().unwrap_or(0);
-            steps.extend(own.into_iter().map(|step| match step.omitted {
-                true => step,
-                false => Step { start_ns: at + step.start_ns, end_ns: at + step.end_ns, ..step },
+            let own = merged_intervals_of(self.spec(), trial, outbound);
+            let measured = own.iter().filter(|part| !part.omitted).map(|part| part.end_ns).max().unwrap_or(0);
+            merged.extend(own.into_iter().map(|part| match part.omitted {
+                true => part,
+                false => MergedInterval { start_ns: at + part.start_ns, end_ns: at + part.end_ns, ..part },
             }));
             at += measured;
         }
-        steps
+        merged
     }
 }
 
-/// The steps of a trial; times after the warm-up count from its end, as iperf3 has it.
-fn steps_of(spec: &Spec, trial: &Trial, forth: bool) -> Vec<Step> {
+/// The intervals of a trial; times after the warm-up count from its end, as in iperf3.
+fn merged_intervals_of(spec: &Spec, trial: &Trial, outbound: bool) -> Vec<MergedInterval> {
     let near = &trial.near;
-    let mut steps: Vec<Step> = Vec::new();
-    let mut tcp: Vec<(&FlowTally, u64)> = senders(near, forth).into_iter().map(|flow| (flow, 0)).collect();
-    for entry in series(near, &trial.far, forth) {
+    let mut merged: Vec<MergedInterval> = Vec::new();
+    let mut tcp: Vec<(&FlowTally, u64)> = senders(near, outbound).into_iter().map(|flow| (flow, 0)).collect();
+    for entry in series(near, &trial.far, outbound) {
         let omitted = entry.start_ns < spec.warmup_ns;
         let from = if omitted { 0 } else { spec.warmup_ns };
         let (start_ns, end_ns) = (entry.start_ns - from, entry.end_ns.saturating_sub(from));
-        let bytes = if forth { entry.bytes_sent } else { entry.bytes_received };
-        let open = steps.last_mut().filter(|step| {
-            let length = step.end_ns - step.start_ns;
-            step.omitted == omitted && length + SLACK_NS < STEP_NS.max(spec.interval_ns)
+        let bytes = if outbound { entry.bytes_sent } else { entry.bytes_received };
+        let open = merged.last_mut().filter(|part| {
+            let length = part.end_ns - part.start_ns;
+            part.omitted == omitted && length + SLACK_NS < INTERVAL_NS.max(spec.interval_ns)
         });
         match open {
-            Some(step) => (step.end_ns, step.bytes) = (end_ns, step.bytes + bytes),
-            None => steps.push(Step { start_ns, end_ns, bytes, omitted, tcp: None }),
+            Some(part) => (part.end_ns, part.bytes) = (end_ns, part.bytes + bytes),
+            None => merged.push(MergedInterval { start_ns, end_ns, bytes, omitted, tcp: None }),
         }
     }
-    let last = steps.len();
-    for (number, step) in steps.iter_mut().enumerate() {
-        let end = if step.omitted { step.end_ns } else { step.end_ns + spec.warmup_ns };
+    let last = merged.len();
+    for (number, part) in merged.iter_mut().enumerate() {
+        let end = if part.omitted { part.end_ns } else { part.end_ns + spec.warmup_ns };
         let until = if number + 1 == last { u64::MAX } else { end + SLACK_NS };
         for (flow, before) in &mut tcp {
             let Some(sample) = flow.tcp.iter().take_while(|sample| sample.at_ns <= until).last() else { continue };
-            let sum = step.tcp.map_or(0, |tcp| tcp.retransmits);
-            step.tcp = Some(TcpStep {
+            let sum = part.tcp.map_or(0, |tcp| tcp.retransmits);
+            part.tcp = Some(TcpAtEnd {
                 retransmits: sum + sample.retransmits.saturating_sub(*before),
                 cwnd_bytes: u64::from(sample.cwnd) * u64::from(sample.mss),
                 rtt_ns: sample.rtt_ns,
@@ -90,15 +90,15 @@ fn steps_of(spec: &Spec, trial: &Trial, forth: bool) -> Vec<Step> {
             *before = sample.retransmits;
         }
     }
-    steps
+    merged
 }
 
-/// The near end's series, or the whole trial as its only entry.
-fn series(near: &EndTally, far: &EndTally, forth: bool) -> Vec<Interval> {
+/// The near end's series, or the whole trial as a single entry.
+fn series(near: &EndTally, far: &EndTally, outbound: bool) -> Vec<Interval> {
     if !near.intervals.is_empty() {
         return near.intervals.clone();
     }
-    let (bytes, ns) = match forth {
+    let (bytes, ns) = match outbound {
         true => (near.bytes_sent, near.sending_ns),
         false => (near.bytes_received, near.receiving_ns),
     };
@@ -107,9 +107,9 @@ fn series(near: &EndTally, far: &EndTally, forth: bool) -> Vec<Interval> {
     if end_ns == 0 { Vec::new() } else { vec![whole] }
 }
 
-/// The near end's sending connections, if TCP was watched on each of them.
-fn senders(near: &EndTally, forth: bool) -> Vec<&FlowTally> {
-    let sending: Vec<&FlowTally> = near.flows.iter().filter(|flow| forth && flow.bytes_sent > 0).collect();
+/// The near end's sending connections, if all have a TCP series.
+fn senders(near: &EndTally, outbound: bool) -> Vec<&FlowTally> {
+    let sending: Vec<&FlowTally> = near.flows.iter().filter(|flow| outbound && flow.bytes_sent > 0).collect();
     if sending.iter().any(|flow| flow.tcp.is_empty()) { Vec::new() } else { sending }
 }
 
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn tenths_make_seconds_and_trials_follow_each_other() {
+    fn tenths_are_merged_to_seconds_and_trials_are_joined() {
         let mut run = sample::stream();
         let outcome = &mut run.outcomes[0];
         outcome.trials.truncate(2);
@@ -132,20 +132,22 @@ mod tests {
             trial.near.intervals = (0..25).map(|n| entry(n * 100, (n + 1) * 100)).collect();
         }
         let test = Test::of(&run, &run.outcomes[0]).unwrap();
-        let steps: Vec<_> = test.steps(true).iter().map(|step| (step.start_ns / 1_000_000, step.bytes)).collect();
-        assert_eq!(steps, [(0, 10_000), (1000, 10_000), (2000, 5_000), (2500, 10_000), (3500, 10_000), (4500, 5_000)]);
+        let merged: Vec<_> =
+            test.merged_intervals(true).iter().map(|part| (part.start_ns / 1_000_000, part.bytes)).collect();
+        assert_eq!(merged, [(0, 10_000), (1000, 10_000), (2000, 5_000), (2500, 10_000), (3500, 10_000), (4500, 5_000)]);
     }
 
     #[test]
-    fn a_warm_up_is_apart_and_the_clock_begins_after_it() {
+    fn a_warm_up_is_separate_and_time_starts_after_it() {
         let mut run = sample::stream();
         let outcome = &mut run.outcomes[0];
         outcome.trials.truncate(1);
         outcome.spec.warmup_ns = 500_000_000;
         outcome.trials[0].near.intervals = (0..15).map(|n| entry(n * 100, (n + 1) * 100)).collect();
         let test = Test::of(&run, &run.outcomes[0]).unwrap();
-        let steps: Vec<_> = test.steps(true).iter().map(|s| (s.start_ns, s.end_ns, s.bytes, s.omitted)).collect();
-        assert_eq!(steps, [(0, 500_000_000, 5_000, true), (0, 1_000_000_000, 10_000, false)]);
+        let merged: Vec<_> =
+            test.merged_intervals(true).iter().map(|s| (s.start_ns, s.end_ns, s.bytes, s.omitted)).collect();
+        assert_eq!(merged, [(0, 500_000_000, 5_000, true), (0, 1_000_000_000, 10_000, false)]);
         let direction = &test.directions().unwrap()[0];
         assert_eq!((direction.sent.bytes, direction.sent.ns), (10_000, 1_000_000_000));
     }

@@ -1,4 +1,4 @@
-//! An outcome as a tool would have seen it that measures once.
+//! An outcome as a single test, for programs that measure once.
 
 use std::collections::BTreeMap;
 
@@ -11,56 +11,56 @@ pub(super) struct Amount {
     pub(super) ns: u64,
 }
 
-/// What became of a way's datagrams.
+/// The datagrams of a direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Datagrams {
     pub(super) sent: u64,
     pub(super) lost: u64,
     pub(super) reordered: u64,
-    /// Jitter that the receiver measured, the trials' added up, ns, and how many did.
+    /// The sum of the jitter that receivers measured, ns, and the number of trials with jitter.
     jitters: (u64, u64),
 }
 
 impl Datagrams {
-    /// Jitter, mean of the trials that have one, ms; `None` where it was not measured.
+    /// Mean jitter of the trials that have one, ms; `None` if none was measured.
     pub(super) fn jitter_ms(self) -> Option<f64> {
         let (sum, count) = self.jitters;
         (count > 0).then(|| sum as f64 / count as f64 / 1e6)
     }
 
-    /// The lost part of those that were sent, in percent.
+    /// Datagrams lost in percent of those sent.
     pub(super) fn lost_percent(self) -> f64 {
         if self.sent == 0 { 0.0 } else { self.lost as f64 * 100.0 / self.sent as f64 }
     }
 }
 
-/// One connection's part of a way.
+/// One connection's share of a direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Share {
     pub(super) sent: u64,
     pub(super) received: u64,
-    /// Segments sent again; `None` where the kernel does not tell.
+    /// Segments retransmitted; `None` if the kernel does not report them.
     pub(super) retransmits: Option<u64>,
 }
 
-/// One direction, all trials laid end to end.
+/// One direction, with all trials joined end to end.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct DirectionResult {
-    /// From the near end to the far one.
-    pub(super) forth: bool,
-    /// What the sender handed over, the warm-up left out.
+    /// Whether payload goes from the near end to the far one.
+    pub(super) outbound: bool,
+    /// What the sender sent, without the warm-up.
     pub(super) sent: Amount,
-    /// What arrived, the warm-up left out.
+    /// What arrived, without the warm-up.
     pub(super) received: Amount,
     /// Of the whole trials; `None` for transports without datagrams.
     pub(super) datagrams: Option<Datagrams>,
-    /// Segments sent again, of the whole trials; `None` where a connection does not tell.
+    /// Segments retransmitted in the whole trials; `None` if a connection does not report them.
     pub(super) retransmits: Option<u64>,
-    /// The connections by number, of the whole trials; empty where their counts were not kept.
+    /// The connections by number, of the whole trials; empty if their counts were not kept.
     pub(super) shares: Vec<Share>,
 }
 
-/// An outcome and the trials that it rests on.
+/// An outcome and the trials of its value.
 pub(super) struct Test<'a> {
     pub(super) run: &'a Run,
     pub(super) outcome: &'a Outcome,
@@ -68,11 +68,10 @@ pub(super) struct Test<'a> {
 }
 
 impl<'a> Test<'a> {
-    /// The trials that the outcome's value rests on: whole ones, or those that were cut short where there are no others. `None`
-    /// without any.
+    /// The trials of the outcome's value: complete ones, or those cut short if there are no others. `None` without trials.
     pub(super) fn of(run: &'a Run, outcome: &'a Outcome) -> Option<Self> {
-        let whole = |trial: &&Trial| !trial.verdicts.contains(&Verdict::CutShort);
-        let mut trials: Vec<&Trial> = outcome.trials.iter().filter(whole).collect();
+        let complete = |trial: &&Trial| !trial.verdicts.contains(&Verdict::CutShort);
+        let mut trials: Vec<&Trial> = outcome.trials.iter().filter(complete).collect();
         if trials.is_empty() {
             trials = outcome.trials.iter().collect();
         }
@@ -83,8 +82,8 @@ impl<'a> Test<'a> {
         &self.outcome.spec
     }
 
-    /// Which ways carry payload: true from near to far.
-    pub(super) fn reversals(&self) -> &'static [bool] {
+    /// The directions that carry payload: true for outbound.
+    pub(super) fn outbound_flags(&self) -> &'static [bool] {
         match self.spec().direction {
             Direction::Send => &[true],
             Direction::Reverse => &[false],
@@ -92,31 +91,32 @@ impl<'a> Test<'a> {
         }
     }
 
-    /// The ways, with their counts.
+    /// The directions with their counts.
     ///
     /// # Errors
-    /// Where there is a rate but no count of bytes, as in results that were imported from a table of rates.
+    /// If there is a rate but no count of bytes, as in results imported from a table of rates.
     pub(super) fn directions(&self) -> Result<Vec<DirectionResult>, String> {
-        let directions: Vec<DirectionResult> = self.reversals().iter().map(|forth| self.direction(*forth)).collect();
+        let directions: Vec<DirectionResult> =
+            self.outbound_flags().iter().map(|outbound| self.direction(*outbound)).collect();
         let counted = directions.iter().any(|direction| direction.received.bytes > 0);
         if !counted && self.outcome.estimate.as_ref().is_some_and(|estimate| estimate.value > 0.0) {
-            return Err("a rate without the bytes behind it".into());
+            return Err("a rate without a count of bytes".into());
         }
         Ok(directions)
     }
 
-    fn direction(&self, forth: bool) -> DirectionResult {
-        let mut direction = DirectionResult { forth, retransmits: Some(0), ..DirectionResult::default() };
+    fn direction(&self, outbound: bool) -> DirectionResult {
+        let mut direction = DirectionResult { outbound, retransmits: Some(0), ..DirectionResult::default() };
         let mut shares: BTreeMap<u32, Share> = BTreeMap::new();
         let start = Share { retransmits: Some(0), ..Share::default() };
         for trial in &self.trials {
-            let (sender, receiver) = ends(trial, forth);
+            let (sender, receiver) = ends(trial, outbound);
             direction.sent.add(sent(self.spec(), sender));
             direction.received.add(arrived(receiver));
             if let Some((own, other)) = sender.datagrams.zip(receiver.datagrams) {
                 let sum = direction.datagrams.get_or_insert_default();
                 sum.sent += own.sent;
-                // Another program's receiver counts by the numbers that it saw.
+                // Another program's receiver derives losses from sequence numbers.
                 sum.lost += other.missed.unwrap_or_else(|| own.sent.saturating_sub(other.received));
                 sum.reordered += other.reordered;
                 if let Some(jitter) = other.jitter_ns {
@@ -132,15 +132,15 @@ impl<'a> Test<'a> {
                 shares.entry(flow.flow).or_insert(start).received += flow.bytes_received;
             }
         }
-        // The points of a curve share their connections, whose totals say nothing of one of them.
-        let reported = !shares.is_empty() && !self.spec().is_point();
-        let again = shares.values().map(|share| share.retransmits);
-        direction.retransmits = again.fold(direction.retransmits.filter(|_| reported), |sum, own| Some(sum? + own?));
+        // The points of a curve share connections, whose totals are not those of one point.
+        let known = !shares.is_empty() && !self.spec().is_point();
+        let retransmits = shares.values().map(|share| share.retransmits);
+        direction.retransmits = retransmits.fold(direction.retransmits.filter(|_| known), |sum, own| Some(sum? + own?));
         direction.shares = shares.into_values().collect();
         direction
     }
 
-    /// The first connection's facts at the near end, as far as any trial has them.
+    /// The first connection's facts at the near end, from the first trial that has them.
     pub(super) fn near_socket(&self) -> Option<&'a SocketFacts> {
         self.trials.iter().find_map(|trial| trial.near.flows.first()).map(|flow| &flow.socket)
     }
@@ -164,7 +164,7 @@ impl<'a> Test<'a> {
         }
     }
 
-    /// When a trial's payload began to flow, ns since the Unix epoch: the start of its pass and the time that its set-up took.
+    /// The start of a trial's payload, ns since the Unix epoch: the start of its pass plus the set-up.
     pub(super) fn started_unix_ns(&self, trial: &Trial) -> u64 {
         let header = &self.run.header;
         let pass = self.run.passes.iter().find(|pass| pass.index == trial.pass);
@@ -183,9 +183,9 @@ impl Amount {
     }
 }
 
-/// Sender and receiver of a way. Copies within one end have both at the near one.
-pub(super) fn ends(trial: &Trial, forth: bool) -> (&EndTally, &EndTally) {
-    if forth { (&trial.near, &trial.far) } else { (&trial.far, &trial.near) }
+/// Sender and receiver of a direction.
+pub(super) fn ends(trial: &Trial, outbound: bool) -> (&EndTally, &EndTally) {
+    if outbound { (&trial.near, &trial.far) } else { (&trial.far, &trial.near) }
 }
 
 /// What arrived at an end, after the warm-up where there is one.
@@ -196,7 +196,7 @@ pub(super) fn arrived(end: &EndTally) -> Amount {
     })
 }
 
-/// What an end sent; with a warm-up the entries of its series that begin after it, where it has one.
+/// What an end sent; with a warm-up and a series, the entries after the warm-up.
 fn sent(spec: &Spec, end: &EndTally) -> Amount {
     let mut after = end.intervals.iter().filter(|entry| entry.start_ns >= spec.warmup_ns).peekable();
     match after.peek() {

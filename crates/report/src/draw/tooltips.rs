@@ -1,4 +1,4 @@
-//! What a point says when the pointer rests on it.
+//! The tooltip of a point.
 
 use model::{ByteSize, Figure, Point};
 
@@ -6,8 +6,8 @@ use super::ticks::tail_percent;
 use crate::figures::TAIL_UNIT;
 use crate::labels;
 
-/// Horizontal value, vertical value and interval (empty without one) in words.
-pub(crate) fn tip(figure: &Figure, point: &Point) -> [String; 3] {
+/// Horizontal value, vertical value and interval (empty if there is none).
+pub(crate) fn tooltip(figure: &Figure, point: &Point) -> [String; 3] {
     let (x_unit, y_unit) = (&figure.x.unit, &figure.y.unit);
     let interval = match (point.low, point.high) {
         (Some(low), Some(high)) if low.is_finite() && high.is_finite() => {
@@ -15,12 +15,12 @@ pub(crate) fn tip(figure: &Figure, point: &Point) -> [String; 3] {
         }
         _ => String::new(),
     };
-    let mut place = quantity(point.x, x_unit);
-    // Rate times time is the block, which this figure has on neither axis.
+    let mut position = quantity(point.x, x_unit);
+    // Rate times time is the block, which is on neither axis of this figure.
     if x_unit == "ns" && y_unit == "bit/s" && figure.id.starts_with("signature") {
-        place = format!("{} in {place}", quantity(point.x * point.y / 8e9, "B"));
+        position = format!("{} in {position}", quantity(point.x * point.y / 8e9, "B"));
     }
-    [place, quantity(point.y, y_unit), interval]
+    [position, quantity(point.y, y_unit), interval]
 }
 
 fn quantity(value: f64, unit: &str) -> String {
@@ -31,7 +31,7 @@ fn quantity(value: f64, unit: &str) -> String {
     }
 }
 
-/// The exact size, and its name where that is shorter.
+/// The size with a binary prefix, and the exact bytes.
 fn bytes(size: u64) -> String {
     let name = ByteSize(size).to_string();
     if size < 1024 || name.ends_with(" B") { name } else { format!("{name} ({size} B)") }

@@ -1,27 +1,28 @@
-//! A host's inventory and its path in words, grouped: what `thru host` prints and the page sets side by side.
+//! A host's inventory and its path as named texts, for `thru host` and for the page's table of both hosts.
 
 use std::collections::BTreeMap;
 
 use model::{ByteSize, CpuAccounting, Device, Interface, Inventory, Path, units};
 
-/// One fact in words.
+/// One fact as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HostFact {
-    /// What it belongs to: `host`, `processor`, `kernel`, `memory and limits`.
+    /// Its group: `host`, `processor`, `kernel`, `memory and limits`.
     pub(crate) group: &'static str,
-    /// What it is.
+    /// Its name.
     pub(crate) name: String,
-    /// Its value; `None` where it is not known.
+    /// Its value; `None` if it is unknown.
     pub(crate) value: Option<String>,
-    /// Whether two hosts that are alike may differ in it.
-    pub(crate) passing: bool,
+    /// Whether equal hosts are expected to differ in it, such as in free memory.
+    pub(crate) expected_to_differ: bool,
 }
 
 /// The facts of a host, without interfaces and settings.
 pub(crate) fn host_facts(host: &Inventory) -> Vec<HostFact> {
     let mut all = Vec::new();
-    let mut add = |group, name: &str, passing, value: Option<String>| {
-        all.push(HostFact { group, name: name.to_owned(), value: value.filter(|text| !text.is_empty()), passing });
+    let mut add = |group, name: &str, expected_to_differ, value: Option<String>| {
+        let value = value.filter(|text| !text.is_empty());
+        all.push(HostFact { group, name: name.to_owned(), value, expected_to_differ });
     };
     let size = |bytes: u64| ByteSize(bytes).to_string();
     let number = |value: Option<u32>| value.map(|value| value.to_string());
@@ -49,7 +50,7 @@ pub(crate) fn host_facts(host: &Inventory) -> Vec<HostFact> {
     let range = processor.min_hz.zip(processor.max_hz).map(|(low, high)| format!("{} to {}", hertz(low), hertz(high)));
     add("processor", "frequency", false, range);
     add("processor", "frequency governor", false, governors(host));
-    add("processor", "cores set apart", false, processor.isolated);
+    add("processor", "isolated cores", false, processor.isolated);
     let mitigated = processor.mitigations.iter().filter(|(_, word)| *word != "Not affected");
     let mitigated: BTreeMap<_, _> = mitigated.map(|(name, word)| (name.clone(), word.clone())).collect();
     add("processor", "mitigations", false, Some(pairs(&mitigated, ": ")));
@@ -60,8 +61,8 @@ pub(crate) fn host_facts(host: &Inventory) -> Vec<HostFact> {
     add("kernel", "ticks per second", false, kernel.hz.map(|hz| format!("{hz}{from}")));
     add("kernel", "CPU time", false, kernel.cpu_accounting.as_ref().map(accounting));
     add("kernel", "clock source", false, host.clock_source.clone());
-    add("kernel", "clock sources there", false, Some(kernel.clock_sources.join(" ")));
-    add("kernel", "irqbalance", false, host.irqbalance.map(|runs| if runs { "runs" } else { "does not run" }.into()));
+    add("kernel", "clock sources available", false, Some(kernel.clock_sources.join(" ")));
+    add("kernel", "irqbalance", false, host.irqbalance.map(|runs| if runs { "running" } else { "not running" }.into()));
     add("kernel", "tuned profile", false, host.tuned_profile.clone());
     add("kernel", "congestion controls", false, Some(host.congestion_controls.join(", ")));
     add("memory and limits", "memory", false, host.memory_bytes.map(size));
@@ -73,25 +74,25 @@ pub(crate) fn host_facts(host: &Inventory) -> Vec<HostFact> {
     all
 }
 
-/// How CPU time comes about.
+/// How the kernel accounts CPU time.
 fn accounting(of: &CpuAccounting) -> String {
     let cores = match of.exact_cores.as_deref() {
-        None => "each tick is charged whole to what it meets".to_owned(),
+        None => "sampled: each tick is charged to the task that it interrupts".to_owned(),
         Some("all") => "exact on all cores".to_owned(),
-        Some(cores) => format!("exact on cores {cores}, each tick charged whole to what it meets on others"),
+        Some(cores) => format!("exact on cores {cores}, sampled by ticks on the others"),
     };
-    let interrupts = if of.interrupts_timed { ", interrupts timed by themselves" } else { "" };
+    let interrupts = if of.interrupts_timed { ", interrupts timed separately" } else { "" };
     format!("{cores}{interrupts} ({})", of.option)
 }
 
-/// How fine a share of CPU time is: how often the kernel looks, where that is known, and in what steps it tells.
-pub(crate) fn fineness(resolution_ns: u64, host: &Inventory) -> String {
+/// The resolution of CPU time: how often the kernel samples it, if known, and the step of the reported values.
+pub(crate) fn cpu_time_resolution(resolution_ns: u64, host: &Inventory) -> String {
     let step = units::seconds(resolution_ns as f64);
     let kernel = host.kernel_setup.as_ref();
     let exact = kernel.and_then(|kernel| kernel.cpu_accounting.as_ref()).is_some_and(|of| of.exact_cores.is_some());
     match kernel.and_then(model::KernelSetup::tick_ns).filter(|_| !exact) {
-        Some(tick) => format!("sampled every {}, in steps of {step}", units::seconds(tick as f64)),
-        None => format!("in steps of {step}"),
+        Some(tick) => format!("sampled every {}, resolution {step}", units::seconds(tick as f64)),
+        None => format!("resolution {step}"),
     }
 }
 
@@ -112,15 +113,15 @@ fn limits(limits: &model::ResourceLimits) -> String {
         limits.cores.as_ref().map(|cores| format!("cores {cores}")),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
-    let words = if parts.is_empty() { "no limit".into() } else { parts.join(", ") };
-    format!("version {}: {words}", limits.version)
+    let limit = if parts.is_empty() { "no limit".into() } else { parts.join(", ") };
+    format!("version {}: {limit}", limits.version)
 }
 
 fn pairs<V: std::fmt::Display>(map: &BTreeMap<String, V>, between: &str) -> String {
     map.iter().map(|(name, value)| format!("{name}{between}{value}")).collect::<Vec<_>>().join("; ")
 }
 
-/// An interface in one line: what ifconfig shows.
+/// An interface in one line, with what ifconfig shows.
 pub(crate) fn interface_line(of: &Interface) -> String {
     let kind = of.device.as_ref().and_then(|device| device.kind.clone());
     let parts = [
@@ -139,15 +140,15 @@ pub(crate) fn interface_line(of: &Interface) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// What an interface's device says beyond that line, as names and values; what is not known is left out.
+/// Further facts of an interface's device, as names and values; unknown ones are left out.
 pub(crate) fn device_facts(device: &Device) -> Vec<(&'static str, String)> {
     let mut all = Vec::new();
     let mut add =
         |name, value: Option<String>| all.extend(value.filter(|text| !text.is_empty()).map(|text| (name, text)));
     add("hardware address", device.mac.clone());
     add("flags", Some(device.flags.join(" ")));
-    add("part of", device.master.clone());
-    add("lies on", Some(device.lower.join(" ")));
+    add("member of", device.master.clone());
+    add("lower devices", Some(device.lower.join(" ")));
     add("VLAN", device.vlan.map(|vlan| vlan.to_string()));
     add("bond mode", device.bond_mode.clone());
     add("qdisc", Some(device.qdiscs.join("; ")));
@@ -163,15 +164,15 @@ pub(crate) fn device_facts(device: &Device) -> Vec<(&'static str, String)> {
     let pause: BTreeMap<String, &str> = device.pause.iter().map(|(name, on)| (name.clone(), switch(on))).collect();
     add("pause frames", Some(pairs(&pause, " ")));
     for (name, wanted) in
-        [("offloads on", "on"), ("offloads off, could be on", "off"), ("offloads always on", "on [fixed]")]
+        [("offloads on", "on"), ("offloads off (changeable)", "off"), ("offloads always on", "on [fixed]")]
     {
         let names = device.offloads.iter().filter(|(_, state)| *state == wanted).map(|(name, _)| name.as_str());
         add(name, Some(names.collect::<Vec<_>>().join(" ")));
     }
     if let Some(link) = &device.link {
-        add("negotiates", link.autoneg.map(|on| if on { "yes" } else { "no" }.into()));
-        add("offers", Some(link.advertised.join(" ")));
-        add("peer offers", Some(link.peer.join(" ")));
+        add("autonegotiation", link.autoneg.map(|on| if on { "on" } else { "off" }.into()));
+        add("advertised modes", Some(link.advertised.join(" ")));
+        add("peer's modes", Some(link.peer.join(" ")));
     }
     if let Some(module) = &device.module {
         let parts = [&module.kind, &module.vendor, &module.part, &module.revision];
@@ -179,15 +180,17 @@ pub(crate) fn device_facts(device: &Device) -> Vec<(&'static str, String)> {
     }
     if let Some(stamps) = &device.timestamping {
         let clock = stamps.clock.map_or(String::new(), |number| format!(", clock {number}"));
-        add("time stamps", Some(format!("{}{clock}", stamps.capabilities.join(" "))));
+        add("timestamps", Some(format!("{}{clock}", stamps.capabilities.join(" "))));
     }
     if let Some(pci) = &device.pci {
-        let link =
-            |mts: Option<u32>, width: Option<u32>| Some(format!("{} lanes of {} GT/s", width?, f64::from(mts?) / 1e3));
+        let link = |mts: Option<u32>, width: Option<u32>| {
+            let (width, rate) = (width?, f64::from(mts?) / 1e3);
+            Some(format!("{width} lane{} of {rate} GT/s", if width == 1 { "" } else { "s" }))
+        };
         let parts = [
             pci.id.clone(),
             link(pci.speed_mts, pci.width),
-            link(pci.max_speed_mts, pci.max_width).map(|most| format!("of {most}")),
+            link(pci.max_speed_mts, pci.max_width).map(|max| format!("capable of {max}")),
             pci.read_request_bytes.map(|bytes| format!("reads of {bytes} bytes")),
             pci.payload_bytes.map(|bytes| format!("payload of {bytes} bytes")),
         ];
@@ -203,14 +206,14 @@ pub(crate) fn device_facts(device: &Device) -> Vec<(&'static str, String)> {
         let parts = [&neighbour.system, &neighbour.port, &neighbour.port_description];
         add("neighbour (LLDP)", Some(parts.into_iter().flatten().cloned().collect::<Vec<_>>().join(", ")));
     }
-    add("kernel says", device.kernel_message.clone());
+    add("kernel message", device.kernel_message.clone());
     let counted: BTreeMap<String, u64> =
         device.totals.iter().filter(|(_, count)| **count > 0).map(|(name, count)| (name.clone(), *count)).collect();
-    add("counted so far", Some(pairs(&counted, " ")));
+    add("counters", Some(pairs(&counted, " ")));
     let rate =
         |packets: f64, bits: f64| format!("{} packets/s, {}", units::count(packets), units::bits_per_second(bits));
     add(
-        "traffic before",
+        "traffic before the run",
         device.traffic.map(|seen| {
             format!("in {}; out {}", rate(seen.rx_packets_per_s, seen.rx_bps), rate(seen.tx_packets_per_s, seen.tx_bps))
         }),
@@ -218,15 +221,15 @@ pub(crate) fn device_facts(device: &Device) -> Vec<(&'static str, String)> {
     all
 }
 
-/// A path in words, as names and values; what is not known is left out.
+/// A path as names and values; unknown facts are left out.
 pub(crate) fn path_facts(path: &Path) -> Vec<(&'static str, String)> {
-    let mut all = vec![("towards", path.peer.clone())];
+    let mut all = vec![("peer", path.peer.clone())];
     let mut add = |name, value: Option<String>| all.extend(value.map(|text| (name, text)));
     if let Some(route) = &path.route {
         let parts = [
-            route.interface.as_ref().map(|name| format!("by {name}")),
+            route.interface.as_ref().map(|name| format!("via {name}")),
             route.source.as_ref().map(|source| format!("from {source}")),
-            Some(route.gateway.as_ref().map_or("without a gateway".into(), |gateway| format!("through {gateway}"))),
+            Some(route.gateway.as_ref().map_or("no gateway".into(), |gateway| format!("gateway {gateway}"))),
             route.mtu.map(|mtu| format!("MTU {mtu}")),
             route.initcwnd.map(|window| format!("initcwnd {window}")),
             route.initrwnd.map(|window| format!("initrwnd {window}")),
@@ -239,9 +242,9 @@ pub(crate) fn path_facts(path: &Path) -> Vec<(&'static str, String)> {
     add(
         "path MTU",
         path.mtu.as_ref().map(|mtu| {
-            let sure = if mtu.confirmed { "arrived" } else { "not confirmed" };
-            let reported = mtu.reported_by.as_ref().map_or(String::new(), |router| format!(", told by {router}"));
-            format!("{} bytes ({}, {sure}{reported})", mtu.bytes, mtu.method)
+            let confirmed = if mtu.confirmed { "confirmed" } else { "not confirmed" };
+            let reported = mtu.reported_by.as_ref().map_or(String::new(), |router| format!(", reported by {router}"));
+            format!("{} bytes ({}, {confirmed}{reported})", mtu.bytes, mtu.method)
         }),
     );
     add(
@@ -250,7 +253,7 @@ pub(crate) fn path_facts(path: &Path) -> Vec<(&'static str, String)> {
             let counts = format!("{} of {} answered", ping.received, ping.sent);
             let times = ping.min_ns.zip(ping.median_ns).zip(ping.max_ns).map(|((min, median), max)| {
                 let [min, median, max] = [min, median, max].map(|ns| units::seconds(ns as f64));
-                format!(", {min} / {median} / {max} (least, median, most)")
+                format!(", {min} / {median} / {max} (min, median, max)")
             });
             counts + &times.unwrap_or_default()
         }),
@@ -260,12 +263,12 @@ pub(crate) fn path_facts(path: &Path) -> Vec<(&'static str, String)> {
         path.hops.as_ref().map(|hops| {
             let hop = |hop: &model::Hop| {
                 let time = hop.rtt_ns.map_or(String::new(), |ns| format!(" {}", units::seconds(ns as f64)));
-                format!("{} {}{time}", hop.hop, hop.address.as_deref().unwrap_or("silent"))
+                format!("{} {}{time}", hop.hop, hop.address.as_deref().unwrap_or("no reply"))
             };
             hops.iter().map(hop).collect::<Vec<_>>().join("; ")
         }),
     );
-    add("not found out", Some(path.missing.join("; ")).filter(|text| !text.is_empty()));
+    add("not determined", Some(path.missing.join("; ")).filter(|text| !text.is_empty()));
     all
 }
 
@@ -279,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_devices_facts_are_words_and_what_is_not_known_is_left_out() {
+    fn unknown_facts_of_a_device_are_left_out() {
         let offloads =
             [("rx-gro", "on"), ("rx-lro", "off"), ("tx-lockless", "on [fixed]"), ("esp-hw-offload", "off [fixed]")];
         let device = Device {
@@ -289,16 +292,16 @@ mod tests {
         };
         let facts = device_facts(&device);
         let names: Vec<&str> = facts.iter().map(|fact| fact.0).collect();
-        assert_eq!(names, ["offloads on", "offloads off, could be on", "offloads always on", "PCI"]);
-        assert_eq!(value(&facts, "offloads off, could be on").as_deref(), Some("rx-lro"));
-        assert_eq!(value(&facts, "PCI").as_deref(), Some("1 lanes of 2.5 GT/s"));
+        assert_eq!(names, ["offloads on", "offloads off (changeable)", "offloads always on", "PCI"]);
+        assert_eq!(value(&facts, "offloads off (changeable)").as_deref(), Some("rx-lro"));
+        assert_eq!(value(&facts, "PCI").as_deref(), Some("1 lane of 2.5 GT/s"));
         assert_eq!(device_facts(&Device::default()), []);
     }
 
     #[test]
-    fn cpu_time_says_how_it_comes_about() {
+    fn the_accounting_of_cpu_time_is_explained() {
         let mut host = Inventory::default();
-        assert_eq!(fineness(10_000_000, &host), "in steps of 10.0 ms");
+        assert_eq!(cpu_time_resolution(10_000_000, &host), "resolution 10.0 ms");
         let tick = CpuAccounting { option: "TICK_CPU_ACCOUNTING".into(), ..CpuAccounting::default() };
         host.kernel_setup = Some(model::KernelSetup {
             hz: Some(250),
@@ -306,30 +309,30 @@ mod tests {
             cpu_accounting: Some(tick),
             ..model::KernelSetup::default()
         });
-        assert_eq!(fineness(10_000_000, &host), "sampled every 4.00 ms, in steps of 10.0 ms");
-        let said = |host: &Inventory, name: &str| {
+        assert_eq!(cpu_time_resolution(10_000_000, &host), "sampled every 4.00 ms, resolution 10.0 ms");
+        let value_of = |host: &Inventory, name: &str| {
             let facts = host_facts(host);
             facts.into_iter().find(|fact| fact.name == name).and_then(|fact| fact.value).unwrap()
         };
-        assert_eq!(said(&host, "ticks per second"), "250 (/proc/config.gz)");
-        assert_eq!(said(&host, "CPU time"), "each tick is charged whole to what it meets (TICK_CPU_ACCOUNTING)");
+        assert_eq!(value_of(&host, "ticks per second"), "250 (/proc/config.gz)");
+        assert_eq!(
+            value_of(&host, "CPU time"),
+            "sampled: each tick is charged to the task that it interrupts (TICK_CPU_ACCOUNTING)"
+        );
         let exact = host.kernel_setup.as_mut().unwrap().cpu_accounting.as_mut().unwrap();
         *exact = CpuAccounting {
             option: "VIRT_CPU_ACCOUNTING_GEN".into(),
             exact_cores: Some("1-7".into()),
             interrupts_timed: true,
         };
-        // The tick does not matter where none is sampled.
-        assert_eq!(fineness(10_000_000, &host), "in steps of 10.0 ms");
-        let words = said(&host, "CPU time");
-        assert!(
-            words.starts_with("exact on cores 1-7, ") && words.contains("interrupts timed by themselves"),
-            "{words}"
-        );
+        // Exact accounting does not depend on the tick.
+        assert_eq!(cpu_time_resolution(10_000_000, &host), "resolution 10.0 ms");
+        let text = value_of(&host, "CPU time");
+        assert!(text.starts_with("exact on cores 1-7, ") && text.contains("interrupts timed separately"), "{text}");
     }
 
     #[test]
-    fn a_path_is_told_with_its_silent_routers_and_without_times_that_there_are_not() {
+    fn a_path_lists_hops_without_a_reply_and_leaves_unknown_times_out() {
         let hop = |hop, address: Option<&str>| Hop {
             hop,
             address: address.map(str::to_owned),
@@ -349,10 +352,13 @@ mod tests {
             ..Path::default()
         };
         let facts = path_facts(&path);
-        assert_eq!(value(&facts, "route").as_deref(), Some("by eth0, without a gateway, initcwnd 20"));
-        assert_eq!(value(&facts, "path MTU").as_deref(), Some("1400 bytes (udp, not confirmed, told by 192.0.2.1)"));
+        assert_eq!(value(&facts, "route").as_deref(), Some("via eth0, no gateway, initcwnd 20"));
+        assert_eq!(
+            value(&facts, "path MTU").as_deref(),
+            Some("1400 bytes (udp, not confirmed, reported by 192.0.2.1)")
+        );
         assert_eq!(value(&facts, "ping").as_deref(), Some("0 of 10 answered"));
-        assert_eq!(value(&facts, "hops").as_deref(), Some("1 silent; 2 192.0.2.9 2.00 ms"));
-        assert_eq!(value(&facts, "not found out"), None);
+        assert_eq!(value(&facts, "hops").as_deref(), Some("1 no reply; 2 192.0.2.9 2.00 ms"));
+        assert_eq!(value(&facts, "not determined"), None);
     }
 }

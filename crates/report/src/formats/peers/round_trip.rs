@@ -1,4 +1,4 @@
-//! Tests: recorded outputs written again, and what is written read back by this project's own readers of the tools' outputs.
+//! Tests: recorded outputs are reproduced, and written outputs are read back by this project's importers.
 
 use model::{Direction, Run};
 
@@ -102,8 +102,8 @@ pub(super) mod recorded {
         (1..=2).map(sample).collect()
     }
 
-    /// A recorded text of iperf3 3.12 and the run that has its counts. What is not measured here is taken out of the text: jitter,
-    /// and the intervals of single connections among several.
+    /// A recorded text of iperf3 3.12 and the run with its counts. Unmeasured values are removed from the text: jitter, and the
+    /// intervals of single connections among several.
     pub(in super::super) fn iperf3(name: &str) -> (Run, String) {
         let text = recording(&format!("iperf312_{name}"));
         let mut sockets = sockets(&text).into_iter();
@@ -306,7 +306,7 @@ fn nttcps_lines_and_rapids_report_are_read_back_trial_by_trial() {
     }
     let mut run = with_cpu(sample::stream());
     for trial in &mut run.outcomes[0].trials {
-        // nttcp moves whole blocks, and its reader holds it to that.
+        // nttcp sends whole blocks, and its reader checks that.
         let whole = trial.far.bytes_received / 131_072 * 131_072;
         (trial.near.bytes_sent, trial.far.bytes_received) = (whole, whole);
     }
@@ -319,7 +319,7 @@ fn nttcps_lines_and_rapids_report_are_read_back_trial_by_trial() {
 }
 
 #[test]
-fn what_a_tool_has_no_form_for_is_refused_by_name() {
+fn what_a_program_cannot_express_is_refused_by_name() {
     for (form, run) in [
         ("iperf3", sample::rr()),
         ("iperf3-json", sample::curve()),
@@ -337,5 +337,5 @@ fn what_a_tool_has_no_form_for_is_refused_by_name() {
         (trial.near.bytes_sent, trial.far.bytes_received) = (0, 0);
     }
     let error = (format("iperf3").unwrap().render)(&View::new(&[imported])).unwrap_err().to_string();
-    assert!(error.contains("a rate without the bytes behind it"), "{error}");
+    assert!(error.contains("a rate without a count of bytes"), "{error}");
 }

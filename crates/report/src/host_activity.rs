@@ -1,17 +1,17 @@
-//! What the hosts did meanwhile, added up over a run's passes and put into words.
+//! What the hosts' counters did during a run: sums over the passes, and the notable ones as sentences.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{CoreUse, EndPass, Inventory, Pass, Run, Verdict};
 
-use crate::{facts, labels};
+use crate::{host_facts, labels};
 
-/// From this share of a core's time on soft interrupts are worth a word, and from the other on what the hypervisor took.
+/// Shares of a core's time from which soft interrupts and steal time are reported.
 const SOFTIRQ: f64 = 0.1;
 const STEAL: f64 = 0.01;
-/// Ticks that a stretch must have at least for a share of it to mean something.
-const TICKS: u64 = 20;
-/// Counters that say that something was lost or had to wait for want of room, beside those of devices.
+/// The shortest window, in accounting ticks, over which a share of CPU time is meaningful.
+const MIN_TICKS: u64 = 20;
+/// Counters of losses and of full buffers, other than those of devices.
 const LOSSES: [&str; 11] = [
     "softnet.dropped",
     "snmp.Udp.RcvbufErrors",
@@ -25,7 +25,7 @@ const LOSSES: [&str; 11] = [
     "netstat.TcpExt.ListenOverflows",
     "netstat.TcpExt.TCPTimeouts",
 ];
-/// The same of devices: source, and what its counters' names end with.
+/// The same for devices: the counter's source and the end of its name.
 const DEVICE_LOSSES: [(&str, &str); 5] = [
     ("dev.", ".rx_dropped"),
     ("dev.", ".tx_dropped"),
@@ -34,7 +34,7 @@ const DEVICE_LOSSES: [(&str, &str); 5] = [
     ("qdisc.", ".drops"),
 ];
 
-/// One end's host over all passes of a run.
+/// The host of one end, over all passes of a run.
 pub(crate) struct Host<'a> {
     /// `near`, `far`, or `both ends`.
     pub(crate) name: &'static str,
@@ -42,7 +42,7 @@ pub(crate) struct Host<'a> {
     passes: Vec<&'a EndPass>,
 }
 
-/// Whether both ends read the same counters: on one host, and in one network namespace, as their addresses say.
+/// Whether both ends read the same counters: they are on one host and, by their addresses, in one network namespace.
 fn share_counters(run: &Run) -> bool {
     let addresses = |host: &Inventory| -> Vec<Vec<String>> {
         host.interfaces.iter().map(|interface| interface.addresses.clone()).collect()
@@ -52,7 +52,7 @@ fn share_counters(run: &Run) -> bool {
         && addresses(&run.header.near) == addresses(&run.header.far)
 }
 
-/// The ends of which something was observed; one for both where they read the same counters.
+/// The ends that were observed; a single entry for both if they read the same counters.
 pub(crate) fn hosts(run: &Run) -> Vec<Host<'_>> {
     let of = |name, host, end: fn(&Pass) -> &EndPass| {
         let passes: Vec<&EndPass> = run.passes.iter().map(end).filter(|pass| pass.observed.is_some()).collect();
@@ -64,13 +64,13 @@ pub(crate) fn hosts(run: &Run) -> Vec<Host<'_>> {
     near.into_iter().chain(far).collect()
 }
 
-/// A line for each end: what was notable, or that nothing was lost.
+/// One line for each end: what was notable, or that nothing was lost.
 pub(crate) fn notable(run: &Run) -> Vec<String> {
     hosts(run).iter().map(|host| format!("{}: {}", host.name, labels::plain(&host.notes().join("; ")))).collect()
 }
 
 impl Host<'_> {
-    /// What a counter grew by in all passes; `None` where nothing is known of it in one of them.
+    /// The increase of a counter over all passes; `None` if it is unknown in one of them.
     pub(crate) fn grew(&self, counter: &str) -> Option<i64> {
         self.passes.iter().map(|pass| pass.observed.as_ref()?.grew(counter)).sum()
     }
@@ -81,13 +81,13 @@ impl Host<'_> {
         observed.flat_map(|seen| seen.counters.keys().map(String::as_str)).collect()
     }
 
-    /// What could not be read in one pass or another, each once.
+    /// What could not be read in at least one pass, each once.
     pub(crate) fn missing(&self) -> BTreeSet<&str> {
         let observed = self.passes.iter().filter_map(|pass| pass.observed.as_ref());
         observed.flat_map(|seen| seen.missing.iter().map(String::as_str)).collect()
     }
 
-    /// CPU time that the observers took, as a share of one core's time, with their readings' whole length, ns.
+    /// CPU time of the observers as a share of one core's time, and the length of the observation, ns.
     pub(crate) fn cost(&self) -> Option<(f64, u64)> {
         let sum = |of: fn(&model::Observed) -> u64| -> u64 {
             self.passes.iter().filter_map(|pass| pass.observed.as_ref()).map(of).sum()
@@ -98,31 +98,32 @@ impl Host<'_> {
 
     fn notes(&self) -> Vec<String> {
         let mut notes: Vec<String> = self.processors();
-        let again = self.grew("snmp.Tcp.RetransSegs");
-        if let (Some(again), Some(sent)) = (again.filter(|again| *again > 0), self.grew("snmp.Tcp.OutSegs")) {
-            let share = model::Ratio(again as f64 / (sent + again).max(1) as f64);
-            notes.push(format!("{again} of {} TCP segments were sent again ({share})", sent + again));
+        let retransmitted = self.grew("snmp.Tcp.RetransSegs");
+        let sent = self.grew("snmp.Tcp.OutSegs");
+        if let (Some(count), Some(sent)) = (retransmitted.filter(|count| *count > 0), sent) {
+            let share = model::Ratio(count as f64 / (sent + count).max(1) as f64);
+            notes.push(format!("{count} of {} TCP segments were retransmitted ({share})", sent + count));
         }
         let losses = self.losses();
         if losses.is_empty() {
-            let quiet = again == Some(0) && self.grew("softnet.dropped") == Some(0);
-            notes.extend(quiet.then(|| "no drops, nothing sent again".to_owned()));
+            let quiet = retransmitted == Some(0) && self.grew("softnet.dropped") == Some(0);
+            notes.extend(quiet.then(|| "no drops, no retransmissions".to_owned()));
         } else {
             let list: Vec<String> = losses.iter().map(|(name, count)| format!("{name} {count}")).collect();
-            notes.push(format!("lost or held up: {}", list.join(", ")));
+            notes.push(format!("losses and full buffers: {}", list.join(", ")));
         }
         if notes.is_empty() {
-            notes.push("nothing notable in what could be read".to_owned());
+            notes.push("nothing notable in the counters that could be read".to_owned());
         }
         notes
     }
 
-    /// Counters of losses that grew.
+    /// The counters of losses that increased.
     fn losses(&self) -> Vec<(&str, i64)> {
         let lost = |name: &&str| {
             let inside = |(source, end): &(&str, &str)| {
                 let device = name.strip_prefix(source).and_then(|rest| rest.strip_suffix(end));
-                // What a class dropped stands at the root as well.
+                // Drops of a class are counted at the root qdisc too.
                 device.is_some_and(|device| !device.contains(':'))
             };
             LOSSES.contains(name) || DEVICE_LOSSES.iter().any(inside)
@@ -134,7 +135,7 @@ impl Host<'_> {
         self.changed().into_iter().filter(lost).map(|name| (name, sum(&name))).collect()
     }
 
-    /// The busiest core, and what the hypervisor took.
+    /// The busiest core, and steal time.
     fn processors(&self) -> Vec<String> {
         let mut cores: BTreeMap<u32, (u64, CoreUse)> = BTreeMap::new();
         let mut resolution_ns = 0;
@@ -150,7 +151,7 @@ impl Host<'_> {
                 sum.steal_ns += core.steal_ns;
             }
         }
-        cores.retain(|_, (window, _)| *window >= TICKS * resolution_ns && *window > 0);
+        cores.retain(|_, (window, _)| *window >= MIN_TICKS * resolution_ns && *window > 0);
         let share = |ns: u64, window: u64| (ns as f64 / window as f64).min(1.0);
         let busy = |(window, core): &(u64, CoreUse)| {
             share(core.user_ns + core.system_ns + core.irq_ns + core.softirq_ns, *window)
@@ -163,14 +164,14 @@ impl Host<'_> {
             } else {
                 String::new()
             };
-            let fineness = facts::fineness(resolution_ns, self.host);
-            notes.push(format!("core {number} was busiest, {:.0} %{of} ({fineness})", 100.0 * busy(top)));
+            let resolution = host_facts::cpu_time_resolution(resolution_ns, self.host);
+            notes.push(format!("core {number} was busiest, {:.0} %{of} ({resolution})", 100.0 * busy(top)));
         }
         let (window, stolen) =
             cores.values().fold((0, 0), |sum, (window, core)| (sum.0 + window, sum.1 + core.steal_ns));
         let stolen = share(stolen, window.max(1));
         if stolen >= STEAL {
-            notes.push(format!("the hypervisor took {:.0} % of the cores' time", 100.0 * stolen));
+            notes.push(format!("the hypervisor took {:.0} % of the cores' time (steal)", 100.0 * stolen));
         }
         notes
     }
@@ -182,26 +183,22 @@ mod tests {
     use crate::sample;
 
     #[test]
-    fn what_was_lost_stands_with_its_counter() {
+    fn losses_are_listed_with_their_counters() {
         let lines = notable(&sample::observed());
         assert_eq!(lines.len(), 2, "{lines:?}");
         assert!(
-            lines[0].starts_with("near: core 1 was busiest, 95 %, 45 % in soft interrupts (in steps of 10.0 ms)"),
+            lines[0].starts_with("near: core 1 was busiest, 95 %, 45 % in soft interrupts (resolution 10.0 ms)"),
             "{lines:?}"
         );
         // Two passes with 20 of 1,020 each.
-        assert!(
-            lines[0].contains("; 40 of 2040 TCP segments were sent again (1.961 %)")
-                || lines[0].contains("; 40 of 2040 TCP"),
-            "{lines:?}"
-        );
-        assert!(lines[0].ends_with("; lost or held up: qdisc.eth0.drops 12"), "{lines:?}");
-        assert!(lines[1].ends_with("no drops, nothing sent again"), "{lines:?}");
+        assert!(lines[0].contains("; 40 of 2040 TCP segments were retransmitted (1.96 %)"), "{lines:?}");
+        assert!(lines[0].ends_with("; losses and full buffers: qdisc.eth0.drops 12"), "{lines:?}");
+        assert!(lines[1].ends_with("no drops, no retransmissions"), "{lines:?}");
         assert_eq!(notable(&sample::stream()), [""; 0]);
     }
 
     #[test]
-    fn what_is_unknown_in_one_pass_is_unknown() {
+    fn a_counter_unknown_in_one_pass_is_unknown() {
         let mut run = sample::observed();
         let far = &hosts(&run)[1];
         assert_eq!((far.grew("softnet.dropped"), far.grew("snmp.Tcp.RetransSegs")), (Some(0), Some(0)));
@@ -212,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_that_share_a_host_are_told_once() {
+    fn ends_that_share_a_host_have_one_line() {
         let mut run = sample::observed();
         run.outcomes.iter_mut().for_each(|outcome| outcome.summary.verdicts.push(Verdict::OneHost));
         run.header.near.interfaces =

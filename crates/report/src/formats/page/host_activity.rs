@@ -1,4 +1,4 @@
-//! What the hosts did meanwhile: in words, in pictures, and every counter that changed.
+//! Host activity: notable counters, figures, and every counter that changed.
 
 use std::collections::BTreeSet;
 
@@ -6,34 +6,34 @@ use maud::{Markup, PreEscaped, html};
 use model::{Figure, Run, units};
 
 use crate::draw::{Use, draw};
-use crate::meanwhile::{self, Host};
+use crate::host_activity::{self, Host};
 
-/// The section; nothing where nobody observed.
+/// The section; empty if no host was observed.
 pub(in crate::formats) fn section(runs: &[Run]) -> Markup {
     let observed: Vec<(usize, &Run)> =
-        runs.iter().enumerate().filter(|(_, run)| !meanwhile::hosts(run).is_empty()).collect();
+        runs.iter().enumerate().filter(|(_, run)| !host_activity::hosts(run).is_empty()).collect();
     html! {
         @if !observed.is_empty() {
             section {
-                h2 { "Hosts meanwhile" }
-                @for (place, run) in observed {
+                h2 { "Host activity" }
+                @for (index, run) in observed {
                     @if runs.len() > 1 { (super::heading(run)) }
-                    ul.findings { @for line in meanwhile::notable(run) { li { (line) } } }
-                    @for figure in figures(run, place) {
+                    ul.findings { @for line in host_activity::notable(run) { li { (line) } } }
+                    @for figure in figures(run, index) {
                         div.figure { (PreEscaped(draw(&figure, Use::Inline))) }
                     }
-                    (counters(&meanwhile::hosts(run)))
+                    (counters(&host_activity::hosts(run)))
                 }
             }
         }
     }
 }
 
-/// A run's pictures, with ids that differ from those of other runs on the page.
-fn figures(run: &Run, place: usize) -> Vec<Figure> {
+/// A run's figures, with ids that are unique on the page.
+fn figures(run: &Run, index: usize) -> Vec<Figure> {
     let mut figures = crate::host_figures(run);
-    if place > 0 {
-        figures.iter_mut().for_each(|figure| figure.id = format!("{}-{}", figure.id, place + 1));
+    if index > 0 {
+        figures.iter_mut().for_each(|figure| figure.id = format!("{}-{}", figure.id, index + 1));
     }
     figures
 }
@@ -41,12 +41,12 @@ fn figures(run: &Run, place: usize) -> Vec<Figure> {
 fn counters(hosts: &[Host<'_>]) -> Markup {
     let names: BTreeSet<&str> = hosts.iter().flat_map(Host::changed).collect();
     let missing: Vec<(&str, &str)> =
-        hosts.iter().flat_map(|host| host.missing().into_iter().map(|gap| (host.name, gap))).collect();
+        hosts.iter().flat_map(|host| host.missing().into_iter().map(|what| (host.name, what))).collect();
     html! {
         details {
-            summary { "All " (names.len()) " counters that changed, added up over the passes" }
+            summary { "Counters that changed (" (names.len()) "), summed over the passes" }
             p.muted {
-                "The kernel's names behind the source's. – is a counter of which nothing is known there."
+                "Each name is the source and the kernel's name. – means unknown at that end."
                 @for host in hosts {
                     @if let Some((share, ns)) = host.cost() {
                         " Reading took " (format!("{:.2}", 100.0 * share)) " % of a core over " (units::seconds(ns as f64)) " (" (host.name) ")."
@@ -65,7 +65,7 @@ fn counters(hosts: &[Host<'_>]) -> Markup {
                 }
             } }
             @if !missing.is_empty() {
-                ul.findings { @for (host, gap) in missing { li { span.kind { (host) } " not read: " (gap) } } }
+                ul.findings { @for (host, what) in missing { li { span.kind { (host) } " not read: " (what) } } }
             }
         }
     }

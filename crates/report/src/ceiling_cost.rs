@@ -1,15 +1,15 @@
-//! What an outcome is measured against, in words: its ceiling, its cost, and the hosts' self-tests.
+//! Sentences on an outcome's ceiling and CPU cost, and on the hosts' self-tests.
 
 use model::units::{bits_per_second, count, seconds};
 use model::{EndCost, Inventory, Outcome, Ratio, Run, SelfTestCitation, Verdict};
 
-use crate::{facts, labels, sides};
+use crate::{host_facts, labels, sides};
 
-/// From this many times the goodput on a ceiling is so far off that three digits will do.
+/// A ceiling at least this many times the goodput is printed with three digits.
 const FAR: f64 = 5.0;
 
-/// Sentences on ceiling and cost of each outcome of a run, the sides of a comparison by their letter. Curves have none: their
-/// trials share a pass.
+/// Sentences on ceiling and cost of each outcome of a run; the sides of a comparison are named. Curves have none, because their
+/// sizes share a pass.
 pub(crate) fn of_run(run: &Run) -> Vec<String> {
     if run.header.kind == "curve" {
         return Vec::new();
@@ -25,8 +25,8 @@ pub(crate) fn of_run(run: &Run) -> Vec<String> {
     lines
 }
 
-/// `941.2 of at most 941.5 Mbit/s (MTU 1500 on 1 Gbit/s)`: with more digits than elsewhere where the two are near each other,
-/// for then it is the difference that counts.
+/// `941.2 of at most 941.5 Mbit/s (MTU 1500 on 1 Gbit/s)`. Has more digits than elsewhere if the two are close, to show their
+/// difference.
 pub(crate) fn at_most(outcome: &Outcome) -> Option<String> {
     let ceiling = outcome.summary.ceiling.as_ref()?;
     let goodput = outcome.summary.goodput_bps?;
@@ -69,37 +69,38 @@ fn cost(run: &Run, outcome: &Outcome) -> Vec<String> {
 fn figures(end: &EndCost, one_host: bool, inventory: &Inventory) -> Option<String> {
     let process = match (end.process_s_per_gb, end.process_ns_per_transaction) {
         (Some(seconds), _) => format!("{} CPU s/GB", count(seconds)),
-        (None, Some(ns)) => format!("{} of CPU a transaction", seconds(ns)),
+        (None, Some(ns)) => format!("{} of CPU per transaction", seconds(ns)),
         (None, None) => return None,
     };
     let mut parts = vec![format!("{process} in the measuring processes")];
     let host = end.host_s_per_gb.map(count).or(end.host_ns_per_transaction.map(seconds));
     if let Some(host) = host {
-        let whole = if one_host { "the whole host, both ends" } else { "the whole host" };
-        let ticks = end.host_resolution_ns.map_or(String::new(), |ns| format!(", {}", facts::fineness(ns, inventory)));
-        parts.push(format!("{host} on {whole} (interrupts included{ticks})"));
+        let whole = if one_host { "the whole host (both ends)" } else { "the whole host" };
+        let resolution = end.host_resolution_ns.map(|ns| host_facts::cpu_time_resolution(ns, inventory));
+        let resolution = resolution.map_or(String::new(), |text| format!(" ({text})"));
+        parts.push(format!("{host} on {whole}, interrupts included{resolution}"));
     }
     parts.extend(end.cycles_per_byte.map(|cycles| format!("{} cycles/byte", count(cycles))));
     Some(parts.join(", "))
 }
 
-/// Why there are no cycles, each reason once.
+/// Why cycles are missing, each reason once.
 fn missing_cycles(run: &Run) -> Vec<String> {
     let costs = run.outcomes.iter().filter_map(|outcome| outcome.summary.cost.as_ref());
     let reasons = costs
         .flat_map(|cost| std::iter::once(&cost.near).chain(&cost.far))
         .filter_map(|end| end.cycles_missing.as_ref());
-    let mut said: Vec<String> = Vec::new();
+    let mut lines: Vec<String> = Vec::new();
     for reason in reasons {
-        let text = format!("no cycles: {}", labels::plain(reason));
-        if !said.contains(&text) {
-            said.push(text);
+        let text = format!("cycles not measured: {}", labels::plain(reason));
+        if !lines.contains(&text) {
+            lines.push(text);
         }
     }
-    said
+    lines
 }
 
-/// The self-tests of both hosts, a line each; one line where both ends are one host. Empty where neither host has one.
+/// The self-tests of both hosts, one line each; a single line if both ends are on one host. Empty if neither host has one.
 pub(crate) fn selftests(run: &Run) -> Vec<String> {
     let (near, far) = (&run.header.near, &run.header.far);
     let same = near.selftest == far.selftest && (near.boot_id == far.boot_id || run.header.target.is_none());
@@ -111,7 +112,7 @@ fn selftest(host: &Inventory, cited: &SelfTestCitation) -> String {
     format!("{} {}", labels::plain(host.hostname.as_deref().unwrap_or("this host")), citation(cited))
 }
 
-/// A self-test in one line, as runs and `thru host` cite it: when, what passed, the worst errors, and what has changed since.
+/// A self-test in one line, as runs and `thru host` cite it: time, checks passed, worst errors, and what changed since.
 #[must_use]
 pub fn citation(cited: &SelfTestCitation) -> String {
     let mut text = format!(
@@ -140,50 +141,48 @@ mod tests {
     use crate::sample;
 
     #[test]
-    fn a_goodput_stands_beside_its_ceiling_with_digits_that_tell_them_apart() {
+    fn goodput_and_ceiling_have_enough_digits_to_differ() {
         let mut outcome = sample::pair().outcomes.remove(0);
-        let mut said = |goodput, bound| {
+        let mut text = |goodput, bound| {
             outcome.summary.goodput_bps = Some(goodput);
             outcome.summary.ceiling.as_mut().unwrap().bound_bps = bound;
             at_most(&outcome).unwrap()
         };
-        assert_eq!(said(941.2e6, 941.48e6), "941.2 of at most 941.5 Mbit/s (MTU 1500 on 10 Gbit/s)");
-        assert!(said(9.41e9, 9.4148e9).starts_with("9.410 of at most 9.415 Gbit/s"));
-        assert!(said(20.1e6, 26.2144e6).starts_with("20.10 of at most 26.21 Mbit/s"));
-        assert!(said(9.67e9, 88e12).starts_with("9.67 Gbit/s of at most 88.0 Tbit/s ("));
+        assert_eq!(text(941.2e6, 941.48e6), "941.2 of at most 941.5 Mbit/s (MTU 1500 on 10 Gbit/s)");
+        assert!(text(9.41e9, 9.4148e9).starts_with("9.410 of at most 9.415 Gbit/s"));
+        assert!(text(20.1e6, 26.2144e6).starts_with("20.10 of at most 26.21 Mbit/s"));
+        assert!(text(9.67e9, 88e12).starts_with("9.67 Gbit/s of at most 88.0 Tbit/s ("));
         assert_eq!(other_bounds(&outcome), ["window 3.00 MiB over 1.00 ms: 25.2 Gbit/s"]);
         outcome.summary.ceiling = None;
         assert_eq!(at_most(&outcome), None);
     }
 
     #[test]
-    fn cost_is_said_for_each_end_and_a_missing_counter_once() {
+    fn cost_is_printed_for_each_end_and_a_missing_counter_once() {
         let lines = of_run(&sample::pair());
         let of = |start: &str| lines.iter().filter(|line| line.starts_with(start)).cloned().collect::<Vec<_>>();
         assert!(of("A, goodput ")[0].contains(" of at most 9.415 Gbit/s"), "{lines:#?}");
         assert_eq!(
             of("B, near end"),
-            [
-                "B, near end: 0.210 CPU s/GB in the measuring processes, 0.294 on the whole host (interrupts included, in steps of \
-              10.0 ms), 0.620 cycles/byte"
-            ]
+            ["B, near end: 0.210 CPU s/GB in the measuring processes, 0.294 on the whole host, interrupts included \
+              (resolution 10.0 ms), 0.620 cycles/byte"]
         );
         assert!(!of("A, far end")[0].contains("cycles/byte"));
-        assert_eq!(of("no cycles"), ["no cycles: this machine shows the kernel no cycle counter"]);
+        assert_eq!(of("cycles not"), ["cycles not measured: this machine shows the kernel no cycle counter"]);
         assert_eq!(of_run(&sample::curve()), [""; 0]);
     }
 
     #[test]
-    fn round_trips_cost_time_each_and_one_host_says_so() {
+    fn round_trips_have_a_cost_per_transaction() {
         let end = EndCost {
             process_ns_per_transaction: Some(5_000.0),
             host_ns_per_transaction: Some(9_000.0),
             ..EndCost::default()
         };
-        let said = figures(&end, true, &Inventory::default()).unwrap();
+        let text = figures(&end, true, &Inventory::default()).unwrap();
         assert_eq!(
-            said,
-            "5.00 us of CPU a transaction in the measuring processes, 9.00 us on the whole host, both ends (interrupts included)"
+            text,
+            "5.00 µs of CPU per transaction in the measuring processes, 9.00 µs on the whole host (both ends), interrupts included"
         );
         assert_eq!(figures(&EndCost::default(), false, &Inventory::default()), None);
     }
@@ -204,7 +203,7 @@ mod tests {
         };
         run.header.near.selftest = Some(cited.clone());
         let expected = "alpha 2026-11-21 20:37:58 UTC, version 0.1.0: 25 of 26 checks passed, rates within 0.120 %, round trips \
-                        within 8.10 us; changed since: boot";
+                        within 8.10 µs; changed since: boot";
         assert_eq!(selftests(&run), [expected]);
         run.header.far.selftest = Some(cited);
         assert_eq!(selftests(&run).len(), 2);

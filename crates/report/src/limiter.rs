@@ -1,17 +1,17 @@
-//! What held outcomes back, for a terminal: the partition as a bar, the evidence, placed losses.
+//! What limited each outcome, for a terminal: shares of time as bars, evidence, losses by location.
 
 use model::{CellWhy, Outcome, Ratio, RunWhy, Why, WhyDocument};
 
 use crate::labels;
 
-/// Columns of a bar that stands for the whole time.
+/// Columns of a bar of 100 %.
 const BAR: usize = 40;
 
-/// `held back by: receive window (strong, 87 % of the sender's time): ...`; `None` where nothing is known.
+/// `limited by: receive window (strong, 87 % of the sender's time): ...`; `None` if unknown.
 #[must_use]
-pub fn held_back(outcome: &Outcome) -> Option<String> {
+pub fn limited_by(outcome: &Outcome) -> Option<String> {
     let why = outcome.summary.why.as_ref()?;
-    Some(format!("held back by: {}", labels::plain(&why.statement)))
+    Some(format!("limited by: {}", labels::plain(&why.statement)))
 }
 
 /// The report of `thru why` in lines of at most `columns`.
@@ -23,8 +23,8 @@ pub fn why_report(document: &WhyDocument, columns: u16) -> String {
         of_run(run, document.runs.len() > 1, columns, &mut text);
     }
     let regions = document.regions.iter().map(|region| region.statement.as_str());
-    section("Best for which blocks", regions, columns, &mut text);
-    section("Between the runs", document.notes.iter().map(String::as_str), columns, &mut text);
+    section("Best run by block size", regions, columns, &mut text);
+    section("Differences between the runs", document.notes.iter().map(String::as_str), columns, &mut text);
     text
 }
 
@@ -37,29 +37,29 @@ fn of_run(run: &RunWhy, several: bool, columns: usize, text: &mut String) {
         text.push_str(&format!("{}\n", labels::plain(&cell.outcome)));
         match &cell.why {
             Some(why) => of_cell(why, columns, text),
-            None => unknown(cell, text),
+            None => unknown_limiter(cell, text),
         }
         text.push('\n');
     }
     let changes = run.changes.iter().map(|finding| finding.statement.as_str());
-    section("Breaks in the curve", changes, columns, text);
+    section("Abrupt changes in the curve", changes, columns, text);
     if !run.changes.is_empty() {
         text.push('\n');
     }
     if run.cells.is_empty() && run.changes.is_empty() {
-        text.push_str("The curve has no break beyond its bends.\n\n");
+        text.push_str("The curve has no abrupt change.\n\n");
     }
 }
 
-fn unknown(cell: &CellWhy, text: &mut String) {
-    text.push_str(&format!("Nothing that was recorded of cell {} says what held it back.\n", cell.cell));
+fn unknown_limiter(cell: &CellWhy, text: &mut String) {
+    text.push_str(&format!("The limiter of cell {} is unknown: nothing recorded is evidence of one.\n", cell.cell));
 }
 
 fn of_cell(why: &Why, columns: usize, text: &mut String) {
-    wrapped("held back by: ", &why.statement, columns, text);
+    wrapped("limited by: ", &why.statement, columns, text);
     text.push('\n');
     if !why.parts.is_empty() {
-        text.push_str("  Where the sender's time went, by TCP's clocks\n");
+        text.push_str("  The sender's time by TCP_INFO\n");
     }
     for part in &why.parts {
         let filled = (part.share * BAR as f64).round() as usize;
@@ -67,7 +67,7 @@ fn of_cell(why: &Why, columns: usize, text: &mut String) {
         text.push_str(&format!("  {bar} {:>5.1} %  {}\n", 100.0 * part.share, part.of.words()));
     }
     if why.parts.is_empty() {
-        text.push_str("  TCP's clocks do not split this time; what follows is evidence alone.\n");
+        text.push_str("  TCP_INFO does not divide the sender's time here; there is only the evidence below.\n");
     }
     let evidence: Vec<String> = why
         .evidence
@@ -79,7 +79,7 @@ fn of_cell(why: &Why, columns: usize, text: &mut String) {
         .collect();
     section("Evidence", evidence.iter().map(String::as_str), columns, text);
     if let Some(losses) = &why.losses {
-        let places: Vec<String> = losses
+        let locations: Vec<String> = losses
             .locations
             .iter()
             .map(|one| {
@@ -87,10 +87,11 @@ fn of_cell(why: &Why, columns: usize, text: &mut String) {
                 format!("{}: {} ({part}); {}", one.location.words(), one.packets, one.by)
             })
             .collect();
-        let verb = if losses.of == "segments" { "sent again" } else { "missing" };
+        let what =
+            if losses.of == "segments" { "retransmitted segments".to_owned() } else { format!("lost {}", losses.of) };
         section(
-            &format!("Where the {} {} {verb} went", losses.packets, losses.of),
-            places.iter().map(String::as_str),
+            &format!("Locations of {} {what}", losses.packets),
+            locations.iter().map(String::as_str),
             columns,
             text,
         );
@@ -99,7 +100,7 @@ fn of_cell(why: &Why, columns: usize, text: &mut String) {
     section("Not recorded", why.missing.iter().map(String::as_str), columns, text);
 }
 
-/// A title and its entries; nothing without entries.
+/// A title and its entries; nothing if there are none.
 fn section<'a>(title: &str, entries: impl Iterator<Item = &'a str>, columns: usize, text: &mut String) {
     let mut entries = entries.peekable();
     if entries.peek().is_none() {
@@ -112,7 +113,7 @@ fn section<'a>(title: &str, entries: impl Iterator<Item = &'a str>, columns: usi
     entries.for_each(|entry| wrapped("- ", entry, columns, text));
 }
 
-/// `start` and the words behind it, broken at `columns`, further lines two in.
+/// `start` and `entry`, wrapped at `columns`; further lines are indented by two.
 pub(crate) fn wrapped(start: &str, entry: &str, columns: usize, text: &mut String) {
     let entry = labels::plain(entry);
     let mut line = start.trim_end().to_owned();
@@ -153,7 +154,7 @@ mod tests {
             losses: Some(Losses {
                 packets: 12,
                 of: "segments".into(),
-                locations: vec![LocatedLoss { location: LossLocation::Path, packets: 12, by: "nobody".into() }],
+                locations: vec![LocatedLoss { location: LossLocation::Path, packets: 12, by: "no counter".into() }],
             }),
             notes: vec!["A note with \u{1b}[31m in it.".into()],
             missing: vec!["the counters of the receiver's host".into()],
@@ -167,17 +168,19 @@ mod tests {
     }
 
     #[test]
-    fn a_report_has_its_bar_evidence_losses_and_gaps() {
+    fn a_report_has_bars_evidence_losses_and_what_is_missing() {
         let text = why_report(&document(Some(why())), 100);
         let bar = text.lines().find(|line| line.contains('█')).unwrap();
         assert_eq!((bar.matches('█').count(), bar.matches('·').count()), (35, 5), "{bar}");
         assert!(bar.ends_with(" 87.0 %  receive window"), "{bar}");
         assert!(
-            text.contains("held back by: receive window (strong, 87 %") && text.contains("(window-over-rtt, strong)"),
+            text.contains("limited by: receive window (strong, 87 %") && text.contains("(window-over-rtt, strong)"),
             "{text}"
         );
         assert!(
-            text.contains("Where the 12 segments sent again went\n- the path between the hosts: 12 (100 %); nobody"),
+            text.contains(
+                "Locations of 12 retransmitted segments\n- the path between the hosts: 12 (100 %); no counter"
+            ),
             "{text}"
         );
         assert!(text.contains("Not recorded\n- the counters") && !text.contains('\u{1b}'), "{text}");
@@ -188,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_said_and_regions_stand_last() {
+    fn an_unknown_limiter_is_named_and_regions_come_last() {
         let mut document = document(None);
         document.regions.push(BestRegion {
             from: 1,
@@ -198,12 +201,12 @@ mod tests {
             ratio: None,
             low: None,
             high: None,
-            statement: "1 B to 1 KiB: no difference is sure".into(),
+            statement: "1 B to 1 KiB: no significant difference".into(),
         });
         let text = why_report(&document, 80);
-        assert!(text.contains("Nothing that was recorded of cell 0"), "{text}");
-        assert!(text.ends_with("Best for which blocks\n- 1 B to 1 KiB: no difference is sure\n"), "{text}");
+        assert!(text.contains("The limiter of cell 0 is unknown"), "{text}");
+        assert!(text.ends_with("Best run by block size\n- 1 B to 1 KiB: no significant difference\n"), "{text}");
         document.runs[0].cells.clear();
-        assert!(why_report(&document, 80).contains("no break beyond its bends"));
+        assert!(why_report(&document, 80).contains("no abrupt change"));
     }
 }

@@ -1,0 +1,98 @@
+//! Runs of this program: the JSON documents that `thru show --json` and `thru export --format json` write, one or an array.
+
+use model::Run;
+use serde_json::Value;
+
+use super::Format;
+use crate::listing::{Confidence, Imported, Reading};
+
+/// Runs of this program.
+pub(super) const FORMAT: Format =
+    Format { name: "throughline", help: "runs of this program as JSON documents, kept as they are", detect, read };
+
+/// What the schemas of all documents of this program begin with.
+const SCHEMAS: &str = "\"throughline-";
+
+fn detect(text: &str) -> Confidence {
+    // `"schema": "throughline-...`. Within a string of another document its quotes would be escaped.
+    let names_schema = |after: &str| {
+        let value = after.trim_start().strip_prefix(':').map(str::trim_start);
+        value.is_some_and(|value| value.starts_with(SCHEMAS))
+    };
+    let json = text.trim_start().starts_with(['{', '[']);
+    if json && text.split("\"schema\"").skip(1).any(names_schema) { Confidence::WholeText } else { Confidence::No }
+}
+
+fn read(text: &str) -> Reading {
+    let mut reading = Reading::default();
+    let documents = match serde_json::from_str(text) {
+        Ok(Value::Array(documents)) => documents,
+        Ok(document) => vec![document],
+        Err(error) => {
+            reading.refuse(u32::try_from(error.line()).unwrap_or(0), format!("not valid JSON: {error}"));
+            return reading;
+        }
+    };
+    for document in documents {
+        match run(document) {
+            Ok(run) => {
+                reading.imported.push(Imported {
+                    tool: "thru".into(),
+                    run: Some(Box::new(run)),
+                    ..Imported::default()
+                });
+            }
+            Err(reason) => reading.refuse(1, reason),
+        }
+    }
+    reading
+}
+
+fn run(document: Value) -> Result<Run, String> {
+    let schema = document["schema"].as_str().unwrap_or_default();
+    if schema != Run::SCHEMA {
+        return Err(refusal(schema));
+    }
+    serde_json::from_value(document).map_err(|error| format!("not a document of {}: {error}", Run::SCHEMA))
+}
+
+/// Why a document of another schema is refused, and the remedy.
+fn refusal(schema: &str) -> String {
+    let parts = |schema: &str| schema.split_once('/').map(|(kind, version)| (kind.to_owned(), version.to_owned()));
+    let schema = model::plain(schema);
+    let (Some((own_kind, own)), Some((kind, version))) = (parts(Run::SCHEMA), parts(&schema)) else {
+        return format!("a document without a schema such as {}", Run::SCHEMA);
+    };
+    if kind != own_kind {
+        return format!(
+            "a document of {schema} is not a run: import the runs, which `thru export --format json` writes"
+        );
+    }
+    let remedy = match (version.parse::<u32>(), own.parse::<u32>()) {
+        (Ok(version), Ok(own)) if version > own => "update thru",
+        _ => "open the store that holds the run with this version, which migrates it, and export the run again",
+    };
+    format!("a Throughline document of schema version {version}; this version of thru reads {own}: {remedy}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_schema_of_this_program_is_detected() {
+        let whole = ["{\"schema\": \"throughline-run/1\"}", " [\n{\"a\":1,\"schema\"\n:\n\"throughline-run/2"];
+        assert_eq!(whole.map(detect), [Confidence::WholeText; 2]);
+        let other = ["\"schema\":\"throughline-run/2\"", "{\"a\":\"\\\"schema\\\":\\\"throughline-run/2\\\"\"}", "{}"];
+        assert_eq!(other.map(detect), [Confidence::No; 3]);
+    }
+
+    #[test]
+    fn other_versions_and_kinds_are_refused_with_the_remedy() {
+        let newer = refusal("throughline-run/3");
+        assert!(newer.ends_with("schema version 3; this version of thru reads 2: update thru"), "{newer}");
+        assert!(refusal("throughline-run/1").contains("open the store that holds the run"));
+        assert!(refusal("throughline-why/2").contains("is not a run"));
+        assert!(refusal("").contains("without a schema"));
+    }
+}
