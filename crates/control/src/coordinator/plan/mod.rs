@@ -173,8 +173,7 @@ impl ActiveRun<'_, Fleet> {
         self.step_phase(schedule, round, cells)?;
         let sink = &mut *self.sink;
         let waits = |name: &str, ahead| {
-            let clients = if ahead == 1 { "client" } else { "clients" };
-            let activity = format!("{name} is busy: {ahead} {clients} in front");
+            let activity = format!("{name} is busy: {ahead} ahead in the queue");
             // The phase is for the progress display only; a sink that fails reports it at the next trial.
             let _ = sink.event(&Event::Phase(Phase { activity, ..Phase::default() }));
         };
