@@ -1,48 +1,49 @@
-//! Why a measurement could not be ordered or carried out.
+//! Why a measurement could not be started or finished.
 
 use std::io;
 
-/// A failure between hosts, with the host and what the user can do.
+/// A failure between hosts, with the host and the remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ControlError {
-    /// The host's name means nothing.
-    #[error("cannot resolve '{host}': {source}; check the name, or give an address")]
+    /// The host's name does not resolve.
+    #[error("cannot resolve '{host}': {source}; check the name, or use an address")]
     Resolve {
         /// As the user wrote it.
         host: String,
-        /// The resolver's answer.
+        /// The resolver's error.
         source: io::Error,
     },
-    /// What the user wrote names no host or no port.
+    /// The text is not a host with an optional port.
     #[error(
-        "'{host}' names no host: {what}; write a name or an address, such as b, b:7000, 192.0.2.1 or [2001:db8::1]:7000"
+        "'{host}' is not a valid host: {what}; write a name or an address, such as b, b:7000, 192.0.2.1 or [2001:db8::1]:7000"
     )]
-    Place {
+    InvalidHost {
         /// As the user wrote it.
         host: String,
         /// What is wrong with it.
         what: &'static str,
     },
-    /// Nobody answers there.
+    /// No agent answers at the address.
     #[error("cannot reach an agent at {address}: {source}; {remedy}")]
     Unreachable {
         /// Host and port.
         address: String,
-        /// The kernel's answer.
+        /// The kernel's error.
         source: io::Error,
         /// What to do.
         remedy: &'static str,
     },
-    /// Something else answers there.
-    #[error("{address} answers, but is no Throughline agent; check the port, or start `thru serve` there")]
+    /// Another service answers at the address.
+    #[error("{address} answers, but it is not a thru agent; check the port, or start `thru serve` there")]
     NoAgent {
         /// Host and port.
         address: String,
     },
-    /// The two programs share no version of the protocol.
+    /// The two programs have no version of the protocol in common.
     #[error(
-        "{address} runs thru {version}, which speaks protocol {theirs}; this one speaks {ours}: update thru on {older}"
+        "{address} runs thru {version} (protocol {theirs}) and this host runs thru {own_version} (protocol {ours}): \
+         update thru on {older}"
     )]
     Version {
         /// Host and port.
@@ -51,10 +52,12 @@ pub enum ControlError {
         version: String,
         /// The peer's protocol versions.
         theirs: String,
-        /// Ours.
+        /// This program's version.
+        own_version: &'static str,
+        /// This program's protocol versions.
         ours: String,
-        /// Which side is behind: "that host" or "this host".
-        older: &'static str,
+        /// The host with the older program: its address, or "this host".
+        older: String,
     },
     /// The token is missing or wrong.
     #[error("{address}: {what}")]
@@ -64,7 +67,7 @@ pub enum ControlError {
         /// What is wrong and what to do.
         what: String,
     },
-    /// The agent will not do it.
+    /// The agent refused.
     #[error("{address} refuses: {reason}")]
     Refused {
         /// Host and port.
@@ -72,22 +75,22 @@ pub enum ControlError {
         /// Its reason, with its remedy.
         reason: String,
     },
-    /// The connection to an agent ended in the middle.
-    #[error("lost the agent at {address} {during}: {reason}; finished trials are kept")]
+    /// The connection to an agent was lost.
+    #[error("lost the connection to the agent at {address} {during}: {reason}; finished trials are kept")]
     Lost {
         /// Host and port.
         address: String,
-        /// What was going on.
+        /// The activity at that time.
         during: String,
         /// What happened.
         reason: String,
     },
-    /// One end's host cannot set the trial up.
+    /// One end's host cannot set up the trial.
     #[error("{address}: {reason}")]
     Setup {
         /// Host and port, or "this host".
         address: String,
-        /// The engine's words.
+        /// The engine's message.
         reason: String,
     },
     /// Settings of one end's host were not changed.
@@ -97,25 +100,25 @@ pub enum ControlError {
         address: String,
         /// Why, and what to do.
         reason: String,
-        /// What stood in the way.
+        /// The kind of obstacle.
         obstacle: crate::proto::message::Obstacle,
     },
-    /// What a plan requires of the hosts did not come to hold.
+    /// A plan's requirement was not met in time.
     #[error(
-        "{what} before a cell of the plan, within the {waited} it waits: try later, relax [require], or let it skip such cells (otherwise = \"skip\")"
+        "a requirement of the plan was not met within {waited}: {what}; try again later, relax [require], or skip such cells with otherwise = \"skip\""
     )]
     Unmet {
-        /// What does not hold, and where.
+        /// The requirement, with the host.
         what: String,
-        /// How long it was waited for.
+        /// How long the run waited.
         waited: String,
     },
-    /// A trial ended badly at one end.
+    /// A trial failed at one end.
     #[error("{address}: {reason}")]
     Trial {
         /// Host and port, or "this host".
         address: String,
-        /// The engine's words.
+        /// The engine's message.
         reason: String,
     },
     /// A trial with another program at the far end failed.
@@ -124,20 +127,20 @@ pub enum ControlError {
     /// The spec is impossible.
     #[error(transparent)]
     Engine(#[from] engine::EngineError),
-    /// Results could not be kept or shown.
-    #[error("cannot keep results: {0}")]
+    /// Results could not be stored or shown.
+    #[error("cannot store results: {0}")]
     Sink(#[from] model::SinkError),
     /// An agent could not start.
     #[error("{operation}: {source}{hint}")]
     Io {
-        /// What was being done, with the address or path.
+        /// The operation, with the address or path.
         operation: String,
-        /// The kernel's answer.
+        /// The kernel's error.
         source: io::Error,
-        /// What to do about it, or nothing.
+        /// The remedy, or an empty text.
         hint: &'static str,
     },
-    /// The user stopped it.
+    /// The user interrupted the run.
     #[error("interrupted; finished trials are kept")]
     Interrupted,
 }

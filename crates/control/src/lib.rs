@@ -1,9 +1,9 @@
-//! How measurements are ordered: the protocol between hosts ([`proto`]), the [`agent`] that drives one machine, the
-//! [`worker`] process in which a measurement runs alone, and the [`coordinator`] that decides what is measured next, and
-//! the [`experiment`]s that string measurements together.
+//! How measurements are controlled: the protocol between hosts ([`proto`]), the [`agent`] that drives one machine, the
+//! [`worker`] process in which a measurement runs alone, the [`coordinator`] that decides what is measured next, and the
+//! [`experiment`]s that combine measurements.
 //!
-//! A test between two hosts is a fleet of two: the coordinator speaks to the near end's agent, which it runs within itself,
-//! with the same messages as to the far end's `thru serve`.
+//! The coordinator runs the near end's agent within its own process. It uses the same messages for that agent as for the
+//! far end's `thru serve`.
 
 pub mod agent;
 pub mod coordinator;

@@ -2,8 +2,8 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Raises the soft limit on open files to the hard one: a thousand flows need more than the usual 1,024. Where that is refused
-/// the limit stays, and opening one too many says so.
+/// Raises the soft limit on open files to the hard one: a thousand flows need more than the usual 1,024. If that is refused,
+/// the limit stays, and a file too many fails to open.
 pub fn raise_file_limit() {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });

@@ -1,8 +1,8 @@
-//! A framed connection as two queues: one task reads, one writes, and a silent peer is found out.
+//! A framed connection as two queues: one task reads, one writes, and a peer that sends nothing is detected.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -12,69 +12,114 @@ use tokio::sync::mpsc;
 
 use crate::proto::frame::{Decoder, MAX_FRAME, MAX_GREETING, MAX_WELCOME, encode};
 
-/// How often a side says that it is still there. With the kernel's user timeout (set by whoever owns the socket) an
-/// unreachable peer is noticed this much plus that time-out later.
+/// Longest time without a message: a ping is sent then. With the kernel's user timeout (set by the owner of the socket), an
+/// unreachable peer is detected after this time plus that timeout.
 pub(crate) const PING_EVERY: Duration = Duration::from_millis(400);
-/// How long a peer whose kernel still answers may say nothing: it is stopped, or its machine is overwhelmed.
+/// Longest silence of a peer whose kernel still answers: its process is stopped, or its machine is overloaded.
 pub(crate) const SILENCE_LIMIT: Duration = Duration::from_secs(10);
+
+/// How far the peer is known. It decides which frames are accepted and whether pings go out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum PeerTrust {
+    /// Unknown: frames of a greeting's size only, no pings.
+    None,
+    /// An agent without a token, whose welcome may be long; no pings yet.
+    Welcome,
+    /// Authenticated: long frames, and pings go out.
+    Full,
+}
+
+impl PeerTrust {
+    /// The largest frame that is accepted, bytes.
+    fn max_frame(self) -> usize {
+        match self {
+            Self::None => MAX_GREETING,
+            Self::Welcome => MAX_WELCOME,
+            Self::Full => MAX_FRAME,
+        }
+    }
+}
+
+/// The trust of a connection, shared with its two tasks.
+#[derive(Debug, Clone)]
+struct SharedTrust(Arc<AtomicU8>);
+
+impl SharedTrust {
+    fn new(trust: PeerTrust) -> Self {
+        Self(Arc::new(AtomicU8::new(trust as u8)))
+    }
+
+    fn set(&self, trust: PeerTrust) {
+        self.0.store(trust as u8, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> PeerTrust {
+        match self.0.load(Ordering::Relaxed) {
+            0 => PeerTrust::None,
+            1 => PeerTrust::Welcome,
+            _ => PeerTrust::Full,
+        }
+    }
+}
 
 /// A connection that sends `S` and receives `R`.
 pub(crate) struct Wire<S, R> {
     outgoing: mpsc::Sender<Vec<u8>>,
     incoming: mpsc::Receiver<Result<R, String>>,
     tasks: Vec<tokio::task::JoinHandle<()>>,
-    limit: Arc<AtomicUsize>,
+    trust: SharedTrust,
     sends: PhantomData<fn(S)>,
 }
 
-/// Sends on a wire from elsewhere.
+/// A clonable sending handle of a wire.
 pub(crate) struct Sender<S> {
     outgoing: mpsc::Sender<Vec<u8>>,
     sends: PhantomData<fn(S)>,
 }
 
 impl<S: Serialize + Send + 'static, R: DeserializeOwned + Send + 'static> Wire<S, R> {
-    /// Starts the tasks over an open stream. Until [`trust`](Self::trust) frames are limited to a greeting's size; from then on `ping`
-    /// is said whenever nothing else is.
+    /// Starts the tasks over an open stream. Until [`trust`](Self::trust) is called, frames are limited to a greeting's size;
+    /// after it, `ping` is sent when nothing else was.
     pub(crate) fn start<T>(stream: T, ping: &S) -> Self
     where
         T: AsyncRead + AsyncWrite + Send + 'static,
     {
-        Self::over(stream, encode(ping).ok(), MAX_GREETING)
+        Self::over(stream, encode(ping).ok(), PeerTrust::None)
     }
 
-    fn over<T>(stream: T, ping: Option<Vec<u8>>, limit: usize) -> Self
+    fn over<T>(stream: T, ping: Option<Vec<u8>>, trust: PeerTrust) -> Self
     where
         T: AsyncRead + AsyncWrite + Send + 'static,
     {
         let (reader, writer) = tokio::io::split(stream);
         let (outgoing, queue) = mpsc::channel(64);
         let (arrivals, incoming) = mpsc::channel(256);
-        let limit = Arc::new(AtomicUsize::new(limit));
+        let trust = SharedTrust::new(trust);
         let silence = ping.as_ref().map(|_| SILENCE_LIMIT);
         let tasks = vec![
-            tokio::spawn(read(reader, arrivals, limit.clone(), silence)),
-            tokio::spawn(write(writer, queue, ping, limit.clone())),
+            tokio::spawn(read(reader, arrivals, trust.clone(), silence)),
+            tokio::spawn(write(writer, queue, ping, trust.clone())),
         ];
-        Self { outgoing, incoming, tasks, limit, sends: PhantomData }
+        Self { outgoing, incoming, tasks, trust, sends: PhantomData }
     }
 
-    /// A wire within one host: it says and expects no pings, and trusts the peer.
+    /// A wire within one host: no pings in either direction, and the peer is trusted.
     pub(crate) fn quiet<T>(stream: T) -> Self
     where
         T: AsyncRead + AsyncWrite + Send + 'static,
     {
-        Self::over(stream, None, MAX_FRAME)
+        Self::over(stream, None, PeerTrust::Full)
     }
 
-    /// Takes a welcome, which holds an inventory, from a peer that has no token to prove.
+    /// Accepts a welcome, which contains an inventory, from an agent without a token.
     pub(crate) fn expect_welcome(&self) {
-        self.limit.store(MAX_WELCOME, Ordering::Relaxed);
+        self.trust.set(PeerTrust::Welcome);
     }
 
-    /// The peer has shown who it is: messages of any reasonable size are taken from now on, and pings go out.
+    /// The peer is authenticated: from now on long messages are accepted and pings go out.
     pub(crate) fn trust(&self) {
-        self.limit.store(MAX_FRAME, Ordering::Relaxed);
+        self.trust.set(PeerTrust::Full);
     }
 
     /// Queues a message.
@@ -82,17 +127,17 @@ impl<S: Serialize + Send + 'static, R: DeserializeOwned + Send + 'static> Wire<S
         self.sender().send(message).await
     }
 
-    /// Queues a message that is a frame already.
+    /// Queues a message that is already a frame.
     pub(crate) async fn send_frame(&self, frame: Vec<u8>) -> Result<(), String> {
         self.sender().send_frame(frame).await
     }
 
-    /// The next message; an error says how the connection ended.
+    /// The next message; the error is the reason why the connection ended.
     pub(crate) async fn recv(&mut self) -> Result<R, String> {
         self.incoming.recv().await.unwrap_or_else(|| Err("the connection was closed".into()))
     }
 
-    /// A message that has arrived already, if there is one.
+    /// The next message if it has already arrived.
     pub(crate) fn arrived(&mut self) -> Option<Result<R, String>> {
         match self.incoming.try_recv() {
             Ok(message) => Some(message),
@@ -101,15 +146,16 @@ impl<S: Serialize + Send + 'static, R: DeserializeOwned + Send + 'static> Wire<S
         }
     }
 
-    /// A handle that sends from elsewhere.
+    /// A sending handle.
     pub(crate) fn sender(&self) -> Sender<S> {
         Sender { outgoing: self.outgoing.clone(), sends: PhantomData }
     }
 
-    /// Lets what was queued go out, then closes.
+    /// Sends the queued messages, then closes.
     pub(crate) async fn close(mut self) {
-        let (nobody, _) = mpsc::channel(1);
-        self.outgoing = nobody;
+        // Dropping the last sender ends the writer after the queue.
+        let (closed, _) = mpsc::channel(1);
+        self.outgoing = closed;
         if let Some(writer) = self.tasks.pop() {
             let _ = tokio::time::timeout(Duration::from_secs(1), writer).await;
         }
@@ -142,7 +188,7 @@ impl<S> Clone for Sender<S> {
 async fn read<R, T>(
     mut reader: R,
     arrivals: mpsc::Sender<Result<T, String>>,
-    limit: Arc<AtomicUsize>,
+    trust: SharedTrust,
     silence: Option<Duration>,
 ) where
     R: AsyncRead + Unpin,
@@ -151,7 +197,7 @@ async fn read<R, T>(
     let mut decoder = Decoder::new(MAX_GREETING);
     let mut buffer = vec![0; MAX_GREETING];
     let end = loop {
-        decoder.limit = limit.load(Ordering::Relaxed);
+        decoder.limit = trust.get().max_frame();
         match decoder.take::<T>() {
             Ok(Some(message)) => {
                 if arrivals.send(Ok(message)).await.is_err() {
@@ -167,7 +213,7 @@ async fn read<R, T>(
             Ok(Ok(0)) => break "the connection was closed".into(),
             Ok(Ok(count)) => decoder.push(&buffer[..count]),
             Ok(Err(error)) => break error.to_string(),
-            Err(_) => break format!("silent for {} s", SILENCE_LIMIT.as_secs()),
+            Err(_) => break format!("it sent nothing for {} s", SILENCE_LIMIT.as_secs()),
         }
     };
     let _ = arrivals.send(Err(end)).await;
@@ -177,15 +223,15 @@ async fn write<W: AsyncWrite + Unpin>(
     mut writer: W,
     mut queue: mpsc::Receiver<Vec<u8>>,
     ping: Option<Vec<u8>>,
-    limit: Arc<AtomicUsize>,
+    trust: SharedTrust,
 ) {
     loop {
         let frame = match &ping {
             None => queue.recv().await,
             Some(ping) => match tokio::time::timeout(PING_EVERY, queue.recv()).await {
                 Ok(frame) => frame,
-                Err(_) if limit.load(Ordering::Relaxed) == MAX_FRAME => Some(ping.clone()),
-                // A ping must not come before a proof: the peer waits for that and nothing else.
+                Err(_) if trust.get() == PeerTrust::Full => Some(ping.clone()),
+                // The peer accepts nothing but the proof before it.
                 Err(_) => continue,
             },
         };
@@ -210,7 +256,7 @@ mod tests {
             let mut wire: Wire<ToAgent, FromAgent> = Wire::start(mine, &ToAgent::Ping);
             let mut bytes = [0; 64];
             let early = tokio::time::timeout(3 * PING_EVERY, theirs.read(&mut bytes)).await;
-            assert!(early.is_err(), "a stranger hears no ping");
+            assert!(early.is_err(), "no ping before authentication");
             wire.trust();
             let count = theirs.read(&mut bytes).await.unwrap();
             assert_eq!(bytes[..count], encode(&ToAgent::Ping).unwrap());

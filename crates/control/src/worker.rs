@@ -1,4 +1,4 @@
-//! The process in which a measurement runs alone. It takes orders from its agent and does nothing else.
+//! The process in which a measurement runs alone. It receives commands from its agent and does nothing else.
 
 use std::collections::HashMap;
 use std::io::{Read, Write};
@@ -14,40 +14,39 @@ use model::Role;
 
 use crate::proto::auth;
 use crate::proto::frame::{Decoder, MAX_FRAME, encode};
-use crate::proto::message::{Assignment, FromWorker, Meeting, ToWorker, WorkerDone};
+use crate::proto::message::{Assignment, FromWorker, ToWorker, WireRendezvous, WorkerDone};
 
-/// How long the flows of a trial may take to come up.
+/// Time limit for a trial's flows to connect.
 const SETUP_LIMIT_NS: u64 = 15_000_000_000;
 
-/// Serves the agent on standard input and output until it closes them, which is also how it says that nobody wants the result
-/// any more.
+/// Serves the agent on standard input and output until the agent closes them. That also cancels the running trial.
 pub fn serve_stdio() -> std::io::Result<()> {
-    let orders = UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned()?);
+    let commands = UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned()?);
     let sockets = UnixDatagram::from(std::io::stdout().as_fd().try_clone_to_owned()?);
-    serve(orders, sockets)
+    serve(commands, sockets)
 }
 
-/// The same in a process that is there already, for an agent at the other end of `orders`. Only for transports that no agent
-/// can take connections for.
-pub fn serve_one(orders: UnixStream) -> std::io::Result<()> {
+/// As [`serve_stdio`], in an existing process whose agent is at the other end of `commands`. Only for transports whose
+/// connections an agent cannot accept.
+pub fn serve_one(commands: UnixStream) -> std::io::Result<()> {
     let (sockets, _) = UnixDatagram::pair()?;
-    serve(orders, sockets)
+    serve(commands, sockets)
 }
 
-fn serve(mut orders: UnixStream, sockets: UnixDatagram) -> std::io::Result<()> {
-    let words = Words(Arc::new(Mutex::new(orders.try_clone()?)));
+fn serve(mut commands: UnixStream, sockets: UnixDatagram) -> std::io::Result<()> {
+    let to_agent = AgentSender(Arc::new(Mutex::new(commands.try_clone()?)));
     let sockets = Arc::new(sockets);
     let mut decoder = Decoder::new(MAX_FRAME);
     let mut buffer = vec![0; 64 << 10];
     let mut current: Option<(Arc<Signals>, mpsc::Sender<()>)> = None;
     loop {
-        while let Some(order) = decoder.take::<ToWorker>().map_err(std::io::Error::other)? {
-            match order {
+        while let Some(command) = decoder.take::<ToWorker>().map_err(std::io::Error::other)? {
+            match command {
                 ToWorker::Prepare(assignment) => {
                     let (signals, (start, started)) = (Signals::new(), mpsc::channel());
                     current = Some((signals.clone(), start));
-                    let (words, sockets) = (words.clone(), sockets.clone());
-                    std::thread::spawn(move || trial(&assignment, &sockets, &signals, &started, &words));
+                    let (to_agent, sockets) = (to_agent.clone(), sockets.clone());
+                    std::thread::spawn(move || trial(&assignment, &sockets, &signals, &started, &to_agent));
                 }
                 ToWorker::Start => {
                     if let Some((_, start)) = &current {
@@ -61,8 +60,8 @@ fn serve(mut orders: UnixStream, sockets: UnixDatagram) -> std::io::Result<()> {
                 }
             }
         }
-        match orders.read(&mut buffer) {
-            // Closed, or reset with words of ours unread: the agent is gone either way.
+        match commands.read(&mut buffer) {
+            // Closed, or reset with unread messages of ours: the agent has ended in both cases.
             Ok(0) | Err(_) => {
                 // The process may outlive its agent.
                 if let Some((signals, _)) = &current {
@@ -75,14 +74,14 @@ fn serve(mut orders: UnixStream, sockets: UnixDatagram) -> std::io::Result<()> {
     }
 }
 
-/// Where a worker says what it has to say.
+/// Sends messages to the agent.
 #[derive(Clone)]
-struct Words(Arc<Mutex<UnixStream>>);
+struct AgentSender(Arc<Mutex<UnixStream>>);
 
-impl Words {
-    /// An agent that cannot be told is gone, and the process ends with its orders.
-    fn say(&self, word: &FromWorker) {
-        if let Ok(frame) = encode(word) {
+impl AgentSender {
+    /// A failure is ignored: the agent has ended then, and the closed command socket ends this process.
+    fn send(&self, message: &FromWorker) {
+        if let Ok(frame) = encode(message) {
             let _ = self.0.lock().unwrap_or_else(PoisonError::into_inner).write_all(&frame);
         }
     }
@@ -93,38 +92,38 @@ fn trial(
     sockets: &UnixDatagram,
     signals: &Arc<Signals>,
     started: &mpsc::Receiver<()>,
-    words: &Words,
+    to_agent: &AgentSender,
 ) {
-    let word = match run(assignment, sockets, signals, started, words) {
+    let message = match run(assignment, sockets, signals, started, to_agent) {
         Ok(Some(done)) => FromWorker::Done(Box::new(done)),
         Ok(None) => return,
         Err(error) => FromWorker::Failed { reason: error.to_string() },
     };
-    words.say(&word);
+    to_agent.send(&message);
 }
 
-/// One trial from set-up to result; `None` when it was dropped before it started.
+/// One trial from set-up to result; `None` if it was cancelled before its start.
 fn run(
     assignment: &Assignment,
     sockets: &UnixDatagram,
     signals: &Arc<Signals>,
     started: &mpsc::Receiver<()>,
-    words: &Words,
+    to_agent: &AgentSender,
 ) -> Result<Option<WorkerDone>, EngineError> {
     let plan = plan(assignment);
     let transport = transport(plan.spec.transport.as_str())?;
     let mut links = match plan.role {
         Role::Active => connect(assignment, &plan, transport)?,
-        Role::Passive => accept(assignment, &plan, transport, sockets, words)?,
+        Role::Passive => accept(assignment, &plan, transport, sockets, to_agent)?,
     };
     let captured = plan.spec.capture.is_some();
     let sockets = links.iter().filter(|_| captured).filter_map(Link::ends).collect();
-    words.say(&FromWorker::Armed { sockets });
+    to_agent.send(&FromWorker::Armed { sockets });
     if links.is_empty() || !wait_for_start(started, &mut links) {
         return Ok(None);
     }
-    let live = words.clone();
-    let tally = engine::run(&plan, transport, links, signals, &mut |interval| live.say(&FromWorker::Live(interval)))?;
+    let live = to_agent.clone();
+    let tally = engine::run(&plan, transport, links, signals, &mut |interval| live.send(&FromWorker::Live(interval)))?;
     Ok(Some(WorkerDone {
         tallies: tally.legs,
         spans: tally.spans,
@@ -159,14 +158,14 @@ fn plan(assignment: &Assignment) -> TrialPlan {
 }
 
 fn connect(assignment: &Assignment, plan: &TrialPlan, transport: &dyn Transport) -> Result<Vec<Link>, EngineError> {
-    let rendezvous = match assignment.prepare.meet.first() {
-        Some(meeting) => {
-            check_machine(transport, meeting)?;
+    let rendezvous = match assignment.prepare.rendezvous.first() {
+        Some(target) => {
+            check_machine(transport, target)?;
             Rendezvous {
-                address: meeting.address,
-                path: meeting.path.clone(),
-                cookie: cookie(&meeting.cookie),
-                blob: auth::unhex(&meeting.blob).unwrap_or_default(),
+                address: target.address,
+                path: target.path.clone(),
+                cookie: cookie(&target.cookie),
+                blob: auth::unhex(&target.blob).unwrap_or_default(),
             }
         }
         None => Rendezvous::default(),
@@ -177,13 +176,13 @@ fn connect(assignment: &Assignment, plan: &TrialPlan, transport: &dyn Transport)
     transport.connect_all(&plan.spec, &rendezvous, &hellos)
 }
 
-/// A path means nothing on another machine.
-fn check_machine(transport: &dyn Transport, meeting: &Meeting) -> Result<(), EngineError> {
+/// Refuses a rendezvous path of another machine.
+fn check_machine(transport: &dyn Transport, target: &WireRendezvous) -> Result<(), EngineError> {
     let here = boot_id();
-    if transport.capabilities().one_machine && meeting.boot_id.is_some() && meeting.boot_id != here {
+    if transport.capabilities().one_machine && target.boot_id.is_some() && target.boot_id != here {
         return Err(EngineError::Unsupported {
             what: format!("{} between two machines", transport.name()),
-            remedy: "it works within one; use tcp or udp".into(),
+            remedy: "it works within one machine only; use tcp or udp".into(),
         });
     }
     Ok(())
@@ -198,29 +197,29 @@ fn cookie(text: &str) -> Cookie {
     auth::unhex(text).and_then(|bytes| bytes.try_into().ok()).unwrap_or_default()
 }
 
-/// Waits for all connections of this worker, from the agent's port or from a listener of its own, and puts them in order.
+/// Waits for all connections of this worker, from the agent's port or from its own listener, and sorts them by link.
 fn accept(
     assignment: &Assignment,
     plan: &TrialPlan,
     transport: &dyn Transport,
     sockets: &UnixDatagram,
-    words: &Words,
+    to_agent: &AgentSender,
 ) -> Result<Vec<Link>, EngineError> {
     let deadline = now_ns() + SETUP_LIMIT_NS;
     let cookie = cookie(&assignment.cookie);
     let wanted = plan.links();
     let mut arrived: Vec<Option<Link>> = wanted.iter().map(|_| None).collect();
-    let places: HashMap<u32, usize> = wanted.iter().enumerate().map(|(place, link)| (link.index, place)).collect();
+    let positions: HashMap<u32, usize> = wanted.iter().enumerate().map(|(at, link)| (link.index, at)).collect();
     let mut missing = wanted.len();
     let mut listener = None;
     if !assignment.through_shared_port {
-        let place = ListenOptions {
+        let options = ListenOptions {
             address: assignment.listen_on.unwrap_or(std::net::Ipv4Addr::LOCALHOST.into()),
             directory: assignment.directory.clone(),
             cookie,
         };
-        let opened = transport.listen(&plan.spec, &place)?;
-        words.say(&FromWorker::Listening(meeting(&opened.rendezvous(), assignment)));
+        let opened = transport.listen(&plan.spec, &options)?;
+        to_agent.send(&FromWorker::Listening(rendezvous_message(&opened.rendezvous(), assignment)));
         listener = Some(opened);
     }
     while missing > 0 {
@@ -228,22 +227,22 @@ fn accept(
             Some(listener) => listener.accept(deadline)?,
             None => take(transport, plan, sockets, cookie, deadline, &mut arrived)?,
         };
-        // A second connection for a link is closed by being dropped.
-        if let Some(place) = places.get(&hello.link).filter(|_| hello.trial == plan.trial)
-            && arrived[*place].is_none()
+        // A second connection for a link is dropped, which closes it.
+        if let Some(position) = positions.get(&hello.link).filter(|_| hello.trial == plan.trial)
+            && arrived[*position].is_none()
         {
-            arrived[*place] = Some(link);
+            arrived[*position] = Some(link);
             missing -= 1;
         }
     }
     Ok(arrived.into_iter().flatten().collect())
 }
 
-fn meeting(rendezvous: &Rendezvous, assignment: &Assignment) -> Meeting {
-    // Bound to the address that the control connection came to, or to the data address that the spec names: the coordinator
-    // knows either, so that the port is enough, also behind address translation.
+fn rendezvous_message(rendezvous: &Rendezvous, assignment: &Assignment) -> WireRendezvous {
+    // The listener is bound to the address that the control connection came to, or to the spec's data address. The coordinator
+    // knows both, so the port is enough, also behind address translation.
     let port = rendezvous.address.map(|address| address.port());
-    Meeting {
+    WireRendezvous {
         address: None,
         port,
         path: rendezvous.path.clone(),
@@ -253,7 +252,7 @@ fn meeting(rendezvous: &Rendezvous, assignment: &Assignment) -> Meeting {
     }
 }
 
-/// The next connection that the agent's port hands in.
+/// The next connection from the agent's port.
 fn take(
     transport: &dyn Transport,
     plan: &TrialPlan,
@@ -263,7 +262,7 @@ fn take(
     arrived: &mut [Option<Link>],
 ) -> Result<(FlowHello, Link), EngineError> {
     let failed = |source: std::io::Error| EngineError::Socket {
-        operation: "take a data connection from",
+        operation: "receive a data connection from",
         address: "the agent".into(),
         source,
     };
@@ -282,7 +281,7 @@ fn take(
             }
             other => other.map_err(failed)?,
         };
-        // One that came late for an earlier trial is closed by being dropped.
+        // A late connection of an earlier trial is dropped, which closes it.
         if let (Some(hello), Some(socket)) = (FlowHello::decode(&bytes[..count], [&cookie]), socket) {
             return Ok((hello, transport.adopt(&plan.spec, socket, &hello)?));
         }

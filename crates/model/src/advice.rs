@@ -38,7 +38,7 @@ pub struct Advice {
     /// What each change gives: the best combination against the same without that change, on fresh pairs.
     pub steps: Vec<AdviceStep>,
     /// Dimensions that were tried and left as they were.
-    pub unchanged: Vec<AdviceSame>,
+    pub unchanged: Vec<AdviceUnchanged>,
     /// What was not tried, and why.
     pub untried: Vec<AdviceUntried>,
     /// How the time was spent.
@@ -76,7 +76,7 @@ pub struct AdviceStep {
 
 /// A dimension in which nothing looked better than what there was.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct AdviceSame {
+pub struct AdviceUnchanged {
     /// The dimension.
     pub dimension: String,
     /// What it stays.

@@ -40,7 +40,7 @@ pub mod trial;
 pub mod units;
 pub mod why;
 
-pub use advice::{Advice, AdvicePersistent, AdviceSame, AdviceSpent, AdviceStep, AdviceUntried, Goal};
+pub use advice::{Advice, AdvicePersistent, AdviceSpent, AdviceStep, AdviceUnchanged, AdviceUntried, Goal};
 pub use capture::{Capture, CaptureSpec, TimeSequence};
 pub use claim::{Bound, BoundKind, Ceiling, Cost, EndCost, Spent, ThreadTime};
 pub use comparison::{Answer, CellComparison, Comparison, Difference, RunComparison, RunName, Unpaired};

@@ -23,5 +23,5 @@ pub struct Responsiveness {
 
 impl Responsiveness {
     /// Fewest round trips that a median of a probe may rest on.
-    pub const LEAST: u64 = 10;
+    pub const MIN_SAMPLES: u64 = 10;
 }

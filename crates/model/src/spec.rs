@@ -324,19 +324,19 @@ impl Spec {
         if self.probe.is_some_and(|rate| rate == 0 || rate > Self::MAX_PROBES) {
             return refuse(format!("--probe={}", self.probe.unwrap_or(0)), "use 1 to 10000 round trips a second");
         }
-        if self.observe_interval_ns < Self::LEAST_OBSERVE_INTERVAL_NS {
+        if self.observe_interval_ns < Self::MIN_OBSERVE_INTERVAL_NS {
             return refuse(
                 format!("--observe-interval of {} ns", self.observe_interval_ns),
                 "use 10ms or more, for reading takes its time, or --observe counters for none in between",
             );
         }
-        if !self.is_point() && self.interval_ns < Self::LEAST_INTERVAL_NS {
+        if !self.is_point() && self.interval_ns < Self::MIN_INTERVAL_NS {
             return refuse(
                 format!("--interval of {} ns", self.interval_ns),
                 "use 1ms or more, for more entries than that would be what is measured",
             );
         }
-        if self.stall_ns < Self::LEAST_STALL_NS {
+        if self.stall_ns < Self::MIN_STALL_NS {
             return refuse(
                 format!("--stall of {} ns", self.stall_ns),
                 "use 10ms or more, or any trial may look stalled",
@@ -372,11 +372,11 @@ impl Spec {
     /// The most probes a second.
     pub const MAX_PROBES: u32 = 10_000;
     /// Shortest entries of the interval series, ns.
-    pub const LEAST_INTERVAL_NS: u64 = 1_000_000;
+    pub const MIN_INTERVAL_NS: u64 = 1_000_000;
     /// Shortest time without progress after which a trial can be called stalled, ns.
-    pub const LEAST_STALL_NS: u64 = 10_000_000;
+    pub const MIN_STALL_NS: u64 = 10_000_000;
     /// Shortest distance of the observers' readings, ns.
-    pub const LEAST_OBSERVE_INTERVAL_NS: u64 = 10_000_000;
+    pub const MIN_OBSERVE_INTERVAL_NS: u64 = 10_000_000;
     /// The most flows of one measurement.
     pub const MAX_FLOWS: u32 = 16_384;
 }

@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use control::agent::CitesSelfTest;
+use control::agent::SelfTestLookup;
 use model::{Inventory, SelfTestCitation};
 use store::Store;
 
 /// Cites from the store at `path`, or from the usual one. Read anew each time, for an agent outlives many self-tests; a store
 /// that is not there is not made for it, and one that cannot be read cites nothing.
-pub fn from_store(path: Option<PathBuf>) -> CitesSelfTest {
+pub fn from_store(path: Option<PathBuf>) -> SelfTestLookup {
     let named = path.or_else(|| std::env::var_os("THRU_STORE").map(PathBuf::from));
     Box::new(move |here| last(named.clone(), here))
 }

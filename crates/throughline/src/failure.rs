@@ -102,7 +102,7 @@ impl From<InteropError> for Failure {
 impl From<ControlError> for Failure {
     fn from(error: ControlError) -> Self {
         let code = match &error {
-            ControlError::Place { .. } => 2,
+            ControlError::InvalidHost { .. } => 2,
             ControlError::Resolve { .. } | ControlError::Unreachable { .. } | ControlError::NoAgent { .. } => 3,
             ControlError::Version { .. } | ControlError::Token { .. } | ControlError::Refused { .. } => 4,
             ControlError::Lost { .. } | ControlError::Trial { .. } | ControlError::Foreign(_) => 5,

@@ -107,7 +107,7 @@ pub struct Load {
     pub observe: Option<Watching>,
 
     /// Distance of the readings of the series.
-    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = at_least(Nanos(Spec::LEAST_OBSERVE_INTERVAL_NS)),
+    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = at_least(Nanos(Spec::MIN_OBSERVE_INTERVAL_NS)),
           help_heading = "Hosts meanwhile")]
     pub observe_interval: Nanos,
 }

@@ -134,7 +134,7 @@ async fn conduct(job: &Job<'_>) -> Result<(Run, Option<Failure>), Failure> {
     let (mut here, mut there) = (local_options(directory.path())?, local_options(directory.path())?);
     for options in [&mut here, &mut there] {
         options.selftest = citation::from_store(job.output.store.clone());
-        options.captures = Captures::AsAsked;
+        options.captures = Captures::AsRequested;
     }
     let offer = match engine::transport::transport(job.specs[0].transport.as_str())?.launcher() {
         Some(Launcher::Mpirun) => {
@@ -186,7 +186,7 @@ async fn measured(
         let spec = header.cells[0].spec.clone();
         let mut interrupted = cancel.clone();
         tokio::select! {
-            looked = pair.look(&mut header, &spec) => looked?,
+            looked = pair.probe_path(&mut header, &spec) => looked?,
             _ = interrupted.wait_for(|wanted| *wanted) => return Err(ControlError::Interrupted.into()),
         }
     }

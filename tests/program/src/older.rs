@@ -1,5 +1,5 @@
-//! An agent of an older version: a relay before a real one, which cuts from its greeting what it is not to be able to do, takes the
-//! marks of that from what is said in both directions, and hangs up on messages that such an agent would not know.
+//! An agent of an older version: a relay in front of a real one. It removes capabilities from the agent's hello and their fields
+//! from the messages in both directions, and closes the connection on a message that such an agent would not know.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -10,79 +10,84 @@ use serde_json::Value;
 
 use crate::wire::{MAGIC, Wire, server};
 
-/// What came with a capability.
-struct Came {
+/// An extension of the protocol.
+struct Extension {
     capability: &'static str,
-    /// Messages of coordinators.
+    /// Its messages from coordinators.
     messages: &'static [&'static str],
-    /// Fields of messages in either direction, wherever they stand.
+    /// Its fields in messages of either direction, at any depth.
     fields: &'static [&'static str],
 }
 
 #[rustfmt::skip]
-static CAME: [Came; 13] = [
-    Came { capability: "tune", messages: &["tune", "keep", "untune", "show", "journal", "revert"], fields: &["settings"] },
-    Came { capability: "conditions", messages: &["look"], fields: &[] },
-    Came { capability: "watch", messages: &["watch"], fields: &[] },
-    Came { capability: "path", messages: &["clock", "look-at"], fields: &[] },
-    Came { capability: "vouch", messages: &["vouch"], fields: &["voucher"] },
-    Came { capability: "fetch", messages: &["fetch", "forget"], fields: &["fetch_bytes"] },
-    Came { capability: "capture", messages: &[], fields: &["capture"] },
-    Came { capability: "observe", messages: &[], fields: &["observe", "observe_interval_ns", "observed"] },
-    Came { capability: "cpu", messages: &[], fields: &["cpu", "host_ns", "host_resolution_ns"] },
-    // Without a capability of its own: TCP over time, and which thread was busiest.
-    Came { capability: "tcp", messages: &[], fields: &["tcp", "busiest"] },
-    Came { capability: "drain", messages: &[], fields: &["drain_bps"] },
-    Came { capability: "delayed-reads", messages: &[], fields: &["delayed_reads"] },
-    Came { capability: "overlap-close", messages: &[], fields: &["overlap_close"] },
+static EXTENSIONS: [Extension; 13] = [
+    Extension { capability: "tune", messages: &["tune", "keep", "untune", "show", "journal", "revert"], fields: &["settings"] },
+    Extension { capability: "conditions", messages: &["read-conditions"], fields: &[] },
+    Extension { capability: "watch", messages: &["watch"], fields: &[] },
+    Extension { capability: "path", messages: &["clock", "probe-path"], fields: &[] },
+    Extension { capability: "reach-token", messages: &["issue-reach-token"], fields: &["reach_token"] },
+    Extension { capability: "fetch", messages: &["fetch", "forget"], fields: &["fetch_bytes"] },
+    Extension { capability: "capture", messages: &[], fields: &["capture"] },
+    Extension { capability: "observe", messages: &[], fields: &["observe", "observe_interval_ns", "observed"] },
+    Extension { capability: "cpu", messages: &[], fields: &["cpu", "host_ns", "host_resolution_ns"] },
+    // Without a capability: TCP over time, and the busiest thread.
+    Extension { capability: "tcp", messages: &[], fields: &["tcp", "busiest"] },
+    Extension { capability: "drain", messages: &[], fields: &["drain_bps"] },
+    Extension { capability: "delayed-reads", messages: &[], fields: &["delayed_reads"] },
+    Extension { capability: "overlap-close", messages: &[], fields: &["overlap_close"] },
 ];
 
-/// Everything that an agent may lack, but for vouching: the agent behind the relay is one that connects to nobody without it.
+/// All capabilities that an agent may lack, except reachability tokens: the real agent connects to no other agent without one.
 #[must_use]
 pub fn everything() -> Vec<&'static str> {
-    CAME.iter().map(|came| came.capability).filter(|capability| *capability != "vouch").collect()
+    EXTENSIONS.iter().map(|extension| extension.capability).filter(|capability| *capability != "reach-token").collect()
 }
 
 /// A relay that ends with the test's process.
 #[derive(Debug)]
 pub struct Older {
-    place: String,
-    strange: Arc<Mutex<Vec<String>>>,
+    address: String,
+    unknown: Arc<Mutex<Vec<String>>>,
 }
 
 impl Older {
-    /// Stands before the agent at `agent` and lacks `capabilities`.
+    /// A relay in front of the agent at `agent` that lacks `capabilities`.
     #[must_use]
     pub fn before(agent: &str, capabilities: &[&str]) -> Self {
-        let (agent, strange) = (agent.to_owned(), Arc::new(Mutex::new(Vec::new())));
-        let lacks: Arc<Vec<&'static Came>> =
-            Arc::new(CAME.iter().filter(|came| capabilities.contains(&came.capability)).collect());
-        let heard = strange.clone();
-        let place = server(move |stream| {
-            let (agent, lacks, heard) = (agent.clone(), lacks.clone(), heard.clone());
-            thread::spawn(move || relay(stream, &agent, &lacks, &heard));
+        let (agent, unknown) = (agent.to_owned(), Arc::new(Mutex::new(Vec::new())));
+        let lacks: Arc<Vec<&'static Extension>> =
+            Arc::new(EXTENSIONS.iter().filter(|extension| capabilities.contains(&extension.capability)).collect());
+        let received = unknown.clone();
+        let address = server(move |stream| {
+            let (agent, lacks, received) = (agent.clone(), lacks.clone(), received.clone());
+            thread::spawn(move || relay(stream, &agent, &lacks, &received));
         });
-        Self { place, strange }
+        Self { address, unknown }
     }
 
     /// Address and port, as HOST wants it.
     #[must_use]
     pub fn host(&self) -> &str {
-        &self.place
+        &self.address
     }
 
     /// Messages that such an agent would not have known.
     ///
     /// # Panics
-    /// When a relay has.
+    /// When a relay has panicked.
     #[must_use]
-    pub fn strange(&self) -> Vec<String> {
-        self.strange.lock().expect("no relay panics").clone()
+    pub fn unknown_messages(&self) -> Vec<String> {
+        self.unknown.lock().expect("no relay panics").clone()
     }
 }
 
-/// Carries one control connection; data goes to the agent's own port.
-fn relay(mut coordinator: TcpStream, agent: &str, lacks: &Arc<Vec<&'static Came>>, strange: &Arc<Mutex<Vec<String>>>) {
+/// Relays one control connection; data goes to the agent's own port.
+fn relay(
+    mut coordinator: TcpStream,
+    agent: &str,
+    lacks: &Arc<Vec<&'static Extension>>,
+    unknown: &Arc<Mutex<Vec<String>>>,
+) {
     let mut magic = [0; 8];
     let Ok(mut stream) = TcpStream::connect(agent) else { return };
     if coordinator.read_exact(&mut magic).is_err() || &magic != MAGIC || stream.write_all(&magic).is_err() {
@@ -90,30 +95,30 @@ fn relay(mut coordinator: TcpStream, agent: &str, lacks: &Arc<Vec<&'static Came>
     }
     let ends = |stream: &TcpStream| stream.try_clone().map(Wire);
     let (Ok(from_agent), Ok(to_coordinator)) = (ends(&stream), ends(&coordinator)) else { return };
-    let back = thread::spawn({
+    let answers = thread::spawn({
         let lacks = lacks.clone();
         move || carry(from_agent, to_coordinator, &lacks, |_| true)
     });
-    carry(Wire(coordinator), Wire(stream), lacks, |said| {
-        let known = !lacks.iter().any(|came| came.messages.contains(&said));
+    carry(Wire(coordinator), Wire(stream), lacks, |name| {
+        let known = !lacks.iter().any(|extension| extension.messages.contains(&name));
         if !known {
-            strange.lock().expect("no relay panics").push(said.to_owned());
+            unknown.lock().expect("no relay panics").push(name.to_owned());
         }
         known
     });
-    let _ = back.join();
+    let _ = answers.join();
 }
 
-/// Carries messages until one side closes or one may not pass, and closes both.
-fn carry(mut from: Wire, mut to: Wire, lacks: &[&'static Came], passes: impl Fn(&str) -> bool) {
+/// Relays messages until one side closes or a message may not pass, then closes both connections.
+fn carry(mut from: Wire, mut to: Wire, lacks: &[&'static Extension], passes: impl Fn(&str) -> bool) {
     while let Some(mut message) = from.next_message() {
         if !message["say"].as_str().is_some_and(&passes) {
             break;
         }
         if let Some(capabilities) = message.get_mut("capabilities").and_then(Value::as_array_mut) {
-            capabilities.retain(|name| !lacks.iter().any(|came| name == came.capability));
+            capabilities.retain(|name| !lacks.iter().any(|extension| name == extension.capability));
         }
-        for field in lacks.iter().flat_map(|came| came.fields) {
+        for field in lacks.iter().flat_map(|extension| extension.fields) {
             cut(&mut message, field);
         }
         if to.try_say(&message).is_err() {
@@ -125,7 +130,7 @@ fn carry(mut from: Wire, mut to: Wire, lacks: &[&'static Came], passes: impl Fn(
     }
 }
 
-/// Takes a field out, wherever it stands.
+/// Removes a field at any depth.
 fn cut(value: &mut Value, field: &str) {
     match value {
         Value::Object(fields) => {

@@ -74,30 +74,30 @@ impl Wire {
         Some(serde_json::from_slice(&bytes).expect("JSON"))
     }
 
-    /// Greets an agent that wants this token, and checks that it knows it first.
+    /// Sends the hello to an agent with this token, checks its proof and sends ours.
     ///
     /// # Panics
-    /// When it does not, or says something else.
+    /// When the proof is wrong or another message comes.
     pub fn prove(&mut self, token: &str) {
-        self.say(&hello(1, 1));
+        self.say(&hello(2, 2));
         let theirs = self.hear().expect("an answer");
         let nonce = theirs["nonce"].as_str().expect("a nonce");
         assert_eq!(theirs["mac"], proof(token, "agent", NONCE, nonce), "the agent proves it in its hello");
         self.say(&json!({"say": "proof", "mac": proof(token, "coordinator", NONCE, nonce)}));
     }
 
-    /// Greets an agent that wants no token and waits to be let in.
+    /// Sends the hello to an agent without a token and waits for the welcome.
     ///
     /// # Panics
-    /// When it does not let us in.
+    /// When no welcome comes.
     pub fn enter(&mut self) {
-        self.say(&hello(1, 1));
+        self.say(&hello(2, 2));
         assert_eq!(self.hear().expect("an answer")["say"], "hello");
         assert_eq!(self.hear().expect("an answer")["say"], "welcome");
     }
 }
 
-/// What [`hello`] says as its random number.
+/// The nonce of [`hello`].
 pub const NONCE: &str = "00112233445566778899aabbccddeeff";
 
 /// The proof that a side knows a token.
@@ -111,7 +111,7 @@ pub fn proof(token: &str, side: &str, coordinator: &str, agent: &str) -> String 
     mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// How a side that speaks these protocols introduces itself.
+/// The hello of a side with these protocol versions.
 #[must_use]
 pub fn hello(protocol: u32, oldest: u32) -> Value {
     json!({

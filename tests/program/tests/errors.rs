@@ -102,11 +102,11 @@ fn something_else_there() {
         let _ = stream.read(&mut [0; 64]);
         let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
     });
-    fails(&sandbox, &[&SHORT[..], &[&web]].concat(), 3, &[&web, "no Throughline agent"]);
+    fails(&sandbox, &[&SHORT[..], &[&web]].concat(), 3, &[&web, "not a thru agent"]);
     let mute = server(std::mem::forget);
-    fails(&sandbox, &[&SHORT[..], &[&mute]].concat(), 3, &[&mute, "no Throughline agent"]);
+    fails(&sandbox, &[&SHORT[..], &[&mute]].concat(), 3, &[&mute, "not a thru agent"]);
     let brief = server(drop);
-    fails(&sandbox, &[&SHORT[..], &[&brief]].concat(), 3, &[&brief, "no Throughline agent"]);
+    fails(&sandbox, &[&SHORT[..], &[&brief]].concat(), 3, &[&brief, "not a thru agent"]);
     // And somebody else's client at our agent is told where it is.
     let agent = Agent::start();
     let mut stream = std::net::TcpStream::connect(agent.host()).unwrap();
@@ -128,7 +128,7 @@ fn the_token_is_asked_for() {
     let agent = Agent::with(&["--token-file", right.to_str().unwrap()]);
     let with = |file: &'static str| [&SHORT[..], &["--token-file", file, agent.host()]].concat();
     let without = [&SHORT[..], &[agent.host()]].concat();
-    fails(&sandbox, &without, 4, &["wants a token", "--token-file"]);
+    fails(&sandbox, &without, 4, &["requires a token", "--token-file"]);
     fails(&sandbox, &with("wrong"), 4, &["token is wrong", "--token-file"]);
     fails(&sandbox, &with("empty"), 2, &["empty", "128 random bits", "thru token new"]);
     fails(&sandbox, &with("nowhere"), 2, &["nowhere", "cannot read"]);
@@ -143,7 +143,7 @@ fn the_token_is_asked_for() {
         &sandbox,
         &[&SHORT[..], &["--token-file", "right", open.host()]].concat(),
         4,
-        &["wants no token", "--token-file"],
+        &["requires no token", "--token-file"],
     );
     // Beyond loopback, one or the other must be said.
     fails(&sandbox, &["serve", "--listen", "0.0.0.0:0"], 2, &["--token-file", "--open"]);

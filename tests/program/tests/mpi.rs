@@ -92,7 +92,9 @@ fn a_process_that_dies_leaves_the_finished_trials_and_says_so() {
             assert_eq!(ending.how, "failed", "{what}");
             let error = ending.error.as_deref().unwrap_or_default();
             // Between two trials it is the far end's agent that is missed.
-            let says = ["a measuring process died", "lost the agent at"].iter().any(|words| error.contains(words));
+            let says = ["a worker process ended", "lost the connection to the agent at"]
+                .iter()
+                .any(|words| error.contains(words));
             assert!(says, "{error}\n{what}");
             assert!(error.contains("finished trials are kept"), "{error}\n{what}");
         }

@@ -194,14 +194,14 @@ fn an_agent_that_cannot_be_watched_is_told_of_by_name() {
         stream.read_exact(&mut magic).unwrap();
         let mut wire = Wire(stream);
         assert_eq!(wire.hear().unwrap()["say"], "hello");
-        wire.say(&wire::hello(1, 1));
+        wire.say(&wire::hello(2, 2));
         wire.say(&json!({"say": "welcome", "inventory": {}, "clock_ns": 20.0}));
         // Whatever is said next, an old agent would not understand.
         let _ = wire.hear();
     });
     let refused = Sandbox::new().run(&["watch", &old, "--count", "1"]).ended_with(4);
     assert!(
-        refused.message().contains("9.8.7") && refused.message().contains("cannot be watched"),
+        refused.message().contains("9.8.7") && refused.message().contains("does not support `thru watch`"),
         "{}",
         refused.message()
     );

@@ -1,31 +1,31 @@
-//! Agents of older versions, which lack one thing or everything that came after protocol 1: a coordinator never says to them what they
-//! would not know, measures what can be measured, and says plainly what is missing.
+//! Agents of older versions. One that lacks extensions of protocol 2 gets no message that it would not know, what can be measured
+//! is measured, and the result names what is missing. One of protocol 1 is refused, and so is such a client.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
 use std::path::Path;
 
 use model::Capture;
 use program::older::{Older, everything};
-use program::wire::Wire;
+use program::wire::{Wire, hello, server};
 use program::{Agent, Doc, Sandbox, check, client};
 use serde_json::json;
 
-/// What is expected of an agent without a capability.
+/// The expected result with an agent that lacks a capability.
 enum Then {
-    /// The command is refused with exit code 4 and a message with this.
+    /// The command is refused with exit code 4 and a message that contains this.
     Refused(&'static str),
-    /// It measures, and this holds of its document.
+    /// It measures, and this is true of its document.
     Measured(fn(&Doc)),
 }
 
 const STREAM: [&str; 5] = ["stream", "--time", "50ms", "--trials", "1"];
 
 fn far_capture(doc: &Doc) -> &Capture {
-    doc.run.passes[0].far.capture.as_ref().expect("its absence is said")
+    doc.run.passes[0].far.capture.as_ref().expect("its absence is recorded")
 }
 
 #[test]
-fn what_an_older_agent_cannot_do_is_not_asked_of_it() {
+fn an_older_agent_gets_no_request_that_it_does_not_know() {
     let sandbox = Sandbox::with_token();
     let (there, journal) = (sandbox.path("there"), sandbox.path("journal"));
     let (allowed, journal) = (format!("--allow-capture={}", there.display()), journal.display().to_string());
@@ -36,19 +36,19 @@ fn what_an_older_agent_cannot_do_is_not_asked_of_it() {
         "to = [\"${host}\"]\n[base]\ntime = \"50ms\"\n[require]\nfree_memory = \"1KiB\"\n[repeat]\nmin = 1\nmax = 1\n",
     )
     .unwrap();
-    // Each with a command that would want it.
+    // Each capability with a command that needs it.
     let cases: [(&str, &[&str], Then); 15] = [
-        ("tune", &["tune", "show", "cc.default"], Then::Refused("knows no settings: update it there")),
-        ("tune", &["stream", "--set", "far:cc.default=reno"], Then::Refused("knows no settings: update it there")),
-        ("watch", &["watch", "--count", "1"], Then::Refused("cannot be watched: update it there")),
-        ("drain", &["stream", "--drain", "1Mbit"], Then::Refused("does not know --drain")),
-        ("delayed-reads", &["stream", "--delayed-reads"], Then::Refused("does not know --delayed-reads")),
-        ("overlap-close", &["rr", "--connect", "--overlap-close"], Then::Refused("does not know --overlap-close")),
+        ("tune", &["tune", "show", "cc.default"], Then::Refused("cannot change settings: update it")),
+        ("tune", &["stream", "--set", "far:cc.default=reno"], Then::Refused("cannot change settings: update it")),
+        ("watch", &["watch", "--count", "1"], Then::Refused("does not support `thru watch`: update it")),
+        ("drain", &["stream", "--drain", "1Mbit"], Then::Refused("does not support --drain")),
+        ("delayed-reads", &["stream", "--delayed-reads"], Then::Refused("does not support --delayed-reads")),
+        ("overlap-close", &["rr", "--connect", "--overlap-close"], Then::Refused("does not support --overlap-close")),
         (
             "conditions",
             &["run", "plan.toml", "--var", "host="],
             Then::Measured(|doc| {
-                let conditions = doc.run.passes[0].far.conditions.expect("it was asked for");
+                let conditions = doc.run.passes[0].far.conditions.expect("they were requested");
                 assert_eq!(conditions.free_memory_bytes, None, "{conditions:?}");
             }),
         ),
@@ -84,7 +84,7 @@ fn what_an_older_agent_cannot_do_is_not_asked_of_it() {
             Then::Measured(|doc| {
                 let far = far_capture(doc);
                 assert!(
-                    far.file.is_none() && far.missing.as_ref().unwrap().contains("its version is older"),
+                    far.file.is_none() && far.missing.as_ref().unwrap().contains("too old to capture packets"),
                     "{far:?}"
                 );
             }),
@@ -94,7 +94,7 @@ fn what_an_older_agent_cannot_do_is_not_asked_of_it() {
             &["stream", "--time", "50ms", "--trials", "1", "--capture=here"],
             Then::Measured(|doc| {
                 let far = far_capture(doc);
-                // Where captures are not possible at all there is nothing to be fetched.
+                // On a host without captures there is nothing to fetch.
                 if let Some(file) = &far.file {
                     assert!(
                         far.fetched_bytes.is_none() && far.not_fetched.as_ref().unwrap().contains("it stays there")
@@ -103,8 +103,12 @@ fn what_an_older_agent_cannot_do_is_not_asked_of_it() {
                 }
             }),
         ),
-        ("vouch", &STREAM, Then::Measured(|doc| assert!(doc.run.header.path_return.is_some()))),
-        ("vouch", &["stream", "--time", "50ms", "--from", other.host()], Then::Refused("cannot vouch for itself")),
+        ("reach-token", &STREAM, Then::Measured(|doc| assert!(doc.run.header.path_return.is_some()))),
+        (
+            "reach-token",
+            &["stream", "--time", "50ms", "--from", other.host()],
+            Then::Refused("cannot issue a reachability token"),
+        ),
     ];
     for (lacking, args, then) in cases {
         let older = Older::before(agent.host(), &[lacking]);
@@ -123,16 +127,16 @@ fn what_an_older_agent_cannot_do_is_not_asked_of_it() {
                 let doc = sandbox.measure(&args);
                 check::document(&doc, &what);
                 holds(&doc);
-                // What is not there is in no way of the text either.
+                // The text output works without it as well.
                 sandbox.run(&["show", "last"]).ok();
             }
         }
-        assert_eq!(older.strange(), [""; 0], "{what}");
+        assert_eq!(older.unknown_messages(), [""; 0], "{what}");
     }
 }
 
 #[test]
-fn an_agent_that_can_do_nothing_more_than_protocol_1_is_measured_with_all_the_same() {
+fn an_agent_without_any_extension_can_still_measure() {
     let (agents, sandbox) = ([Agent::start(), Agent::start()], Sandbox::new());
     let older = agents.each_ref().map(|agent| Older::before(agent.host(), &everything()));
     let [one, other] = older.each_ref().map(Older::host);
@@ -147,7 +151,7 @@ fn an_agent_that_can_do_nothing_more_than_protocol_1_is_measured_with_all_the_sa
         check::document(&sandbox.run(&args).ok().doc(), &args.join(" "));
         sandbox.run(&["why", "last"]).ok();
     }
-    // A plan between both: every ordered pair, in rounds.
+    // A plan between both: every ordered pair.
     let plan = format!(
         "from = [\"{one}\", \"{other}\"]\nto = [\"{one}\", \"{other}\"]\n[base]\ntime = \"50ms\"\n[repeat]\nmin = 1\nmax = 1\n"
     );
@@ -156,12 +160,61 @@ fn an_agent_that_can_do_nothing_more_than_protocol_1_is_measured_with_all_the_sa
     check::document(&doc, "a plan between older agents");
     assert_eq!(doc.run.outcomes.len(), 2, "each to the other");
     for relay in &older {
-        assert_eq!(relay.strange(), [""; 0]);
+        assert_eq!(relay.unknown_messages(), [""; 0]);
     }
 }
 
 #[test]
-fn a_holder_gets_no_file_but_its_own_and_no_look_at_strangers() {
+fn an_agent_of_protocol_1_is_refused_with_both_versions_and_the_remedy() {
+    let sandbox = Sandbox::with_token();
+    let agent = server(|stream| {
+        let mut wire = Wire(stream);
+        std::io::Read::read_exact(&mut wire.0, &mut [0; 8]).unwrap();
+        let greeting = wire.hear().unwrap();
+        assert_eq!((&greeting["protocol"], &greeting["oldest"]), (&json!(2), &json!(2)));
+        wire.say(&hello(1, 1));
+        assert_eq!(wire.next_message(), None, "nothing is sent to it, no proof and no request");
+    });
+    let own = env!("CARGO_PKG_VERSION");
+    let expected = format!(
+        "{agent} runs thru 9.8.7 (protocol 1) and this host runs thru {own} (protocol 2): update thru on {agent}"
+    );
+    for command in ["stream", "host", "watch"] {
+        // The version decides, with and without a token.
+        for sandbox in [&sandbox, &Sandbox::new()] {
+            let message = sandbox.run(&[command, &agent]).ended_with(4).message();
+            assert!(message.contains(&expected), "{command}: {message}");
+        }
+    }
+    let newer = server(|mut stream| {
+        std::io::Read::read_exact(&mut stream, &mut [0; 8]).unwrap();
+        Wire(stream).say(&hello(9, 8));
+    });
+    let message = sandbox.run(&["host", &newer]).ended_with(4).message();
+    assert!(message.contains("(protocol 8 to 9)") && message.contains("update thru on this host"), "{message}");
+}
+
+#[test]
+fn a_client_of_protocol_1_is_refused_with_both_versions_and_the_remedy() {
+    let sandbox = Sandbox::with_token();
+    for agent in [Agent::start(), Agent::with_token(&sandbox, &[])] {
+        let mut wire = Wire::dial(agent.host());
+        wire.say(&hello(1, 1));
+        // Such a client compares the hellos and reports that this host must update.
+        let answer = wire.hear().unwrap();
+        assert_eq!((&answer["say"], &answer["protocol"], &answer["oldest"]), (&json!("hello"), &json!(2), &json!(2)));
+        let refused = wire.hear().unwrap();
+        assert_eq!(refused["say"], "refused", "{refused}");
+        let reason = refused["reason"].as_str().unwrap();
+        assert!(reason.starts_with("the client runs thru 9.8.7 (protocol 1) and this agent runs thru "), "{reason}");
+        assert!(reason.ends_with(" (protocol 2): update thru on the client's host"), "{reason}");
+        assert_eq!(wire.next_message(), None);
+        program::eventually("it is in the log", || agent.log().contains(reason));
+    }
+}
+
+#[test]
+fn a_client_gets_no_file_but_its_own_and_no_probe_of_other_hosts() {
     let sandbox = Sandbox::with_token();
     let agent = Agent::with_token(&sandbox, &["--allow-capture"]);
     let mut wire = Wire::dial(agent.host());
@@ -176,38 +229,38 @@ fn a_holder_gets_no_file_but_its_own_and_no_look_at_strangers() {
         assert_eq!((piece["say"].as_str(), piece["data"].as_str()), (Some("piece"), Some("")), "{piece}");
         assert!(piece["missing"].as_str().unwrap().contains("no capture of this session"), "{piece}");
     }
-    // TEST-NET-1 (RFC 5737) is nobody's; a voucher that nobody knows is none.
-    let nobody = json!({"port": agent.port(), "cookie": "00".repeat(16)});
-    for voucher in [json!(null), nobody] {
-        wire.say(&json!({"say": "look-at", "peer": "192.0.2.1", "voucher": voucher}));
-        let looked = wire.hear().unwrap();
-        assert_eq!(looked["say"], "looked");
-        let path = &looked["path"];
-        assert!(path["missing"][0].as_str().unwrap().contains("vouches"), "{looked}");
-        assert!(path["hops"].is_null() && path["ping"].is_null() && path["route"].is_null(), "{looked}");
-        assert!(looked["traffic"].is_object(), "its own interfaces are looked at: {looked}");
+    // TEST-NET-1 (RFC 5737) has no hosts; no agent knows the second token.
+    let unknown = json!({"port": agent.port(), "cookie": "00".repeat(16)});
+    for token in [json!(null), unknown] {
+        wire.say(&json!({"say": "probe-path", "peer": "192.0.2.1", "reach_token": token}));
+        let probed = wire.hear().unwrap();
+        assert_eq!(probed["say"], "path-probed");
+        let path = &probed["path"];
+        assert!(path["missing"][0].as_str().unwrap().contains("reachability token"), "{probed}");
+        assert!(path["hops"].is_null() && path["ping"].is_null() && path["route"].is_null(), "{probed}");
+        assert!(probed["traffic"].is_object(), "its own interfaces are measured: {probed}");
     }
-    // Its coordinator's own address needs none.
-    wire.say(&json!({"say": "look-at", "peer": null}));
+    // The coordinator's own address needs no token.
+    wire.say(&json!({"say": "probe-path", "peer": null}));
     assert!(!wire.hear().unwrap()["path"]["hops"].is_null());
-    // What the agent vouches by it says to who shows it, and to nobody else.
-    wire.say(&json!({"say": "vouch"}));
-    let vouched = wire.hear().unwrap();
-    assert_eq!((vouched["say"].as_str(), vouched["port"].as_u64()), (Some("vouched"), Some(agent.port().into())));
-    let cookie = vouched["cookie"].as_str().unwrap();
-    assert!(shown(&agent, cookie) && !shown(&agent, &"00".repeat(16)));
+    // The agent proves a token to its holder only, and only until the machine is released.
+    wire.say(&json!({"say": "issue-reach-token"}));
+    let token = wire.hear().unwrap();
+    assert_eq!((token["say"].as_str(), token["port"].as_u64()), (Some("reach-token"), Some(agent.port().into())));
+    let cookie = token["cookie"].as_str().unwrap();
+    assert!(is_proved(&agent, cookie) && !is_proved(&agent, &"00".repeat(16)));
     wire.say(&json!({"say": "release"}));
-    program::eventually("it vouches no more", || !shown(&agent, cookie));
+    program::eventually("the token is no longer valid", || !is_proved(&agent, cookie));
 }
 
-/// Whether an agent's port knows a cookie.
-fn shown(agent: &Agent, cookie: &str) -> bool {
+/// Whether an agent proves the token with this cookie at its port.
+fn is_proved(agent: &Agent, cookie: &str) -> bool {
     use std::io::{Read, Write};
     let cookie = std::array::from_fn(|at| u8::from_str_radix(&cookie[2 * at..2 * at + 2], 16).unwrap());
-    let question = engine::transport::FlowHello::new(cookie, 7, 7).unwrap();
+    let challenge = engine::transport::FlowHello::new(cookie, 7, 7).unwrap();
     let mut stream = std::net::TcpStream::connect(agent.host()).unwrap();
-    stream.write_all(&question.encode()).unwrap();
+    stream.write_all(&challenge.encode()).unwrap();
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
-    answer == question.vouched()
+    answer == challenge.vouched()
 }

@@ -15,12 +15,12 @@ fn refused(sandbox: &Sandbox, args: &[&str], words: &[&str]) {
 fn a_host_with_a_port_that_is_none_is_not_measured_at_another_port() {
     let sandbox = Sandbox::new();
     for host in ["127.0.0.1:99999", "127.0.0.1:", "127.0.0.1:0", "[::1]:6280:7", ":abc", ""] {
-        refused(&sandbox, &["rr", host], &[&format!("'{host}' names no host")]);
+        refused(&sandbox, &["rr", host], &[&format!("'{host}' is not a valid host")]);
         refused(&sandbox, &["tune", "show", "sysctl.net.ipv4.tcp_sack", host], &[&format!("'{host}'")]);
     }
     refused(&sandbox, &["stream", "--from", "a:x", "b"], &["--from: 'a:x'"]);
     std::fs::write(sandbox.path("plan.toml"), "to = \"127.0.0.1:99999\"\n").unwrap();
-    refused(&sandbox, &["run", "plan.toml"], &["plan.toml:1:6: to: '127.0.0.1:99999' names no host"]);
+    refused(&sandbox, &["run", "plan.toml"], &["plan.toml:1:6: to: '127.0.0.1:99999' is not a valid host"]);
     assert!(!sandbox.store().exists());
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use model::units::seconds;
 use model::{
-    Advice, AdvicePersistent, AdviceSame, AdviceSpent, AdviceStep, AdviceUntried, Estimate, Finding, FindingKind, Goal,
-    Inventory, Ratio, Role, Spec,
+    Advice, AdvicePersistent, AdviceSpent, AdviceStep, AdviceUnchanged, AdviceUntried, Estimate, Finding, FindingKind,
+    Goal, Inventory, Ratio, Role, Spec,
 };
 
 use super::confirm::CONFIDENCE;
@@ -168,7 +168,7 @@ impl SearchResult<'_> {
     }
 
     /// The last race of a dimension that stayed as it was; `None` where it had none, or no other level gave a reading.
-    fn stayed(&self, dimension: usize) -> Option<AdviceSame> {
+    fn stayed(&self, dimension: usize) -> Option<AdviceUnchanged> {
         let race: &Race = self.search.races().iter().rev().find(|race| race.dimension == dimension)?;
         if race.tried.is_empty() {
             return None;
@@ -176,7 +176,7 @@ impl SearchResult<'_> {
         let estimate = Some(race)
             .filter(|race| race.from == 0)
             .and_then(|race| self.raced(race, "the best other level to that at the one that stays"));
-        Some(AdviceSame {
+        Some(AdviceUnchanged {
             dimension: self.candidates[dimension].name.to_owned(),
             kept: self.label(dimension, 0),
             best: race.best.filter(|_| race.from == 0).map(|level| self.label(dimension, level)),
@@ -242,8 +242,8 @@ impl SearchResult<'_> {
         )
     }
 
-    fn same(&self, same: &AdviceSame) -> String {
-        let AdviceSame { dimension, kept: stays, best, levels, .. } = same;
+    fn same(&self, same: &AdviceUnchanged) -> String {
+        let AdviceUnchanged { dimension, kept: stays, best, levels, .. } = same;
         let cut = if same.complete { "" } else { "; the time ran out" };
         let tried = levels.join(", ");
         let (Some(best), Some(estimate)) = (best, &same.estimate) else {

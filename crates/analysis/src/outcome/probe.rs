@@ -14,7 +14,7 @@ pub(crate) fn responsiveness(trials: &[Trial], idle: Option<&RttTally>) -> Optio
     }
     let trimmed = trimmed_mean(&all)?;
     let loaded = RttTally::weighted(all, count)?;
-    let enough = |tally: &RttTally| tally.count >= Responsiveness::LEAST;
+    let enough = |tally: &RttTally| tally.count >= Responsiveness::MIN_SAMPLES;
     Some(Responsiveness {
         idle: idle.cloned(),
         bufferbloat_ns: idle

@@ -1,5 +1,5 @@
-//! What a welcome tells of this host. Reading it takes many milliseconds, and so does writing it down: both are done beside the
-//! thread that all sessions share, and once for all who wait.
+//! The inventory in a welcome. Reading and encoding it take many milliseconds, so both run outside the thread that all
+//! sessions share, and once for all callers that wait.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,11 +11,11 @@ use super::Shared;
 use crate::proto::frame::encode;
 use crate::proto::message::FromAgent;
 
-/// The frame of a welcome, or why there is none.
+/// The frame of a welcome, or the error.
 pub(super) type Welcome = Result<Vec<u8>, String>;
 
 impl Shared {
-    /// The welcome with this host as it is now.
+    /// The welcome with the current inventory of this host.
     pub(super) async fn welcome(self: &Arc<Self>) -> Welcome {
         let shared = self.clone();
         let read = move || {
@@ -30,18 +30,18 @@ impl Shared {
     }
 }
 
-/// The last reading of something, and when it began.
-pub(super) struct Reading<T>(Mutex<Option<(Instant, Arc<T>)>>);
+/// The last reading, with its start; several callers share it.
+pub(super) struct SharedReading<T>(Mutex<Option<(Instant, Arc<T>)>>);
 
-impl<T> Default for Reading<T> {
+impl<T> Default for SharedReading<T> {
     fn default() -> Self {
         Self(Mutex::default())
     }
 }
 
-impl<T: Send + Sync + 'static> Reading<T> {
-    /// A reading that began after this call: that of another caller, or one of its own by `read`. However many call at once, there
-    /// are two readings at most for all of them.
+impl<T: Send + Sync + 'static> SharedReading<T> {
+    /// A reading that began after this call: another caller's, or a new one by `read`. Any number of simultaneous calls needs at
+    /// most two readings.
     async fn read(&self, read: impl FnOnce() -> T + Send + 'static) -> Result<Arc<T>, String> {
         let requested = Instant::now();
         let mut last = self.0.lock().await;
@@ -52,7 +52,7 @@ impl<T: Send + Sync + 'static> Reading<T> {
         }
         let begun = Instant::now();
         let reading = tokio::task::spawn_blocking(read).await;
-        let reading = Arc::new(reading.map_err(|error| format!("this host could not be read: {error}"))?);
+        let reading = Arc::new(reading.map_err(|error| format!("cannot read this host's inventory: {error}"))?);
         *last = Some((begun, reading.clone()));
         Ok(reading)
     }
@@ -65,10 +65,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_waits_shares_a_reading_and_who_comes_later_gets_a_newer_one() {
+    fn waiting_callers_share_a_reading_and_later_ones_get_a_newer_one() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let (readings, count) = (Arc::new(Reading::default()), Arc::new(AtomicUsize::new(0)));
+            let (readings, count) = (Arc::new(SharedReading::default()), Arc::new(AtomicUsize::new(0)));
             let read = || {
                 let (readings, count) = (readings.clone(), count.clone());
                 async move {

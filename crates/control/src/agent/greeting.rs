@@ -1,32 +1,34 @@
-//! How a session begins: both sides' hellos, the token, and what this host is.
+//! The start of a session: both sides' hellos, the token, and the inventory of this host.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::Shared;
-use super::session::{Over, Session};
+use super::session::{EndReason, Session};
 use crate::proto::auth::{self, Token};
 use crate::proto::message::{FromAgent, Hello, ToAgent};
-use crate::proto::{CAPABILITIES, OLDEST_PROTOCOL, PROTOCOL};
+use crate::proto::{CAPABILITIES, OLDEST_PROTOCOL, PROTOCOL, version_range};
 
 impl Session {
-    /// Hears who the coordinator is, and that it knows the token; an error ends the session. Until then nothing else is done for it.
-    pub(super) async fn identify(&mut self) -> Result<(), Over> {
-        let ToAgent::Hello(theirs) = self.wire.recv().await? else { return Err(self.refuse("say hello first").await) };
+    /// Receives the coordinator's hello and checks its version and token; an error ends the session. Nothing else is done for an
+    /// unauthenticated connection.
+    pub(super) async fn identify(&mut self) -> Result<(), EndReason> {
+        let ToAgent::Hello(theirs) = self.wire.recv().await? else {
+            return Err(self.refuse("the first message must be `hello`").await);
+        };
         let nonce = auth::hex(&auth::random::<16>().map_err(|error| error.to_string())?);
         let token = self.shared.options.token.clone();
         let mut ours = hello(nonce.clone(), self.shared.instance.clone());
         ours.version.clone_from(&self.shared.options.version);
         ours.wants_token = token.is_some();
-        // In the hello itself, so that a coordinator trusts nothing else before it.
+        // The proof is in the hello itself, so that a coordinator trusts nothing before it.
         ours.mac = token.as_ref().map(|token| token.prove("agent", &theirs.nonce, &nonce));
         self.wire.send(&FromAgent::Hello(ours)).await?;
-        // The coordinator sees both hellos too and says plainly who must be updated.
+        // A coordinator compares the versions itself and reports which host must be updated. The message is for the agent's log
+        // and for other implementations.
         if theirs.oldest > PROTOCOL || theirs.protocol < OLDEST_PROTOCOL {
-            return Err(format!(
-                "speaks protocol {} to {}, this agent {OLDEST_PROTOCOL} to {PROTOCOL}",
-                theirs.oldest, theirs.protocol
-            ));
+            let reason = incompatible(&theirs, &self.shared.options.version);
+            return Err(self.refuse(&reason).await);
         }
         if let Some(token) = token {
             self.check(&token, &theirs.nonce, &nonce).await?;
@@ -35,23 +37,23 @@ impl Session {
         Ok(())
     }
 
-    async fn check(&mut self, token: &Token, theirs: &str, ours: &str) -> Result<(), Over> {
+    async fn check(&mut self, token: &Token, theirs: &str, ours: &str) -> Result<(), EndReason> {
         match self.wire.recv().await? {
             ToAgent::Proof { mac } if token.check(&mac, "coordinator", theirs, ours) => Ok(()),
             ToAgent::Proof { .. } => {
                 Err(self.refuse("the token is wrong: use the --token-file that the agent was started with").await)
             }
-            _ => Err(self.refuse("this agent wants a token: use --token-file").await),
+            _ => Err(self.refuse("this agent requires a token: use --token-file").await),
         }
     }
 
-    /// Lets in the coordinator, which has shown who it is, and tells it what this host is. It counts as connected until what comes
-    /// back is dropped.
-    pub(super) async fn welcome(&mut self) -> Result<Client, Over> {
+    /// Accepts the authenticated coordinator and sends it the inventory of this host. It counts as connected until the returned
+    /// value is dropped.
+    pub(super) async fn welcome(&mut self) -> Result<Client, EndReason> {
         let (client, connected) = Client::new(&self.shared);
         if connected > self.shared.options.limits.clients {
             return Err(self
-                .refuse("too many coordinators are connected: try again later, or raise `thru serve --max-clients`")
+                .refuse("too many clients are connected: try again later, or raise `thru serve --max-clients`")
                 .await);
         }
         self.wire.send_frame(self.shared.welcome().await?).await?;
@@ -59,11 +61,11 @@ impl Session {
     }
 }
 
-/// Counts a coordinator that was let in while it lives.
+/// Counts an accepted coordinator until it is dropped.
 pub(super) struct Client(Arc<Shared>);
 
 impl Client {
-    /// Counts one more, and says how many there are now.
+    /// Counts one more; returns the new number.
     fn new(shared: &Arc<Shared>) -> (Self, usize) {
         let before = shared.clients.fetch_add(1, Ordering::SeqCst);
         (Self(shared.clone()), before + 1)
@@ -74,6 +76,17 @@ impl Drop for Client {
     fn drop(&mut self) {
         self.0.clients.fetch_sub(1, Ordering::SeqCst);
     }
+}
+
+/// Why a client with this hello cannot be served: both versions, and the host to update.
+fn incompatible(theirs: &Hello, own_version: &str) -> String {
+    let older = if theirs.oldest > PROTOCOL { "the agent's host" } else { "the client's host" };
+    format!(
+        "the client runs thru {} (protocol {}) and this agent runs thru {own_version} (protocol {}): update thru on {older}",
+        model::plain(&theirs.version),
+        version_range(theirs.oldest, theirs.protocol),
+        version_range(OLDEST_PROTOCOL, PROTOCOL),
+    )
 }
 
 /// This side's hello.

@@ -1,20 +1,20 @@
-//! What an agent lets a coordinator do to its host.
+//! The limits that an agent sets for its coordinators.
 
 use model::{Spec, Stop, units};
 
 use crate::proto::message::WireLeg;
 
-/// Legs of a trial, at most: a curve has some hundreds.
-const MOST_LEGS: usize = 10_000;
-/// Shortest distance of the readings of a trial, and shortest time without progress that ends one, ns.
-const LEAST_INTERVAL_NS: u64 = 1_000_000;
+/// Most legs of a trial: a curve has some hundreds.
+const MAX_LEGS: usize = 10_000;
+/// Shortest interval of a trial's series, and shortest stall time, ns.
+const MIN_INTERVAL_NS: u64 = 1_000_000;
 
-/// Bounds; each refusal names the one that was met and how to raise it.
+/// Limits; each refusal names the limit and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Coordinators connected at once.
+    /// Coordinators connected at the same time.
     pub clients: usize,
-    /// Nanoseconds that one coordinator may hold the machine.
+    /// Nanoseconds that one coordinator may have the machine.
     pub hold_ns: u64,
     /// Flows of a measurement.
     pub flows: u32,
@@ -22,7 +22,7 @@ pub struct Limits {
     pub processes: u32,
     /// Bytes of buffers of a measurement.
     pub memory_bytes: u64,
-    /// Rate of a stream in bit/s; `None` for no bound.
+    /// Rate of a stream in bit/s; `None` for no limit.
     pub rate_bps: Option<u64>,
 }
 
@@ -40,27 +40,27 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Why a trial of `spec` with these legs is not allowed here, if it is not.
+    /// Why a trial of `spec` with these legs exceeds a limit, if it does.
     pub(crate) fn refuse(&self, spec: &Spec, legs: &[WireLeg]) -> Option<String> {
         if spec.flows > self.flows {
             return Some(format!(
-                "{} flows are over this agent's limit of {}; raise `thru serve --max-flows`",
+                "{} flows exceed this agent's limit of {}; raise `thru serve --max-flows`",
                 spec.flows, self.flows
             ));
         }
         if spec.processes > self.processes {
             return Some(format!(
-                "{} processes are over this agent's limit of {}; use fewer --processes",
+                "{} processes exceed this agent's limit of {}; use fewer --processes",
                 spec.processes, self.processes
             ));
         }
-        if legs.len() > MOST_LEGS {
-            return Some(format!("{} legs are over this agent's limit of {MOST_LEGS}; use fewer sizes", legs.len()));
+        if legs.len() > MAX_LEGS {
+            return Some(format!("{} legs exceed this agent's limit of {MAX_LEGS}; use fewer sizes", legs.len()));
         }
         for (interval_ns, flag) in [(spec.interval_ns, "--interval"), (spec.stall_ns, "--stall")] {
-            // No interval is no series.
-            if interval_ns < LEAST_INTERVAL_NS && !(flag == "--interval" && interval_ns == 0) {
-                return Some(format!("{flag} of {interval_ns} ns is under this agent's limit; use {flag} 1ms or more"));
+            // An interval of 0 means no series.
+            if interval_ns < MIN_INTERVAL_NS && !(flag == "--interval" && interval_ns == 0) {
+                return Some(format!("{flag} of {interval_ns} ns is below this agent's limit; use {flag} 1ms or more"));
             }
         }
         self.memory(spec, legs).or_else(|| self.time(spec, legs)).or_else(|| self.rate(spec))
@@ -73,13 +73,13 @@ impl Limits {
         let memory = threads.saturating_mul(2).saturating_mul(block);
         (memory > self.memory_bytes).then(|| {
             format!(
-                "{memory} bytes of buffers are over this agent's limit of {}; use a smaller --block or fewer --threads",
+                "{memory} bytes of buffers exceed this agent's limit of {}; use a smaller --block or fewer --threads",
                 self.memory_bytes
             )
         })
     }
 
-    /// The legs' times add up.
+    /// The times of the legs are added up.
     fn time(&self, spec: &Spec, legs: &[WireLeg]) -> Option<String> {
         let time = |stop: &Stop| match stop {
             Stop::TimeNs(ns) | Stop::AboutNs(ns) => *ns,
@@ -89,7 +89,7 @@ impl Limits {
         let ns = of_legs.max(time(&spec.stop));
         (ns > self.hold_ns).then(|| {
             format!(
-                "{} is over this agent's limit of {}; raise `thru serve --max-time`",
+                "{} exceeds this agent's limit of {}; raise `thru serve --max-time`",
                 units::seconds(ns as f64),
                 units::seconds(self.hold_ns as f64)
             )
@@ -103,7 +103,7 @@ impl Limits {
                     && !matches!(spec.pattern.as_str(), "rr" | "crr" | "pingpong") =>
             {
                 Some(format!(
-                    "this agent carries at most {}; use --rate {limit} or less",
+                    "this agent's limit is {}; use --rate {limit} or less",
                     units::bits_per_second(limit as f64)
                 ))
             }
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_bound_is_named_with_its_remedy() {
+    fn each_limit_is_named_with_its_remedy() {
         let limits = Limits { flows: 4, rate_bps: Some(1_000_000), memory_bytes: 1 << 20, ..Limits::default() };
         let refused = |change: fn(&mut Spec)| {
             let mut spec = Spec { rate_bps: Some(1_000), ..Spec::new("tcp", "stream") };
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn legs_are_held_to_the_same_bounds() {
+    fn legs_have_the_same_limits() {
         let limits = Limits { memory_bytes: 1 << 20, hold_ns: 10_000_000_000, ..Limits::default() };
         let spec = Spec::new("tcp", "rr");
         let leg = WireLeg { block: 1, reply: 1, stop: Stop::TimeNs(4_000_000_000), expected_ns: 0 };
@@ -145,6 +145,6 @@ mod tests {
         assert!(refused(&[WireLeg { block: 1 << 20, ..leg }]).contains("--block"));
         assert!(refused(&[leg, WireLeg { reply: 1 << 20, ..leg }]).contains("--block"));
         assert!(refused(&[WireLeg { stop: Stop::AboutNs(u64::MAX), ..leg }; 2]).contains("--max-time"));
-        assert!(refused(&vec![WireLeg { stop: Stop::Blocks(1), ..leg }; MOST_LEGS + 1]).contains("legs"));
+        assert!(refused(&vec![WireLeg { stop: Stop::Blocks(1), ..leg }; MAX_LEGS + 1]).contains("legs"));
     }
 }

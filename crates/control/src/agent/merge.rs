@@ -1,4 +1,4 @@
-//! Adds up what several worker processes of one end counted.
+//! Merges the tallies of several worker processes of one end.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use model::{DatagramTally, EndTally, Interval, RttTally, Spec};
 
 use crate::proto::message::WorkerDone;
 
-/// One end's tallies over all its workers. Their times are of one clock, so the span of an end reaches from its first worker's
-/// first byte to its last one's last.
+/// One end's tallies over all its workers. All their times are by one clock, so the span of an end is from the first byte of
+/// any worker to the last byte of any worker.
 pub(crate) fn merge(mut parts: Vec<WorkerDone>, spec: &Spec) -> (Vec<EndTally>, Option<String>, u64) {
     let failure = parts.iter_mut().find_map(|part| part.failure.take());
     let elapsed_ns = parts.iter().map(|part| part.elapsed_ns).max().unwrap_or(0);
@@ -53,7 +53,7 @@ fn widen(span: &mut [u64; 4], other: &[u64; 4]) {
     }
 }
 
-/// What came with the first arrival of all workers.
+/// The bytes of the first arrival over all workers.
 #[derive(Default)]
 struct Firsts {
     earliest: Option<(u64, u64)>,
@@ -127,15 +127,15 @@ fn beside(own: Option<Window>, other: Option<Window>) -> Option<Window> {
     }
 }
 
-/// The workers' series added up. Each worker's clock ticks at the same nominal times but somewhat late, each by another bit:
-/// entries belong together by the tick that they stand for.
+/// The sum of the workers' series. The workers tick at the same nominal times, but each is late by a different time: entries
+/// are matched by their nominal tick.
 #[derive(Default)]
 struct Series(BTreeMap<u64, Interval>);
 
 impl Series {
     fn add(&mut self, entries: Vec<Interval>, interval_ns: u64) {
         for entry in entries {
-            // Rounded up, so that the last, short entry stands for the tick that it did not live to see.
+            // Rounded up, so that the last, short entry belongs to the tick that it did not reach.
             let tick = entry.end_ns.saturating_sub(interval_ns / 2).div_ceil(interval_ns.max(1)).max(1);
             let own = self.0.entry(tick).or_default();
             own.end_ns = own.end_ns.max(entry.end_ns);
@@ -145,13 +145,13 @@ impl Series {
         }
     }
 
-    /// The sums, each from the end of the one before: a partition of the time.
+    /// The sums. Each starts at the end of the previous one, so they partition the time.
     fn entries(self) -> Vec<Interval> {
         let mut from = 0;
         let mut entries: Vec<Interval> = Vec::with_capacity(self.0.len());
         for mut entry in self.0.into_values() {
             entry.start_ns = from;
-            // A worker that was late by more than a tick has reached into the next one.
+            // A worker that was late by more than a tick extends into the next one.
             entry.end_ns = entry.end_ns.max(from + 1);
             from = entry.end_ns;
             entries.push(entry);
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_end_reaches_from_the_first_start_to_the_last_stop() {
+    fn the_span_is_from_the_first_start_to_the_last_stop() {
         let spec = Spec { interval_ns: 100, ..Spec::new("tcp", "stream") };
         let part = |bytes, span: [u64; 4]| WorkerDone {
             tallies: vec![EndTally { bytes_sent: bytes, ..EndTally::default() }],
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_first_is_left_out_once_or_of_each_worker_that_is_paced() {
+    fn the_first_arrival_is_left_out_once_or_for_each_paced_worker() {
         let part = |first_ns, bytes, after: u64, ns| WorkerDone {
             tallies: vec![EndTally {
                 bytes_received: bytes,
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn series_of_workers_that_tick_late_add_up_to_a_partition() {
+    fn late_series_of_workers_add_up_to_a_partition() {
         let entry = |start_ns, end_ns, bytes_sent| Interval { start_ns, end_ns, bytes_sent, ..Interval::default() };
         let mut series = Series::default();
         series.add(vec![entry(0, 20, 1), entry(20, 66, 2), entry(66, 119, 4), entry(119, 125, 8)], 40);

@@ -1,12 +1,11 @@
-//! The agent: lets coordinators measure with this host, under its rules.
+//! The agent: lets coordinators measure with this host, within its limits.
 //!
-//! A supervisor that does no measuring itself: each measurement runs in worker processes that do nothing else.
+//! It is a supervisor and measures nothing itself: each measurement runs in worker processes that do nothing else.
 
 mod data_acceptor;
 mod facts;
 mod gate;
 mod greeting;
-mod kept;
 mod limits;
 mod merge;
 pub(crate) mod packets;
@@ -15,6 +14,7 @@ mod pool;
 mod queue;
 mod reach;
 mod session;
+mod session_captures;
 mod stack;
 mod tuning;
 mod watch;
@@ -38,7 +38,7 @@ use crate::proto::{CONTROL_MAGIC, PROTOCOL};
 use crate::wire::PING_EVERY;
 use data_acceptor::DataAcceptor;
 use engine::transport::{DatagramListener, HELLO_BYTES, tcp_round_trip};
-use facts::{Reading, Welcome};
+use facts::{SharedReading, Welcome};
 use gate::Gate;
 pub(crate) use greeting::hello;
 pub use limits::Limits;
@@ -47,65 +47,65 @@ pub use pool::Workers;
 pub use queue::Machine;
 use queue::Queue;
 use session::{Addresses, Session};
-pub use tuning::{Tuning, recover, reported};
+pub use tuning::{Tuning, changes_line, recover};
 
-/// How an agent works.
+/// The options of an agent.
 pub struct AgentOptions {
     /// The program's version, with the commit that it was built from; runs record it.
     pub version: String,
-    /// Where its measuring processes come from.
+    /// Where its worker processes come from.
     pub workers: Workers,
-    /// What coordinators must know; `None` lets anybody in who reaches the port.
+    /// The token that coordinators must prove; `None` accepts anyone who reaches the port.
     pub token: Option<Token>,
-    /// Its places for measurements.
+    /// Its queue of measurements.
     pub machine: Machine,
-    /// What coordinators may do.
+    /// Limits for coordinators.
     pub limits: Limits,
-    /// Whether coordinators may have it load TCP stacks into the kernel.
+    /// Whether coordinators may load TCP stacks into the kernel.
     pub allow_stacks: bool,
-    /// What coordinators may do to the host's settings.
+    /// Which settings of the host coordinators may change.
     pub tuning: Tuning,
     /// Folder for sockets between processes of this machine.
     pub directory: PathBuf,
     /// Ends after the first coordinator that measured.
     pub once: bool,
-    /// How long a coordinator may be unreachable before its place is given to the next.
+    /// How long a coordinator may be unreachable before its session ends.
     pub vanished_after: Duration,
-    /// Where packets are kept that coordinators want captured.
+    /// Where captured packets are stored.
     pub captures: Captures,
     /// Finds the last self-test of this host, which the inventory cites.
-    pub selftest: CitesSelfTest,
-    /// Hears what happens, a line at a time.
+    pub selftest: SelfTestLookup,
+    /// Receives the log, line by line.
     pub log: Box<dyn Fn(&str) + Send + Sync>,
-    /// Hears where it listens, once it does.
+    /// Receives the addresses once the agent listens.
     pub listening: OnListening,
 }
 
-/// Is given this host's inventory and cites the last self-test that is kept of it.
-pub type CitesSelfTest = Box<dyn Fn(&Inventory) -> Option<SelfTestCitation> + Send + Sync>;
+/// Returns the last stored self-test of the host with this inventory.
+pub type SelfTestLookup = Box<dyn Fn(&Inventory) -> Option<SelfTestCitation> + Send + Sync>;
 
-/// Is given the addresses that an agent listens on.
+/// Receives the addresses that an agent listens on.
 pub type OnListening = Box<dyn Fn(&[SocketAddr]) + Send + Sync>;
 
 /// One host's agent.
 #[derive(Clone)]
 pub struct Agent(Arc<Shared>);
 
-/// What all sessions of an agent share.
+/// The state that all sessions of an agent share.
 pub(crate) struct Shared {
     options: AgentOptions,
     queue: Arc<Queue>,
     data_acceptor: Arc<DataAcceptor>,
-    /// The port that data may come in by, where there is one.
+    /// The shared port for data connections, if there is one.
     port: Option<u16>,
-    /// Addresses that it listens on, to tell whether a data address is covered.
+    /// Addresses that the agent listens on.
     listening: Vec<SocketAddr>,
     gate: Arc<Gate>,
-    /// Coordinators that were let in and are connected.
+    /// Authenticated coordinators that are connected.
     clients: AtomicUsize,
-    welcomes: Reading<Welcome>,
+    welcomes: SharedReading<Welcome>,
     served: Notify,
-    /// Tells this agent from others.
+    /// Random identifier of this agent's process.
     instance: String,
 }
 
@@ -116,8 +116,8 @@ impl Agent {
         Self(Arc::new(Shared::new(options, Vec::new())))
     }
 
-    /// Talks with a coordinator in this process.
-    pub(crate) fn converse(&self) -> tokio::io::DuplexStream {
+    /// Opens a control connection for a coordinator in this process.
+    pub(crate) fn connect(&self) -> tokio::io::DuplexStream {
         let (mine, theirs) = tokio::io::duplex(64 << 10);
         let session = Session::new(self.0.clone(), mine, Addresses::default(), "this process".into());
         tokio::spawn(async move {
@@ -128,12 +128,12 @@ impl Agent {
         theirs
     }
 
-    /// Serves the given addresses until it has served once (where told so) or the caller drops the future.
+    /// Serves the given addresses until one coordinator has measured (with `once`) or the caller drops the future.
     pub async fn serve(options: AgentOptions, addresses: &[SocketAddr]) -> Result<(), ControlError> {
         let mut listeners = Vec::new();
         let mut port = None;
         for wanted in addresses {
-            // Port 0 asks for any; the second address then takes the one that the first got.
+            // Port 0 requests any port; the second address then gets the port of the first.
             let wanted = if wanted.port() == 0 { SocketAddr::new(wanted.ip(), port.unwrap_or(0)) } else { *wanted };
             let listener = listen(wanted)?;
             let address =
@@ -152,13 +152,13 @@ impl Agent {
         }
         (shared.options.listening)(&shared.listening);
         shared.served.notified().await;
-        // Lets the last answer reach the coordinator.
+        // Time for the last answer to reach the coordinator.
         tokio::time::sleep(Duration::from_millis(200)).await;
         Ok(())
     }
 }
 
-/// Loopback, both versions, on `port`.
+/// The loopback addresses of IPv4 and IPv6 with `port`.
 #[must_use]
 pub fn loopback(port: u16) -> Vec<SocketAddr> {
     vec![SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port), SocketAddr::new(IpAddr::V6(Ipv6Addr::LOCALHOST), port)]
@@ -173,7 +173,7 @@ impl Shared {
             listening,
             gate: Gate::new(file_limit()),
             clients: AtomicUsize::new(0),
-            welcomes: Reading::default(),
+            welcomes: SharedReading::default(),
             served: Notify::new(),
             // An agent without randomness cannot draw cookies either and refuses the first trial.
             instance: auth::random::<8>().map(|bytes| auth::hex(&bytes)).unwrap_or_default(),
@@ -181,12 +181,12 @@ impl Shared {
         }
     }
 
-    /// Says a line to the log. What came from the network stays within it.
+    /// Writes one line to the log. Text from the network cannot add lines.
     fn log(&self, text: &str) {
         (self.options.log)(&line(text));
     }
 
-    /// Whether data connections to `address` come in by the shared port.
+    /// Whether the shared port receives data connections to `address`.
     fn covers(&self, address: IpAddr) -> bool {
         self.listening.iter().any(|listening| {
             let any = listening.ip().is_unspecified() && (listening.is_ipv6() || address.is_ipv4());
@@ -195,18 +195,20 @@ impl Shared {
     }
 }
 
-/// The most characters of a line of the log.
-const LOGGED: usize = 500;
+/// Most characters of a line of the log.
+const MAX_LINE: usize = 500;
 
-/// Text from the network as the log and the journal hold it: one line, without what a terminal would act upon.
+/// Text from the network for the log and the journal: one line, without control characters.
 fn line(text: &str) -> String {
-    model::plain(&text.chars().take(LOGGED).collect::<String>()).into_owned()
+    model::plain(&text.chars().take(MAX_LINE).collect::<String>()).into_owned()
 }
 
 fn listen(address: SocketAddr) -> Result<TcpListener, ControlError> {
     let failed = |source: std::io::Error| ControlError::Io {
         hint: match source.kind() {
-            std::io::ErrorKind::AddrInUse => "; another agent runs there: stop it, or use --listen with another port",
+            std::io::ErrorKind::AddrInUse => {
+                "; the port is in use, perhaps by another agent: stop it, or use --listen with another port"
+            }
             std::io::ErrorKind::AddrNotAvailable => "; this host does not have that address: see `thru host`",
             std::io::ErrorKind::PermissionDenied => "; ports below 1024 need root",
             _ => "",
@@ -241,7 +243,7 @@ async fn accept(shared: Arc<Shared>, listener: TcpListener) {
             Ok((stream, peer)) => {
                 tokio::spawn(receive(shared.clone(), stream, peer));
             }
-            // Out of descriptors, most likely: wait for some to be given back.
+            // Most likely out of file descriptors: wait until some are closed.
             Err(error) => {
                 shared.log(&format!("cannot accept: {error}"));
                 tokio::time::sleep(Duration::from_millis(100)).await;
@@ -250,23 +252,23 @@ async fn accept(shared: Arc<Shared>, listener: TcpListener) {
     }
 }
 
-/// How long a stranger may take to show who it is, from its first byte to its proof.
+/// Time limit for authentication, from the accepted connection to the proof.
 const GREETING_LIMIT: Duration = Duration::from_secs(5);
 
-/// Takes a connection in: a stranger within the bounds on those, and a session once it has shown who it is.
+/// Serves a new connection: first as an unauthenticated one, within the limits for those, then as a session.
 async fn receive(shared: Arc<Shared>, stream: TcpStream, peer: SocketAddr) {
-    let mut stay = shared.gate.enter(peer.ip());
+    let mut unauthenticated = shared.gate.enter(peer.ip());
     let session = tokio::select! {
         session = tokio::time::timeout(GREETING_LIMIT, greet(&shared, stream, peer)) => session.ok().flatten(),
-        () = stay.ended() => None,
+        () = unauthenticated.ended() => None,
     };
-    drop(stay);
+    drop(unauthenticated);
     if let Some(session) = session {
         session.run().await;
     }
 }
 
-/// Sorts a new connection by its first bytes; a session is that of a coordinator that may come in.
+/// Handles a new connection by its first bytes. Returns a session for an authenticated coordinator.
 async fn greet(shared: &Arc<Shared>, mut stream: TcpStream, peer: SocketAddr) -> Option<Session> {
     let mut magic = [0; 8];
     stream.read_exact(&mut magic).await.ok()?;
@@ -278,7 +280,7 @@ async fn greet(shared: &Arc<Shared>, mut stream: TcpStream, peer: SocketAddr) ->
     }
     if !magic.starts_with(b"THRU") {
         let text = format!(
-            "This is thru {}, a network measurement agent speaking protocol {PROTOCOL}.\n",
+            "This is thru {}, a network measurement agent (control protocol {PROTOCOL}).\n",
             env!("CARGO_PKG_VERSION")
         );
         let _ = stream.write_all(text.as_bytes()).await;
@@ -288,16 +290,16 @@ async fn greet(shared: &Arc<Shared>, mut stream: TcpStream, peer: SocketAddr) ->
     hello[..8].copy_from_slice(&magic);
     stream.read_exact(&mut hello[8..]).await.ok()?;
     let hello = shared.data_acceptor.read(&hello)?;
-    if shared.data_acceptor.vouches(&hello.cookie) {
+    if shared.data_acceptor.is_token(&hello.cookie) {
         let _ = stream.write_all(&hello.vouched()).await;
     } else {
-        let _ = shared.data_acceptor.hand_in(&hello, || stream.into_std().map(Into::into));
+        let _ = shared.data_acceptor.deliver(&hello, || stream.into_std().map(Into::into));
     }
     None
 }
 
-/// Makes the kernel find out an unreachable peer: pings that stay unacknowledged end the connection. A long path has four round
-/// trips more, for a ping that was lost and for queues that fill while it is measured.
+/// Makes the kernel detect an unreachable peer: unacknowledged pings end the connection. Four round trips are added for long
+/// paths: for a lost ping, and for queues that fill during a measurement.
 pub(crate) fn prepare_control(stream: &TcpStream, vanished_after: Duration) {
     let socket = socket2::SockRef::from(stream);
     let _ = socket.set_tcp_nodelay(true);

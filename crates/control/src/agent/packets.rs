@@ -9,49 +9,50 @@ use host::Capturing;
 use host::capture::{Order, Own, Wanted, is_own};
 use model::{Capture, CaptureSpec, Role, Spec};
 
-use super::kept::Kept;
+use super::session_captures::SessionCaptures;
 use crate::proto::auth;
 
-/// Where an agent keeps the packets that coordinators want captured.
+/// Where an agent stores captured packets.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Captures {
-    /// Nowhere: it captures none.
+    /// The agent captures no packets.
     #[default]
     Refused,
     /// In this folder.
     In(PathBuf),
-    /// In the folder that the coordinator names, or the current one: for an agent within the coordinator's process.
-    AsAsked,
+    /// In the folder that the coordinator names, or the current one: for an agent in the coordinator's process.
+    AsRequested,
 }
 
-/// What is known of a trial's connections when its capture begins.
+/// A trial's connections, as far as they are known when its capture starts.
 pub(super) struct Connections<'a> {
-    /// Which end this is.
+    /// The role of this end.
     pub(super) role: Role,
     /// The number of the trial.
     pub(super) trial: u32,
-    /// Ports that the passive end takes connections at.
+    /// Ports that the passive end listens on.
     pub(super) ports: Vec<u16>,
-    /// Active end: where it connects to.
+    /// Active end: the address that it connects to.
     pub(super) to: Option<IpAddr>,
-    /// Passive end: its own address, as the coordinator reached it or the spec names it.
+    /// Passive end: its own address, from the control connection or the spec.
     pub(super) here: Option<IpAddr>,
     /// The coordinator's address and port.
     pub(super) coordinator: &'a str,
 }
 
-/// Begins the capture that `spec` asks for; `None` where it asks for none. A file that is to be fetched goes into `kept`.
+/// Starts the capture that `spec` requests; `None` without a request. A file that will be fetched is added to
+/// `session_captures`.
 pub(super) fn begin(
     captures: &Captures,
-    kept: &mut Kept,
+    session_captures: &mut SessionCaptures,
     spec: &Spec,
     connections: Connections<'_>,
 ) -> Option<Capturing> {
     let wanted = spec.capture.as_ref()?;
-    // What an agent within the coordinator's process captures is where it is wanted.
-    let fetched = wanted.fetch_bytes.is_some() && *captures != Captures::AsAsked;
+    // An agent in the coordinator's process writes the file to its final folder.
+    let fetched = wanted.fetch_bytes.is_some() && *captures != Captures::AsRequested;
     let ready = order(captures, wanted, spec, connections)
-        .and_then(|order| if fetched { kept.add(&order.file).map(|()| order) } else { Ok(order) });
+        .and_then(|order| if fetched { session_captures.add(&order.file).map(|()| order) } else { Ok(order) });
     Some(match ready {
         Ok(order) => Capturing::start(&order),
         Err(why) => Capturing::missing(wanted.snaplen, why),
@@ -66,24 +67,24 @@ fn order(captures: &Captures, wanted: &CaptureSpec, spec: &Spec, path: Connectio
             );
         }
         Captures::In(folder) => folder.clone(),
-        Captures::AsAsked => wanted.folder.as_deref().unwrap_or(".").into(),
+        Captures::AsRequested => wanted.folder.as_deref().unwrap_or(".").into(),
     };
     let transport = spec.transport.as_str();
     let protocol = match transport {
         "tcp" | "mptcp" | "tls" => 6,
         "udp" | "quic" => 17,
-        _ => return Err(format!("{transport} has no packets of its own that could be told from others")),
+        _ => return Err(format!("packets of {transport} cannot be captured: use tcp, mptcp, tls, udp or quic")),
     };
-    std::fs::create_dir_all(&folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+    std::fs::create_dir_all(&folder).map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
     let folder = std::path::absolute(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    // The passive end does not know where connections will come from; a coordinator on its own host is the case that matters,
-    // for then they do not leave it.
+    // The passive end does not know where connections will come from. Only a coordinator on its own host matters here, because
+    // then the packets do not leave the host.
     let coordinator = path.coordinator.parse().map(|address: SocketAddr| address.ip()).ok();
     let peer = match path.role {
         Role::Active => path.to,
         Role::Passive => coordinator.filter(|address| is_own(*address)),
     };
-    // MPTCP's further subflows may go to other addresses.
+    // Further subflows of MPTCP may go to other addresses.
     let address = path.to.filter(|_| transport != "mptcp");
     Ok(Order {
         file: file(&folder, path.role, path.trial),
@@ -94,8 +95,8 @@ fn order(captures: &Captures, wanted: &CaptureSpec, spec: &Spec, path: Connectio
     })
 }
 
-/// Whose packets are the trial's: those of its connections' sockets. With a connection for each transaction, those to the far end's
-/// listener.
+/// The filter for the trial's own packets: those of its connections' sockets. With a connection for each transaction, those of
+/// the far end's listener.
 pub(super) fn own(role: Role, spec: &Spec, sockets: &[[SocketAddr; 2]]) -> Own {
     let plain = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
     let connections: HashSet<[SocketAddr; 2]> = sockets.iter().map(|ends| ends.map(plain)).collect();
@@ -104,7 +105,7 @@ pub(super) fn own(role: Role, spec: &Spec, sockets: &[[SocketAddr; 2]]) -> Own {
     Own { connections, endpoints, multipath: spec.transport == "mptcp" }
 }
 
-/// A name of its own for each capture: when, which trial, which end.
+/// A unique name for each capture: time, trial and end.
 pub(crate) fn file(folder: &Path, role: Role, trial: u32) -> PathBuf {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let mark = auth::random::<3>().map(|bytes| auth::hex(&bytes)).unwrap_or_default();
@@ -115,7 +116,7 @@ pub(crate) fn file(folder: &Path, role: Role, trial: u32) -> PathBuf {
     folder.join(format!("thru-{seconds}-{mark}-trial{}-{end}.pcapng", trial.saturating_add(1)))
 }
 
-/// Ends a capture; `None` where that went wrong within this process.
+/// Ends a capture; `None` after an internal failure.
 pub(super) async fn end(capturing: Capturing) -> Option<Capture> {
     tokio::task::spawn_blocking(move || capturing.finish()).await.ok()
 }
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_are_those_of_the_sockets_that_were_opened() {
+    fn only_packets_of_the_opened_sockets_are_kept() {
         let sockets = [["[::ffff:10.0.0.1]:4000", "[::ffff:10.0.0.2]:6280"].map(|text| text.parse().unwrap())];
         let ends: [SocketAddr; 2] = ["10.0.0.1:4000", "10.0.0.2:6280"].map(|text| text.parse().unwrap());
         let of = |role, transport, pattern| own(role, &Spec::new(transport, pattern), &sockets);
@@ -148,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_captures_only_where_it_was_allowed_to() {
+    fn an_agent_captures_only_with_permission() {
         let folder = tempfile::tempdir().unwrap();
         let allowed = Captures::In(folder.path().join("deep/er"));
         let wanted = CaptureSpec { snaplen: 96, folder: Some("/elsewhere".into()), fetch_bytes: Some(1) };
@@ -166,7 +167,7 @@ mod tests {
         assert_eq!((near.wanted.protocol, near.wanted.address), (17, near.peer));
         assert_eq!(order(&allowed, &wanted, &spec("mptcp"), path(Role::Active)).unwrap().wanted.address, None);
         assert!(order(&allowed, &wanted, &spec("shm"), path(Role::Active)).is_err());
-        let mut kept = Kept::default();
-        assert!(begin(&allowed, &mut kept, &Spec::new("tcp", "stream"), path(Role::Active)).is_none());
+        let mut session_captures = SessionCaptures::default();
+        assert!(begin(&allowed, &mut session_captures, &Spec::new("tcp", "stream"), path(Role::Active)).is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! A look at the host and its path before anything is measured, and the host's clocks.
+//! The path probe of an agent before a measurement, and the host's clocks.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -11,15 +11,15 @@ use super::reach::{is_known, may_be_named};
 use super::session::Addresses;
 use crate::proto::message::{FromAgent, PathFacts, ReachabilityToken};
 
-/// How long another agent may take to be reached, and to say that it knows a voucher.
+/// Time limit for another agent to connect and to prove that it knows a reachability token.
 const REACH_TOKEN_LIMIT: Duration = Duration::from_secs(2);
 
-/// A look under way, on a thread of its own.
+/// A running path probe, on its own thread.
 pub(super) struct PathProbe(JoinHandle<PathFacts>);
 
 impl PathProbe {
-    /// Looks at the traffic first and only then sends packets of its own, towards `requested` where that may be. `addresses` are
-    /// those of the connection that the order came by.
+    /// Measures the traffic first and only then sends packets, to `requested` if that is allowed. `addresses` are those of the
+    /// control connection.
     pub(super) fn start(
         requested: Option<IpAddr>,
         addresses: Addresses,
@@ -31,22 +31,22 @@ impl PathProbe {
             std::thread::sleep(Duration::from_nanos(probe.left_ns(&sys)));
             let traffic = probe.finish(&sys);
             let path = requested.or(addresses.peer).map(|peer| {
-                if may_look(peer, addresses, reach_token.as_ref()) { host::look_at(&sys, peer) } else { refusal(peer) }
+                if may_probe(peer, addresses, reach_token.as_ref()) { host::look_at(&sys, peer) } else { refusal(peer) }
             });
             PathFacts { path, traffic }
         }))
     }
 
-    /// What it saw; nothing if its thread ended early. Dropping the future loses nothing.
-    pub(super) async fn seen(&mut self) -> PathFacts {
+    /// The result; empty if the thread failed. Dropping the future loses nothing.
+    pub(super) async fn result(&mut self) -> PathFacts {
         (&mut self.0).await.unwrap_or_default()
     }
 }
 
-/// Whether packets may go to `peer` because a coordinator wants it: a host that is part of its session. These are the coordinator's
-/// own, this one, and one whose agent knows the voucher, which only a coordinator has that this agent let in. An order from within
-/// this process is the user's own.
-fn may_look(peer: IpAddr, addresses: Addresses, reach_token: Option<&ReachabilityToken>) -> bool {
+/// Whether this agent may send packets to `peer` on a coordinator's request. `peer` must be part of the session: the
+/// coordinator's host, this host, or a host whose agent knows the reachability token. A coordinator in this process is the user
+/// and may probe any host.
+fn may_probe(peer: IpAddr, addresses: Addresses, reach_token: Option<&ReachabilityToken>) -> bool {
     let Some(coordinator) = addresses.peer else { return true };
     peer.to_canonical() == coordinator.to_canonical()
         || host::capture::is_own(peer)
@@ -57,11 +57,13 @@ fn may_look(peer: IpAddr, addresses: Addresses, reach_token: Option<&Reachabilit
 
 fn refusal(peer: IpAddr) -> Path {
     let why =
-        "path: an agent looks only at its coordinator and where an agent vouches for that address; none did".to_owned();
+        "path: no agent proved a reachability token at this address; an agent probes only its coordinator's host and \
+               hosts whose agent proves one"
+            .to_owned();
     Path { peer: peer.to_string(), missing: vec![why], ..Path::default() }
 }
 
-/// Both clocks of this host, one right after the other.
+/// Both clocks of this host, read directly after each other.
 pub(super) fn clocks() -> FromAgent {
     let realtime = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     FromAgent::Clock { realtime_ns: realtime.as_nanos() as u64, monotonic_ns: RealSys.now_ns() }
@@ -72,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_hosts_of_the_session_are_looked_at() {
+    fn only_hosts_of_the_session_are_probed() {
         let (elsewhere, coordinator) = (IpAddr::from([192, 0, 2, 7]), IpAddr::from([198, 51, 100, 3]));
         let mapped: IpAddr = "::ffff:198.51.100.3".parse().unwrap();
         for (peer, from, may) in [
@@ -81,8 +83,8 @@ mod tests {
             (coordinator, Some(mapped), true),
             (IpAddr::from([127, 0, 0, 1]), Some(coordinator), true),
         ] {
-            assert_eq!(may_look(peer, Addresses { here: None, peer: from }, None), may, "{peer} for {from:?}");
+            assert_eq!(may_probe(peer, Addresses { here: None, peer: from }, None), may, "{peer} for {from:?}");
         }
-        assert!(refusal(elsewhere).missing[0].contains("vouches"));
+        assert!(refusal(elsewhere).missing[0].contains("reachability token"));
     }
 }

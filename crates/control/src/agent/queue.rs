@@ -1,4 +1,4 @@
-//! Who may measure on this host: one at a time (or as many as configured), in the order of asking.
+//! The queue of measurements on this host: one at a time (or as many as configured), in the order of the requests.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-/// How often one who waits hears how many are first: a crowd that hears of each turn costs those who measure.
-const NEWS_EVERY: Duration = Duration::from_secs(1);
+/// Shortest interval of the reports to one waiting client: many clients that get each change would disturb the running
+/// measurement.
+const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The queue of one agent.
 pub(crate) struct Queue {
@@ -21,34 +22,34 @@ pub(crate) struct Queue {
 struct State {
     next: u64,
     running: usize,
-    /// Tickets grow, so that these are in order.
+    /// Tickets grow, so these are in order.
     waiting: VecDeque<u64>,
 }
 
-/// A machine's places for measurements, shared by all that measure with it: the agent, and those who serve other programs' clients.
+/// A machine's queue, shared by the agent and the servers for other programs' clients.
 #[derive(Clone)]
 pub struct Machine(pub(super) Arc<Queue>);
 
 impl Machine {
-    /// A machine for so many measurements at a time, at least one.
+    /// A machine for `slots` measurements at the same time, at least one.
     #[must_use]
     pub fn new(slots: usize) -> Self {
         Self(Queue::new(slots))
     }
 
-    /// Has the machine for a measurement until what it returns is dropped; `None` where others have it or wait for it.
+    /// Takes the machine for a measurement until the returned value is dropped; `None` if others have it or wait for it.
     #[must_use]
     pub fn try_enter(&self) -> Option<Box<dyn Any + Send>> {
-        self.0.enter_at_once().map(|place| Box::new(place) as Box<dyn Any + Send>)
+        self.0.enter_at_once().map(|position| Box::new(position) as Box<dyn Any + Send>)
     }
 }
 
-/// A place in the queue; leaving it, at whatever stage, lets the next one in.
-pub(crate) struct QueuePlace {
+/// A position in the queue. Dropping it at any stage makes room for the next one.
+pub(crate) struct QueuePosition {
     queue: Arc<Queue>,
     ticket: u64,
     granted: bool,
-    /// What it last said of those who are first, and when.
+    /// The last reported number of clients in front, and when it was reported.
     reported: Option<(usize, Instant)>,
 }
 
@@ -57,17 +58,17 @@ impl Queue {
         Arc::new(Self { slots: slots.max(1), state: Mutex::default(), changed: watch::Sender::new(0) })
     }
 
-    /// Joins at the end.
-    pub(crate) fn join(self: &Arc<Self>) -> QueuePlace {
+    /// Joins at the end of the queue.
+    pub(crate) fn join(self: &Arc<Self>) -> QueuePosition {
         let mut state = self.lock();
         let ticket = state.next;
         state.next += 1;
         state.waiting.push_back(ticket);
-        QueuePlace { queue: self.clone(), ticket, granted: false, reported: None }
+        QueuePosition { queue: self.clone(), ticket, granted: false, reported: None }
     }
 
-    /// A place within, where nobody waits and one is free.
-    fn enter_at_once(self: &Arc<Self>) -> Option<QueuePlace> {
+    /// A granted position, if no one waits and a slot is free.
+    fn enter_at_once(self: &Arc<Self>) -> Option<QueuePosition> {
         let mut state = self.lock();
         if !state.waiting.is_empty() || state.running >= self.slots {
             return None;
@@ -75,7 +76,7 @@ impl Queue {
         let ticket = state.next;
         state.next += 1;
         state.running += 1;
-        Some(QueuePlace { queue: self.clone(), ticket, granted: true, reported: None })
+        Some(QueuePosition { queue: self.clone(), ticket, granted: true, reported: None })
     }
 
     /// Measurements that run now.
@@ -87,13 +88,13 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tell(&self) {
+    fn notify(&self) {
         self.changed.send_modify(|version| *version += 1);
     }
 }
 
-impl QueuePlace {
-    /// Tries to get in; `Err` is the number of those who are first.
+impl QueuePosition {
+    /// Tries to take a slot; `Err` is the number of clients in front.
     fn enter(&mut self) -> Result<(), usize> {
         let mut state = self.queue.lock();
         let position = state.waiting.binary_search(&self.ticket).unwrap_or(0);
@@ -102,14 +103,14 @@ impl QueuePlace {
             state.running += 1;
             self.granted = true;
             drop(state);
-            self.queue.tell();
+            self.queue.notify();
             return Ok(());
         }
         Err(position + state.running)
     }
 
-    /// Waits until its turn has come (`None`) or the number of those who are first has changed since it was last said, not more often
-    /// than [`NEWS_EVERY`]. Dropping the future loses nothing.
+    /// Waits until it has a slot (`None`) or the number of clients in front has changed since the last report, at most once per
+    /// [`REPORT_INTERVAL`]. Dropping the future loses nothing.
     pub(crate) async fn turn(&mut self) -> Option<usize> {
         let mut changes = self.queue.changed.subscribe();
         loop {
@@ -117,18 +118,21 @@ impl QueuePlace {
             let quiet = match (self.enter(), self.reported) {
                 (Ok(()), _) => return None,
                 (Err(ahead), Some((reported, _))) if reported == ahead => Duration::MAX,
-                (Err(_), Some((_, at))) if at.elapsed() < NEWS_EVERY => NEWS_EVERY.saturating_sub(at.elapsed()),
+                (Err(_), Some((_, at))) if at.elapsed() < REPORT_INTERVAL => {
+                    REPORT_INTERVAL.saturating_sub(at.elapsed())
+                }
                 (Err(ahead), _) => {
                     self.reported = Some((ahead, Instant::now()));
                     return Some(ahead);
                 }
             };
-            let _ = tokio::time::timeout(quiet, changes.changed()).await; // either is a reason to look again
+            // After the timeout and after a change alike, the state is checked again.
+            let _ = tokio::time::timeout(quiet, changes.changed()).await;
         }
     }
 }
 
-impl Drop for QueuePlace {
+impl Drop for QueuePosition {
     fn drop(&mut self) {
         {
             let mut state = self.queue.lock();
@@ -138,7 +142,7 @@ impl Drop for QueuePlace {
                 state.waiting.retain(|ticket| *ticket != self.ticket);
             }
         }
-        self.queue.tell();
+        self.queue.notify();
     }
 }
 
@@ -147,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn first_come_first_served_and_leavers_make_room() {
+    fn the_queue_is_in_order_and_leaving_makes_room() {
         let queue = Queue::new(1);
         let mut first = queue.join();
         let mut second = queue.join();
@@ -166,17 +170,17 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_hears_of_changes_now_and_then_and_of_its_turn_at_once() {
+    fn changes_are_reported_at_most_once_a_second_and_the_turn_at_once() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let queue = Queue::new(1);
-            let mut places: Vec<QueuePlace> = (0..20).map(|_| queue.join()).collect();
-            let mut last = places.pop().unwrap();
+            let mut positions: Vec<QueuePosition> = (0..20).map(|_| queue.join()).collect();
+            let mut last = positions.pop().unwrap();
             assert_eq!(last.turn().await, Some(19));
             let leave = async {
-                for mut place in places {
-                    place.enter().unwrap();
-                    drop(place);
+                for mut position in positions {
+                    position.enter().unwrap();
+                    drop(position);
                     tokio::time::sleep(Duration::from_millis(5)).await;
                 }
             };
@@ -187,15 +191,15 @@ mod tests {
                 }
                 reported
             };
-            // However slow this host is, each word but the first takes a second.
+            // On a slow host as well, each report but the first takes a second.
             let begun = Instant::now();
             let (reported, ()) = tokio::join!(wait, leave);
-            assert!(reported as u64 <= begun.elapsed().as_secs() + 1, "{reported} words");
+            assert!(reported as u64 <= begun.elapsed().as_secs() + 1, "{reported} reports");
         });
     }
 
     #[test]
-    fn several_at_once_where_configured() {
+    fn several_at_the_same_time_if_configured() {
         let queue = Queue::new(2);
         let (mut a, mut b, mut c) = (queue.join(), queue.join(), queue.join());
         assert_eq!((a.enter(), b.enter(), c.enter()), (Ok(()), Ok(()), Err(2)));

@@ -1,6 +1,6 @@
-//! Which places an agent connects to because a coordinator elsewhere names them: those where another agent of the measurement
-//! stands. It proves that by a voucher, with an answer that nobody else can give to a question in which nothing was chosen by the
-//! coordinator. See ADR 0031.
+//! Where an agent may connect on behalf of a coordinator on another host: only to addresses of another agent of the same
+//! measurement. That agent proves itself with a reachability token: it answers a challenge that only it can answer, and the
+//! coordinator chooses no byte of the challenge. See ADR 0031.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{Read, Write};
@@ -16,56 +16,57 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
 
-use super::data_acceptor::Expectation;
+use super::data_acceptor::Registration;
 use super::session::Addresses;
 use super::{GREETING_LIMIT, Shared};
 use crate::proto::auth;
 use crate::proto::message::{Prepare, ReachabilityToken};
 
-/// How long another agent may take to be reached, and to answer: two round trips on any path, and a lost packet.
+/// Time limit for another agent to connect and to answer: two round trips on any path, and a lost packet.
 const PROOF_LIMIT: Duration = Duration::from_secs(5);
-/// Addresses beyond those that it listens on at which an agent vouches for one coordinator.
-const MOST_PLACES: usize = 8;
-/// Connections to one of them that are answered at a time.
-const MOST_CALLERS: usize = 16;
+/// Most addresses, beyond the agent's own listening addresses, at which it answers for one coordinator.
+const MAX_EXTRA_ADDRESSES: usize = 8;
+/// Most connections to one of them that are answered at the same time.
+const MAX_CHALLENGES: usize = 16;
 
-/// Where agents have proved to stand, while a coordinator has the machine: each is asked once.
+/// Hosts whose agents have proved themselves while a coordinator has the machine: each is challenged once.
 #[derive(Default)]
-pub(super) struct Reached(HashSet<SocketAddr>);
+pub(super) struct ProvenHosts(HashSet<SocketAddr>);
 
-impl Reached {
-    /// Why this agent does not connect where `prepare` says, if it does not. The reason is the same whatever is there. An order
-    /// from within this process is the user's own.
+impl ProvenHosts {
+    /// Why this agent refuses to connect to the addresses of `prepare`, if it does. The text does not depend on what is at an
+    /// address. A coordinator in this process is the user and is not restricted.
     pub(super) async fn refuse(&mut self, prepare: &Prepare, addresses: Addresses) -> Option<String> {
-        if prepare.role == Role::Passive || addresses.peer.is_none() || prepare.meet.is_empty() {
+        if prepare.role == Role::Passive || addresses.peer.is_none() || prepare.rendezvous.is_empty() {
             return None;
         }
-        // A spec that is wrong is refused with its own words.
+        // An invalid spec is refused elsewhere, with a message of its own.
         let transport = transport(prepare.spec.transport.as_str()).ok()?;
         if transport.capabilities().single_ended {
             return None;
         }
-        if prepare.meet.len() > prepare.spec.processes as usize {
-            return Some(format!("{} places for {} processes", prepare.meet.len(), prepare.spec.processes));
+        let (count, processes) = (prepare.rendezvous.len(), prepare.spec.processes);
+        if count > processes as usize {
+            return Some(format!("{count} rendezvous addresses exceed the {processes} worker processes"));
         }
         if !transport.meets_in_sight() {
             let name = transport.name();
-            return Some(format!("an agent is the active end of {name} for its own user only: leave --from out"));
+            return Some(format!("an agent on another host cannot be the active end of {name}: leave --from out"));
         }
-        for place in &prepare.meet {
-            let stands = match (transport.capabilities().one_machine, &place.path, place.address) {
-                (true, Some(path), _) => is_agents_socket(path),
-                (false, _, Some(address)) => self.stands(address, prepare.reach_token.as_ref(), addresses).await,
+        for target in &prepare.rendezvous {
+            let proven = match (transport.capabilities().one_machine, &target.path, target.address) {
+                (true, Some(path), _) => is_worker_socket(path),
+                (false, _, Some(address)) => self.is_proven(address, prepare.reach_token.as_ref(), addresses).await,
                 _ => false,
             };
-            if !stands {
-                return Some(refusal(transport, place.address));
+            if !proven {
+                return Some(refusal(transport, target.address));
             }
         }
         None
     }
 
-    async fn stands(
+    async fn is_proven(
         &mut self,
         address: SocketAddr,
         reach_token: Option<&ReachabilityToken>,
@@ -78,8 +79,8 @@ impl Reached {
         }
         if !self.0.contains(&host) {
             let Some(reach_token) = reach_token.cloned() else { return false };
-            let requested = tokio::task::spawn_blocking(move || is_known(host, &reach_token, PROOF_LIMIT)).await;
-            if !requested.unwrap_or(false) {
+            let known = tokio::task::spawn_blocking(move || is_known(host, &reach_token, PROOF_LIMIT)).await;
+            if !known.unwrap_or(false) {
                 return false;
             }
             self.0.insert(host);
@@ -91,19 +92,20 @@ impl Reached {
 fn refusal(transport: &dyn Transport, address: Option<SocketAddr>) -> String {
     match address {
         Some(address) if !transport.capabilities().one_machine => format!(
-            "no agent of this measurement vouches for {}: for a coordinator elsewhere this agent connects only to such, and to \
-             loopback and link-local addresses only where the coordinator came by one; run `thru serve` there, or leave --from out",
+            "no agent of this measurement proved a reachability token at {}: for a client on another host this agent connects \
+             only to agents that do, and to loopback and link-local addresses only if the client connected through one; \
+             run `thru serve` there, or leave --from out",
             address.ip()
         ),
         _ => format!(
-            "that place is no socket of a measuring process: for a coordinator elsewhere this agent opens {} to such alone, of its \
-             own user or root; run `thru serve` as the same user, or leave --from out",
+            "the path is not the socket of a worker process: for a client on another host this agent connects {} only to \
+             sockets of its own user or root; run `thru serve` as the same user, or leave --from out",
             transport.name()
         ),
     }
 }
 
-/// Whether a coordinator that reached this agent at `here` may name that address at all.
+/// Whether a coordinator that connected to this agent at `here` may use that address at all.
 pub(super) fn may_be_named(address: IpAddr, here: Option<IpAddr>) -> bool {
     let (address, here) = (address.to_canonical(), here.map(|here| here.to_canonical()));
     let link_local = |address: IpAddr| match address {
@@ -118,14 +120,14 @@ pub(super) fn may_be_named(address: IpAddr, here: Option<IpAddr>) -> bool {
         && (!link_local(address) || here.is_some_and(link_local))
 }
 
-/// Whether a path is that of a socket as measuring processes of this program make them, of this user or root. Its shape is judged
-/// before the file system is asked, so that nothing is learnt of other files.
-fn is_agents_socket(path: &Path) -> bool {
+/// Whether a path is the socket of a worker process of this user or root. The name is checked before the file system is read, so
+/// that nothing about other files is disclosed.
+fn is_worker_socket(path: &Path) -> bool {
     let plain = path.is_absolute()
         && path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)))
         && path.to_str().is_some();
     let name = |path: Option<&Path>| Some(path?.file_name()?.to_str()?.to_owned());
-    let shaped = || -> Option<bool> {
+    let well_named = || -> Option<bool> {
         let folder = name(path.parent())?;
         let socket = name(Some(path))?;
         let (tag, process) = socket.strip_prefix("thru-")?.strip_suffix(".sock")?.split_once('-')?;
@@ -139,48 +141,48 @@ fn is_agents_socket(path: &Path) -> bool {
         (found.uid() == own || found.uid() == 0).then_some(found)
     };
     plain
-        && shaped() == Some(true)
+        && well_named() == Some(true)
         && path.parent().and_then(ours).is_some_and(|folder| folder.is_dir())
         && ours(path).is_some_and(|socket| socket.file_type().is_socket())
 }
 
-/// Whether an agent at that host knows the voucher. What is sent to its port looks random to whoever has no voucher, and is
-/// nothing that the coordinator chose.
+/// Whether an agent at that host knows the token. The challenge looks random without the token, and the coordinator chooses no
+/// byte of it.
 pub(super) fn is_known(mut host: SocketAddr, reach_token: &ReachabilityToken, limit: Duration) -> bool {
-    let mut ask = || -> Option<bool> {
+    let mut challenge = || -> Option<bool> {
         let cookie: Cookie = auth::unhex(&reach_token.cookie)?.try_into().ok()?;
         host.set_port(reach_token.port?);
-        let question = FlowHello::new(cookie, u32::MAX, u32::MAX).ok()?;
+        let hello = FlowHello::new(cookie, u32::MAX, u32::MAX).ok()?;
         let mut stream = TcpStream::connect_timeout(&host, limit).ok()?;
         stream.set_read_timeout(Some(limit)).ok()?;
-        stream.write_all(&question.encode()).ok()?;
+        stream.write_all(&hello.encode()).ok()?;
         let mut answer = [0; VOUCHED_BYTES];
         stream.read_exact(&mut answer).ok()?;
-        Some(answer == question.vouched())
+        Some(answer == hello.vouched())
     };
-    ask().unwrap_or(false)
+    challenge().unwrap_or(false)
 }
 
-/// How this agent vouches for itself while a coordinator has the machine.
+/// The reachability token of this agent while a coordinator has the machine.
 #[derive(Default)]
-pub(super) struct Vouching {
-    known: Option<(Cookie, Expectation)>,
+pub(super) struct IssuedTokens {
+    cookie: Option<(Cookie, Registration)>,
     /// Ports at addresses that the agent's own port does not cover.
-    places: HashMap<IpAddr, (u16, JoinHandle<()>)>,
+    extra_ports: HashMap<IpAddr, (u16, JoinHandle<()>)>,
 }
 
-impl Vouching {
-    /// A voucher for this agent, at `at` where that is named. Without a port, where it cannot stand there.
+impl IssuedTokens {
+    /// A reachability token for this agent, at the address `at` if given. Without a port if the agent cannot listen there.
     pub(super) async fn reach_token(
         &mut self,
         shared: &Arc<Shared>,
         at: Option<IpAddr>,
     ) -> Result<ReachabilityToken, String> {
-        let cookie = match &self.known {
+        let cookie = match &self.cookie {
             Some((cookie, _)) => *cookie,
             None => {
                 let cookie: Cookie = auth::random().map_err(|error| error.to_string())?;
-                self.known = Some((cookie, shared.data_acceptor.vouch(cookie)));
+                self.cookie = Some((cookie, shared.data_acceptor.register_token(cookie)));
                 cookie
             }
         };
@@ -192,46 +194,46 @@ impl Vouching {
     }
 
     async fn port_at(&mut self, shared: &Arc<Shared>, at: IpAddr) -> Option<u16> {
-        if let Some((port, _)) = self.places.get(&at) {
+        if let Some((port, _)) = self.extra_ports.get(&at) {
             return Some(*port);
         }
-        if self.places.len() >= MOST_PLACES {
+        if self.extra_ports.len() >= MAX_EXTRA_ADDRESSES {
             return None;
         }
         let listener = TcpListener::bind((at, 0)).await.ok()?;
         let port = listener.local_addr().ok()?.port();
-        self.places.insert(at, (port, tokio::spawn(answer(shared.clone(), listener))));
+        self.extra_ports.insert(at, (port, tokio::spawn(answer(shared.clone(), listener))));
         Some(port)
     }
 }
 
-impl Drop for Vouching {
+impl Drop for IssuedTokens {
     fn drop(&mut self) {
-        self.places.values().for_each(|(_, task)| task.abort());
+        self.extra_ports.values().for_each(|(_, task)| task.abort());
     }
 }
 
-/// Answers who has a voucher, a few at a time.
+/// Answers holders of the token, a few at the same time.
 async fn answer(shared: Arc<Shared>, listener: TcpListener) {
-    let mut callers = JoinSet::new();
+    let mut challenges = JoinSet::new();
     loop {
         let Ok((mut stream, _)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
-        if callers.len() >= MOST_CALLERS {
-            callers.join_next().await;
+        if challenges.len() >= MAX_CHALLENGES {
+            challenges.join_next().await;
         }
         let shared = shared.clone();
         let exchange = async move {
             let mut hello = [0; HELLO_BYTES];
             stream.read_exact(&mut hello).await.ok()?;
             let hello =
-                shared.data_acceptor.read(&hello).filter(|hello| shared.data_acceptor.vouches(&hello.cookie))?;
+                shared.data_acceptor.read(&hello).filter(|hello| shared.data_acceptor.is_token(&hello.cookie))?;
             stream.write_all(&hello.vouched()).await.ok()
         };
-        callers.spawn(tokio::time::timeout(GREETING_LIMIT, exchange));
-        while callers.try_join_next().is_some() {}
+        challenges.spawn(tokio::time::timeout(GREETING_LIMIT, exchange));
+        while challenges.try_join_next().is_some() {}
     }
 }
 
@@ -242,35 +244,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_voucher_is_proved_by_the_agent_that_gave_it_and_the_question_shows_nothing_of_it() {
+    fn only_the_agent_that_issued_a_token_proves_it_and_the_challenge_does_not_disclose_it() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let (address, cookie) = (listener.local_addr().unwrap(), *b"\r\nflush_all\r\n   ");
         let agent = std::thread::spawn(move || {
-            let mut requested = Vec::new();
+            let mut challenges = Vec::new();
             for turn in 0..4 {
                 let (mut stream, _) = listener.accept().unwrap();
                 let mut hello = [0; 32];
                 stream.read_exact(&mut hello).unwrap();
                 let answer = FlowHello::decode(&hello, [&cookie]).unwrap().vouched();
-                // An agent; one that closes; an echo; one that repeats the first answer would be no better.
-                let words: &[u8] = [&answer[..], b"", &hello[..16], b"KKKKKKKKKKKKKKKK"][turn];
-                stream.write_all(words).unwrap();
-                requested.push(hello);
+                // An agent, a service that closes, an echo service, and one that always sends the same.
+                let bytes: &[u8] = [&answer[..], b"", &hello[..16], b"KKKKKKKKKKKKKKKK"][turn];
+                stream.write_all(bytes).unwrap();
+                challenges.push(hello);
             }
-            requested
+            challenges
         });
         let reach_token = ReachabilityToken { port: Some(address.port()), cookie: auth::hex(&cookie) };
         let known = |reach_token: &ReachabilityToken| is_known(address, reach_token, Duration::from_secs(5));
         assert_eq!([(); 4].map(|()| known(&reach_token)), [true, false, false, false]);
-        let requested = agent.join().unwrap();
-        assert!(requested.iter().all(|hello| !hello.windows(4).any(|part| part == &cookie[..4])));
-        assert_ne!(requested[0][8..], requested[1][8..]);
+        let challenges = agent.join().unwrap();
+        assert!(challenges.iter().all(|hello| !hello.windows(4).any(|part| part == &cookie[..4])));
+        assert_ne!(challenges[0][8..], challenges[1][8..]);
         assert!(!known(&ReachabilityToken { port: None, ..reach_token.clone() }));
-        assert!(!known(&ReachabilityToken { cookie: "no hex".into(), ..reach_token }), "nobody is called");
+        assert!(!known(&ReachabilityToken { cookie: "no hex".into(), ..reach_token }), "no connection is made");
     }
 
     #[test]
-    fn loopback_and_the_link_are_named_by_who_came_that_way() {
+    fn loopback_and_link_local_need_a_coordinator_on_the_same_link() {
         let ip = |text: &str| text.parse::<IpAddr>().unwrap();
         for (address, here, may) in [
             ("192.0.2.1", "198.51.100.1", true),
@@ -293,12 +295,12 @@ mod tests {
     }
 
     #[test]
-    fn only_sockets_of_measuring_processes_are_connected_to() {
+    fn only_sockets_of_worker_processes_are_accepted() {
         let folder = tempfile::Builder::new().prefix("thru-").tempdir().unwrap();
         let other = tempfile::Builder::new().prefix("else-").tempdir().unwrap();
         let name = "thru-0123456789ab-77.sock";
         let _sockets = [folder.path(), other.path()].map(|folder| UnixListener::bind(folder.join(name)).unwrap());
-        assert!(is_agents_socket(&folder.path().join(name)));
+        assert!(is_worker_socket(&folder.path().join(name)));
         std::fs::write(folder.path().join("thru-0123456789ab-78.sock"), "").unwrap();
         let dots = folder.path().join("..").join(folder.path().file_name().unwrap()).join(name);
         for path in [
@@ -311,7 +313,7 @@ mod tests {
             "/nonexistent".into(),
             name.into(),
         ] {
-            assert!(!is_agents_socket(&path), "{}", path.display());
+            assert!(!is_worker_socket(&path), "{}", path.display());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! One coordinator's connection: after the greeting its queue and its trials.
+//! One coordinator's connection: the queue and the trials, after the greeting.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -11,19 +11,19 @@ use model::{EndPass, Role, Spec};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::Shared;
-use super::data_acceptor::{Expectation, Expected};
-use super::kept::Kept;
+use super::data_acceptor::{Registration, WorkerLinks};
 use super::merge::merge;
 use super::packets::{self, Connections};
 use super::path_probe::{self, PathProbe};
 use super::pool::WorkerPool;
-use super::reach::{Reached, Vouching};
+use super::reach::{IssuedTokens, ProvenHosts};
+use super::session_captures::SessionCaptures;
 use super::stack::Stacks;
 use super::watch;
 use crate::ControlError;
 use crate::proto::auth;
 use crate::proto::message::{
-    Assignment, Cause, Done, FromAgent, FromWorker, Meeting, Prepare, ToAgent, ToWorker, WorkerDone,
+    Assignment, Cause, Done, FromAgent, FromWorker, Prepare, ToAgent, ToWorker, WireRendezvous, WorkerDone,
 };
 use crate::wire::Wire;
 
@@ -33,30 +33,30 @@ pub(crate) struct Session {
     pub(super) wire: Wire<FromAgent, ToAgent>,
     pub(super) addresses: Addresses,
     pub(super) peer: String,
-    /// What the machine is held for.
+    /// The purpose of the current measurement.
     pub(super) purpose: String,
-    /// What this session has changed of the host's settings; dropping it puts them back.
+    /// This session's changes of the host's settings; dropping it reverts them.
     pub(super) tuner: Option<Tuner>,
-    /// Its captures that are to be fetched; dropping it removes them.
-    kept: Kept,
+    /// Its captures that have not been fetched; dropping it removes them.
+    session_captures: SessionCaptures,
 }
 
 /// The two addresses of a control connection; `None` within one process.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Addresses {
-    /// The one that the coordinator reached us by.
+    /// This host's address.
     pub(crate) here: Option<IpAddr>,
-    /// The one that it speaks from.
+    /// The coordinator's address.
     pub(crate) peer: Option<IpAddr>,
 }
 
-/// Why a session ended; the text is for the agent's log.
-pub(super) type Over = String;
+/// Why a session ended, for the agent's log.
+pub(super) type EndReason = String;
 
 /// The trial that is prepared or running.
 struct Trial {
     prepare: Prepare,
-    places: Vec<Option<Meeting>>,
+    rendezvous: Vec<Option<WireRendezvous>>,
     armed: usize,
     done: Vec<WorkerDone>,
     prepared: Instant,
@@ -64,10 +64,10 @@ struct Trial {
     watch: Option<Watch>,
     capture: Option<Capturing>,
     overlapped: usize,
-    /// The addresses of its connections' sockets, where they are captured.
+    /// The addresses of its connections, if they are captured.
     sockets: Vec<[SocketAddr; 2]>,
-    /// Until all connections are there.
-    expectation: Option<Expectation>,
+    /// Until all connections are up.
+    registration: Option<Registration>,
 }
 
 impl Session {
@@ -76,10 +76,18 @@ impl Session {
         T: AsyncRead + AsyncWrite + Send + 'static,
     {
         let wire = Wire::start(stream, &FromAgent::Ping);
-        Self { shared, wire, addresses, peer, purpose: String::new(), tuner: None, kept: Kept::default() }
+        Self {
+            shared,
+            wire,
+            addresses,
+            peer,
+            purpose: String::new(),
+            tuner: None,
+            session_captures: SessionCaptures::default(),
+        }
     }
 
-    /// Itself, once the coordinator has shown who it is; `None` for one that is sent away.
+    /// The session after authentication; `None` if the coordinator was refused.
     pub(crate) async fn identified(mut self) -> Option<Self> {
         match self.identify().await {
             Ok(()) => Some(self),
@@ -90,7 +98,7 @@ impl Session {
         }
     }
 
-    /// Serves the coordinator, which has shown who it is, until one of the two has had enough.
+    /// Serves the authenticated coordinator until one side ends the connection.
     pub(crate) async fn run(mut self) {
         let over = match self.welcome().await {
             Ok(_client) => self.serve().await,
@@ -104,12 +112,12 @@ impl Session {
         self.wire.close().await;
     }
 
-    pub(super) async fn refuse(&self, reason: &str) -> Over {
+    pub(super) async fn refuse(&self, reason: &str) -> EndReason {
         let _ = self.wire.send(&FromAgent::Refused { reason: reason.into() }).await;
         format!("refused: {reason}")
     }
 
-    async fn serve(&mut self) -> Over {
+    async fn serve(&mut self) -> EndReason {
         loop {
             match self.wire.recv().await {
                 Ok(ToAgent::Ping | ToAgent::Release | ToAgent::Abort) => {}
@@ -134,19 +142,19 @@ impl Session {
         }
     }
 
-    /// Queues, then has the machine until the coordinator releases it.
-    async fn hold(&mut self, purpose: &str) -> Result<(), Over> {
-        let mut place = self.shared.queue.join();
+    /// Waits in the queue, then serves measurements until the coordinator releases the machine.
+    async fn hold(&mut self, purpose: &str) -> Result<(), EndReason> {
+        let mut position = self.shared.queue.join();
         loop {
             tokio::select! {
-                turn = place.turn() => match turn {
+                turn = position.turn() => match turn {
                     None => break,
                     Some(ahead) => {
                         let ahead = u32::try_from(ahead).unwrap_or(u32::MAX);
                         self.wire.send(&FromAgent::Queued { ahead }).await?;
                     }
                 },
-                over = left(&mut self.wire) => return over,
+                over = until_released(&mut self.wire) => return over,
             }
         }
         self.wire.send(&FromAgent::Granted).await?;
@@ -154,18 +162,18 @@ impl Session {
         self.purpose = super::line(purpose);
         let limit = Duration::from_nanos(self.shared.options.limits.hold_ns);
         let measured = tokio::time::timeout(limit, self.measure()).await;
-        self.kept.clear();
+        self.session_captures.clear();
         let result = match measured {
             Ok(Err(over)) => {
-                // The next coordinator must not find what this one has left.
-                self.put_back_after_grace().await;
+                // The next coordinator must not find this one's settings.
+                self.revert_after_grace().await;
                 Err(over)
             }
             Ok(Ok(())) => Ok(()),
-            Err(_) => Err(self.refuse("the time limit of this agent has passed; raise `thru serve --max-time`").await),
+            Err(_) => Err(self.refuse("this agent's time limit has passed; raise `thru serve --max-time`").await),
         };
-        self.put_back().await;
-        drop(place);
+        self.revert().await;
+        drop(position);
         if self.shared.options.once {
             self.shared.served.notify_one();
         }
@@ -173,29 +181,29 @@ impl Session {
     }
 
     /// Trials, until released.
-    async fn measure(&mut self) -> Result<(), Over> {
-        // Before the crew, so that its processes end first.
+    async fn measure(&mut self) -> Result<(), EndReason> {
+        // Declared before the worker pool, so that the processes end first.
         let mut stacks = Stacks::default();
         let mut pool: Option<WorkerPool> = None;
         let mut trial: Option<Trial> = None;
         let mut path_probe: Option<PathProbe> = None;
-        let (mut vouching, mut reached) = (Vouching::default(), Reached::default());
+        let (mut issued, mut proven) = (IssuedTokens::default(), ProvenHosts::default());
         loop {
-            let seen = async {
+            let probed = async {
                 match &mut path_probe {
-                    Some(path_probe) => path_probe.seen().await,
+                    Some(path_probe) => path_probe.result().await,
                     None => std::future::pending().await,
                 }
             };
-            let word = async {
+            let message = async {
                 match &mut pool {
-                    Some(pool) => pool.word().await,
+                    Some(pool) => pool.message().await,
                     None => std::future::pending().await,
                 }
             };
             tokio::select! {
                 message = self.wire.recv() => match message? {
-                    ToAgent::Prepare(prepare) => match self.prepare(*prepare, &mut pool, &mut stacks, &mut reached).await {
+                    ToAgent::Prepare(prepare) => match self.prepare(*prepare, &mut pool, &mut stacks, &mut proven).await {
                         Ok(ready) => trial = Some(ready),
                         Err(error) => {
                             (pool, trial) = (None, None);
@@ -205,33 +213,33 @@ impl Session {
                     },
                     ToAgent::Start => {
                         if let (Some(pool), Some(trial)) = (&pool, &mut trial) {
-                            trial.watch = Some(Watch::start(Arc::new(RealSys), &watched(trial, pool)));
+                            trial.watch = Some(Watch::start(Arc::new(RealSys), &watch_options(trial, pool)));
                             trial.overlapped = self.shared.queue.running().saturating_sub(1);
-                            pool.order_all(&ToWorker::Start).await?;
+                            pool.send_all(&ToWorker::Start).await?;
                         }
                     }
                     ToAgent::Abort => {
                         if let Some(pool) = &pool {
-                            pool.order_all(&ToWorker::Abort).await?;
+                            pool.send_all(&ToWorker::Abort).await?;
                         }
                     }
                     ToAgent::ReadConditions => {
                         self.wire.send(&FromAgent::Conditions(host::conditions(&RealSys))).await?;
                     }
                     ToAgent::Clock => self.wire.send(&path_probe::clocks()).await?,
-                    // One at a time: what is asked meanwhile is not answered twice.
+                    // One at a time; a second request during a probe is out of order.
                     ToAgent::ProbePath { peer, reach_token } if path_probe.is_none() => {
                         path_probe = Some(PathProbe::start(peer, self.addresses, reach_token));
                     }
                     ToAgent::IssueReachToken { at } => {
-                        let reach_token = vouching.reach_token(&self.shared, at).await?;
+                        let reach_token = issued.reach_token(&self.shared, at).await?;
                         self.wire.send(&FromAgent::ReachToken(reach_token)).await?;
                     }
                     ToAgent::Fetch { file, from } => {
-                        let piece = self.kept.piece(file, from).await;
+                        let piece = self.session_captures.piece(file, from).await;
                         self.wire.send(&FromAgent::Piece(piece)).await?;
                     }
-                    ToAgent::Forget { file, keep } => self.kept.forget(&file, keep),
+                    ToAgent::Forget { file, keep } => self.session_captures.forget(&file, keep),
                     message @ (ToAgent::Tune { .. }
                     | ToAgent::Keep
                     | ToAgent::Untune
@@ -240,22 +248,22 @@ impl Session {
                     | ToAgent::Revert { .. }) => self.settings(message).await?,
                     ToAgent::Release => return Ok(()),
                     ToAgent::Ping => {}
-                    _ => return Err(self.refuse("that is out of order").await),
+                    _ => return Err(self.refuse("the message is out of order").await),
                 },
-                looked = seen => {
+                found = probed => {
                     path_probe = None;
-                    self.wire.send(&FromAgent::PathProbed(Box::new(looked))).await?;
+                    self.wire.send(&FromAgent::PathProbed(Box::new(found))).await?;
                 }
-                (index, word) = word => {
+                (index, message) = message => {
                     let running = trial.as_ref().is_some_and(|trial| trial.watch.is_some());
-                    let heard = match word {
-                        Ok(word) => self.heard(index, word, &mut trial).await.map_err(|reason| {
+                    let outcome = match message {
+                        Ok(message) => self.handle(index, message, &mut trial).await.map_err(|reason| {
                             (if running { Cause::Trial } else { Cause::Setup }, reason)
                         }),
-                        Err(reason) => Err((Cause::Trial, format!("a measuring process died: {reason}; finished trials are kept"))),
+                        Err(reason) => Err((Cause::Trial, format!("a worker process ended: {reason}; finished trials are kept"))),
                     };
-                    if let Err((cause, reason)) = heard {
-                        // Whatever state the workers are in, fresh ones will do better.
+                    if let Err((cause, reason)) = outcome {
+                        // The state of the workers is unknown: the next trial gets new ones.
                         (pool, trial) = (None, None);
                         self.wire.send(&FromAgent::Failed { reason, cause }).await?;
                     }
@@ -264,19 +272,19 @@ impl Session {
         }
     }
 
-    /// Gets the workers ready for a trial.
+    /// Prepares the workers for a trial.
     async fn prepare(
         &mut self,
         mut prepare: Prepare,
         pool: &mut Option<WorkerPool>,
         stacks: &mut Stacks,
-        reached: &mut Reached,
+        proven: &mut ProvenHosts,
     ) -> Result<Trial, (Cause, String)> {
         if let Some(reason) = self.shared.options.limits.refuse(&prepare.spec, &prepare.legs) {
             return Err((Cause::Limits, reason));
         }
         check(&prepare).map_err(|error| (Cause::Setup, error.to_string()))?;
-        if let Some(reason) = reached.refuse(&prepare, self.addresses).await {
+        if let Some(reason) = proven.refuse(&prepare, self.addresses).await {
             return Err((Cause::Limits, reason));
         }
         stacks.provide(&mut prepare, self.shared.options.allow_stacks)?;
@@ -295,9 +303,13 @@ impl Session {
         let through_shared_port = prepare.role == Role::Passive && self.by_shared_port(spec)?;
         let mut expected = Vec::new();
         for index in 0..count {
-            let (first_flow, end_flow) = (part(spec.flows, index, count), part(spec.flows, index + 1, count));
+            let (first_flow, end_flow) =
+                (first_flow_of(spec.flows, index, count), first_flow_of(spec.flows, index + 1, count));
             let assignment = Assignment {
-                prepare: Prepare { meet: prepare.meet.get(index).cloned().into_iter().collect(), ..prepare.clone() },
+                prepare: Prepare {
+                    rendezvous: prepare.rendezvous.get(index).cloned().into_iter().collect(),
+                    ..prepare.clone()
+                },
                 first_flow,
                 end_flow,
                 through_shared_port,
@@ -306,35 +318,35 @@ impl Session {
                 cookie: auth::hex(&cookie),
             };
             if through_shared_port {
-                // Links are numbered from twice the flow at most; a range that is too wide harms nobody.
+                // Links are numbered from at most twice the flow; a range that is too wide does no harm.
                 let width = if spec.direction == model::Direction::Both { 2 } else { 1 };
                 let links = first_flow * width..end_flow * width;
                 // The probe's link has the number after the last flow's, and belongs to the first worker.
                 let probe = (index == 0 && spec.probe.is_some()).then_some(spec.flows * width);
-                let failed = |source| ControlError::io("share a socket with a measuring process", source);
+                let failed = |source| ControlError::io("share a socket with a worker process", source);
                 let sockets = pool.sockets(index)?;
-                expected.push(Expected::new(prepare.trial, links, probe, sockets).map_err(failed)?);
+                expected.push(WorkerLinks::new(prepare.trial, links, probe, sockets).map_err(failed)?);
             }
-            let order = ToWorker::Prepare(Box::new(assignment));
-            pool.order(index, &order)
+            let command = ToWorker::Prepare(Box::new(assignment));
+            pool.send(index, &command)
                 .await
                 .map_err(|reason| ControlError::Setup { address: "this host".into(), reason })?;
         }
         let capture = match prepare.role {
             Role::Active => {
-                let places = || prepare.meet.iter().filter_map(|place| place.address);
-                let (to, ports) = (places().next().map(|to| to.ip()), places().map(|to| to.port()).collect());
+                let targets = || prepare.rendezvous.iter().filter_map(|target| target.address);
+                let (to, ports) = (targets().next().map(|to| to.ip()), targets().map(|to| to.port()).collect());
                 self.capture(&prepare, ports, to)
             }
             Role::Passive if through_shared_port => {
                 self.capture(&prepare, self.shared.port.into_iter().collect(), None)
             }
-            // Begins when its workers have said where they listen.
+            // Starts when the workers have reported where they listen.
             Role::Passive => None,
         };
-        let expectation = through_shared_port.then(|| self.shared.data_acceptor.expect(cookie, expected));
+        let registration = through_shared_port.then(|| self.shared.data_acceptor.register(cookie, expected));
         if through_shared_port {
-            let place = Meeting {
+            let shared_port = WireRendezvous {
                 address: None,
                 port: self.shared.port,
                 path: None,
@@ -342,12 +354,12 @@ impl Session {
                 boot_id: None,
                 blob: String::new(),
             };
-            let places = vec![place; count];
-            let _ = self.wire.send(&FromAgent::Listening { places }).await;
+            let rendezvous = vec![shared_port; count];
+            let _ = self.wire.send(&FromAgent::Listening { rendezvous }).await;
         }
         Ok(Trial {
             prepare,
-            places: vec![None; count],
+            rendezvous: vec![None; count],
             armed: 0,
             done: Vec::new(),
             prepared: Instant::now(),
@@ -356,12 +368,11 @@ impl Session {
             capture,
             overlapped: 0,
             sockets: Vec::new(),
-            expectation,
+            registration,
         })
     }
 
-    /// Whether data can come in by the shared port: the transport shares that port, and no option must act before the
-    /// handshake.
+    /// Whether the shared port can receive the data: the transport can use it, and no option must be set before the handshake.
     fn by_shared_port(&self, spec: &Spec) -> Result<bool, ControlError> {
         let capabilities = transport(spec.transport.as_str())?.capabilities();
         let mut far = spec.far.clone();
@@ -374,24 +385,24 @@ impl Session {
             && spec.pattern != "crr")
     }
 
-    /// Takes a worker's word; an error ends the trial.
-    async fn heard(&mut self, index: usize, word: FromWorker, trial: &mut Option<Trial>) -> Result<(), String> {
+    /// Handles a worker's message; an error ends the trial.
+    async fn handle(&mut self, index: usize, message: FromWorker, trial: &mut Option<Trial>) -> Result<(), String> {
         let Some(current) = trial else { return Ok(()) };
-        match word {
-            FromWorker::Listening(place) => {
-                current.places[index] = Some(place);
-                if let Some(places) = current.places.iter().cloned().collect::<Option<Vec<_>>>() {
-                    let ports = places.iter().filter_map(|place| place.port).collect();
+        match message {
+            FromWorker::Listening(listener) => {
+                current.rendezvous[index] = Some(listener);
+                if let Some(rendezvous) = current.rendezvous.iter().cloned().collect::<Option<Vec<_>>>() {
+                    let ports = rendezvous.iter().filter_map(|listener| listener.port).collect();
                     current.capture = self.capture(&current.prepare, ports, None);
-                    self.wire.send(&FromAgent::Listening { places }).await?;
+                    self.wire.send(&FromAgent::Listening { rendezvous }).await?;
                 }
             }
             FromWorker::Armed { sockets } => {
                 current.armed += 1;
                 current.sockets.extend(sockets);
-                if current.armed == current.places.len() {
-                    // Whoever connects from now on is no part of the trial.
-                    current.expectation = None;
+                if current.armed == current.rendezvous.len() {
+                    // Later connections are not part of the trial.
+                    current.registration = None;
                     if let Some(capture) = &current.capture {
                         let Prepare { role, spec, .. } = &current.prepare;
                         capture.keep(packets::own(*role, spec, &current.sockets));
@@ -400,15 +411,15 @@ impl Session {
                     self.wire.send(&FromAgent::Armed).await?;
                 }
             }
-            // One worker's reading is the end's; of several, the sum comes with the result.
-            FromWorker::Live(interval) if current.places.len() == 1 => {
+            // A single worker's reading is the end's. With several, their sum is in the result.
+            FromWorker::Live(interval) if current.rendezvous.len() == 1 => {
                 self.wire.send(&FromAgent::Live(interval)).await?;
             }
             FromWorker::Live(_) => {}
             FromWorker::Failed { reason } => return Err(reason),
             FromWorker::Done(done) => {
                 current.done.push(*done);
-                if current.done.len() == current.places.len()
+                if current.done.len() == current.rendezvous.len()
                     && let Some(ended) = trial.take()
                 {
                     let done = self.finish(ended).await;
@@ -419,7 +430,7 @@ impl Session {
         Ok(())
     }
 
-    /// Begins the capture that a trial asks for, if it does, on the connections to `to` and these ports.
+    /// Starts the capture that a trial requests, if it does, on the connections to `to` and these ports.
     fn capture(&mut self, prepare: &Prepare, ports: Vec<u16>, to: Option<IpAddr>) -> Option<Capturing> {
         let connections = Connections {
             role: prepare.role,
@@ -429,7 +440,7 @@ impl Session {
             here: prepare.spec.far.data_addr.or(self.addresses.here),
             coordinator: &self.peer,
         };
-        packets::begin(&self.shared.options.captures, &mut self.kept, &prepare.spec, connections)
+        packets::begin(&self.shared.options.captures, &mut self.session_captures, &prepare.spec, connections)
     }
 
     async fn finish(&self, trial: Trial) -> Done {
@@ -437,30 +448,30 @@ impl Session {
         if let Some(watch) = trial.watch {
             watch.finish(&mut host);
         }
-        // After what the host did was read: the end of a capture is no part of the trial.
+        // After the host's counters were read: the end of a capture is not part of the trial.
         if let Some(capture) = trial.capture {
             host.capture = packets::end(capture).await;
         }
         let overlapped = trial.overlapped.max(self.shared.queue.running().saturating_sub(1));
         let (mut tallies, failure, elapsed_ns) = merge(trial.done, &trial.prepare.spec);
-        // Where a pass is one trial, what the host spent around it belongs to the trial.
+        // If the pass is one trial, the host's CPU time around it belongs to the trial.
         if let (Some(spent), Some(cpu)) = (tallies.first_mut().and_then(|tally| tally.spent.as_mut()), &host.cpu) {
             spent.host_ns = Some(cpu.busy_ns());
             spent.host_resolution_ns = Some(cpu.resolution_ns);
         }
-        debug_assert!(tallies.len() <= trial.prepare.legs.len(), "a worker counts the legs it was given");
+        debug_assert!(tallies.len() <= trial.prepare.legs.len(), "a worker has a tally for each of its legs only");
         Done { tallies, failure, elapsed_ns, host, overlapped_by: u32::try_from(overlapped).unwrap_or(u32::MAX) }
     }
 }
 
-/// Whether the measurement and each of its legs can be made.
+/// Whether the measurement and each of its legs is possible.
 fn check(prepare: &Prepare) -> Result<(), engine::EngineError> {
     engine::pattern::check(&prepare.spec)?;
     prepare.legs.iter().try_for_each(|leg| engine::pattern::check(&leg.of(&prepare.spec)))
 }
 
-/// What is watched around a trial: this agent and its workers are the tool's own processes.
-fn watched(trial: &Trial, pool: &WorkerPool) -> WatchOptions {
+/// What the observers read around a trial. This agent and its workers are the tool's own processes.
+fn watch_options(trial: &Trial, pool: &WorkerPool) -> WatchOptions {
     let Prepare { role, spec, .. } = &trial.prepare;
     let workers = pool.processes().into_iter().map(|pid| ("worker", pid));
     WatchOptions {
@@ -472,17 +483,17 @@ fn watched(trial: &Trial, pool: &WorkerPool) -> WatchOptions {
 }
 
 /// First flow of worker `index` of `count`.
-fn part(flows: u32, index: usize, count: usize) -> u32 {
+fn first_flow_of(flows: u32, index: usize, count: usize) -> u32 {
     (u64::from(flows) * index as u64 / count.max(1) as u64) as u32
 }
 
-/// Waits until the coordinator goes away or gives up its place.
-async fn left(wire: &mut Wire<FromAgent, ToAgent>) -> Result<(), Over> {
+/// Waits until the coordinator leaves the queue or its connection ends.
+async fn until_released(wire: &mut Wire<FromAgent, ToAgent>) -> Result<(), EndReason> {
     loop {
         match wire.recv().await? {
             ToAgent::Ping => {}
             ToAgent::Release => return Ok(()),
-            _ => return Err("spoke out of turn in the queue".into()),
+            _ => return Err("a message is out of order in the queue".into()),
         }
     }
 }

@@ -7,16 +7,15 @@ use crate::proto::message::{Cause, Prepare};
 /// Transports whose bytes go through the kernel's TCP.
 const OVER_TCP: [&str; 3] = ["tcp", "mptcp", "tls"];
 
-/// What a session has had loaded; gone with it.
+/// The stacks that a session has loaded; dropping it unloads them.
 #[derive(Debug, Default)]
 pub(super) struct Stacks(Held);
 
 impl Stacks {
-    /// Sees to it that the kernel has the congestion control that this end is to use, and puts its name in the kernel into
-    /// `prepare`, for the workers.
+    /// Ensures that the kernel has this end's congestion control, and writes its kernel name into `prepare` for the workers.
     ///
     /// # Errors
-    /// What stood in the way, in words for the coordinator.
+    /// The cause, and a message for the coordinator.
     pub(super) fn provide(&mut self, prepare: &mut Prepare, allowed: bool) -> Result<(), (Cause, String)> {
         if !OVER_TCP.contains(&prepare.spec.transport.as_str()) {
             return Ok(());
@@ -37,7 +36,7 @@ impl Stacks {
             } else {
                 Err((
                     Cause::Setup,
-                    format!("{requested} takes no rules for destinations: --cc-rules goes with --cc bpf_highspeed"),
+                    format!("{requested} accepts no rules for destinations: use --cc-rules with --cc bpf_highspeed"),
                 ))
             };
         };
@@ -50,7 +49,7 @@ impl Stacks {
             return Ok(name);
         }
         let reason = format!(
-            "this agent loads no TCP stacks: start it with `thru serve --allow-stacks --token-file FILE`, or have `thru stacks load {requested}` run on its host"
+            "this agent loads no TCP stacks: start it with `thru serve --allow-stacks --token-file FILE`, or run `thru stacks load {requested}` on its host"
         );
         Err((Cause::Limits, reason))
     }
@@ -65,11 +64,11 @@ mod tests {
     fn prepare(transport: &str, cc: &str) -> Prepare {
         let mut spec = Spec::new(transport, "stream");
         spec.near.cc = Some(cc.into());
-        Prepare { trial: 0, role: Role::Active, spec, legs: Vec::new(), meet: Vec::new(), reach_token: None }
+        Prepare { trial: 0, role: Role::Active, spec, legs: Vec::new(), rendezvous: Vec::new(), reach_token: None }
     }
 
     #[test]
-    fn what_is_no_stack_of_ours_is_left_alone() {
+    fn other_congestion_controls_are_left_unchanged() {
         for (transport, cc) in [("tcp", "reno"), ("quic", "fast:alpha=3")] {
             let mut requested = prepare(transport, cc);
             Stacks::default().provide(&mut requested, false).unwrap_or_else(|error| panic!("{error:?}"));
@@ -78,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_that_may_not_load_says_what_would_help() {
+    fn an_agent_without_permission_names_the_remedy() {
         let answer = Stacks::default().provide(&mut prepare("tcp", "fast:alpha=12321"), false);
         let Err((Cause::Limits, reason)) = answer else { panic!("{answer:?}") };
         assert!(reason.contains("--allow-stacks") && reason.contains("fast:alpha=12321"), "{reason}");

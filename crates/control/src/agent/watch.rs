@@ -1,4 +1,4 @@
-//! How this host does, told to a coordinator that does not measure.
+//! Repeated reports of this host to a coordinator that does not measure.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,12 +9,12 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use crate::proto::message::{FromAgent, ToAgent};
 use crate::wire::Wire;
 
-/// The shortest distance of two answers: reading takes its time, and others measure here.
-const LEAST: Duration = Duration::from_millis(100);
+/// Shortest interval of the reports: reading the counters takes time, and others may measure here.
+const MIN_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Answers until the coordinator has seen enough; an error says why the session is over.
+/// Sends reports until the coordinator sends `release`; an error ends the session.
 pub(crate) async fn serve(wire: &mut Wire<FromAgent, ToAgent>, interval_ns: u64) -> Result<(), String> {
-    let every = Duration::from_nanos(interval_ns).max(LEAST);
+    let every = Duration::from_nanos(interval_ns).max(MIN_INTERVAL);
     let mut live = Live::start(Arc::new(RealSys));
     let mut due = interval_at(Instant::now() + every, every);
     due.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -24,7 +24,7 @@ pub(crate) async fn serve(wire: &mut Wire<FromAgent, ToAgent>, interval_ns: u64)
             message = wire.recv() => match message? {
                 ToAgent::Ping => {}
                 ToAgent::Release => return Ok(()),
-                _ => return Err("spoke out of turn while it watched".into()),
+                _ => return Err("a message is out of order during `watch`".into()),
             },
         }
     }

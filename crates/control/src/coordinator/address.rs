@@ -1,4 +1,4 @@
-//! Where a host's agent is, as users write it: a name or address, with or without a port.
+//! The address of an agent as users write it: a name or address, with or without a port.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 
@@ -7,45 +7,45 @@ use model::Family;
 use crate::ControlError;
 use crate::proto::DEFAULT_PORT;
 
-/// Refuses what names no host or no port, before anybody is asked.
+/// Refuses an invalid host or port before anything is resolved.
 ///
 /// # Errors
-/// [`ControlError::Place`].
+/// [`ControlError::InvalidHost`] with the reason.
 pub fn check_host(host: &str) -> Result<(), ControlError> {
     split(host).map(|_| ())
 }
 
 /// Name and port of `name`, `name:port`, `v4:port`, `[v6]:port` or a bare address.
 pub(super) fn split(host: &str) -> Result<(&str, u16), ControlError> {
-    let wrong = |what| ControlError::Place { host: host.to_owned(), what };
+    let wrong = |what| ControlError::InvalidHost { host: host.to_owned(), what };
     let (name, port) = match host.strip_prefix('[') {
         Some(rest) => {
-            let (inside, behind) = rest.split_once(']').ok_or_else(|| wrong("its bracket is not closed"))?;
+            let (inside, behind) = rest.split_once(']').ok_or_else(|| wrong("the closing bracket is missing"))?;
             if !is_v6(inside) {
-                return Err(wrong("brackets hold an IPv6 address"));
+                return Err(wrong("only an IPv6 address may be in brackets"));
             }
             match behind {
                 "" => (inside, None),
-                _ => (inside, Some(behind.strip_prefix(':').ok_or_else(|| wrong("a port stands behind a colon"))?)),
+                _ => (inside, Some(behind.strip_prefix(':').ok_or_else(|| wrong("a port must follow a colon"))?)),
             }
         }
         None => match host.split_once(':') {
             None => (host, None),
             // More than one colon without brackets is a bare IPv6 address.
             Some(_) if is_v6(host) => (host, None),
-            Some((_, rest)) if rest.contains(':') => return Err(wrong("it is no IPv6 address")),
+            Some((_, rest)) if rest.contains(':') => return Err(wrong("it is not an IPv6 address")),
             Some((name, port)) => (name, Some(port)),
         },
     };
     if name.is_empty() {
-        return Err(wrong("its name is missing"));
+        return Err(wrong("the name is missing"));
     }
     let port = match port {
         None => DEFAULT_PORT,
         Some(port) => {
             let number =
                 port.parse().ok().filter(|number| *number > 0 && port.bytes().all(|byte| byte.is_ascii_digit()));
-            number.ok_or_else(|| wrong("a port is a number from 1 to 65535"))?
+            number.ok_or_else(|| wrong("the port must be a number from 1 to 65535"))?
         }
     };
     Ok((name, port))
@@ -56,21 +56,21 @@ fn is_v6(text: &str) -> bool {
     text.split('%').next().is_some_and(|address| address.parse::<Ipv6Addr>().is_ok())
 }
 
-/// What a reached host is called: an address by itself, a name with the address behind it.
+/// The name of a connected host in messages: an address alone, or a name with its address.
 pub(super) fn label(host: &str, address: SocketAddr) -> String {
     let bare = split(host).map_or(host, |(name, _)| name);
     if bare.parse::<IpAddr>().is_ok() { address.to_string() } else { format!("{bare} ({address})") }
 }
 
-/// Whether the control connection to `host` would go over IPv6: known before it is made, so that a default can depend on it.
-/// A name that cannot be resolved is not; connecting says so.
+/// Whether the control connection to `host` would use IPv6, so that a default can depend on it before connecting. False for a
+/// name that does not resolve; connecting reports that error.
 #[must_use]
 pub fn leads_to_ipv6(host: &str, family: Family) -> bool {
     match family {
         Family::V4 => false,
         Family::V6 => true,
         Family::Any => {
-            let found = split(host).ok().and_then(|place| place.to_socket_addrs().ok());
+            let found = split(host).ok().and_then(|name_and_port| name_and_port.to_socket_addrs().ok());
             found.and_then(|mut found| found.next()).is_some_and(|to| to.is_ipv6())
         }
     }
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_host_or_no_port_is_refused() {
+    fn invalid_hosts_and_ports_are_refused() {
         for host in [
             "",
             ":7000",
@@ -114,8 +114,8 @@ mod tests {
             "[b]:7",
             "[]:7",
         ] {
-            let said = split(host).unwrap_err().to_string();
-            assert!(said.starts_with(&format!("'{host}' names no host: ")), "{said}");
+            let message = split(host).unwrap_err().to_string();
+            assert!(message.starts_with(&format!("'{host}' is not a valid host: ")), "{message}");
         }
     }
 }

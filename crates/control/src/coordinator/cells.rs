@@ -1,4 +1,4 @@
-//! What is known of each cell so far.
+//! The state of each cell of a run.
 
 use std::collections::BTreeMap;
 
@@ -8,22 +8,22 @@ use model::{
     Cell, EndTally, Finding, Histogram, Name, Outcome, Pass, RttTally, RunHeader, Spec, Stopping, Trial, Verdict,
 };
 
-use super::Taking;
+use super::ScheduleKind;
 
 /// All cells of a run.
 pub(super) struct Cells {
     rule: Stopping,
     stop: Sequential,
-    taking: Taking,
-    /// What the lab's links did to the pass whose trials come next.
+    kind: ScheduleKind,
+    /// The verdict on the lab's links for the trials that are recorded next.
     pub(super) links: Option<Verdict>,
-    /// Whose hosts the cells are measured between.
+    /// The hosts of the cells.
     header: RunHeader,
-    /// What the hosts did around each pass, for what held a cell back; none of curves.
+    /// The passes with the hosts' activity, to find what limited a cell; empty for curves.
     passes: Vec<Pass>,
     open: BTreeMap<u32, CellState>,
     done: Vec<Outcome>,
-    /// Of a curve's cells: their values without the effects of their passes, as of the last pass.
+    /// Of a curve's cells: their values without the effects of their passes, after the last pass.
     own: BTreeMap<u32, Vec<f64>>,
 }
 
@@ -31,25 +31,26 @@ pub(super) struct Cells {
 pub(super) struct CellState {
     pub(super) cell: Cell,
     trials: Vec<Trial>,
-    /// All round trips, for curves, whose trials hold digests only.
+    /// All round trips, for curves, whose trials have digests only.
     histogram: Option<Histogram>,
     overlapped: bool,
     /// A verdict that the schedule adds.
     remark: Option<Verdict>,
     /// Round trips of the probe before the first trial.
     pub(super) idle: Option<RttTally>,
-    /// Some of its trials are of an earlier part of the run, which left no histograms of a curve's.
+    /// Some of its trials are from an earlier part of the run, which stored no histograms of a curve's trials.
     adopted: bool,
-    /// Of a curve: it is sure as of the last pass. It stays open, as the passes of the others still tell what its own did to it.
+    /// Of a curve: it has converged as of the last pass. It stays open, because further passes of other sizes still improve the
+    /// estimate of its passes' effects.
     settled: bool,
 }
 
 impl Cells {
-    pub(super) fn new(header: &RunHeader, taking: Taking) -> Self {
+    pub(super) fn new(header: &RunHeader, kind: ScheduleKind) -> Self {
         let mut cells = Self {
             rule: header.stopping.clone(),
             stop: Sequential::new(&header.stopping),
-            taking,
+            kind,
             links: None,
             header: header.clone(),
             passes: Vec::new(),
@@ -85,22 +86,22 @@ impl Cells {
         self.open.values()
     }
 
-    /// Of the open cells those that want more trials.
+    /// The open cells that need more trials.
     pub(super) fn unsettled(&self) -> impl Iterator<Item = &CellState> {
         self.open.values().filter(|state| !state.settled)
     }
 
-    /// Open cells over `transport` that are sure; a curve's memory ceiling is not counted among its sizes.
+    /// Number of open cells over `transport` that have converged, so that a curve's memory ceiling is not counted.
     pub(super) fn settled_count(&self, transport: &Name) -> usize {
         self.open.values().filter(|state| state.settled && state.cell.spec.transport == *transport).count()
     }
 
-    /// Takes what both ends counted of one trial and makes the trial of it.
+    /// Makes a trial from both ends' tallies and adds it to its cell.
     pub(super) fn trial(
         &mut self,
         id: u32,
         pass: u32,
-        place: u32,
+        position: u32,
         mut near: EndTally,
         mut far: EndTally,
         overlapped: bool,
@@ -112,7 +113,7 @@ impl Cells {
         let mut verdicts = analysis::trial_verdicts(spec, &near, &far, &ledger);
         verdicts.extend(self.links);
         if spec.is_point() {
-            // A pass that has one size left would give some trials a cost and others none.
+            // Otherwise a pass with one size left would give some trials a cost and others none.
             (near.spent, far.spent) = (None, None);
             for rtt in [&mut near.rtt, &mut far.rtt].into_iter().flatten() {
                 match (rtt.histogram.take(), &mut state.histogram) {
@@ -122,20 +123,20 @@ impl Cells {
                 }
             }
         }
-        // Why there are no cycles is said once.
+        // The reason for missing cycles is stated once.
         if !state.trials.is_empty() {
             for spent in [&mut near.spent, &mut far.spent].into_iter().flatten() {
                 spent.cycles_missing = None;
             }
         }
         state.overlapped |= overlapped;
-        let trial = Trial { cell: id, pass, position: place, near, far, ledger, value, verdicts };
+        let trial = Trial { cell: id, pass, position, near, far, ledger, value, verdicts };
         state.trials.push(trial.clone());
         Some(trial)
     }
 
-    /// Takes what the passes of a curve did to all its sizes out of the cells' values; after each pass.
-    pub(super) fn tell_passes_apart(&mut self) {
+    /// Removes the effects that a curve's passes have on all sizes from the cells' values; called after each pass.
+    pub(super) fn remove_pass_effects(&mut self) {
         let mut cells: Vec<(&Spec, u32, &[Trial])> =
             self.open.values().map(|state| (&state.cell.spec, state.cell.id, state.trials.as_slice())).collect();
         cells.sort_by_key(|(spec, ..)| spec.block);
@@ -144,9 +145,9 @@ impl Cells {
         self.own = ids.zip(analysis::outcome::own_values(&trials)).collect();
     }
 
-    /// Takes what the hosts did around a pass, after its trials. A point of a curve shares its pass with all others.
+    /// Adds a pass after its trials. Passes of a curve are not kept, because its sizes share them.
     pub(super) fn pass(&mut self, pass: &Pass) {
-        if self.taking != Taking::Curve {
+        if self.kind != ScheduleKind::Curve {
             self.passes.push(pass.clone());
         }
     }
@@ -164,8 +165,8 @@ impl Cells {
         })
     }
 
-    /// Notes which cells of a curve have converged, after each pass. One that was is no longer where the others' passes since show that
-    /// its own were not like them.
+    /// Updates which cells of a curve have converged, after each pass. A cell can lose that state if later passes show that its
+    /// own passes were unusual.
     pub(super) fn settle(&mut self) {
         let ids: Vec<u32> = self.open.keys().copied().collect();
         for id in ids {
@@ -187,8 +188,8 @@ impl Cells {
             overlapped: state.overlapped,
             cut_short: early && !state.settled,
             curve: point,
-            paired: self.taking.is_paired(),
-            // Half of the round trips are no distribution of all.
+            paired: self.kind.is_paired(),
+            // The histogram would lack the adopted trials.
             histogram: state.histogram.filter(|_| !state.adopted),
             idle: state.idle,
             own: self.own.remove(&id),
@@ -207,21 +208,21 @@ impl Cells {
         Some(outcome)
     }
 
-    /// Closes all cells that are open.
+    /// Closes all open cells.
     pub(super) fn finish_all(&mut self, early: bool) -> Vec<Outcome> {
         let ids: Vec<u32> = self.open.keys().copied().collect();
         ids.into_iter().filter_map(|id| self.finish(id, early)).collect()
     }
 
-    /// What the outcomes of the measured transport mean; the memory ceiling of a curve is not part of it.
-    pub(super) fn findings(&self, blocks: &[Pass]) -> Vec<Finding> {
-        if self.taking == Taking::Search {
+    /// The findings on the outcomes of the measured transport; a curve's memory ceiling is not included.
+    pub(super) fn findings(&self, pass_rounds: &[Pass]) -> Vec<Finding> {
+        if self.kind == ScheduleKind::Search {
             return Vec::new();
         }
-        if self.taking == Taking::Plan {
-            return analysis::of_plan(&self.header, &self.done, blocks);
+        if self.kind == ScheduleKind::Plan {
+            return analysis::of_plan(&self.header, &self.done, pass_rounds);
         }
-        if self.taking == Taking::Paired {
+        if self.kind == ScheduleKind::Paired {
             let mut outcomes = self.done.clone();
             outcomes.sort_by_key(|outcome| outcome.cell);
             return analysis::of_paired(&outcomes, &self.rule);
@@ -230,7 +231,7 @@ impl Cells {
         let mut outcomes: Vec<Outcome> =
             self.done.iter().filter(|outcome| Some(&outcome.spec.transport) == main.as_ref()).cloned().collect();
         outcomes.sort_by_key(|outcome| outcome.spec.block);
-        if self.taking == Taking::Curve { analysis::of_curve(&outcomes) } else { analysis::of_single(&outcomes) }
+        if self.kind == ScheduleKind::Curve { analysis::of_curve(&outcomes) } else { analysis::of_single(&outcomes) }
     }
 
     /// The outcomes so far.
@@ -243,10 +244,10 @@ impl Cells {
         self.open.get(&id).map_or(&[], |state| &state.trials)
     }
 
-    /// The outcome that an open cell would have now, with its ceiling and what held it back; `None` without a trial.
+    /// The outcome that an open cell would have now, with its ceiling and limiter; `None` without a trial.
     pub(super) fn interim_outcome(&self, id: u32) -> Option<Outcome> {
         let state = self.open.get(&id).filter(|state| !state.trials.is_empty())?;
-        let context = Context { paired: self.taking.is_paired(), ..Context::default() };
+        let context = Context { paired: self.kind.is_paired(), ..Context::default() };
         let mut outcome = analysis::outcome(&state.cell, state.trials.clone(), &self.rule, context);
         let [near, far] = self.header.hosts_of(&state.cell);
         analysis::bound(&mut outcome, near, far);
@@ -254,7 +255,7 @@ impl Cells {
         Some(outcome)
     }
 
-    /// Takes the trials of an earlier part of this run.
+    /// Adds a trial of an earlier part of this run.
     pub(super) fn adopt(&mut self, trial: Trial) {
         if let Some(state) = self.open.get_mut(&trial.cell) {
             state.trials.push(trial);
@@ -262,21 +263,21 @@ impl Cells {
         }
     }
 
-    /// Takes the round trips of an open cell's path without load.
+    /// Sets the round trips of an open cell's path without load.
     pub(super) fn idle(&mut self, id: u32, idle: Option<RttTally>) {
         if let Some(state) = self.open.get_mut(&id) {
             state.idle = idle;
         }
     }
 
-    /// Remarks something on one open cell.
+    /// Adds a verdict to one open cell.
     pub(super) fn remark_on(&mut self, id: u32, verdict: Verdict) {
         if let Some(state) = self.open.get_mut(&id) {
             state.remark = Some(verdict);
         }
     }
 
-    /// Remarks something on all open cells.
+    /// Adds a verdict to all open cells.
     pub(super) fn remark(&mut self, verdict: Verdict) {
         self.open.values_mut().for_each(|state| state.remark = Some(verdict));
     }
@@ -290,7 +291,7 @@ impl Cells {
                     &state.cell,
                     state.trials.clone(),
                     &self.rule,
-                    Context { curve: self.taking == Taking::Curve, ..Context::default() },
+                    Context { curve: self.kind == ScheduleKind::Curve, ..Context::default() },
                 )
             })
             .chain(self.done.iter().cloned())
@@ -299,7 +300,7 @@ impl Cells {
         outcomes
     }
 
-    /// Trials that the open cell which is furthest from its answer still needs, as far as the spread so far tells.
+    /// Trials that the open cell with the widest interval still needs, estimated from the spread so far.
     pub(super) fn trials_left(&self) -> u32 {
         self.unsettled().map(|state| self.needs(state).max(1)).max().unwrap_or(0)
     }
@@ -318,17 +319,17 @@ impl Cells {
         needed.clamp(rule.min_trials, most).saturating_sub(state.trials.len() as u32)
     }
 
-    /// Takes the open cells out of the way of others.
+    /// Removes the open cells for a while.
     pub(super) fn set_aside(&mut self) -> BTreeMap<u32, CellState> {
         std::mem::take(&mut self.open)
     }
 
-    /// Puts them back.
+    /// Returns them.
     pub(super) fn take_back(&mut self, mut kept: BTreeMap<u32, CellState>) {
         self.open.append(&mut kept);
     }
 
-    /// Gives up the cells that `beyond` picks and remarks it on the last one that stays.
+    /// Drops the cells without a trial that `beyond` selects, and adds a verdict to the largest block that stays.
     pub(super) fn give_up(&mut self, beyond: impl Fn(&Spec) -> bool) -> usize {
         let before = self.open.len();
         self.open.retain(|_, state| !state.trials.is_empty() || !beyond(&state.cell.spec));
@@ -371,7 +372,7 @@ mod tests {
 
     const SIZES: u32 = 21;
 
-    /// One pass over the sizes that want more: each takes 1,000 ns times its pass's pace, all but the first with 10 % of noise.
+    /// One pass over the open sizes: each takes 1,000 ns times the pass's factor, all but the first with 10 % of noise.
     fn pass(cells: &mut Cells, number: u32, pace: f64) {
         let wanted: Vec<u32> = cells.unsettled().map(|state| state.cell.id).collect();
         for id in wanted {
@@ -390,20 +391,20 @@ mod tests {
             let near = EndTally { rtt: Some(rtt), ..EndTally::default() };
             cells.trial(id, number, 0, near, EndTally::default(), false).unwrap();
         }
-        cells.tell_passes_apart();
+        cells.remove_pass_effects();
         cells.settle();
     }
 
     #[test]
-    fn a_size_that_was_sure_of_slow_passes_is_measured_again() {
+    fn a_size_that_converged_on_slow_passes_is_measured_again() {
         let spec =
             |id: u32| Spec { block: u64::from(1 + id), stop: Stop::AboutNs(1_000_000), ..Spec::new("tcp", "pingpong") };
         let header =
             RunHeader { cells: (0..SIZES).map(|id| Cell::new(id, spec(id))).collect(), ..RunHeader::default() };
-        let mut cells = Cells::new(&header, Taking::Curve);
+        let mut cells = Cells::new(&header, ScheduleKind::Curve);
         (0..6).for_each(|number| pass(&mut cells, number, 1.5));
         assert_eq!((cells.settled_count(&"tcp".into()), cells.unsettled().count()), (1, SIZES as usize - 1));
-        // The others go on, at the usual pace, until most of their passes were so.
+        // The others continue at the usual rate, until most of their passes were so.
         (6..14).for_each(|number| pass(&mut cells, number, 1.0));
         assert!(cells.unsettled().any(|state| state.cell.id == 0), "its passes were not like the others'");
         (14..60).for_each(|number| pass(&mut cells, number, 1.0));

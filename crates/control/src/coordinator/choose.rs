@@ -1,4 +1,4 @@
-//! Which way of moving blocks carries most between these two hosts: each is tried for a moment before the first trial.
+//! `--engine auto`: pilot trials with each send method find the one with the highest goodput between two hosts.
 
 use analysis::plan::Slot;
 use model::{Engine, Event, EventSink, Observe, ReceiveBy, SendBy, SinkError, Spec, Stop};
@@ -7,21 +7,21 @@ use super::{Cancel, Fleet, Pair};
 use crate::ControlError;
 use crate::proto::message::{Done, WireLeg};
 
-/// How long a way is tried each time, and how often: enough to tell ways apart that differ by a tenth or more.
-const TRY_NS: u64 = 150_000_000;
+/// Length of a pilot trial, ns, and how many each method gets: enough to distinguish methods that differ by 10 % or more.
+const PILOT_NS: u64 = 150_000_000;
 const ROUNDS: u32 = 3;
 
-/// The engine with the highest median goodput of `spec`'s blocks. Payload always comes out at the receiving end, copied or mapped,
-/// as a program that wants it would have it.
+/// The engine with the highest median goodput of `spec`'s blocks. The receiving end always gets the payload, copied or mapped,
+/// as an application would.
 ///
 /// # Errors
-/// An end that was lost or has nothing to offer, or an interrupt. A way that one of the hosts does not have drops out.
+/// A lost connection, an interrupt, or no method that works. A method that one of the hosts does not have is left out.
 pub async fn choose_engine(pair: &mut Pair, spec: &Spec, cancel: &mut Cancel) -> Result<Engine, ControlError> {
     let transport = engine::transport::transport(spec.transport.as_str())?;
     let mut tried: Vec<(Engine, Vec<f64>)> =
         transport.sends().iter().map(|send| (Engine::sending(*send), Vec::new())).collect();
     if transport.receives().contains(&ReceiveBy::Map) {
-        // Only pages that nothing else holds can be mapped, and of the senders this one leaves such pages.
+        // Only pages that nothing else uses can be mapped, and of the send methods only this one leaves such pages.
         let mapped = Engine { send: SendBy::Zerocopy, receive: ReceiveBy::Map, auto: false };
         tried.push((mapped, Vec::new()));
     }
@@ -30,7 +30,7 @@ pub async fn choose_engine(pair: &mut Pair, spec: &Spec, cancel: &mut Cancel) ->
     for _ in 0..ROUNDS {
         let mut kept = Vec::new();
         for (engine, mut rates) in tried {
-            match once(pair, trial, &Spec { engine, ..spec.clone() }, cancel).await {
+            match pilot_trial(pair, trial, &Spec { engine, ..spec.clone() }, cancel).await {
                 Ok(rate) => {
                     rates.push(rate);
                     kept.push((engine, rates));
@@ -49,26 +49,26 @@ pub async fn choose_engine(pair: &mut Pair, spec: &Spec, cancel: &mut Cancel) ->
     }
 }
 
-/// Settles `--engine auto` in the specs of a plan's cells, each between its own hosts with its own settings; `tell` hears for which
-/// cell. Everything is put back when this returns.
+/// Chooses the engine for all specs of a plan with `--engine auto`, each between its own hosts and with its own settings.
+/// `progress` receives a line for each cell. All settings are reverted when this returns.
 ///
 /// # Errors
-/// As [`choose_engine`], and of settings that cannot be made.
+/// As [`choose_engine`], and settings that cannot be changed.
 pub async fn choose_engines(
     fleet: &mut Fleet,
     slots: &[Slot],
     specs: &mut [Spec],
     cancel: &mut Cancel,
-    mut tell: impl FnMut(&str),
+    mut progress: impl FnMut(&str),
 ) -> Result<(), ControlError> {
-    let mut due: Vec<&Slot> = slots.iter().filter(|slot| auto(specs, slot)).collect();
-    // What is dear to change is changed once.
+    let mut due: Vec<&Slot> = slots.iter().filter(|slot| is_auto(specs, slot)).collect();
+    // Expensive settings are changed once.
     due.sort_by_key(|slot| slot.plot);
     let mut result = Ok(());
     for (at, slot) in due.iter().enumerate() {
-        tell(&format!("trying the ways to send, cell {} of {}", at + 1, due.len()));
+        progress(&format!("pilot trials of the send methods, cell {} of {}", at + 1, due.len()));
         let Some(spec) = specs.get_mut(slot.cell as usize) else { continue };
-        match chosen(fleet, slot, spec, cancel).await {
+        match choose_for_slot(fleet, slot, spec, cancel).await {
             Ok(engine) => spec.engine = engine,
             Err(error) => {
                 result = Err(error);
@@ -76,15 +76,20 @@ pub async fn choose_engines(
             }
         }
     }
-    let put_back = fleet.untune().await;
-    result.and(put_back)
+    let reverted = fleet.untune().await;
+    result.and(reverted)
 }
 
-fn auto(specs: &[Spec], slot: &Slot) -> bool {
+fn is_auto(specs: &[Spec], slot: &Slot) -> bool {
     specs.get(slot.cell as usize).is_some_and(|spec| spec.engine.auto)
 }
 
-async fn chosen(fleet: &mut Fleet, slot: &Slot, spec: &Spec, cancel: &mut Cancel) -> Result<Engine, ControlError> {
+async fn choose_for_slot(
+    fleet: &mut Fleet,
+    slot: &Slot,
+    spec: &Spec,
+    cancel: &mut Cancel,
+) -> Result<Engine, ControlError> {
     let hosts = [slot.near, slot.far];
     let single_ended = engine::transport::transport(spec.transport.as_str())?.capabilities().single_ended;
     fleet.hold(|_, _| {}).await?;
@@ -95,30 +100,30 @@ async fn chosen(fleet: &mut Fleet, slot: &Slot, spec: &Spec, cancel: &mut Cancel
     engine
 }
 
-/// The goodput of one short trial in bit/s.
-async fn once(pair: &mut Pair, trial: u32, spec: &Spec, cancel: &mut Cancel) -> Result<f64, ControlError> {
+/// The goodput of one pilot trial in bit/s.
+async fn pilot_trial(pair: &mut Pair, trial: u32, spec: &Spec, cancel: &mut Cancel) -> Result<f64, ControlError> {
     let spec = Spec {
-        stop: Stop::TimeNs(TRY_NS),
+        stop: Stop::TimeNs(PILOT_NS),
         warmup_ns: 0,
-        interval_ns: TRY_NS,
+        interval_ns: PILOT_NS,
         observe: Observe::Off,
         capture: None,
         ..spec.clone()
     };
     let leg = WireLeg { block: spec.block, reply: spec.reply_bytes(), stop: spec.stop, expected_ns: 0 };
-    let result = pair.pass(trial, &spec, &[leg], &mut Unheard, cancel).await?;
+    let result = pair.pass(trial, &spec, &[leg], &mut Discard, cancel).await?;
     if let Some(reason) = result.failure {
-        return Err(ControlError::Trial { address: "a trial of an engine".into(), reason });
+        return Err(ControlError::Trial { address: "pilot trial of a send method".into(), reason });
     }
     let tally = |done: Done| done.tallies.into_iter().next().unwrap_or_default();
     let (near, far) = (tally(result.near), tally(result.far));
     Ok(analysis::trial_value(&spec, &near, &far).unwrap_or(0.0))
 }
 
-/// What happens in these trials is nobody's result.
-struct Unheard;
+/// Discards the events of pilot trials, which are not part of the result.
+struct Discard;
 
-impl EventSink for Unheard {
+impl EventSink for Discard {
     fn event(&mut self, _: &Event) -> Result<(), SinkError> {
         Ok(())
     }

@@ -1,37 +1,37 @@
-//! A curve over block sizes: interleaved passes over all of them, a fresh connection each pass, and no more trials for a size
-//! whose answer is sure.
+//! A curve over block sizes: interleaved passes over all sizes, with fresh connections for each pass. A size that has converged
+//! gets no more trials.
 
 use analysis::stats::SplitMix64;
 use model::{Cell, Event, Order, Phase, Spec, Stop};
 
-use super::Conduct;
+use super::ActiveRun;
 use crate::ControlError;
 use crate::proto::message::WireLeg;
 
-/// How a curve is taken.
+/// How a curve is measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CurvePlan {
     /// Adds sizes where the curve bends or jumps.
     pub adaptive: bool,
     /// Length of a leg in ns; `None` for the budget's share.
     pub leg_ns: Option<u64>,
-    /// NetPIPE's self-limit: no larger blocks once one takes longer than this, in ns (one way: half a round trip).
+    /// NetPIPE's limit: no larger blocks once one takes longer than this, ns (half of a round trip).
     pub limit_ns: Option<u64>,
-    /// Measures copies in memory as well, for the ceiling beside the curve.
+    /// Also measures copies in memory, as a ceiling.
     pub ceiling: bool,
 }
 
-/// Exchanges of each flow before the first timed one of a pass: the connection's slow start and the caches' first misses are not the
-/// path's. NetPIPE makes 100.
+/// Exchanges of each flow before the first timed one of a pass, so that slow start and cold caches are left out. NetPIPE makes
+/// 100.
 const WARM_UP: u64 = 50;
 /// The shortest and the longest leg, ns.
 const LEG_NS: (u64, u64) = (500_000, 10_000_000);
-/// Legs of a size that a budget should be good for; short legs and many passes, for connections differ more from each other
-/// than moments within one do.
+/// Legs of a size that a budget should suffice for. Short legs and many passes are better, because connections differ more than
+/// times within one connection.
 const LEGS_IN_BUDGET: u64 = 50;
 /// Most sizes that `--adaptive` adds.
 const ADDED_SIZES: usize = 32;
-/// The first pass goes up in steps of this factor, and looks at the time after each.
+/// The first pass goes up in steps of this factor and checks the remaining time after each.
 const FIRST_STEP: u64 = 8;
 /// Passes of the memory ceiling, and the length of its legs.
 const CEILING: (u32, u64) = (6, 1_000_000);
@@ -39,7 +39,7 @@ const CEILING: (u32, u64) = (6, 1_000_000);
 /// A leg of a pass and the cell that it is a trial of.
 pub(super) type Planned = (Option<u32>, WireLeg);
 
-impl Conduct<'_> {
+impl ActiveRun<'_> {
     pub(super) async fn curve(&mut self, plan: &CurvePlan) -> Result<(), ControlError> {
         let Some(first) = self.header.cells.first().map(|cell| cell.spec.clone()) else { return Ok(()) };
         let rule = self.header.stopping.clone();
@@ -52,7 +52,7 @@ impl Conduct<'_> {
         for pass in 1..rule.max_trials {
             let planned = self.plan_pass(&first, leg_ns, rule.order, &mut random);
             let needed_ns: u64 = planned.iter().map(|(_, leg)| leg_cost_ns(&first, leg)).sum();
-            // A pass takes longer than its legs: connections, the words between legs, the results' way back.
+            // A pass takes longer than its legs: connections, agreement on each leg, and the results.
             if planned.len() <= 1 || (self.left_ns() as f64) < needed_ns as f64 * stretch {
                 break;
             }
@@ -66,7 +66,7 @@ impl Conduct<'_> {
                 added = true;
                 self.add_sizes(&first)?;
             }
-            // Once the first answers stand, so that a short budget is spent on the path.
+            // After the first results, so that a short budget is spent on the path.
             if ceiling_due && pass + 1 >= rule.min_trials {
                 ceiling_due = false;
                 self.ceiling(&first).await?;
@@ -78,7 +78,7 @@ impl Conduct<'_> {
         Ok(())
     }
 
-    /// Length of a leg in ns, so that the budget is good for [`LEGS_IN_BUDGET`] of each size.
+    /// Length of a leg in ns, so that the budget suffices for [`LEGS_IN_BUDGET`] of each size.
     fn leg_ns(&self) -> u64 {
         let cells = self.header.cells.len().max(1) as u64;
         self.header
@@ -88,8 +88,8 @@ impl Conduct<'_> {
             .clamp(LEG_NS.0, LEG_NS.1)
     }
 
-    /// The first pass goes up through the sizes in steps, since nothing is known of the path yet, and leaves out those that
-    /// the budget or NetPIPE's limit is too small for.
+    /// The first pass goes up through the sizes in steps, because the path is not known yet. It leaves out sizes that the budget
+    /// or NetPIPE's limit is too small for.
     async fn first_pass(&mut self, plan: &CurvePlan, first: &Spec, leg_ns: u64) -> Result<(), ControlError> {
         let mut cells: Vec<(u32, u64)> =
             self.cells.open().map(|state| (state.cell.id, state.cell.spec.block)).collect();
@@ -109,7 +109,7 @@ impl Conduct<'_> {
         Ok(())
     }
 
-    /// Gives up the larger sizes that would take too long.
+    /// Leaves out larger sizes that would take too long.
     fn leave_out(&mut self, plan: &CurvePlan, first: &Spec) {
         let Some((block, exchange_ns)) = self
             .cells
@@ -125,8 +125,8 @@ impl Conduct<'_> {
             self.cells.give_up(|spec| spec.block > block);
             return;
         }
-        // A size is worth starting when the passes that its interval needs fit into what is left. Time grows at most in
-        // proportion to the size, which is only a useful bound for the sizes of the next step.
+        // A size is started only if the passes that its interval needs fit into the remaining time. Time grows at most in
+        // proportion to the size, which is a useful bound only for the sizes of the next step.
         let left = self.left_ns() as f64;
         let per_byte = exchange_ns as f64 / block.max(1) as f64;
         let passes = f64::from(self.header.stopping.min_trials);
@@ -146,7 +146,7 @@ impl Conduct<'_> {
         self.cells.give_up(|spec| spec.block >= limit);
     }
 
-    /// The next pass: every size once that is not sure.
+    /// The next pass: each size that has not converged, once.
     fn plan_pass(&self, first: &Spec, leg_ns: u64, order: Order, random: &mut SplitMix64) -> Vec<Planned> {
         let mut legs: Vec<Planned> = self
             .cells
@@ -162,18 +162,18 @@ impl Conduct<'_> {
     }
 
     async fn curve_pass(&mut self, first: &Spec, planned: &[Planned]) -> Result<(), ControlError> {
-        self.watch_links();
+        self.begin_links();
         let begun = self.elapsed_ns();
         let legs: Vec<WireLeg> = planned.iter().map(|(_, leg)| *leg).collect();
         let spec = spec_of(first, &legs);
         let result = self.pair.pass(self.passes, &spec, &legs, self.sink, &mut self.cancel).await?;
         let failure = result.failure;
-        let places: Vec<(Option<u32>, u32)> =
-            planned.iter().zip(0..).map(|((cell, _), place)| (*cell, place)).collect();
-        self.record_pass(begun, result.near, result.far, &places)?;
-        // The memory ceiling has passes of its own, while the curve's open cells are set aside.
+        let positions: Vec<(Option<u32>, u32)> =
+            planned.iter().zip(0..).map(|((cell, _), position)| (*cell, position)).collect();
+        self.record_pass(begun, result.near, result.far, &positions)?;
+        // The memory ceiling has its own passes, during which the curve's open cells are set aside.
         if self.header.cells.first().is_some_and(|cell| cell.spec.transport == first.transport) {
-            self.cells.tell_passes_apart();
+            self.cells.remove_pass_effects();
         }
         self.interrupted()?;
         match failure {
@@ -182,7 +182,7 @@ impl Conduct<'_> {
         }
     }
 
-    /// Adds sizes between those where the curve bends or jumps.
+    /// Adds sizes where the curve bends or jumps.
     fn add_sizes(&mut self, first: &Spec) -> Result<(), ControlError> {
         let outcomes = self.cells.preview();
         let mut cells = Vec::new();
@@ -247,29 +247,28 @@ impl Conduct<'_> {
         let most = self.cells.trials_left();
         let left_ns = (pass_ns > 0).then(|| (pass_ns * u64::from(most)).min(self.left_ns()));
         let done = self.cells.settled_count(&self.header.cells[0].spec.transport);
-        let doing = if pass == 0 {
-            "first look at all sizes".to_owned()
+        let activity = if pass == 0 {
+            "first pass over all sizes".to_owned()
         } else {
             format!("pass {}: {open} sizes left", pass + 1)
         };
-        let phase =
-            Phase { activity: doing, cells_done: done as u32, cells: (done + open) as u32, remaining_ns: left_ns };
+        let phase = Phase { activity, cells_done: done as u32, cells: (done + open) as u32, remaining_ns: left_ns };
         Ok(self.sink.event(&Event::Phase(phase))?)
     }
 }
 
-/// What the ends are told of a pass over several sizes: its largest block is what they make room for.
+/// The spec of a pass over several sizes: the ends allocate buffers for its largest block.
 pub(super) fn spec_of(first: &Spec, legs: &[WireLeg]) -> Spec {
     let block = legs.iter().map(|leg| leg.block).max().unwrap_or(1);
     Spec { block, reply: None, interval_ns: 0, ..first.clone() }
 }
 
-/// A leg of about `leg_ns`, or of a few exchanges where these take longer.
+/// A leg of about `leg_ns`, or of a few exchanges if these take longer.
 pub(super) fn leg(block: u64, leg_ns: u64, expected_ns: u64) -> WireLeg {
     WireLeg { block, reply: block, stop: Stop::AboutNs(leg_ns), expected_ns }
 }
 
-/// What goes before the first timed leg.
+/// The leg before the first timed one.
 pub(super) fn warm_up(first: &Spec) -> Planned {
     let block = if first.pattern == "pingpong" { 1 } else { 8 };
     let exchanges = WARM_UP * u64::from(first.flows);

@@ -1,4 +1,4 @@
-//! A coordinator's side of one agent.
+//! The coordinator's connection to one agent.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -12,12 +12,12 @@ use crate::ControlError;
 use crate::agent::{Agent, hello, prepare_control};
 use crate::proto::auth::{self, Token};
 use crate::proto::message::{Cause, FromAgent, Hello, ReachabilityToken, ToAgent};
-use crate::proto::{CONTROL_MAGIC, OLDEST_PROTOCOL, PROTOCOL, WATCH};
+use crate::proto::{CONTROL_MAGIC, OLDEST_PROTOCOL, PROTOCOL, WATCH, version_range};
 use crate::wire::Wire;
 
 use super::address::{label, split};
 
-/// An agent to be reached.
+/// The agent to connect to.
 pub enum Target<'a> {
     /// Within this process.
     Local(&'a Agent),
@@ -25,53 +25,53 @@ pub enum Target<'a> {
     Remote {
         /// Name, address, `name:port` or `[v6]:port`.
         host: &'a str,
-        /// What the agent must know, and is shown in turn; `None` for one that wants no token.
+        /// The token that both sides prove; `None` for an agent without one.
         token: Option<&'a Token>,
         /// IP version to use.
         family: Family,
     },
 }
 
-/// One end of the measurements: an agent that has let us in.
+/// One end of the measurements: an agent that has accepted this coordinator.
 pub struct End {
     /// "this host", or host and port.
     pub name: String,
-    /// What its host is.
+    /// Its host.
     pub inventory: Inventory,
     /// Cost of a clock read there, ns.
     pub clock_ns: f64,
     /// Version of its program.
     pub version: String,
-    /// Tells this agent from others.
+    /// Identifier of the agent's process.
     pub instance: String,
-    /// What it can do beyond the protocol.
+    /// Its extensions of the protocol.
     pub capabilities: Vec<String>,
-    /// Number of its network namespace, where it says so.
+    /// Number of its network namespace, if it is reported.
     pub(super) namespace: Option<u64>,
-    /// What [`apply`](Self::apply) has set there.
+    /// The settings of the last [`apply`](Self::apply).
     pub(super) applied: Vec<Setting>,
-    /// What that changed.
+    /// The changes that it made.
     pub(super) changed: Vec<Change>,
-    /// Where the control connection goes; `None` within this process.
+    /// The agent's address; `None` within this process.
     pub(crate) address: Option<SocketAddr>,
-    /// By which other agents know this one, by the address that they are told, while the machine is ours.
+    /// Its reachability tokens by the address that other agents get, while this coordinator has the machine.
     pub(super) reach_tokens: HashMap<Option<IpAddr>, ReachabilityToken>,
     wire: Wire<ToAgent, FromAgent>,
 }
 
-/// How long a connection attempt to one address may take.
+/// Time limit for a connection attempt to one address.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
-/// How long an agent may take to say hello.
+/// Time limit for an agent's hello.
 const HELLO_LIMIT: Duration = Duration::from_secs(10);
-/// How long an agent's host may be unreachable before the run is given up.
+/// How long an agent's host may be unreachable before the run fails.
 const VANISHED_AFTER: Duration = Duration::from_secs(5);
 
 impl End {
-    /// Reaches an agent and is let in.
+    /// Connects to an agent and authenticates.
     pub async fn connect(target: Target<'_>) -> Result<Self, ControlError> {
         match target {
             Target::Local(agent) => {
-                let wire = Wire::start(agent.converse(), &ToAgent::Ping);
+                let wire = Wire::start(agent.connect(), &ToAgent::Ping);
                 Self::greet(wire, "this host".into(), None, None).await
             }
             Target::Remote { host, token, family } => {
@@ -95,8 +95,8 @@ impl End {
         let nonce =
             auth::hex(&auth::random::<16>().map_err(|source| ControlError::io("draw a random number", source))?);
         let lost =
-            |reason: String| ControlError::Lost { address: name.clone(), during: "while greeting it".into(), reason };
-        // One without a token may be welcomed at once.
+            |reason: String| ControlError::Lost { address: name.clone(), during: "during the greeting".into(), reason };
+        // An agent without a token may send its welcome at once.
         if token.is_none() {
             wire.expect_welcome();
         }
@@ -108,11 +108,12 @@ impl End {
         };
         if theirs.oldest > PROTOCOL || theirs.protocol < OLDEST_PROTOCOL {
             return Err(ControlError::Version {
+                older: if theirs.oldest > PROTOCOL { "this host".into() } else { name.clone() },
                 address: name,
-                version: theirs.version,
-                theirs: versions(theirs.oldest, theirs.protocol),
-                ours: versions(OLDEST_PROTOCOL, PROTOCOL),
-                older: if theirs.oldest > PROTOCOL { "this host" } else { "that host" },
+                version: model::plain(&theirs.version).into_owned(),
+                theirs: version_range(theirs.oldest, theirs.protocol),
+                own_version: env!("CARGO_PKG_VERSION"),
+                ours: version_range(OLDEST_PROTOCOL, PROTOCOL),
             });
         }
         if let Some(what) = distrust(&theirs, token, &nonce) {
@@ -152,16 +153,16 @@ impl End {
         }
     }
 
-    /// Whether its agent can do something beyond the protocol.
+    /// Whether its agent has an extension of the protocol.
     pub(super) fn can(&self, capability: &str) -> bool {
         self.capabilities.iter().any(|name| name == capability)
     }
 
-    /// Waits until the machine is ours; `queued` hears how many are first.
+    /// Waits until this coordinator has the machine; `queued` gets the number of clients in front.
     pub async fn acquire(&mut self, purpose: &str, mut queued: impl FnMut(u32)) -> Result<(), ControlError> {
         self.send(&ToAgent::Acquire { purpose: purpose.into() }).await?;
         loop {
-            match self.recv("in its queue").await? {
+            match self.recv("while waiting in its queue").await? {
                 FromAgent::Granted => return Ok(()),
                 FromAgent::Queued { ahead } => queued(ahead),
                 _ => {}
@@ -169,89 +170,89 @@ impl End {
         }
     }
 
-    /// Asks how the host does, every `interval`, beside whatever is measured there; [`watched`](Self::watched) has the answers.
+    /// Requests a report of the host every `interval`, also while others measure there; [`watched`](Self::watched) returns them.
     ///
     /// # Errors
-    /// When the agent is of a version that cannot tell, or is lost.
+    /// If the agent is too old for it, or the connection is lost.
     pub async fn watch(&mut self, interval: Duration) -> Result<(), ControlError> {
         if !self.can(WATCH) {
-            let reason = format!("its thru {} cannot be watched: update it there", self.version);
+            let reason = format!("thru {} there does not support `thru watch`: update it", self.version);
             return Err(ControlError::Refused { address: self.name.clone(), reason });
         }
         let interval_ns = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX);
         self.send(&ToAgent::Watch { interval_ns }).await
     }
 
-    /// The next answer to [`watch`](Self::watch). Dropping the future loses nothing.
+    /// The next report of [`watch`](Self::watch). Dropping the future loses nothing.
     ///
     /// # Errors
-    /// When the agent is lost.
+    /// If the connection is lost.
     pub async fn watched(&mut self) -> Result<Watched, ControlError> {
         loop {
-            if let FromAgent::Watched(seen) = self.recv("while watching it").await? {
+            if let FromAgent::Watched(seen) = self.recv("during `watch`").await? {
                 return Ok(*seen);
             }
         }
     }
 
-    /// Refuses a congestion control that an agent of an earlier version would not know how to load.
-    pub(crate) fn can_have(&self, options: &EndOptions) -> Result<(), ControlError> {
+    /// Refuses a congestion control that an older agent cannot load.
+    pub(crate) fn check_congestion_control(&self, options: &EndOptions) -> Result<(), ControlError> {
         let loads = self.can("stacks");
         let has = |name: &str| self.inventory.congestion_controls.iter().any(|known| known == name);
         match &options.cc {
             Some(cc) if !loads && !has(cc) && matches!(stacks::Request::parse(cc), Ok(Some(_))) => {
                 Err(ControlError::Refused {
                     address: self.name.clone(),
-                    reason: format!("thru {} cannot load the TCP stack {cc}: update it there", self.version),
+                    reason: format!("thru {} there cannot load the TCP stack {cc}: update it", self.version),
                 })
             }
             _ => Ok(()),
         }
     }
 
-    /// What its host is like now; `None` from an agent that cannot say. The machine must have been acquired.
-    pub(crate) async fn look(&mut self) -> Result<Option<HostReading>, ControlError> {
+    /// The current state of its host; `None` from an agent without this extension. The machine must have been acquired.
+    pub(crate) async fn read_conditions(&mut self) -> Result<Option<HostReading>, ControlError> {
         if !self.can("conditions") {
             return Ok(None);
         }
         self.send(&ToAgent::ReadConditions).await?;
         loop {
-            if let FromAgent::Conditions(reading) = self.recv("while it looked at its host").await? {
+            if let FromAgent::Conditions(reading) = self.recv("while it read its host's conditions").await? {
                 return Ok(Some(reading));
             }
         }
     }
 
-    /// Takes what has arrived while nothing was asked, so that pings do not pile up over a long wait.
+    /// Reads messages that have arrived, so that pings do not pile up during a long wait.
     ///
     /// # Errors
-    /// A connection that was lost meanwhile.
-    pub(crate) fn catch_up(&mut self) -> Result<(), ControlError> {
+    /// If the connection was lost.
+    pub(crate) fn drain_messages(&mut self) -> Result<(), ControlError> {
         while let Some(message) = self.wire.arrived() {
             match message {
                 Ok(FromAgent::Refused { reason }) => {
                     return Err(ControlError::Refused { address: self.name.clone(), reason });
                 }
                 Ok(_) => {}
-                Err(reason) => return Err(self.lost("while it waited", reason)),
+                Err(reason) => return Err(self.lost("during a wait", reason)),
             }
         }
         Ok(())
     }
 
-    /// Gives the machine back and stays connected.
-    pub(crate) async fn give_back(&mut self) -> Result<(), ControlError> {
+    /// Releases the machine and stays connected.
+    pub(crate) async fn release_machine(&mut self) -> Result<(), ControlError> {
         self.reach_tokens.clear();
         self.send(&ToAgent::Release).await
     }
 
-    /// Gives the machine back and closes.
+    /// Releases the machine and closes the connection.
     pub async fn release(self) {
         let _ = self.wire.send(&ToAgent::Release).await;
         self.wire.close().await;
     }
 
-    /// Address that data should go to, for a meeting that names a port only.
+    /// The address for data connections, for a rendezvous that has only a port.
     pub(crate) fn data_address(&self, wanted: Option<IpAddr>, port: u16) -> Option<SocketAddr> {
         match (wanted, self.address) {
             (Some(address), _) => Some(SocketAddr::new(address, port)),
@@ -265,7 +266,7 @@ impl End {
     }
 
     pub(crate) async fn send(&self, message: &ToAgent) -> Result<(), ControlError> {
-        self.wire.send(message).await.map_err(|reason| self.lost("when speaking to it", reason))
+        self.wire.send(message).await.map_err(|reason| self.lost("while sending a message", reason))
     }
 
     /// The next message that is not a ping. Dropping the future loses nothing.
@@ -295,23 +296,19 @@ impl End {
     }
 }
 
-/// Why an agent with this hello is not spoken to, if it is not: whether a token is wanted and proved is the user's choice, not its own.
+/// Why the connection must end after this hello, if it must: the user decides whether a token is needed, not the agent.
 fn distrust(theirs: &Hello, token: Option<&Token>, nonce: &str) -> Option<&'static str> {
     match (token, theirs.wants_token, &theirs.mac) {
         (None, false, _) => None,
-        (None, true, _) => Some("this agent wants a token: use --token-file with the file it was started with"),
+        (None, true, _) => Some("this agent requires a token: use --token-file with the file that it was started with"),
         (Some(_), false, _) => Some(
-            "it wants no token, though one was given: this may not be your agent; start it with --token-file, or leave out --token-file and THRU_TOKEN_FILE",
+            "this agent requires no token, but you gave one: it may not be your agent; start it with --token-file, or leave out --token-file and THRU_TOKEN_FILE",
         ),
         (Some(token), true, Some(mac)) if token.check(mac, "agent", nonce, &theirs.nonce) => None,
         (Some(_), true, _) => Some(
-            "it does not prove that it knows this token: the token is wrong, or this is not your agent; use the --token-file that the agent was started with",
+            "this agent did not prove your token: the token is wrong, or it is not your agent; use the --token-file that the agent was started with",
         ),
     }
-}
-
-fn versions(oldest: u32, newest: u32) -> String {
-    if oldest == newest { newest.to_string() } else { format!("{oldest} to {newest}") }
 }
 
 async fn dial(host: &str, family: Family) -> Result<TcpStream, ControlError> {
@@ -334,14 +331,14 @@ async fn dial(host: &str, family: Family) -> Result<TcpStream, ControlError> {
     }
     Err(failure.unwrap_or_else(|| ControlError::Resolve {
         host: name.into(),
-        source: std::io::Error::new(std::io::ErrorKind::NotFound, "it has no address of the IP version asked for"),
+        source: std::io::Error::new(std::io::ErrorKind::NotFound, "it has no address of the requested IP version"),
     }))
 }
 
 fn unreachable_at(address: &str, source: std::io::Error) -> ControlError {
     let remedy = match source.kind() {
         std::io::ErrorKind::ConnectionRefused => {
-            "start `thru serve` there (with --listen and a --token-file or --open, for it serves loopback only by default)"
+            "start `thru serve` there with --listen and --token-file or --open (by default it serves loopback only)"
         }
         std::io::ErrorKind::TimedOut => {
             "the host is down, or a firewall drops the port: open TCP and UDP 6280 (or the port of --listen)"
@@ -356,19 +353,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_given_token_must_be_wanted_and_proved() {
+    fn a_given_token_must_be_required_and_proved() {
         let text = Token::fresh().unwrap();
         let (token, other) = (Token::new(&text).unwrap(), Token::new(&Token::fresh().unwrap()).unwrap());
-        let says = |wants_token, mac: Option<String>| Hello { wants_token, mac, ..hello("aa".into(), String::new()) };
+        let hello_with =
+            |wants_token, mac: Option<String>| Hello { wants_token, mac, ..hello("aa".into(), String::new()) };
         let proof = |token: &Token, side| Some(token.prove(side, "cc", "aa"));
-        assert_eq!(distrust(&says(true, proof(&token, "agent")), Some(&token), "cc"), None);
-        assert_eq!(distrust(&says(false, None), None, "cc"), None);
+        assert_eq!(distrust(&hello_with(true, proof(&token, "agent")), Some(&token), "cc"), None);
+        assert_eq!(distrust(&hello_with(false, None), None, "cc"), None);
         for (theirs, given, words) in [
-            (says(true, proof(&token, "agent")), None, "wants a token"),
-            (says(false, proof(&token, "agent")), Some(&token), "wants no token"),
-            (says(true, None), Some(&token), "does not prove"),
-            (says(true, proof(&token, "coordinator")), Some(&token), "does not prove"),
-            (says(true, proof(&other, "agent")), Some(&token), "the token is wrong"),
+            (hello_with(true, proof(&token, "agent")), None, "requires a token"),
+            (hello_with(false, proof(&token, "agent")), Some(&token), "requires no token"),
+            (hello_with(true, None), Some(&token), "did not prove"),
+            (hello_with(true, proof(&token, "coordinator")), Some(&token), "did not prove"),
+            (hello_with(true, proof(&other, "agent")), Some(&token), "the token is wrong"),
         ] {
             assert!(distrust(&theirs, given, "cc").is_some_and(|what| what.contains(words)), "{words}");
         }

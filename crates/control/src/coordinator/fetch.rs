@@ -1,4 +1,4 @@
-//! Captures of agents elsewhere, brought to this host after their trial so that both ends' files lie beside each other.
+//! Copies captures of agents on other hosts to this host after their trial, so that both ends' files are in one folder.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Read, Write};
@@ -18,27 +18,27 @@ use crate::agent::packets;
 use crate::proto::message::{Done, FromAgent, Piece, ToAgent};
 use crate::proto::{FETCH, PIECE};
 
-/// Pieces that are asked for before the first of them has come: a long path is not idle between two.
-const AHEAD: u64 = 8;
-/// How long an agent may take for a piece.
+/// Outstanding requests for pieces, so that a long path is not idle between two.
+const PIECES_AHEAD: u64 = 8;
+/// Time limit for one piece.
 const PIECE_LIMIT: Duration = Duration::from_secs(10);
-/// How often progress is told.
-const SAY_EVERY: Duration = Duration::from_millis(500);
+/// Interval of the progress reports.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
 
-/// What came of a file.
+/// A copied file.
 #[derive(Debug)]
-struct Brought {
-    /// Bytes that are here.
+struct Copied {
+    /// Bytes that were copied.
     bytes: u64,
-    /// Bytes there were.
+    /// Size of the original.
     size: u64,
-    /// Why the rest is not here.
+    /// Why the rest was not copied.
     cut: Option<String>,
 }
 
 impl Pair {
-    /// Brings what agents elsewhere have captured in a pass into the capture's folder, and says in `done` (near, far) where it is
-    /// then, or why not. Nothing that goes wrong here is the trial's fault: it is not an error.
+    /// Copies the captures of agents on other hosts into the capture's folder, and writes into `done` (near, far) where they are,
+    /// or why they were not copied. A failure is not an error of the trial.
     pub(super) async fn fetch(
         &mut self,
         trial: u32,
@@ -55,41 +55,36 @@ impl Pair {
         for ((end, role), done) in ends.into_iter().zip(done) {
             let (Some(end), Some(capture)) = (end, &mut done.host.capture) else { continue };
             let Some(there) = capture.file.clone() else { continue };
-            // What an agent within this process captured is here already.
+            // The capture of an agent in this process is already here.
             if end.address.is_none() {
                 beside = Some(there.into());
                 continue;
             }
             if !end.can(FETCH) {
-                let why = format!("thru {} on {} cannot send it; it stays there", end.version, end.name);
+                let why = format!("thru {} on {} cannot send the file; it stays there", end.version, end.name);
                 capture.not_fetched = Some(why);
                 continue;
             }
-            let here = place(&folder, beside.as_deref(), role, trial);
+            let here = local_path(&folder, beside.as_deref(), role, trial);
             let name = if role == Role::Active { "near" } else { "far" };
-            let said = |bytes: u64, size: u64, left_ns: Option<u64>| {
-                let doing = format!("fetching the {name} end's packets, {} of {}", ByteSize(bytes), ByteSize(size));
-                // For people alone; a sink that fails will say so at the trial.
-                let _ = sink.event(&Event::Phase(Phase {
-                    activity: doing,
-                    cells_done: 0,
-                    cells: 1,
-                    remaining_ns: left_ns,
-                }));
+            let progress = |bytes: u64, size: u64, left_ns: Option<u64>| {
+                let activity = format!("fetching the {name} end's packets, {} of {}", ByteSize(bytes), ByteSize(size));
+                // The phase is for the progress display only; a sink that fails reports it at the trial.
+                let _ = sink.event(&Event::Phase(Phase { activity, cells_done: 0, cells: 1, remaining_ns: left_ns }));
             };
-            let brought = end.bring(&there, &here, most, said, cancel).await;
-            let keep = brought.is_err();
+            let copied = end.copy_file(&there, &here, most, progress, cancel).await;
+            let keep = copied.is_err();
             if end.send(&ToAgent::Forget { file: there, keep }).await.is_err() {
-                // Whatever speaks over this connection next will say that it is lost; the agent removes the file by itself.
+                // The next message over this connection reports the loss; the agent removes the file itself.
                 capture.file = None;
             }
-            match brought {
-                Ok(brought) => {
+            match copied {
+                Ok(copied) => {
                     capture.file = Some(here.display().to_string());
-                    capture.fetched_bytes = Some(brought.bytes);
-                    capture.not_fetched = brought.cut.map(|why| {
-                        let (some, all) = (ByteSize(brought.bytes), ByteSize(brought.size));
-                        format!("the first {some} of {all} were fetched and the rest is gone: {why}")
+                    capture.fetched_bytes = Some(copied.bytes);
+                    capture.not_fetched = copied.cut.map(|why| {
+                        let (some, all) = (ByteSize(copied.bytes), ByteSize(copied.size));
+                        format!("the first {some} of {all} were fetched and the rest is lost: {why}")
                     });
                     beside = Some(here);
                 }
@@ -100,16 +95,16 @@ impl Pair {
 }
 
 impl End {
-    /// Copies the agent's file `there` to `here`, at most so many bytes of it and then whole blocks only. An error says why there is
-    /// nothing here.
-    async fn bring(
+    /// Copies the agent's file `there` to `here`. Of a file with more than `most` bytes, only whole pcapng blocks are kept. The
+    /// error is the reason why nothing was copied.
+    async fn copy_file(
         &mut self,
         there: &str,
         here: &Path,
         most: u64,
-        mut say: impl FnMut(u64, u64, Option<u64>),
+        mut progress: impl FnMut(u64, u64, Option<u64>),
         cancel: &mut Cancel,
-    ) -> Result<Brought, String> {
+    ) -> Result<Copied, String> {
         let unwritten = |error: io::Error| format!("cannot write {}: {error}", here.display());
         here.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(unwritten)?;
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(here).map_err(unwritten)?;
@@ -117,33 +112,33 @@ impl End {
         let (mut requested, mut bytes, mut size) = (0, 0, None::<u64>);
         let mut cut = None;
         loop {
-            // The first piece tells how large the file is.
+            // The first piece has the size of the file.
             let end = size.map_or(1, |size| size.min(most));
             if size.is_some() && bytes >= end {
                 break;
             }
-            let came = async {
-                while requested < end.min(bytes + AHEAD * PIECE) {
+            let arrival = async {
+                while requested < end.min(bytes + PIECES_AHEAD * PIECE) {
                     self.send(&ToAgent::Fetch { file: there.to_owned(), from: requested }).await?;
                     requested += PIECE;
                 }
                 self.piece(there, bytes).await
             };
-            let came = tokio::select! {
-                came = timeout(PIECE_LIMIT, came) => came,
+            let arrival = tokio::select! {
+                arrival = timeout(PIECE_LIMIT, arrival) => arrival,
                 () = cancelled(cancel) => {
                     cut = Some("interrupted".to_owned());
                     break;
                 }
             };
-            let piece = match came {
+            let piece = match arrival {
                 Ok(Ok(piece)) => piece,
                 Ok(Err(error)) => {
                     cut = Some(error.to_string());
                     break;
                 }
                 Err(_) => {
-                    cut = Some(format!("its agent sent nothing for {} s", PIECE_LIMIT.as_secs()));
+                    cut = Some(format!("the agent sent nothing for {} s", PIECE_LIMIT.as_secs()));
                     break;
                 }
             };
@@ -162,19 +157,19 @@ impl End {
                 }
             }
             let all = *size.get_or_insert(piece.size);
-            if reported.elapsed() >= SAY_EVERY {
+            if reported.elapsed() >= PROGRESS_INTERVAL {
                 reported = Instant::now();
                 let left = begun.elapsed().as_nanos() as f64 * (all.min(most) - bytes) as f64 / bytes.max(1) as f64;
-                say(bytes, all, Some(left as u64));
+                progress(bytes, all, Some(left as u64));
             }
         }
         drop(file);
         match (size, cut) {
-            (Some(size), None) if bytes >= size => Ok(Brought { bytes, size, cut: None }),
+            (Some(size), None) if bytes >= size => Ok(Copied { bytes, size, cut: None }),
             (Some(size), cut) => {
                 let bytes = shorten(here).map_err(unwritten)?;
-                let cut = cut.unwrap_or_else(|| format!("--fetch {size} brings all"));
-                Ok(Brought { bytes, size, cut: Some(cut) })
+                let cut = cut.unwrap_or_else(|| format!("use --fetch {size} for all"));
+                Ok(Copied { bytes, size, cut: Some(cut) })
             }
             (None, cut) => {
                 drop(std::fs::remove_file(here));
@@ -183,10 +178,10 @@ impl End {
         }
     }
 
-    /// The piece of that file that begins there; what an earlier fetch left under way is passed over.
+    /// The piece of that file that starts at `from`; late pieces of an earlier fetch are skipped.
     async fn piece(&mut self, file: &str, from: u64) -> Result<Piece, ControlError> {
         loop {
-            match self.recv("while it sent its capture").await? {
+            match self.recv("while it sent a capture").await? {
                 FromAgent::Piece(piece) if piece.file == file && piece.from == from => return Ok(piece),
                 _ => {}
             }
@@ -194,12 +189,13 @@ impl End {
     }
 }
 
-/// What a piece holds, if it is what was asked for of a file of that size.
+/// The bytes of a piece, if it fits a file of that size.
 fn content(piece: &Piece, size: Option<u64>) -> Result<Vec<u8>, String> {
     if let Some(why) = &piece.missing {
         return Err(why.clone());
     }
-    let content = BASE64_STANDARD.decode(&piece.data).map_err(|error| format!("its agent sent no Base64: {error}"))?;
+    let content =
+        BASE64_STANDARD.decode(&piece.data).map_err(|error| format!("the agent sent invalid Base64: {error}"))?;
     let left = piece.size.saturating_sub(piece.from);
     if size.is_some_and(|size| size != piece.size) || content.len() as u64 != left.min(PIECE) {
         return Err("the file changed while it was fetched".into());
@@ -207,8 +203,8 @@ fn content(piece: &Piece, size: Option<u64>) -> Result<Vec<u8>, String> {
     Ok(content)
 }
 
-/// Where a capture of an agent goes: beside the other end's, with its name, or under one of its own.
-fn place(folder: &Path, beside: Option<&Path>, role: Role, trial: u32) -> PathBuf {
+/// The path for an agent's capture: next to the other end's file and with its name, or with a new name.
+fn local_path(folder: &Path, beside: Option<&Path>, role: Role, trial: u32) -> PathBuf {
     let other = beside.and_then(Path::to_str).and_then(|path| path.strip_suffix("-near.pcapng"));
     match (other, role) {
         (Some(stem), Role::Passive) => PathBuf::from(format!("{stem}-far.pcapng")),
@@ -219,15 +215,15 @@ fn place(folder: &Path, beside: Option<&Path>, role: Role, trial: u32) -> PathBu
     }
 }
 
-/// Cuts a file down to its whole blocks, so that it can be read. Its length then.
+/// Cuts a file to its whole blocks, so that it can be read. Returns its new length.
 fn shorten(path: &Path) -> io::Result<u64> {
     let whole = whole_blocks(BufReader::new(File::open(path)?), path.metadata()?.len())?;
     OpenOptions::new().write(true).open(path)?.set_len(whole)?;
     Ok(whole)
 }
 
-/// The length of the whole blocks at the beginning of a pcapng file of `size` bytes. A block begins with its type and its length
-/// (IETF draft-ietf-opsawg-pcapng, section 3.1), in the order of bytes that the section header tells.
+/// The length of the whole blocks at the start of a pcapng file of `size` bytes. A block starts with its type and its length
+/// (IETF draft-ietf-opsawg-pcapng, section 3.1), in the byte order of the section header.
 fn whole_blocks(mut file: impl Read, size: u64) -> io::Result<u64> {
     const HEADER: u64 = 12;
     const SECTION: u32 = 0x0a0d_0d0a;
@@ -257,7 +253,7 @@ mod tests {
 
     use super::*;
 
-    /// A block of that type with a body of so many bytes.
+    /// A block of that type with that body.
     fn block(kind: u32, body: &[u8], bytes: fn(u32) -> [u8; 4]) -> Vec<u8> {
         let length = bytes(12 + body.len() as u32);
         [&bytes(kind)[..], &length, body, &length].concat()
@@ -276,13 +272,13 @@ mod tests {
                 assert_eq!(whole, *expected as u64, "{cut} of {}", file.len());
             }
         }
-        // Lengths that cannot be end it.
+        // An impossible length ends the file.
         let wrong = block(6, &[], |_| [0; 4]);
         assert_eq!(whole_blocks(Cursor::new(&wrong), wrong.len() as u64).unwrap(), 0);
     }
 
     #[test]
-    fn a_piece_that_was_not_asked_for_is_told() {
+    fn an_unexpected_piece_is_an_error() {
         let piece =
             |size, from, bytes: &[u8]| Piece { size, from, data: BASE64_STANDARD.encode(bytes), ..Piece::default() };
         assert_eq!(content(&piece(3, 0, b"abc"), None).unwrap(), b"abc");
@@ -293,16 +289,16 @@ mod tests {
         assert!(content(&piece(3, 0, b"abc"), Some(4)).unwrap_err().contains("changed"));
         let data = "no Base64!".to_owned();
         assert!(content(&Piece { data, ..piece(1, 0, b"") }, None).unwrap_err().contains("Base64"));
-        let missing = Some("it is gone".to_owned());
-        assert_eq!(content(&Piece { missing, ..piece(1, 0, b"") }, None).unwrap_err(), "it is gone");
+        let missing = Some("no such file".to_owned());
+        assert_eq!(content(&Piece { missing, ..piece(1, 0, b"") }, None).unwrap_err(), "no such file");
     }
 
     #[test]
     fn both_ends_files_have_one_name() {
         let beside = Path::new("/x/thru-1-aa-trial3-near.pcapng");
-        let far = place(Path::new("/y"), Some(beside), Role::Passive, 2);
+        let far = local_path(Path::new("/y"), Some(beside), Role::Passive, 2);
         assert_eq!(far, Path::new("/x/thru-1-aa-trial3-far.pcapng"));
-        let alone = place(Path::new("/y"), None, Role::Passive, 2);
+        let alone = local_path(Path::new("/y"), None, Role::Passive, 2);
         assert!(alone.starts_with("/y") && alone.to_str().unwrap().ends_with("-trial3-far.pcapng"));
     }
 }

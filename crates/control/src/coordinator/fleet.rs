@@ -1,4 +1,4 @@
-//! The hosts of a plan: each is spoken to over one connection and is now a near end, now a far one.
+//! The hosts of a plan. Each has one control connection and can be the near or the far end of a test.
 
 use std::time::{Duration, Instant};
 
@@ -7,12 +7,12 @@ use model::{Change, Conditions, HostReading, HostSettings};
 use super::{End, Pair};
 use crate::ControlError;
 
-/// How long the machines are held before they are offered to others for a moment: agents bound the time of one holder.
-const HOLD: Duration = Duration::from_secs(600);
-/// How far apart the two readings are that tell others' traffic.
-const LOOK: Duration = Duration::from_millis(300);
+/// Longest time to hold the machines before other clients get a turn: agents limit the time of one client.
+const HOLD_LIMIT: Duration = Duration::from_secs(600);
+/// Time between the two readings of a host's traffic.
+const READING_INTERVAL: Duration = Duration::from_millis(300);
 
-/// Agents that have let us in, by numbers.
+/// Connected agents, by number.
 pub struct Fleet {
     hosts: Vec<Host>,
     purpose: String,
@@ -22,12 +22,12 @@ pub struct Fleet {
 struct Host {
     /// `None` while a pair has it.
     end: Option<End>,
-    /// What its settings were changed to.
+    /// The current changes of its settings.
     changes: Vec<Change>,
 }
 
 impl Fleet {
-    /// Hosts that are reached, for a purpose that others in their queues may read.
+    /// A fleet of connected hosts; `purpose` is for their logs.
     #[must_use]
     pub fn new(ends: Vec<End>, purpose: &str) -> Self {
         let host = |end| Host { end: Some(end), changes: Vec::new() };
@@ -40,11 +40,11 @@ impl Fleet {
         self.hosts.get(host)?.end.as_ref()
     }
 
-    /// Waits until all machines are ours; `queued` hears which one is busy and how many are first. All coordinators ask in the same
-    /// order, so that no two of them wait for each other.
+    /// Waits until this coordinator has all machines; `queued` gets the busy one and its number of clients in front. All
+    /// coordinators acquire hosts in the same order, so that no two of them wait for each other.
     ///
     /// # Errors
-    /// A host that was lost or refused.
+    /// If a connection is lost or a host refuses.
     pub async fn acquire(&mut self, mut queued: impl FnMut(&str, u32)) -> Result<(), ControlError> {
         let mut ends: Vec<&mut End> = self.hosts.iter_mut().filter_map(|host| host.end.as_mut()).collect();
         ends.sort_by(|a, b| a.instance.cmp(&b.instance));
@@ -56,42 +56,42 @@ impl Fleet {
         Ok(())
     }
 
-    /// Gives all machines back and closes.
+    /// Releases all machines and closes the connections.
     pub async fn release(self) {
         for end in self.hosts.into_iter().filter_map(|host| host.end) {
             end.release().await;
         }
     }
 
-    /// Puts everything back and gives the machines back, but stays connected.
-    pub(super) async fn rest(&mut self) -> Result<(), ControlError> {
+    /// Reverts all settings and releases the machines, but stays connected.
+    pub(super) async fn release_machines(&mut self) -> Result<(), ControlError> {
         self.untune().await?;
         for end in self.hosts.iter_mut().filter_map(|host| host.end.as_mut()) {
-            end.give_back().await?;
+            end.release_machine().await?;
         }
         self.held_since = None;
         Ok(())
     }
 
-    /// Makes sure that the machines are ours, and lets others have them for a moment where we have held them long.
+    /// Ensures that this coordinator has the machines. After [`HOLD_LIMIT`] it releases them and queues again.
     pub(super) async fn hold(&mut self, queued: impl FnMut(&str, u32)) -> Result<(), ControlError> {
-        self.catch_up()?;
+        self.drain_messages()?;
         match self.held_since {
-            Some(since) if since.elapsed() < HOLD => Ok(()),
+            Some(since) if since.elapsed() < HOLD_LIMIT => Ok(()),
             Some(_) => {
-                self.rest().await?;
+                self.release_machines().await?;
                 self.acquire(queued).await
             }
             None => self.acquire(queued).await,
         }
     }
 
-    /// Takes what idle hosts have said.
-    pub(super) fn catch_up(&mut self) -> Result<(), ControlError> {
-        self.hosts.iter_mut().filter_map(|host| host.end.as_mut()).try_for_each(End::catch_up)
+    /// Reads the messages of idle hosts.
+    pub(super) fn drain_messages(&mut self) -> Result<(), ControlError> {
+        self.hosts.iter_mut().filter_map(|host| host.end.as_mut()).try_for_each(End::drain_messages)
     }
 
-    /// Sets two hosts as a cell wants them, from their own state; what a host has already it keeps.
+    /// Applies a cell's settings to two hosts; equal settings are not changed again.
     pub(super) async fn tune(
         &mut self,
         hosts: [usize; 2],
@@ -110,12 +110,12 @@ impl Fleet {
         applied
     }
 
-    /// What a host's settings were changed to.
+    /// The current changes of a host's settings.
     pub(super) fn changes(&self, host: usize) -> Vec<Change> {
         self.hosts.get(host).map(|host| host.changes.clone()).unwrap_or_default()
     }
 
-    /// Puts back what was changed on all hosts; the first failure is told after all were tried.
+    /// Reverts the changes on all hosts; the first error is returned after all were tried.
     pub(super) async fn untune(&mut self) -> Result<(), ControlError> {
         let mut result = Ok(());
         for host in &mut self.hosts {
@@ -127,10 +127,10 @@ impl Fleet {
         result
     }
 
-    /// What these hosts are like, in the order given; all null from a host that cannot say.
-    pub(super) async fn look(&mut self, hosts: &[usize]) -> Result<Vec<Conditions>, ControlError> {
+    /// The conditions of these hosts, in the given order; all null for a host without this extension.
+    pub(super) async fn read_conditions(&mut self, hosts: &[usize]) -> Result<Vec<Conditions>, ControlError> {
         let first = self.readings(hosts).await?;
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(READING_INTERVAL).await;
         let second = self.readings(hosts).await?;
         let since = |(now, then): (Option<HostReading>, Option<HostReading>)| {
             now.zip(then).map(|(now, then)| now.since(&then)).unwrap_or_default()
@@ -142,14 +142,14 @@ impl Fleet {
         let mut readings = Vec::with_capacity(hosts.len());
         for host in hosts {
             readings.push(match self.hosts.get_mut(*host).and_then(|host| host.end.as_mut()) {
-                Some(end) => end.look().await?,
+                Some(end) => end.read_conditions().await?,
                 None => None,
             });
         }
         Ok(readings)
     }
 
-    /// Takes two hosts for a test; `None` where another pair has one of them. A transport with one end needs the near one alone.
+    /// Takes two hosts for a test; `None` if another pair has one of them. A transport with one end needs the near host only.
     pub(super) fn lend(&mut self, [near, far]: [usize; 2], single_ended: bool) -> Option<Pair> {
         if !single_ended && (near == far || self.hosts.get(far)?.end.is_none()) {
             return None;
@@ -159,7 +159,7 @@ impl Fleet {
         Some(Pair { near, far })
     }
 
-    /// Takes them back.
+    /// Returns the hosts of a pair to the fleet.
     pub(super) fn take_back(&mut self, [near, far]: [usize; 2], pair: Pair) {
         self.hosts[near].end = Some(pair.near);
         if let Some(end) = pair.far {

@@ -1,34 +1,34 @@
-//! What the links of a lab did while something was measured on one of its hosts.
+//! Reports on a lab's links during a measurement on one of its hosts.
 
 use model::{LabReport, Pass, Verdict};
 
-use super::Conduct;
+use super::ActiveRun;
 
-impl<E> Conduct<'_, E> {
-    /// Begins the time that [`Self::hear_links`] tells of: what is sent before, such as warm-ups and probes, is no part of it.
-    pub(super) fn watch_links(&mut self) {
+impl<E> ActiveRun<'_, E> {
+    /// Starts the period that [`Self::read_links`] reports: warm-ups and probes before it are not included.
+    pub(super) fn begin_links(&mut self) {
         self.links = None;
-        // A holder that does not answer now has no report afterwards, which is noticed then.
+        // A holder that does not answer now has no report later, which is detected then.
         let _ = self.lab.as_mut().map(lab::Holder::begin);
     }
 
-    /// What the lab's links did since [`Self::watch_links`]; the trials that are recorded from now on are judged by it.
-    pub(super) fn hear_links(&mut self) -> Option<LabReport> {
+    /// The report on the lab's links since [`Self::begin_links`]. Trials that are recorded from now on get its verdict.
+    pub(super) fn read_links(&mut self) -> Option<LabReport> {
         let report = self.lab.as_mut()?.report().ok();
-        self.links = judged(report.as_ref());
+        self.links = verdict(report.as_ref());
         report
     }
 
-    /// The next pass of the run, which began `begun_ns` after it and has just ended.
+    /// The pass that started `begun_ns` after the run and has just ended.
     pub(super) fn ended_pass(&mut self, begun_ns: u64) -> Pass {
         let (index, duration_ns) = (self.passes, self.elapsed_ns().saturating_sub(begun_ns));
         self.passes += 1;
-        Pass { index, started_ns: begun_ns, duration_ns, lab: self.hear_links(), ..Pass::default() }
+        Pass { index, started_ns: begun_ns, duration_ns, lab: self.read_links(), ..Pass::default() }
     }
 }
 
-/// What to hold against trials by what their lab told; a lab that told nothing is no lab that was on time.
-fn judged(report: Option<&LabReport>) -> Option<Verdict> {
+/// The verdict of a lab's report on its trials. A lab without a report is not assumed to have been on time.
+fn verdict(report: Option<&LabReport>) -> Option<Verdict> {
     match report {
         None => Some(Verdict::EmulatorUnreported),
         Some(report) => analysis::emulator_late(report).then_some(Verdict::EmulatorLate),
@@ -44,17 +44,17 @@ mod tests {
     use model::{Cell, EmulatedDirection, EndTally, Event, EventSink, RunHeader, SinkError, Spec};
 
     use super::*;
-    use crate::coordinator::Taking;
+    use crate::coordinator::ScheduleKind;
     use crate::proto::message::Done;
 
-    /// The verdicts of trials, and what their lab told, as they come.
+    /// The verdicts of trials and the lab of their reports, in order.
     #[derive(Default)]
-    struct Heard {
+    struct Recorded {
         trials: Vec<Vec<Verdict>>,
         labs: Vec<Option<String>>,
     }
 
-    impl EventSink for Heard {
+    impl EventSink for Recorded {
         fn event(&mut self, event: &Event) -> Result<(), SinkError> {
             match event {
                 Event::Trial(trial) => self.trials.push(trial.verdicts.clone()),
@@ -65,68 +65,69 @@ mod tests {
         }
     }
 
-    /// A run of two cells in one time that their lab is asked about, the second one's over one end only where `single_ended`.
-    fn heard(socket: Option<&Path>, single_ended: bool) -> Heard {
+    /// A run of two simultaneous cells with one lab report; the second cell has one end only if `single_ended`.
+    fn record(socket: Option<&Path>, single_ended: bool) -> Recorded {
         let cells = vec![Cell::new(0, Spec::new("tcp", "rr")), Cell::new(1, Spec::new("tcp", "rr"))];
         let header = RunHeader { cells, ..RunHeader::default() };
-        let mut heard = Heard::default();
+        let mut recorded = Recorded::default();
         let (_cancel, cancel) = tokio::sync::watch::channel(false);
         let mut pair = ();
-        let mut bench = Conduct::new(&mut pair, &header, Taking::Plan, &mut heard, cancel);
-        bench.lab = socket.map(lab::Holder::at);
-        bench.watch_links();
-        let pass = bench.ended_pass(0);
+        let mut run = ActiveRun::new(&mut pair, &header, ScheduleKind::Plan, &mut recorded, cancel);
+        run.lab = socket.map(lab::Holder::at);
+        run.begin_links();
+        let pass = run.ended_pass(0);
         let done = || Done { tallies: vec![EndTally::default()], ..Done::default() };
-        bench.record(pass.clone(), done(), done(), &[(Some(0), 0)], false).unwrap();
+        run.record(pass.clone(), done(), done(), &[(Some(0), 0)], false).unwrap();
         let second = Pass { index: 1, ..pass };
-        bench.record(second, done(), done(), &[(Some(1), 0)], single_ended).unwrap();
-        heard
+        run.record(second, done(), done(), &[(Some(1), 0)], single_ended).unwrap();
+        recorded
     }
 
     #[test]
-    fn one_report_judges_all_that_was_measured_at_the_same_time() {
+    fn one_report_covers_all_simultaneous_tests() {
         let directory = tempfile::tempdir().unwrap();
         let socket = directory.path().join("sock");
         let listener = UnixListener::bind(&socket).unwrap();
         let late =
             EmulatedDirection { late_packets: 500, late_p99_ns: Some(2_000_000), ..EmulatedDirection::default() };
-        let heard = std::thread::scope(|scope| {
+        let recorded = std::thread::scope(|scope| {
             scope.spawn(|| {
                 let mut connection = BufReader::new(listener.accept().unwrap().0);
-                for (name, directions) in [("before", vec![]), ("meanwhile", vec![late])] {
+                for (name, directions) in [("before", vec![]), ("during", vec![late])] {
                     connection.read_line(&mut String::new()).unwrap();
                     let report = LabReport { lab: name.into(), directions, ..LabReport::default() };
                     let line = serde_json::to_string(&report).unwrap() + "\n";
                     connection.get_ref().write_all(line.as_bytes()).unwrap();
                 }
             });
-            heard(Some(&socket), false)
+            record(Some(&socket), false)
         });
-        assert_eq!(heard.labs, [Some("meanwhile".to_owned()), Some("meanwhile".to_owned())]);
-        assert!(heard.trials.iter().all(|verdicts| verdicts.contains(&Verdict::EmulatorLate)), "{:?}", heard.trials);
-        assert_eq!(heard.trials.len(), 2);
+        assert_eq!(recorded.labs, [Some("during".to_owned()), Some("during".to_owned())]);
+        let is_late = |verdicts: &Vec<Verdict>| verdicts.contains(&Verdict::EmulatorLate);
+        assert!(recorded.trials.iter().all(is_late), "{:?}", recorded.trials);
+        assert_eq!(recorded.trials.len(), 2);
     }
 
     #[test]
-    fn silence_is_a_verdict_in_a_lab_only_and_on_links_only() {
-        let unreported = |heard: &Heard| -> Vec<bool> {
-            heard.trials.iter().map(|verdicts| verdicts.contains(&Verdict::EmulatorUnreported)).collect()
+    fn a_missing_report_is_a_verdict_in_a_lab_only_and_on_links_only() {
+        let unreported = |recorded: &Recorded| -> Vec<bool> {
+            recorded.trials.iter().map(|verdicts| verdicts.contains(&Verdict::EmulatorUnreported)).collect()
         };
         let directory = tempfile::tempdir().unwrap();
         let nobody = directory.path().join("sock");
-        assert_eq!(unreported(&heard(Some(&nobody), false)), [true, true]);
-        assert_eq!(unreported(&heard(Some(&nobody), true)), [true, false]);
-        assert_eq!(unreported(&heard(None, false)), [false, false]);
+        assert_eq!(unreported(&record(Some(&nobody), false)), [true, true]);
+        assert_eq!(unreported(&record(Some(&nobody), true)), [true, false]);
+        assert_eq!(unreported(&record(None, false)), [false, false]);
     }
 
     #[test]
-    fn a_silent_lab_is_not_taken_for_one_on_time() {
-        assert_eq!(judged(None), Some(Verdict::EmulatorUnreported));
+    fn a_lab_without_a_report_is_not_assumed_on_time() {
+        assert_eq!(verdict(None), Some(Verdict::EmulatorUnreported));
         let direction =
             EmulatedDirection { late_packets: 500, late_p99_ns: Some(20_000), ..EmulatedDirection::default() };
         let mut report = LabReport { directions: vec![direction], ..LabReport::default() };
-        assert_eq!(judged(Some(&report)), None);
+        assert_eq!(verdict(Some(&report)), None);
         report.directions[0].late_p99_ns = Some(2_000_000);
-        assert_eq!(judged(Some(&report)), Some(Verdict::EmulatorLate));
+        assert_eq!(verdict(Some(&report)), Some(Verdict::EmulatorLate));
     }
 }

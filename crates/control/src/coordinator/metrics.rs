@@ -1,5 +1,5 @@
-//! The kernel's TCP metrics cache, which lets a new connection begin with what an earlier one to the same host learnt (slow-start
-//! threshold, round trip; ip-tcp_metrics(8)). Between trials that are compared it is off, flushed, or at least named.
+//! The kernel's TCP metrics cache: a new connection starts with values of an earlier one to the same host (slow-start threshold,
+//! round trip; ip-tcp_metrics(8)). For compared trials it is off, or flushed before each trial, or a note names it.
 
 use std::net::IpAddr;
 use std::process::Stdio;
@@ -14,34 +14,34 @@ const OVER_TCP: [&str; 3] = ["tcp", "mptcp", "tls"];
 /// The setting that turns the cache off where it is 1.
 const SETTING: &str = "net.ipv4.tcp_no_metrics_save";
 
-/// What the cache is at one end.
+/// The state of the cache at one end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Nothing is kept.
+    /// The cache is off.
     Off,
-    /// It is on, and what it holds of the other end is thrown away before each trial.
+    /// The cache is on, and its entry for the other end is removed before each trial.
     Flushed,
-    /// It is on.
-    Kept,
-    /// The host does not say.
+    /// The cache is on.
+    On,
+    /// The host does not report it.
     Unknown,
 }
 
 /// The cache at both ends of a run.
 #[derive(Debug)]
 pub(super) struct Metrics {
-    /// `None` where no cell runs over TCP.
+    /// `None` if no cell uses TCP.
     ends: Option<[State; 2]>,
-    /// Which ends send more than acknowledgements; the other one's cache does not matter.
+    /// Which ends send more than acknowledgements; the cache of an end that does not is irrelevant.
     senders: [bool; 2],
-    /// Both ends are one host, with one cache: what is flushed for the one is flushed for the other.
+    /// Both ends are one host with one cache: a flush is for both.
     shared: bool,
-    /// What the near end may flush, while that works.
+    /// The address that the near end flushes, as long as that works.
     flush: Option<IpAddr>,
 }
 
 impl Metrics {
-    /// Reads the state from the inventories. The near end's cache can be flushed where the near end is this process's host.
+    /// Reads the state from the inventories. The near end's cache can be flushed if the near end is this process's host.
     pub(super) fn of(header: &RunHeader, pair: &Pair) -> Self {
         let over_tcp = header.cells.iter().any(|cell| OVER_TCP.iter().any(|name| cell.spec.transport == **name));
         let senders = senders(header.cells.iter().map(|cell| &cell.spec));
@@ -51,20 +51,20 @@ impl Metrics {
         let ends = [state(&header.near), state(&header.far)];
         let data = header.cells.iter().find_map(|cell| cell.spec.far.data_addr);
         let address = data.or(far.address.map(|address| address.ip()));
-        let here = pair.near.address.is_none() && ends[0] == State::Kept;
+        let here = pair.near.address.is_none() && ends[0] == State::On;
         let shared = address.is_some_and(|address| one_cache(&header.near, &header.far, address));
         Self { ends: Some(ends), senders, shared, flush: address.filter(|_| here) }
     }
 
-    /// Throws away what the near host has learnt of the far one. Only root may; the first refusal is the last attempt.
+    /// Removes the near host's cache entry for the far one. This needs root; after one failure it is not tried again.
     pub(super) async fn flush(&mut self) {
         let Some(address) = self.flush else { return };
         let mut command = Command::new("ip");
         command.args(["tcp_metrics", "flush", &address.to_string()]);
         command.env("LC_ALL", "C").stdin(Stdio::null()).kill_on_drop(true);
-        // With nothing to throw away it fails with ESRCH.
-        let nothing = |said: &[u8]| String::from_utf8_lossy(said).contains("No such process");
-        let done = command.output().await.is_ok_and(|output| output.status.success() || nothing(&output.stderr));
+        // Without an entry it fails with ESRCH.
+        let no_entry = |errors: &[u8]| String::from_utf8_lossy(errors).contains("No such process");
+        let done = command.output().await.is_ok_and(|output| output.status.success() || no_entry(&output.stderr));
         if !done {
             self.flush = None;
         }
@@ -72,7 +72,7 @@ impl Metrics {
     }
 
     fn flushed(&mut self, done: bool) {
-        let state = if done { State::Flushed } else { State::Kept };
+        let state = if done { State::Flushed } else { State::On };
         if let Some([near, far]) = &mut self.ends {
             *near = state;
             if self.shared {
@@ -81,33 +81,31 @@ impl Metrics {
         }
     }
 
-    /// Whether a trial may have begun with what an earlier one learnt: the cache of an end that sends was on.
-    pub(super) fn kept(&self) -> bool {
-        self.ends.is_some_and(|ends| ends.into_iter().zip(self.senders).any(|(end, sends)| sends && end == State::Kept))
+    /// Whether a trial may have started with values of an earlier one: the cache of an end that sends was on.
+    pub(super) fn may_carry_over(&self) -> bool {
+        self.ends.is_some_and(|ends| ends.into_iter().zip(self.senders).any(|(end, sends)| sends && end == State::On))
     }
 
-    /// A sentence about both ends; `None` without TCP.
+    /// A sentence about both ends' caches; `None` without TCP.
     pub(super) fn statement(&self) -> Option<String> {
         let [near, far] = self.ends?.map(|state| match state {
             State::Off => "off",
             State::Flushed => "flushed before each trial",
-            State::Kept => "on",
-            State::Unknown => "not known",
+            State::On => "on",
+            State::Unknown => "unknown",
         });
-        let advice = if self.kept() {
-            format!(
-                ", so that a trial may begin with what an earlier one learnt: set {SETTING} to 1 for the comparison"
-            )
-        } else if self.ends.is_some_and(|ends| ends.contains(&State::Kept)) {
-            ", which does not matter at an end that only acknowledges".to_owned()
+        let advice = if self.may_carry_over() {
+            format!(" A trial may have started with values of an earlier one. Set {SETTING} to 1 for comparisons.")
+        } else if self.ends.is_some_and(|ends| ends.contains(&State::On)) {
+            " It has no effect at an end that only acknowledges.".to_owned()
         } else {
             String::new()
         };
-        Some(format!("The kernel's TCP metrics cache was {near} at the near end and {far} at the far end{advice}."))
+        Some(format!("The kernel's TCP metrics cache was {near} at the near end and {far} at the far end.{advice}"))
     }
 }
 
-/// The ends, near and far, that send payload in any of `specs`; of round trips both do.
+/// The ends, near and far, that send payload in any of `specs`; with round trips both do.
 fn senders<'a>(specs: impl Iterator<Item = &'a Spec>) -> [bool; 2] {
     let mut senders = [false; 2];
     for spec in specs {
@@ -121,8 +119,8 @@ fn senders<'a>(specs: impl Iterator<Item = &'a Spec>) -> [bool; 2] {
     senders
 }
 
-/// Whether both ends are one host and the same network namespace, and talk over `address`: the near end has it too. Loopback
-/// addresses are every namespace's own.
+/// Whether both ends are one host and the same network namespace and use `address`, which the near end has as well. Each
+/// namespace has its own loopback addresses.
 fn one_cache(near: &Inventory, far: &Inventory, address: IpAddr) -> bool {
     let has = |host: &Inventory| {
         let mut all = host.interfaces.iter().flat_map(|interface| &interface.addresses);
@@ -133,7 +131,7 @@ fn one_cache(near: &Inventory, far: &Inventory, address: IpAddr) -> bool {
 
 fn state(host: &Inventory) -> State {
     match host.sysctl.get(SETTING).map(String::as_str) {
-        Some("0") => State::Kept,
+        Some("0") => State::On,
         Some(_) => State::Off,
         None => State::Unknown,
     }
@@ -150,10 +148,10 @@ mod tests {
     }
 
     #[test]
-    fn the_setting_decides_and_a_silent_host_is_not_known() {
+    fn the_setting_decides_and_a_host_without_it_is_unknown() {
         assert_eq!(
             [Some("1"), Some("0"), None].map(|value| state(&host(value))),
-            [State::Off, State::Kept, State::Unknown]
+            [State::Off, State::On, State::Unknown]
         );
     }
 
@@ -162,30 +160,31 @@ mod tests {
     }
 
     #[test]
-    fn only_a_cache_that_is_on_is_remarked() {
+    fn only_a_cache_that_is_on_gets_a_remark() {
         assert_eq!(metrics(None, [true; 2]).statement(), None);
-        assert!(metrics(Some([State::Flushed, State::Kept]), [true; 2]).kept());
+        assert!(metrics(Some([State::Flushed, State::On]), [true; 2]).may_carry_over());
         let clean = metrics(Some([State::Flushed, State::Off]), [true; 2]);
-        assert!(!clean.kept());
-        let said = clean.statement().unwrap();
-        assert!(said.contains("flushed before each trial at the near end and off at the far end."), "{said}");
-        let on = metrics(Some([State::Kept, State::Off]), [true; 2]).statement().unwrap();
-        assert!(on.contains("set net.ipv4.tcp_no_metrics_save"), "{on}");
-    }
-
-    #[test]
-    fn the_cache_of_an_end_that_only_acknowledges_does_not_matter() {
-        let metrics = metrics(Some([State::Flushed, State::Kept]), [true, false]);
-        assert!(!metrics.kept());
-        let said = metrics.statement().unwrap();
+        assert!(!clean.may_carry_over());
+        let statement = clean.statement().unwrap();
         assert!(
-            said.contains("flushed before each trial at the near end and on at the far end, which does not matter"),
-            "{said}"
+            statement.ends_with("flushed before each trial at the near end and off at the far end."),
+            "{statement}"
         );
+        let on = metrics(Some([State::On, State::Off]), [true; 2]).statement().unwrap();
+        assert!(on.contains("Set net.ipv4.tcp_no_metrics_save"), "{on}");
     }
 
     #[test]
-    fn whoever_sends_counts_and_round_trips_are_sent_by_both() {
+    fn the_cache_of_an_end_that_only_acknowledges_is_irrelevant() {
+        let metrics = metrics(Some([State::Flushed, State::On]), [true, false]);
+        assert!(!metrics.may_carry_over());
+        let statement = metrics.statement().unwrap();
+        let expected = "flushed before each trial at the near end and on at the far end. It has no effect at";
+        assert!(statement.contains(expected), "{statement}");
+    }
+
+    #[test]
+    fn only_senders_count_and_with_round_trips_both_send() {
         let spec = |pattern, direction| Spec { direction, ..Spec::new("tcp", pattern) };
         let of = |specs: &[Spec]| senders(specs.iter());
         assert_eq!(of(&[spec("stream", Direction::Send)]), [true, false]);
@@ -205,8 +204,8 @@ mod tests {
         assert!(one_cache(&host("a", "10.0.0.2"), &host("a", "10.0.0.2"), to));
         assert!(!one_cache(&host("a", "10.0.0.1"), &host("a", "10.0.0.2"), to), "two namespaces");
         assert!(!one_cache(&host("a", "10.0.0.2"), &host("b", "10.0.0.2"), to), "two hosts");
-        let mut shared = Metrics { shared: true, ..metrics(Some([State::Kept; 2]), [true; 2]) };
+        let mut shared = Metrics { shared: true, ..metrics(Some([State::On; 2]), [true; 2]) };
         shared.flushed(true);
-        assert!(!shared.kept());
+        assert!(!shared.may_carry_over());
     }
 }

@@ -1,5 +1,4 @@
-//! The coordinator: decides what is measured next, asks between trials whether the answer is sure yet, and tells the sinks
-//! everything that happens.
+//! The coordinator: decides what is measured next, checks the stop rule between trials, and sends all events to the sinks.
 
 mod address;
 mod advise;
@@ -37,29 +36,29 @@ pub use paired::PairedPlan;
 pub use pass::{Cancel, Pair};
 pub use plan::PlanSchedule;
 
-/// What a command wants measured.
+/// The measurement of a command.
 pub struct RunRequest {
-    /// The run as it will be recorded; its cells are what is measured.
+    /// The run as it will be recorded, with the cells to measure.
     pub header: RunHeader,
-    /// How its cells are taken.
+    /// How its cells are measured.
     pub schedule: Schedule,
 }
 
-/// How cells are taken.
+/// How cells are measured.
 pub enum Schedule {
-    /// One cell, trial after trial, until it is sure.
+    /// One cell, trial after trial, until it has converged.
     Single,
     /// One cell for each block size, in passes over all of them.
     Curve(CurvePlan),
-    /// Two cells in turns, A's first in the header, until their ratio is sure enough.
+    /// Two cells in turns, A's first in the header, until the interval of their ratio is narrow enough.
     Paired(PairedPlan),
-    /// One cell and what can be changed about it, in search of what helps.
+    /// One cell and its possible changes, in search of better settings.
     Advise(AdvisePlan),
 }
 
-/// Which of the ways to take cells a run has; what a cell's outcome is depends on it.
+/// The kind of a run's schedule; a cell's outcome depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Taking {
+enum ScheduleKind {
     Single,
     Curve,
     Paired,
@@ -67,15 +66,15 @@ enum Taking {
     Search,
 }
 
-impl Taking {
-    /// Whether cells are taken in turns, to be told apart: no cell is measured until it is sure by itself.
+impl ScheduleKind {
+    /// Whether cells are measured in turns to compare them; then no cell is measured until it has converged by itself.
     fn is_paired(self) -> bool {
         matches!(self, Self::Paired | Self::Search)
     }
 }
 
-/// A run under way; `E` is who it is measured between.
-struct Conduct<'a, E = Pair> {
+/// A run in progress; `E` is its pair or fleet of hosts, or its driver for another program.
+struct ActiveRun<'a, E = Pair> {
     pair: &'a mut E,
     header: &'a RunHeader,
     sink: &'a mut dyn EventSink,
@@ -83,50 +82,49 @@ struct Conduct<'a, E = Pair> {
     started: Instant,
     cells: Cells,
     passes: u32,
-    /// Of a plan: each pass without what the hosts did, for the block that it was part of.
-    blocks: Vec<Pass>,
-    /// What the schedule has to say of how the run was taken.
+    /// Of a plan: the index and round of each pass, without the hosts' activity.
+    pass_rounds: Vec<Pass>,
+    /// The schedule's notes on the run.
     notes: Vec<Finding>,
-    /// What a search found.
+    /// The result of a search.
     advice: Option<Advice>,
-    /// What the hypervisor took from the near and the far host during the passes.
+    /// Time that the hypervisor took from the near and the far host during the passes.
     stolen: [analysis::Stolen; 2],
-    /// In a lab: who says what its emulated links did.
+    /// In a lab: the process that reports on its emulated links.
     lab: Option<lab::Holder>,
-    /// What that says of the pass, or of all passes at the same time, that ended last.
+    /// The verdict on the links during the last pass, or during the last simultaneous passes.
     links: Option<Verdict>,
 }
 
-/// Measures what `order` wants. Whatever happens, the sinks get an outcome for each cell that has a trial, and the ending; the
-/// error, if there was one, comes back as well.
+/// Makes the measurement of `request`. After an error as well, the sinks get an outcome for each cell that has a trial, and the
+/// ending. The error is returned, too.
 pub async fn run(
     pair: &mut Pair,
     request: &RunRequest,
     sink: &mut dyn EventSink,
     cancel: Cancel,
 ) -> (Ending, Option<ControlError>) {
-    let taking = match &request.schedule {
-        Schedule::Single => Taking::Single,
-        Schedule::Curve(_) => Taking::Curve,
-        Schedule::Paired(_) => Taking::Paired,
-        Schedule::Advise(_) => Taking::Search,
+    let kind = match &request.schedule {
+        Schedule::Single => ScheduleKind::Single,
+        Schedule::Curve(_) => ScheduleKind::Curve,
+        Schedule::Paired(_) => ScheduleKind::Paired,
+        Schedule::Advise(_) => ScheduleKind::Search,
     };
-    let mut conduct = Conduct::new(pair, &request.header, taking, sink, cancel);
-    let mut result = conduct.begin();
+    let mut run = ActiveRun::new(pair, &request.header, kind, sink, cancel);
+    let mut result = run.begin();
     if result.is_ok() {
         result = match &request.schedule {
-            Schedule::Single => conduct.single().await,
-            Schedule::Curve(plan) => conduct.curve(plan).await,
-            Schedule::Paired(plan) => conduct.paired(plan).await,
-            Schedule::Advise(plan) => conduct.advise(plan).await,
+            Schedule::Single => run.single().await,
+            Schedule::Curve(plan) => run.curve(plan).await,
+            Schedule::Paired(plan) => run.paired(plan).await,
+            Schedule::Advise(plan) => run.advise(plan).await,
         };
     }
-    let (clocks, drift) = clocks_after(conduct.pair, request.header.clocks, result.is_ok()).await;
-    conduct.end(result, clocks, drift)
+    let (clocks, drift) = clocks_after(run.pair, request.header.clocks, result.is_ok()).await;
+    run.end(result, clocks, drift)
 }
 
-/// How the clocks stand after a run that went well and began with a reading, and how they moved. Ends that went away say
-/// nothing any more.
+/// The clock offset after a successful run that started with a reading, and the drift. A lost end gives no reading.
 async fn clocks_after(
     pair: &mut Pair,
     before: Option<ClockOffset>,
@@ -137,8 +135,7 @@ async fn clocks_after(
     (after, after.and_then(|after| before.drift_to(&after)))
 }
 
-/// The same for a plan, whose cells may lie between any two hosts of a fleet. What is changed on the hosts is as it was when this
-/// returns.
+/// As [`run()`], for a plan, whose cells may be between any two hosts of a fleet. All settings are reverted when this returns.
 pub async fn run_plan(
     fleet: &mut Fleet,
     header: &RunHeader,
@@ -146,24 +143,24 @@ pub async fn run_plan(
     sink: &mut dyn EventSink,
     cancel: Cancel,
 ) -> (Ending, Option<ControlError>) {
-    let mut conduct = Conduct::new(fleet, header, Taking::Plan, sink, cancel);
-    let mut result = conduct.begin();
+    let mut run = ActiveRun::new(fleet, header, ScheduleKind::Plan, sink, cancel);
+    let mut result = run.begin();
     if result.is_ok() {
-        result = conduct.plan(plan).await;
+        result = run.plan(plan).await;
     }
-    conduct.end(result, None, None)
+    run.end(result, None, None)
 }
 
-impl<'a, E> Conduct<'a, E> {
+impl<'a, E> ActiveRun<'a, E> {
     fn new(
         pair: &'a mut E,
         header: &'a RunHeader,
-        taking: Taking,
+        kind: ScheduleKind,
         sink: &'a mut dyn EventSink,
         cancel: Cancel,
     ) -> Self {
-        let cells = Cells::new(header, taking);
-        let (started, notes, blocks) = (Instant::now(), Vec::new(), Vec::new());
+        let cells = Cells::new(header, kind);
+        let (started, notes, pass_rounds) = (Instant::now(), Vec::new(), Vec::new());
         Self {
             pair,
             header,
@@ -172,7 +169,7 @@ impl<'a, E> Conduct<'a, E> {
             started,
             cells,
             passes: 0,
-            blocks,
+            pass_rounds,
             notes,
             advice: None,
             stolen: Default::default(),
@@ -201,28 +198,29 @@ impl<'a, E> Conduct<'a, E> {
         };
         let error = result.as_ref().err().filter(|_| !interrupted).map(ToString::to_string);
         let ending = Ending { how: how.into(), error, duration_ns: self.elapsed_ns(), clocks, drift };
-        let reported = self.sink.event(&Event::End(ending.clone()));
-        let failure = result.and(closed).and(reported.map_err(ControlError::from)).err();
+        let ended = self.sink.event(&Event::End(ending.clone()));
+        let failure = result.and(closed).and(ended.map_err(ControlError::from)).err();
         (ending, failure)
     }
 
-    /// Nanoseconds since the run began.
+    /// Nanoseconds since the start of the run.
     fn elapsed_ns(&self) -> u64 {
         self.started.elapsed().as_nanos() as u64
     }
 
-    /// Nanoseconds of the budget that are left.
+    /// Remaining nanoseconds of the budget.
     fn left_ns(&self) -> u64 {
         self.header.stopping.budget_ns.map_or(u64::MAX, |budget| budget.saturating_sub(self.elapsed_ns()))
     }
 
-    /// Makes outcomes of all cells that still have none, and says what they mean.
+    /// Makes the outcomes of all open cells, and the findings.
     fn close(&mut self, early: bool) -> Result<(), ControlError> {
         for outcome in self.cells.finish_all(early) {
             self.sink.event(&Event::Outcome(outcome))?;
         }
         let path = analysis::of_path(self.header, self.cells.done(), &self.stolen);
-        for finding in self.cells.findings(&self.blocks).into_iter().chain(path).chain(std::mem::take(&mut self.notes))
+        for finding in
+            self.cells.findings(&self.pass_rounds).into_iter().chain(path).chain(std::mem::take(&mut self.notes))
         {
             self.sink.event(&Event::Finding(finding))?;
         }

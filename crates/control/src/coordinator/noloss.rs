@@ -7,9 +7,9 @@ use super::{Cancel, Pair};
 use crate::ControlError;
 use crate::proto::message::WireLeg;
 
-/// Halvings of the range between a rate that lost and one that did not: to a hundredth of the sender's full rate.
+/// Halvings of the range between a rate with loss and one without: to 1 % of the sender's full rate.
 const STEPS: u32 = 7;
-/// Passes of one search have numbers of their own, this many at most.
+/// Most passes of one search; each has its own number.
 const PASSES: u32 = 1 << 8;
 
 /// A search between two hosts.
@@ -18,15 +18,14 @@ pub(super) struct Search<'a> {
     pub(super) spec: &'a Spec,
     /// Its number among the run's passes.
     pub(super) number: u32,
-    /// What is left of the run's time, ns.
+    /// Remaining time of the run, ns.
     pub(super) left_ns: Option<u64>,
     pub(super) sink: &'a mut dyn EventSink,
     pub(super) cancel: &'a mut Cancel,
 }
 
 impl Search<'_> {
-    /// The pass at the highest rate that lost nothing. Where every rate lost something, the pass at the lowest, whose losses then
-    /// say so.
+    /// The pass at the highest rate without loss. If every rate had loss, the pass at the lowest rate, with its losses.
     pub(super) async fn run(mut self) -> Result<PassResult, ControlError> {
         let full = self.try_rate(None, 0).await?;
         let sent_bps = full.near.tallies.first().zip(full.far.tallies.first()).and_then(|(near, far)| {
@@ -63,20 +62,15 @@ impl Search<'_> {
             return Err(ControlError::Interrupted);
         }
         let rate = rate_bps.map_or("full rate".into(), |bps| model::units::bits_per_second(bps as f64));
-        let doing = format!("search {}, {rate}", self.number + 1);
-        self.sink.event(&Event::Phase(Phase {
-            activity: doing,
-            cells_done: 0,
-            cells: 1,
-            remaining_ns: self.left_ns,
-        }))?;
+        let activity = format!("search {}, {rate}", self.number + 1);
+        self.sink.event(&Event::Phase(Phase { activity, cells_done: 0, cells: 1, remaining_ns: self.left_ns }))?;
         let spec = Spec { rate_bps, no_loss: false, ..self.spec.clone() };
         let leg = WireLeg { block: spec.block, reply: spec.reply_bytes(), stop: spec.stop, expected_ns: 0 };
         self.pair.pass(self.number * PASSES + step, &spec, &[leg], self.sink, self.cancel).await
     }
 }
 
-/// Whether a datagram was lost on the way.
+/// Whether a datagram was lost.
 fn loses(spec: &Spec, pass: &PassResult) -> bool {
     let ledger = |(near, far)| -> Ledger { analysis::ledger(spec, near, far) };
     pass.near.tallies.iter().zip(&pass.far.tallies).map(ledger).any(|ledger| ledger.lost > 0)

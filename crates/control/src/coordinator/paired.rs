@@ -1,7 +1,7 @@
-//! Two cells in turns: blocks of four trials, ABBA or BAAB by a coin, until the ratio is sure enough.
+//! Two cells in turns: rounds of four trials, A B B A or B A A B at random, until the interval of the ratio is narrow enough.
 //!
-//! Within a block a drift that goes on steadily hits both cells alike; the coin makes whatever else goes on as likely to help
-//! the one as the other, which is all that the randomisation test of the analysis rests on.
+//! Within a round a steady drift affects both cells alike. The random order makes any other disturbance equally likely for both
+//! cells, which is all that the randomisation test of the analysis needs.
 
 use std::time::Duration;
 
@@ -9,18 +9,18 @@ use analysis::compare::log_ratios;
 use analysis::stats::{Paired, PairedDecision, SplitMix64};
 use model::{Cell, Event, Finding, FindingKind, Phase, Verdict};
 
-use super::Conduct;
+use super::ActiveRun;
 use super::metrics::Metrics;
 use crate::ControlError;
 
-/// How two cells are taken in turns.
+/// How two cells are measured in turns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PairedPlan {
-    /// Pause between two trials in ns, always the same, so that no trial meets what the one before left in queues and timers.
+    /// Pause between two trials, ns, always the same, in which queues empty and timers expire.
     pub gap_ns: u64,
 }
 
-impl Conduct<'_> {
+impl ActiveRun<'_> {
     pub(super) async fn paired(&mut self, plan: &PairedPlan) -> Result<(), ControlError> {
         let [a, b] = self.header.cells.as_slice() else { return Ok(()) };
         let rule = Paired::new(&self.header.stopping);
@@ -28,12 +28,12 @@ impl Conduct<'_> {
         let mut metrics = Metrics::of(self.header, self.pair);
         let most = rule.looks().last().copied().unwrap_or(1);
         let mut result = Ok(());
-        for block in 0..most {
+        for round in 0..most {
             let begun = self.elapsed_ns();
             let turned = coin.next_u64() >> 63 == 1;
             let order = if turned { [b, a, a, b] } else { [a, b, b, a] };
-            self.block_phase(block, most, turned)?;
-            result = self.block(order, plan, &mut metrics).await;
+            self.round_phase(round, most, turned)?;
+            result = self.round(order, plan, &mut metrics).await;
             if result.is_err() {
                 break;
             }
@@ -47,7 +47,7 @@ impl Conduct<'_> {
         result
     }
 
-    async fn block(&mut self, order: [&Cell; 4], plan: &PairedPlan, metrics: &mut Metrics) -> Result<(), ControlError> {
+    async fn round(&mut self, order: [&Cell; 4], plan: &PairedPlan, metrics: &mut Metrics) -> Result<(), ControlError> {
         for cell in order {
             if self.passes > 0 {
                 tokio::time::sleep(Duration::from_nanos(plan.gap_ns)).await;
@@ -60,7 +60,7 @@ impl Conduct<'_> {
 
     fn remark_metrics(&mut self, metrics: &Metrics) {
         let Some(statement) = metrics.statement() else { return };
-        if metrics.kept() {
+        if metrics.may_carry_over() {
             self.cells.remark(Verdict::MetricsKept);
         }
         self.notes.push(Finding {
@@ -73,11 +73,11 @@ impl Conduct<'_> {
         });
     }
 
-    fn block_phase(&mut self, block: usize, most: usize, turned: bool) -> Result<(), ControlError> {
-        let each = self.elapsed_ns().checked_div(block as u64);
-        let left_ns = each.map(|each| (each * (most - block) as u64).min(self.left_ns()));
+    fn round_phase(&mut self, round: usize, most: usize, turned: bool) -> Result<(), ControlError> {
+        let each = self.elapsed_ns().checked_div(round as u64);
+        let left_ns = each.map(|each| (each * (most - round) as u64).min(self.left_ns()));
         let order = if turned { "B A A B" } else { "A B B A" };
-        let doing = format!("block {} of at most {most}: {order}", block + 1);
-        Ok(self.sink.event(&Event::Phase(Phase { activity: doing, cells_done: 0, cells: 1, remaining_ns: left_ns }))?)
+        let activity = format!("round {} of at most {most}: {order}", round + 1);
+        Ok(self.sink.event(&Event::Phase(Phase { activity, cells_done: 0, cells: 1, remaining_ns: left_ns }))?)
     }
 }

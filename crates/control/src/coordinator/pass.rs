@@ -1,4 +1,4 @@
-//! One pass: a fresh set of connections between the two ends, and the legs that are taken over it.
+//! One pass: a fresh set of connections between the two ends, and the legs over it.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::End;
 use crate::ControlError;
-use crate::proto::message::{Done, FromAgent, Meeting, Prepare, ToAgent, WireLeg};
+use crate::proto::message::{Done, FromAgent, Prepare, ToAgent, WireLeg, WireRendezvous};
 use crate::proto::{DELAYED_READS, OVERLAP_CLOSE};
 
 /// The two ends of a measurement; transports with one end have no far one.
@@ -19,27 +19,27 @@ pub struct Pair {
     pub far: Option<End>,
 }
 
-/// What a pass brought.
+/// The result of a pass.
 pub(crate) struct PassResult {
     pub(crate) near: Done,
     pub(crate) far: Done,
-    /// What went wrong first, if anything did.
+    /// The first failure, if there was one.
     pub(crate) failure: Option<String>,
 }
 
-/// Says whether the user wants to stop.
+/// Whether the user wants to stop.
 pub type Cancel = watch::Receiver<bool>;
 
-/// How long a connection that failed waits for the far end to say why.
+/// How long to wait for the far end's error after a failed connection.
 const CAUSE_LIMIT: Duration = Duration::from_millis(300);
-/// How long the ends may take to set up their connections; a worker gives up by itself before.
+/// Time limit for the set-up of the connections; the workers have a shorter one.
 const SETUP_LIMIT: Duration = Duration::from_secs(20);
-/// How long an end may take to end after it was told to, or after the other one has: longer than a datagram end repeats its last
-/// word (8 s), which on a host with more flows than cores takes its time.
+/// Time limit for an end to finish after an abort, or after the other end has finished: longer than a datagram end repeats its
+/// last signal (8 s), with some margin for hosts with more flows than cores.
 const END_LIMIT: Duration = Duration::from_secs(10);
 
 impl Pair {
-    /// Makes one pass. An interrupt ends it early and yields what was counted until then.
+    /// Makes one pass. An interrupt ends it early, with the results so far.
     pub(crate) async fn pass(
         &mut self,
         trial: u32,
@@ -49,7 +49,7 @@ impl Pair {
         cancel: &mut Cancel,
     ) -> Result<PassResult, ControlError> {
         self.arm(trial, spec, legs, cancel).await?;
-        // The passive end first: it must be there when the active one speaks.
+        // The passive end first: it must be ready when the active end sends.
         if let Some(far) = &self.far {
             far.send(&ToAgent::Start).await?;
         }
@@ -66,41 +66,41 @@ impl Pair {
         legs: &[WireLeg],
         cancel: &mut Cancel,
     ) -> Result<(), ControlError> {
-        self.can_do(spec)?;
-        let prepare = |role, meet, reach_token| {
+        self.check_capabilities(spec)?;
+        let prepare = |role, rendezvous, reach_token| {
             ToAgent::Prepare(Box::new(Prepare {
                 trial,
                 role,
                 spec: spec.clone(),
                 legs: legs.to_vec(),
-                meet,
+                rendezvous,
                 reach_token,
             }))
         };
         let setup = async {
-            let (mut meet, mut reach_token) = (Vec::new(), None);
+            let (mut rendezvous, mut reach_token) = (Vec::new(), None);
             if let Some(far) = &mut self.far {
-                if self.near.wants_reach_token() {
-                    reach_token = Some(far.proves_itself(spec.far.data_addr).await?);
+                if self.near.needs_reach_token() {
+                    reach_token = Some(far.require_reach_token(spec.far.data_addr).await?);
                 }
                 far.send(&prepare(Role::Passive, Vec::new(), None)).await?;
-                let places = loop {
-                    if let FromAgent::Listening { places } = far.recv("while it set up a trial").await? {
-                        break places;
+                let listening = loop {
+                    if let FromAgent::Listening { rendezvous } = far.recv("during the set-up of a trial").await? {
+                        break rendezvous;
                     }
                 };
-                let addressed = |place: Meeting| Meeting {
-                    address: place.address.or_else(|| far.data_address(spec.far.data_addr, place.port?)),
-                    ..place
+                let addressed = |target: WireRendezvous| WireRendezvous {
+                    address: target.address.or_else(|| far.data_address(spec.far.data_addr, target.port?)),
+                    ..target
                 };
-                meet = places.into_iter().map(addressed).collect();
+                rendezvous = listening.into_iter().map(addressed).collect();
             }
-            self.near.send(&prepare(Role::Active, meet, reach_token)).await?;
+            self.near.send(&prepare(Role::Active, rendezvous, reach_token)).await?;
             let (mut near_armed, mut far_armed) = (false, self.far.is_none());
             while !(near_armed && far_armed) {
                 let far = async {
                     match &mut self.far {
-                        Some(far) => far.recv("while it took connections").await,
+                        Some(far) => far.recv("while it accepted connections").await,
                         None => std::future::pending().await,
                     }
                 };
@@ -117,17 +117,20 @@ impl Pair {
         tokio::select! {
             armed = tokio::time::timeout(SETUP_LIMIT, setup) => armed.unwrap_or_else(|_| Err(ControlError::Setup {
                 address: "set-up".into(),
-                reason: "the data connections did not come up within 20 s: a firewall may pass the control port only; see --data".into(),
+                reason: format!(
+                    "the data connections were not established within {} s: a firewall may allow only the control connection; see --data",
+                    SETUP_LIMIT.as_secs()
+                ),
             })),
             () = cancelled(cancel) => Err(ControlError::Interrupted),
         }
     }
 
-    /// Whether both programs know what the spec asks of them: an older one would leave it out without a word.
-    fn can_do(&self, spec: &Spec) -> Result<(), ControlError> {
+    /// Checks that both programs know the options of the spec: an older one would ignore an unknown option.
+    fn check_capabilities(&self, spec: &Spec) -> Result<(), ControlError> {
         let ends = [(Some(&self.near), &spec.near), (self.far.as_ref(), &spec.far)];
         for (end, options) in ends.into_iter().filter_map(|(end, options)| Some((end?, options))) {
-            end.can_have(options)?;
+            end.check_congestion_control(options)?;
             let requested = [
                 (options.drain_bps.is_some(), "drain"),
                 (spec.delayed_reads, DELAYED_READS),
@@ -135,14 +138,14 @@ impl Pair {
             ];
             if let Some((_, flag)) = requested.into_iter().find(|(requested, flag)| *requested && !end.can(flag)) {
                 let reason =
-                    format!("thru {} there does not know --{flag}: update it, or leave --{flag} out", end.version);
+                    format!("thru {} there does not support --{flag}: update it, or leave --{flag} out", end.version);
                 return Err(ControlError::Refused { address: end.name.clone(), reason });
             }
         }
         Ok(())
     }
 
-    /// Waits for both ends' results. Once one has ended (or the user has had enough) the other gets a limited time.
+    /// Waits for both ends' results. After one end has finished, or after an interrupt, the other has limited time.
     async fn collect(
         &mut self,
         trial: u32,
@@ -163,12 +166,12 @@ impl Pair {
             let deadline = limit.unwrap_or_else(|| Instant::now() + Duration::from_secs(86_400));
             let from_far = async {
                 match &mut self.far {
-                    Some(end) => end.recv("in mid-trial").await,
+                    Some(end) => end.recv("during a trial").await,
                     None => std::future::pending().await,
                 }
             };
             let (end, message) = tokio::select! {
-                message = self.near.recv("in mid-trial") => ("near", message?),
+                message = self.near.recv("during a trial") => ("near", message?),
                 message = from_far => ("far", message?),
                 () = cancelled(cancel), if !aborted => {
                     self.abort().await?;
@@ -178,10 +181,10 @@ impl Pair {
                 () = tokio::time::sleep_until(deadline) => {
                     if aborted {
                         let name = if near.is_none() { &self.near.name } else { self.far.as_ref().map_or(&self.near.name, |far| &far.name) };
-                        return Err(ControlError::Trial { address: name.clone(), reason: "did not end the trial when told to".into() });
+                        return Err(ControlError::Trial { address: name.clone(), reason: "the trial did not end after an abort".into() });
                     }
                     let late = if near.is_none() { "near" } else { "far" };
-                    failure.get_or_insert_with(|| format!("the {late} end had not ended some seconds after the other one"));
+                    failure.get_or_insert_with(|| format!("the {late} end did not finish in time after the other end"));
                     self.abort().await?;
                     (aborted, limit) = (true, Some(Instant::now() + END_LIMIT));
                     continue;
@@ -190,7 +193,7 @@ impl Pair {
             match message {
                 FromAgent::Live(interval) => sink.event(&Event::Interval { pass: trial, end: end.into(), interval })?,
                 FromAgent::Done(done) => {
-                    // The other end waits for one that will not come any more.
+                    // The other end would wait in vain.
                     if let Some(reason) = &done.failure
                         && !aborted
                     {
@@ -199,7 +202,7 @@ impl Pair {
                         (aborted, limit) = (true, Some(Instant::now() + END_LIMIT));
                     }
                     *(if end == "near" { &mut near } else { &mut far }) = Some(*done);
-                    // What is still on its way to the other end may take as long as a stall does, not longer.
+                    // Data in flight to the other end may take as long as the stall time, not longer.
                     limit =
                         limit.or_else(|| Some(Instant::now() + END_LIMIT + Duration::from_nanos(2 * spec.stall_ns)));
                 }
@@ -208,29 +211,29 @@ impl Pair {
         }
     }
 
-    /// After a set-up that failed: makes both ends drop their half of it. An end that was ready would go on waiting, and take the
-    /// connections of the next trial for its own. A spec that no agent accepts has that effect on all versions of it.
-    pub(crate) async fn start_afresh(&mut self, spec: &Spec) -> Result<(), ControlError> {
-        let nothing = Spec { flows: 0, ..spec.clone() };
+    /// After a failed set-up: makes both ends cancel their part of it. An end that was ready would otherwise accept the
+    /// connections of the next trial. A spec that every agent refuses has that effect.
+    pub(crate) async fn cancel_setup(&mut self, spec: &Spec) -> Result<(), ControlError> {
+        let invalid = Spec { flows: 0, ..spec.clone() };
         for (role, end) in [(Role::Active, Some(&mut self.near)), (Role::Passive, self.far.as_mut())] {
             let Some(end) = end else { continue };
             let address = end.name.clone();
-            let (legs, meet) = (Vec::new(), Vec::new());
-            let prepare = Prepare { trial: u32::MAX, role, spec: nothing.clone(), legs, meet, reach_token: None };
+            let (legs, rendezvous) = (Vec::new(), Vec::new());
+            let prepare = Prepare { trial: u32::MAX, role, spec: invalid.clone(), legs, rendezvous, reach_token: None };
             end.send(&ToAgent::Prepare(Box::new(prepare))).await?;
             let refused = async {
                 loop {
-                    match end.recv("after a set-up that failed").await {
+                    match end.recv("after a failed set-up").await {
                         Err(ControlError::Setup { reason, .. }) if reason.contains("--flows 0") => return Ok(()),
                         Err(error @ ControlError::Lost { .. }) => return Err(error),
-                        // What the failed set-up still had to say.
+                        // A late message of the failed set-up.
                         _ => {}
                     }
                 }
             };
             tokio::time::timeout(END_LIMIT, refused).await.map_err(|_| ControlError::Trial {
                 address,
-                reason: "it did not drop a set-up that failed".into(),
+                reason: "the agent did not cancel a failed set-up".into(),
             })??;
         }
         Ok(())
@@ -245,18 +248,18 @@ impl Pair {
     }
 }
 
-/// Ends when the user wants to stop; never where nobody can say so any more.
+/// Completes when the user wants to stop; never if the sender is gone.
 pub(crate) async fn cancelled(cancel: &mut Cancel) {
     if cancel.wait_for(|wanted| *wanted).await.is_err() {
         std::future::pending::<()>().await;
     }
 }
 
-/// Why the near end could not connect: a far end whose measuring process died refuses connections before it has said so, and its word
-/// tells more than the refusal.
+/// Why the near end could not connect. A far end whose worker process ended refuses connections before it reports the failure,
+/// and that report is more precise than the refusal.
 async fn cause(refusal: ControlError, far: Option<&mut End>) -> ControlError {
     let Some(far) = far else { return refusal };
-    match tokio::time::timeout(CAUSE_LIMIT, far.recv("while it took connections")).await {
+    match tokio::time::timeout(CAUSE_LIMIT, far.recv("while it accepted connections")).await {
         Ok(Err(error @ (ControlError::Trial { .. } | ControlError::Lost { .. }))) => error,
         _ => refusal,
     }

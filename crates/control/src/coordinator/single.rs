@@ -1,24 +1,24 @@
-//! One cell, trial after trial, until the answer is sure or the budget is gone.
+//! One cell, trial after trial, until it has converged or the budget is spent.
 
 use std::time::Duration;
 
 use model::{Capture, CaptureSpec, Cell, EndPass, Event, EventSink, Pass, Phase, Responsiveness, RttTally, Spec, Stop};
 
 use super::noloss::Search;
-use super::{Cancel, Conduct, Pair};
+use super::{ActiveRun, Cancel, Pair};
 use crate::ControlError;
 use crate::proto::message::{Done, WireLeg};
 
-/// Pause between two trials, so that the second does not meet what the first left behind in queues and timers.
+/// Pause between two trials, in which queues empty and timers expire.
 pub(super) const GAP: Duration = Duration::from_millis(10);
 
-/// How long the path is probed before it is loaded: as long as it is loaded then, and no longer than this.
+/// Longest probing of the path without load; a shorter trial's length is used.
 const IDLE_NS: u64 = 1_000_000_000;
-/// Where that was too short for a median: so many round trips of the path and as many probes as a median needs, and no longer than this.
+/// If that gives too few samples for a median: this many round trips of the path plus the time for enough probes, up to a limit.
 const IDLE_ROUND_TRIPS: u64 = 3;
-const LONGEST_IDLE_NS: u64 = 10_000_000_000;
+const MAX_IDLE_NS: u64 = 10_000_000_000;
 
-/// Where a probe runs beside the stream: its round trips with nothing else on the path.
+/// The probe's round trips without load, for a spec with a probe.
 pub(super) async fn idle(
     pair: &mut Pair,
     spec: &Spec,
@@ -29,9 +29,9 @@ pub(super) async fn idle(
     let time = if let Stop::TimeNs(ns) = spec.stop { ns.min(IDLE_NS) } else { IDLE_NS };
     let found = probed(pair, &probe, time, sink, cancel).await?;
     match &found {
-        Some(rtt) if rtt.count < Responsiveness::LEAST => {
-            let probes = Responsiveness::LEAST * 1_000_000_000 / u64::from(spec.probe.unwrap_or(1)).max(1);
-            let longer = (rtt.p50_ns * IDLE_ROUND_TRIPS + probes).min(LONGEST_IDLE_NS);
+        Some(rtt) if rtt.count < Responsiveness::MIN_SAMPLES => {
+            let probes = Responsiveness::MIN_SAMPLES * 1_000_000_000 / u64::from(spec.probe.unwrap_or(1)).max(1);
+            let longer = (rtt.p50_ns * IDLE_ROUND_TRIPS + probes).min(MAX_IDLE_NS);
             let second = probed(pair, &probe, longer, sink, cancel).await?;
             Ok(second.filter(|second| second.count > rtt.count).or(found))
         }
@@ -54,13 +54,13 @@ async fn probed(
     Ok(tally.and_then(|tally| RttTally::weighted(tally.rtt?.histogram?, tally.transactions)))
 }
 
-impl Conduct<'_> {
+impl ActiveRun<'_> {
     pub(super) async fn single(&mut self) -> Result<(), ControlError> {
         let Some(cell) = self.header.cells.first().cloned() else { return Ok(()) };
         let rule = self.header.stopping.clone();
         if cell.spec.probe.is_some() {
-            let doing = "round trips without load".into();
-            self.sink.event(&Event::Phase(Phase { activity: doing, cells_done: 0, cells: 1, remaining_ns: None }))?;
+            let activity = "round trips without load".into();
+            self.sink.event(&Event::Phase(Phase { activity, cells_done: 0, cells: 1, remaining_ns: None }))?;
         }
         let idle = idle(self.pair, &cell.spec, self.sink, &mut self.cancel).await?;
         self.interrupted()?;
@@ -83,7 +83,7 @@ impl Conduct<'_> {
         let spec = &cell.spec;
         self.pair.apply(&spec.settings).await?;
         let leg = WireLeg { block: spec.block, reply: spec.reply_bytes(), stop: spec.stop, expected_ns: 0 };
-        self.watch_links();
+        self.begin_links();
         let begun = self.elapsed_ns();
         let result = if spec.no_loss {
             let left_ns = Some(self.left_ns()).filter(|left| *left < u64::MAX);
@@ -101,7 +101,7 @@ impl Conduct<'_> {
         }
     }
 
-    /// Turns what both ends counted into the trials of `cells` (`None` for a warm-up leg) and tells the sinks.
+    /// Makes the trials of `cells` (`None` for a warm-up leg) from both ends' tallies and sends them to the sinks.
     pub(super) fn record_pass(
         &mut self,
         begun_ns: u64,
@@ -115,17 +115,18 @@ impl Conduct<'_> {
     }
 }
 
-impl<E> Conduct<'_, E> {
-    /// Tells where the run stands.
+impl<E> ActiveRun<'_, E> {
+    /// Reports the progress of the run.
     pub(super) fn phase(&mut self, now_ns: u64) -> Result<(), ControlError> {
         let left = self.cells.trials_left();
         let each = if self.passes == 0 { None } else { Some(now_ns / u64::from(self.passes)) };
         let left_ns = each.map(|each| (each * u64::from(left)).min(self.left_ns()));
-        let doing = format!("trial {}", self.passes + 1);
-        Ok(self.sink.event(&Event::Phase(Phase { activity: doing, cells_done: 0, cells: 1, remaining_ns: left_ns }))?)
+        let activity = format!("trial {}", self.passes + 1);
+        Ok(self.sink.event(&Event::Phase(Phase { activity, cells_done: 0, cells: 1, remaining_ns: left_ns }))?)
     }
 
-    /// The same of a pass that is known in part, after the lab's links were heard; its hosts and what overlapped it are filled in.
+    /// As [`record_pass`](ActiveRun::record_pass), for a partly filled pass, after the lab's links were read. Adds the hosts'
+    /// activity and overlapping measurements.
     pub(super) fn record(
         &mut self,
         mut pass: Pass,
@@ -135,20 +136,20 @@ impl<E> Conduct<'_, E> {
         single_ended: bool,
     ) -> Result<(), ControlError> {
         let overlapped_by = near.overlapped_by.max(far.overlapped_by);
-        // What has one end goes over no link.
+        // A transport with one end uses no link.
         self.cells.links = self.links.filter(|_| !single_ended);
         let mut far_tallies = far.tallies.into_iter();
         let mut interrupted_leg = false;
-        for ((cell, place), near) in cells.iter().zip(near.tallies) {
+        for ((cell, position), near) in cells.iter().zip(near.tallies) {
             let far = match far_tallies.next() {
                 Some(far) => far,
                 None if single_ended => model::EndTally::default(),
-                // The far end did not get that far: the pair is no trial.
+                // The far end did not start this leg, so there is no trial.
                 None => break,
             };
             interrupted_leg |= near.cut_short || far.cut_short;
             if let Some(cell) = cell
-                && let Some(trial) = self.cells.trial(*cell, pass.index, *place, near, far, overlapped_by > 0)
+                && let Some(trial) = self.cells.trial(*cell, pass.index, *position, near, far, overlapped_by > 0)
             {
                 self.sink.event(&Event::Trial(trial))?;
             }
@@ -156,7 +157,7 @@ impl<E> Conduct<'_, E> {
                 break;
             }
         }
-        // What a plan knows of the hosts was known before the pass.
+        // A plan's conditions and settings were read before the pass.
         let [before_near, before_far] = [std::mem::take(&mut pass.near), std::mem::take(&mut pass.far)];
         let (conditions, settings) = (before_near.conditions, before_near.settings);
         pass.near = EndPass { conditions, settings, ..near.host };
@@ -168,7 +169,7 @@ impl<E> Conduct<'_, E> {
             [&mut pass.near, &mut pass.far]
                 .into_iter()
                 .take(if single_ended { 1 } else { 2 })
-                .for_each(|end| say_missing(end, wanted));
+                .for_each(|end| note_missing(end, wanted));
         }
         for (stolen, host) in self.stolen.iter_mut().zip([&pass.near, &pass.far]) {
             stolen.add(host.cpu.as_ref());
@@ -178,11 +179,11 @@ impl<E> Conduct<'_, E> {
     }
 }
 
-/// An agent that says nothing of a capture that was asked for is of a version that has none.
-fn say_missing(end: &mut EndPass, wanted: &CaptureSpec) {
+/// Notes a missing capture: an agent that reports none for a request is too old for it.
+fn note_missing(end: &mut EndPass, wanted: &CaptureSpec) {
     end.capture.get_or_insert_with(|| Capture {
         snaplen: wanted.snaplen,
-        missing: Some("this end's agent cannot capture packets: its version is older".into()),
+        missing: Some("this end's agent is too old to capture packets: update thru there".into()),
         ..Capture::default()
     });
 }

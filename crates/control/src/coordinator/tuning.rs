@@ -1,4 +1,4 @@
-//! Settings of the two hosts, as the coordinator orders them.
+//! Settings of the two hosts, changed by the coordinator.
 
 use model::{CellSettings, Change, HostSettings, JournalEntry, Reverted, RunSettings, Setting, SettingNow, Spec};
 
@@ -7,16 +7,16 @@ use crate::ControlError;
 use crate::proto::message::{FromAgent, Obstacle, ToAgent};
 
 impl End {
-    /// Changes settings of its host, in the given order, until [`untune`](Self::untune) or the end of this connection; the machine
-    /// must have been acquired. All of them are changed, or none.
+    /// Changes settings of its host, in the given order, until [`untune`](Self::untune) or the end of this connection. The machine
+    /// must have been acquired. Either all settings are changed, or none.
     ///
     /// # Errors
-    /// [`ControlError::Tune`] says what stood in the way; a change that cut the connection is put back by the agent.
+    /// [`ControlError::Tune`] with the reason. The agent reverts a change that cut the connection.
     pub async fn tune(&mut self, settings: &[Setting]) -> Result<Vec<Change>, ControlError> {
         self.tuned(&ToAgent::Tune { settings: settings.to_vec(), keep: false }).await
     }
 
-    /// As [`tune`](Self::tune), but for good: until they are reverted by hand.
+    /// As [`tune`](Self::tune), but until the user reverts them.
     ///
     /// # Errors
     /// As [`tune`](Self::tune).
@@ -24,7 +24,7 @@ impl End {
         self.tuned(&ToAgent::Tune { settings: settings.to_vec(), keep: true }).await
     }
 
-    /// Puts back what this connection has changed; a value that somebody else has changed since is left, with a note.
+    /// Reverts this connection's changes. A value that has changed since is left, with a note.
     ///
     /// # Errors
     /// As [`tune`](Self::tune).
@@ -34,7 +34,7 @@ impl End {
         self.tuned(&ToAgent::Untune).await
     }
 
-    /// Makes `wanted` what this connection has set there: puts back what it had set before, if that was something else.
+    /// Sets `wanted` there, after reverting other settings that this connection has changed before.
     ///
     /// # Errors
     /// As [`tune`](Self::tune).
@@ -52,41 +52,41 @@ impl End {
         Ok(())
     }
 
-    /// Settings of its host: those that keys and patterns name, or the usual ones.
+    /// Settings of its host: those that match the keys and patterns, or the default selection.
     ///
     /// # Errors
     /// As [`tune`](Self::tune).
     pub async fn show(&mut self, keys: &[String]) -> Result<Vec<SettingNow>, ControlError> {
         match self.answer(&ToAgent::Show { keys: keys.to_vec() }).await? {
             FromAgent::Shown { settings } => Ok(settings),
-            other => Err(self.surprise(&other)),
+            other => Err(self.unexpected_answer(&other)),
         }
     }
 
-    /// What was changed on its host and is not back.
+    /// Changes on its host that are not reverted yet.
     ///
     /// # Errors
     /// As [`tune`](Self::tune).
     pub async fn journal(&mut self) -> Result<Vec<JournalEntry>, ControlError> {
         match self.answer(&ToAgent::Journal).await? {
             FromAgent::Journal { entries } => Ok(entries),
-            other => Err(self.surprise(&other)),
+            other => Err(self.unexpected_answer(&other)),
         }
     }
 
-    /// Puts back what others have left there or kept: one entry of its journal, those of all network namespaces, or those of its
-    /// own.
+    /// Reverts settings that earlier sessions left or kept there: one record of its journal, the records of all network
+    /// namespaces, or those of the agent's own.
     ///
     /// # Errors
     /// As [`tune`](Self::tune).
     pub async fn revert(&mut self, id: Option<String>, all: bool, force: bool) -> Result<Vec<Reverted>, ControlError> {
         match self.answer(&ToAgent::Revert { id, all, force }).await? {
             FromAgent::Reverted { sessions } => Ok(sessions),
-            other => Err(self.surprise(&other)),
+            other => Err(self.unexpected_answer(&other)),
         }
     }
 
-    /// Ends when the agent is lost, and says how; until then it takes the agent's signs of life.
+    /// Waits until the connection to the agent is lost and returns the error. Reads the agent's pings meanwhile.
     pub async fn lost_contact(&mut self) -> ControlError {
         loop {
             if let Err(error) = self.recv("while its settings were held").await {
@@ -100,16 +100,16 @@ impl End {
             FromAgent::Tuned { changes, confirm: false } => Ok(changes),
             FromAgent::Tuned { changes, confirm: true } => match self.answer(&ToAgent::Keep).await? {
                 FromAgent::Kept => Ok(changes),
-                other => Err(self.surprise(&other)),
+                other => Err(self.unexpected_answer(&other)),
             },
-            other => Err(self.surprise(&other)),
+            other => Err(self.unexpected_answer(&other)),
         }
     }
 
     /// The answer to a message about settings.
     async fn answer(&mut self, message: &ToAgent) -> Result<FromAgent, ControlError> {
         if !self.can("tune") {
-            let reason = format!("thru {} knows no settings: update it there", self.version);
+            let reason = format!("thru {} there cannot change settings: update it", self.version);
             return Err(self.untuned(reason, Obstacle::Refused));
         }
         self.send(message).await?;
@@ -121,7 +121,7 @@ impl End {
                 | FromAgent::Shown { .. }
                 | FromAgent::Journal { .. }
                 | FromAgent::Reverted { .. }) => return Ok(answer),
-                // What is left of a trial that was given up.
+                // A late message of an abandoned trial.
                 _ => {}
             }
         }
@@ -131,33 +131,36 @@ impl End {
         ControlError::Tune { address: self.name.clone(), reason, obstacle }
     }
 
-    fn surprise(&self, answer: &FromAgent) -> ControlError {
-        self.untuned(format!("it answered something else: {answer:?}"), Obstacle::Host)
+    fn unexpected_answer(&self, answer: &FromAgent) -> ControlError {
+        self.untuned(format!("the agent sent an unexpected answer: {answer:?}"), Obstacle::Host)
     }
 }
 
 impl Pair {
-    /// Makes `settings` what is set at both ends.
+    /// Sets `settings` at both ends.
     ///
     /// # Errors
-    /// As [`End::tune`]; settings that contradict each other where both ends share them, or settings of a far end that is not there.
+    /// As [`End::tune`]; contradicting settings of two ends that share them, or settings of a far end that does not exist.
     pub async fn apply(&mut self, settings: &HostSettings) -> Result<(), ControlError> {
         let wrong =
             |address: &str, reason| ControlError::Tune { address: address.into(), reason, obstacle: Obstacle::Wrong };
         let shared = self.far.as_ref().is_none_or(|far| self.near.shares_settings(far));
         let mut for_far = settings.far.clone();
         if shared {
-            // What both ends share is set once.
+            // A setting that both ends share is changed once.
             let contradicted =
                 |far: &&Setting| settings.near.iter().any(|near| near.key == far.key && near.value != far.value);
             if let Some(setting) = for_far.iter().find(contradicted) {
-                let reason = format!("{} is to be two things at once: both ends share it", setting.key);
+                let reason = format!(
+                    "{} has two different values, but both ends share this setting: use one value",
+                    setting.key
+                );
                 return Err(wrong("this host", reason));
             }
             for_far.retain(|far| !settings.near.contains(far));
         }
         if self.far.is_none() && !for_far.is_empty() {
-            let reason = "this transport has one end only: write near:KEY=VALUE".into();
+            let reason = "this transport has no far end: write near:KEY=VALUE".into();
             return Err(wrong("far end", reason));
         }
         self.near.apply(&settings.near).await?;
@@ -167,8 +170,8 @@ impl Pair {
         }
     }
 
-    /// Applies the settings of all specs one after the other and leaves the first's: a mistake in the last is found before the first
-    /// trial. What was changed, where anything was.
+    /// Applies the settings of all specs one after the other, then the first's again: an error in the last is found before the
+    /// first trial. Returns the changes, if there were any.
     ///
     /// # Errors
     /// As [`apply`](Self::apply).
@@ -189,15 +192,15 @@ impl Pair {
         Ok(Some(RunSettings { cells, ..RunSettings::default() }))
     }
 
-    /// What is changed at both ends now.
+    /// The current changes at both ends.
     fn changed(&self, cell: u32) -> CellSettings {
         let far = self.far.as_ref().map_or_else(Vec::new, |far| far.changed.clone());
         CellSettings { cell, near: self.near.changed.clone(), far }
     }
 
-    /// Puts back what was set at both ends. What was not put back, each with the end's name.
+    /// Reverts the settings of both ends. Returns a line for each setting that was not reverted, with the end's name.
     pub async fn put_back(&mut self) -> Vec<String> {
-        let mut said = Vec::new();
+        let mut failures = Vec::new();
         for end in std::iter::once(&mut self.near).chain(self.far.as_mut()) {
             if end.applied.is_empty() {
                 continue;
@@ -205,12 +208,12 @@ impl Pair {
             match end.untune().await {
                 Ok(changes) => {
                     let noted = changes.iter().filter_map(|change| Some((change, change.note.as_ref()?)));
-                    said.extend(noted.map(|(change, note)| format!("{}: {}: {note}", end.name, change.key)));
+                    failures.extend(noted.map(|(change, note)| format!("{}: {}: {note}", end.name, change.key)));
                 }
-                Err(error) => said.push(format!("{error}; the agent there puts its settings back itself")),
+                Err(error) => failures.push(format!("{error}; the agent there reverts its settings itself")),
             }
         }
-        said
+        failures
     }
 }
 

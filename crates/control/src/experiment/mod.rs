@@ -1,6 +1,6 @@
-//! What strings measurements together: experiments that start agents and clients of their own.
+//! Experiments that combine measurements and start their own agents and clients.
 
 mod own;
 pub mod selftest;
 
-pub use own::{LEASH, OwnAgent, TOKEN_VARIABLE, measure};
+pub use own::{OwnAgent, TOKEN_VARIABLE, UNTIL_INPUT_ENDS, measure};

@@ -10,18 +10,17 @@ use model::Run;
 
 use crate::ControlError;
 
-/// What `thru` is started with that is to end when its starter does, however that one ends: the other end of its standard input is
-/// closed then.
-pub const LEASH: &str = "--until-input-ends";
+/// The flag for a `thru` that must end with the process that started it: the end of its standard input ends it.
+pub const UNTIL_INPUT_ENDS: &str = "--until-input-ends";
 
-/// How long an agent may take to end in order: to remove its sockets and to put settings back.
+/// Time limit for an agent to end in order: to remove its sockets and to revert settings.
 const END_LIMIT: Duration = Duration::from_secs(5);
 
-/// The variable that names the token file for clients. One that measures with an [`OwnAgent::start`] must not have it: such an agent asks
-/// for no token.
+/// The environment variable with the clients' token file. A client of [`OwnAgent::start`] must not have it, because that agent
+/// requires no token.
 pub const TOKEN_VARIABLE: &str = "THRU_TOKEN_FILE";
 
-/// An agent in a process of its own. It ends when this is dropped, or with this process.
+/// An agent in its own process. It ends when this is dropped, or with this process.
 #[derive(Debug)]
 pub struct OwnAgent {
     child: Child,
@@ -30,41 +29,41 @@ pub struct OwnAgent {
 }
 
 impl OwnAgent {
-    /// Starts `thru serve --open` on any free port of `address`; `command` runs `thru`, with no flags yet.
+    /// Starts `thru serve --open` on a free port of `address`; `command` runs `thru`, without flags.
     ///
     /// # Errors
-    /// When it cannot be started, or ends before it listens.
+    /// If it cannot be started, or ends before it listens.
     pub fn start(command: Command, address: &str) -> Result<Self, ControlError> {
         Self::serving(command, &["--open".into(), "--listen".into(), format!("{address}:0").into()], address)
     }
 
-    /// Starts `thru serve` with these flags; `place` says where for errors. It is out of reach of Ctrl-C, so that whoever measures
-    /// can end the measurement with it.
+    /// Starts `thru serve` with these flags; `location` is for errors. Ctrl-C does not reach it, so that the client ends the
+    /// measurement.
     ///
     /// # Errors
-    /// When it cannot be started, or ends before it listens.
-    pub fn serving(mut command: Command, flags: &[OsString], place: &str) -> Result<Self, ControlError> {
-        let failed = |source| ControlError::io(format!("start an agent on {place}"), source);
+    /// If it cannot be started, or ends before it listens.
+    pub fn serving(mut command: Command, flags: &[OsString], location: &str) -> Result<Self, ControlError> {
+        let failed = |source| ControlError::io(format!("start an agent on {location}"), source);
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
-        command.args([LEASH, "serve"]).args(flags);
+        command.args([UNTIL_INPUT_ENDS, "serve"]).args(flags);
         let mut child = command.spawn().map_err(failed)?;
         let errors = child.stderr.take();
         let mut agent = Self { child, target: String::new() };
-        let mut said = String::new();
+        let mut last_line = String::new();
         if let Some(errors) = errors {
             let mut lines = BufReader::new(errors).lines();
             for line in lines.by_ref() {
                 let line = line.map_err(failed)?;
                 if let Some(rest) = line.split("listening on ").nth(1) {
                     agent.target = rest.split_whitespace().next().unwrap_or_default().to_owned();
-                    // What else it says would only stand in the way, but it must not block on a full pipe.
+                    // The rest of its log is discarded, so that it does not block on a full pipe.
                     std::thread::spawn(move || lines.for_each(drop));
                     return Ok(agent);
                 }
-                said = line;
+                last_line = line;
             }
         }
-        Err(failed(std::io::Error::other(format!("it ended before it listened: {said}"))))
+        Err(failed(std::io::Error::other(format!("it ended before it listened: {last_line}"))))
     }
 }
 
@@ -80,25 +79,26 @@ impl Drop for OwnAgent {
     }
 }
 
-/// Runs a measuring command of `thru` (`command` runs `thru` with nothing yet) and returns its run. Nothing is stored.
+/// Runs a measuring command of `thru` (`command` runs `thru`, without arguments) and returns its run. Nothing is stored.
 ///
 /// # Errors
-/// When it cannot be started, ends with a code other than 0 and 8, or prints no run.
+/// If it cannot be started, ends with a code other than 0 and 8, or prints no run.
 pub fn measure(mut command: Command, args: &[&str]) -> Result<Run, ControlError> {
-    let doing = || format!("run `thru {}`", args.join(" "));
-    command.arg(LEASH).args(args).args(["--no-store", "--quiet", "--json", "-"]).env_remove(TOKEN_VARIABLE);
+    let operation = || format!("run `thru {}`", args.join(" "));
+    command.arg(UNTIL_INPUT_ENDS).args(args).args(["--no-store", "--quiet", "--json", "-"]).env_remove(TOKEN_VARIABLE);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let run = |mut command: Command| {
         let mut child = command.spawn()?;
-        let _leash = child.stdin.take();
+        // The command runs until this end of its standard input is closed.
+        let _stdin = child.stdin.take();
         child.wait_with_output()
     };
-    let output = run(command).map_err(|source| ControlError::io(doing(), source))?;
-    let failed = |why: String| ControlError::io(doing(), std::io::Error::other(why));
-    // A run that is not to be trusted is still a run; the checks see why.
+    let output = run(command).map_err(|source| ControlError::io(operation(), source))?;
+    let failed = |why: String| ControlError::io(operation(), std::io::Error::other(why));
+    // Code 8 is a run that cannot be trusted; its verdicts give the reasons.
     if !matches!(output.status.code(), Some(0 | 8)) {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(failed(format!("it ended with {}: {}", output.status, said.trim())));
+        let errors = String::from_utf8_lossy(&output.stderr);
+        return Err(failed(format!("it ended with {}: {}", output.status, errors.trim())));
     }
-    serde_json::from_slice(&output.stdout).map_err(|error| failed(format!("what it printed is no run: {error}")))
+    serde_json::from_slice(&output.stdout).map_err(|error| failed(format!("its output is not a run: {error}")))
 }

@@ -1,7 +1,7 @@
-//! The token: both sides prove that they know it, neither says it.
+//! The token: both sides prove that they know it, and neither sends it.
 //!
-//! Proof = HMAC-SHA256 (RFC 2104) keyed with the token over the side's name and both nonces, so that a recorded proof is of
-//! no use in another connection or in the other direction.
+//! Proof = HMAC-SHA256 (RFC 2104) keyed with the token over the side's name and both nonces. A recorded proof is therefore
+//! useless in another connection and in the other direction.
 
 use std::collections::HashSet;
 
@@ -13,21 +13,22 @@ use sha2::Sha256;
 pub struct Token(Vec<u8>);
 
 impl Token {
-    /// Takes the text of a token file; surrounding white space is not part of it. `None` for a text that is not made like a
-    /// random one of 128 bits: whoever has seen a proof could find out a weaker secret by trying.
+    /// The token of a token file's text, without surrounding white space. `None` if the text does not look like 128 random bits:
+    /// a weaker secret can be guessed offline from one recorded proof.
     ///
-    /// Such a text is 32 hexadecimal digits (4 bits each) or more, or 22 characters of Base64 (RFC 4648, 6 bits each) or more with
-    /// capitals, small letters and digits among them, which words seldom have; and it has at least eight different characters.
+    /// Accepted are 32 or more hexadecimal digits (4 bits each), and 22 or more characters of Base64 (RFC 4648, 6 bits each) with
+    /// upper-case letters, lower-case letters and digits, which ordinary words seldom have. Both need at least eight different
+    /// characters.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         let text = text.trim();
         is_strong(text).then(|| Self(text.as_bytes().to_vec()))
     }
 
-    /// The text of a fresh one: 256 random bits from the kernel as 64 hexadecimal digits.
+    /// The text of a new token: 256 random bits from the kernel as 64 hexadecimal digits.
     ///
     /// # Errors
-    /// When the kernel has no random bits.
+    /// If the kernel gives no random bits.
     pub fn fresh() -> Result<String, std::io::Error> {
         Ok(hex(&random::<32>()?))
     }
@@ -38,7 +39,7 @@ impl Token {
         hex(&self.mac(side, coordinator, agent).finalize().into_bytes())
     }
 
-    /// Whether `proof` is that proof, in a time that does not depend on where it differs.
+    /// Whether `proof` is right, compared in constant time.
     #[must_use]
     pub fn check(&self, proof: &str, side: &str, coordinator: &str, agent: &str) -> bool {
         unhex(proof).is_some_and(|bytes| self.mac(side, coordinator, agent).verify_slice(&bytes).is_ok())

@@ -3,16 +3,16 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The largest frame: a tally of 16,384 flows with its series fits several times over, and a stranger's four random bytes
-/// cannot make us wait for gigabytes.
+/// The largest frame: a tally of 16,384 flows with its series fits several times, and a wrong length cannot make a peer wait
+/// for gigabytes.
 pub const MAX_FRAME: usize = 64 << 20;
-/// The largest frame before the peer has proved who it is.
+/// The largest frame before the peer is authenticated.
 pub const MAX_GREETING: usize = 16 << 10;
-/// The largest frame that a coordinator takes from an agent that it chose to speak to, but whose proof it has not seen: the
-/// inventory of a host with hundreds of interfaces.
+/// The largest frame that a coordinator without a token accepts from the agent it connected to: the inventory of a host with
+/// hundreds of interfaces.
 pub const MAX_WELCOME: usize = 2 << 20;
 
-/// Bytes that are no frame, or a frame that is no message.
+/// Invalid bytes on a control connection.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// The length is beyond the limit.
@@ -23,8 +23,8 @@ pub enum FrameError {
         /// What is allowed.
         limit: usize,
     },
-    /// The content is not what it should be.
-    #[error("a message that cannot be understood: {0}")]
+    /// The content is not a message.
+    #[error("a message cannot be read: {0}")]
     Content(String),
 }
 
@@ -40,27 +40,27 @@ pub fn encode(message: &impl Serialize) -> Result<Vec<u8>, FrameError> {
     Ok(bytes)
 }
 
-/// Cuts a stream of bytes into messages.
+/// Splits a stream of bytes into messages.
 #[derive(Debug)]
 pub struct Decoder {
     bytes: Vec<u8>,
-    /// The largest frame taken.
+    /// The largest frame accepted.
     pub limit: usize,
 }
 
 impl Decoder {
-    /// A decoder that takes frames up to `limit` bytes.
+    /// A decoder that accepts frames of up to `limit` bytes.
     #[must_use]
     pub fn new(limit: usize) -> Self {
         Self { bytes: Vec::new(), limit }
     }
 
-    /// Adds what came in.
+    /// Adds received bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The next whole message, if there is one. After an error the stream is of no more use.
+    /// The next complete message, if there is one. After an error the stream cannot be used any more.
     pub fn take<T: DeserializeOwned>(&mut self) -> Result<Option<T>, FrameError> {
         let Some(prefix) = self.bytes.first_chunk::<4>() else { return Ok(None) };
         let length = u32::from_be_bytes(*prefix) as usize;

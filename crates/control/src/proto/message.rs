@@ -10,132 +10,132 @@ use model::{
 };
 use serde::{Deserialize, Serialize};
 
-/// What a coordinator says to an agent.
+/// A message from a coordinator to an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "kebab-case")]
 pub enum ToAgent {
-    /// First of all.
+    /// The first message.
     Hello(Hello),
-    /// Answers the agent's nonce.
+    /// The proof of the token for the agent's nonce.
     Proof {
         /// HMAC in hex.
         mac: String,
     },
-    /// Asks for the machine; granted in the order of asking.
+    /// Requests the machine; requests are granted in their order.
     Acquire {
-        /// What for, for the others in the queue.
+        /// The purpose, for the agent's log.
         purpose: String,
     },
-    /// Makes ready for a trial.
+    /// Prepares a trial.
     Prepare(Box<Prepare>),
-    /// Releases the trial that is armed.
+    /// Starts the armed trial.
     Start,
-    /// Ends the trial that is running; its result still comes.
+    /// Ends the running trial; its result still follows.
     Abort,
     /// Changes settings of the host until [`ToAgent::Untune`] or the end of the session; answered by `Tuned` or `Untuned`.
     Tune {
-        /// In the order in which they are to be changed.
+        /// The settings, changed in this order.
         settings: Vec<Setting>,
-        /// Leaves them when the session ends; they are put back by hand.
+        /// Keeps them when the session ends; the user reverts them.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         keep: bool,
     },
-    /// Confirms that the control connection outlived a change; answered by `Kept`.
+    /// Confirms that the control connection survived a change; answered by `Kept`.
     Keep,
-    /// Puts back all settings that this session changed; answered by `Tuned` or `Untuned`.
+    /// Reverts all settings that this session changed; answered by `Tuned` or `Untuned`.
     Untune,
-    /// Asks what the host is like now; answered by `Conditions`.
+    /// Requests the current state of the host; answered by `Conditions`.
     ReadConditions,
-    /// Asks how the host does, again and again until released; needs no place in the queue.
+    /// Requests repeated reports of the host until `Release`; needs no position in the queue.
     Watch {
-        /// Distance of the answers, ns.
+        /// Interval of the reports, ns.
         interval_ns: u64,
     },
-    /// Asks for the host's clocks; answered at once.
+    /// Requests the host's clocks; answered at once.
     Clock,
-    /// Looks at the interfaces' traffic and at the path to the peer, for about a second at most; the machine must be the
-    /// coordinator's, and idle.
+    /// Measures the interfaces' traffic and probes the path to the peer, for about a second at most. The coordinator must have
+    /// the machine, without a running trial. Answered by `PathProbed`.
     ProbePath {
-        /// The other end; `None` for the address that the coordinator speaks from.
+        /// The address to probe; `None` for the address that the coordinator connects from.
         peer: Option<IpAddr>,
-        /// Shows that an agent there wants to be looked at; needed for any host but the coordinator's and this one.
+        /// The reachability token of the agent there; needed for any host but the coordinator's and the agent's own.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reach_token: Option<ReachabilityToken>,
     },
-    /// Asks for what makes another agent look at this one and connect to it, until the machine is released; answered by
-    /// `ReachToken`.
+    /// Requests a reachability token, with which another agent probes this one and connects to it until the machine is released;
+    /// answered by `ReachToken`.
     IssueReachToken {
-        /// The address that the other agent will be told, where that is not the one of this connection.
+        /// The address that the other agent gets, if it is not the one of this connection.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at: Option<IpAddr>,
     },
-    /// Asks for a piece of a capture of this session; answered by `Piece`.
+    /// Requests a piece of a capture of this session; answered by `Piece`.
     Fetch {
-        /// As its [`Capture`](model::Capture) names it.
+        /// The file as its [`Capture`](model::Capture) names it.
         file: String,
-        /// Where the piece begins, bytes.
+        /// Start of the piece, bytes.
         from: u64,
     },
-    /// The coordinator has what it wants of a capture of this session, whose file goes.
+    /// The coordinator is done with a capture of this session: the agent removes the file.
     Forget {
-        /// As its [`Capture`](model::Capture) names it.
+        /// The file as its [`Capture`](model::Capture) names it.
         file: String,
-        /// Leaves the file where it is.
+        /// Leaves the file in place.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         keep: bool,
     },
-    /// Asks for settings; answered by `Shown` or `Untuned`.
+    /// Requests settings; answered by `Shown` or `Untuned`.
     Show {
-        /// Keys and patterns; none for the usual ones.
+        /// Keys and patterns; empty for the default selection.
         keys: Vec<String>,
     },
-    /// Asks what was changed and is not back; answered by `Journal` or `Untuned`.
+    /// Requests the journal's open records; answered by `Journal` or `Untuned`.
     Journal,
-    /// Puts back settings that others have left, or kept on purpose; answered by `Reverted` or `Untuned`.
+    /// Reverts settings that earlier sessions left or kept; answered by `Reverted` or `Untuned`.
     Revert {
-        /// One session of the journal.
+        /// One journal record.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<String>,
-        /// Those of all network namespaces.
+        /// The records of all network namespaces.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         all: bool,
-        /// Also what somebody else has changed meanwhile.
+        /// Also settings that have changed since.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         force: bool,
     },
-    /// Gives the machine back.
+    /// Releases the machine.
     Release,
-    /// Still there.
+    /// Keeps the connection alive.
     Ping,
 }
 
-/// What an agent says to a coordinator.
+/// A message from an agent to a coordinator.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "kebab-case")]
 pub enum FromAgent {
-    /// Answers the coordinator's.
+    /// The answer to the coordinator's hello.
     Hello(Hello),
-    /// The coordinator is let in.
+    /// The coordinator is accepted.
     Welcome {
-        /// What this host is.
+        /// This host.
         inventory: Box<Inventory>,
         /// Cost of a clock read here, ns.
         clock_ns: f64,
-        /// Number of the agent's network namespace, to tell whether two ends share their settings.
+        /// Number of the agent's network namespace: two ends with the same one share their settings.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         namespace: Option<u64>,
     },
-    /// Others are first.
+    /// Others are in front.
     Queued {
-        /// How many.
+        /// Number of clients in front.
         ahead: u32,
     },
-    /// The machine is the coordinator's until it releases it.
+    /// The coordinator has the machine until it releases it.
     Granted,
     /// The passive end listens.
     Listening {
         /// One for each worker process.
-        places: Vec<Meeting>,
+        rendezvous: Vec<WireRendezvous>,
     },
     /// All connections are up.
     Armed,
@@ -143,89 +143,89 @@ pub enum FromAgent {
     Live(Interval),
     /// The trial has ended at this end.
     Done(Box<Done>),
-    /// What the host did since the last word of this kind.
+    /// Activity of the host since the last report.
     Watched(Box<Watched>),
-    /// The trial could not be made; the machine is still the coordinator's.
+    /// The trial failed; the coordinator keeps the machine.
     Failed {
-        /// In the engine's words.
+        /// The engine's message.
         reason: String,
-        /// What stood in the way.
+        /// The kind of failure.
         #[serde(default)]
         cause: Cause,
     },
-    /// Settings were changed, or put back.
+    /// Settings were changed, or reverted.
     Tuned {
-        /// Each of them.
+        /// Each change.
         changes: Vec<Change>,
-        /// They are put back in 5 s unless the coordinator says `Keep`: one of them may cut the control connection.
+        /// The changes are reverted after 5 s unless `Keep` arrives: one of them may cut the control connection.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         confirm: bool,
     },
-    /// The settings stay until they are put back.
+    /// The changes are confirmed and stay until they are reverted.
     Kept,
-    /// What the host is like now.
+    /// The current state of the host.
     Conditions(HostReading),
-    /// No setting was changed (those that had been are as they were before the message).
+    /// No setting was changed; partial changes were reverted.
     Untuned {
-        /// Why, and what to do.
+        /// The reason and the remedy.
         reason: String,
-        /// What stood in the way.
+        /// The kind of obstacle.
         #[serde(default)]
         obstacle: Obstacle,
     },
-    /// This host's clocks, read between the question and this answer.
+    /// This host's clocks, read between the request and this answer.
     Clock {
         /// CLOCK_REALTIME, ns since the Unix epoch.
         realtime_ns: u64,
         /// CLOCK_MONOTONIC, ns.
         monotonic_ns: u64,
     },
-    /// What a path probe found.
+    /// The result of a path probe.
     PathProbed(Box<PathFacts>),
-    /// What proves to another agent that this one may be probed.
+    /// A token with which another agent may probe this one and connect to it.
     ReachToken(ReachabilityToken),
     /// A piece of a capture.
     Piece(Piece),
-    /// Settings as they are.
+    /// Current values of settings.
     Shown {
-        /// Each of them.
+        /// Each setting.
         settings: Vec<SettingNow>,
     },
-    /// What was changed and is not back.
+    /// Changes that are not reverted yet.
     Journal {
-        /// The newest first.
+        /// Newest first.
         entries: Vec<JournalEntry>,
     },
-    /// What was put back, or not.
+    /// The result of a revert.
     Reverted {
-        /// Each session that was meant.
+        /// Each record that was selected.
         sessions: Vec<Reverted>,
     },
-    /// The agent will have nothing more to do with this coordinator.
+    /// The agent ends this connection.
     Refused {
-        /// Why, and what to do.
+        /// The reason and the remedy.
         reason: String,
     },
-    /// Still here.
+    /// Keeps the connection alive.
     Ping,
 }
 
-/// What a path probe found.
+/// The result of a path probe.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PathFacts {
-    /// The path to the peer; `None` where its address is not known.
+    /// The path to the peer; `None` if its address is not known.
     pub path: Option<Path>,
     /// Traffic of each interface before the test.
     pub traffic: BTreeMap<String, Traffic>,
 }
 
-/// What an agent knows and proves to know at its port: whoever has it speaks for a coordinator that this agent let in.
+/// Proof that an agent of the same measurement runs at an address. Only a coordinator that the agent accepted gets it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReachabilityToken {
     /// The agent's port; null for an agent without one.
     pub port: Option<u16>,
-    /// The key of the question and its answer there, in hex.
+    /// The key of the challenge and its answer at that port, in hex.
     pub cookie: String,
 }
 
@@ -233,65 +233,65 @@ pub struct ReachabilityToken {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Piece {
-    /// The file, as it was asked for.
+    /// The file, as requested.
     pub file: String,
-    /// Where the piece begins, bytes.
+    /// Start of the piece, bytes.
     pub from: u64,
-    /// Bytes of the whole file.
+    /// Size of the whole file, bytes.
     pub size: u64,
     /// The bytes, in Base64 (RFC 4648); fewer than [`PIECE`](super::PIECE) at the end of the file.
     pub data: String,
-    /// Why there is none.
+    /// Why there are no bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missing: Option<String>,
 }
 
-/// What stood in the way of a trial.
+/// What made a trial fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
     /// The agent's limits.
     Limits,
-    /// The host, while the trial was set up: an option, an address, a core.
+    /// The host, during set-up: an option, an address, a core.
     Setup,
-    /// Something in the middle of it.
+    /// Something during the trial.
     #[default]
     Trial,
 }
 
-/// What stood in the way of a change of settings.
+/// What prevented a change of settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Obstacle {
-    /// The agent was not told to allow it.
+    /// The agent was not started with the permission.
     Refused,
-    /// No such key, or a value that cannot be.
+    /// An unknown key or an invalid value.
     Wrong,
-    /// Somebody else holds the setting.
+    /// Another process holds the setting.
     Busy,
-    /// The host: a right, a device, a kernel without it.
+    /// The host: a missing right or device, or a kernel without the setting.
     #[default]
     Host,
 }
 
-/// How the two introduce themselves.
+/// The first message of each side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
-    /// The protocol that the side speaks best.
+    /// The newest protocol that the side has.
     pub protocol: u32,
-    /// The oldest that it still speaks.
+    /// The oldest protocol that it accepts.
     pub oldest: u32,
     /// Its program's version.
     pub version: String,
-    /// What it can do beyond the protocol.
+    /// Its extensions of the protocol.
     #[serde(default)]
     pub capabilities: Vec<String>,
     /// Its random number, in hex.
     pub nonce: String,
-    /// Agents: drawn at its start, so that a coordinator can tell two agents from one met twice.
+    /// Agents: a random identifier of the process, which distinguishes two agents from two connections to one.
     #[serde(default)]
     pub instance: String,
-    /// Agents: whether a proof of the token is wanted.
+    /// Agents: whether the coordinator must prove the token.
     #[serde(default)]
     pub wants_token: bool,
     /// Agents with a token: their own proof, HMAC in hex.
@@ -299,21 +299,22 @@ pub struct Hello {
     pub mac: Option<String>,
 }
 
-/// A trial, as one end is told of it.
+/// One end's part of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Prepare {
     /// Number of the trial within the measurement.
     pub trial: u32,
-    /// Which end the agent is to be.
+    /// The agent's end.
     pub role: Role,
     /// The measurement.
     pub spec: Spec,
-    /// What is done over the connections.
+    /// The legs, in their order.
     pub legs: Vec<WireLeg>,
-    /// Active end: where the passive one is, one for each worker process.
+    /// Active end: where to connect, one for each worker process.
     #[serde(default)]
-    pub meet: Vec<Meeting>,
-    /// Active end: what the agent at those places knows; an agent that was told of them by a coordinator elsewhere wants it.
+    pub rendezvous: Vec<WireRendezvous>,
+    /// Active end: the reachability token of the agent at those addresses; an agent needs it if its coordinator is on another
+    /// host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reach_token: Option<ReachabilityToken>,
 }
@@ -327,7 +328,7 @@ pub struct WireLeg {
     pub reply: u64,
     /// When it ends.
     pub stop: Stop,
-    /// Expected time of one exchange, ns; 0 where unknown.
+    /// WorkerLinks time of one exchange, ns; 0 where unknown.
     #[serde(default)]
     pub expected_ns: u64,
 }
@@ -340,53 +341,53 @@ impl WireLeg {
     }
 }
 
-/// Where the two ends' data meets.
+/// Where the active end connects to the passive end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Meeting {
-    /// Address and port; the coordinator fills in the address where the agent does not know how it is reached.
+pub struct WireRendezvous {
+    /// Address and port; the coordinator fills in the address if the agent does not know its own.
     pub address: Option<SocketAddr>,
-    /// Port alone, where the address is the one that the control connection goes to.
+    /// The port, if the address is that of the control connection.
     pub port: Option<u16>,
-    /// A path on the machine that both share.
+    /// A path, for transports of one machine.
     pub path: Option<PathBuf>,
-    /// What to show there, in hex.
+    /// The cookie that authenticates data connections, in hex.
     pub cookie: String,
-    /// The passive host's boot, for transports that need one machine.
+    /// The passive host's boot, for transports of one machine.
     pub boot_id: Option<String>,
-    /// What else the transport's passive side tells its active side, in hex.
+    /// Further data of the transport's passive side, in hex.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub blob: String,
 }
 
-/// What one end counted in a trial.
+/// One end's result of a trial.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Done {
-    /// One for each leg that was begun.
+    /// One for each leg that was started.
     pub tallies: Vec<EndTally>,
     /// Why it ended early, if it did.
     pub failure: Option<String>,
     /// From the start to the end at this end, ns.
     pub elapsed_ns: u64,
-    /// What the host did meanwhile.
+    /// Activity of the host.
     pub host: EndPass,
-    /// Other measurements on this agent meanwhile.
+    /// Other measurements on this agent at the same time.
     #[serde(default)]
     pub overlapped_by: u32,
 }
 
-/// What an agent says to its worker process.
+/// A message from an agent to its worker process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "kebab-case")]
 pub enum ToWorker {
-    /// Makes ready for a trial.
+    /// Prepares a trial.
     Prepare(Box<Assignment>),
-    /// Releases it.
+    /// Starts it.
     Start,
     /// Ends it.
     Abort,
 }
 
-/// One worker's share of a trial.
+/// One worker's part of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Assignment {
     /// The trial.
@@ -395,25 +396,25 @@ pub struct Assignment {
     pub first_flow: u32,
     /// One past its last flow.
     pub end_flow: u32,
-    /// Passive end: whether the agent's port hands connections in, or the worker listens by itself.
+    /// Passive end: whether connections come from the agent's port; otherwise the worker has its own listener.
     pub through_shared_port: bool,
-    /// Passive end: address for a listener of its own.
+    /// Passive end: address of the worker's listener.
     pub listen_on: Option<std::net::IpAddr>,
     /// Passive end: folder for sockets of one machine.
     pub directory: PathBuf,
-    /// Passive end: what a connection must show, in hex.
+    /// Passive end: the cookie that authenticates data connections, in hex.
     pub cookie: String,
 }
 
-/// What a worker says to its agent.
+/// A message from a worker to its agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "kebab-case")]
 pub enum FromWorker {
-    /// It listens by itself.
-    Listening(Meeting),
+    /// Its own listener is ready.
+    Listening(WireRendezvous),
     /// All its connections are up.
     Armed {
-        /// The addresses of each one's socket, this end's first, where packets are captured.
+        /// The addresses of each connection, this end's first; only if packets are captured.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         sockets: Vec<[SocketAddr; 2]>,
     },
@@ -421,17 +422,17 @@ pub enum FromWorker {
     Live(Interval),
     /// The trial has ended.
     Done(Box<WorkerDone>),
-    /// It could not be made.
+    /// The trial failed.
     Failed {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
-/// A worker's tallies, with the times that let several workers of one host be added up.
+/// A worker's tallies, with the times that are needed to merge several workers of one host.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct WorkerDone {
-    /// One for each leg that was begun.
+    /// One for each leg that was started.
     pub tallies: Vec<EndTally>,
     /// (first, last) send and (first, last) arrival of each leg, ns of the host's monotonic clock, 0 for never.
     pub spans: Vec<[u64; 4]>,

@@ -1,8 +1,8 @@
-//! What agents and coordinators say to each other, without I/O.
+//! The protocol of agents and coordinators, without I/O.
 //!
-//! A connection opens with eight bytes: [`CONTROL_MAGIC`], or the engine's data hello, so that one port serves both. After
-//! that, control is frames ([`frame`]) of JSON ([`message`]). JSON keeps an old peer able to read a newer one's message as far
-//! as it understands it; the rate is a few messages a trial, far from any measuring path.
+//! A connection starts with eight bytes: [`CONTROL_MAGIC`], or the engine's data hello, so that one port serves both. After
+//! that, control is frames ([`frame`]) of JSON ([`message`]). With JSON an older peer can read a newer message and ignore
+//! what it does not know. A few messages a trial are far from any measuring path.
 
 pub mod auth;
 pub mod frame;
@@ -10,13 +10,13 @@ pub mod message;
 
 /// The first bytes of a control connection.
 pub const CONTROL_MAGIC: &[u8; 8] = b"THRUCTRL";
-/// The protocol that this build speaks best.
-pub const PROTOCOL: u32 = 1;
-/// The oldest protocol that it still speaks.
-pub const OLDEST_PROTOCOL: u32 = 1;
-/// The port of `thru serve` unless told otherwise.
+/// The newest protocol that this build has.
+pub const PROTOCOL: u32 = 2;
+/// The oldest protocol that this build accepts.
+pub const OLDEST_PROTOCOL: u32 = 2;
+/// The default port of `thru serve`.
 pub const DEFAULT_PORT: u16 = 6280;
-/// What this build's agents can do beyond protocol 1; a peer that lacks one is told before it is asked for it.
+/// Extensions of this build's agents. A coordinator does not use what an agent does not list.
 pub const CAPABILITIES: &[&str] = &[
     "processes",
     "series",
@@ -30,21 +30,26 @@ pub const CAPABILITIES: &[&str] = &[
     "stacks",
     PATH,
     FETCH,
-    VOUCH,
+    REACH_TOKEN,
     DELAYED_READS,
     OVERLAP_CLOSE,
 ];
-/// Answers `clock` and `look-at`.
+/// Answers `clock` and `probe-path`.
 pub const PATH: &str = "path";
-/// The capability of an agent that tells how its host does without a measurement.
+/// Answers `watch`: reports its host without a measurement.
 pub const WATCH: &str = "watch";
-/// Answers `fetch` and takes `forget`.
+/// Answers `fetch` and accepts `forget`.
 pub const FETCH: &str = "fetch";
-/// Answers `vouch`, and looks and connects only where it may.
-pub const VOUCH: &str = "vouch";
-/// Knows `delayed_reads`, and reads plainly without it.
+/// Answers `issue-reach-token`, and probes and connects to other hosts only with their reachability token.
+pub const REACH_TOKEN: &str = "reach-token";
+/// Implements `delayed_reads`.
 pub const DELAYED_READS: &str = "delayed-reads";
-/// Knows `overlap_close`, and closes a connection before the next one opens without it.
+/// Implements `overlap_close`.
 pub const OVERLAP_CLOSE: &str = "overlap-close";
-/// The most bytes of a file that one `piece` holds.
+/// Most bytes of a file in one `piece`.
 pub const PIECE: u64 = 256 << 10;
+
+/// Protocol versions as text: `2`, or `2 to 3`.
+pub(crate) fn version_range(oldest: u32, newest: u32) -> String {
+    if oldest == newest { newest.to_string() } else { format!("{oldest} to {newest}") }
+}

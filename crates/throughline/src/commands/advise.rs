@@ -59,7 +59,7 @@ pub struct AdviseArgs {
     time: Option<Nanos>,
 
     /// End a trial in which nothing has moved for this long.
-    #[arg(long, value_name = "TIME", default_value = "3s", value_parser = at_least(Nanos(Spec::LEAST_STALL_NS)),
+    #[arg(long, value_name = "TIME", default_value = "3s", value_parser = at_least(Nanos(Spec::MIN_STALL_NS)),
           help_heading = "How sure, how long")]
     stall: Nanos,
 

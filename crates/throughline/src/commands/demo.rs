@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use clap::Args;
-use control::experiment::{LEASH, OwnAgent, TOKEN_VARIABLE};
+use control::experiment::{OwnAgent, TOKEN_VARIABLE, UNTIL_INPUT_ENDS};
 use lab::{CrossoverSpec, Lab};
 
 use crate::failure::{self, Failure};
@@ -65,7 +65,7 @@ pub fn run(args: &DemoArgs) -> Result<u8, Failure> {
     let agent = OwnAgent::start(command("b")?, &address)?;
     let mut curve = command("a")?;
     curve
-        .args([LEASH, "curve"])
+        .args([UNTIL_INPUT_ENDS, "curve"])
         .arg(&agent.target)
         .arg("--store")
         .arg(&store)

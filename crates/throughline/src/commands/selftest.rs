@@ -54,7 +54,7 @@ pub fn run(args: &SelftestArgs) -> Result<u8, Failure> {
     let found = selftest::run(&options, started_unix_ns, &mut |on_event| match on_event {
         SelfTestEvent::Check(check) if !to_stdout => outln!("{}", report::check_line(check)),
         SelfTestEvent::Check(_) => {}
-        SelfTestEvent::Doing(what) => errln!("thru: testing {what}"),
+        SelfTestEvent::Activity(what) => errln!("thru: testing {what}"),
     })?;
     if let Some(store) = store {
         store.keep_selftest(&found)?;

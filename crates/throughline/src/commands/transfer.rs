@@ -47,7 +47,7 @@ pub struct TransferArgs {
     unpaced: bool,
 
     /// Length of the entries of the interval series.
-    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = at_least(Nanos(Spec::LEAST_INTERVAL_NS)))]
+    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = at_least(Nanos(Spec::MIN_INTERVAL_NS)))]
     interval: Nanos,
 
     /// With --rate: send at most this much at once to make up for a delay [default: what the rate carries in 1 ms,

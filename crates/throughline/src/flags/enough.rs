@@ -26,7 +26,7 @@ pub struct Enough {
     pub seed: Option<u64>,
 
     /// End a trial in which nothing has moved for this long, and mark it stalled.
-    #[arg(long, value_name = "TIME", default_value = "3s", value_parser = at_least(Nanos(Spec::LEAST_STALL_NS)))]
+    #[arg(long, value_name = "TIME", default_value = "3s", value_parser = at_least(Nanos(Spec::MIN_STALL_NS)))]
     pub stall: Nanos,
 }
 

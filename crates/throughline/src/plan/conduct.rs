@@ -93,7 +93,7 @@ pub async fn conduct(
     let (mut here, mut there) = (local_options(directory.path())?, local_options(directory.path())?);
     for options in [&mut here, &mut there] {
         options.selftest = citation::from_store(output.store.clone());
-        options.captures = Captures::AsAsked;
+        options.captures = Captures::AsRequested;
     }
     let agents = [Agent::local(here), Agent::local(there)];
     let (slots, hosts) = slots(&read.cells, &read.specs)?;

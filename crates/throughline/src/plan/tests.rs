@@ -114,7 +114,7 @@ fn errors_point_at_line_column_and_key() {
         ("to = \"a\"\nseed = -1\n", "plan.toml:2:8: seed: '-1' is no whole number from 0"),
         ("to = \"a\"\n[repeat]\nmin = 0\n", "plan.toml:3:7: repeat.min: '0' is no whole number from 1"),
         ("to = \"a\"\n[repeat]\nbudget = \"0s\"\n", "plan.toml:3:10: repeat.budget: '0s' is nothing"),
-        ("to = \"a:99999\"\n", "plan.toml:1:6: to: 'a:99999' names no host"),
+        ("to = \"a:99999\"\n", "plan.toml:1:6: to: 'a:99999' is not a valid host"),
         ("to = \"a\"\nname = \"\"\n", "plan.toml:2:8: name: '' is no name"),
         ("to = \"a\"\n[base]\nflows = \"x\"\n", "base.flows: --flows: 'x' is no whole number from 1 to 16384"),
         ("to = \"a\"\n[base]\nunpaced = true\n", "cell 1: --unpaced has no effect on tcp"),

@@ -1,5 +1,5 @@
-//! The search for what helps: a first look, races over everything that may be changed, and a confirmation on fresh pairs, within a
-//! budget. What to try and what to make of it is the analysis's ([`analysis::advice`]); here the trials are taken.
+//! The search for better settings: pilot trials, races over everything that may be changed, and a confirmation on fresh pairs,
+//! within a budget. [`analysis::advice`] decides what to try and how to judge it; this module makes the trials.
 
 mod search_state;
 
@@ -10,51 +10,51 @@ use analysis::advice::{Confirmation, PairBlock, Path, RaceBlock, Reading, Search
 use engine::transport::transport;
 use model::{Cell, Event, Finding, FindingKind, Goal, Phase, Stop, Verdict};
 
-use super::Conduct;
+use super::ActiveRun;
 use super::metrics::Metrics;
 use crate::ControlError;
 use search_state::SearchState;
 
-/// How a search is made.
+/// The options of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AdvisePlan {
-    /// What is searched for.
+    /// The goal.
     pub goal: Goal,
-    /// The least gain that counts, as a fraction of the value.
+    /// The smallest gain that counts, as a fraction of the value.
     pub least_effect: f64,
     /// Classes of host settings that may be changed.
     pub allow: BTreeSet<String>,
-    /// The block was asked for and stays.
+    /// The user set the block; it is not changed.
     pub fixed_block: bool,
-    /// The trials' length was asked for and stays.
+    /// The user set the length of trials; it is not changed.
     pub fixed_time: bool,
 }
 
-/// Trials of the first look, and its name.
-const LOOKS: u32 = 3;
-const FIRST_LOOK: &str = "first look";
-/// Pause between two trials, always the same, so that no trial meets what the one before left in queues and timers.
+/// Number of pilot trials, and their name in the advice.
+const PILOT_TRIALS: u32 = 3;
+const PILOT: &str = "pilot trials";
+/// Pause between two trials, always the same, in which queues empty and timers expire.
 const GAP: Duration = Duration::from_millis(20);
-/// Length of a trial in round trips, and its bounds in ns: slow start is over in its first part, which is left out.
+/// Length of a trial in round trips, and its limits in ns. Slow start ends in the first part, which the rates leave out.
 const ROUND_TRIPS: u64 = 30;
 const TRIAL_NS: (u64, u64) = (300_000_000, 2_000_000_000);
 /// Part of a trial that the rates leave out.
 const WARMUP: f64 = 0.3;
-/// Part of the time left that a confirmation plans with; trials differ in length.
+/// Part of the remaining time that is planned for a confirmation, because trials differ in length.
 const PLANNED: f64 = 0.9;
 
-impl Conduct<'_> {
+impl ActiveRun<'_> {
     pub(super) async fn advise(&mut self, plan: &AdvisePlan) -> Result<(), ControlError> {
         let Some(first) = self.header.cells.first().cloned() else { return Ok(()) };
         let metrics = Metrics::of(self.header, self.pair);
         let mut search_state = SearchState::new(plan.goal, first.spec.clone(), metrics);
         let result = self.search(plan, &first, &mut search_state).await;
-        // Whatever happened, what is known is to be said. The hosts' settings are put back when the run is over.
-        let (advice, findings) = search_state.reported(self.header);
+        // The results so far are reported after an error as well. The hosts' settings are reverted at the end of the run.
+        let (advice, findings) = search_state.result(self.header);
         self.advice = advice;
         self.notes.extend(findings);
         if let Some(statement) = search_state.metrics.statement() {
-            if search_state.metrics.kept() {
+            if search_state.metrics.may_carry_over() {
                 self.cells.remark(Verdict::MetricsKept);
             }
             let (kind, cells) = (FindingKind::Note, Vec::new());
@@ -69,52 +69,52 @@ impl Conduct<'_> {
         first: &Cell,
         search_state: &mut SearchState,
     ) -> Result<(), ControlError> {
-        self.first_look(plan, first, search_state).await?;
+        self.pilot_trials(plan, first, search_state).await?;
         let rule = rule(plan.goal, plan.least_effect, self.header.stopping.seed);
         let counts: Vec<usize> = search_state.candidates.iter().map(|candidate| candidate.levels.len()).collect();
         search_state.search = Some(Search::new(&counts, rule));
         self.races(search_state, true).await?;
         if !search_state.has_changes() {
-            // There is nothing to confirm by now, and what is left of the time tells more of what does not matter.
+            // There is nothing to confirm, so the remaining time is used for further races.
             self.races(search_state, false).await?;
         }
         search_state.stop();
         let trials = (self.left_ns() as f64 * PLANNED / search_state.each_ns().max(1.0)) as u32;
         search_state.fresh = search_state.search.as_ref().and_then(|search| Confirmation::new(search, trials));
-        while let Some(block) = self.next_pairs(search_state) {
-            let readings = self.pairs(&block, search_state).await?;
+        while let Some(round) = self.next_pairs(search_state) {
+            let readings = self.pairs(&round, search_state).await?;
             search_state.fresh.as_mut().into_iter().for_each(|fresh| fresh.record(readings));
         }
         Ok(())
     }
 
-    /// Races until the search is over, or until what is left of the time is for its confirmation, where some is kept for that.
-    async fn races(&mut self, search_state: &mut SearchState, keeps: bool) -> Result<(), ControlError> {
-        while let Some(block) = self.next_race(search_state, keeps) {
-            let readings = self.race(&block, search_state).await;
-            // An interrupt leaves what was counted until then.
+    /// Races until the search is over, or until the remaining time is needed for the confirmation (with `reserve`).
+    async fn races(&mut self, search_state: &mut SearchState, reserve: bool) -> Result<(), ControlError> {
+        while let Some(round) = self.next_race(search_state, reserve) {
+            let readings = self.race(&round, search_state).await;
+            // After an interrupt the results so far are kept.
             let readings = readings.inspect_err(|_| search_state.stop())?;
             search_state.search.as_mut().into_iter().for_each(|search| search.record(&readings));
         }
         Ok(())
     }
 
-    /// The start, measured a few times: its round trip sets the length of trials, its goodput and its ceiling what is tried.
-    async fn first_look(
+    /// Measures the start a few times: its round trip sets the length of trials, its goodput and ceiling decide what is tried.
+    async fn pilot_trials(
         &mut self,
         plan: &AdvisePlan,
         first: &Cell,
         search_state: &mut SearchState,
     ) -> Result<(), ControlError> {
         let begun = self.elapsed_ns();
-        self.waiting(FIRST_LOOK.into(), 0, LOOKS as usize)?;
+        self.report_phase(PILOT.into(), 0, PILOT_TRIALS as usize)?;
         search_state.metrics.flush().await;
         self.one_trial(first).await?;
-        search_state.spend(FIRST_LOOK, self.elapsed_ns() - begun);
-        let Some(look) = self.cells.interim_outcome(first.id) else { return Ok(()) };
-        let ends = look.trials.iter().flat_map(|trial| [&trial.near, &trial.far]);
+        search_state.spend(PILOT, self.elapsed_ns() - begun);
+        let Some(pilot) = self.cells.interim_outcome(first.id) else { return Ok(()) };
+        let ends = pilot.trials.iter().flat_map(|trial| [&trial.near, &trial.far]);
         let rtt = ends.flat_map(|end| &end.flows).filter_map(|flow| flow.socket.min_rtt_ns).min();
-        // No longer than what leaves a confirmation of one change half of the time.
+        // Short enough that the confirmation of one change fits into half of the budget.
         let around = match first.spec.stop {
             Stop::TimeNs(own) => (self.elapsed_ns() - begun).saturating_sub(own),
             _ => 0,
@@ -122,28 +122,28 @@ impl Conduct<'_> {
         let half = self.header.stopping.budget_ns.map_or(u64::MAX, |budget| budget / 2);
         let most =
             (half / u64::from(Confirmation::least_trials(1))).saturating_sub(around).clamp(TRIAL_NS.0, TRIAL_NS.1);
-        let suits = || rtt.map_or(TRIAL_NS.0, |ns| (ns * ROUND_TRIPS).clamp(TRIAL_NS.0, most));
+        let suitable = || rtt.map_or(TRIAL_NS.0, |ns| (ns * ROUND_TRIPS).clamp(TRIAL_NS.0, most));
         let time = match first.spec.stop {
             Stop::TimeNs(requested) if plan.fixed_time => requested,
-            _ => suits(),
+            _ => suitable(),
         };
         search_state.start.stop = Stop::TimeNs(time);
         search_state.start.warmup_ns = (time as f64 * WARMUP) as u64;
         if search_state.start == first.spec {
             search_state.cells.insert(Default::default(), first.id);
         }
-        // The rest of the look is as long as what it is to be compared with: a shorter one may see slow start alone.
-        for look in 1..LOOKS {
-            self.waiting(FIRST_LOOK.into(), look as usize, LOOKS as usize)?;
-            self.try_out(&[], FIRST_LOOK, None, search_state).await?;
+        // The other pilot trials have the length of the later trials: shorter ones may cover slow start alone.
+        for number in 1..PILOT_TRIALS {
+            self.report_phase(PILOT.into(), number as usize, PILOT_TRIALS as usize)?;
+            self.try_out(&[], PILOT, None, search_state).await?;
         }
-        let look =
-            search_state.cells.get(&Default::default()).and_then(|id| self.cells.interim_outcome(*id)).unwrap_or(look);
+        let pilot =
+            search_state.cells.get(&Default::default()).and_then(|id| self.cells.interim_outcome(*id)).unwrap_or(pilot);
         let transport = transport(search_state.start.transport.as_str())?;
         let path = Path {
             goal: plan.goal,
             spec: &search_state.start,
-            look: &look,
+            look: &pilot,
             near: &self.header.near,
             far: &self.header.far,
             sends: transport.sends(),
@@ -155,68 +155,65 @@ impl Conduct<'_> {
         Ok(())
     }
 
-    /// The next block of the search; `None` when it is over, or the time is.
-    fn next_race(&self, search_state: &mut SearchState, keeps: bool) -> Option<RaceBlock> {
+    /// The next round of a race; `None` if the search is over or the time is spent.
+    fn next_race(&self, search_state: &mut SearchState, reserve: bool) -> Option<RaceBlock> {
         let each = search_state.each_ns();
         let search = search_state.search.as_mut()?;
         let changes = search.best().iter().filter(|level| **level != 0).count();
-        let block = search.next_block()?;
-        let kept = if keeps || changes > 0 { f64::from(Confirmation::least_trials(changes)) / PLANNED } else { 0.0 };
-        let needed = block.trials.len() as f64 + kept;
-        (needed * each <= self.left_ns() as f64).then_some(block)
+        let round = search.next_block()?;
+        let confirmation = f64::from(Confirmation::least_trials(changes)) / PLANNED;
+        let reserved = if reserve || changes > 0 { confirmation } else { 0.0 };
+        let needed = round.trials.len() as f64 + reserved;
+        (needed * each <= self.left_ns() as f64).then_some(round)
     }
 
-    /// Takes the trials of a race's block.
+    /// Makes the trials of one round of a race.
     async fn race(
         &mut self,
-        block: &RaceBlock,
+        round: &RaceBlock,
         search_state: &mut SearchState,
     ) -> Result<Vec<Option<Reading>>, ControlError> {
-        let candidate = &search_state.candidates[block.dimension];
+        let candidate = &search_state.candidates[round.dimension];
         let (name, levels) = (candidate.name, candidate.levels.len());
-        let in_force = search_state.search.as_ref().map_or(0, |search| search.best()[block.dimension]);
+        let in_force = search_state.search.as_ref().map_or(0, |search| search.best()[round.dimension]);
         let mut readings = Vec::new();
-        for at in &block.trials {
+        for at in &round.trials {
             let raced = search_state.search.as_ref().map_or(0, |search| search.races().len());
-            self.waiting(format!("{name}: {} of {levels} levels", block.racing), raced, search_state.candidates.len())?;
-            let level = at[block.dimension];
+            let activity = format!("{name}: {} of {levels} levels", round.racing);
+            self.report_phase(activity, raced, search_state.candidates.len())?;
+            let level = at[round.dimension];
             let what = (level != in_force)
-                .then(|| format!("{name} {}", search_state.candidates[block.dimension].levels[level].label));
+                .then(|| format!("{name} {}", search_state.candidates[round.dimension].levels[level].label));
             readings.push(self.try_out(at, name, what, search_state).await?);
         }
         Ok(readings)
     }
 
-    /// The next block of the confirmation, while there is time for it.
+    /// The next round of the confirmation, if there is time for it.
     fn next_pairs(&self, search_state: &mut SearchState) -> Option<PairBlock> {
-        // A block is not begun that would end more than a trial after the time.
+        // A round is not started if it would end more than one trial after the budget.
         let needed = (4.0 - 1.0) * search_state.each_ns();
         if needed > self.left_ns() as f64 { None } else { search_state.fresh.as_mut()?.next_block() }
     }
 
     async fn pairs(
         &mut self,
-        block: &PairBlock,
+        round: &PairBlock,
         search_state: &mut SearchState,
     ) -> Result<[Option<Reading>; 4], ControlError> {
         let left = search_state.fresh.as_ref().map_or(0, Confirmation::trials_left);
         let left_ns = (f64::from(left + 4) * search_state.each_ns()) as u64;
-        let doing = format!("confirmation, {} more trials", left + 4);
-        self.sink.event(&Event::Phase(Phase {
-            activity: doing,
-            cells_done: 0,
-            cells: 1,
-            remaining_ns: Some(left_ns),
-        }))?;
+        let activity = format!("confirmation, {} more trials", left + 4);
+        self.sink.event(&Event::Phase(Phase { activity, cells_done: 0, cells: 1, remaining_ns: Some(left_ns) }))?;
         let mut readings = [None; 4];
-        for (at, reading) in block.trials.iter().zip(&mut readings) {
+        for (at, reading) in round.trials.iter().zip(&mut readings) {
             *reading = self.try_out(at, "confirmation", None, search_state).await?;
         }
         Ok(readings)
     }
 
-    /// One trial of a combination. A level that the hosts cannot have, or that does not come through, gives no reading; `what`
-    /// names it for the record.
+    /// One trial of a combination. A level that the hosts do not support, or whose trial fails, gives no reading; it is recorded
+    /// as not tried under the name `what`.
     async fn try_out(
         &mut self,
         at: &[usize],
@@ -249,11 +246,11 @@ impl Conduct<'_> {
                         search_state.readings += 1;
                         return Ok(Some(reading));
                     }
-                    None => "its trial stalled or gave no value".to_owned(),
+                    None => "the trial stalled or gave no value".to_owned(),
                 }
             }
             Err(error @ (ControlError::Setup { .. } | ControlError::Refused { .. } | ControlError::Engine(_))) => {
-                self.pair.start_afresh(&spec).await?;
+                self.pair.cancel_setup(&spec).await?;
                 error.to_string()
             }
             Err(error @ (ControlError::Tune { .. } | ControlError::Trial { .. })) => error.to_string(),
@@ -261,21 +258,22 @@ impl Conduct<'_> {
         };
         match what {
             Some(what) => search_state.cannot(what, why),
-            // What is in force has worked before: a bad moment. The start has not, and without it there is nothing to compare.
+            // The current combination has worked before, so a single failure is ignored. If the start itself fails, there is
+            // nothing to compare with.
             None if search_state.readings == 0 => {
-                return Err(ControlError::Trial { address: "the start".into(), reason: why });
+                return Err(ControlError::Trial { address: "pilot trial".into(), reason: why });
             }
             None => {}
         }
         Ok(None)
     }
 
-    /// Tells where the search stands.
-    fn waiting(&mut self, doing: String, done: usize, of: usize) -> Result<(), ControlError> {
+    /// Reports the progress of the search.
+    fn report_phase(&mut self, activity: String, done: usize, of: usize) -> Result<(), ControlError> {
         let left_ns = Some(self.left_ns()).filter(|left| *left < u64::MAX);
         let count = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
         Ok(self.sink.event(&Event::Phase(Phase {
-            activity: doing,
+            activity,
             cells_done: count(done.min(of)),
             cells: count(of),
             remaining_ns: left_ns,

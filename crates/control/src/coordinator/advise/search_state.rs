@@ -1,4 +1,4 @@
-//! What a search has come to so far; it outlives an interrupt.
+//! The state of a search; it survives an interrupt.
 
 use std::collections::BTreeMap;
 
@@ -7,19 +7,19 @@ use model::{Advice, AdviceSpent, AdviceUntried, Finding, Goal, RunHeader, Spec};
 
 use super::super::metrics::Metrics;
 
-/// A search under way.
+/// A running search.
 pub(super) struct SearchState {
     pub(super) goal: Goal,
-    /// The start, with the length of trials that suits the path.
+    /// The start, with a length of trials that suits the path.
     pub(super) start: Spec,
     pub(super) candidates: Vec<Candidate>,
     pub(super) search: Option<Search>,
     pub(super) fresh: Option<Confirmation>,
     pub(super) untried: Vec<AdviceUntried>,
     spent: Vec<AdviceSpent>,
-    /// What the last trial took, ns.
+    /// Duration of the last trial, ns.
     last_ns: u64,
-    /// The cells by what they change.
+    /// The cells by their changes.
     pub(super) cells: BTreeMap<BTreeMap<String, String>, u32>,
     pub(super) metrics: Metrics,
     /// Trials that gave a reading.
@@ -43,17 +43,17 @@ impl SearchState {
         }
     }
 
-    /// Ends the search where it stands.
+    /// Ends the search.
     pub(super) fn stop(&mut self) {
         self.search.as_mut().into_iter().for_each(Search::stop);
     }
 
-    /// Whether anything was adopted.
+    /// Whether the best combination differs from the start.
     pub(super) fn has_changes(&self) -> bool {
         self.search.as_ref().is_some_and(|search| search.best().iter().any(|level| *level != 0))
     }
 
-    /// Notes a trial's time.
+    /// Adds a trial's time.
     pub(super) fn spend(&mut self, on: &str, ns: u64) {
         self.last_ns = ns;
         match self.spent.iter_mut().find(|spent| spent.on == on) {
@@ -62,23 +62,23 @@ impl SearchState {
         }
     }
 
-    /// Notes a level that could not be tried.
+    /// Records a level that could not be tried.
     pub(super) fn cannot(&mut self, what: String, why: String) {
         if !self.untried.iter().any(|one| one.what == what) {
             self.untried.push(AdviceUntried { what, why });
         }
     }
 
-    /// What a trial takes with everything around it, ns: where some take longer than others, the longer time.
+    /// Duration of a trial with its set-up and pause, ns: of several averages the longest.
     pub(super) fn each_ns(&self) -> f64 {
-        // The first look's trials have another length, and the first of them starts the measuring processes.
-        let own = |spent: &&AdviceSpent| spent.on != super::FIRST_LOOK;
+        // Pilot trials may have another length, and the first of them starts the worker processes.
+        let own = |spent: &&AdviceSpent| spent.on != super::PILOT;
         let each = self.spent.iter().filter(own).map(|spent| spent.ns as f64 / f64::from(spent.trials.max(1)));
         each.reduce(f64::max).unwrap_or(self.last_ns as f64)
     }
 
-    /// What is known: nothing before the search began.
-    pub(super) fn reported(&self, header: &RunHeader) -> (Option<Advice>, Vec<Finding>) {
+    /// The advice and the findings so far; empty before the search has started.
+    pub(super) fn result(&self, header: &RunHeader) -> (Option<Advice>, Vec<Finding>) {
         let Some(search) = &self.search else { return (None, Vec::new()) };
         let confirmed = self.fresh.as_ref().map(Confirmation::judged).unwrap_or_default();
         let all = SearchResult {

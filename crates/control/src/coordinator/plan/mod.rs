@@ -1,5 +1,5 @@
-//! A plan: blocks of all open cells, each cell over fresh connections between the two hosts that it is about, those of one round
-//! of hosts at the same time.
+//! A plan: rounds of all open cells. Each cell uses fresh connections between its two hosts, and the tests of one step run at
+//! the same time.
 
 mod step;
 
@@ -12,51 +12,51 @@ use model::{
 };
 
 use super::pass::cancelled;
-use super::{Conduct, Fleet};
+use super::{ActiveRun, Fleet};
 use crate::ControlError;
 use step::Test;
 
-/// How a plan's cells are taken.
+/// How a plan's cells are measured.
 pub struct PlanSchedule {
     /// The plan.
     pub plan: Plan,
-    /// Where the cells stand, those of a curve together: their combination of levels, and their hosts' numbers in the fleet.
+    /// The cells, with the sizes of a curve in one slot: their combination of levels, and their hosts' numbers in the fleet.
     pub slots: Vec<Slot>,
-    /// Trials of an earlier part of this run, which count.
+    /// Trials of an earlier part of this run, which are kept.
     pub trials: Vec<Trial>,
     /// Passes of an earlier part of this run.
     pub passes: Vec<Pass>,
 }
 
 impl PlanSchedule {
-    /// The first cell of those that are measured together with this one.
+    /// The first cell of the slot that contains this one.
     fn first_of(&self, cell: u32) -> u32 {
         self.slots.iter().find(|slot| slot.cells().contains(&cell)).map_or(cell, |slot| slot.cell)
     }
 }
 
-/// Pause between two steps, so that the second does not meet what the first left behind in queues and timers.
+/// Pause between two steps, in which queues empty and timers expire.
 const GAP: Duration = Duration::from_millis(10);
-/// How often a precondition that does not hold is looked at again.
-const AGAIN: Duration = Duration::from_secs(1);
-/// Idle hosts are heard at least this often.
-const HEAR: Duration = Duration::from_secs(5);
+/// Interval of the checks of a requirement that is not met.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+/// Longest time without reading the messages of idle hosts.
+const DRAIN_INTERVAL: Duration = Duration::from_secs(5);
 
-impl Conduct<'_, Fleet> {
+impl ActiveRun<'_, Fleet> {
     pub(super) async fn plan(&mut self, schedule: &PlanSchedule) -> Result<(), ControlError> {
-        let mut turns = self.adopt(schedule);
-        let result = self.blocks(schedule, &mut turns).await;
-        // At Ctrl-C too, and whatever went wrong: hosts are left as they were found.
-        let put_back = self.pair.untune().await;
-        result.and(put_back)
+        let mut rounds_done = self.adopt(schedule);
+        let result = self.rounds(schedule, &mut rounds_done).await;
+        // The settings are reverted after an interrupt and after any error as well.
+        let reverted = self.pair.untune().await;
+        result.and(reverted)
     }
 
-    /// Takes over what an earlier part of the run measured; the turns that each place has had, by its first cell.
+    /// Adopts the trials of an earlier part of the run. Returns the rounds that each slot has had, by its first cell.
     fn adopt(&mut self, schedule: &PlanSchedule) -> BTreeMap<u32, u32> {
         let cut: BTreeSet<u32> = schedule.trials.iter().filter(|trial| is_cut(trial)).map(|trial| trial.pass).collect();
         let kept: BTreeSet<u32> = schedule.passes.iter().map(|pass| pass.index).collect();
         let points: BTreeSet<u32> = schedule.slots.iter().filter(|slot| slot.sizes > 1).flat_map(Slot::cells).collect();
-        // What an interrupt or a kill cut off is taken again, of a curve the whole pass.
+        // A trial that was cut short is repeated; of a curve the whole pass.
         let whole = |trial: &&Trial| {
             !is_cut(trial)
                 && (!points.contains(&trial.cell) || kept.contains(&trial.pass) && !cut.contains(&trial.pass))
@@ -64,40 +64,44 @@ impl Conduct<'_, Fleet> {
         for trial in schedule.trials.iter().filter(whole) {
             self.cells.adopt(trial.clone());
         }
-        let turns = schedule.slots.iter().map(|slot| (slot.cell, self.turns_had(slot))).collect();
+        let rounds_done = schedule.slots.iter().map(|slot| (slot.cell, self.rounds_of(slot))).collect();
         let by_trial = schedule.trials.iter().map(|trial| trial.pass + 1).max();
         let by_pass = schedule.passes.iter().map(|pass| pass.index + 1).max();
         self.passes = by_trial.max(by_pass).unwrap_or(0);
-        let block = |pass: &Pass| Pass { index: pass.index, round: pass.round, ..Pass::default() };
-        self.blocks = schedule.passes.iter().map(block).collect();
+        let with_round = |pass: &Pass| Pass { index: pass.index, round: pass.round, ..Pass::default() };
+        self.pass_rounds = schedule.passes.iter().map(with_round).collect();
         let spent = schedule.passes.iter().map(|pass| pass.started_ns + pass.duration_ns).max().unwrap_or(0);
         self.started = Instant::now().checked_sub(Duration::from_nanos(spent)).unwrap_or(self.started);
-        turns
+        rounds_done
     }
 
-    /// The trials of a place; sizes of a curve that are sure have had fewer than the others.
-    fn turns_had(&self, slot: &Slot) -> u32 {
+    /// The trials of a slot; sizes of a curve that have converged have fewer than the others.
+    fn rounds_of(&self, slot: &Slot) -> u32 {
         let trials = |cell: u32| self.cells.trials_of(cell).len() as u32;
         let open = slot.cells().filter(|cell| !self.cells.is_converged(*cell)).map(trials).min();
         open.or(slot.cells().map(trials).max()).unwrap_or(0)
     }
 
-    async fn blocks(&mut self, schedule: &PlanSchedule, turns: &mut BTreeMap<u32, u32>) -> Result<(), ControlError> {
+    async fn rounds(
+        &mut self,
+        schedule: &PlanSchedule,
+        rounds_done: &mut BTreeMap<u32, u32>,
+    ) -> Result<(), ControlError> {
         let rule = &self.header.stopping;
         let seed = (rule.order == Order::Random).then_some(rule.seed);
         let mut time = 0;
         let mut longest = 0;
         loop {
-            self.settle(schedule, turns)?;
+            self.settle(schedule, rounds_done)?;
             let mut open: Vec<u32> = self.cells.open().map(|state| schedule.first_of(state.cell.id)).collect();
             open.dedup();
-            let Some(block) = open.iter().map(|cell| turns.get(cell).copied().unwrap_or(0)).min() else {
+            let Some(round) = open.iter().map(|cell| rounds_done.get(cell).copied().unwrap_or(0)).min() else {
                 return Ok(());
             };
             if let Some(every) = schedule.plan.schedule
-                && block.is_multiple_of(rule.min_trials.max(1))
+                && round.is_multiple_of(rule.min_trials.max(1))
             {
-                match self.next_time(every, time, block > 0).await? {
+                match self.next_time(every, time, round > 0).await? {
                     Some(next) => time = next,
                     None => return Ok(()),
                 }
@@ -106,13 +110,13 @@ impl Conduct<'_, Fleet> {
             if self.left_ns() < longest {
                 return Ok(());
             }
-            for step in analysis::plan::block(&schedule.slots, seed, block) {
-                let due: Vec<u32> =
-                    step.into_iter().filter(|cell| open.contains(cell) && turns.get(cell) == Some(&block)).collect();
+            for step in analysis::plan::block(&schedule.slots, seed, round) {
+                let is_due = |cell: &u32| open.contains(cell) && rounds_done.get(cell) == Some(&round);
+                let due: Vec<u32> = step.into_iter().filter(is_due).collect();
                 if !due.is_empty() {
-                    self.step(schedule, block, &due).await?;
+                    self.step(schedule, round, &due).await?;
                     for cell in due {
-                        *turns.entry(cell).or_default() += 1;
+                        *rounds_done.entry(cell).or_default() += 1;
                     }
                     tokio::time::sleep(GAP).await;
                 }
@@ -121,13 +125,13 @@ impl Conduct<'_, Fleet> {
         }
     }
 
-    /// Closes the cells that are sure or have had all their turns. With times, all cells stay to the end.
-    fn settle(&mut self, schedule: &PlanSchedule, turns: &BTreeMap<u32, u32>) -> Result<(), ControlError> {
+    /// Closes the cells that have converged or have had all their rounds. With a schedule, all cells stay open to the end.
+    fn settle(&mut self, schedule: &PlanSchedule, rounds_done: &BTreeMap<u32, u32>) -> Result<(), ControlError> {
         if schedule.plan.schedule.is_some() {
             return Ok(());
         }
         let most = self.header.stopping.max_trials;
-        let over = |cell: &u32| turns.get(&schedule.first_of(*cell)).is_some_and(|turns| *turns >= most);
+        let over = |cell: &u32| rounds_done.get(&schedule.first_of(*cell)).is_some_and(|rounds| *rounds >= most);
         let ids: Vec<u32> = self.cells.open().map(|state| state.cell.id).collect();
         for id in ids.into_iter().filter(|id| over(id) || self.cells.is_converged(*id)).collect::<Vec<_>>() {
             if let Some(outcome) = self.cells.finish(id, false) {
@@ -137,8 +141,8 @@ impl Conduct<'_, Fleet> {
         Ok(())
     }
 
-    /// Waits for the next time of the schedule and says its number, from 1 for the first; `None` when the last has passed. Times
-    /// that passed while something else went on are left out.
+    /// Waits for the next scheduled time and returns its number, from 1; `None` after the last one. Times that passed during a
+    /// measurement are skipped.
     async fn next_time(&mut self, every: Every, last: u64, resumed: bool) -> Result<Option<u64>, ControlError> {
         let start = self.header.started_unix_ns;
         let passed = unix_ns().saturating_sub(start).div_ceil(every.every_ns.max(1));
@@ -148,52 +152,57 @@ impl Conduct<'_, Fleet> {
         }
         let due = start + next * every.every_ns;
         if due > unix_ns() {
-            self.pair.rest().await?;
+            self.pair.release_machines().await?;
         }
         while let Some(left) = due.checked_sub(unix_ns()).filter(|left| *left > 0) {
-            let doing = format!("waits for time {} of {}", next + 1, every.times());
-            self.tell(doing, Some(left))?;
-            self.pair.catch_up()?;
-            let nap = Duration::from_nanos(left).min(HEAR);
+            let activity = format!("waiting for repetition {} of {}", next + 1, every.times());
+            self.report_phase(activity, Some(left))?;
+            self.pair.drain_messages()?;
+            let pause = Duration::from_nanos(left).min(DRAIN_INTERVAL);
             tokio::select! {
-                () = tokio::time::sleep(nap) => {}
+                () = tokio::time::sleep(pause) => {}
                 () = cancelled(&mut self.cancel) => return Err(ControlError::Interrupted),
             }
         }
         Ok(Some(next + 1))
     }
 
-    /// One trial of each of `cells` and of what is measured together with them, all at the same time.
-    async fn step(&mut self, schedule: &PlanSchedule, block: u32, cells: &[u32]) -> Result<(), ControlError> {
+    /// One trial of each slot that starts with one of `cells`, all at the same time.
+    async fn step(&mut self, schedule: &PlanSchedule, round: u32, cells: &[u32]) -> Result<(), ControlError> {
         self.interrupted()?;
-        self.step_phase(schedule, block, cells)?;
+        self.step_phase(schedule, round, cells)?;
         let sink = &mut *self.sink;
         let waits = |name: &str, ahead| {
-            let doing = format!("{name} is busy: {ahead} before us");
-            // The phase is for people; a sink that fails will say so at the next trial.
-            let _ = sink.event(&Event::Phase(Phase { activity: doing, ..Phase::default() }));
+            let activity = format!("{name} is busy: {ahead} ahead in the queue");
+            // The phase is for the progress display only; a sink that fails reports it at the next trial.
+            let _ = sink.event(&Event::Phase(Phase { activity, ..Phase::default() }));
         };
         self.pair.hold(waits).await?;
-        let mut tests = self.tests(schedule, block, cells)?;
+        let mut tests = self.tests(schedule, round, cells)?;
         for test in &tests {
             self.pair.tune(test.hosts, test.single_ended, &test.cell.spec.settings).await?;
         }
-        self.meet_conditions(&schedule.plan, &mut tests, block).await?;
+        self.wait_for_requirements(&schedule.plan, &mut tests, round).await?;
         self.idle(&tests).await?;
         if let Some(ns) = schedule.plan.warmup_ns {
-            self.at_once(&tests, Some(ns), block).await?;
+            self.run_together(&tests, Some(ns), round).await?;
         }
-        self.at_once(&tests, None, block).await?;
+        self.run_together(&tests, None, round).await?;
         self.interrupted()
     }
 
-    /// Waits for what the plan requires; a test for which it does not come to hold is taken out, or ends the run.
-    async fn meet_conditions(&mut self, plan: &Plan, tests: &mut Vec<Test>, block: u32) -> Result<(), ControlError> {
+    /// Waits until the plan's requirements are met. A test whose requirements are not met in time is skipped, or ends the run.
+    async fn wait_for_requirements(
+        &mut self,
+        plan: &Plan,
+        tests: &mut Vec<Test>,
+        round: u32,
+    ) -> Result<(), ControlError> {
         let Some(require) = &plan.require else { return Ok(()) };
         let limit = Instant::now() + Duration::from_nanos(require.wait_ns);
         let hosts: Vec<usize> = tests.iter().flat_map(|test| test.hosts).collect();
         loop {
-            let found = self.pair.look(&hosts).await?;
+            let found = self.pair.read_conditions(&hosts).await?;
             let mut unmet: Vec<(usize, String)> = Vec::new();
             for (at, (test, found)) in tests.iter_mut().zip(found.chunks(2)).enumerate() {
                 for (end, found) in found.iter().enumerate() {
@@ -213,22 +222,22 @@ impl Conduct<'_, Fleet> {
                     if let Some(what) = why {
                         let ids: Vec<u32> = test.legs.iter().filter_map(|(cell, _)| *cell).collect();
                         ids.iter().for_each(|id| self.cells.remark_on(*id, Verdict::Unmet));
-                        self.notes.push(left_out(&test.cell, ids, block, what));
+                        self.notes.push(skipped(&test.cell, ids, round, what));
                     }
                     at += 1;
                     why.is_none()
                 });
                 return Ok(());
             }
-            self.tell(format!("waits: {what}"), None)?;
+            self.report_phase(format!("waiting: {what}"), None)?;
             tokio::select! {
-                () = tokio::time::sleep(AGAIN) => {}
+                () = tokio::time::sleep(RETRY_INTERVAL) => {}
                 () = cancelled(&mut self.cancel) => return Err(ControlError::Interrupted),
             }
         }
     }
 
-    fn step_phase(&mut self, schedule: &PlanSchedule, block: u32, cells: &[u32]) -> Result<(), ControlError> {
+    fn step_phase(&mut self, schedule: &PlanSchedule, round: u32, cells: &[u32]) -> Result<(), ControlError> {
         let of = |id: &u32| self.header.cells.iter().find(|cell| cell.id == *id);
         let first = cells.first().and_then(of);
         let levels = first.map(|cell| &cell.levels).into_iter().flatten();
@@ -237,29 +246,29 @@ impl Conduct<'_, Fleet> {
             let hosts = [Factor::FROM, Factor::TO].contains(&name);
             (cells.len() > 1 && hosts) || (curve && name == Factor::SIZES)
         };
-        let said: Vec<String> =
+        let named: Vec<String> =
             levels.filter(|(name, _)| !several(name)).map(|(name, level)| format!("{name} {level}")).collect();
         let together =
-            if cells.len() > 1 { format!(", {} pairs of hosts at once", cells.len()) } else { String::new() };
-        let separator = if said.is_empty() { "" } else { ": " };
-        let doing = format!("block {}{separator}{}{together}", block + 1, said.join(", "));
+            if cells.len() > 1 { format!(", {} host pairs at the same time", cells.len()) } else { String::new() };
+        let separator = if named.is_empty() { "" } else { ": " };
+        let activity = format!("round {}{separator}{}{together}", round + 1, named.join(", "));
         let trials: usize = self.cells.open().map(super::cells::CellState::trials).sum::<usize>() + self.trials_done();
         let each = self.elapsed_ns().checked_div(trials as u64);
         let left = match schedule.plan.schedule {
             Some(every) => Some((self.header.started_unix_ns + every.for_ns).saturating_sub(unix_ns())),
             None => each.map(|each| each.saturating_mul(self.cells.all_trials_left()).min(self.left_ns())),
         };
-        self.tell(doing, left)
+        self.report_phase(activity, left)
     }
 
     fn trials_done(&self) -> usize {
         self.cells.done().iter().map(|outcome| outcome.trials.len()).sum()
     }
 
-    fn tell(&mut self, doing: String, left_ns: Option<u64>) -> Result<(), ControlError> {
+    fn report_phase(&mut self, activity: String, left_ns: Option<u64>) -> Result<(), ControlError> {
         let cells = self.header.cells.len() as u32;
         let cells_done = self.cells.done().len() as u32;
-        Ok(self.sink.event(&Event::Phase(Phase { activity: doing, cells_done, cells, remaining_ns: left_ns }))?)
+        Ok(self.sink.event(&Event::Phase(Phase { activity, cells_done, cells, remaining_ns: left_ns }))?)
     }
 }
 
@@ -267,13 +276,13 @@ fn is_cut(trial: &Trial) -> bool {
     trial.verdicts.contains(&Verdict::CutShort)
 }
 
-/// Says that a cell, or all sizes of a curve, have no trial in a block, and why.
-fn left_out(cell: &Cell, cells: Vec<u32>, block: u32, what: &str) -> Finding {
+/// The note that a cell, or all sizes of a curve, have no trial in a round, and why.
+fn skipped(cell: &Cell, cells: Vec<u32>, round: u32, what: &str) -> Finding {
     let levels: Vec<String> = cell.levels.iter().map(|(name, level)| format!("{name} {level}")).collect();
     let of = if levels.is_empty() { String::new() } else { format!(" ({})", levels.join(", ")) };
     Finding {
         kind: FindingKind::Note,
-        statement: format!("Cell {}{of} was left out of block {}: {what}.", cell.id, block + 1),
+        statement: format!("Cell {}{of} was skipped in round {}: {what}.", cell.id, round + 1),
         estimate: None,
         block: None,
         cells,

@@ -14,7 +14,7 @@ use crate::coordinator::curve::{Planned, leg, spec_of, warm_up};
 use crate::coordinator::noloss::Search;
 use crate::coordinator::pass::PassResult;
 use crate::coordinator::single::idle;
-use crate::coordinator::{Cancel, Conduct, Fleet, Pair};
+use crate::coordinator::{ActiveRun, Cancel, Fleet, Pair};
 use crate::proto::message::WireLeg;
 
 /// A test of one step: a cell, or the open sizes of a curve.
@@ -31,9 +31,9 @@ pub(super) struct Test {
 /// A test that has ended, with the hosts it was lent.
 type Ended = (usize, Pair, Result<PassResult, ControlError>);
 
-impl Conduct<'_, Fleet> {
-    /// The tests of these places.
-    pub(super) fn tests(&self, schedule: &PlanSchedule, block: u32, cells: &[u32]) -> Result<Vec<Test>, ControlError> {
+impl ActiveRun<'_, Fleet> {
+    /// The tests of the slots that start with these cells.
+    pub(super) fn tests(&self, schedule: &PlanSchedule, round: u32, cells: &[u32]) -> Result<Vec<Test>, ControlError> {
         let mut tests = Vec::with_capacity(cells.len());
         for id in cells {
             let cell = self.header.cells.iter().find(|cell| cell.id == *id);
@@ -42,7 +42,7 @@ impl Conduct<'_, Fleet> {
                 let transport = engine::transport::transport(cell.spec.transport.as_str())?;
                 tests.push(Test {
                     cell: cell.clone(),
-                    legs: self.legs(cell, slot, block),
+                    legs: self.legs(cell, slot, round),
                     hosts: [slot.near, slot.far],
                     single_ended: transport.capabilities().single_ended,
                     conditions: [None; 2],
@@ -52,15 +52,15 @@ impl Conduct<'_, Fleet> {
         Ok(tests)
     }
 
-    /// What is measured over one set of connections: one leg, or those of a curve's open sizes after one that warms up.
-    fn legs(&self, cell: &Cell, slot: &Slot, block: u32) -> Vec<Planned> {
+    /// The legs over one set of connections: one leg, or a warm-up leg and those of a curve's open sizes.
+    fn legs(&self, cell: &Cell, slot: &Slot, round: u32) -> Vec<Planned> {
         let spec = &cell.spec;
         if !spec.is_point() {
             let (block, reply, stop) = (spec.block, spec.reply_bytes(), spec.stop);
             return vec![(Some(cell.id), WireLeg { block, reply, stop, expected_ns: 0 })];
         }
         let rule = &self.header.stopping;
-        let order = analysis::plan::sizes(slot, (rule.order == Order::Random).then_some(rule.seed), block);
+        let order = analysis::plan::sizes(slot, (rule.order == Order::Random).then_some(rule.seed), round);
         let of = |id: u32| {
             let state = self.cells.open().find(|state| state.cell.id == id)?;
             let Stop::AboutNs(ns) = state.cell.spec.stop else { return None };
@@ -69,7 +69,7 @@ impl Conduct<'_, Fleet> {
         std::iter::once(warm_up(spec)).chain(order.into_iter().filter_map(of)).collect()
     }
 
-    /// Round trips without load of the cells that have a probe and none of them yet, one cell after the other.
+    /// Measures the round trips without load of cells with a probe that have none yet, one cell after the other.
     pub(super) async fn idle(&mut self, tests: &[Test]) -> Result<(), ControlError> {
         for test in tests.iter().filter(|test| test.cell.spec.probe.is_some()) {
             let id = test.cell.id;
@@ -84,30 +84,30 @@ impl Conduct<'_, Fleet> {
         Ok(())
     }
 
-    /// Runs all tests at the same time and records them when all have ended, for a lab tells of its links once for all of them;
-    /// with `warmup` ns they are shorter and nobody's result. The first error is told after all have ended.
-    pub(super) async fn at_once(
+    /// Runs all tests at the same time and records them when all have ended, because a lab's report covers all of them. With
+    /// `warmup` they run for that many ns and are not recorded. The first error is returned after all have ended.
+    pub(super) async fn run_together(
         &mut self,
         tests: &[Test],
         warmup: Option<u64>,
-        block: u32,
+        round: u32,
     ) -> Result<(), ControlError> {
         let (relay, mut live) = mpsc::unbounded_channel();
         let mut running: Vec<Pin<Box<dyn Future<Output = Ended>>>> = Vec::new();
         let first = self.passes;
         if warmup.is_none() {
-            self.watch_links();
+            self.begin_links();
         }
         let (begun, begun_unix) = (self.elapsed_ns(), unix_ns());
         for (at, test) in tests.iter().enumerate() {
-            // A curve warms its connections up by itself.
+            // A curve has warm-up legs of its own.
             if warmup.is_some() && test.cell.spec.is_point() {
                 continue;
             }
             let Some(pair) = self.pair.lend(test.hosts, test.single_ended) else { continue };
-            let (spec, legs) = ordered(test, warmup);
-            let heard = warmup.is_none().then(|| relay.clone());
-            running.push(Box::pin(one(at, pair, (spec, legs), first + at as u32, Relay(heard), self.cancel.clone())));
+            let (spec, legs) = spec_and_legs(test, warmup);
+            let relay = Relay(warmup.is_none().then(|| relay.clone()));
+            running.push(Box::pin(run_test(at, pair, (spec, legs), first + at as u32, relay, self.cancel.clone())));
         }
         if warmup.is_none() {
             self.passes += tests.len() as u32;
@@ -123,7 +123,7 @@ impl Conduct<'_, Fleet> {
                 }
             }
         }
-        let lab = if warmup.is_none() { self.hear_links() } else { None };
+        let lab = if warmup.is_none() { self.read_links() } else { None };
         for (at, duration_ns, ended) in over {
             let recorded = match ended {
                 Ok(ended) if warmup.is_none() => {
@@ -132,7 +132,7 @@ impl Conduct<'_, Fleet> {
                         started_ns: begun,
                         started_unix_ns: Some(begun_unix),
                         duration_ns,
-                        round: Some(block),
+                        round: Some(round),
                         lab: lab.clone(),
                         ..Pass::default()
                     };
@@ -153,8 +153,8 @@ impl Conduct<'_, Fleet> {
             ..EndPass::default()
         };
         let pass = Pass { near: before(0), far: before(1), ..over };
-        self.blocks.push(Pass { index: pass.index, round: pass.round, ..Pass::default() });
-        // A stall ends its pass; what fails behind it is the same stall, which the trial has.
+        self.pass_rounds.push(Pass { index: pass.index, round: pass.round, ..Pass::default() });
+        // A stall ends its pass, and the failure that follows is that stall, which the trial already records.
         let stalled = ended.near.tallies.iter().chain(&ended.far.tallies).any(|tally| tally.stalled);
         let failure = ended.failure.filter(|_| !stalled);
         let slots: Vec<(Option<u32>, u32)> = test.legs.iter().zip(0..).map(|((cell, _), at)| (*cell, at)).collect();
@@ -166,8 +166,8 @@ impl Conduct<'_, Fleet> {
     }
 }
 
-/// What the two ends are told to do for a test, or for the `warmup` ns before it.
-fn ordered(test: &Test, warmup: Option<u64>) -> (Spec, Vec<WireLeg>) {
+/// The spec and the legs of a test, or of the `warmup` ns before it.
+fn spec_and_legs(test: &Test, warmup: Option<u64>) -> (Spec, Vec<WireLeg>) {
     let legs: Vec<WireLeg> = test.legs.iter().map(|(_, leg)| *leg).collect();
     let spec = &test.cell.spec;
     if spec.is_point() {
@@ -179,8 +179,8 @@ fn ordered(test: &Test, warmup: Option<u64>) -> (Spec, Vec<WireLeg>) {
     (spec, legs)
 }
 
-/// One test, which hands back what it was lent.
-async fn one(
+/// Runs one test and returns its hosts.
+async fn run_test(
     at: usize,
     mut pair: Pair,
     (spec, legs): (Spec, Vec<WireLeg>),
@@ -197,7 +197,7 @@ async fn one(
     (at, pair, result)
 }
 
-/// A trial of another length, where lengths are times.
+/// The spec with another trial length, if the length is a time.
 fn shortened(spec: &Spec, ns: u64) -> Spec {
     match spec.stop {
         Stop::TimeNs(_) => Spec { stop: Stop::TimeNs(ns), warmup_ns: 0, probe: None, no_loss: false, ..spec.clone() },
@@ -205,7 +205,7 @@ fn shortened(spec: &Spec, ns: u64) -> Spec {
     }
 }
 
-/// The next of several that ends.
+/// The next test that ends.
 async fn next(running: &mut Vec<Pin<Box<dyn Future<Output = Ended>>>>) -> Ended {
     std::future::poll_fn(|context| {
         for at in 0..running.len() {
@@ -219,14 +219,14 @@ async fn next(running: &mut Vec<Pin<Box<dyn Future<Output = Ended>>>>) -> Ended 
     .await
 }
 
-/// Hands live readings of tests that run at the same time to the one sink.
+/// Passes live readings of simultaneous tests to the one sink.
 struct Relay(Option<mpsc::UnboundedSender<Event>>);
 
 impl EventSink for Relay {
     fn event(&mut self, event: &Event) -> Result<(), SinkError> {
-        // What a search tries is part of a trial, not of where the plan stands.
+        // The phases of a search belong to a trial and are not the plan's progress.
         if let Some(sink) = self.0.as_ref().filter(|_| !matches!(event, Event::Phase(_))) {
-            // Nobody listens any more once the step is over.
+            // After the step the receiver is gone.
             let _ = sink.send(event.clone());
         }
         Ok(())

@@ -1,8 +1,8 @@
-//! What counters and clocks say, turned into checks. Pure arithmetic.
+//! Checks from counters and clocks. Pure arithmetic.
 
 use model::{Check, Claim, SocketFacts, Trial};
 
-/// Bytes and packets that something outside the tool counted, and the bytes of headers in each packet.
+/// Bytes and packets by a counter outside the tool, and the bytes of headers in each packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Count {
     pub(super) bytes: u64,
@@ -11,8 +11,8 @@ pub(super) struct Count {
 }
 
 impl Count {
-    /// Payload since an earlier count. An interface counts a GSO packet's headers once and the packet as one, a queueing
-    /// discipline counts both for each segment; either way the payload is the bytes less the headers of the packets.
+    /// Payload since an earlier count. An interface counts a GSO packet as one packet with one header; a queueing discipline
+    /// counts each segment with its header. In both cases the payload is the bytes less the headers of the packets.
     pub(super) fn payload_since(&self, earlier: &Self) -> i64 {
         let bytes = self.bytes.wrapping_sub(earlier.bytes) as i64;
         bytes - (self.packets.wrapping_sub(earlier.packets) * self.header) as i64
@@ -24,45 +24,45 @@ pub(super) const TCP_IP: u64 = 20 + 20 + 12;
 /// Ethernet's header without the preamble and the check sequence, which a kernel does not count.
 pub(super) const ETHERNET: u64 = 14;
 
-/// What a connection carries beside the stream, by each counter: the hello, the agreement on the block, the options of SYN.
+/// Bytes of a connection beyond the stream, by each counter: the hello, the agreement on the leg, the options of SYN.
 pub(super) fn beside(counted: &[i64], payload: u64) -> Vec<i64> {
     counted.iter().map(|bytes| bytes - payload as i64).collect()
 }
 
-/// Bytes: what the tool says it sent, against each counter less what every connection carries beside the stream and what TCP
-/// sent again, and against what the receiver says. The one that differs most is shown.
+/// Bytes: the tool's sent bytes against the receiver's count, and against each counter less a connection's other bytes and
+/// less retransmissions. The counter with the largest difference is shown.
 pub(super) fn bytes(path: &str, trial: &Trial, counted: &[i64], beside: &[i64]) -> Check {
     let sent = trial.near.bytes_sent as f64;
-    let again = retransmitted(trial);
-    let others = counted.iter().zip(beside).map(|(bytes, beside)| (bytes - beside - again) as f64);
+    let retransmitted = retransmitted(trial);
+    let others = counted.iter().zip(beside).map(|(bytes, beside)| (bytes - beside - retransmitted) as f64);
     let truths: Vec<f64> = others.chain([trial.far.bytes_received as f64]).collect();
     let far = |truth: &f64| (truth - sent).abs();
     let truth = truths.iter().copied().max_by(|a, b| far(a).total_cmp(&far(b))).unwrap_or(f64::NAN);
     let mut note = format!("{} kernel counters and the receiver", counted.len());
-    if again > 0 {
-        note += &format!(", less {again} bytes that were sent again (TCP_INFO's segments, taken as full)");
+    if retransmitted > 0 {
+        note += &format!(", less {retransmitted} retransmitted bytes (segments by TCP_INFO, assumed to be full)");
     }
     Check::judge(Claim::Bytes, path, [sent, truth, 0.0], "B", note)
 }
 
-/// Bytes that the kernel counted twice: full segments, as nearly all are in a stream.
+/// Retransmitted bytes, which the kernel counted twice; segments are assumed to be full, as nearly all of a stream are.
 fn retransmitted(trial: &Trial) -> i64 {
     let of = |socket: &SocketFacts| Some(socket.retransmits? * u64::from(socket.mss?));
     trial.near.flows.iter().filter_map(|flow| of(&flow.socket)).sum::<u64>() as i64
 }
 
 /// Rate: the receiver's goodput after the warm-up, with the headers that the shaper charged for each byte of payload.
-/// `charged` is what the shaper counted of the trial, framing included, in bytes.
+/// `charged` is the shaper's count of the trial's bytes, framing included.
 pub(super) fn rate(path: &str, trial: &Trial, charged: u64, rate_bps: u64, tolerance: f64) -> Check {
     let goodput = trial.far.measured.map_or(f64::NAN, |window| window.bytes as f64 * 8e9 / window.ns as f64);
     let seconds = trial.far.measured.map_or(0.0, |window| window.ns as f64 / 1e9);
     let wire = goodput * charged as f64 / trial.near.bytes_sent as f64;
     let truth = rate_bps as f64;
-    let note = format!("{seconds:.1} s of payload at {:.4} of the wire's bytes", goodput / wire);
+    let note = format!("{seconds:.1} s, payload is {:.2} % of the bytes on the wire", 100.0 * goodput / wire);
     Check::judge(Claim::Rate, path, [wire, truth, truth * tolerance], "bit/s", note)
 }
 
-/// Median of values; not a number without any.
+/// Median of values; NaN without any.
 pub(super) fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     match values.len() {
@@ -72,7 +72,7 @@ pub(super) fn median(values: &mut [f64]) -> f64 {
     }
 }
 
-/// The times that ping printed, in ns.
+/// The round trips in ping's output, ns.
 pub(super) fn ping_times(text: &str) -> Vec<f64> {
     let time = |line: &str| line.split("time=").nth(1)?.split(' ').next()?.parse::<f64>().ok();
     text.lines().filter_map(time).map(|ms| ms * 1e6).collect()
@@ -84,8 +84,8 @@ mod tests {
     use model::tally::Window;
     use model::{EndTally, FlowTally, Ledger};
 
-    fn trial(sent: u64, received: u64, again: u64) -> Trial {
-        let socket = SocketFacts { retransmits: Some(again), mss: Some(1_000), ..SocketFacts::default() };
+    fn trial(sent: u64, received: u64, retransmits: u64) -> Trial {
+        let socket = SocketFacts { retransmits: Some(retransmits), mss: Some(1_000), ..SocketFacts::default() };
         let near = EndTally {
             bytes_sent: sent,
             flows: vec![FlowTally { socket, ..FlowTally::default() }],
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn super_packets_and_segments_count_the_same_payload() {
         let before = Count { bytes: 1_000, packets: 3, header: 66 };
-        // 44 segments of 1,448 bytes: as one packet at an interface, each by itself at a queueing discipline.
+        // 44 segments of 1,448 bytes: one packet at an interface, 44 packets at a queueing discipline.
         let interface = Count { bytes: 1_000 + 66 + 44 * 1_448, packets: 4, header: 66 };
         let discipline = Count { bytes: 1_000 + 44 * (66 + 1_448), packets: 47, header: 66 };
         assert_eq!(interface.payload_since(&before), 44 * 1_448);
@@ -114,8 +114,8 @@ mod tests {
         assert!(exact.passed && exact.error == 0.0, "{exact:?}");
         let more = bytes("p", &trial(5_000, 5_000, 0), &[5_064, 5_059], &beside);
         assert!(!more.passed && more.truth == 5_003.0, "{more:?}");
-        let again = bytes("p", &trial(5_000, 5_000, 2), &[7_064, 7_056], &beside);
-        assert!(again.passed && again.note.contains("2000 bytes that were sent again"), "{again:?}");
+        let repeated = bytes("p", &trial(5_000, 5_000, 2), &[7_064, 7_056], &beside);
+        assert!(repeated.passed && repeated.note.contains("2000 retransmitted bytes"), "{repeated:?}");
         assert!(!bytes("p", &trial(5_000, 4_999, 0), &[5_064, 5_056], &beside).passed);
     }
 

@@ -11,17 +11,17 @@ use super::claims::{median, ping_times};
 use super::link::Link;
 use crate::ControlError;
 
-/// Each way. With a round trip below 10 ms ping prints hundredths of a millisecond.
+/// In each direction. Ping prints round trips below 10 ms with two or more decimals.
 const DELAY: Duration = Duration::from_millis(4);
-/// How far a round trip may be from ping's median, and from the kernel's shortest, ns.
+/// Largest difference of a round trip from ping's median, and from the kernel's minimum, ns.
 const ALLOWED_NS: f64 = 50_000.0;
-/// How far the configured round trip may be from what it adds to ping's median, ns: the emulator's error.
+/// Largest difference between the configured round trip and its effect on ping's median, ns: the emulator's error.
 const DELAY_ALLOWED_NS: f64 = 100_000.0;
 
 impl CheckRunner<'_> {
     /// Round trips over an emulated path.
     pub(super) fn delays(&mut self) -> Result<(), ControlError> {
-        self.say("round trips over 8 ms");
+        self.report("round trips over 8 ms");
         let baseline = Link::of_delay(&self.options.program, DirectionSpec::default())?;
         let link = Link::of_delay(&self.options.program, DirectionSpec { delay: DELAY, ..DirectionSpec::default() })?;
         self.found.realtime = link.lab.emulator().map(lab::Emulator::realtime).or(self.found.realtime);
@@ -30,12 +30,12 @@ impl CheckRunner<'_> {
     }
 }
 
-/// Round trips by `thru` and, at the same time, by ping: whatever keeps the host busy or lets it sleep does so to both.
+/// Round trips by `thru` and, at the same time, by ping, so that load and sleep states of the host affect both.
 fn round_trips(baseline: &Link, link: &Link, quick: bool, attempt: u32) -> Result<Vec<Check>, ControlError> {
-    let nothing = median(&mut pings(ping(baseline, "100")?)?);
+    let baseline_ns = median(&mut pings(ping(baseline, "100")?)?);
     let (time, count) = if quick { ("2s", "200") } else { ("5s", "500") };
-    // A spinning end needs no time to wake up, which ping's other end, the kernel, does not need either; but it must have a
-    // core. Where it has none, blocking is the better way.
+    // A spinning end needs no time to wake up, like the kernel, which answers ping. But it needs a core of its own. Without one,
+    // blocking is better, so the second attempt blocks.
     let (waits, flags): (&str, &[&str]) = if attempt == 1 { ("spinning", &["--spin"]) } else { ("blocking", &[]) };
     let first = link.lab.emulator().map(lab::Emulator::counts);
     let pinging = ping(link, count)?;
@@ -49,8 +49,8 @@ fn round_trips(baseline: &Link, link: &Link, quick: bool, attempt: u32) -> Resul
     let of = |pick: fn(&RttTally) -> u64| rtt.map_or(f64::NAN, |rtt| pick(rtt) as f64);
     let check = |claim, path, figures, note| Check::judge(claim, path, figures, "ns", note);
     let added = format!(
-        "less {:.0} us over a path of nothing; late by {:.0} us, both ways together, at the median",
-        nothing / 1e3,
+        "less {:.0} µs without delay; median lateness {:.0} µs, both directions together",
+        baseline_ns / 1e3,
         late_ns as f64 / 1e3
     );
     Ok(vec![
@@ -58,7 +58,7 @@ fn round_trips(baseline: &Link, link: &Link, quick: bool, attempt: u32) -> Resul
             Claim::Rtt,
             "emulator, 8 ms, median against ping's",
             [of(|rtt| rtt.p50_ns), delayed, ALLOWED_NS],
-            format!("{waits}; ping at the same time, so that the emulator is as late for both"),
+            format!("{waits}; ping ran at the same time, so the emulator's lateness is in both"),
         ),
         check(
             Claim::Rtt,
@@ -69,13 +69,13 @@ fn round_trips(baseline: &Link, link: &Link, quick: bool, attempt: u32) -> Resul
         check(
             Claim::Delay,
             "emulator, 8 ms, ping's median",
-            [delayed - nothing, 2.0 * DELAY.as_nanos() as f64, DELAY_ALLOWED_NS],
+            [delayed - baseline_ns, 2.0 * DELAY.as_nanos() as f64, DELAY_ALLOWED_NS],
             added,
         ),
     ])
 }
 
-/// Median lateness of one way between two readings, ns; `None` where it carried nothing.
+/// Median lateness of one direction between two readings, ns; `None` if it carried nothing.
 fn late((first, last): (&PathCounts, &PathCounts)) -> Option<u64> {
     last.since(first).late.quantile_ns(0.5)
 }
@@ -87,7 +87,7 @@ fn ping(link: &Link, count: &str) -> Result<Child, ControlError> {
     ping.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().map_err(no_ping)
 }
 
-/// The times of a ping that was started, in ns.
+/// The round trips of a started ping, ns.
 fn pings(ping: Child) -> Result<Vec<f64>, ControlError> {
     let output = ping.wait_with_output().map_err(no_ping)?;
     Ok(ping_times(&String::from_utf8_lossy(&output.stdout)))

@@ -1,5 +1,4 @@
-//! Two hosts, the link between them that is tested, and a cable beside it for control, so that the link carries nothing but
-//! the data.
+//! Two hosts with the link under test, and a second cable for control, so that the link carries only data.
 
 use std::process::Command;
 
@@ -11,14 +10,14 @@ use super::claims::{Count, ETHERNET, TCP_IP};
 use crate::ControlError;
 use crate::experiment::{OwnAgent, measure};
 
-/// The control cable's addresses, of TEST-NET-1 (RFC 5737): nobody else is on it.
+/// The control cable's addresses, from TEST-NET-1 (RFC 5737).
 const CONTROL: [&str; 2] = ["192.0.2.1", "192.0.2.2"];
-/// Bytes that may wait before the shaper: more than TCP ever has under way with the buffers below, so that none is dropped.
+/// Queue before the shaper, bytes: more than TCP has in flight with the buffers below, so that nothing is dropped.
 const QUEUE_BYTES: u64 = 128 << 20;
-/// Socket buffers in time at the shaper's rate, ms: the shaper has work while the sender waits for the processor.
+/// Socket buffers as time at the shaper's rate, ms: the shaper stays busy while the sender waits for a core.
 const BUFFER_MS: u64 = 200;
 
-/// What makes the link's rate.
+/// What limits the link's rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shaper {
     /// The kernel's token bucket before a veth pair.
@@ -29,7 +28,7 @@ pub(super) enum Shaper {
 
 /// A link with an agent at its far end.
 pub(super) struct Link {
-    // The agent ends before its host goes.
+    // Declared first, so that the agent ends before its host is removed.
     agent: OwnAgent,
     pub(super) lab: Lab,
     shaper: Shaper,
@@ -37,7 +36,7 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// A link that carries `rate_bps`, from `a` to `b`.
+    /// A link of `rate_bps` from `a` to `b`.
     pub(super) fn of_rate(
         program: &std::path::Path,
         shaper: Shaper,
@@ -46,12 +45,12 @@ impl Link {
     ) -> Result<Self, ControlError> {
         let link = CrossoverSpec { mtu, ..CrossoverSpec::default() };
         let lab = match shaper {
-            Shaper::Tbf => Lab::crossover(&link).map_err(|error| made(&error))?,
+            Shaper::Tbf => Lab::crossover(&link).map_err(|error| lab_error(&error))?,
             Shaper::Emulator => {
                 let forward =
                     DirectionSpec { rate_bps: Some(rate_bps), queue_bytes: QUEUE_BYTES, ..DirectionSpec::default() };
                 Lab::path(&PathSpec { link, forward, reverse: DirectionSpec::default(), seed: 1 })
-                    .map_err(|error| made(&error))?
+                    .map_err(|error| lab_error(&error))?
             }
         };
         let link = Self::finish(program, lab, shaper)?;
@@ -63,8 +62,8 @@ impl Link {
             run(host, "sh", &["-ec", &limits])?;
         }
         if shaper == Shaper::Tbf {
-            // A bucket of 4 ms, which makes up for a late timer and which a measurement of 5 s does not notice, and never
-            // less than a GSO packet with the headers of its segments, which would be cut.
+            // A bucket of 4 ms compensates for a late timer and is negligible in a measurement of 5 s. It must hold a GSO packet
+            // with the headers of its segments.
             let (rate, burst) = (format!("{rate_bps}bit"), (rate_bps / 8 / 250).max(80_000).to_string());
             let limit = QUEUE_BYTES.to_string();
             let bucket = ["tbf", "rate", &rate, "burst", &burst, "limit", &limit];
@@ -73,24 +72,25 @@ impl Link {
         Ok(link)
     }
 
-    /// An emulated path that is the same both ways.
+    /// An emulated path with the same properties in both directions.
     pub(super) fn of_delay(program: &std::path::Path, direction: DirectionSpec) -> Result<Self, ControlError> {
-        let lab = Lab::path(&PathSpec::symmetric(CrossoverSpec::default(), direction)).map_err(|error| made(&error))?;
+        let lab =
+            Lab::path(&PathSpec::symmetric(CrossoverSpec::default(), direction)).map_err(|error| lab_error(&error))?;
         Self::finish(program, lab, Shaper::Emulator)
     }
 
     fn finish(program: &std::path::Path, lab: Lab, shaper: Shaper) -> Result<Self, ControlError> {
-        let [a, b] = lab.hosts() else { return Err(odd("a lab of two hosts")) };
+        let [a, b] = lab.hosts() else { return Err(unexpected("a lab of two hosts")) };
         let peer = ["peer", "name", "ctl0", "netns", &b.namespace];
         run(a, "ip", &[["link", "add", "ctl0", "type", "veth"].as_slice(), &peer].concat())?;
         for (host, address) in [a, b].into_iter().zip(CONTROL) {
             run(host, "ip", &["address", "add", &format!("{address}/30"), "dev", "ctl0"])?;
             run(host, "ip", &["link", "set", "dev", "ctl0", "up"])?;
-            // IPv6 solicits routers and announces its groups by itself.
+            // IPv6 would send router solicitations and multicast reports.
             run(host, "sh", &["-c", "echo 1 > /proc/sys/net/ipv6/conf/eth0/disable_ipv6"])?;
         }
         if shaper == Shaper::Tbf {
-            // Nor shall hosts ask for each other's hardware address.
+            // Permanent neighbour entries avoid ARP.
             for (host, other) in [(a, b), (b, a)] {
                 let address = hardware_address(other)?;
                 let entry = [&other.v4.to_string(), "lladdr", &address, "dev", "eth0", "nud", "permanent"];
@@ -101,9 +101,9 @@ impl Link {
         Ok(Self { agent, shaper, program: program.to_owned(), lab })
     }
 
-    /// Measures from `a` with `thru`; `args` has its subcommand and flags.
+    /// Measures from `a` with `thru`; `args` are its subcommand and flags.
     pub(super) fn measure(&self, args: &[&str]) -> Result<Run, ControlError> {
-        let [a, b] = self.lab.hosts() else { return Err(odd("a lab of two hosts")) };
+        let [a, b] = self.lab.hosts() else { return Err(unexpected("a lab of two hosts")) };
         let data = b.v4.to_string();
         let target = [args, &[self.agent.target.as_str(), "--data", &data, "--trials", "1"]].concat();
         measure(a.command(&self.program), &target)
@@ -111,17 +111,17 @@ impl Link {
 
     /// A command on `a`.
     pub(super) fn command_on_a(&self, program: &str) -> Result<Command, ControlError> {
-        Ok(self.lab.host("a").map_err(|error| made(&error))?.command(program))
+        Ok(self.lab.host("a").map_err(|error| lab_error(&error))?.command(program))
     }
 
     /// Address of `b` on the link.
     pub(super) fn far_address(&self) -> Result<String, ControlError> {
-        Ok(self.lab.host("b").map_err(|error| made(&error))?.v4.to_string())
+        Ok(self.lab.host("b").map_err(|error| lab_error(&error))?.v4.to_string())
     }
 
-    /// What left `a`, what came to `b`, and what the shaper let pass.
+    /// The counters of `a` (sent), `b` (received) and the shaper (passed).
     pub(super) fn counts(&self) -> Result<[Count; 3], ControlError> {
-        let [a, b] = self.lab.hosts() else { return Err(odd("a lab of two hosts")) };
+        let [a, b] = self.lab.hosts() else { return Err(unexpected("a lab of two hosts")) };
         let header = if self.shaper == Shaper::Tbf { ETHERNET + TCP_IP } else { TCP_IP };
         let of = |host, direction: &str| -> Result<Count, ControlError> {
             let shown = json(host, "ip", &["-j", "-s", "link", "show", "dev", "eth0"])?;
@@ -137,47 +137,50 @@ impl Link {
             let header = TCP_IP + u64::from(DirectionSpec::ETHERNET);
             return Ok(Count { bytes: forward.delivered_bytes, packets: forward.delivered, header });
         }
-        let a = self.lab.host("a").map_err(|error| made(&error))?;
+        let a = self.lab.host("a").map_err(|error| lab_error(&error))?;
         let shown = json(a, "tc", &["-j", "-s", "qdisc", "show", "dev", "eth0"])?;
         let number = |what| number(&shown, what);
         Ok(Count { bytes: number("/0/bytes")?, packets: number("/0/packets")?, header: ETHERNET + TCP_IP })
     }
 
     fn on_a(&self, program: &str, args: &[&str]) -> Result<(), ControlError> {
-        run(self.lab.host("a").map_err(|error| made(&error))?, program, args).map(drop)
+        run(self.lab.host("a").map_err(|error| lab_error(&error))?, program, args).map(drop)
     }
 }
 
-fn made(error: &lab::LabError) -> ControlError {
-    ControlError::Setup { address: "the self-test's links".into(), reason: error.to_string() }
+fn lab_error(error: &lab::LabError) -> ControlError {
+    ControlError::Setup { address: "links of the self-test".into(), reason: error.to_string() }
 }
 
-fn odd(what: &str) -> ControlError {
-    ControlError::io(format!("expect {what}"), std::io::Error::other("it is something else"))
+fn unexpected(what: &str) -> ControlError {
+    ControlError::io(format!("expect {what}"), std::io::Error::other("the output is different"))
 }
 
 fn run(host: &LabHost, program: &str, args: &[&str]) -> Result<Vec<u8>, ControlError> {
-    let doing = || format!("run `{program} {}` on host {} of the self-test", args.join(" "), host.name);
-    let output = host.command(program).args(args).output().map_err(|source| ControlError::io(doing(), source))?;
+    let operation = || format!("run `{program} {}` on host {} of the self-test", args.join(" "), host.name);
+    let output = host.command(program).args(args).output().map_err(|source| ControlError::io(operation(), source))?;
     if output.status.success() {
         return Ok(output.stdout);
     }
-    let said = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
-    Err(ControlError::io(doing(), std::io::Error::other(said)))
+    let errors = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
+    Err(ControlError::io(operation(), std::io::Error::other(errors)))
 }
 
 fn json(host: &LabHost, program: &str, args: &[&str]) -> Result<Value, ControlError> {
     let text = run(host, program, args)?;
     serde_json::from_slice(&text)
-        .map_err(|error| ControlError::io(format!("read what `{program} {}` prints", args.join(" ")), error))
+        .map_err(|error| ControlError::io(format!("read the output of `{program} {}`", args.join(" ")), error))
 }
 
 fn number(shown: &Value, pointer: &str) -> Result<u64, ControlError> {
-    shown.pointer(pointer).and_then(Value::as_u64).ok_or_else(|| odd(&format!("a number at {pointer} in {shown}")))
+    shown
+        .pointer(pointer)
+        .and_then(Value::as_u64)
+        .ok_or_else(|| unexpected(&format!("a number at {pointer} in {shown}")))
 }
 
 fn hardware_address(host: &LabHost) -> Result<String, ControlError> {
     let shown = json(host, "ip", &["-j", "link", "show", "dev", "eth0"])?;
     let address = shown.pointer("/0/address").and_then(Value::as_str);
-    address.map(str::to_owned).ok_or_else(|| odd("the address of an interface"))
+    address.map(str::to_owned).ok_or_else(|| unexpected("the address of an interface"))
 }

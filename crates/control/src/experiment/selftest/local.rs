@@ -1,4 +1,4 @@
-//! What can be checked without root: the clock, the loop, and both ends' counts over loopback.
+//! The checks without root: the clock, the loop, and both ends' counts over loopback.
 
 use model::{Check, Claim, Run, Trial};
 
@@ -6,31 +6,31 @@ use super::CheckRunner;
 use crate::ControlError;
 use crate::experiment::{OwnAgent, measure};
 
-/// A clock that costs more is not read by the vDSO but by a system call, ns.
+/// Largest cost of a clock read, ns. A clock that costs more needs a system call, not the vDSO.
 const CLOCK_ALLOWED_NS: f64 = 500.0;
 /// Share of a TCP round trip over loopback that the loop itself may take.
 const LOOP_SHARE: f64 = 0.1;
-/// Slow enough that a moment without the processor is not yet a datagram too late.
+/// Slow enough that a short time without a core does not make a datagram late.
 const PACED_BPS: f64 = 10e6;
 
 impl CheckRunner<'_> {
     /// The checks over loopback.
     pub(super) fn local(&mut self) -> Result<(), ControlError> {
-        self.say("the clock");
+        self.report("the clock");
         let clock = host::clock_read_cost_ns();
-        let note = "a read takes no time in truth; the least a sample can be off".to_owned();
+        let note = "an ideal clock read takes no time; this is the smallest error of a sample".to_owned();
         self.keep(Check::judge(Claim::Clock, "one read", [clock, 0.0, CLOCK_ALLOWED_NS], "ns", note));
         let agent = OwnAgent::start(self.thru(), "127.0.0.1")?;
-        self.say("round trips over loopback and shared memory");
+        self.report("round trips over loopback and shared memory");
         let trip = |run: &Run| trial(run).and_then(|trial| trial.near.rtt.as_ref().map(|rtt| rtt.min_ns as f64));
         let once = ["--trials", "1", "--time", "500ms"];
         let memory =
             measure(self.thru(), &[&["rr", "--transport", "shm", "--block", "1", "--spin"], &once[..]].concat())?;
         let tcp = measure(self.thru(), &[&["rr", &agent.target, "--block", "1"], &once[..]].concat())?;
         let (memory, tcp) = (trip(&memory).unwrap_or(f64::NAN), trip(&tcp).unwrap_or(f64::NAN));
-        let note = format!("the shortest through shared memory; over loopback TCP it is {:.1} us", tcp / 1e3);
+        let note = format!("the minimum through shared memory; over loopback TCP it is {:.1} µs", tcp / 1e3);
         self.keep(Check::judge(Claim::Loop, "one round trip", [memory, 0.0, tcp * LOOP_SHARE], "ns", note));
-        self.say("bytes over loopback");
+        self.report("bytes over loopback");
         let target = agent.target.as_str();
         let stream = measure(self.thru(), &[&["stream", target], &once[..]].concat())?;
         self.keep(both_ends("tcp over loopback", trial(&stream)));
@@ -47,7 +47,7 @@ fn trial(run: &Run) -> Option<&Trial> {
     run.outcomes.first()?.trials.first()
 }
 
-/// What was sent, against what arrived, was lost or is still queued.
+/// The sent bytes against the sum of received, lost and queued ones.
 fn both_ends(path: &str, trial: Option<&Trial>) -> Check {
     let ledger = trial.map(|trial| trial.ledger).unwrap_or_default();
     let accounted = ledger.received + ledger.lost + ledger.in_flight;
@@ -56,10 +56,10 @@ fn both_ends(path: &str, trial: Option<&Trial>) -> Check {
     Check::judge(Claim::Bytes, path, [sent, accounted as f64, 0.0], "B", note)
 }
 
-/// The receiver's rate with the lost bytes added, against the one that was asked for.
+/// The sender's rate against the requested one.
 fn pace(trial: Option<&Trial>) -> Check {
     let sent = trial.map_or(f64::NAN, |trial| {
-        // From the first to the last one there is one interval less than there are datagrams.
+        // There is one interval less than there are datagrams.
         let datagrams = trial.near.datagrams.map_or(0, |datagrams| datagrams.sent);
         let share = datagrams.saturating_sub(1) as f64 / datagrams as f64;
         trial.near.bytes_sent as f64 * share * 8e9 / trial.near.sending_ns as f64
@@ -74,7 +74,7 @@ mod tests {
     use model::{DatagramTally, EndTally, Ledger};
 
     #[test]
-    fn nothing_measured_passes_nothing() {
+    fn without_a_trial_nothing_passes() {
         assert!(!both_ends("p", None).passed);
         assert!(!pace(None).passed);
     }

@@ -1,7 +1,7 @@
-//! The tool against known truths: links of known rate and delay between namespaces, the kernel's counters, ping, and its own
-//! clock and loop.
+//! Checks of the tool against known values: links of known rate and delay between namespaces, the kernel's counters, ping, and
+//! its own clock and loop.
 //!
-//! Everything is measured by this program's own commands in processes of their own, as a user would.
+//! All measurements are made by this program's commands in separate processes, as a user would make them.
 
 mod claims;
 mod delay;
@@ -16,37 +16,37 @@ use model::{Check, SelfTest};
 
 use crate::ControlError;
 
-/// How to test.
+/// The options of a self-test.
 pub struct Options {
     /// The program file of `thru`.
     pub program: PathBuf,
     /// Its version, with the commit that it was built from.
     pub version: String,
-    /// One rate and shorter, for continuous integration; allows 1 % where the whole test allows 0.2 %.
+    /// One rate and shorter trials, for continuous integration; allows 1 % instead of 0.2 %.
     pub quick: bool,
-    /// Leave out what needs root, although it could be done.
+    /// Leaves out the checks that need root.
     pub loopback: bool,
 }
 
-/// Something in the course of a self-test.
+/// An event of a self-test.
 pub enum SelfTestEvent<'a> {
-    /// What is being done now.
-    Doing(&'a str),
+    /// The current activity.
+    Activity(&'a str),
     /// A check was made.
     Check(&'a Check),
 }
 
-/// A self-test under way.
+/// A running self-test.
 struct CheckRunner<'a> {
     options: &'a Options,
     on_event: &'a mut dyn FnMut(SelfTestEvent<'_>),
     found: SelfTest,
 }
 
-/// Tests the tool on this host. A check that fails is no error: it stands in the result.
+/// Tests the tool on this host. A failed check is not an error; it is in the result.
 ///
 /// # Errors
-/// When something that a check needs cannot be started or read.
+/// If something that a check needs cannot be started or read.
 pub fn run(
     options: &Options,
     started_unix_ns: u64,
@@ -65,23 +65,23 @@ pub fn run(
         checks: Vec::new(),
         missing: Vec::new(),
     };
-    let mut bench = CheckRunner { options, on_event, found };
-    bench.local()?;
+    let mut runner = CheckRunner { options, on_event, found };
+    runner.local()?;
     let refused = match options.loopback {
-        true => Some("--loopback was asked for".to_owned()),
+        true => Some("--loopback was given".to_owned()),
         false => lab::available().err().map(|error| error.to_string()),
     };
     match refused {
         None => {
-            bench.rates()?;
-            bench.delays()?;
+            runner.rates()?;
+            runner.delays()?;
         }
-        Some(why) => bench.found.missing.extend([
+        Some(why) => runner.found.missing.extend([
             format!("bytes against the kernel's counters, and rates of 100 Mbit/s to 2.5 Gbit/s on links between network namespaces: {why}"),
-            format!("round-trip times against ping over a path of known delay: {why}"),
+            format!("round trips against ping over a path of known delay: {why}"),
         ]),
     }
-    Ok(bench.found)
+    Ok(runner.found)
 }
 
 impl CheckRunner<'_> {
@@ -89,8 +89,8 @@ impl CheckRunner<'_> {
         Command::new(&self.options.program)
     }
 
-    fn say(&mut self, doing: &str) {
-        (self.on_event)(SelfTestEvent::Doing(doing));
+    fn report(&mut self, activity: &str) {
+        (self.on_event)(SelfTestEvent::Activity(activity));
     }
 
     fn keep(&mut self, check: Check) {
@@ -98,9 +98,8 @@ impl CheckRunner<'_> {
         self.found.checks.push(check);
     }
 
-    /// Makes checks (`make` is told which attempt it is); where one fails, all of them are made once more, and only the second
-    /// ones count. A host that is busy with something else for a moment is no fault of the tool; one that always is shows
-    /// here all the same.
+    /// Makes checks (`make` gets the number of the attempt). If one fails, all are made once more and only the second ones count:
+    /// a short disturbance of the host is not an error of the tool, and a lasting one still shows.
     fn attempt(&mut self, make: &mut dyn FnMut(u32) -> Result<Vec<Check>, ControlError>) -> Result<(), ControlError> {
         let mut checks = make(1)?;
         if !checks.iter().all(|check| check.passed) {

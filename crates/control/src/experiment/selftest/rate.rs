@@ -17,7 +17,7 @@ impl CheckRunner<'_> {
         for (shaper, name) in [(Shaper::Tbf, "tbf"), (Shaper::Emulator, "emulator")] {
             for (rate, mtu) in rates.iter().flat_map(|rate| mtus.iter().map(move |mtu| (*rate, *mtu))) {
                 let path = format!("{name}, {rate} Mbit/s, MTU {mtu}");
-                self.say(&path);
+                self.report(&path);
                 let link = Link::of_rate(&self.options.program, shaper, rate * MBIT, mtu)?;
                 self.found.realtime = link.lab.emulator().map(lab::Emulator::realtime).or(self.found.realtime);
                 let quick = self.options.quick;
@@ -29,10 +29,10 @@ impl CheckRunner<'_> {
 }
 
 fn both(link: &Link, path: &str, rate_bps: u64, quick: bool) -> Result<Vec<Check>, ControlError> {
-    // What a connection carries beside its stream, for one that carries little.
+    // A short stream, for the bytes of a connection beyond its stream.
     let (short, counted, _) = stream(link, &["--time", "20ms"])?;
     let beside = claims::beside(&counted, short.near.bytes_sent);
-    // The warm-up outlasts the bucket and slow start.
+    // The warm-up is longer than the bucket and slow start.
     let (time, tolerance) = if quick { ("3s", 0.01) } else { ("6500ms", 0.002) };
     let (long, counted, charged) = stream(link, &["--time", time, "--warmup", "1s"])?;
     Ok(vec![claims::bytes(path, &long, &counted, &beside), claims::rate(path, &long, charged, rate_bps, tolerance)])
@@ -41,7 +41,7 @@ fn both(link: &Link, path: &str, rate_bps: u64, quick: bool) -> Result<Vec<Check
 /// A stream over the link: the trial, the payload by each counter, and the bytes that the shaper charged.
 fn stream(link: &Link, flags: &[&str]) -> Result<(Trial, Vec<i64>, u64), ControlError> {
     let before = link.counts()?;
-    // reno fills the queue; cubic would stop short of it, when it sees the delay grow (HyStart).
+    // reno fills the queue; cubic's HyStart would leave slow start earlier, because the delay grows.
     let run = link.measure(&[&["stream", "--stall", "10s", "--cc", "reno"], flags].concat())?;
     let after = link.counts()?;
     let trial = run.outcomes.into_iter().flat_map(|outcome| outcome.trials).next();

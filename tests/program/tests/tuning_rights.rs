@@ -1,4 +1,4 @@
-//! What an agent's clients may read and change of its host, and whom it lets do so.
+//! Which settings of its host an agent's clients may read and change, and with which permissions.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -12,7 +12,7 @@ use program::{Agent, Running, Sandbox, binary, skip};
 const SACK: &str = "sysctl.net.ipv4.tcp_sack";
 
 #[test]
-fn an_agent_gives_nothing_of_its_host_away_without_a_token() {
+fn permissions_of_an_agent_need_a_token() {
     let sandbox = Sandbox::new();
     for flag in ["--allow-tuning", "--allow-tuning=vm.dirty_*", "--allow-capture", "--allow-stacks"] {
         for more in [["--listen", "127.0.0.1:0"].as_slice(), &["--open", "--listen", "127.0.0.1:0"]] {
@@ -30,7 +30,7 @@ fn an_agent_gives_nothing_of_its_host_away_without_a_token() {
 }
 
 #[test]
-fn clients_read_and_set_the_networks_keys_and_what_was_added() {
+fn clients_read_and_set_network_keys_and_added_ones() {
     let sandbox = Sandbox::with_token();
     let journal = sandbox.path("journal");
     let flags = ["--allow-tuning", "--journal", journal.to_str().unwrap()];
@@ -40,7 +40,7 @@ fn clients_read_and_set_the_networks_keys_and_what_was_added() {
     for key in ["sysctl.vm.swappiness", "sysctl.kernel.core_pattern", "sysctl.fs.file-max"] {
         let shown = sandbox.run(&["tune", "show", key, agent.host()]).ended_with(4);
         assert!(shown.stdout.is_empty() && shown.message().contains(&format!("may not touch {key}")), "{shown:?}");
-        // As it is: where it is let through after all, nothing changes.
+        // The current value: if the agent accepted it after all, nothing would change.
         let same = format!("{key}={}", std::fs::read_to_string(path(key)).unwrap().trim());
         let set = sandbox.run(&["tune", "set", &same, agent.host(), "--for", "1ms"]).ended_with(4);
         assert!(set.message().contains(&format!("may not touch {key}")), "{}", set.message());
@@ -51,7 +51,7 @@ fn clients_read_and_set_the_networks_keys_and_what_was_added() {
         let shown = sandbox.run(&["tune", "show", key, agent.host()]);
         assert!(shown.code == Some(2) && shown.stdout.is_empty(), "{key}: {shown:?}");
     }
-    // Also where it may only look.
+    // Also with read permission only.
     let looking = Agent::start();
     let open = Sandbox::new();
     open.run(&["tune", "show", SACK, looking.host()]).ok();

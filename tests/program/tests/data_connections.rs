@@ -1,5 +1,5 @@
-//! What a coordinator can make an agent do with data connections: nothing to hosts and services that have no part in the
-//! measurement, and nothing that keeps the agent from serving others.
+//! Limits on an agent's data connections: a coordinator can neither reach hosts and services outside the measurement through an
+//! agent nor keep the agent from serving others.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
 use std::io::{Read, Write};
@@ -15,7 +15,7 @@ use program::wire::Wire;
 use program::{Agent, Sandbox, check, client, eventually, skip};
 use serde_json::{Value, json};
 
-/// A coordinator that has the agent's machine.
+/// A coordinator that has the machine.
 fn holder(agent: &Agent) -> Wire {
     let mut wire = Wire::dial(agent.host());
     wire.enter();
@@ -36,47 +36,47 @@ fn leg(spec: &Spec) -> Value {
     json!({"block": spec.block, "reply": spec.reply_bytes(), "stop": spec.stop})
 }
 
-/// Orders a trial and returns the first answer.
+/// Requests a trial and returns the first answer.
 fn prepare(wire: &mut Wire, role: &str, spec: &Spec, legs: &[Value], more: &Value) -> Value {
-    let mut order = json!({"say": "prepare", "trial": 0, "role": role, "spec": spec, "legs": legs});
-    order.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    wire.say(&order);
+    let mut request = json!({"say": "prepare", "trial": 0, "role": role, "spec": spec, "legs": legs});
+    request.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    wire.say(&request);
     wire.hear().expect("an answer")
 }
 
-/// Why an order was refused, where it was.
+/// Why a request was refused.
 fn reason(answer: &Value) -> &str {
     assert_eq!(answer["say"], "failed", "{answer}");
     answer["reason"].as_str().unwrap()
 }
 
-fn place(address: SocketAddr) -> Value {
+fn rendezvous(address: SocketAddr) -> Value {
     json!({"address": address.to_string(), "cookie": "0d0a666c7573685f616c6c0d0a0d0a0d"})
 }
 
-fn voucher(wire: &mut Wire) -> Value {
-    wire.say(&json!({"say": "vouch"}));
-    let mut vouched = wire.hear().unwrap();
-    vouched.as_object_mut().unwrap().remove("say");
-    vouched
+fn reach_token(wire: &mut Wire) -> Value {
+    wire.say(&json!({"say": "issue-reach-token"}));
+    let mut token = wire.hear().unwrap();
+    token.as_object_mut().unwrap().remove("say");
+    token
 }
 
-/// Whether a stranger is told what this is.
+/// Whether the agent answers an unauthenticated connection.
 fn serves(agent: &Agent) -> bool {
-    let mut stranger = TcpStream::connect(agent.host()).unwrap();
-    stranger.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    stranger.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
+    let mut stream = TcpStream::connect(agent.host()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
     let mut line = [0; 7];
-    stranger.read_exact(&mut line).is_ok() && &line == b"This is"
+    stream.read_exact(&mut line).is_ok() && &line == b"This is"
 }
 
 #[test]
-fn surplus_data_connections_are_closed_and_hold_nobody_up() {
+fn surplus_data_connections_are_closed_and_block_nobody() {
     let mut agent = Agent::start();
     let mut wire = holder(&agent);
     let spec = Spec { flows: 2, ..spec("tcp", "stream") };
     let listening = prepare(&mut wire, "passive", &spec, &[leg(&spec)], &json!({}));
-    let cookie = listening["places"][0]["cookie"].as_str().unwrap();
+    let cookie = listening["rendezvous"][0]["cookie"].as_str().unwrap();
     let cookie: Vec<u8> = (0..16).map(|at| u8::from_str_radix(&cookie[2 * at..2 * at + 2], 16).unwrap()).collect();
     let cookie: [u8; 16] = cookie.try_into().unwrap();
     let connect = |link: u32| {
@@ -91,7 +91,7 @@ fn surplus_data_connections_are_closed_and_hold_nobody_up() {
     };
     let mut first = connect(0);
     assert!(taken(&mut first));
-    // A link has one connection; the measuring process does not read while it waits for the other.
+    // A link has one connection; the worker does not read while it waits for the other.
     let mut surplus: Vec<TcpStream> = (0..300).map(|_| connect(0)).collect();
     assert!(serves(&agent));
     let mut second = connect(1);
@@ -107,56 +107,56 @@ fn surplus_data_connections_are_closed_and_hold_nobody_up() {
 }
 
 #[test]
-fn a_coordinator_elsewhere_names_no_services() {
+fn a_coordinator_on_another_host_reaches_no_services_through_an_agent() {
     let (agent, other) = (Agent::start(), Agent::start());
     let mut wire = holder(&agent);
     let service = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = service.local_addr().unwrap();
-    let heard: Arc<Mutex<Vec<Vec<u8>>>> = Arc::default();
-    let hears = heard.clone();
+    let received: Arc<Mutex<Vec<Vec<u8>>>> = Arc::default();
+    let sink = received.clone();
     std::thread::spawn(move || {
         for mut stream in service.incoming().flatten() {
             let mut bytes = [0; 64];
             let count = stream.read(&mut bytes).unwrap();
-            // It is taken at its word by who believes anybody.
+            // An agent that checked nothing would accept this answer.
             let _ = stream.write_all(b"KKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKK");
-            hears.lock().unwrap().push(bytes[..count].to_vec());
+            sink.lock().unwrap().push(bytes[..count].to_vec());
         }
     });
     let spec = spec("tcp", "stream");
-    let nobody: SocketAddr = "127.0.0.1:1".parse().unwrap();
-    let mut requested = |voucher: Value, address: SocketAddr| {
-        let more = json!({"meet": [place(address)], "voucher": voucher});
+    let unused: SocketAddr = "127.0.0.1:1".parse().unwrap();
+    let mut refusal = |token: Value, address: SocketAddr| {
+        let more = json!({"rendezvous": [rendezvous(address)], "reach_token": token});
         reason(&prepare(&mut wire, "active", &spec, &[leg(&spec)], &more)).to_owned()
     };
-    let refused = requested(json!(null), address);
-    assert!(refused.contains("vouches for 127.0.0.1"), "{refused}");
-    assert_eq!(requested(json!(null), nobody), refused, "whatever is there");
-    assert!(heard.lock().unwrap().is_empty());
-    // A voucher that names the service's port: what is sent there is nothing that was chosen, and its answer is no proof.
+    let refused = refusal(json!(null), address);
+    assert!(refused.contains("proved a reachability token at 127.0.0.1"), "{refused}");
+    assert_eq!(refusal(json!(null), unused), refused, "the text does not depend on what is there");
+    assert!(received.lock().unwrap().is_empty());
+    // A token with the service's port: the coordinator chooses no byte that is sent there, and the answer is no proof.
     let chosen = "0d0a666c7573685f616c6c0d0a0d0a0d";
-    assert_eq!(requested(json!({"port": address.port(), "cookie": chosen}), address), refused);
-    let said = heard.lock().unwrap().clone();
-    assert!(said.len() == 1 && said[0].len() == 32 && !said[0].windows(5).any(|part| part == b"flush"), "{said:?}");
-    // Where an agent does vouch, loopback is named by who came that way; other links of this host are not.
-    let known = voucher(&mut holder(&other));
-    assert!(requested(known.clone(), "0.0.0.0:1".parse().unwrap()).contains("vouches"));
-    assert!(requested(known, "169.254.169.254:80".parse().unwrap()).contains("vouches"));
-    assert_eq!(heard.lock().unwrap().len(), 1);
+    assert_eq!(refusal(json!({"port": address.port(), "cookie": chosen}), address), refused);
+    let bytes = received.lock().unwrap().clone();
+    assert!(bytes.len() == 1 && bytes[0].len() == 32 && !bytes[0].windows(5).any(|part| part == b"flush"), "{bytes:?}");
+    // With a valid token as well, unspecified and link-local addresses are refused.
+    let known = reach_token(&mut holder(&other));
+    assert!(refusal(known.clone(), "0.0.0.0:1".parse().unwrap()).contains("reachability token"));
+    assert!(refusal(known, "169.254.169.254:80".parse().unwrap()).contains("reachability token"));
+    assert_eq!(received.lock().unwrap().len(), 1);
 
     for transport in ["unix", "unix-dgram", "shm"] {
         let spec = Spec { transport: transport.into(), ..spec.clone() };
-        let mut requested = |path: &str| {
-            let meet = json!({"meet": [{"path": path, "cookie": chosen}]});
-            reason(&prepare(&mut wire, "active", &spec, &[leg(&spec)], &meet)).to_owned()
+        let mut refusal = |path: &str| {
+            let target = json!({"rendezvous": [{"path": path, "cookie": chosen}]});
+            reason(&prepare(&mut wire, "active", &spec, &[leg(&spec)], &target)).to_owned()
         };
-        assert_eq!(requested("/etc/shadow"), requested("/nonexistent"), "{transport}");
-        assert_eq!(requested("/run/../etc/shadow"), requested("/tmp/thru-x/thru-0123456789ab-1.sock"), "{transport}");
+        assert_eq!(refusal("/etc/shadow"), refusal("/nonexistent"), "{transport}");
+        assert_eq!(refusal("/run/../etc/shadow"), refusal("/tmp/thru-x/thru-0123456789ab-1.sock"), "{transport}");
     }
 }
 
 #[test]
-fn agents_measure_with_each_other_over_all_that_has_two_ends() {
+fn agents_measure_with_each_other_over_each_transport_with_two_ends() {
     let (near, far, sandbox) = (Agent::start(), Agent::start(), Sandbox::new());
     let short = ["--time", "50ms", "--trials", "1", "--from", near.host(), far.host()];
     let cases: [&[&str]; 8] = [
@@ -177,7 +177,7 @@ fn agents_measure_with_each_other_over_all_that_has_two_ends() {
 }
 
 #[test]
-fn no_payload_goes_where_nobody_has_heard_the_sender() {
+fn no_payload_goes_to_a_host_that_did_not_answer() {
     let agent = Agent::start();
     let mut wire = holder(&agent);
     let victim = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -185,17 +185,17 @@ fn no_payload_goes_where_nobody_has_heard_the_sender() {
     let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut spec = Spec { rate_bps: Some(4_000_000), ..spec("udp", "stream") };
     spec.near.port = Some(port);
-    let refused = prepare(&mut wire, "active", &spec, &[leg(&spec)], &json!({"meet": [place(address)]}));
-    assert!(reason(&refused).contains("vouches"), "{refused}");
-    // An agent stands at that address, so that it may be named; at that port is somebody else.
-    let order = json!({"say": "prepare", "trial": 0, "role": "active", "spec": spec, "legs": [leg(&spec)],
-        "meet": [place(address)], "voucher": voucher(&mut wire)});
-    wire.say(&order);
+    let refused = prepare(&mut wire, "active", &spec, &[leg(&spec)], &json!({"rendezvous": [rendezvous(address)]}));
+    assert!(reason(&refused).contains("reachability token"), "{refused}");
+    // An agent runs at that address, so the address is allowed; the port belongs to another program.
+    let request = json!({"say": "prepare", "trial": 0, "role": "active", "spec": spec, "legs": [leg(&spec)],
+        "rendezvous": [rendezvous(address)], "reach_token": reach_token(&mut wire)});
+    wire.say(&request);
     let answer = std::thread::spawn(move || wire.hear().unwrap());
-    let (mut heard, mut buffer) = (Vec::new(), [0; 2_048]);
+    let (mut received, mut buffer) = (Vec::new(), [0; 2_048]);
     victim.set_nonblocking(true).unwrap();
     while !answer.is_finished() {
-        // In the name of the victim, as a forger elsewhere would: ready, leg open, credit, challenge.
+        // Forged signals in the name of the victim: ready, leg open, credit, challenge.
         for kind in [2, 4, 6, 9] {
             let mut forged = [0; 72];
             forged[..15].copy_from_slice(b"THRUsignal/1\r\n\0");
@@ -203,22 +203,22 @@ fn no_payload_goes_where_nobody_has_heard_the_sender() {
             let _ = victim.send_to(&forged, ("127.0.0.1", port));
         }
         while let Ok(count) = victim.recv(&mut buffer) {
-            heard.push(count);
+            received.push(count);
         }
         std::thread::sleep(Duration::from_millis(5));
     }
     let answer = answer.join().unwrap();
     assert!(reason(&answer).contains("did not answer on UDP"), "{answer}");
-    assert!(!heard.is_empty() && heard.len() <= 110 && heard.iter().all(|count| *count == 72), "{heard:?}");
+    assert!(!received.is_empty() && received.len() <= 110 && received.iter().all(|count| *count == 72), "{received:?}");
 }
 
 #[test]
-fn legs_are_held_to_the_limits_and_the_spec() {
+fn legs_obey_the_limits_and_the_spec() {
     let agent = Agent::with(&["--max-time", "10s"]);
     let mut wire = holder(&agent);
     let spec = Spec { flows: 8, ..spec("memcpy", "stream") };
     let second = json!({"time-ns": 1_000_000_000});
-    let mut requested = |spec: &Spec, legs: &[Value]| {
+    let mut refusal = |spec: &Spec, legs: &[Value]| {
         let answer = prepare(&mut wire, "active", spec, legs, &json!({}));
         reason(&answer).to_owned()
     };
@@ -230,19 +230,19 @@ fn legs_are_held_to_the_limits_and_the_spec() {
         (vec![json!({"block": 0, "reply": 1, "stop": second})], "0 bytes"),
         (vec![json!({"block": 1, "reply": 1, "stop": {"blocks": 1}}); 10_001], "legs"),
     ] {
-        let refused = requested(&spec, &legs);
+        let refused = refusal(&spec, &legs);
         assert!(refused.contains(says), "{says}: {refused}");
     }
     let udp = Spec { transport: "udp".into(), pattern: "stream".into(), ..spec.clone() };
-    let refused = requested(&udp, &[json!({"block": 70_000, "reply": 70_000, "stop": second})]);
+    let refused = refusal(&udp, &[json!({"block": 70_000, "reply": 70_000, "stop": second})]);
     assert!(refused.contains("65507"), "{refused}");
     let quick = Spec { interval_ns: 1_000, ..spec.clone() };
-    assert!(requested(&quick, &[leg(&spec)]).contains("--interval"));
+    assert!(refusal(&quick, &[leg(&spec)]).contains("--interval"));
     let impatient = Spec { stall_ns: 0, ..spec.clone() };
-    assert!(requested(&impatient, &[leg(&spec)]).contains("--stall"));
+    assert!(refusal(&impatient, &[leg(&spec)]).contains("--stall"));
 }
 
-/// A far end that takes one data connection, and others that say something else.
+/// A far end that accepts data connections, and connections with other content.
 fn sink() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -271,29 +271,30 @@ fn a_capture_holds_the_trials_own_sockets_only() {
     assert_eq!(wire.hear().unwrap()["say"], "welcome");
     acquire(&mut wire, "a test");
     let (far, service) = (sink(), sink());
-    let known = voucher(&mut wire);
+    let known = reach_token(&mut wire);
     let capture = Some(CaptureSpec { snaplen: 65_535, folder: None, fetch_bytes: None });
     for transport in ["tcp", "mptcp"] {
         let spec = Spec { rate_bps: Some(1_000_000), capture: capture.clone(), ..spec(transport, "stream") };
         let legs = [json!({"block": 1_000, "reply": 1_000, "stop": {"time-ns": 500_000_000}})];
-        let both = json!({"meet": [place(far), place(service)], "voucher": known});
-        assert!(reason(&prepare(&mut wire, "active", &spec, &legs, &both)).contains("2 places"));
-        let armed = prepare(&mut wire, "active", &spec, &legs, &json!({"meet": [place(far)], "voucher": known}));
+        let both = json!({"rendezvous": [rendezvous(far), rendezvous(service)], "reach_token": known});
+        assert!(reason(&prepare(&mut wire, "active", &spec, &legs, &both)).contains("2 rendezvous addresses exceed"));
+        let one = json!({"rendezvous": [rendezvous(far)], "reach_token": known});
+        let armed = prepare(&mut wire, "active", &spec, &legs, &one);
         if armed["say"] == "failed" && transport == "mptcp" {
             skip::skip("a_capture_holds_the_trials_own_sockets_only", reason(&armed));
             continue;
         }
         assert_eq!(armed["say"], "armed", "{armed}");
         wire.say(&json!({"say": "start"}));
-        // Somebody else's connections, to the same port and to another.
+        // Connections of another program, to the same port and to another one.
         for address in [far, service] {
             let mut other = TcpStream::connect(address).unwrap();
             other.write_all(b"PASSWORD=hunter2 of somebody else, and some more").unwrap();
         }
         let done = loop {
-            let word = wire.hear().unwrap();
-            if word["say"] != "live" {
-                break word;
+            let message = wire.hear().unwrap();
+            if message["say"] != "live" {
+                break message;
             }
         };
         let capture = &done["host"]["capture"];
@@ -303,7 +304,7 @@ fn a_capture_holds_the_trials_own_sockets_only() {
         };
         let bytes = std::fs::read(file).unwrap();
         assert!(capture["packets"].as_u64().unwrap() > 10, "{capture}");
-        assert!(bytes.windows(8).any(|part| part == b"tttttttt"), "its own payload is there");
+        assert!(bytes.windows(8).any(|part| part == b"tttttttt"), "its own payload was captured");
         assert!(!bytes.windows(7).any(|part| part == b"hunter2"), "{transport}");
         assert_eq!(std::fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
     }
@@ -315,7 +316,7 @@ fn a_purpose_stays_within_its_line_of_the_log() {
     let mut wire = Wire::dial(agent.host());
     wire.enter();
     acquire(&mut wire, "normal\u{1b}[31mRED\u{1b}]0;owned\u{7}\nthru serve: FORGED LINE\u{202e}");
-    eventually("it is said", || agent.log().contains("FORGED"));
+    eventually("it is in the log", || agent.log().contains("FORGED"));
     let log = agent.log();
     assert!(!log.contains('\u{1b}') && !log.contains('\u{202e}'), "{log:?}");
     assert!(log.lines().any(|line| line.contains("normal") && line.contains("FORGED")), "{log}");

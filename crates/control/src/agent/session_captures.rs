@@ -1,4 +1,4 @@
-//! Captures that wait at this agent until their coordinator has fetched them.
+//! Captures that an agent stores until their coordinator has fetched them.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -12,24 +12,24 @@ use rustix::fs::OFlags;
 use crate::proto::PIECE;
 use crate::proto::message::Piece;
 
-/// Files that one session may leave unfetched: a coordinator that never fetches must not fill this host's disk.
-const MOST: usize = 4;
+/// Most unfetched files of one session: a coordinator that never fetches must not fill this host's disk.
+const MAX_FILES: usize = 4;
 
-/// Files of one session. Its coordinator can read these and no others; they go when it is done with them, or with the session.
+/// Files of one session. Its coordinator can read these and no others. They are removed on its request, or with the session.
 #[derive(Debug, Default)]
-pub(super) struct Kept(Vec<PathBuf>);
+pub(super) struct SessionCaptures(Vec<PathBuf>);
 
-impl Kept {
-    /// Takes a file into its care that is about to be made.
+impl SessionCaptures {
+    /// Adds a file that is about to be created.
     pub(super) fn add(&mut self, file: &Path) -> Result<(), String> {
-        if self.0.len() >= MOST {
-            return Err(format!("{MOST} captures of this session wait to be fetched already"));
+        if self.0.len() >= MAX_FILES {
+            return Err(format!("{MAX_FILES} captures of this session have not been fetched yet"));
         }
         self.0.push(file.to_owned());
         Ok(())
     }
 
-    /// The bytes of one of them from `from` on, [`PIECE`] at most.
+    /// At most [`PIECE`] bytes of a file, starting at `from`.
     pub(super) async fn piece(&self, file: String, from: u64) -> Piece {
         let Some(path) = self.find(&file).map(|at| self.0[at].clone()) else {
             let missing = Some("no capture of this session has that name".to_owned());
@@ -39,13 +39,13 @@ impl Kept {
         match read.unwrap_or_else(|error| Err(io::Error::other(error))) {
             Ok((size, bytes)) => Piece { file, from, size, data: BASE64_STANDARD.encode(bytes), missing: None },
             Err(error) => {
-                let missing = Some(format!("{file} cannot be read: {error}"));
+                let missing = Some(format!("cannot read {file}: {error}"));
                 Piece { file, from, missing, ..Piece::default() }
             }
         }
     }
 
-    /// Removes one of them, or leaves it where it is for good.
+    /// Removes a file, or leaves it in place for good.
     pub(super) fn forget(&mut self, file: &str, keep: bool) {
         if let Some(at) = self.find(file) {
             let path = self.0.swap_remove(at);
@@ -55,7 +55,7 @@ impl Kept {
         }
     }
 
-    /// Removes all.
+    /// Removes all files.
     pub(super) fn clear(&mut self) {
         self.0.drain(..).for_each(|path| remove(&path));
     }
@@ -65,24 +65,24 @@ impl Kept {
     }
 }
 
-impl Drop for Kept {
+impl Drop for SessionCaptures {
     fn drop(&mut self) {
         self.clear();
     }
 }
 
-/// A capture that could not begin has left no file.
+/// A failure is ignored: a capture that could not start has no file.
 fn remove(path: &Path) {
     let _ = std::fs::remove_file(path);
 }
 
-/// Size of a file, and its bytes from `from` on. What somebody has put in its place is not followed elsewhere.
+/// Size of a file, and its bytes from `from` on. A symbolic link in its place is not followed.
 fn read(path: &Path, from: u64) -> io::Result<(u64, Vec<u8>)> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let mut file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
-        return Err(io::Error::other("it is no file any more"));
+        return Err(io::Error::other("it is no longer a regular file"));
     }
     file.seek(SeekFrom::Start(from))?;
     let mut bytes = Vec::new();
@@ -94,9 +94,9 @@ fn read(path: &Path, from: u64) -> io::Result<(u64, Vec<u8>)> {
 mod tests {
     use super::*;
 
-    fn ask(kept: &Kept, file: &Path, from: u64) -> Piece {
+    fn request(session_captures: &SessionCaptures, file: &Path, from: u64) -> Piece {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(kept.piece(file.display().to_string(), from))
+        runtime.block_on(session_captures.piece(file.display().to_string(), from))
     }
 
     #[test]
@@ -107,53 +107,53 @@ mod tests {
         for path in [&own, &other] {
             std::fs::write(path, &bytes).unwrap();
         }
-        let mut kept = Kept::default();
-        kept.add(&own).unwrap();
-        let mut back = Vec::new();
+        let mut session_captures = SessionCaptures::default();
+        session_captures.add(&own).unwrap();
+        let mut received = Vec::new();
         for from in [0, PIECE, 2 * PIECE] {
-            let piece = ask(&kept, &own, from);
+            let piece = request(&session_captures, &own, from);
             assert_eq!((piece.from, piece.size, piece.missing), (from, bytes.len() as u64, None));
-            back.extend(BASE64_STANDARD.decode(piece.data).unwrap());
+            received.extend(BASE64_STANDARD.decode(piece.data).unwrap());
         }
-        assert_eq!(back, bytes);
+        assert_eq!(received, bytes);
         let dots = folder.path().join("./own");
         for path in [&other, &dots, Path::new("/etc/passwd")] {
-            let refused = ask(&kept, path, 0);
+            let refused = request(&session_captures, path, 0);
             assert!(refused.missing.unwrap().contains("no capture of this session") && refused.data.is_empty());
         }
-        kept.forget(other.to_str().unwrap(), false);
+        session_captures.forget(other.to_str().unwrap(), false);
         assert!(other.exists());
-        drop(kept);
-        assert!(!own.exists(), "what was not fetched goes with its session");
+        drop(session_captures);
+        assert!(!own.exists(), "an unfetched file is removed with its session");
     }
 
     #[test]
-    fn a_link_in_a_files_place_is_not_followed() {
+    fn a_symbolic_link_is_not_followed() {
         let folder = tempfile::tempdir().unwrap();
         let (own, secret) = (folder.path().join("own"), folder.path().join("secret"));
         std::fs::write(&secret, "secret").unwrap();
         std::os::unix::fs::symlink(&secret, &own).unwrap();
-        let mut kept = Kept::default();
-        kept.add(&own).unwrap();
-        assert!(ask(&kept, &own, 0).missing.is_some());
-        kept.forget(own.to_str().unwrap(), false);
+        let mut session_captures = SessionCaptures::default();
+        session_captures.add(&own).unwrap();
+        assert!(request(&session_captures, &own, 0).missing.is_some());
+        session_captures.forget(own.to_str().unwrap(), false);
         assert!(secret.exists() && !own.is_symlink());
     }
 
     #[test]
-    fn files_are_kept_where_that_was_asked_for_and_few_wait() {
+    fn files_are_kept_on_request_and_few_may_be_unfetched() {
         let folder = tempfile::tempdir().unwrap();
         let own = folder.path().join("own");
         std::fs::write(&own, "packets").unwrap();
-        let mut kept = Kept::default();
-        kept.add(&own).unwrap();
-        kept.forget(own.to_str().unwrap(), true);
-        drop(kept);
+        let mut session_captures = SessionCaptures::default();
+        session_captures.add(&own).unwrap();
+        session_captures.forget(own.to_str().unwrap(), true);
+        drop(session_captures);
         assert!(own.exists());
-        let mut kept = Kept::default();
-        for number in 0..MOST {
-            kept.add(&folder.path().join(number.to_string())).unwrap();
+        let mut session_captures = SessionCaptures::default();
+        for number in 0..MAX_FILES {
+            session_captures.add(&folder.path().join(number.to_string())).unwrap();
         }
-        assert!(kept.add(&own).unwrap_err().contains("wait to be fetched"));
+        assert!(session_captures.add(&own).unwrap_err().contains("have not been fetched"));
     }
 }
