@@ -1,0 +1,165 @@
+//! `thru serve --speak`: servers for the clients of other programs.
+
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::AsFd;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::thread::JoinHandle;
+
+use control::agent::Machine;
+use interop::{InteropError, Service, Speaks};
+
+use crate::commands::serve::ServeArgs;
+use crate::failure::Failure;
+
+/// A program whose clients are served, with its port and options.
+#[derive(Clone)]
+pub struct PeerProgram {
+    program: &'static dyn Speaks,
+    port: u16,
+    options: String,
+}
+
+impl FromStr for PeerProgram {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (program, options) = text.split_once(':').unwrap_or((text, ""));
+        let (name, port) = program.split_once('=').map_or((program, None), |(name, port)| (name, Some(port)));
+        let program = interop::spoken(name).map_err(|error| error.to_string())?;
+        let port = match port {
+            None => program.port(),
+            Some(port) => port.parse().map_err(|_| format!("{text}: write a port from 0 to 65535 after ="))?,
+        };
+        let options = options.trim().to_owned();
+        program.check_words(&options).map_err(|error| error.to_string())?;
+        Ok(Self { program, port, options })
+    }
+}
+
+impl std::fmt::Debug for PeerProgram {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}={}", self.program.name(), self.port)
+    }
+}
+
+impl PeerProgram {
+    /// The program's name.
+    pub fn name(&self) -> &'static str {
+        self.program.name()
+    }
+
+    /// Whether its clients can log in.
+    fn logs_in(&self) -> bool {
+        self.program.check_login().is_ok()
+    }
+}
+
+/// The limits and the log of a program's server. `listening` is called with each address that it listens on.
+fn service(
+    args: &ServeArgs,
+    peer: &PeerProgram,
+    machine: Machine,
+    addresses: Vec<SocketAddr>,
+    listening: impl Fn(SocketAddr) + Send + Sync + 'static,
+) -> Result<Service, Failure> {
+    let (quiet, name) = (args.is_quiet(), peer.name());
+    let log = move |text: &str| {
+        if !quiet {
+            errln!("thru serve: {text}");
+        }
+    };
+    Ok(Service {
+        addresses,
+        words: peer.options.clone(),
+        users: if peer.logs_in() { args.users.read()? } else { None },
+        limits: args.peer_limits(),
+        admit: Box::new(move || machine.try_enter()),
+        news: Box::new(log),
+        listening: Box::new(move |address| {
+            log(&format!("speaking {name} on {address}"));
+            listening(address);
+        }),
+        stop: AtomicBool::new(false),
+    })
+}
+
+/// Serves the client whose connection is standard input.
+pub fn serve_input(args: &ServeArgs) -> Result<u8, Failure> {
+    let [peer] = &args.speak[..] else {
+        return Err(Failure::usage("--inetd serves one program: give --speak once"));
+    };
+    let not_a_connection = |_| {
+        Failure::usage(
+            "--inetd: standard input is not a TCP connection; start it from inetd (stream tcp nowait) or systemd (Accept=yes)",
+        )
+    };
+    let input = std::io::stdin().as_fd().try_clone_to_owned().map_err(not_a_connection)?;
+    let socket = TcpStream::from(input);
+    let client = socket.peer_addr().map_err(not_a_connection)?;
+    let local = socket.local_addr().map_err(not_a_connection)?;
+    if !local.ip().to_canonical().is_loopback() && !args.is_open() {
+        let name = peer.name();
+        return Err(Failure::usage(format!(
+            "--inetd --speak {name} for {client}: clients of other programs have no token; add --open to accept any client"
+        )));
+    }
+    let service = service(args, peer, Machine::new(1), Vec::new(), |_| {})?;
+    peer.program.serve_one(&service, socket)?;
+    Ok(0)
+}
+
+/// The running servers.
+pub struct PeerServers(Vec<(Arc<Service>, JoinHandle<()>)>);
+
+impl PeerServers {
+    /// Starts a server for each program and returns when all listen.
+    pub fn start(args: &ServeArgs, addresses: &[SocketAddr], machine: &Machine) -> Result<Self, Failure> {
+        let mut started = Self(Vec::new());
+        if args.users.are_given() && !args.speak.iter().any(PeerProgram::logs_in) {
+            return Err(Failure::usage("--rsa-private-key-path needs --speak iperf3: only clients of iperf3 log in"));
+        }
+        for peer in &args.speak {
+            let own: Vec<SocketAddr> =
+                addresses.iter().map(|address| SocketAddr::new(address.ip(), peer.port)).collect();
+            let count = own.len();
+            let (failed, results) = channel::<Result<(), InteropError>>();
+            let (name, started_listening) = (peer.name(), failed.clone());
+            let listening = move |_| {
+                let _ = started_listening.send(Ok(()));
+            };
+            let service = Arc::new(service(args, peer, machine.clone(), own, listening)?);
+            let (program, serving) = (peer.program, service.clone());
+            let thread = std::thread::spawn(move || {
+                if let Err(error) = program.serve(&serving) {
+                    let _ = failed.send(Err(error));
+                }
+            });
+            started.0.push((service, thread));
+            for _ in 0..count {
+                match results.recv() {
+                    Ok(Ok(())) => {}
+                    Ok(Err(error)) => {
+                        started.stop();
+                        return Err(Failure::host(format!("{error}; use another port: --speak {name}=PORT")));
+                    }
+                    Err(_) => return Err(Failure::other(format!("the server for {name} ended"))),
+                }
+            }
+        }
+        Ok(started)
+    }
+
+    /// Ends them all.
+    pub fn stop(self) {
+        for (service, _) in &self.0 {
+            service.stop.store(true, Ordering::SeqCst);
+        }
+        for (_, thread) in self.0 {
+            // A thread that panicked has ended, too.
+            let _ = thread.join();
+        }
+    }
+}
