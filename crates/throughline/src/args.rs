@@ -15,22 +15,22 @@ use crate::settle::SettleArgs;
 #[derive(Debug, Parser)]
 #[command(name = "thru", version = crate::VERSION, max_term_width = 100, disable_help_subcommand = true)]
 #[command(after_help = "Examples:
-  thru token new -o ~/.thru-token                           make a token, then copy the file to the far host
+  thru token new -o ~/.thru-token                           make a token; copy it to the far host
   thru serve --listen 0.0.0.0 --token-file ~/.thru-token    on the far host
   thru curve HOST --token-file ~/.thru-token                NetPIPE's curve, 1 B to 8 MiB
-  thru stream HOST --reverse --flows 4                      goodput from HOST to this host, 4 connections
+  thru stream HOST --reverse --flows 4                      HOST to this host, 4 connections
   thru rr HOST --block 1                                    1-byte round trips
-  thru why                                                  the bottleneck of the last run, with evidence
+  thru why                                                  what limited the last run
   thru run plans/socket-sizes.toml --var host=HOST          an experiment from a plan file
-  thru advise HOST                                          search for settings that improve the goodput
+  thru advise HOST                                          search for better settings
   thru host HOST --diff                                     differences between HOST and this host
   thru watch HOST                                           live counters of HOST
   thru tune set dev.eth0.mtu=9000 HOST --for 10m            change a setting for 10 minutes
   thru report last -o curve.html                            the last run as an HTML page
 
-Exit codes: 0 measured, 1 failed, 2 usage error, 3 host not reached, 4 refused, 5 connection lost during the
-measurement, 6 results not stored or written, 7 not possible on this host, 8 measured, but the result cannot be
-trusted, 9 preconditions of a plan not met, 130 interrupted.
+Exit codes: 0 measured, 1 failed, 2 usage error, 3 host not reached, 4 refused, 5 connection lost
+during the measurement, 6 results not stored or written, 7 not possible on this host, 8 measured,
+but the result cannot be trusted, 9 preconditions of a plan not met, 130 interrupted.
 ab and compare: 0 B is not worse than A, 3 B is worse, 4 cannot tell.")]
 pub struct Args {
     /// End when standard input closes. For processes that `thru` starts itself.

@@ -129,11 +129,11 @@ pub const PER_END: &str = "Socket options (one value for both ends, or LOCAL,REM
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = PER_END)]
 pub struct Sockets {
-    /// Send buffer, SO_SNDBUF [default: the kernel's, autotuned].
+    /// Send buffer, SO_SNDBUF [default: the kernel's, which TCP autotunes].
     #[arg(long, value_name = "SIZE", value_parser = each(above_zero::<ByteSize>))]
     pub sndbuf: Option<PerEnd<ByteSize>>,
 
-    /// Receive buffer, SO_RCVBUF [default: the kernel's, autotuned].
+    /// Receive buffer, SO_RCVBUF [default: the kernel's, which TCP autotunes].
     #[arg(long, value_name = "SIZE", value_parser = each(above_zero::<ByteSize>))]
     pub rcvbuf: Option<PerEnd<ByteSize>>,
 
@@ -180,7 +180,7 @@ pub struct Sockets {
     #[arg(long, value_name = "SIZE", value_parser = each(within(ByteSize(1)..=ByteSize(u32::MAX.into()))))]
     pub notsent_lowat: Option<PerEnd<ByteSize>>,
 
-    /// Idle time before keepalive probes, TCP_KEEPIDLE, rounded up to whole seconds.
+    /// Send keepalive probes after this idle time and at this interval, 3 retries; rounded up to whole seconds.
     #[arg(long, value_name = "TIME", value_parser = each(within(Nanos(1_000_000_000)..=Nanos(32_767_000_000_000))))]
     pub keepalive: Option<PerEnd<Nanos>>,
 
@@ -216,8 +216,8 @@ pub struct Observing {
           value_parser = whole(CaptureSpec::SNAPLEN_MIN..=CaptureSpec::SNAPLEN_MAX))]
     pub snaplen: u32,
 
-    /// Fetch the far host's capture into DIR after each trial if it is not larger than this. The agent then deletes its copy;
-    /// 0 leaves the file on the far host.
+    /// Fetch at most this much of the far host's capture into DIR after each trial. The agent then deletes its copy; 0 leaves
+    /// the file on the far host.
     #[arg(long, value_name = "SIZE", default_value = "64MiB", requires = "capture")]
     pub fetch: ByteSize,
 }

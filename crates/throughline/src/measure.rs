@@ -376,7 +376,7 @@ async fn reach(
         let name = end.name.clone();
         let queued = |ahead| {
             if let Some(progress) = &mut progress {
-                progress.status(&format!("{name} is busy, {ahead} ahead in the queue"));
+                progress.status(&format!("{name} is busy: {ahead} ahead in the queue"));
             }
         };
         end.acquire(&purpose, queued).await?;

@@ -28,7 +28,7 @@ fn probed(lab: &Lab, flags: &[&str]) -> Doc {
     let agent = Agent::spawn(b.command(binary::thru()), &["--open", "--listen", &format!("{}:0", b.v4)]);
     let sandbox = Sandbox::new();
     let args = [&["stream", agent.host(), "--probe", "--trials", "1", "--json", "-"][..], flags].concat();
-    Running::of(sandbox.dress(a.command(binary::thru()), &args)).wait().ok().doc()
+    Running::of(sandbox.prepare(a.command(binary::thru()), &args)).wait().ok().doc()
 }
 
 #[test]

@@ -19,14 +19,14 @@ const CONFIDENCE: f64 = 0.95;
   thru compare A1,A2,A3 B1,B2,B3         several runs per side, to include run-to-run variation
   thru compare before after --json
 
-Two single measurements are compared directly. Cells of plans, matrices and curves are compared if all their factors and
-hosts match; cells without a partner are listed.
+Two single measurements are compared directly. Cells of plans, matrices and curves are compared if
+all their factors and hosts match; cells without a partner are listed.
 
-Differences between runs that were made one after the other include everything else that changed in between. `thru ab`
-alternates the trials of A and B.
+Differences between runs that were made one after the other include everything else that changed in
+between. `thru ab` alternates the trials of A and B.
 
-Exit codes: 0 B is not worse than A by more than the tolerance, 3 B is worse (only with two or more runs per side), 4 cannot
-tell. Other codes are as in `thru --help`.")]
+Exit codes: 0 B is not worse than A by more than the tolerance, 3 B is worse (only with two or more
+runs per side), 4 cannot tell. Other codes are as in `thru --help`.")]
 pub struct CompareArgs {
     /// Side A: one run, or several separated by commas. A run is an id, the start of an id, a name, `last` or `last~1`.
     #[arg(value_name = "RUN[,RUN...]", value_delimiter = ',', num_args = 1, required = true)]

@@ -80,7 +80,7 @@ pub struct CurveArgs {
     #[arg(long, value_enum, default_value_t = SizeOrder::Random)]
     order: SizeOrder,
 
-    /// Stop at the first block that takes longer than this, NetPIPE's limit [default: none; 1s with --np].
+    /// Measure no larger blocks after one takes longer than this, as NetPIPE does [default: none; 1s with --np].
     #[arg(long, value_name = "TIME", value_parser = above_zero::<Nanos>)]
     limit: Option<Nanos>,
 

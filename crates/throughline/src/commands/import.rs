@@ -26,8 +26,8 @@ const MOST_BYTES: u64 = 256 << 20;
   thru import results/*.txt
   thru report before last -o both.html
 
-Each listing in a file becomes a run. Lines that cannot be read are reported with their numbers; the rest is stored and the
-exit code is 1.")]
+Each listing in a file becomes a run. Lines that cannot be read are reported with their numbers; the
+rest is stored and the exit code is 1.")]
 pub struct ImportArgs {
     /// The files to import, plain or compressed with gzip.
     #[arg(required = true, value_name = "FILE")]
@@ -172,10 +172,18 @@ fn keep(recorder: &mut Recorder, run: &Run) -> Result<(), Failure> {
 /// One line about a stored run.
 fn line(run: &Run) -> String {
     let header = &run.header;
-    let tool = &header.tool.near_version;
+    let version = &header.tool.near_version;
+    // A run of this program has a version without a name.
+    let tool = if header.origin.is_some() { version.clone() } else { format!("thru {version}") };
     let rows: usize = run.outcomes.iter().map(|outcome| outcome.trials.len()).sum();
     let name = header.name.as_deref().unwrap_or_default();
-    let counted = |count: usize, of: &str| format!("{count} {of}{}", if count == 1 { "" } else { "s" });
-    let (rows, cells) = (counted(rows, "measurement"), counted(run.outcomes.len(), "cell"));
-    format!("{}  {name}: {} by {tool}, {rows}, {cells}", header.id, header.kind)
+    let cells = run.outcomes.len();
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    format!(
+        "{}  {name}: {} by {tool}, {rows} measurement{} in {cells} cell{}",
+        header.id,
+        header.kind,
+        plural(rows),
+        plural(cells)
+    )
 }

@@ -25,9 +25,9 @@ use crate::topology;
 /// Flags of `thru run`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  thru run plans/socket-sizes.toml                      message size and socket size, to an agent on this machine
+  thru run plans/socket-sizes.toml                      message and socket size, on this machine
   thru run plans/socket-sizes.toml --var host=10.0.0.2  the same, to another host
-  thru run plans/mtu.toml --var host=B --dry-run        its cells, the order of the first round, the duration
+  thru run plans/mtu.toml --var host=B --dry-run        cells, order and duration
   thru run plans/mtu.toml --var host=B --resume last    continue that run
   sudo thru run plans/2012-10gbe.toml --lab             on emulated hosts and links")]
 pub struct RunArgs {

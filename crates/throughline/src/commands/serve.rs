@@ -13,8 +13,8 @@ use model::{BitRate, Nanos, Spec};
 use crate::failure::Failure;
 use crate::flags::UsersFlags;
 use crate::measure;
-use crate::peer_servers::{self, PeerProgram, PeerServers};
 use crate::signals::Signals;
+use crate::speaking::{self, PeerProgram, PeerServers};
 use crate::values::{above_zero, whole};
 
 /// Flags of `thru serve`.
@@ -25,9 +25,9 @@ use crate::values::{above_zero, whole};
   thru serve --speak iperf3                        also serve iperf3 clients (port 5201)
   thru serve --listen 10.0.0.2:7000 --open --once  one measurement, for any client
 
-Control and data use one port, 6280, over TCP and UDP. Measurements use separate ports for a connection per transaction,
-for options that must be set before the handshake (buffers, MSS, device, data address), and for mptcp, tls, quic and
-vsock.")]
+Control and data use one port, 6280, over TCP and UDP. Measurements use separate ports for a
+connection per transaction, for options that must be set before the handshake (buffers, MSS, device,
+data address), and for mptcp, tls, quic and vsock.")]
 pub struct ServeArgs {
     /// Address to listen on, with :PORT if not 6280. May be repeated [default: loopback, IPv4 and IPv6].
     #[arg(long, value_name = "ADDR[:PORT]")]
@@ -149,7 +149,7 @@ impl ServeArgs {
 /// Runs it.
 pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
     if args.inetd {
-        return peer_servers::serve_input(args);
+        return speaking::serve_input(args);
     }
     let addresses = addresses(&args.listen)?;
     let allowance = allowance(&args.allow_tuning)?;

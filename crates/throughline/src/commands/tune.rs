@@ -29,14 +29,14 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(200);
   thru tune show dev.eth0.*                             the settings of an interface
   thru tune show sysctl.net.ipv4.tcp_rmem HOST          on another host
   thru tune set dev.eth0.mtu=9000                       until `thru tune revert`
-  thru tune set cc.default=bbr HOST --for 10m           for 10 minutes (HOST: thru serve --allow-tuning)
+  thru tune set cc.default=bbr HOST --for 10m           HOST runs thru serve --allow-tuning
   thru tune set \"sysctl.net.ipv4.tcp_rmem=4096 131072 33554432\" --dry-run
-  thru tune revert                                      restore all changes of this network namespace
+  thru tune revert                                      restore changes of this namespace
   thru stream HOST --set near:dev.eth0.offload.tso=off  for one measurement
 
-Keys: sysctl.NAME, dev.NAME.mtu|txqueuelen|state|gso_max_size|..., dev.NAME.ring.rx, dev.NAME.coalesce.rx-usecs,
-dev.NAME.queues.combined, dev.NAME.offload.tso, dev.NAME.rps.rx-0, qdisc.NAME, cc.default, cc.NAME.PARAMETER,
-route.NETWORK.initcwnd, cpu.governor, irq.N.affinity.")]
+Keys: sysctl.NAME, dev.NAME.mtu|txqueuelen|state|gso_max_size|..., dev.NAME.ring.rx,
+dev.NAME.coalesce.rx-usecs, dev.NAME.queues.combined, dev.NAME.offload.tso, dev.NAME.rps.rx-0,
+qdisc.NAME, cc.default, cc.NAME.PARAMETER, route.NETWORK.initcwnd, cpu.governor, irq.N.affinity.")]
 pub struct TuneArgs {
     #[command(subcommand)]
     action: TuneAction,
@@ -383,7 +383,7 @@ fn at<T>(
 async fn reach(common: &CommonFlags, host: &str, purpose: &str) -> Result<End, Failure> {
     let token = measure::token(common.token_file.as_deref())?;
     let mut end = End::connect(Target::Remote { host, token: token.as_ref(), family: Family::Any }).await?;
-    end.acquire(purpose, |ahead| errln!("thru: {host} is busy, {ahead} ahead in the queue")).await?;
+    end.acquire(purpose, |ahead| errln!("thru: {host} is busy: {ahead} ahead in the queue")).await?;
     Ok(end)
 }
 

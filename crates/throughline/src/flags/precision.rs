@@ -18,7 +18,7 @@ pub struct Precision {
     #[arg(long, value_name = "TIME", value_parser = above_zero::<Nanos>)]
     pub budget: Option<Nanos>,
 
-    /// Run exactly this many trials (of a curve: passes), whatever the interval is.
+    /// Run exactly this many trials (of a curve: passes) instead of stopping at --target.
     #[arg(long, value_name = "N", value_parser = whole(1..=u32::MAX))]
     pub trials: Option<u32>,
 

@@ -165,7 +165,7 @@ async fn reach(
     fleet
         .acquire(|name, ahead| {
             if let Some(progress) = &mut progress {
-                progress.status(&format!("{name} is busy, {ahead} ahead in the queue"));
+                progress.status(&format!("{name} is busy: {ahead} ahead in the queue"));
             }
         })
         .await?;

@@ -321,7 +321,11 @@ impl<'a> Table<'a> {
             DeValue::Float(number) => number.as_str().to_owned(),
             DeValue::Boolean(switch) => switch.to_string(),
             _ => {
-                return Err(self.source.wrong(&span, &key, "write a string in quotes, a decimal number, true or false"));
+                return Err(self.source.wrong(
+                    &span,
+                    &key,
+                    "write a string in quotes, a decimal number, true or false",
+                ));
             }
         };
         Ok(Located { value, key, span })

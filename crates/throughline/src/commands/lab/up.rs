@@ -18,7 +18,8 @@ use crate::signals::{Signals, StopRequest};
   sudo thru lab exec sunnyvale -- thru stream geneva
   sudo thru lab down wan
 
-The lab stays up until `thru lab down`, or until the process that holds it ends; `thru lab list` shows the process.")]
+The lab stays up until `thru lab down`, or until the process that holds it ends. `thru lab list`
+shows the process.")]
 pub struct UpArgs {
     #[command(flatten)]
     build: Build,
