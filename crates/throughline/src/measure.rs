@@ -131,24 +131,24 @@ async fn conduct(job: &Job<'_>) -> Result<(Run, Option<Failure>), Failure> {
     let mut progress = (!job.output.quiet && !job.output.live).then(Progress::new);
     let directory = socket_directory()?;
     // One for each end that may be within this process: each has its own queue and workers.
-    let (mut here, mut there) = (local_options(directory.path())?, local_options(directory.path())?);
-    for options in [&mut here, &mut there] {
+    let (mut local_near, mut local_far) = (local_options(directory.path())?, local_options(directory.path())?);
+    for options in [&mut local_near, &mut local_far] {
         options.selftest = citation::from_store(job.output.store.clone());
         options.captures = Captures::AsAsked;
     }
     let offer = match engine::transport::transport(job.specs[0].transport.as_str())?.launcher() {
         Some(Launcher::Mpirun) => {
-            here.workers = launch::waiting_worker()?;
+            local_near.workers = launch::waiting_worker()?;
             launch::supervised()
         }
         Some(Launcher::PvmSpawn) => Some(launch::pvm::start()?),
         None => None,
     };
-    let agents = [Agent::local(here), Agent::local(there)];
+    let agents = [Agent::local(local_near), Agent::local(local_far)];
     let mut interrupted = cancel.clone();
     let reached = tokio::select! {
         reached = reach(job, &agents, token.as_ref(), offer.as_ref(), progress.as_mut()) => reached,
-        _ = interrupted.wait_for(|wanted| *wanted) => Err(ControlError::Interrupted.into()),
+        _ = interrupted.wait_for(|stop| *stop) => Err(ControlError::Interrupted.into()),
     };
     let mut pair = reached?;
     let mut collect = Collect::default();
@@ -187,7 +187,7 @@ async fn apply_and_measure(
         let mut interrupted = cancel.clone();
         tokio::select! {
             probed = pair.look(&mut header, &spec) => probed?,
-            _ = interrupted.wait_for(|wanted| *wanted) => return Err(ControlError::Interrupted.into()),
+            _ = interrupted.wait_for(|stop| *stop) => return Err(ControlError::Interrupted.into()),
         }
     }
     let request = RunRequest { header, schedule: schedule(&job.schedule) };
@@ -278,7 +278,7 @@ pub fn open_store(path: Option<&Path>) -> Result<Store, Failure> {
 /// one: several arrive when a terminal closes, and the settings must still be restored.
 pub fn watch_for_interrupts() -> Result<watch::Receiver<bool>, Failure> {
     let mut signals = Signals::catch()?;
-    let (wanted, cancel) = watch::channel(false);
+    let (stop, cancel) = watch::channel(false);
     tokio::spawn(async move {
         let mut urgent = 0;
         loop {
@@ -287,7 +287,7 @@ pub fn watch_for_interrupts() -> Result<watch::Receiver<bool>, Failure> {
                 settle::restore_after_exit();
                 std::process::exit(i32::from(failure::INTERRUPTED));
             }
-            let _ = wanted.send(true);
+            let _ = stop.send(true);
         }
     });
     Ok(cancel)
@@ -340,7 +340,7 @@ pub fn token(path: Option<&Path>) -> Result<Option<Token>, Failure> {
 /// Connects to both ends and waits for their machines.
 async fn reach(
     job: &Job<'_>,
-    [here, there]: &[Agent; 2],
+    [local_near, local_far]: &[Agent; 2],
     token: Option<&Token>,
     offer: Option<&Offer>,
     mut progress: Option<&mut Progress>,
@@ -354,7 +354,7 @@ async fn reach(
         _ if capabilities.single_ended => None,
         _ if offer.is_some() => connect_to_offer(offer).await?,
         Some(host) => Some(End::connect(remote(host)).await?),
-        None if capabilities.one_machine => Some(End::connect(Target::Local(there)).await?),
+        None if capabilities.one_machine => Some(End::connect(Target::Local(local_far)).await?),
         None => {
             return Err(Failure::usage(format!(
                 "{} needs a far host: run `thru serve` on HOST, then `thru {} HOST`",
@@ -365,7 +365,7 @@ async fn reach(
     // A transport with one end is measured on the named host.
     let near = match job.peer.from.as_ref().or(job.peer.host.as_ref().filter(|_| capabilities.single_ended)) {
         Some(host) => End::connect(remote(host)).await?,
-        None => End::connect(Target::Local(here)).await?,
+        None => End::connect(Target::Local(local_near)).await?,
     };
     if far.as_ref().is_some_and(|far| !far.instance.is_empty() && far.instance == near.instance) {
         return Err(Failure::usage("HOST and --from are the same agent, which cannot wait for itself: omit --from"));

@@ -14,14 +14,14 @@ const VARIABLE: &str = "IPERF3_PASSWORD";
 pub fn of(name: &str) -> Result<String, Failure> {
     match std::env::var(VARIABLE) {
         Ok(password) => Ok(password),
-        Err(_) => ask(name).map_err(|error| {
+        Err(_) => prompt(name).map_err(|error| {
             Failure::usage(format!("no password for {name}: {error}; set {VARIABLE}, or run at a terminal"))
         }),
     }
 }
 
 /// Reads it from the terminal with echo off.
-fn ask(name: &str) -> std::io::Result<String> {
+fn prompt(name: &str) -> std::io::Result<String> {
     let mut terminal = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
     let shown = tcgetattr(&terminal)?;
     let mut hidden = shown.clone();

@@ -173,28 +173,28 @@ fn arrived(from: &EndTally, to: &EndTally, outcome: &Outcome, what: &str) {
     };
     assert!(sent.sent >= received.received, "{what}: {} of {} datagrams", received.received, sent.sent);
     assert_eq!(received.duplicates, 0, "{what}: nothing doubles datagrams here");
-    // Every datagram of these tests is a whole block: none of the amounts that they ask for leaves a rest.
+    // Every datagram of these tests is a full block: the amounts are multiples of the block.
     let lost = (sent.sent - received.received) * outcome.spec.block;
     assert_eq!(from.bytes_sent, to.bytes_received + lost, "{what}: bytes sent, and received or lost");
 }
 
-/// Payload goes where the spec says.
+/// Payload goes in the direction of the spec.
 fn directions(outcome: &Outcome, near: &EndTally, far: &EndTally, what: &str) {
     let sent = [near.bytes_sent > 0, far.bytes_sent > 0];
-    let wanted = match outcome.spec.direction {
+    let expected = match outcome.spec.direction {
         _ if !is_stream(outcome) => [true, true],
         Direction::Send => [true, false],
         Direction::Reverse => [false, true],
         Direction::Both => [true, true],
     };
-    assert_eq!(sent, wanted, "{what}: who sent (near, far)");
+    assert_eq!(sent, expected, "{what}: who sent (near, far)");
     if !is_stream(outcome) {
-        let asks = match outcome.spec.direction {
+        let [client, server] = match outcome.spec.direction {
             Direction::Reverse => [far, near],
             _ => [near, far],
         };
-        assert!(asks[0].transactions > 0, "{what}: the asking end counts");
-        assert!(asks[1].rtt.is_none(), "{what}: the answering end measures no round trips");
+        assert!(client.transactions > 0, "{what}: the client counts transactions");
+        assert!(server.rtt.is_none(), "{what}: the server measures no round trips");
     }
 }
 

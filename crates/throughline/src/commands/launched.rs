@@ -28,9 +28,9 @@ pub fn run(args: &LaunchedArgs) -> Result<u8, Failure> {
     let socket = std::io::stdin().as_fd().try_clone_to_owned();
     let socket = socket.map_err(|error| Failure::other(format!("cannot connect to the measuring process: {error}")))?;
     let socket = std::os::unix::net::UnixStream::from(socket);
-    let tell = move |offer: &launch::Offer| {
+    let publish = move |offer: &launch::Offer| {
         // If the write fails, the process has ended, which is noticed elsewhere.
         let _ = (&socket).write_all(offer.line().as_bytes());
     };
-    launch::far::serve(launch::waiting_worker()?, args.anywhere, tell, || false)
+    launch::far::serve(launch::waiting_worker()?, args.anywhere, publish, || false)
 }

@@ -29,7 +29,7 @@ pub struct ShowArgs {
 
     /// Print another format, for example that of another program: iperf3, iperf3-json, netperf, netperf-k, netpipe, nttcp or
     /// rapid. `thru export --help` lists all formats.
-    #[arg(long = "as", value_name = "FORM", value_parser = form, conflicts_with = "json")]
+    #[arg(long = "as", value_name = "FORMAT", value_parser = form, conflicts_with = "json")]
     form: Option<&'static str>,
 
     /// Database file of the runs [default: throughline/runs.sqlite in $XDG_DATA_HOME or ~/.local/share].

@@ -413,8 +413,8 @@ fn print_setting(setting: &SettingNow) {
 
 fn remarks(change: &Change) -> String {
     let wide = change.host_wide.then_some("host-wide");
-    let said: Vec<&str> = wide.into_iter().chain(change.note.as_deref()).collect();
-    if said.is_empty() { String::new() } else { format!(" ({})", said.join("; ")) }
+    let remarks: Vec<&str> = wide.into_iter().chain(change.note.as_deref()).collect();
+    if remarks.is_empty() { String::new() } else { format!(" ({})", remarks.join("; ")) }
 }
 
 fn print_changes(changes: &[Change]) {

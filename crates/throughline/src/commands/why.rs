@@ -78,7 +78,7 @@ fn label(run: &Run) -> String {
 /// The bottlenecks of a run's outcomes: as recorded, else computed from the recorded counters. Of a curve, its changes.
 fn explain(run: &Run, cell: Option<u32>) -> RunWhy {
     let header = &run.header;
-    let wanted = |outcome: &&Outcome| cell.is_none_or(|cell| outcome.cell == cell);
+    let selected = |outcome: &&Outcome| cell.is_none_or(|cell| outcome.cell == cell);
     let (cells, changes) = if header.kind == "curve" {
         let main: Vec<Outcome> =
             run.outcomes.iter().filter(|outcome| outcome.spec.transport != Spec::CEILING).cloned().collect();
@@ -91,7 +91,7 @@ fn explain(run: &Run, cell: Option<u32>) -> RunWhy {
         };
         // A size of a plan's curve shares its passes with the other sizes.
         let whole = run.outcomes.iter().filter(|outcome| !outcome.spec.is_point());
-        (whole.filter(wanted).map(of).collect(), Vec::new())
+        (whole.filter(selected).map(of).collect(), Vec::new())
     };
     RunWhy { id: header.id.clone(), name: header.name.clone(), cells, changes }
 }

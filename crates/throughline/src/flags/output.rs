@@ -25,7 +25,7 @@ pub struct Output {
 
     /// Print the result in another format, for example as another program prints it: iperf3, iperf3-json, netperf, netperf-k,
     /// netpipe, nttcp or rapid. `thru export --help` lists all formats.
-    #[arg(id = "as", long = "as", value_name = "FORM", value_parser = form, conflicts_with_all = ["quiet", "live"])]
+    #[arg(id = "as", long = "as", value_name = "FORMAT", value_parser = form, conflicts_with_all = ["quiet", "live"])]
     pub form: Option<&'static str>,
 
     /// Name of the run in the store [default: none].

@@ -13,12 +13,12 @@ use crate::measure;
 /// Interval at which it checks whether its parent still runs.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Serves one measurement, on all addresses if `anywhere`, else on loopback. `tell` is called with the offer. The agent ends when
+/// Serves one measurement, on all addresses if `anywhere`, else on loopback. `publish` is called with the offer. The agent ends when
 /// `deserted` returns true.
 pub fn serve(
     workers: Workers,
     anywhere: bool,
-    tell: impl Fn(&Offer) + Send + Sync + 'static,
+    publish: impl Fn(&Offer) + Send + Sync + 'static,
     deserted: impl Fn() -> bool,
 ) -> Result<u8, Failure> {
     let directory = measure::socket_directory()?;
@@ -31,7 +31,7 @@ pub fn serve(
         once: true,
         listening: Box::new(move |listening| {
             if let Some(address) = listening.first() {
-                tell(&offer(address.port()));
+                publish(&offer(address.port()));
             }
         }),
         ..measure::local_options(directory.path())?

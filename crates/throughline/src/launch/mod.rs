@@ -106,7 +106,7 @@ mod tests {
     use std::io::Write;
 
     #[test]
-    fn an_offer_survives_its_line() {
+    fn an_offer_is_read_back_from_its_line() {
         let offer = Offer { token: "0123ab".into(), addresses: vec!["127.0.0.1:99".into(), "[fe80::1]:99".into()] };
         assert_eq!(Offer::parse(&offer.line()), Some(offer));
         assert_eq!(Offer::parse("token"), None);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_read_without_what_follows() {
+    fn a_line_is_read_without_the_bytes_after_it() {
         let (mut from, to) = UnixStream::pair().expect("a pair");
         from.write_all(b"one\ntwo").expect("written");
         assert_eq!(read_line(&to).expect("a line"), "one");

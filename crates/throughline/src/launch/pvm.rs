@@ -23,11 +23,11 @@ pub fn start() -> Result<Offer, Failure> {
 pub fn serve(identity: &str) -> Result<u8, Failure> {
     let parent = Task::parent()?;
     let workers = Workers::Program(own_program()?);
-    let tell = move |offer: &Offer| {
+    let publish = move |offer: &Offer| {
         // If the message cannot be sent, the parent has ended, which is noticed elsewhere.
         let _ = parent.tell(&offer.line());
     };
-    let served = far::serve(workers, identity != network_identity(), tell, move || parent.has_ended());
+    let served = far::serve(workers, identity != network_identity(), publish, move || parent.has_ended());
     if let Err(failure) = &served {
         // A second message does no harm: the parent reads only the first.
         let _ = parent.tell(&failure.to_string());

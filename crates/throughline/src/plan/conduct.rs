@@ -90,17 +90,17 @@ pub async fn conduct(
     let cancel = watch_for_interrupts()?;
     let mut progress = (!output.quiet && !output.live).then(Progress::new);
     let directory = socket_directory()?;
-    let (mut here, mut there) = (local_options(directory.path())?, local_options(directory.path())?);
-    for options in [&mut here, &mut there] {
+    let (mut local_near, mut local_far) = (local_options(directory.path())?, local_options(directory.path())?);
+    for options in [&mut local_near, &mut local_far] {
         options.selftest = citation::from_store(output.store.clone());
         options.captures = Captures::AsAsked;
     }
-    let agents = [Agent::local(here), Agent::local(there)];
+    let agents = [Agent::local(local_near), Agent::local(local_far)];
     let (slots, hosts) = slots(&parsed.cells, &parsed.specs)?;
     let mut interrupted = cancel.clone();
     let reached = tokio::select! {
         reached = reach(parsed, &hosts, &agents, token.as_ref(), progress.as_mut()) => reached,
-        _ = interrupted.wait_for(|wanted| *wanted) => Err(ControlError::Interrupted.into()),
+        _ = interrupted.wait_for(|stop| *stop) => Err(ControlError::Interrupted.into()),
     };
     let mut fleet = reached?;
     let mut collect = Collect::default();
@@ -137,7 +137,7 @@ pub async fn conduct(
 async fn reach(
     parsed: &ParsedPlan,
     hosts: &[PlanHost],
-    [here, there]: &[Agent; 2],
+    [local_near, local_far]: &[Agent; 2],
     token: Option<&Token>,
     mut progress: Option<&mut Progress>,
 ) -> Result<Fleet, Failure> {
@@ -148,8 +148,8 @@ async fn reach(
             progress.status(&format!("connecting to {name}"));
         }
         let end = End::connect(match host {
-            PlanHost::LocalNear => Target::Local(here),
-            PlanHost::LocalFar => Target::Local(there),
+            PlanHost::LocalNear => Target::Local(local_near),
+            PlanHost::LocalFar => Target::Local(local_far),
             PlanHost::Remote(host) => Target::Remote { host, token, family },
         })
         .await?;

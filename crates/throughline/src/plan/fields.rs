@@ -48,9 +48,9 @@ impl Flags {
     /// The flags of `patterns`, with files relative to `folder`. An unknown pattern is an error that lists all.
     pub fn new(patterns: &BTreeSet<String>, folder: &Path) -> Result<Self, String> {
         let mut of = Vec::new();
-        for wanted in patterns {
-            let Some(name) = PATTERNS.iter().find(|name| *name == wanted) else {
-                return Err(format!("unknown pattern '{wanted}': use one of {}", PATTERNS.join(", ")));
+        for pattern in patterns {
+            let Some(name) = PATTERNS.iter().find(|name| *name == pattern) else {
+                return Err(format!("unknown pattern '{pattern}': use one of {}", PATTERNS.join(", ")));
             };
             let flags = spec_args::command(name).map(|command| command.get_arguments().cloned().collect());
             of.push((*name, flags.unwrap_or_default()));

@@ -39,11 +39,11 @@ pub fn run(args: &UpArgs) -> Result<u8, Failure> {
     holder.args(["lab", "hold"]).args(std::env::args_os().skip_while(|word| word != "up").skip(1));
     holder.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let mut holder = holder.spawn().map_err(failed)?;
-    let mut said = String::new();
+    let mut line = String::new();
     if let Some(output) = holder.stdout.take() {
-        BufReader::new(output).read_line(&mut said).map_err(failed)?;
+        BufReader::new(output).read_line(&mut line).map_err(failed)?;
     }
-    if let Some(name) = said.trim_end().strip_prefix(READY) {
+    if let Some(name) = line.trim_end().strip_prefix(READY) {
         outln!("lab {name} is up");
         return Ok(0);
     }
