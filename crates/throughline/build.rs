@@ -1,10 +1,10 @@
-//! Puts the commit into the version, so that a run says which build it came from: `0.1.0 (1a2b3c4d5e6f)`, with a `+` where the
-//! tree held changes that were not committed. A build without git, or outside a clone, has the bare version.
+//! Adds the commit to the version, so that a run records its build: `0.1.0 (1a2b3c4d5e6f)`, with a `+` if the tree has uncommitted
+//! changes. A build without git, or outside a clone, has the plain version.
 
 use std::process::Command;
 
 fn main() {
-    // A change of any crate makes another build; without these Cargo would look at this crate only.
+    // A change in any crate is another build; without these lines, Cargo checks only this crate.
     println!("cargo::rerun-if-changed=..");
     println!("cargo::rerun-if-changed=../../Cargo.lock");
     for kept in ["HEAD", "index"] {
@@ -20,7 +20,7 @@ fn main() {
     println!("cargo::rustc-env=THRU_VERSION={built}");
 }
 
-/// The commit that the tree stands at, if this is the clone of this program and not a folder within another one.
+/// The checked-out commit, if this is a clone of this program and not a folder within another repository.
 fn commit() -> Option<String> {
     let prefix = git(&["rev-parse", "--show-prefix"])?;
     if prefix != "crates/throughline/" {

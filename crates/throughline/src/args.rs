@@ -1,4 +1,4 @@
-//! The command line as a whole; each subcommand's flags stand in its own file.
+//! The whole command line. The flags of each subcommand are in its own file.
 
 use clap::{Arg, Command as Clap, CommandFactory, Parser, Subcommand};
 
@@ -8,41 +8,42 @@ use crate::commands::{
 };
 use crate::settle::SettleArgs;
 
-/// Measures what a network path really carries, from one byte to line rate.
+/// Measures what a network path carries, from 1-byte round trips to line rate.
 ///
-/// Start `thru serve` on one host and measure from the other. Numbers come with the interval they are sure to, and every run
-/// is kept, so that `thru show`, `report` and `export` can come back to it.
+/// Start `thru serve` on one host and measure from the other. Every result has a 95 % confidence interval. Every run is
+/// stored; `thru show`, `thru report` and `thru export` read it again.
 #[derive(Debug, Parser)]
 #[command(name = "thru", version = crate::VERSION, max_term_width = 100, disable_help_subcommand = true)]
 #[command(after_help = "Examples:
-  thru token new -o ~/.thru-token                           the secret of both hosts: copy it to the other one
+  thru token new -o ~/.thru-token                           make a token; copy it to the far host
   thru serve --listen 0.0.0.0 --token-file ~/.thru-token    on the far host
   thru curve HOST --token-file ~/.thru-token                NetPIPE's curve, 1 B to 8 MiB
-  thru stream HOST --reverse --flows 4                      goodput towards this host
-  thru rr HOST --block 1                                    round trips
-  thru why                                                  what held the last run back, with the evidence
-  thru run plans/socket-sizes.toml --var host=HOST          a whole experiment, resumable
-  thru advise HOST                                          which settings would help, and by how much
-  thru host HOST --diff                                     in what HOST differs from this host
-  thru watch HOST                                           vmstat and netstat in one, live and at HOST
-  thru tune set dev.eth0.mtu=9000 HOST --for 10m            a setting, put back by itself
-  thru report last -o curve.html                            a page to look at and send on
+  thru stream HOST --reverse --flows 4                      HOST to this host, 4 connections
+  thru rr HOST --block 1                                    1-byte round trips
+  thru why                                                  what limited the last run
+  thru run plans/socket-sizes.toml --var host=HOST          an experiment from a plan file
+  thru advise HOST                                          search for better settings
+  thru host HOST --diff                                     differences between HOST and this host
+  thru watch HOST                                           live counters of HOST
+  thru tune set dev.eth0.mtu=9000 HOST --for 10m            change a setting for 10 minutes
+  thru report last -o curve.html                            the last run as an HTML page
 
-Exit codes: 0 measured, 1 failed, 2 wrong usage, 3 host not reached, 4 refused, 5 lost in mid-test,
-6 results could not be kept or written, 7 not possible on this host, 8 measured but not to be trusted,
-9 a plan's preconditions did not hold, 130 interrupted. ab and compare answer by theirs: 0 not worse, 3 worse, 4 cannot tell.")]
+Exit codes: 0 measured, 1 failed, 2 usage error, 3 host not reached, 4 refused, 5 connection lost
+during the measurement, 6 results not stored or written, 7 not possible on this host, 8 measured,
+but the result cannot be trusted, 9 preconditions of a plan not met, 130 interrupted.
+ab and compare: 0 B is not worse than A, 3 B is worse, 4 cannot tell.")]
 pub struct Args {
-    /// End when standard input does; for processes that another one starts for itself.
+    /// End when standard input closes. For processes that `thru` starts itself.
     #[arg(long, hide = true)]
     pub until_input_ends: bool,
 
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// The command line as it is parsed: what looks like a negative number behind a flag is its value, to be refused as such, and no
-/// other flag.
+/// The command line as it is parsed. A negative number after a flag is its value, not another flag, so that the error names the
+/// value.
 pub fn command() -> Clap {
     with_negative_numbers(Args::command())
 }
@@ -58,61 +59,61 @@ fn with_negative_numbers(command: Clap) -> Clap {
 #[derive(Debug, Subcommand)]
 #[allow(clippy::large_enum_variant, reason = "parsed once")]
 pub enum Command {
-    /// Let other hosts measure with this one.
+    /// Run the agent that other hosts measure with.
     Serve(serve::ServeArgs),
-    /// Make a secret for `thru serve --token-file` and those who measure with it.
+    /// Make the secret that an agent and its clients share.
     Token(token::TokenArgs),
-    /// Round trips (or streams) over all block sizes: NetPIPE's curve.
+    /// Measure latency and throughput over all block sizes (NetPIPE).
     Curve(curve::CurveArgs),
-    /// Goodput of a stream of blocks, in either direction or both.
+    /// Measure the goodput of streams, in one direction or both (iperf3, netperf TCP_STREAM).
     Stream(stream::StreamArgs),
-    /// Request and response: round-trip times and transactions per second.
+    /// Measure round-trip times and transactions per second (netperf TCP_RR, TCP_CRR).
     Rr(rr::RrArgs),
-    /// Exactly so many blocks, in so many flows or processes.
+    /// Transfer a fixed number of bytes or blocks (nttcp).
     Transfer(transfer::TransferArgs),
-    /// A whole experiment from a file: factors and their levels, hosts, settings, blocks, a schedule.
+    /// Run an experiment from a plan file: hosts, factors, settings, schedule.
     Run(run::RunArgs),
-    /// Is B worse than A? Two measurements in turns, with a sure answer.
+    /// Test whether B is worse than A: two measurements, alternating.
     Ab(ab::AbArgs),
-    /// Which settings help on this path, and by how much.
+    /// Search for settings that improve the result on this path.
     Advise(advise::AdviseArgs),
-    /// Set stored runs against each other.
+    /// Compare stored runs.
     Compare(compare::CompareArgs),
-    /// Say what held a run back, with the evidence.
+    /// Name the bottleneck of a stored run, with evidence.
     Why(why::WhyArgs),
-    /// List the runs that were kept.
+    /// List stored runs.
     Runs(runs::RunsArgs),
-    /// Show a run again.
+    /// Show a stored run.
     Show(show::ShowArgs),
-    /// Draw one run or several as a page or a picture.
+    /// Draw one or several runs as an HTML page or a picture.
     Report(report::ReportArgs),
-    /// Write a run in another form.
+    /// Write a run in another format: JSON, CSV, gnuplot, np.out, iperf3 ...
     Export(export::ExportArgs),
-    /// Read other tools' results into the store.
+    /// Import the results of other tools into the store.
     Import(import::ImportArgs),
-    /// Say what this host is.
+    /// Show host inventory: CPU, memory, interfaces, kernel, sysctls.
     Host(host::HostArgs),
-    /// List, explain, load and unload the TCP stacks that come with this program.
+    /// List, load and unload the congestion controls that come with this program.
     Stacks(stacks::StacksArgs),
-    /// Show and change settings of a host, and put them back.
+    /// Show, change and restore settings of a host.
     Tune(tune::TuneArgs),
-    /// Show how a host does, live and without a measurement: vmstat and netstat in one.
+    /// Show live counters of a host, as vmstat and netstat do.
     Watch(watch::WatchArgs),
-    /// Measure known truths and say how far off this program is on this host.
+    /// Check the accuracy of this program on this host against known rates and delays.
     Selftest(selftest::SelftestArgs),
-    /// Hosts and paths on this machine (as root): build them from a topology and run programs on them.
+    /// Emulate hosts and links on this machine, and run programs on them (needs root).
     Lab(lab::LabArgs),
-    /// Build two hosts in network namespaces (as root), measure between them and write a report.
+    /// Measure between two emulated hosts and write a report (needs root; else over loopback).
     Demo(demo::DemoArgs),
     /// Write man pages, shell completions and JSON Schemas.
     Generate(generate::GenerateArgs),
-    /// The agent of a far end that mpirun or PVM started; not for people.
+    /// The agent of a far end that mpirun or PVM started. Internal.
     #[command(hide = true)]
     Launched(launched::LaunchedArgs),
-    /// A process that puts back what another one set, should that one be killed; not for people.
+    /// Restores the settings of a process that was killed. Internal.
     #[command(hide = true)]
     Settle(SettleArgs),
-    /// A measuring process of an agent; not for people.
+    /// A measuring process of an agent. Internal.
     #[command(hide = true)]
     Worker,
 }
@@ -122,10 +123,10 @@ mod tests {
     use super::*;
     use crate::usage;
 
-    /// What nobody means.
+    /// Values that no flag takes.
     const GARBAGE: [&str; 8] = ["x", "-1", "", "1.5", "99999999999999999999", "1,x", "0x10", "NaN"];
-    /// What a parser of the standard library says.
-    const FOREIGN: [&str; 8] = [
+    /// Messages of the standard library's parsers.
+    const LIBRARY_MESSAGES: [&str; 8] = [
         "invalid digit",
         "cannot parse",
         "out of range",
@@ -135,17 +136,17 @@ mod tests {
         "invalid IP address",
         "from empty string",
     ];
-    /// How values are called that are quantities.
+    /// Value names of quantities.
     const QUANTITIES: [&str; 7] = ["N", "SIZE", "TIME", "RATE", "PERCENT", "BYTES", "PORT"];
 
-    /// Every command and its subcommands, with those that stand before it.
+    /// Every command with its subcommands.
     fn all(command: &Clap) -> Vec<Clap> {
         let below = command.get_subcommands().flat_map(all);
         std::iter::once(command.clone()).chain(below).collect()
     }
 
-    /// What is said of one value of one flag; `None` where it is taken.
-    fn said(command: &Clap, arg: &Arg, value: &str) -> Option<String> {
+    /// The error for one value of one flag; `None` where the value is accepted.
+    fn message(command: &Clap, arg: &Arg, value: &str) -> Option<String> {
         let word = match arg.get_long() {
             Some(name) => format!("--{name}={value}"),
             None => value.to_owned(),
@@ -154,14 +155,14 @@ mod tests {
     }
 
     #[test]
-    fn no_value_is_refused_in_the_words_of_a_library() {
+    fn no_error_is_a_library_message() {
         let mut tried = 0;
         for command in all(&super::command()) {
             for arg in command.get_arguments().filter(|arg| arg.get_action().takes_values()) {
-                for said in GARBAGE.iter().filter_map(|value| said(&command, arg, value)) {
+                for message in GARBAGE.iter().filter_map(|value| message(&command, arg, value)) {
                     tried += 1;
-                    let foreign = FOREIGN.iter().find(|phrase| said.contains(**phrase));
-                    assert_eq!(foreign, None, "{} {}: {said}", command.get_name(), arg.get_id());
+                    let library = LIBRARY_MESSAGES.iter().find(|phrase| message.contains(**phrase));
+                    assert_eq!(library, None, "{} {}: {message}", command.get_name(), arg.get_id());
                 }
             }
         }
@@ -169,30 +170,30 @@ mod tests {
     }
 
     #[test]
-    fn every_quantity_is_refused_by_its_name_where_it_is_none() {
+    fn an_invalid_quantity_names_its_flag() {
         for command in all(&super::command()) {
             let quantity =
                 |arg: &&Arg| arg.get_value_names().is_some_and(|names| QUANTITIES.contains(&names[0].as_str()));
             for arg in command.get_arguments().filter(quantity) {
                 for value in ["x", "-1", "99999999999999999999"] {
                     let of = format!("{} --{}", command.get_name(), arg.get_long().unwrap_or_default());
-                    let said = said(&command, arg, value).unwrap_or_else(|| panic!("{of}={value} is taken"));
+                    let message = message(&command, arg, value).unwrap_or_else(|| panic!("{of}={value} is accepted"));
                     let flag = format!("--{}: ", arg.get_long().unwrap_or_default());
-                    assert!(said.starts_with(&flag) && said.contains(&format!("'{value}'")), "{of}: {said}");
+                    assert!(message.starts_with(&flag) && message.contains(&format!("'{value}'")), "{of}: {message}");
                 }
             }
         }
     }
 
     #[test]
-    fn a_negative_number_behind_a_flag_is_its_value() {
+    fn a_negative_number_after_a_flag_is_its_value() {
         let error = super::command().try_get_matches_from(["thru", "stream", "b", "--flows", "-1"]).unwrap_err();
-        assert_eq!(usage::sentence(&error), "--flows: '-1' is no whole number from 1 to 16384");
+        assert_eq!(usage::sentence(&error), "--flows: '-1' is not a whole number from 1 to 16384");
         assert!(super::command().try_get_matches_from(["thru", "stream", "-4", "b"]).is_ok());
     }
 
     #[test]
-    fn round_trips_do_not_list_what_they_refuse() {
+    fn rr_does_not_list_flags_that_it_refuses() {
         let help = super::command().find_subcommand_mut("rr").unwrap().render_long_help().to_string();
         assert!(!help.contains("--both") && help.contains("--flows"), "{help}");
     }

@@ -1,4 +1,4 @@
-//! The last self-test of this host, for the inventories that cite it.
+//! The last self-test of this host, which inventories cite.
 
 use std::path::PathBuf;
 
@@ -6,9 +6,9 @@ use control::agent::SelfTestLookup;
 use model::{Inventory, SelfTestCitation};
 use store::Store;
 
-/// Cites from the store at `path`, or from the usual one. Read anew each time, for an agent outlives many self-tests; a store
-/// that is not there is not made for it, and one that cannot be read cites nothing.
-pub fn from_store(path: Option<PathBuf>) -> SelfTestLookup {
+/// Cites from the store at `path`, or from the default one. The store is read each time, since an agent may run for longer than
+/// the time between two self-tests. A missing store is not made, and a store that cannot be read cites nothing.
+pub fn from_store(path: Option<PathBuf>) -> CitesSelfTest {
     let named = path.or_else(|| std::env::var_os("THRU_STORE").map(PathBuf::from));
     Box::new(move |here| last(named.clone(), here))
 }

@@ -1,4 +1,4 @@
-//! What ends a command without a result, and the exit code that says so (docs/manual/exit-codes.md).
+//! Errors that end a command, with their exit codes (docs/manual/exit-codes.md).
 
 use std::fmt;
 
@@ -8,25 +8,25 @@ use host::tune::Fault;
 use interop::InteropError;
 use model::Answer;
 
-/// A failure with its exit code.
+/// An error with its exit code.
 #[derive(Debug)]
 pub struct Failure {
     code: u8,
     text: String,
 }
 
-/// Measured, but at least one outcome is not to be trusted.
+/// Measured, but at least one outcome cannot be trusted.
 pub const UNTRUSTED: u8 = 8;
 /// A comparison: B is worse than A by more than the tolerance.
 pub const WORSE: u8 = 3;
-/// A comparison that cannot tell.
+/// A comparison without a clear answer.
 pub const CANNOT_TELL: u8 = 4;
-/// What a plan requires did not hold: a cell has no trial, or the run ended.
+/// The preconditions of a plan did not hold: a cell has no trial, or the run ended.
 pub const UNMET: u8 = 9;
-/// Ended by the user.
+/// Interrupted by the user.
 pub const INTERRUPTED: u8 = 130;
 
-/// The exit code that says what a comparison says.
+/// The exit code of a comparison's answer.
 pub fn of_answer(answer: Answer) -> u8 {
     match answer {
         Answer::Better | Answer::NotWorse => 0,
@@ -36,35 +36,35 @@ pub fn of_answer(answer: Answer) -> u8 {
 }
 
 impl Failure {
-    /// The same failure of a command whose codes 3 and 4 are answers: a host that was not reached or refused has code 1 there,
-    /// so that no script takes it for an answer.
+    /// The same failure for a command whose exit codes 3 and 4 are answers. A host that is not reached or refuses has code 1 there,
+    /// so that a script does not mistake it for an answer.
     pub fn of_comparison(self) -> Self {
         let code = if matches!(self.code, WORSE | CANNOT_TELL) { 1 } else { self.code };
         Self { code, ..self }
     }
 
-    /// Anything that has no code of its own.
+    /// Any failure without a code of its own.
     pub fn other(text: impl fmt::Display) -> Self {
         Self { code: 1, text: text.to_string() }
     }
 
-    /// The flags make no sense together.
+    /// Wrong usage.
     pub fn usage(text: impl fmt::Display) -> Self {
         Self { code: 2, text: text.to_string() }
     }
 
-    /// Results cannot be kept or written.
+    /// Results cannot be stored or written.
     pub fn output(text: impl fmt::Display) -> Self {
         Self { code: 6, text: text.to_string() }
     }
 
-    /// This host cannot do it.
+    /// Not possible on this host.
     pub fn host(text: impl fmt::Display) -> Self {
         Self { code: 7, text: text.to_string() }
     }
 
-    /// Prints it.
-    pub fn say(&self) {
+    /// Prints it to standard error.
+    pub fn print(&self) {
         err!("thru: {self}\n");
     }
 
@@ -80,7 +80,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// What a far end has told stands on one line, so that it cannot speak for this program on the next.
+/// An error on one line. Text from a far end could otherwise imitate further messages of this program.
 fn one_line(error: &impl fmt::Display) -> String {
     model::plain(&error.to_string()).into_owned()
 }

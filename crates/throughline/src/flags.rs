@@ -1,8 +1,8 @@
-//! The flags that all measuring subcommands share, and the spec they make.
+//! The flags that all measuring subcommands share, and the spec that they make.
 
-mod enough;
 mod login;
 mod output;
+mod precision;
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -12,207 +12,218 @@ use model::{
     BitRate, ByteSize, CaptureSpec, Direction, EndOptions, Family, HostSettings, Io, Nanos, Observe, Spec, Strategy,
 };
 
-pub use self::enough::{Enough, clock_seed};
 pub use self::login::{LoginFlags, UsersFlags};
 pub use self::output::{Output, form};
+pub use self::precision::{Precision, clock_seed};
 use crate::failure::Failure;
 use crate::values::{
     self, Congestion, Cores, PerEnd, Rules, SetFlag, Switch, above_zero, any, at_least, each, whole, within,
 };
 
-/// Where the far end is.
+/// Heading of the flags that name hosts and addresses.
+pub const HOSTS: &str = "Hosts and addresses";
+/// Heading of the flags that say how bytes are moved.
+pub const CALLS: &str = "System calls, threads and processes";
+/// Heading of the flags for the hosts' counters.
+const ACTIVITY: &str = "Host activity";
+/// Heading of the flags that change host settings.
+pub const SETTINGS: &str = "Host settings";
+/// Heading of the flags for the stop rule.
+pub const PRECISION: &str = "Precision and duration";
+
+/// The hosts and addresses of a measurement.
 #[derive(Debug, Clone, Args)]
 pub struct Peer {
-    /// The far host, running `thru serve`: a name or address, with :PORT if not 6280. Left out for memcpy, shm, unix and
-    /// unix-dgram, whose both ends then run here, and for mpi and pvm.
+    /// The far host, which runs `thru serve`: a name or address, with :PORT if not 6280. Omit it for memcpy, shm, unix and
+    /// unix-dgram (both ends run on this host), and for mpi and pvm.
     #[arg(value_parser = values::host)]
     pub host: Option<String>,
 
-    /// Let this host's agent be the near end instead of this machine: two agents measure each other.
-    #[arg(long, value_name = "HOST", value_parser = values::host, help_heading = "Path")]
+    /// Near end: the agent on this host instead of this machine. Two agents then measure between each other.
+    #[arg(long, value_name = "HOST", value_parser = values::host, help_heading = HOSTS)]
     pub from: Option<String>,
 
-    /// Address that the far end's data sockets listen on, where it is not the control address.
-    #[arg(long, value_name = "ADDR", value_parser = values::address, help_heading = "Path")]
+    /// Address of the far end's data sockets [default: the control address].
+    #[arg(long, value_name = "ADDR", value_parser = values::address, help_heading = HOSTS)]
     pub data: Option<IpAddr>,
 
-    /// Address that the near end's data sockets bind.
-    #[arg(long, value_name = "ADDR", value_parser = values::address, help_heading = "Path")]
+    /// Address that the near end's data sockets bind to [default: the kernel's choice].
+    #[arg(long, value_name = "ADDR", value_parser = values::address, help_heading = HOSTS)]
     pub data_from: Option<IpAddr>,
 
     /// Use IPv4 only.
-    #[arg(short = '4', long, conflicts_with = "ipv6", help_heading = "Path")]
+    #[arg(short = '4', long, conflicts_with = "ipv6", help_heading = HOSTS)]
     pub ipv4: bool,
 
     /// Use IPv6 only.
-    #[arg(short = '6', long, help_heading = "Path")]
+    #[arg(short = '6', long, help_heading = HOSTS)]
     pub ipv6: bool,
 
-    /// File with the secret that the agent was started with.
-    #[arg(long, value_name = "FILE", env = "THRU_TOKEN_FILE", help_heading = "Path")]
+    /// File with the agent's token.
+    #[arg(long, value_name = "FILE", env = "THRU_TOKEN_FILE", help_heading = HOSTS)]
     pub token_file: Option<PathBuf>,
 
-    /// Do not look at the path first: no route, path MTU, ping, hops, foreign traffic or clock offset.
-    #[arg(long, help_heading = "Path")]
+    /// Skip the path probe before the run: no route, path MTU, ping, hops, foreign traffic or clock offset.
+    #[arg(long, help_heading = HOSTS)]
     pub no_path: bool,
 }
 
 /// What is sent and how.
 #[derive(Debug, Clone, Args)]
 pub struct Load {
-    /// What carries the bytes: tcp, mptcp, tls, udp, quic, unix, unix-dgram, vsock, memcpy, shm, pvm, or mpi (under
-    /// `mpirun -n 2`).
+    /// Transport: tcp, mptcp, tls, udp, quic, unix, unix-dgram, vsock, memcpy, shm, pvm, or mpi (under `mpirun -n 2`).
     #[arg(long, default_value = "tcp", value_parser = transport_name)]
     pub transport: String,
 
-    /// The same as --transport udp.
+    /// Short for --transport udp.
     #[arg(long, conflicts_with = "transport")]
     pub udp: bool,
 
-    /// Connections (with --both: in each direction).
+    /// Number of connections; with --both, in each direction.
     #[arg(long, value_name = "N", default_value = "1", value_parser = whole(1..=Spec::MAX_FLOWS))]
     pub flows: u32,
 
-    /// Measuring threads at each end; several flows to a thread share an epoll set or a ring [default: one to a flow, at most 64].
-    #[arg(long, value_name = "N", value_parser = whole(1..=Spec::MAX_FLOWS))]
+    /// Measuring threads at each end. Flows that share a thread share an epoll set or an io_uring [default: one per flow, at
+    /// most 64].
+    #[arg(long, value_name = "N", help_heading = CALLS, value_parser = whole(1..=Spec::MAX_FLOWS))]
     pub threads: Option<u32>,
 
-    /// Worker processes at each end that share the flows.
-    #[arg(long, value_name = "N", default_value = "1", value_parser = whole(1..=Spec::MAX_FLOWS))]
+    /// Worker processes at each end; the flows are divided among them.
+    #[arg(long, value_name = "N", help_heading = CALLS, default_value = "1", value_parser = whole(1..=Spec::MAX_FLOWS))]
     pub processes: u32,
 
-    /// From the far host to this one.
+    /// Return direction: the far host sends, this host receives.
     #[arg(long, conflicts_with = "both")]
     pub reverse: bool,
 
-    /// In both directions at once.
+    /// Both directions at the same time.
     #[arg(long)]
     pub both: bool,
 
-    /// Spin instead of sleeping: the lowest latency, at the price of a core at each end.
-    #[arg(long)]
+    /// Busy-wait instead of sleeping. Lowest latency; uses one core per thread at each end.
+    #[arg(long, help_heading = CALLS)]
     pub spin: bool,
 
-    /// How threads wait.
-    #[arg(long, value_enum, default_value_t = Wait::Auto, conflicts_with = "spin", help_heading = "Sockets")]
-    pub wait: Wait,
+    /// How threads wait for sockets.
+    #[arg(long, value_enum, default_value_t = WaitFlag::Auto, conflicts_with = "spin", help_heading = CALLS)]
+    pub wait: WaitFlag,
 
-    /// System calls that move stream bytes.
-    #[arg(long, value_enum, default_value_t = Calls::SendRecv, help_heading = "Sockets")]
-    pub io: Calls,
+    /// System calls that move the bytes of a stream.
+    #[arg(long, value_enum, default_value_t = IoFlag::SendRecv, help_heading = CALLS)]
+    pub io: IoFlag,
 
-    /// What is read of both hosts meanwhile: counters before and after each pass, and a series of the cheap ones in between
-    /// [default: series; in a curve counters].
-    #[arg(long, value_enum, help_heading = "Hosts meanwhile")]
-    pub observe: Option<Watching>,
+    /// Counters to read on both hosts during the run [default: series; for a curve: counters].
+    #[arg(long, value_enum, help_heading = ACTIVITY)]
+    pub observe: Option<ObserveFlag>,
 
-    /// Distance of the readings of the series.
+    /// Interval between two readings of --observe series.
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = at_least(Nanos(Spec::MIN_OBSERVE_INTERVAL_NS)),
-          help_heading = "Hosts meanwhile")]
+          help_heading = ACTIVITY)]
     pub observe_interval: Nanos,
 }
 
-/// The heading of the flags that each end may have a value of its own for; a plan tells by it which ones these are.
-pub const PER_END: &str = "Sockets (V for both ends, or LOCAL,REMOTE)";
+/// Heading of the flags that take a value per end. A plan finds these flags by their heading.
+pub const PER_END: &str = "Socket options (one value for both ends, or LOCAL,REMOTE)";
 
-/// Options of sockets and threads. Each takes V for both ends or LOCAL,REMOTE.
+/// Options of sockets and threads. Each takes one value for both ends, or LOCAL,REMOTE.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = PER_END)]
 pub struct Sockets {
-    /// Send buffer (SO_SNDBUF).
+    /// Send buffer, SO_SNDBUF [default: the kernel's, which TCP autotunes].
     #[arg(long, value_name = "SIZE", value_parser = each(above_zero::<ByteSize>))]
     pub sndbuf: Option<PerEnd<ByteSize>>,
 
-    /// Receive buffer (SO_RCVBUF).
+    /// Receive buffer, SO_RCVBUF [default: the kernel's, which TCP autotunes].
     #[arg(long, value_name = "SIZE", value_parser = each(above_zero::<ByteSize>))]
     pub rcvbuf: Option<PerEnd<ByteSize>>,
 
-    /// TCP_NODELAY [default: on for round trips, off for streams].
+    /// TCP_NODELAY [default: on for round trips and curves, off for streams].
     #[arg(long, value_name = "on|off", num_args = 0..=1, default_missing_value = "on", require_equals = true,
           value_parser = each(any::<Switch>))]
     pub nodelay: Option<PerEnd<Switch>>,
 
-    /// TCP_CORK.
+    /// TCP_CORK [default: off].
     #[arg(long, value_name = "on|off", num_args = 0..=1, default_missing_value = "on", require_equals = true,
           value_parser = each(any::<Switch>))]
     pub cork: Option<PerEnd<Switch>>,
 
-    /// Congestion control: one of the kernel's, or a stack of `thru stacks list` with its parameters, as in fast:alpha=400.
+    /// Congestion control: one of the kernel's, or one of `thru stacks list` with parameters, such as fast:alpha=400
+    /// [default: the kernel's].
     #[arg(long, value_name = "NAME[:P=V,...]", value_parser = each(any::<Congestion>))]
     pub cc: Option<PerEnd<Congestion>>,
 
-    /// Rules of HighSpeed TCP for destinations (the wad.conf of 2003 as TOML); with --cc highspeed.
+    /// Congestion-control rules per destination: Web100's wad.conf as TOML. Needs --cc highspeed.
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, requires = "cc")]
     pub cc_rules: Option<Rules>,
 
-    /// Maximum segment size (TCP_MAXSEG).
+    /// Maximum segment size in bytes, TCP_MAXSEG.
     #[arg(long, value_name = "BYTES", value_parser = each(whole(88..=32_767_u32)))]
     pub mss: Option<PerEnd<u32>>,
 
-    /// Differentiated services code point, 0 to 63.
+    /// Differentiated services code point (DSCP), 0 to 63.
     #[arg(long, value_name = "N", value_parser = each(whole(0..=63_u8)))]
     pub dscp: Option<PerEnd<u8>>,
 
-    /// Device to bind to (SO_BINDTODEVICE).
+    /// Network device to bind to, SO_BINDTODEVICE.
     #[arg(long, value_name = "NAME", value_parser = each(values::name))]
     pub device: Option<PerEnd<String>>,
 
-    /// First local port of the data sockets.
+    /// First local port of the data sockets [default: any free port].
     #[arg(long, value_name = "PORT", value_parser = each(whole(1..=u16::MAX)))]
     pub data_port: Option<PerEnd<u16>>,
 
-    /// The kernel's pacing of each socket (SO_MAX_PACING_RATE).
+    /// Kernel pacing rate of each socket, SO_MAX_PACING_RATE.
     #[arg(long, value_name = "RATE", value_parser = each(above_zero::<BitRate>))]
     pub pacing: Option<PerEnd<BitRate>>,
 
-    /// Unsent bytes above which a socket is not writable (TCP_NOTSENT_LOWAT).
+    /// Limit of unsent bytes above which a socket is not writable, TCP_NOTSENT_LOWAT.
     #[arg(long, value_name = "SIZE", value_parser = each(within(ByteSize(1)..=ByteSize(u32::MAX.into()))))]
     pub notsent_lowat: Option<PerEnd<ByteSize>>,
 
-    /// Keepalive probes after this idle time, in whole seconds.
+    /// Send keepalive probes after this idle time and at this interval, 3 retries; rounded up to whole seconds.
     #[arg(long, value_name = "TIME", value_parser = each(within(Nanos(1_000_000_000)..=Nanos(32_767_000_000_000))))]
     pub keepalive: Option<PerEnd<Nanos>>,
 
-    /// Unacknowledged data for this long ends a connection (TCP_USER_TIMEOUT).
+    /// Close a connection whose data is not acknowledged for this long, TCP_USER_TIMEOUT.
     #[arg(long, value_name = "TIME", value_parser = each(within(Nanos(1_000_000)..=Nanos(2_147_483_647_000_000))))]
     pub user_timeout: Option<PerEnd<Nanos>>,
 
-    /// Busy polling in the kernel (SO_BUSY_POLL).
+    /// Busy-poll time of a blocking receive, SO_BUSY_POLL; kernel resolution 1 µs.
     #[arg(long, value_name = "TIME", value_parser = each(within(Nanos(0)..=Nanos(2_147_483_647_000))))]
     pub busy_poll: Option<PerEnd<Nanos>>,
 
-    /// Set KEY on both hosts, or near:KEY or far:KEY on one, before the first trial, and put it back after the last; may be
-    /// repeated (`thru tune --help` has the keys). Far hosts need `thru serve --allow-tuning`.
-    #[arg(long, value_name = "[near:|far:]KEY=VALUE", help_heading = "Settings of the hosts")]
+    /// Change a host setting before the first trial and restore it after the last: KEY on both hosts, near:KEY or far:KEY on
+    /// one. May be repeated; `thru tune --help` lists the keys. A far host needs `thru serve --allow-tuning`.
+    #[arg(long, value_name = "[near:|far:]KEY=VALUE", help_heading = SETTINGS)]
     pub set: Vec<SetFlag>,
 
-    /// Cores for the measuring threads: 2, 0+2 or 0-3.
+    /// Cores of the measuring threads, such as 2, 0+2 or 0-3 [default: the scheduler's choice].
     #[arg(long, value_name = "CORES", value_parser = each(any::<Cores>))]
     pub pin: Option<PerEnd<Cores>>,
 }
 
-/// What is watched beside a measurement.
+/// Packet captures of a measurement.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Observing")]
+#[command(next_help_heading = "Packet capture")]
 pub struct Observing {
-    /// Capture the packets of each trial: at this end into pcapng files in DIR [default: the current folder], at the far end
-    /// where its agent was started with --allow-capture, from where they are fetched.
+    /// Capture the packets of each trial into pcapng files in DIR [default: the current folder]. The far end captures too if
+    /// its agent runs with --allow-capture.
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".", require_equals = true)]
     pub capture: Option<PathBuf>,
 
-    /// Bytes that a capture keeps of each packet.
+    /// Bytes to keep of each packet.
     #[arg(long, value_name = "N", default_value_t = CaptureSpec::SNAPLEN, requires = "capture",
           value_parser = whole(CaptureSpec::SNAPLEN_MIN..=CaptureSpec::SNAPLEN_MAX))]
     pub snaplen: u32,
 
-    /// Most bytes of another host's capture that are fetched into DIR after each trial; the agent there then keeps none. 0 leaves
-    /// its file where it is.
+    /// Fetch at most this much of the far host's capture into DIR after each trial. The agent then deletes its copy; 0 leaves
+    /// the file on the far host.
     #[arg(long, value_name = "SIZE", default_value = "64MiB", requires = "capture")]
     pub fetch: ByteSize,
 }
 
 impl Observing {
-    /// The capture that was asked for.
+    /// The requested capture.
     pub fn capture(&self) -> Option<CaptureSpec> {
         let folder = self.capture.as_ref()?.display().to_string();
         let fetch_bytes = Some(self.fetch.0).filter(|most| *most > 0);
@@ -222,31 +233,31 @@ impl Observing {
 
 /// How threads wait, as a flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Wait {
-    /// Blocking calls with a thread for each flow; epoll or io_uring where flows share one.
+pub enum WaitFlag {
+    /// Blocking calls with a thread per flow; io_uring or epoll where flows share a thread.
     Auto,
-    /// Blocking calls and nothing else.
+    /// Blocking calls only.
     Blocking,
-    /// One epoll set to a thread.
+    /// One epoll set per thread.
     Epoll,
-    /// One io_uring to a thread: sends and receives of all its flows are handed to the kernel with one call.
+    /// One io_uring per thread: one call submits the sends and receives of all its flows.
     Uring,
 }
 
-/// What observers do, as a flag.
+/// What observers read, as a flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Watching {
-    /// Nothing but CPU time per core.
+pub enum ObserveFlag {
+    /// CPU time per core only.
     Off,
-    /// Counters at the start and at the end of each pass.
+    /// All counters before and after each pass.
     Counters,
-    /// The same, and readings over time.
+    /// The same, and cheap counters at each --observe-interval.
     Series,
 }
 
 /// System calls, as a flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Calls {
+pub enum IoFlag {
     /// send and recv.
     SendRecv,
     /// write and read.
@@ -293,19 +304,25 @@ impl Load {
     fn strategy(&self) -> Strategy {
         match (self.spin, self.wait) {
             (true, _) => Strategy::Spin,
-            (_, Wait::Auto) => Strategy::Auto,
-            (_, Wait::Blocking) => Strategy::Blocking,
-            (_, Wait::Epoll) => Strategy::Epoll,
-            (_, Wait::Uring) => Strategy::Uring,
+            (_, WaitFlag::Auto) => Strategy::Auto,
+            (_, WaitFlag::Blocking) => Strategy::Blocking,
+            (_, WaitFlag::Epoll) => Strategy::Epoll,
+            (_, WaitFlag::Uring) => Strategy::Uring,
         }
     }
 }
 
-/// The spec that the shared flags make for `pattern`; block, stop rule and rate are the subcommand's.
+/// The spec that the shared flags make for `pattern`. The subcommand adds block, stop rule and rate.
 ///
 /// # Errors
-/// Options of sockets that the transport does not have.
-pub fn spec(pattern: &str, peer: &Peer, load: &Load, sockets: &Sockets, enough: &Enough) -> Result<Spec, Failure> {
+/// Socket options that the transport does not have.
+pub fn spec(
+    pattern: &str,
+    peer: &Peer,
+    load: &Load,
+    sockets: &Sockets,
+    precision: &Precision,
+) -> Result<Spec, Failure> {
     sockets.check(load.transport())?;
     let mut spec = Spec::new(load.transport(), pattern);
     spec.flows = load.flows;
@@ -314,15 +331,15 @@ pub fn spec(pattern: &str, peer: &Peer, load: &Load, sockets: &Sockets, enough: 
     spec.direction = load.direction();
     spec.strategy = load.strategy();
     spec.io = match load.io {
-        Calls::SendRecv => Io::SendRecv,
-        Calls::ReadWrite => Io::ReadWrite,
+        IoFlag::SendRecv => Io::SendRecv,
+        IoFlag::ReadWrite => Io::ReadWrite,
     };
     spec.family = peer.family();
-    spec.stall_ns = enough.stall.0;
+    spec.stall_ns = precision.stall.0;
     spec.observe = match load.observe {
-        Some(Watching::Off) => Observe::Off,
-        Some(Watching::Counters) => Observe::Counters,
-        Some(Watching::Series) | None => Observe::Series,
+        Some(ObserveFlag::Off) => Observe::Off,
+        Some(ObserveFlag::Counters) => Observe::Counters,
+        Some(ObserveFlag::Series) | None => Observe::Series,
     };
     spec.observe_interval_ns = load.observe_interval.0;
     sockets.apply(&mut spec.near, &mut spec.far);
@@ -332,7 +349,7 @@ pub fn spec(pattern: &str, peer: &Peer, load: &Load, sockets: &Sockets, enough: 
     Ok(spec)
 }
 
-/// What flags set at each end.
+/// The settings that --set flags name, for each end.
 pub fn settings(flags: &[SetFlag]) -> HostSettings {
     let mut settings = HostSettings::default();
     for flag in flags {
@@ -347,37 +364,37 @@ pub fn settings(flags: &[SetFlag]) -> HostSettings {
     settings
 }
 
-/// Where the journal of settings is, when it is not at its usual place.
+/// The folder of the journal of settings, if THRU_JOURNAL names one.
 pub fn journal() -> Option<PathBuf> {
     std::env::var_os("THRU_JOURNAL").map(PathBuf::from)
 }
 
-/// Whether a stream's sender keeps to what the receiver has room for: where a slow receiver would lose, unless a rate or
-/// `--unpaced` says otherwise.
+/// Whether a stream's sender limits itself to the free space of the receiver's socket: on transports that drop data at a slow
+/// receiver, unless a rate or `--unpaced` is given.
 ///
 /// # Errors
-/// `--unpaced` where no sender keeps to it anyway.
+/// `--unpaced` on a transport with flow control.
 pub fn to_receiver(spec: &Spec, unpaced: bool) -> Result<bool, Failure> {
     let overruns = engine::transport::transport(spec.transport.as_str())?.overruns();
     if unpaced && !overruns {
         return Err(Failure::usage(format!(
-            "--unpaced has no effect on {}, whose senders wait for their receivers anyway: leave it out, or use udp",
+            "--unpaced has no effect on {}, which has flow control: omit it, or use udp",
             spec.transport
         )));
     }
     Ok(overruns && !unpaced && spec.rate_bps.is_none())
 }
 
-/// Transports that are carried by TCP.
+/// Transports over TCP.
 const OVER_TCP: [&str; 3] = ["tcp", "mptcp", "tls"];
 
 impl Sockets {
-    /// Refuses options of TCP's sockets on a transport without such.
+    /// Refuses TCP socket options on other transports.
     fn check(&self, transport: &str) -> Result<(), Failure> {
         let given = [
             ("--nodelay", self.nodelay.is_some()),
             ("--cork", self.cork.is_some()),
-            // QUIC has congestion controls of its own.
+            // QUIC has its own congestion controls.
             ("--cc", self.cc.is_some() && transport != "quic"),
             ("--mss", self.mss.is_some()),
             ("--notsent-lowat", self.notsent_lowat.is_some()),
@@ -386,7 +403,7 @@ impl Sockets {
         ];
         match given.iter().find(|(_, given)| *given) {
             Some((flag, _)) if !OVER_TCP.contains(&transport) => Err(Failure::usage(format!(
-                "{flag} has no effect on {transport}: leave it out, or use {}",
+                "{flag} has no effect on {transport}: omit it, or use {}",
                 OVER_TCP.join(", ")
             ))),
             _ => Ok(()),
@@ -394,7 +411,7 @@ impl Sockets {
     }
 
     fn apply(&self, near: &mut EndOptions, far: &mut EndOptions) {
-        /// Sets one option at both ends, turned into the spec's unit.
+        /// Sets one option at both ends, in the unit of the spec.
         fn each<T: Clone, U>(
             ends: Option<&PerEnd<T>>,
             near: &mut Option<U>,
@@ -413,7 +430,7 @@ impl Sockets {
         each(self.cc.as_ref(), &mut near.cc, &mut far.cc, |name| name.0);
         if let Some(rules) = &self.cc_rules {
             let takes = |end: &EndOptions| end.cc.as_deref().is_some_and(stacks::takes_rules);
-            // Where neither does, the agents say so.
+            // If neither does, both get the rules and their agents report the error.
             let neither = !takes(near) && !takes(far);
             for end in [&mut *near, &mut *far].into_iter().filter(|end| end.cc.is_some() && (neither || takes(end))) {
                 end.cc_rules = rules.0.clone();

@@ -1,4 +1,4 @@
-//! `--speak`: runs whose far end is another program.
+//! `--speak`: runs with the server of another program as the far end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,52 +17,52 @@ use crate::failure::Failure;
 use crate::measure::{self, Job, Sinks};
 use crate::sinks::{Collect, Live, Progress};
 
-/// A program to measure with, and where its server is.
+/// Another program, and the host of its server.
 #[derive(Clone)]
 struct Far {
-    spoken: &'static dyn Speaks,
+    program: &'static dyn Speaks,
     host: String,
     login: Option<Arc<Login>>,
 }
 
-/// Refuses what cannot be asked of another program.
+/// Refuses measurements that the other program does not support.
 pub fn check(job: &Job<'_>, name: &str) -> Result<&'static dyn Speaks, Failure> {
-    let spoken = interop::spoken(name)?;
+    let program = interop::spoken(name)?;
     match job.schedule {
-        Schedule::Curve(_) => spoken.check_curve(&job.specs)?,
-        _ => job.specs.iter().try_for_each(|spec| spoken.check(spec))?,
+        Schedule::Curve(_) => program.check_curve(&job.specs)?,
+        _ => job.specs.iter().try_for_each(|spec| program.check(spec))?,
     }
     if job.login.is_some() {
-        spoken.check_login()?;
+        program.check_login()?;
     }
     if job.peer.from.is_some() {
         return Err(Failure::usage(format!(
-            "--from with --speak {name}: {name} is spoken to from this host; leave it out"
+            "--from with --speak {name}: thru connects to {name} from this host; omit --from"
         )));
     }
-    Ok(spoken)
+    Ok(program)
 }
 
-/// Measures; the error of a run that was begun comes back as a value.
-pub async fn conduct(job: &Job<'_>, spoken: &'static dyn Speaks) -> Result<(Run, Option<Failure>), Failure> {
+/// Measures. The error of a run that has begun is returned as a value.
+pub async fn conduct(job: &Job<'_>, program: &'static dyn Speaks) -> Result<(Run, Option<Failure>), Failure> {
     let Some(host) = job.peer.host.clone() else {
-        let name = spoken.name();
+        let name = program.name();
         return Err(Failure::usage(format!("--speak {name} needs a far host: thru {} HOST --speak {name}", job.kind)));
     };
     let recorder = measure::recorder(job.output)?;
     let cancel = measure::watch_for_interrupts()?;
     let mut progress = (!job.output.quiet && !job.output.live).then(Progress::new);
     if let Some(progress) = &mut progress {
-        progress.say("connecting");
+        progress.status("connecting");
     }
     let directory = measure::socket_directory()?;
     let mut options = measure::local_options(directory.path())?;
     options.selftest = citation::from_store(job.output.store.clone());
     let near = End::connect(Target::Local(&Agent::local(options))).await?;
-    let mut far = Far { spoken, host: host.clone(), login: job.login.clone() };
-    let version = match spoken.version() {
+    let mut far = Far { program, host: host.clone(), login: job.login.clone() };
+    let version = match program.version() {
         Some(version) => version.to_owned(),
-        None => far.first_look(&job.specs[0], &cancel).await?,
+        None => far.pilot_trial(&job.specs[0], &cancel).await?,
     };
     let pair = Pair { near, far: None };
     let mut header: RunHeader = measure::header(job, specs(job), &pair)?;
@@ -77,12 +77,12 @@ pub async fn conduct(job: &Job<'_>, spoken: &'static dyn Speaks) -> Result<(Run,
     Ok((run, failed.filter(|error| !matches!(error, ControlError::Interrupted)).map(Failure::from)))
 }
 
-/// The longest trial of a point unless told otherwise, ns: NetPIPE's own.
+/// Default length of the longest trial of a size, ns, as in NetPIPE.
 const TRIAL_NS: u64 = 100_000_000;
-/// Trials of a point, in NetPIPE as well.
+/// Trials of a size, as in NetPIPE.
 const TRIALS: u64 = 3;
 
-/// The cells; of a curve with the length of their trials, for nobody is there to change it on the way.
+/// The cells. Those of a curve get the length of their trials now, since the other program cannot change it later.
 fn specs(job: &Job<'_>) -> Vec<Spec> {
     let Schedule::Curve(plan) = &job.schedule else { return job.specs.clone() };
     let points = job.specs.len().max(1) as u64;
@@ -91,13 +91,13 @@ fn specs(job: &Job<'_>) -> Vec<Spec> {
     job.specs.iter().map(|spec| Spec { stop, ..spec.clone() }).collect()
 }
 
-/// The shortest trial of a point, ns.
+/// The shortest trial of a size, ns.
 const LEAST_TRIAL_NS: u64 = 1_000_000;
 
 impl Far {
-    /// A moment's trial: whether the program is there and takes such a test, and which version it is.
-    async fn first_look(&mut self, spec: &Spec, cancel: &Cancel) -> Result<String, Failure> {
-        let brief = self.spoken.first_look(spec);
+    /// A short trial: whether the program is there and accepts such a test. Returns its version.
+    async fn pilot_trial(&mut self, spec: &Spec, cancel: &Cancel) -> Result<String, Failure> {
+        let brief = self.program.first_look(spec);
         let (sides, _) = self.measure(&brief, &mut |_| Ok(()), &mut cancel.clone()).await?;
         Ok(sides?.version)
     }
@@ -115,34 +115,34 @@ impl Far {
     ) -> Result<(Result<Sides, InteropError>, EndPass), ControlError> {
         let (far, own) = (self.clone(), spec.clone());
         let work = move |live_progress: &mut dyn TrialObserver, flag: &AtomicBool| {
-            far.spoken.measure(&own, &far.server(), live_progress, flag)
+            far.program.measure(&own, &far.server(), live_progress, flag)
         };
-        self.apart(spec, live, cancel, work).await
+        self.run_blocking(spec, live, cancel, work).await
     }
 
-    /// What `work` does in a thread of its own; this end's host around it.
-    async fn apart<T: Send + 'static>(
+    /// Runs `work` in a blocking thread. Returns its result, and this host's counters over that time.
+    async fn run_blocking<T: Send + 'static>(
         &self,
         spec: &Spec,
         live: &mut dyn FnMut(Interval) -> Result<(), model::SinkError>,
         cancel: &mut Cancel,
         work: impl FnOnce(&mut dyn TrialObserver, &AtomicBool) -> Result<T, InteropError> + Send + 'static,
     ) -> Result<(Result<T, InteropError>, EndPass), ControlError> {
-        let (tell, mut reported) = unbounded_channel();
+        let (sender, mut intervals) = unbounded_channel();
         let stop = Arc::new(AtomicBool::new(false));
         let (spec, flag) = (spec.clone(), stop.clone());
         let mut task = tokio::task::spawn_blocking(move || {
-            let mut live_progress = LiveProgress { spec: &spec, tell, watch: None, host: EndPass::default() };
-            let brought = work(&mut live_progress, &flag);
-            (brought, live_progress.host)
+            let mut live_progress = LiveProgress { spec: &spec, sender, watch: None, host: EndPass::default() };
+            let result = work(&mut live_progress, &flag);
+            (result, live_progress.host)
         });
-        let mut wanted = true;
+        let mut running = true;
         loop {
             tokio::select! {
-                Some(interval) = reported.recv() => live(interval)?,
-                _ = cancel.wait_for(|wanted| *wanted), if wanted => {
+                Some(interval) = intervals.recv() => live(interval)?,
+                _ = cancel.wait_for(|cancelled| *cancelled), if running => {
                     stop.store(true, Ordering::SeqCst);
-                    wanted = false;
+                    running = false;
                 }
                 done = &mut task => {
                     return done.map_err(|error| ControlError::Foreign(format!("the measuring thread failed: {error}")));
@@ -162,7 +162,7 @@ impl Foreign for Far {
     ) -> Result<[Done; 2], ControlError> {
         let mut live = |interval| sink.event(&Event::Interval { pass: number, end: "near".into(), interval });
         let (sides, host) = self.measure(spec, &mut live, cancel).await?;
-        let Sides { mut near, far, failure, elapsed_ns, .. } = brought(sides)?;
+        let Sides { mut near, far, failure, elapsed_ns, .. } = into_control_error(sides)?;
         if let (Some(spent), Some(cpu)) = (near.spent.as_mut(), &host.cpu) {
             spent.host_ns = Some(cpu.busy_ns());
             spent.host_resolution_ns = Some(cpu.resolution_ns);
@@ -172,13 +172,13 @@ impl Foreign for Far {
     }
 
     async fn curve(&mut self, points: &[Spec], cancel: &mut Cancel) -> Result<ForeignCurve, ControlError> {
-        let Some(first) = points.first() else { return Err(ControlError::Foreign("a curve without a point".into())) };
+        let Some(first) = points.first() else { return Err(ControlError::Foreign("a curve without a size".into())) };
         let (far, own) = (self.clone(), points.to_vec());
         let work = move |live_progress: &mut dyn TrialObserver, flag: &AtomicBool| {
-            far.spoken.curve(&own, &far.server(), live_progress, flag)
+            far.program.curve(&own, &far.server(), live_progress, flag)
         };
-        let (curve, host) = self.apart(first, &mut |_| Ok(()), cancel, work).await?;
-        let Curve { points, failure, elapsed_ns } = brought(curve)?;
+        let (curve, host) = self.run_blocking(first, &mut |_| Ok(()), cancel, work).await?;
+        let Curve { points, failure, elapsed_ns } = into_control_error(curve)?;
         let trials = points.iter().map(Vec::len).collect();
         let (near, far): (Vec<_>, Vec<_>) = points.into_iter().flatten().map(|[near, far]| (near, far)).unzip();
         let near = Done { tallies: near, failure, elapsed_ns, host, overlapped_by: 0 };
@@ -186,18 +186,18 @@ impl Foreign for Far {
     }
 }
 
-/// An interruption is the user's wish, the rest is the other program's doing.
-fn brought<T>(result: Result<T, InteropError>) -> Result<T, ControlError> {
+/// Distinguishes an interruption by the user from a failure of the other program.
+fn into_control_error<T>(result: Result<T, InteropError>) -> Result<T, ControlError> {
     result.map_err(|error| match error {
         InteropError::Interrupted => ControlError::Interrupted,
         error => ControlError::Foreign(error.to_string()),
     })
 }
 
-/// Hears how a trial goes, on the thread that makes it.
+/// Forwards the progress of a trial from the thread that runs it.
 struct LiveProgress<'a> {
     spec: &'a Spec,
-    tell: UnboundedSender<Interval>,
+    sender: UnboundedSender<Interval>,
     watch: Option<Watch>,
     host: EndPass,
 }
@@ -217,8 +217,8 @@ impl TrialObserver for LiveProgress<'_> {
     }
 
     fn interval(&mut self, interval: Interval) {
-        // Nobody listens any more where the run has failed.
-        let _ = self.tell.send(interval);
+        // The receiver is gone if the run has failed.
+        let _ = self.sender.send(interval);
     }
 
     fn stopped(&mut self) {

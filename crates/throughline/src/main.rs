@@ -1,4 +1,4 @@
-//! `thru`: measures what a network path really carries.
+//! `thru`: measures what a network path carries.
 #![allow(unreachable_pub, reason = "in a binary nothing is reachable from outside; pub marks what other modules use")]
 
 #[macro_use]
@@ -38,8 +38,8 @@ fn main() -> ExitCode {
     match run().and_then(|code| console::finish().map(|()| code)) {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
-            if !launch::is_echo(&failure) {
-                failure.say();
+            if !launch::is_repeated(&failure) {
+                failure.print();
             }
             ExitCode::from(failure.code())
         }
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
 fn run() -> Result<u8, Failure> {
     let args = match args::command().try_get_matches().and_then(|matches| args::Args::from_arg_matches(&matches)) {
         Ok(args) => args,
-        Err(reported) => return usage::refuse(&reported),
+        Err(error) => return usage::refuse(&error),
     };
     if args.until_input_ends {
         signals::end_with_input();

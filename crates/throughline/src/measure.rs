@@ -1,4 +1,4 @@
-//! From flags to a finished run: reaches the agents, waits in their queues, measures, keeps and shows.
+//! From flags to a finished run: connects to the agents, waits in their queues, measures, stores and prints.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,26 +23,26 @@ use crate::launch::{self, Offer};
 use crate::output;
 use crate::scratch::Scratch;
 use crate::settle;
-use crate::signals::{Asks, Signals};
+use crate::signals::{Signals, StopRequest};
 use crate::sinks::{Collect, Live, Progress};
 
-/// What a subcommand wants measured.
+/// A measurement that a subcommand requests.
 pub struct Job<'a> {
     /// The subcommand.
     pub kind: &'static str,
     /// The cells, at least one; all of one transport.
     pub specs: Vec<Spec>,
-    /// When it is enough.
+    /// The stop rule.
     pub rule: Stopping,
-    /// How cells are taken.
+    /// The schedule of the cells.
     pub schedule: Schedule,
-    /// Where the far end is.
+    /// The hosts and addresses.
     pub peer: &'a Peer,
-    /// Where results go.
+    /// The outputs.
     pub output: &'a Output,
-    /// A NetPIPE file to write as well.
+    /// A NetPIPE file to write, too.
     pub np: Option<&'a Path>,
-    /// Who logs in to another program's server.
+    /// The login to another program's server.
     pub login: Option<Arc<Login>>,
 }
 
@@ -51,10 +51,10 @@ pub fn measure(job: &Job<'_>) -> Result<u8, Failure> {
     Ok(measure_run(job)?.1)
 }
 
-/// Measures and returns the run, unless others conducted it (mpirun), and the exit code.
+/// Measures and returns the run and the exit code. There is no run if another process conducted it (mpirun).
 pub fn measure_run(job: &Job<'_>) -> Result<(Option<Run>, u8), Failure> {
-    let speak = job.specs[0].speak.as_ref().map(|name| foreign::check(job, name.as_str())).transpose()?;
-    if speak.is_none() {
+    let peer_program = job.specs[0].speak.as_ref().map(|name| foreign::check(job, name.as_str())).transpose()?;
+    if peer_program.is_none() {
         job.specs.iter().try_for_each(engine::pattern::check)?;
     }
     job.output.check(job.kind, &job.specs)?;
@@ -66,7 +66,7 @@ pub fn measure_run(job: &Job<'_>) -> Result<(Option<Run>, u8), Failure> {
             return Ok((None, launch::mpi::run()?));
         }
     }
-    // Found out now, not after ten minutes of measuring.
+    // Checked now, not after ten minutes of measuring.
     let files: Vec<&Path> =
         job.output.json.iter().map(PathBuf::as_path).filter(|path| *path != Path::new("-")).chain(job.np).collect();
     files.iter().try_for_each(|path| output::check_writable(path))?;
@@ -75,12 +75,12 @@ pub fn measure_run(job: &Job<'_>) -> Result<(Option<Run>, u8), Failure> {
         .build()
         .map_err(|error| Failure::other(format!("cannot start: {error}")))?;
     let (run, failed) = runtime.block_on(async {
-        match speak {
-            Some(spoken) => foreign::conduct(job, spoken).await,
+        match peer_program {
+            Some(program) => foreign::conduct(job, program).await,
             None => conduct(job).await,
         }
     })?;
-    // Of a run that failed there may be nothing to show, but why it failed is to be said.
+    // A failed run may have nothing to show; its failure is reported in any case.
     let shown = show(job.output, job.np, &run);
     match failed {
         Some(failure) => Err(failure),
@@ -88,7 +88,7 @@ pub fn measure_run(job: &Job<'_>) -> Result<(Option<Run>, u8), Failure> {
     }
 }
 
-/// Prints and writes a finished run; the exit code says whether to trust it.
+/// Prints and writes a finished run. The exit code tells whether it can be trusted.
 pub fn show(output: &Output, np: Option<&Path>, run: &Run) -> Result<u8, Failure> {
     let runs = std::slice::from_ref(run);
     let to_stdout = output.json.as_deref() == Some(Path::new("-"));
@@ -99,62 +99,62 @@ pub fn show(output: &Output, np: Option<&Path>, run: &Run) -> Result<u8, Failure
         crate::output::write_pieces("np", runs, Some(path), None)?;
     }
     if !output.quiet && !output.live && !to_stdout {
-        // Who asks for NetPIPE's file has scripts that read its screen as well.
+        // Scripts that read NetPIPE's file may read its screen output, too.
         let form = output.form.unwrap_or(if np.is_some() { "np-screen" } else { "text" });
         crate::output::write_pieces(form, runs, None, None)?;
     }
     let interrupted = run.ending.as_ref().is_some_and(|ending| ending.how == "interrupted");
-    // A search tries what may fail, and says so.
+    // The trials of a search may fail; its report says so.
     let untrusted = run.header.kind != "advise" && run.outcomes.iter().any(analysis::outcome::is_unusable);
     Ok(match () {
         () if interrupted => failure::INTERRUPTED,
-        () if run.header.cells.iter().any(|cell| left_out(run, cell)) => failure::UNMET,
+        () if run.header.cells.iter().any(|cell| is_skipped(run, cell)) => failure::UNMET,
         () if untrusted => failure::UNTRUSTED,
         () => analysis::compare::answer_of(run).map_or(0, failure::of_answer),
     })
 }
 
-/// Whether a cell has no trial at all because what the plan requires did not hold.
-fn left_out(run: &Run, cell: &Cell) -> bool {
+/// Whether a cell has no trial because the preconditions of the plan did not hold.
+fn is_skipped(run: &Run, cell: &Cell) -> bool {
     let requires = run.header.plan.as_ref().is_some_and(|plan| plan.require.is_some());
     let measured = run.outcomes.iter().any(|outcome| outcome.cell == cell.id && !outcome.trials.is_empty());
-    // The plan's note of it names the cell.
+    // A note in the findings then names the cell.
     let noted = || run.findings.iter().any(|it| it.kind == FindingKind::Note && it.cells.contains(&cell.id));
     requires && !measured && noted()
 }
 
 async fn conduct(job: &Job<'_>) -> Result<(Run, Option<Failure>), Failure> {
-    // What this host lacks is found out before another one is kept waiting.
+    // Missing prerequisites of this host are found before the far host is occupied.
     let recorder = recorder(job.output)?;
     let token = token(job.peer.token_file.as_deref())?;
     let cancel = watch_for_interrupts()?;
     let mut progress = (!job.output.quiet && !job.output.live).then(Progress::new);
     let directory = socket_directory()?;
     // One for each end that may be within this process: each has its own queue and workers.
-    let (mut here, mut there) = (local_options(directory.path())?, local_options(directory.path())?);
-    for options in [&mut here, &mut there] {
+    let (mut local_near, mut local_far) = (local_options(directory.path())?, local_options(directory.path())?);
+    for options in [&mut local_near, &mut local_far] {
         options.selftest = citation::from_store(job.output.store.clone());
         options.captures = Captures::AsRequested;
     }
     let offer = match engine::transport::transport(job.specs[0].transport.as_str())?.launcher() {
         Some(Launcher::Mpirun) => {
-            here.workers = launch::waiting_worker()?;
+            local_near.workers = launch::waiting_worker()?;
             launch::supervised()
         }
         Some(Launcher::PvmSpawn) => Some(launch::pvm::start()?),
         None => None,
     };
-    let agents = [Agent::local(here), Agent::local(there)];
+    let agents = [Agent::local(local_near), Agent::local(local_far)];
     let mut interrupted = cancel.clone();
     let reached = tokio::select! {
         reached = reach(job, &agents, token.as_ref(), offer.as_ref(), progress.as_mut()) => reached,
-        _ = interrupted.wait_for(|wanted| *wanted) => Err(ControlError::Interrupted.into()),
+        _ = interrupted.wait_for(|stop| *stop) => Err(ControlError::Interrupted.into()),
     };
     let mut pair = reached?;
     let mut collect = Collect::default();
     let sinks = Sinks::new(&mut collect, progress, job.output.live.then_some(Live), recorder);
-    let measured = measured(job, &mut pair, sinks, cancel).await;
-    // However it went: what was set for the run is put back while the ends are still there.
+    let measured = apply_and_measure(job, &mut pair, sinks, cancel).await;
+    // Settings of the run are restored in any case, while the ends are still connected.
     for line in pair.put_back().await {
         errln!("thru: {line}");
     }
@@ -169,8 +169,8 @@ async fn conduct(job: &Job<'_>) -> Result<(Run, Option<Failure>), Failure> {
     Ok((run, failed))
 }
 
-/// Sets what the specs want set, and measures; the error of a run that was begun comes back as a value.
-async fn measured(
+/// Applies the settings of the specs, and measures. The error of a run that has begun is returned as a value.
+async fn apply_and_measure(
     job: &Job<'_>,
     pair: &mut Pair,
     mut sinks: Sinks<'_>,
@@ -181,20 +181,20 @@ async fn measured(
     let mut header = RunHeader { settings, ..header(job, specs, pair)? };
     if !job.peer.no_path {
         if let Some(progress) = &mut sinks.progress {
-            progress.say("looking at the path");
+            progress.status("probing the path");
         }
         let spec = header.cells[0].spec.clone();
         let mut interrupted = cancel.clone();
         tokio::select! {
-            looked = pair.probe_path(&mut header, &spec) => looked?,
-            _ = interrupted.wait_for(|wanted| *wanted) => return Err(ControlError::Interrupted.into()),
+            probed = pair.probe_path(&mut header, &spec) => probed?,
+            _ = interrupted.wait_for(|stop| *stop) => return Err(ControlError::Interrupted.into()),
         }
     }
     let request = RunRequest { header, schedule: schedule(&job.schedule) };
     Ok(coordinator::run(pair, &request, &mut sinks, cancel).await.1)
 }
 
-/// A schedule for the coordinator; it is borrowed from the job otherwise.
+/// A copy of the job's schedule for the coordinator.
 fn schedule(schedule: &Schedule) -> Schedule {
     match schedule {
         Schedule::Single => Schedule::Single,
@@ -204,14 +204,14 @@ fn schedule(schedule: &Schedule) -> Schedule {
     }
 }
 
-/// Every sink of a run. A store that fails ends the run; the others have heard the event by then.
+/// All sinks of a run. An error of the store ends the run, after the other sinks have received the event.
 pub struct Sinks<'a> {
     collect: &'a mut Collect,
     progress: Option<Progress>,
     live: Option<Live>,
     recorder: Option<store::Recorder>,
-    /// The beginning of a run that has no result yet.
-    held: Option<Event>,
+    /// The first event of a run that has no result yet.
+    pending_start: Option<Event>,
 }
 
 impl EventSink for Sinks<'_> {
@@ -227,38 +227,37 @@ impl EventSink for Sinks<'_> {
 }
 
 impl<'a> Sinks<'a> {
-    /// The sinks that there are.
+    /// The sinks that are given.
     pub fn new(
         collect: &'a mut Collect,
         progress: Option<Progress>,
         live: Option<Live>,
         recorder: Option<store::Recorder>,
     ) -> Self {
-        Self { collect, progress, live, recorder, held: None }
+        Self { collect, progress, live, recorder, pending_start: None }
     }
 }
 
 impl Sinks<'_> {
-    /// Hands an event to the store. A run is only begun there with its first result: one that was refused before it measured
-    /// anything is no run to come back to.
+    /// Stores an event. A run is stored from its first result on: one that is refused before it measures anything is not stored.
     fn keep(&mut self, event: &Event) -> Result<(), SinkError> {
         let Some(recorder) = &mut self.recorder else { return Ok(()) };
         match event {
             Event::Run(_) => {
-                self.held = Some(event.clone());
+                self.pending_start = Some(event.clone());
                 Ok(())
             }
             Event::Interval { .. } | Event::Phase(_) => Ok(()),
-            Event::End(_) if self.held.is_some() => Ok(()),
+            Event::End(_) if self.pending_start.is_some() => Ok(()),
             _ => {
-                self.held.take().map_or(Ok(()), |begin| recorder.event(&begin))?;
+                self.pending_start.take().map_or(Ok(()), |start| recorder.event(&start))?;
                 recorder.event(event)
             }
         }
     }
 }
 
-/// What keeps the run, unless nothing is to.
+/// The recorder of the run; `None` with --no-store.
 pub fn recorder(output: &Output) -> Result<Option<store::Recorder>, Failure> {
     if output.no_store {
         return Ok(None);
@@ -266,7 +265,7 @@ pub fn recorder(output: &Output) -> Result<Option<store::Recorder>, Failure> {
     Ok(Some(open_store(output.store.as_deref())?.recorder()?))
 }
 
-/// The store at `path`, or at its usual place.
+/// The store at `path`, or the default one.
 pub fn open_store(path: Option<&Path>) -> Result<Store, Failure> {
     let path = match path {
         Some(path) => path.to_owned(),
@@ -275,29 +274,29 @@ pub fn open_store(path: Option<&Path>) -> Result<Store, Failure> {
     Ok(Store::open(&path)?)
 }
 
-/// Becomes true at the first signal that asks for the end. The second one ends the process at once; one that tells of a terminal that
-/// went away does not hurry it, for several come then, and what was set still goes back.
+/// Becomes true at the first signal that requests the end. The second one ends the process at once. SIGHUP does not count as a second
+/// one: several arrive when a terminal closes, and the settings must still be restored.
 pub fn watch_for_interrupts() -> Result<watch::Receiver<bool>, Failure> {
     let mut signals = Signals::catch()?;
-    let (wanted, cancel) = watch::channel(false);
+    let (stop, cancel) = watch::channel(false);
     tokio::spawn(async move {
         let mut urgent = 0;
         loop {
-            urgent += u32::from(signals.next().await != Asks::Hangup);
+            urgent += u32::from(signals.next().await != StopRequest::Hangup);
             if urgent > 1 {
-                settle::leave();
+                settle::restore_after_exit();
                 std::process::exit(i32::from(failure::INTERRUPTED));
             }
-            let _ = wanted.send(true);
+            let _ = stop.send(true);
         }
     });
     Ok(cancel)
 }
 
-/// A folder for sockets between processes of this machine, gone with its owner.
+/// A folder for sockets between processes of this machine; it is removed when dropped.
 pub fn socket_directory() -> Result<Scratch, Failure> {
     Scratch::new().map_err(|error| {
-        Failure::host(format!("cannot make a folder for sockets: {error}; set TMPDIR to one that can be written"))
+        Failure::host(format!("cannot make a folder for sockets: {error}; set TMPDIR to a writable folder"))
     })
 }
 
@@ -332,16 +331,16 @@ pub fn token(path: Option<&Path>) -> Result<Option<Token>, Failure> {
         .map(Some)
         .ok_or_else(|| {
             Failure::usage(format!(
-                "the token file {} holds no secret of 128 random bits or more: make one with `thru token new -o FILE`, for both hosts",
+                "the token file {} has no token of at least 128 random bits: make one with `thru token new -o FILE` and copy it to both hosts",
                 path.display()
             ))
         })
 }
 
-/// Reaches both ends and waits for their machines.
+/// Connects to both ends and waits for their machines.
 async fn reach(
     job: &Job<'_>,
-    [here, there]: &[Agent; 2],
+    [local_near, local_far]: &[Agent; 2],
     token: Option<&Token>,
     offer: Option<&Offer>,
     mut progress: Option<&mut Progress>,
@@ -349,29 +348,27 @@ async fn reach(
     let capabilities = engine::transport::transport(job.specs[0].transport.as_str())?.capabilities();
     let remote = |host| Target::Remote { host, token, family: job.peer.family() };
     if let Some(progress) = &mut progress {
-        progress.say("connecting");
+        progress.status("connecting");
     }
     let far = match &job.peer.host {
         _ if capabilities.single_ended => None,
-        _ if offer.is_some() => offered(offer).await?,
+        _ if offer.is_some() => connect_to_offer(offer).await?,
         Some(host) => Some(End::connect(remote(host)).await?),
-        None if capabilities.one_machine => Some(End::connect(Target::Local(there)).await?),
+        None if capabilities.one_machine => Some(End::connect(Target::Local(local_far)).await?),
         None => {
             return Err(Failure::usage(format!(
-                "{} needs a far host: thru {} HOST (and `thru serve` on HOST)",
+                "{} needs a far host: run `thru serve` on HOST, then `thru {} HOST`",
                 job.specs[0].transport, job.kind
             )));
         }
     };
-    // A transport with one end is measured on the host that was named.
+    // A transport with one end is measured on the named host.
     let near = match job.peer.from.as_ref().or(job.peer.host.as_ref().filter(|_| capabilities.single_ended)) {
         Some(host) => End::connect(remote(host)).await?,
-        None => End::connect(Target::Local(here)).await?,
+        None => End::connect(Target::Local(local_near)).await?,
     };
     if far.as_ref().is_some_and(|far| !far.instance.is_empty() && far.instance == near.instance) {
-        return Err(Failure::usage(
-            "HOST and --from are the same agent, which cannot wait for itself: leave --from out",
-        ));
+        return Err(Failure::usage("HOST and --from are the same agent, which cannot wait for itself: omit --from"));
     }
     let mut pair = Pair { near, far };
     let purpose = format!("{} {}", job.kind, job.specs[0].transport);
@@ -379,7 +376,7 @@ async fn reach(
         let name = end.name.clone();
         let queued = |ahead| {
             if let Some(progress) = &mut progress {
-                progress.say(&format!("{name} is busy: {ahead} before us"));
+                progress.status(&format!("{name} is busy: {ahead} ahead in the queue"));
             }
         };
         end.acquire(&purpose, queued).await?;
@@ -387,13 +384,13 @@ async fn reach(
     Ok(pair)
 }
 
-/// The agent that a launcher started, at the first of its places that answers.
-async fn offered(offer: Option<&Offer>) -> Result<Option<End>, Failure> {
+/// Connects to the agent that a launcher started, at the first of its addresses that answers.
+async fn connect_to_offer(offer: Option<&Offer>) -> Result<Option<End>, Failure> {
     let Some(offer) = offer else { return Ok(None) };
     let token = offer.token();
-    let mut failure = Failure::other("the far end listens nowhere");
-    for place in &offer.places {
-        match End::connect(Target::Remote { host: place, token: token.as_ref(), family: Family::Any }).await {
+    let mut failure = Failure::other("the agent of the far end has no address");
+    for address in &offer.addresses {
+        match End::connect(Target::Remote { host: address, token: token.as_ref(), family: Family::Any }).await {
             Ok(end) => return Ok(Some(end)),
             Err(error) => failure = error.into(),
         }
@@ -401,7 +398,7 @@ async fn offered(offer: Option<&Offer>) -> Result<Option<End>, Failure> {
     Err(failure)
 }
 
-/// The specs with `--engine auto` settled by a short trial of each way.
+/// The specs, with `--engine auto` replaced by the fastest send method of a pilot trial each.
 async fn with_engines(
     specs: &[Spec],
     pair: &mut Pair,
@@ -413,7 +410,7 @@ async fn with_engines(
         let mut spec = spec.clone();
         if spec.engine.auto {
             if let Some(progress) = &mut progress {
-                progress.say("trying the ways to send");
+                progress.status("comparing send methods");
             }
             spec.engine = coordinator::choose_engine(pair, &spec, &mut cancel.clone()).await?;
         }

@@ -1,4 +1,4 @@
-//! Writes what the renderers made.
+//! Writes the results of the renderers.
 
 use std::fs;
 use std::io::Write;
@@ -10,8 +10,8 @@ use report::View;
 use crate::console;
 use crate::failure::Failure;
 
-/// Renders `runs` as `format` to `path` (`None` or `-` for standard output; a folder for several files) and returns what was
-/// written.
+/// Renders `runs` as `format` to `path` (`None` or `-` for standard output; a folder for several files) and returns the paths of
+/// the files.
 pub fn write_pieces(
     format: &str,
     runs: &[Run],
@@ -20,7 +20,7 @@ pub fn write_pieces(
 ) -> Result<Vec<PathBuf>, Failure> {
     let Some(format) = report::format(format) else {
         let known = report::FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ");
-        return Err(Failure::usage(format!("no format called '{format}': there are {known}")));
+        return Err(Failure::usage(format!("unknown format '{format}': use one of {known}")));
     };
     let view = View { figure, columns: columns(), ..View::new(runs) };
     let pieces = (format.render)(&view)?;
@@ -34,11 +34,11 @@ pub fn write_pieces(
 fn to_stdout(format: &str, pieces: &[report::Piece]) -> Result<Vec<PathBuf>, Failure> {
     let [piece] = pieces else {
         return Err(Failure::usage(format!(
-            "{format} makes {} files: `thru export RUN --format {format} -o FOLDER` writes them",
+            "{format} has {} files: write them to a folder with `thru export RUN --format {format} -o FOLDER`",
             pieces.len()
         )));
     };
-    // JSON has escapes of its own; a picture is no text.
+    // JSON has its own escapes; pictures are not text.
     let shown = std::str::from_utf8(&piece.bytes).ok().filter(|_| !format.contains("json")).map(model::plain_lines);
     let bytes = shown.as_deref().map_or(piece.bytes.as_slice(), str::as_bytes);
     let mut out = std::io::stdout().lock();
@@ -46,8 +46,8 @@ fn to_stdout(format: &str, pieces: &[report::Piece]) -> Result<Vec<PathBuf>, Fai
     Ok(Vec::new())
 }
 
-/// The first piece goes to `path` itself, the others beside it under names that begin as `path` does; into a folder all go
-/// under names of their own.
+/// The first piece goes to `path`, the others beside it under names that begin with its stem. If `path` is a folder, all pieces go
+/// there under their own names.
 fn to_files(path: &Path, pieces: Vec<report::Piece>) -> Result<Vec<PathBuf>, Failure> {
     let into_folder = path.is_dir() || (pieces.len() > 1 && path.extension().is_none());
     let mut written: Vec<PathBuf> = Vec::new();
@@ -66,13 +66,13 @@ fn to_files(path: &Path, pieces: Vec<report::Piece>) -> Result<Vec<PathBuf>, Fai
     Ok(written)
 }
 
-/// Writes a file whole or not at all: a full disk leaves the old one in place.
+/// Writes a file completely or not at all: on a full disk, the old file stays.
 pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::output(format!("cannot write {}: {error}", path.display()));
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         fs::create_dir_all(parent).map_err(failed)?;
     }
-    // Devices and pipes are written to, not replaced.
+    // Devices and pipes are not replaced.
     if path.exists() && !path.is_file() {
         return fs::write(path, bytes).map_err(failed);
     }
@@ -86,7 +86,7 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     result
 }
 
-/// Finds out before measuring whether a file can be written at all.
+/// Checks before the measurement that a file can be written.
 pub fn check_writable(path: &Path) -> Result<(), Failure> {
     let existed = path.exists();
     let opened = fs::OpenOptions::new().append(true).create(true).open(path);
@@ -98,13 +98,13 @@ pub fn check_writable(path: &Path) -> Result<(), Failure> {
             Ok(())
         }
         Err(error) => Err(Failure::output(format!(
-            "cannot write {}: {error}; name a file in a folder that exists and can be written",
+            "cannot write {}: {error}; use a file in an existing, writable folder",
             path.display()
         ))),
     }
 }
 
-/// Columns of the terminal, as COLUMNS says.
+/// Columns of the terminal, from COLUMNS.
 pub fn columns() -> u16 {
     std::env::var("COLUMNS")
         .ok()

@@ -1,4 +1,4 @@
-//! A process that puts back what another one has set, should that one be killed: the journal's next reader, without waiting for one.
+//! A process that restores the settings of another one that was killed, without waiting for the next command that reads the journal.
 
 use std::io;
 use std::os::unix::process::{CommandExt, parent_id};
@@ -13,18 +13,18 @@ use crate::failure::Failure;
 use crate::flags;
 use crate::values::whole;
 
-/// What it is told.
+/// Arguments of `thru settle`.
 #[derive(Debug, Args)]
 pub struct SettleArgs {
-    /// The process that set something.
+    /// The process that changed settings.
     #[arg(value_parser = whole(1..=u32::MAX))]
     owner: u32,
 }
 
-/// How long a process that is being killed may take.
+/// Time that the owner has to end.
 const END_LIMIT: Duration = Duration::from_secs(10);
 
-/// A process that waits for the end of this one. It has nothing to do any more when this is dropped.
+/// A process that waits for the end of this one. Dropping the guard ends it.
 #[derive(Debug)]
 pub struct Guard(Child);
 
@@ -34,7 +34,7 @@ impl Guard {
     /// # Errors
     /// It cannot be started.
     pub fn start() -> Result<Self, Failure> {
-        // The kernel closes the other end of its input with this process.
+        // The kernel closes the other end of its input when this process ends.
         spawn(Stdio::piped()).map(Self)
     }
 }
@@ -46,13 +46,13 @@ impl Drop for Guard {
     }
 }
 
-/// Has what this process has set put back after its end, which is now.
-pub fn leave() {
-    // Where it cannot be started the next one that reads the journal does it.
+/// Starts a process that restores the settings of this one after its end, which is now.
+pub fn restore_after_exit() {
+    // If it cannot be started, the next command that reads the journal restores them.
     let _ = spawn(Stdio::null());
 }
 
-/// In a group of its own, so that what ends this process at a terminal does not reach it.
+/// In its own process group, so that signals of the terminal do not reach it.
 fn spawn(input: Stdio) -> Result<Child, Failure> {
     let failed = |error: io::Error| Failure::other(format!("cannot start `thru settle`: {error}"));
     let mut command = Command::new(std::env::current_exe().map_err(failed)?);
@@ -61,11 +61,11 @@ fn spawn(input: Stdio) -> Result<Child, Failure> {
     command.spawn().map_err(failed)
 }
 
-/// Waits for the owner's end and puts back what it left.
+/// Waits for the end of the owner and restores the settings that it left.
 pub fn run(args: &SettleArgs) -> Result<u8, Failure> {
     let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
     let deadline = Instant::now() + END_LIMIT;
-    // Its locks go with it, after its pipes or before.
+    // The kernel releases its locks before or after its pipes.
     while parent_id() == args.owner && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(5));
     }

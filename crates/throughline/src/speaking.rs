@@ -1,4 +1,4 @@
-//! `thru serve --speak`: other programs' clients beside the agent's coordinators.
+//! `thru serve --speak`: servers for the clients of other programs.
 
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsFd;
@@ -14,38 +14,38 @@ use interop::{InteropError, Service, Speaks};
 use crate::commands::serve::ServeArgs;
 use crate::failure::Failure;
 
-/// A program whose clients are served, on which port, and with which options of its own.
+/// A program whose clients are served, with its port and options.
 #[derive(Clone)]
-pub struct Spoken {
+pub struct PeerProgram {
     program: &'static dyn Speaks,
     port: u16,
-    words: String,
+    options: String,
 }
 
-impl FromStr for Spoken {
+impl FromStr for PeerProgram {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (place, words) = text.split_once(':').unwrap_or((text, ""));
-        let (name, port) = place.split_once('=').map_or((place, None), |(name, port)| (name, Some(port)));
+        let (program, options) = text.split_once(':').unwrap_or((text, ""));
+        let (name, port) = program.split_once('=').map_or((program, None), |(name, port)| (name, Some(port)));
         let program = interop::spoken(name).map_err(|error| error.to_string())?;
         let port = match port {
             None => program.port(),
-            Some(port) => port.parse().map_err(|_| format!("{text}: write a port after the =, 0 to 65535"))?,
+            Some(port) => port.parse().map_err(|_| format!("{text}: write a port from 0 to 65535 after ="))?,
         };
-        let words = words.trim().to_owned();
-        program.check_words(&words).map_err(|error| error.to_string())?;
-        Ok(Self { program, port, words })
+        let options = options.trim().to_owned();
+        program.check_words(&options).map_err(|error| error.to_string())?;
+        Ok(Self { program, port, options })
     }
 }
 
-impl std::fmt::Debug for Spoken {
+impl std::fmt::Debug for PeerProgram {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}={}", self.program.name(), self.port)
     }
 }
 
-impl Spoken {
+impl PeerProgram {
     /// The program's name.
     pub fn name(&self) -> &'static str {
         self.program.name()
@@ -57,29 +57,29 @@ impl Spoken {
     }
 }
 
-/// What a program's server may do and whom it tells; `listening` hears of each address that it listens on.
+/// The limits and the log of a program's server. `listening` is called with each address that it listens on.
 fn service(
     args: &ServeArgs,
-    spoken: &Spoken,
+    peer: &PeerProgram,
     machine: Machine,
     addresses: Vec<SocketAddr>,
     listening: impl Fn(SocketAddr) + Send + Sync + 'static,
 ) -> Result<Service, Failure> {
-    let (quiet, name) = (args.is_quiet(), spoken.name());
-    let say = move |text: &str| {
+    let (quiet, name) = (args.is_quiet(), peer.name());
+    let log = move |text: &str| {
         if !quiet {
             errln!("thru serve: {text}");
         }
     };
     Ok(Service {
         addresses,
-        words: spoken.words.clone(),
-        users: if spoken.logs_in() { args.users.read()? } else { None },
-        limits: args.spoken_limits(),
+        words: peer.options.clone(),
+        users: if peer.logs_in() { args.users.read()? } else { None },
+        limits: args.peer_limits(),
         admit: Box::new(move || machine.try_enter()),
-        news: Box::new(say),
+        news: Box::new(log),
         listening: Box::new(move |address| {
-            say(&format!("speaking {name} on {address}"));
+            log(&format!("speaking {name} on {address}"));
             listening(address);
         }),
         stop: AtomicBool::new(false),
@@ -88,62 +88,62 @@ fn service(
 
 /// Serves the client whose connection is standard input.
 pub fn serve_input(args: &ServeArgs) -> Result<u8, Failure> {
-    let [spoken] = &args.speak[..] else {
-        return Err(Failure::usage("--inetd with several programs: a connection is of one of them, name that"));
+    let [peer] = &args.speak[..] else {
+        return Err(Failure::usage("--inetd serves one program: give --speak once"));
     };
-    let none = |_| {
+    let not_a_connection = |_| {
         Failure::usage(
-            "--inetd: standard input is no TCP connection; let inetd (stream tcp nowait) or systemd (Accept=yes) start it",
+            "--inetd: standard input is not a TCP connection; start it from inetd (stream tcp nowait) or systemd (Accept=yes)",
         )
     };
-    let socket = TcpStream::from(std::io::stdin().as_fd().try_clone_to_owned().map_err(none)?);
-    let (peer, here) = (socket.peer_addr().map_err(none)?, socket.local_addr().map_err(none)?);
-    if !here.ip().to_canonical().is_loopback() && !args.is_open() {
-        let name = spoken.name();
+    let input = std::io::stdin().as_fd().try_clone_to_owned().map_err(not_a_connection)?;
+    let socket = TcpStream::from(input);
+    let client = socket.peer_addr().map_err(not_a_connection)?;
+    let local = socket.local_addr().map_err(not_a_connection)?;
+    if !local.ip().to_canonical().is_loopback() && !args.is_open() {
+        let name = peer.name();
         return Err(Failure::usage(format!(
-            "--inetd --speak {name} for {peer}: its clients know no token; give --open to let anybody in"
+            "--inetd --speak {name} for {client}: clients of other programs have no token; add --open to accept any client"
         )));
     }
-    let service = service(args, spoken, Machine::new(1), Vec::new(), |_| {})?;
-    spoken.program.serve_one(&service, socket)?;
+    let service = service(args, peer, Machine::new(1), Vec::new(), |_| {})?;
+    peer.program.serve_one(&service, socket)?;
     Ok(0)
 }
 
-/// The servers that run.
-pub struct Speaking(Vec<(Arc<Service>, JoinHandle<()>)>);
+/// The running servers.
+pub struct PeerServers(Vec<(Arc<Service>, JoinHandle<()>)>);
 
-impl Speaking {
-    /// Starts a server for each program, and returns when all listen.
+impl PeerServers {
+    /// Starts a server for each program and returns when all listen.
     pub fn start(args: &ServeArgs, addresses: &[SocketAddr], machine: &Machine) -> Result<Self, Failure> {
         let mut started = Self(Vec::new());
-        if args.users.are_given() && !args.speak.iter().any(Spoken::logs_in) {
-            return Err(Failure::usage(
-                "--rsa-private-key-path without --speak iperf3: no other program's clients log in",
-            ));
+        if args.users.are_given() && !args.speak.iter().any(PeerProgram::logs_in) {
+            return Err(Failure::usage("--rsa-private-key-path needs --speak iperf3: only clients of iperf3 log in"));
         }
-        for spoken in &args.speak {
-            let places: Vec<SocketAddr> =
-                addresses.iter().map(|address| SocketAddr::new(address.ip(), spoken.port)).collect();
-            let count = places.len();
-            let (tell, reported) = channel::<Result<(), InteropError>>();
-            let (name, said) = (spoken.name(), tell.clone());
+        for peer in &args.speak {
+            let own: Vec<SocketAddr> =
+                addresses.iter().map(|address| SocketAddr::new(address.ip(), peer.port)).collect();
+            let count = own.len();
+            let (failed, results) = channel::<Result<(), InteropError>>();
+            let (name, started_listening) = (peer.name(), failed.clone());
             let listening = move |_| {
-                let _ = said.send(Ok(()));
+                let _ = started_listening.send(Ok(()));
             };
-            let service = Arc::new(service(args, spoken, machine.clone(), places, listening)?);
-            let (program, serving) = (spoken.program, service.clone());
+            let service = Arc::new(service(args, peer, machine.clone(), own, listening)?);
+            let (program, serving) = (peer.program, service.clone());
             let thread = std::thread::spawn(move || {
                 if let Err(error) = program.serve(&serving) {
-                    let _ = tell.send(Err(error));
+                    let _ = failed.send(Err(error));
                 }
             });
             started.0.push((service, thread));
             for _ in 0..count {
-                match reported.recv() {
+                match results.recv() {
                     Ok(Ok(())) => {}
                     Ok(Err(error)) => {
                         started.stop();
-                        return Err(Failure::host(format!("{error}; give another port: --speak {name}=PORT")));
+                        return Err(Failure::host(format!("{error}; use another port: --speak {name}=PORT")));
                     }
                     Err(_) => return Err(Failure::other(format!("the server for {name} ended"))),
                 }
@@ -158,7 +158,7 @@ impl Speaking {
             service.stop.store(true, Ordering::SeqCst);
         }
         for (_, thread) in self.0 {
-            // One that panicked has ended as well.
+            // A thread that panicked has ended, too.
             let _ = thread.join();
         }
     }

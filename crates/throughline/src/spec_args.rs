@@ -1,4 +1,4 @@
-//! The one reader of specs that stand in words: flags as one would type them after `thru stream` (rr, transfer, curve).
+//! Reads specs from command-line arguments: flags as after `thru stream` (rr, transfer, curve).
 
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
@@ -9,13 +9,13 @@ use crate::commands::{curve, rr, stream, transfer};
 use crate::failure::Failure;
 use crate::usage;
 
-/// The commands that words can begin with.
+/// The commands that can come first.
 pub const PATTERNS: [&str; 4] = ["stream", "rr", "transfer", CURVE];
-/// The one of them that is many measurements.
+/// The command that is several measurements.
 pub const CURVE: &str = "curve";
 
-/// Flags of those commands that belong to the command as a whole, not to one of its specs.
-pub const OF_THE_WHOLE: [&str; 14] = [
+/// Flags of those commands that apply to the whole run, not to one spec.
+pub const RUN_WIDE: [&str; 14] = [
     "host",
     "from",
     "token_file",
@@ -32,18 +32,18 @@ pub const OF_THE_WHOLE: [&str; 14] = [
     "as",
 ];
 
-/// What stands in words.
+/// The arguments.
 #[derive(Debug, Parser)]
 #[command(no_binary_name = true, disable_help_flag = true, disable_help_subcommand = true)]
-struct Words {
+struct SpecArgs {
     #[command(subcommand)]
-    command: Wanted,
+    command: SpecCommand,
 }
 
-/// The command they begin with.
+/// The command that comes first.
 #[derive(Debug, Subcommand)]
 #[allow(clippy::large_enum_variant, reason = "parsed a few times")]
-enum Wanted {
+enum SpecCommand {
     /// Goodput.
     Stream(stream::StreamArgs),
     /// Transactions.
@@ -54,71 +54,71 @@ enum Wanted {
     Curve(curve::CurveArgs),
 }
 
-/// Why words make no spec.
+/// Why arguments give no spec.
 #[derive(Debug)]
-pub enum Wrong {
-    /// What is wrong with the value of a flag.
+pub enum SpecError {
+    /// The value of a flag is wrong.
     Value(String),
-    /// What else no such command takes.
-    Words(String),
-    /// A flag, as it is typed, that belongs to the command as a whole.
-    OfTheWhole(String),
-    /// The flags make no sense together.
-    Together(Failure),
+    /// Any other usage error.
+    Usage(String),
+    /// A flag that applies to the whole run.
+    RunWide(String),
+    /// The flags cannot be combined.
+    Conflict(Failure),
 }
 
-/// The one spec that `words` describe; the first one is one of [`PATTERNS`].
+/// The spec of `words`, which begin with one of [`PATTERNS`].
 ///
 /// # Errors
-/// [`Wrong`] for words that no measuring command would take, or that belong to the whole; a curve, which is many specs.
-pub fn spec(words: &[String]) -> Result<Spec, Wrong> {
+/// [`SpecError`] for arguments that the command does not take or that apply to the whole run, and for a curve, which has many specs.
+pub fn spec(words: &[String]) -> Result<Spec, SpecError> {
     let mut specs = specs(words)?.into_iter();
     match (specs.next(), words.first().is_some_and(|word| word == CURVE)) {
         (Some(spec), false) => Ok(spec),
-        _ => Err(Wrong::Words(format!("'{CURVE}' is many measurements: name one of its sizes with rr or stream"))),
+        _ => Err(SpecError::Usage(format!("'{CURVE}' is several measurements: measure one size with rr or stream"))),
     }
 }
 
-/// The specs that `words` describe: one, or one for each size of a curve, whose trials are as long as `--time` says.
+/// The specs of `words`: one, or one for each size of a curve. The trials of a curve are as long as `--time`.
 ///
 /// # Errors
-/// [`Wrong`] for words that no measuring command would take, or that belong to the whole.
-pub fn specs(words: &[String]) -> Result<Vec<Spec>, Wrong> {
-    let matches = Words::command().try_get_matches_from(words).map_err(|error| wrong(&error))?;
-    if let Some(flag) = matches.subcommand().and_then(|(_, matches)| of_the_whole(matches)) {
-        return Err(Wrong::OfTheWhole(flag));
+/// [`SpecError`] for arguments that the command does not take or that apply to the whole run.
+pub fn specs(words: &[String]) -> Result<Vec<Spec>, SpecError> {
+    let matches = SpecArgs::command().try_get_matches_from(words).map_err(|error| wrong(&error))?;
+    if let Some(flag) = matches.subcommand().and_then(|(_, matches)| run_wide(matches)) {
+        return Err(SpecError::RunWide(flag));
     }
-    match Words::from_arg_matches(&matches).map_err(|error| wrong(&error))?.command {
-        Wanted::Stream(args) => one(args.spec()),
-        Wanted::Rr(args) => one(args.spec()),
-        Wanted::Transfer(args) => one(args.spec()),
-        Wanted::Curve(args) => {
+    match SpecArgs::from_arg_matches(&matches).map_err(|error| wrong(&error))?.command {
+        SpecCommand::Stream(args) => one(args.spec()),
+        SpecCommand::Rr(args) => one(args.spec()),
+        SpecCommand::Transfer(args) => one(args.spec()),
+        SpecCommand::Curve(args) => {
             let stop = args.leg().map(|time| Stop::AboutNs(time.0));
             let timed = |spec: Spec| Spec { stop: stop.unwrap_or(spec.stop), ..spec };
-            args.specs().map(|specs| specs.into_iter().map(timed).collect()).map_err(Wrong::Together)
+            args.specs().map(|specs| specs.into_iter().map(timed).collect()).map_err(SpecError::Conflict)
         }
     }
 }
 
-fn one(spec: Result<Spec, Failure>) -> Result<Vec<Spec>, Wrong> {
-    spec.map(|spec| vec![spec]).map_err(Wrong::Together)
+fn one(spec: Result<Spec, Failure>) -> Result<Vec<Spec>, SpecError> {
+    spec.map(|spec| vec![spec]).map_err(SpecError::Conflict)
 }
 
-/// A command's flags as clap has them.
+/// The clap definition of a command.
 pub fn command(pattern: &str) -> Option<Command> {
-    Words::command().find_subcommand(pattern).cloned()
+    SpecArgs::command().find_subcommand(pattern).cloned()
 }
 
-fn wrong(error: &clap::Error) -> Wrong {
+fn wrong(error: &clap::Error) -> SpecError {
     let sentence = usage::sentence(error);
     match error.kind() {
-        ErrorKind::ValueValidation | ErrorKind::InvalidValue | ErrorKind::TooManyValues => Wrong::Value(sentence),
-        _ => Wrong::Words(sentence),
+        ErrorKind::ValueValidation | ErrorKind::InvalidValue | ErrorKind::TooManyValues => SpecError::Value(sentence),
+        _ => SpecError::Usage(sentence),
     }
 }
 
-fn of_the_whole(matches: &ArgMatches) -> Option<String> {
+fn run_wide(matches: &ArgMatches) -> Option<String> {
     let typed = |id: &&&str| matches.value_source(id) == Some(ValueSource::CommandLine);
-    let id = OF_THE_WHOLE.iter().find(typed)?;
+    let id = RUN_WIDE.iter().find(typed)?;
     Some(if *id == "host" { "HOST".to_owned() } else { format!("--{}", id.replace('_', "-")) })
 }

@@ -1,4 +1,4 @@
-//! What is wrong with a command line, in words of our own where a value is wrong.
+//! Errors of the command line. Errors about values have our own text, the others that of clap.
 
 use std::error::Error;
 
@@ -7,58 +7,71 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use crate::console;
 use crate::failure::Failure;
 
-/// Exit code of wrong usage.
-const WRONG: u8 = 2;
+/// Exit code of a usage error.
+const USAGE: u8 = 2;
+/// Flags that have a new name, with that name.
+const RENAMED: [(&str, &str); 1] = [("--wad", "--cc-rules")];
 
-/// Answers a command line that is none: with the help that was asked for, or with what is wrong. Returns the exit code.
+/// Prints the help that was requested, or the error of a command line. Returns the exit code.
 ///
 /// # Errors
-/// Where help cannot be written to standard output.
+/// Help cannot be written to standard output.
 pub fn refuse(error: &clap::Error) -> Result<u8, Failure> {
     if matches!(
         error.kind(),
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     ) {
         let printed = error.print();
-        // Help that was asked for is a result; who typed too little reads it on standard error, if at all.
+        // Requested help goes to standard output; help because of a missing argument goes to standard error.
         return if error.use_stderr() {
-            Ok(WRONG)
+            Ok(USAGE)
         } else {
             printed.or_else(|error| console::failed(&error)).map(|()| 0)
         };
     }
-    let behind = if of_value(error).is_some() { String::new() } else { behind(&error.to_string()) };
-    err!("thru: {}\n{behind}", sentence(error));
-    Ok(WRONG)
+    let own = of_value(error).or_else(|| of_renamed(error)).is_some();
+    let details = if own { String::new() } else { details(&error.to_string()) };
+    err!("thru: {}\n{details}", sentence(error));
+    Ok(USAGE)
 }
 
-/// What is wrong, in one sentence.
+/// The error in one sentence.
 pub fn sentence(error: &clap::Error) -> String {
-    of_value(error).unwrap_or_else(|| {
+    of_value(error).or_else(|| of_renamed(error)).unwrap_or_else(|| {
         let text = error.to_string();
         let first = text.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
         first.split_whitespace().collect::<Vec<_>>().join(" ")
     })
 }
 
-/// The flag, and what its value is not.
+/// The error of a value: its flag, and what is wrong with the value.
 fn of_value(error: &clap::Error) -> Option<String> {
-    let text = |kind| match error.get(kind) {
-        Some(ContextValue::String(text)) => Some(text.as_str()),
-        _ => None,
-    };
-    let flag = text(ContextKind::InvalidArg)?.split([' ', '=', '[']).find(|word| !word.is_empty())?;
+    let flag = context(error, ContextKind::InvalidArg)?.split([' ', '=', '[']).find(|word| !word.is_empty())?;
     let what = match (error.kind(), error.get(ContextKind::ValidValue)) {
         (ErrorKind::ValueValidation, _) => error.source()?.to_string(),
         (ErrorKind::InvalidValue, Some(ContextValue::Strings(known))) if !known.is_empty() => {
-            format!("'{}' is none of {}", text(ContextKind::InvalidValue)?, known.join(", "))
+            format!("'{}' is not one of {}", context(error, ContextKind::InvalidValue)?, known.join(", "))
         }
         _ => return None,
     };
     Some(format!("{}: {what}", flag.trim_matches(['<', '>', '[', ']', '.'])))
 }
 
-/// What clap says behind the first paragraph: what may have been meant, and the usage.
-fn behind(text: &str) -> String {
+/// The error of a flag that has a new name.
+fn of_renamed(error: &clap::Error) -> Option<String> {
+    let flag = context(error, ContextKind::InvalidArg).filter(|_| error.kind() == ErrorKind::UnknownArgument)?;
+    let (old, new) = RENAMED.iter().find(|(old, _)| flag.split(['=', ' ']).next() == Some(old))?;
+    Some(format!("{old} is now called {new}"))
+}
+
+fn context(error: &clap::Error, kind: ContextKind) -> Option<&str> {
+    match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text),
+        _ => None,
+    }
+}
+
+/// clap's text after the first paragraph: suggestions and usage.
+fn details(text: &str) -> String {
     text.split_once("\n\n").map_or_else(String::new, |(_, rest)| format!("\n{rest}"))
 }

@@ -1,4 +1,4 @@
-//! Values that flags take beyond plain quantities.
+//! Parsers of flag values.
 
 use std::fmt::Display;
 use std::net::IpAddr;
@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use model::{BitRate, Engine, Setting, StackRule};
 
-/// A value for each end: `V` sets both, `LOCAL,REMOTE` each, `LOCAL,` or `,REMOTE` one (netperf's convention).
+/// A value per end: `V` for both, `LOCAL,REMOTE` for each, `LOCAL,` or `,REMOTE` for one (netperf's convention).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PerEnd<T> {
     /// This end's.
@@ -17,7 +17,7 @@ pub struct PerEnd<T> {
     pub far: Option<T>,
 }
 
-/// Reads one value, or one for each end, each by `one`.
+/// Parses one value for both ends, or one for each, with `one`.
 pub fn each<T: Clone>(one: impl Value<T>) -> impl Value<PerEnd<T>> {
     move |text: &str| {
         let side = |text: &str| match text.trim() {
@@ -32,34 +32,34 @@ pub fn each<T: Clone>(one: impl Value<T>) -> impl Value<PerEnd<T>> {
             }
         };
         if near.is_none() && far.is_none() {
-            return Err(format!("'{text}' is no value: write one for both ends, or LOCAL,REMOTE"));
+            return Err(format!("'{text}' has no value: write one for both ends, or LOCAL,REMOTE"));
         }
         Ok(PerEnd { near, far })
     }
 }
 
-/// What reads the value of a flag: a function that clap takes for it.
+/// A parser of a flag's value, as clap takes it.
 pub trait Value<T>: Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {}
 
 impl<T, F: Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static> Value<T> for F {}
 
-/// A value by its type's own reading.
+/// A value, parsed by its type.
 pub fn any<T: FromStr<Err: Display>>(text: &str) -> Result<T, String> {
     text.parse().map_err(|error: T::Err| error.to_string())
 }
 
-/// A whole number of a range.
+/// A whole number in a range.
 pub fn whole<T>(range: RangeInclusive<T>) -> impl Value<T>
 where
     T: FromStr + PartialOrd + Display + Clone + Send + Sync + 'static,
 {
     move |text: &str| match text.trim().parse::<T>() {
         Ok(number) if range.contains(&number) => Ok(number),
-        _ => Err(format!("'{text}' is no whole number from {} to {}", range.start(), range.end())),
+        _ => Err(format!("'{text}' is not a whole number from {} to {}", range.start(), range.end())),
     }
 }
 
-/// A quantity of a range.
+/// A quantity in a range.
 pub fn within<T>(range: RangeInclusive<T>) -> impl Value<T>
 where
     T: FromStr<Err: Display> + PartialOrd + Display + Clone + Send + Sync + 'static,
@@ -77,7 +77,7 @@ where
 {
     move |text: &str| match any::<T>(text)? {
         value if value >= least => Ok(value),
-        _ => Err(format!("'{text}' is too little: write {least} or more")),
+        _ => Err(format!("'{text}' is too small: the minimum is {least}")),
     }
 }
 
@@ -85,7 +85,7 @@ where
 pub fn above_zero<T: FromStr<Err: Display> + PartialOrd + Default>(text: &str) -> Result<T, String> {
     match any::<T>(text)? {
         value if value > T::default() => Ok(value),
-        _ => Err(format!("'{text}' is nothing: write more than 0")),
+        _ => Err(format!("'{text}' must be more than 0")),
     }
 }
 
@@ -93,19 +93,19 @@ pub fn above_zero<T: FromStr<Err: Display> + PartialOrd + Default>(text: &str) -
 pub fn not_negative(text: &str) -> Result<f64, String> {
     match text.trim().parse::<f64>() {
         Ok(number) if number >= 0.0 && number.is_finite() => Ok(number),
-        _ => Err(format!("'{text}' is no number of 0 or more")),
+        _ => Err(format!("'{text}' is not a number of 0 or more")),
     }
 }
 
-/// The name of a run or of a device: something to be read.
+/// The name of a run or of a device: not empty.
 pub fn name(text: &str) -> Result<String, String> {
     match text.trim() {
-        "" => Err(format!("'{text}' is no name: write at least a letter, or leave it out")),
+        "" => Err(format!("'{text}' is empty: write a name, or omit it")),
         _ => Ok(text.to_owned()),
     }
 }
 
-/// A host as it is reached: a name or address, with or without a port.
+/// A host: a name or address, with or without a port.
 pub fn host(text: &str) -> Result<String, String> {
     control::coordinator::check_host(text).map(|()| text.to_owned()).map_err(|error| error.to_string())
 }
@@ -114,10 +114,10 @@ pub fn host(text: &str) -> Result<String, String> {
 pub fn address(text: &str) -> Result<IpAddr, String> {
     text.trim()
         .parse()
-        .map_err(|_| format!("'{text}' is no IP address: write one such as 192.0.2.1 or 2001:db8::1, without a port"))
+        .map_err(|_| format!("'{text}' is not an IP address, such as 192.0.2.1 or 2001:db8::1 without a port"))
 }
 
-/// A congestion control; where it is a stack of ours, its parameters are checked.
+/// A congestion control; the parameters of a stack of ours are checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Congestion(pub String);
 
@@ -130,7 +130,7 @@ impl FromStr for Congestion {
     }
 }
 
-/// The rules of a file of `--cc-rules`.
+/// The rules of a `--cc-rules` file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules(pub Vec<StackRule>);
 
@@ -142,7 +142,7 @@ impl FromStr for Rules {
     }
 }
 
-/// Splits `LOCAL,REMOTE`. A comma before another parameter of a congestion control belongs to that
+/// Splits `LOCAL,REMOTE`. A comma before a further parameter of a congestion control belongs to that congestion control
 /// (`fast:alpha=200,gamma=0.3,cubic`).
 fn ends(text: &str) -> Option<(&str, &str)> {
     let next_parameter = |rest: &str| {
@@ -168,7 +168,7 @@ impl FromStr for Cores {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("'{text}' names no cores: write 2, 0+2+4 or 0-3");
+        let wrong = || format!("'{text}' is not a list of cores, such as 2, 0+2+4 or 0-3");
         let mut cores = Vec::new();
         for part in text.split('+') {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -193,12 +193,12 @@ impl FromStr for Switch {
         match text {
             "on" | "yes" | "1" => Ok(Self(true)),
             "off" | "no" | "0" => Ok(Self(false)),
-            _ => Err(format!("'{text}' is neither on nor off")),
+            _ => Err(format!("'{text}' is not on or off")),
         }
     }
 }
 
-/// How often to ask, as a flag: `1000/s`, or a bit rate of request bytes.
+/// A rate of requests, as a flag: `1000/s`, or a bit rate of request bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum RequestRate {
     /// Requests a second.
@@ -223,13 +223,16 @@ impl FromStr for RequestRate {
     fn from_str(text: &str) -> Result<Self, String> {
         match text.strip_suffix("/s").map(str::parse::<f64>) {
             Some(Ok(count)) if count > 0.0 && count.is_finite() => Ok(Self::PerSecond(count)),
-            Some(Ok(_)) => Err(format!("'{text}' is no rate of requests: say 1000/s, or 1Mbit for request bytes")),
-            _ => text.parse().map(Self::Bits).map_err(|error: model::ModelError| format!("{error}; or say 1000/s")),
+            Some(Ok(_)) => Err(format!("'{text}' is not a rate of requests: write 1000/s, or 1Mbit for request bytes")),
+            _ => text
+                .parse()
+                .map(Self::Bits)
+                .map_err(|error: model::ModelError| format!("{error}; or 1000/s for requests per second")),
         }
     }
 }
 
-/// Which calls move blocks, as a flag: `auto`, or SEND[,RECEIVE].
+/// The send and receive methods, as a flag: `auto`, or SEND[,RECEIVE].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EngineFlag(pub Engine);
 
@@ -237,39 +240,33 @@ impl FromStr for EngineFlag {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let names = |ways: &[&str]| ways.join(", ");
+        let names = |methods: &[&str]| methods.join(", ");
         if text == "auto" {
             return Ok(Self(Engine { auto: true, ..Engine::default() }));
         }
         let (send, receive) = text.split_once(',').map_or((text, None), |(send, receive)| (send, Some(receive)));
         let (_, send) = Engine::SENDS.iter().find(|(name, _)| *name == send).ok_or_else(|| {
-            format!(
-                "no way to send is called '{send}'; there are auto, {}",
-                names(&Engine::SENDS.map(|(name, _)| name))
-            )
+            format!("unknown send method '{send}': use auto, {}", names(&Engine::SENDS.map(|(name, _)| name)))
         })?;
         let mut engine = Engine::sending(*send);
         if let Some(receive) = receive {
-            let (_, way) = Engine::RECEIVES.iter().find(|(name, _)| *name == receive).ok_or_else(|| {
-                format!(
-                    "no way to receive is called '{receive}'; there are {}",
-                    names(&Engine::RECEIVES.map(|(name, _)| name))
-                )
+            let (_, method) = Engine::RECEIVES.iter().find(|(name, _)| *name == receive).ok_or_else(|| {
+                format!("unknown receive method '{receive}': use {}", names(&Engine::RECEIVES.map(|(name, _)| name)))
             })?;
-            engine.receive = *way;
+            engine.receive = *method;
         }
         Ok(Self(engine))
     }
 }
 
-/// A setting of one host or of both, as a flag: `KEY=VALUE`, `near:KEY=VALUE`, `far:KEY=VALUE`.
+/// A setting of one or both hosts, as a flag: `KEY=VALUE`, `near:KEY=VALUE`, `far:KEY=VALUE`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetFlag {
-    /// At this end.
+    /// Set at the near end.
     pub near: bool,
-    /// At the other end.
+    /// Set at the far end.
     pub far: bool,
-    /// What is set.
+    /// The setting.
     pub setting: Setting,
 }
 
@@ -287,7 +284,7 @@ impl FromStr for SetFlag {
     }
 }
 
-/// Words as a shell splits them: at white space, but not within quotes of either kind.
+/// Splits text as a shell does: at white space that is not within single or double quotes.
 pub fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -313,7 +310,7 @@ mod tests {
     use model::Nanos;
 
     #[test]
-    fn each_end_gets_its_own() {
+    fn each_end_gets_its_own_value() {
         let ends = each(whole(0..=9_u32));
         assert_eq!(ends("5"), Ok(PerEnd { near: Some(5), far: Some(5) }));
         assert_eq!(ends("5,6"), Ok(PerEnd { near: Some(5), far: Some(6) }));
@@ -326,23 +323,23 @@ mod tests {
         assert_eq!(stacks("fast:alpha=200,gamma=0.3,cubic"), named("fast:alpha=200,gamma=0.3", "cubic"));
         assert_eq!(stacks("cubic,fast:alpha=200,mi=0"), named("cubic", "fast:alpha=200,mi=0"));
         assert_eq!(stacks("fast:alpha=1,"), Ok((Some("fast:alpha=1".into()), None)));
-        assert_eq!(ends("x"), Err("'x' is no whole number from 0 to 9".into()));
-        assert_eq!(ends("1,10"), Err("'10' is no whole number from 0 to 9".into()));
+        assert_eq!(ends("x"), Err("'x' is not a whole number from 0 to 9".into()));
+        assert_eq!(ends("1,10"), Err("'10' is not a whole number from 0 to 9".into()));
     }
 
     #[test]
-    fn a_value_out_of_its_range_is_told_the_range() {
+    fn an_error_about_a_range_names_the_range() {
         assert_eq!(whole(1..=5_u8)("5"), Ok(5));
         for wrong in ["0", "6", "-1", "1.5", "", "99999999999999999999"] {
-            assert_eq!(whole(1..=5_u8)(wrong), Err(format!("'{wrong}' is no whole number from 1 to 5")));
+            assert_eq!(whole(1..=5_u8)(wrong), Err(format!("'{wrong}' is not a whole number from 1 to 5")));
         }
         let ms = at_least(Nanos(1_000_000));
         assert_eq!(
             (ms("1ms"), ms("1us")),
-            (Ok(Nanos(1_000_000)), Err("'1us' is too little: write 1.00 ms or more".into()))
+            (Ok(Nanos(1_000_000)), Err("'1us' is too small: the minimum is 1.00 ms".into()))
         );
         assert!(ms("-1").is_err_and(|error| error.starts_with("'-1' is not a time: write ")));
-        assert_eq!(above_zero::<BitRate>("0"), Err("'0' is nothing: write more than 0".into()));
+        assert_eq!(above_zero::<BitRate>("0"), Err("'0' must be more than 0".into()));
         assert_eq!(
             (not_negative("0.5"), not_negative("-1").is_err(), not_negative("inf").is_err()),
             (Ok(0.5), true, true)
@@ -351,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_are_of_one_end_or_of_both() {
+    fn settings_are_for_one_end_or_both() {
         let flag = |text: &str| text.parse::<SetFlag>().map(|flag| (flag.near, flag.far, flag.setting.to_string()));
         assert_eq!(flag("near:dev.a.mtu=9"), Ok((true, false, "dev.a.mtu=9".into())));
         assert_eq!(flag("far:qdisc.a=tbf rate 1"), Ok((false, true, "qdisc.a=tbf rate 1".into())));
@@ -374,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_have_a_rate_of_their_own() {
+    fn request_rates_are_per_second_or_bits() {
         assert_eq!("1000/s".parse(), Ok(RequestRate::PerSecond(1000.0)));
         assert_eq!("1Mbit".parse(), Ok(RequestRate::Bits(BitRate(1_000_000))));
         assert_eq!("1Mbit/s".parse(), Ok(RequestRate::Bits(BitRate(1_000_000))));
@@ -385,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn an_engine_brings_the_receiving_way_that_goes_with_it() {
+    fn a_send_method_implies_its_receive_method() {
         let engine = |text: &str| text.parse::<EngineFlag>().map(|flag| flag.0.to_string());
         assert_eq!(engine("gso"), Ok("gso,gro".into()));
         assert_eq!(engine("gso,copy"), Ok("gso,copy".into()));

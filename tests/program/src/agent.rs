@@ -1,4 +1,4 @@
-//! `thru serve`, as tests need it.
+//! `thru serve` for tests.
 
 use std::fs;
 use std::process::{Command, ExitStatus};
@@ -11,8 +11,8 @@ use crate::process::{LIMIT, Process, Signal, eventually};
 #[derive(Debug)]
 pub struct Agent {
     process: Process,
-    places: Vec<String>,
-    /// Where its sockets and its own temporary folder are: an agent that is killed leaves them behind.
+    addresses: Vec<String>,
+    /// Its sockets and temporary folder: an agent that is killed leaves them behind.
     _folder: tempfile::TempDir,
 }
 
@@ -20,7 +20,7 @@ impl Agent {
     /// On a free port of loopback, IPv4 and IPv6.
     ///
     /// # Panics
-    /// When it does not come up.
+    /// It does not start.
     #[must_use]
     pub fn start() -> Self {
         Self::with(&[])
@@ -29,26 +29,26 @@ impl Agent {
     /// The same with more flags.
     ///
     /// # Panics
-    /// When it does not come up.
+    /// It does not start.
     #[must_use]
     pub fn with(flags: &[&str]) -> Self {
         let addresses = ["--listen", "127.0.0.1:0", "--listen", "[::1]:0"];
         Self::spawn(Command::new(thru()), &[addresses.as_slice(), flags].concat())
     }
 
-    /// The same for those who know the token of a desk: what `--allow-tuning`, `--allow-capture` and `--allow-stacks` need.
+    /// The same with the token of a sandbox, which `--allow-tuning`, `--allow-capture` and `--allow-stacks` need.
     ///
     /// # Panics
-    /// When it does not come up.
+    /// It does not start.
     #[must_use]
     pub fn with_token(sandbox: &Sandbox, flags: &[&str]) -> Self {
         Self::with(&[sandbox.token_flags().as_slice(), flags].concat())
     }
 
-    /// Whatever `command` runs (`thru`, here or on a host of a lab), with all flags after `serve`.
+    /// Runs `command` (`thru`, here or on a host of a lab) with all flags after `serve`.
     ///
     /// # Panics
-    /// When it does not come up.
+    /// It does not start.
     #[must_use]
     pub fn spawn(mut command: Command, flags: &[&str]) -> Self {
         command.arg("serve").args(flags);
@@ -57,26 +57,26 @@ impl Agent {
         if !command.get_envs().any(|(name, _)| name == "TMPDIR") {
             command.env("TMPDIR", folder.path());
         }
-        let mut agent = Self { process: Process::spawn(command), places: Vec::new(), _folder: folder };
+        let mut agent = Self { process: Process::spawn(command), addresses: Vec::new(), _folder: folder };
         eventually("the agent listens", || {
-            let said = agent.process.stderr();
-            assert!(agent.process.ended().is_none(), "the agent ended: {said}");
-            agent.places = said.lines().filter_map(place).collect();
-            agent.places.len() == wanted
+            let log = agent.process.stderr();
+            assert!(agent.process.ended().is_none(), "the agent ended: {log}");
+            agent.addresses = log.lines().filter_map(address).collect();
+            agent.addresses.len() == wanted
         });
         agent
     }
 
-    /// The first address and port that it listens on, as HOST wants it.
+    /// The first address and port that it listens on, as a HOST argument.
     #[must_use]
     pub fn host(&self) -> &str {
-        &self.places[0]
+        &self.addresses[0]
     }
 
-    /// The second one: of an agent from [`start`](Self::start), IPv6.
+    /// The second address: of an agent from [`start`](Self::start), IPv6.
     #[must_use]
     pub fn host_v6(&self) -> &str {
-        &self.places[1]
+        &self.addresses[1]
     }
 
     /// Its port.
@@ -94,7 +94,7 @@ impl Agent {
         self.process.pid()
     }
 
-    /// All it has said.
+    /// Its log so far.
     #[must_use]
     pub fn log(&self) -> String {
         self.process.stderr()
@@ -119,7 +119,7 @@ impl Agent {
     /// Open descriptors (proc(5), fd).
     ///
     /// # Panics
-    /// When it is gone.
+    /// It has ended.
     #[must_use]
     pub fn descriptors(&self) -> usize {
         fs::read_dir(format!("/proc/{}/fd", self.pid())).expect("the agent runs").count()
@@ -128,7 +128,7 @@ impl Agent {
     /// Resident memory in KiB (proc(5), status).
     ///
     /// # Panics
-    /// When it is gone.
+    /// It has ended.
     #[must_use]
     pub fn resident_kib(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).expect("the agent runs");
@@ -137,7 +137,7 @@ impl Agent {
     }
 }
 
-/// Children of a process that run.
+/// The running children of a process.
 #[must_use]
 pub fn children(pid: u32) -> Vec<u32> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
@@ -152,7 +152,7 @@ pub fn children(pid: u32) -> Vec<u32> {
         .collect()
 }
 
-/// Where a line of an agent's log says that it listens.
-fn place(line: &str) -> Option<String> {
+/// The address in a line of an agent's log that says where it listens.
+fn address(line: &str) -> Option<String> {
     line.split("listening on ").nth(1)?.split_whitespace().next().map(str::to_owned)
 }

@@ -1,12 +1,12 @@
-//! What must hold of every document: the two ends' counts agree exactly, series and flows add up to the totals, and the
-//! summary says what its pattern has and nothing else.
+//! Checks of every document: the counts of the two ends agree exactly, series and flows add up to the totals, and the summary has
+//! exactly the figures of its pattern.
 
 use model::{Direction, EndTally, Interval, Outcome, Trial, Trust, Verdict};
 use serde_json::Value;
 
 use crate::Doc;
 
-/// The keys that every summary has, from the first issue; null where the pattern has no such thing.
+/// The keys that every summary has; null where the pattern has no such figure.
 pub const SUMMARY_KEYS: [&str; 18] = [
     "goodput_bps",
     "sender_bps",
@@ -31,7 +31,7 @@ pub const SUMMARY_KEYS: [&str; 18] = [
 /// Checks everything below over a whole document.
 ///
 /// # Panics
-/// Where something does not hold; `what` names the measurement.
+/// A check fails; `what` names the measurement.
 pub fn document(doc: &Doc, what: &str) {
     assert!(!doc.run.outcomes.is_empty(), "{what}: nothing was measured");
     assert_eq!(doc.run.ending.as_ref().map(|ending| ending.how.as_str()), Some("finished"), "{what}");
@@ -45,7 +45,7 @@ pub fn document(doc: &Doc, what: &str) {
     }
 }
 
-/// The keys are there, and null exactly where the pattern has no such figure.
+/// All keys exist, and are null exactly where the pattern has no such figure.
 fn summary(outcome: &Outcome, json: &Value, curve: bool, what: &str) {
     let flat = json["summary"].as_object().expect("a summary");
     for key in SUMMARY_KEYS {
@@ -98,7 +98,7 @@ fn summary(outcome: &Outcome, json: &Value, curve: bool, what: &str) {
     assert_eq!(summary.verdicts.contains(&Verdict::FewTrials), values < 3, "{what}: {:?}", summary.verdicts);
 }
 
-/// The estimate is whole, its interval holds its value, and the summary repeats it.
+/// The estimate is complete, its interval contains its value, and the summary repeats it.
 fn estimate(outcome: &Outcome, json: &Value, what: &str) {
     let flat = json["estimate"].as_object().unwrap_or_else(|| panic!("{what}: no estimate"));
     for key in ["statistic", "unit", "value", "low", "high", "confidence", "method", "n"] {
@@ -120,7 +120,7 @@ fn estimate(outcome: &Outcome, json: &Value, what: &str) {
     assert_eq!((outcome.summary.ci95_low, outcome.summary.ci95_high), (estimate.low, estimate.high), "{what}");
 }
 
-/// Trials that gave a value. One that is too short for its clock need not, and then says so.
+/// The number of trials with a value. A trial may have none only if its verdict is `resolution-limited`.
 fn values(outcome: &Outcome) -> usize {
     let blank = |trial: &&Trial| trial.value.is_none();
     let excused = |trial: &Trial| trial.verdicts.contains(&Verdict::ResolutionLimited);
@@ -128,7 +128,7 @@ fn values(outcome: &Outcome) -> usize {
     outcome.trials.iter().filter(|trial| trial.value.is_some()).count()
 }
 
-/// How far the verdicts let an outcome be trusted, by the words at `model::Trust`.
+/// The trust that follows from the verdicts, as `model::Trust` defines it.
 fn trust_left_by(verdicts: &[Verdict]) -> Trust {
     let any = |those: &[Verdict]| verdicts.iter().any(|verdict| those.contains(verdict));
     if any(&[Verdict::Stalled, Verdict::ByteCountMismatch, Verdict::EmulatorLate]) {
@@ -148,7 +148,7 @@ fn trust_left_by(verdicts: &[Verdict]) -> Trust {
     }
 }
 
-/// Both ends of a trial counted the same, and each end's parts add up to its whole.
+/// Both ends of a trial have the same counts, and the parts of each end add up to its total.
 fn counts(outcome: &Outcome, trial: &Trial, what: &str) {
     let (near, far) = (&trial.near, &trial.far);
     assert!(trial.ledger.balanced && trial.ledger.in_flight == 0, "{what}: {:?}", trial.ledger);
@@ -165,7 +165,7 @@ fn counts(outcome: &Outcome, trial: &Trial, what: &str) {
     }
 }
 
-/// All that `from` sent arrived at `to`, save for datagrams that are accounted for one by one.
+/// All that `from` sent arrived at `to`; datagrams are accounted for one by one.
 fn arrived(from: &EndTally, to: &EndTally, outcome: &Outcome, what: &str) {
     let (Some(sent), Some(received)) = (from.datagrams, to.datagrams) else {
         assert_eq!(from.bytes_sent, to.bytes_received, "{what}: bytes sent and received");
@@ -173,28 +173,28 @@ fn arrived(from: &EndTally, to: &EndTally, outcome: &Outcome, what: &str) {
     };
     assert!(sent.sent >= received.received, "{what}: {} of {} datagrams", received.received, sent.sent);
     assert_eq!(received.duplicates, 0, "{what}: nothing doubles datagrams here");
-    // Every datagram of these tests is a whole block: none of the amounts that they ask for leaves a rest.
+    // Every datagram of these tests is a full block: the amounts are multiples of the block.
     let lost = (sent.sent - received.received) * outcome.spec.block;
     assert_eq!(from.bytes_sent, to.bytes_received + lost, "{what}: bytes sent, and received or lost");
 }
 
-/// Payload goes where the spec says.
+/// Payload goes in the direction of the spec.
 fn directions(outcome: &Outcome, near: &EndTally, far: &EndTally, what: &str) {
     let sent = [near.bytes_sent > 0, far.bytes_sent > 0];
-    let wanted = match outcome.spec.direction {
+    let expected = match outcome.spec.direction {
         _ if !is_stream(outcome) => [true, true],
         Direction::Send => [true, false],
         Direction::Reverse => [false, true],
         Direction::Both => [true, true],
     };
-    assert_eq!(sent, wanted, "{what}: who sent (near, far)");
+    assert_eq!(sent, expected, "{what}: who sent (near, far)");
     if !is_stream(outcome) {
-        let asks = match outcome.spec.direction {
+        let [client, server] = match outcome.spec.direction {
             Direction::Reverse => [far, near],
             _ => [near, far],
         };
-        assert!(asks[0].transactions > 0, "{what}: the asking end counts");
-        assert!(asks[1].rtt.is_none(), "{what}: the answering end measures no round trips");
+        assert!(client.transactions > 0, "{what}: the client counts transactions");
+        assert!(server.rtt.is_none(), "{what}: the server measures no round trips");
     }
 }
 

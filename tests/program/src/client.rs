@@ -1,4 +1,4 @@
-//! `thru` commands with a store and a folder of their own.
+//! `thru` commands with their own store and folder.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,15 +8,15 @@ use crate::Doc;
 use crate::binary::thru;
 use crate::process::{LIMIT, Process, Signal, eventually};
 
-/// A folder with a store; gone when dropped.
+/// A folder with a store; removed when dropped.
 #[derive(Debug)]
 pub struct Sandbox {
     folder: tempfile::TempDir,
-    /// The secret that its commands show to agents.
+    /// The token that its commands use.
     token: Option<PathBuf>,
 }
 
-/// The secret of tests, 256 bits of no chance at all.
+/// The token of tests, 256 bits that are not random.
 pub const TOKEN: &str = "0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0";
 
 /// A command that has ended.
@@ -44,17 +44,17 @@ impl Sandbox {
     /// An empty one.
     ///
     /// # Panics
-    /// When no folder can be made.
+    /// No folder can be made.
     #[must_use]
     pub fn new() -> Self {
         let folder = tempfile::Builder::new().prefix("thru-test-").tempdir().expect("a folder");
         Self { folder, token: None }
     }
 
-    /// One whose commands show a token to agents, for [`Agent::with_token`](crate::Agent::with_token).
+    /// A sandbox whose commands use a token, for [`Agent::with_token`](crate::Agent::with_token).
     ///
     /// # Panics
-    /// When it cannot be written.
+    /// It cannot be written.
     #[must_use]
     pub fn with_token() -> Self {
         let sandbox = Self::new();
@@ -63,13 +63,13 @@ impl Sandbox {
         Self { token: Some(file), ..sandbox }
     }
 
-    /// The flags with which an agent asks for the token of this desk.
+    /// The flags of an agent that requires the token of this sandbox.
     ///
     /// # Panics
-    /// When it has none.
+    /// It has none.
     #[must_use]
     pub fn token_flags(&self) -> [&str; 2] {
-        ["--token-file", self.token.as_ref().and_then(|file| file.to_str()).expect("a desk with a token")]
+        ["--token-file", self.token.as_ref().and_then(|file| file.to_str()).expect("a sandbox with a token")]
     }
 
     /// A path in its folder.
@@ -86,13 +86,13 @@ impl Sandbox {
 
     /// `thru` with arguments, keeping runs here.
     pub fn command<S: AsRef<str>>(&self, args: &[S]) -> Command {
-        self.dress(Command::new(thru()), args)
+        self.prepare(Command::new(thru()), args)
     }
 
-    /// The same for a command that runs `thru` elsewhere, such as on a host of a lab.
-    pub fn dress<S: AsRef<str>>(&self, mut command: Command, args: &[S]) -> Command {
+    /// The same for a command that runs `thru` elsewhere, for example on a host of a lab.
+    pub fn prepare<S: AsRef<str>>(&self, mut command: Command, args: &[S]) -> Command {
         command.args(args.iter().map(AsRef::as_ref)).env("THRU_STORE", self.store()).current_dir(self.folder.path());
-        // A client that is killed leaves its sockets' folder behind.
+        // A client that is killed leaves the folder of its sockets behind.
         command.env("TMPDIR", self.folder.path());
         if let Some(token) = &self.token {
             command.env("THRU_TOKEN_FILE", token);
@@ -113,7 +113,7 @@ impl Sandbox {
     /// Measures and returns the document.
     ///
     /// # Panics
-    /// When the exit code is not 0.
+    /// The exit code is not 0.
     pub fn measure<S: AsRef<str>>(&self, args: &[S]) -> Doc {
         let args: Vec<&str> = args.iter().map(AsRef::as_ref).chain(["--json", "-"]).collect();
         self.run(&args).ok().doc()
@@ -122,7 +122,7 @@ impl Sandbox {
     /// Runs something else in the folder.
     ///
     /// # Panics
-    /// When it cannot be started.
+    /// It cannot be started.
     #[must_use]
     pub fn tool(&self, program: impl AsRef<Path>, args: &[&str]) -> Finished {
         let mut command = Command::new(program.as_ref());
@@ -169,13 +169,13 @@ impl Running {
     /// Waits until it has printed `text` on either output.
     ///
     /// # Panics
-    /// When it ends without.
-    pub fn until_said(&mut self, text: &str) {
-        eventually(&format!("it says '{text}'"), || {
+    /// It ends without printing it.
+    pub fn until_printed(&mut self, text: &str) {
+        eventually(&format!("it prints '{text}'"), || {
             let over = !self.runs();
-            let said = self.stdout().contains(text) || self.stderr().contains(text);
-            assert!(said || !over, "it ended without saying '{text}':\n{}\n{}", self.stdout(), self.stderr());
-            said
+            let printed = self.stdout().contains(text) || self.stderr().contains(text);
+            assert!(printed || !over, "it ended without printing '{text}':\n{}\n{}", self.stdout(), self.stderr());
+            printed
         });
     }
 
@@ -194,18 +194,18 @@ impl Running {
 }
 
 impl Finished {
-    /// Itself, where it went well.
+    /// Checks that the exit code is 0.
     ///
     /// # Panics
-    /// Where it did not.
+    /// It is not.
     pub fn ok(self) -> Self {
         self.ended_with(0)
     }
 
-    /// Itself, where it ended with that exit code.
+    /// Checks the exit code.
     ///
     /// # Panics
-    /// Where it did not.
+    /// It is another one.
     pub fn ended_with(self, code: i32) -> Self {
         let verdicts = Doc::try_parse(&self.stdout).map(|doc| doc.remarks()).unwrap_or_default();
         assert_eq!(self.code, Some(code), "exit code; {verdicts}\nstandard error:\n{}", self.stderr);
@@ -215,20 +215,20 @@ impl Finished {
     /// The document on its standard output.
     ///
     /// # Panics
-    /// Where there is none.
+    /// There is none.
     #[must_use]
     pub fn doc(&self) -> Doc {
         Doc::try_parse(&self.stdout).unwrap_or_else(|error| panic!("{error}\n{}\n{}", self.stdout, self.stderr))
     }
 
-    /// The one message of a command that failed, without the lines of progress before it.
+    /// The error message of a command that failed, without the progress lines before it.
     ///
     /// # Panics
-    /// When there is not exactly one.
+    /// There is not exactly one.
     #[must_use]
     pub fn message(&self) -> String {
         let messages: Vec<&str> = self.stderr.lines().filter(|line| line.starts_with("thru: ")).collect();
-        assert_eq!(messages.len(), 1, "one message is wanted:\n{}", self.stderr);
+        assert_eq!(messages.len(), 1, "expected one message:\n{}", self.stderr);
         assert!(!self.stderr.contains("panicked"), "{}", self.stderr);
         messages[0].to_owned()
     }

@@ -16,7 +16,7 @@ impl Doc {
     /// Reads a document.
     ///
     /// # Errors
-    /// Says what it is instead.
+    /// The text is not a run document.
     pub fn try_parse(text: &str) -> Result<Self, String> {
         let json: Value = serde_json::from_str(text).map_err(|error| format!("not one JSON document: {error}"))?;
         let run = serde_json::from_value(json.clone()).map_err(|error| format!("not a run: {error}"))?;
@@ -59,7 +59,7 @@ impl Doc {
         self.summary().verdicts.contains(&verdict)
     }
 
-    /// Outcomes with what is remarkable about them, for messages.
+    /// Trust, verdicts and unbalanced ledgers of the outcomes, for messages.
     #[must_use]
     pub fn remarks(&self) -> String {
         let remarks = self.run.outcomes.iter().map(|outcome| {

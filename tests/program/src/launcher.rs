@@ -1,4 +1,4 @@
-//! The programs that start both ends of a measurement by themselves.
+//! Launchers that start both ends of a measurement: mpirun and PVM.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,50 +11,50 @@ use crate::process::{LIMIT, Process, Signal, eventually};
 /// An MPI of this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mpi {
-    /// Its mpirun, by the name that tells it from others.
+    /// The name of its mpirun.
     pub program: &'static str,
-    /// Its library, as thru opens it.
+    /// The file name of its library.
     pub library: &'static str,
     /// The package of both.
     pub package: &'static str,
-    /// What holds a process's number.
+    /// The variable with the rank of a process.
     rank: &'static str,
 }
 
-/// OpenMPI and MPICH, as Debian has them beside each other.
+/// OpenMPI and MPICH, as Debian installs them side by side.
 pub const MPIS: [Mpi; 2] = [
     Mpi { program: "mpirun.openmpi", library: "libmpi.so.40", package: "openmpi-bin", rank: "OMPI_COMM_WORLD_RANK" },
     Mpi { program: "mpirun.mpich", library: "libmpich.so.12", package: "mpich", rank: "PMI_RANK" },
 ];
 
-/// Those of [`MPIS`] that are there, with a line for each that is not.
+/// The installed ones of [`MPIS`]; prints a line for each other one.
 #[must_use]
 pub fn mpis(test: &str) -> Vec<Mpi> {
-    let there = |mpi: &Mpi| crate::skip::program(test, mpi.program, mpi.package);
-    MPIS.into_iter().filter(there).collect()
+    let installed = |mpi: &Mpi| crate::skip::program(test, mpi.program, mpi.package);
+    MPIS.into_iter().filter(installed).collect()
 }
 
 impl Mpi {
-    /// `mpirun -n 2 thru ...`, keeping runs at a desk.
+    /// `mpirun -n 2 thru ...`, storing runs in a sandbox.
     pub fn command<S: AsRef<str>>(&self, sandbox: &Sandbox, args: &[S]) -> Command {
         let mut command = Command::new(self.program);
-        // OpenMPI does not start as root, nor two processes on one core, unless told so twice.
+        // OpenMPI refuses to run as root, and two processes on one core, without these.
         command.envs([
             ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
             ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
             ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
         ]);
         command.args(["-n", "2"]).arg(thru());
-        sandbox.dress(command, args)
+        sandbox.prepare(command, args)
     }
 
-    /// The variable by which a process finds its number, and number 0.
+    /// The variable with the rank of a process, and rank 0.
     #[must_use]
     pub fn first(&self) -> (&'static str, &'static str) {
         (self.rank, "0")
     }
 
-    /// The process with number `rank` among the descendants of the mpirun `pid`.
+    /// The process of rank `rank` among the descendants of the mpirun `pid`.
     #[must_use]
     pub fn process(&self, pid: u32, rank: u32) -> Option<u32> {
         let wanted = format!("{}={rank}", self.rank);
@@ -72,7 +72,7 @@ impl Mpi {
         None
     }
 
-    /// Where the loader finds its library.
+    /// The path of its library.
     #[must_use]
     pub fn library_file(&self) -> Option<String> {
         let listed = Command::new("/sbin/ldconfig").arg("-p").output().ok()?;
@@ -82,7 +82,7 @@ impl Mpi {
     }
 }
 
-/// A parallel virtual machine of this host alone, stopped when dropped. Its files are at the desk.
+/// A parallel virtual machine on this host only, stopped when dropped. Its files are in the sandbox.
 #[derive(Debug)]
 pub struct VirtualMachine {
     daemon: Process,
@@ -90,10 +90,10 @@ pub struct VirtualMachine {
 }
 
 impl VirtualMachine {
-    /// Starts its daemon, or says why the test is skipped.
+    /// Starts its daemon, or prints why the test is skipped.
     ///
     /// # Panics
-    /// When the daemon does not come up.
+    /// The daemon does not start.
     #[must_use]
     pub fn start(sandbox: &Sandbox, test: &str) -> Option<Self> {
         if !crate::skip::program(test, "pvmd", "pvm") {
@@ -110,15 +110,15 @@ impl VirtualMachine {
         Some(machine)
     }
 
-    /// `thru ...` with this machine as the user's.
+    /// `thru ...` with the environment of this virtual machine.
     pub fn command<S: AsRef<str>>(&self, sandbox: &Sandbox, args: &[S]) -> Command {
         environment(sandbox.command(args), &self.folder)
     }
 
-    /// Sockets of tasks: each has one while it is a task.
+    /// The number of tasks: each has a socket.
     ///
     /// # Panics
-    /// When the folder is gone.
+    /// The folder does not exist.
     #[must_use]
     pub fn tasks(&self) -> usize {
         let entries = std::fs::read_dir(&self.folder).expect("the folder");
@@ -136,13 +136,13 @@ impl VirtualMachine {
 
 impl Drop for VirtualMachine {
     fn drop(&mut self) {
-        // At SIGTERM it ends its tasks too; at the SIGKILL that a dropped process gets it could not.
+        // On SIGTERM the daemon ends its tasks, too. A dropped process gets SIGKILL, which leaves the tasks.
         self.daemon.signal(Signal::TERM);
         self.daemon.wait(LIMIT);
     }
 }
 
-/// What PVM wants in the environment, as Debian has it.
+/// The environment that PVM needs on Debian.
 fn environment(mut command: Command, folder: &Path) -> Command {
     command.envs([("PVM_ROOT", "/usr/lib/pvm3"), ("PVM_ARCH", "LINUX64"), ("PVM_ALLOW_ROOT", "1")]);
     command.env("PVM_TMP", folder);

@@ -1,12 +1,12 @@
-//! Support for tests of the whole program: agents and clients are real `thru` processes, each test has its own.
+//! Support for tests of the whole program. Agents and clients are real `thru` processes; each test starts its own.
 //!
-//! The binary is built by cargo before the first process starts, so that a test never measures with a stale one; set
-//! `THRU_BIN` to a path to test another one, such as a release build or an installed `thru`.
+//! Cargo builds the binary before the first process starts, so that a test never uses an old one. Set `THRU_BIN` to the path of
+//! another binary to test that, such as a release build or an installed `thru`.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::print_stdout,
-    reason = "this is a part of tests: it stops at the first surprise and says what it skips"
+    reason = "part of tests: it panics on errors and prints what it skips"
 )]
 
 pub mod agent;

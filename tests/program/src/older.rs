@@ -65,7 +65,7 @@ impl Older {
         Self { address, unknown }
     }
 
-    /// Address and port, as HOST wants it.
+    /// Address and port, as a HOST argument.
     #[must_use]
     pub fn host(&self) -> &str {
         &self.address
@@ -121,7 +121,7 @@ fn carry(mut from: Wire, mut to: Wire, lacks: &[&'static Extension], passes: imp
         for field in lacks.iter().flat_map(|extension| extension.fields) {
             cut(&mut message, field);
         }
-        if to.try_say(&message).is_err() {
+        if to.try_send(&message).is_err() {
             break;
         }
     }

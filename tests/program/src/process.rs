@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 pub use rustix::process::Signal;
 use rustix::process::{Pid, kill_process};
 
-/// Longer than any command of these tests takes on a busy machine; a test that meets it has failed.
+/// Longer than any command of these tests takes on a busy machine. A test that reaches it fails.
 pub const LIMIT: Duration = Duration::from_secs(90);
 
 /// Waits until `holds`, or fails with `what` after [`LIMIT`].
@@ -45,7 +45,7 @@ impl Process {
     /// Starts `command` with no input.
     ///
     /// # Panics
-    /// When the program cannot be started.
+    /// The program cannot be started.
     pub fn spawn(mut command: Command) -> Self {
         let line = format!("{command:?}");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -53,7 +53,7 @@ impl Process {
         let mut child = loop {
             match command.spawn() {
                 Ok(child) => break child,
-                // A script that this test wrote is open for writing in a child that another thread forks just now, until that one execs.
+                // A child that another thread just forked still has a script of this test open for writing, until its exec.
                 Err(error) if error.kind() == ErrorKind::ExecutableFileBusy && Instant::now() < deadline => {
                     std::thread::sleep(Duration::from_millis(5));
                 }
@@ -85,7 +85,7 @@ impl Process {
     /// Sends it a signal.
     ///
     /// # Panics
-    /// When it has been waited for already.
+    /// It has already been waited for.
     pub fn signal(&self, signal: Signal) {
         send(self.pid(), signal);
     }
@@ -93,7 +93,7 @@ impl Process {
     /// Whether it has ended, without waiting.
     ///
     /// # Panics
-    /// When the kernel will not tell.
+    /// waitpid fails.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().expect("a child can be waited for")
     }
@@ -112,7 +112,7 @@ impl Process {
             }
             if Instant::now() >= deadline {
                 let _ = self.child.kill();
-                panic!("{} did not end within {limit:?}; it said:\n{}", self.line, self.stderr());
+                panic!("{} did not end within {limit:?}; its output:\n{}", self.line, self.stderr());
             }
             std::thread::sleep(Duration::from_millis(2));
         }
@@ -129,13 +129,13 @@ impl Drop for Process {
 /// Sends a signal to a process of this test.
 ///
 /// # Panics
-/// When there is no such process.
+/// There is no such process.
 pub fn send(pid: u32, signal: Signal) {
     let pid = Pid::from_raw(i32::try_from(pid).expect("a process number")).expect("not 0");
     kill_process(pid, signal).expect("the process is there");
 }
 
-/// What a pipe delivers, collected by a thread so that the writer never blocks.
+/// The output of a pipe, collected by a thread so that the writer never blocks.
 #[derive(Debug)]
 struct Capture {
     bytes: Arc<Mutex<Vec<u8>>>,
@@ -159,7 +159,7 @@ impl Capture {
         String::from_utf8_lossy(&self.bytes.lock().expect("no panic while it was held")).into_owned()
     }
 
-    /// Waits for the end of the pipe. A grandchild may hold it a little longer than the child lives.
+    /// Waits for the end of the pipe. A grandchild may keep it open a little longer than the child lives.
     fn finish(&mut self) {
         if let Some(reader) = self.reader.take() {
             let deadline = Instant::now() + Duration::from_secs(5);

@@ -1,18 +1,18 @@
-//! What only some machines can do.
+//! Tests that only some machines can run.
 
 use std::process::{Command, Stdio};
 
 use lab::{CrossoverSpec, Lab};
 
-/// Says that a test cannot run here, in the one line that `make test` counts.
+/// Prints that a test is skipped, as the line that `make test` counts.
 pub fn skip(test: &str, missing: &str) {
     println!("SKIPPED: {test}: {}", missing.replace('\n', "; "));
 }
 
-/// Two hosts in namespaces, or `None` and the line that says why not.
+/// Two hosts in namespaces; `None`, with a line, if that is not possible.
 ///
 /// # Panics
-/// When namespaces can be made, but not this lab.
+/// Namespaces are possible, but this lab cannot be built.
 #[must_use]
 pub fn lab(test: &str, spec: &CrossoverSpec) -> Option<Lab> {
     match lab::available() {
@@ -24,7 +24,7 @@ pub fn lab(test: &str, spec: &CrossoverSpec) -> Option<Lab> {
     }
 }
 
-/// Whether this is root, or the line that says that it is not.
+/// Whether this is root; prints a line if not.
 #[must_use]
 pub fn root(test: &str) -> bool {
     let root = rustix::process::geteuid().is_root();
@@ -34,7 +34,7 @@ pub fn root(test: &str) -> bool {
     root
 }
 
-/// Whether a program can be started, or the line that says that it is not there.
+/// Whether a program can be started; prints a line if not.
 #[must_use]
 pub fn program(test: &str, program: &str, package: &str) -> bool {
     let mut command = Command::new(program);

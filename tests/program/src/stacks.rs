@@ -1,4 +1,4 @@
-//! TCP stacks in the kernel. A registration holds for the whole machine, so tests that load them take turns.
+//! TCP stacks in the kernel. A registration affects the whole machine, so tests that load stacks run one at a time.
 
 use std::fs::File;
 
@@ -6,7 +6,7 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::skip::{root, skip};
 
-/// Those of our stacks that the kernel has, in order.
+/// The loaded stacks of this program, sorted.
 #[must_use]
 pub fn loaded() -> Vec<String> {
     let mut names = stacks::available();
@@ -15,10 +15,10 @@ pub fn loaded() -> Vec<String> {
     names
 }
 
-/// The turn of a test that loads stacks; `None`, and the line that says why, where there is no root or the kernel takes none.
+/// The lock of a test that loads stacks; `None`, with a line, without root or kernel support.
 ///
 /// # Panics
-/// When the lock cannot be made.
+/// The lock cannot be made.
 #[must_use]
 pub fn turn(test: &str) -> Option<File> {
     if !root(test) {

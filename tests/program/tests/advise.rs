@@ -51,7 +51,7 @@ impl Path {
 
     /// `thru` on a host, with the journal of this test.
     fn on(&self, host: &str, args: &[&str]) -> Running {
-        let mut command = self.sandbox.dress(self.lab.host(host).unwrap().command(binary::thru()), args);
+        let mut command = self.sandbox.prepare(self.lab.host(host).unwrap().command(binary::thru()), args);
         command.env("THRU_JOURNAL", self.sandbox.path("journal"));
         Running::of(command)
     }
@@ -156,7 +156,7 @@ fn where_nothing_helps_nothing_is_claimed() {
 fn a_search_that_is_interrupted_says_what_it_knows() {
     let (agent, sandbox) = (Agent::start(), Sandbox::new());
     let mut client = sandbox.start(&["advise", agent.host(), "--budget", "10m", "--time", "100ms"]);
-    client.until_said("levels");
+    client.until_printed("levels");
     // Some blocks of the first race.
     std::thread::sleep(Duration::from_secs(3));
     client.signal(Signal::INT);
@@ -208,7 +208,7 @@ fn an_agent_that_was_not_told_to_allow_it_changes_nothing() {
 fn what_cannot_be_searched_is_refused_with_the_remedy() {
     let sandbox = Sandbox::new();
     for (args, part) in [
-        (&["advise", "localhost", "--allow", "mtv"][..], "there are sysctl, mtu"),
+        (&["advise", "localhost", "--allow", "mtv"][..], "use sysctl, mtu"),
         (&["advise", "--transport", "memcpy"], "use tcp"),
         (&["advise", "localhost", "--goal", "latency", "--both"], "--both"),
         (&["advise", "localhost", "--least", "100%"], "0% to 99%"),

@@ -50,7 +50,7 @@ fn a_fixed_receive_buffer_is_a_window_over_the_round_trip() {
     let agent = Agent::spawn(b.command(binary::thru()), &["--open", "--listen", &format!("{}:0", b.v4)]);
     let sandbox = Sandbox::new();
     let args = ["stream", agent.host(), "--rcvbuf", "64KiB", "--time", "200ms", "--trials", "3", "--json", "-"];
-    let doc = Running::of(sandbox.dress(a.command(binary::thru()), &args)).wait().ok().doc();
+    let doc = Running::of(sandbox.prepare(a.command(binary::thru()), &args)).wait().ok().doc();
     let ceiling = doc.summary().ceiling.as_ref().expect("a ceiling");
     assert_eq!(ceiling.kind, BoundKind::Window, "{ceiling:?}");
     assert!(ceiling.bound_bps > doc.goodput(), "{ceiling:?} {}", doc.goodput());
@@ -115,7 +115,7 @@ fn one_hosts_metrics_cache_is_flushed_for_both_ends() {
     assert!(a.command("ip").args(["link", "set", "lo", "up"]).status().unwrap().success());
     let flags = ["ab", "--pairs", "12", "--gap", "1ms", "--pattern", "rr", "--a", "--time 5ms", "--b", "--time 5ms"];
     let args = [&flags[..], &["--tolerance", "90%", "--json", "-", agent.host()]].concat();
-    let doc = Running::of(sandbox.dress(a.command(binary::thru()), &args)).wait().doc();
+    let doc = Running::of(sandbox.prepare(a.command(binary::thru()), &args)).wait().doc();
     assert!(!doc.has(Verdict::MetricsKept), "{}", doc.remarks());
     let said = doc.run.findings.iter().find(|finding| finding.statement.contains("metrics cache")).expect("a note");
     let both = "flushed before each trial at the near end and flushed before each trial at the far end";

@@ -107,19 +107,19 @@ fn a_spec_of_a_document_serves_as_a_side() {
         assert!(finished.message().contains(word), "{}", finished.stderr);
     };
     wrong("{}", "outcomes[0].spec");
-    wrong("", "is no spec");
+    wrong("", "is not a spec");
 }
 
 #[test]
 fn wrong_sides_are_refused_before_anything_is_measured() {
     let (agent, sandbox) = (Agent::start(), Sandbox::new());
     for (args, word) in [
-        (&["--a", "rr", "--b", "stream"][..], "patterns of one kind"),
+        (&["--a", "rr", "--b", "stream"][..], "compare two streams, or two rr"),
         (&["--a", "curve", "--b", ""], "--a \"curve\""),
-        (&["--a", "--json x", "--b", ""], "--json belongs to the comparison"),
-        (&["--a", "", "--b", "stream otherhost"], "HOST belongs to the comparison"),
+        (&["--a", "--json x", "--b", ""], "--json applies to the whole comparison"),
+        (&["--a", "", "--b", "stream otherhost"], "HOST applies to the whole comparison"),
         (&["--a", "", "--b", "--transport unix"], "between the same ends"),
-        (&["--a", "", "--b", "", "--pairs", "7"], "from 12"),
+        (&["--a", "", "--b", "", "--pairs", "7"], "from 12 to"),
         (&["--a", "", "--b", "", "--pairs", "13"], "even number"),
         (&["--a", "", "--b", "", "--tolerance", "100%"], "--tolerance"),
         (&["--a", "", "--b", "--block 0"], "block"),
@@ -142,7 +142,7 @@ fn a_host_that_is_not_there_is_no_answer() {
 fn a_killed_comparison_can_still_be_read() {
     let (agent, sandbox) = (Agent::start(), Sandbox::new());
     let mut running = sandbox.start(&["ab", "--a", "--time 20ms", "--b", "--time 20ms", "--live", agent.host()]);
-    running.until_said("\"pass\":24");
+    running.until_printed("\"pass\":24");
     running.signal(Signal::KILL);
     let _ = running.wait();
     let doc = sandbox.run(&["show", "--json"]).ok().doc();
@@ -154,7 +154,7 @@ fn a_killed_comparison_can_still_be_read() {
 fn an_interrupted_comparison_says_what_it_has() {
     let (agent, sandbox) = (Agent::start(), Sandbox::new());
     let mut running = sandbox.start(&["ab", "--a", "--time 20ms", "--b", "--time 20ms", "--live", agent.host()]);
-    running.until_said("\"pass\":5");
+    running.until_printed("\"pass\":5");
     running.signal(Signal::INT);
     let finished = running.wait().ended_with(130);
     assert!(finished.stdout.contains("\"kind\":\"difference\""), "{}", finished.stdout);
@@ -183,7 +183,7 @@ fn the_metrics_cache_is_off_flushed_or_named() {
         set(&mut b.command("sh"), far);
         let args =
             [&SHORT[..], &["--a", side, "--b", side, "--tolerance", "99%", "--json", "-", agent.host()]].concat();
-        let doc = Running::of(sandbox.dress(a.command(binary::thru()), &args)).wait().doc();
+        let doc = Running::of(sandbox.prepare(a.command(binary::thru()), &args)).wait().doc();
         assert!(doc.run.findings.iter().any(|finding| finding.statement.contains(words)), "{:?}", doc.run.findings);
         assert_eq!(doc.has(Verdict::MetricsKept), kept);
     }

@@ -118,6 +118,6 @@ fn live_readings_come_while_the_trial_runs() {
     let (agent, sandbox) = (Agent::start(), Sandbox::new());
     let mut running =
         sandbox.start(&["stream", "--time", "60s", "--trials", "1", "--interval", "50ms", "--live", agent.host()]);
-    running.until_said("\"event\":\"interval\"");
+    running.until_printed("\"event\":\"interval\"");
     assert!(running.runs(), "the trial is still going on");
 }

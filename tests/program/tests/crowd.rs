@@ -142,7 +142,7 @@ fn more_flows_than_a_process_may_open_files_are_refused_before_anything_is_sent(
     let script = format!("ulimit -n 300 && exec {} \"$@\"", thru().display());
     let mut command = Command::new("sh");
     command.args(["-c", &script, "thru"]);
-    let command = sandbox.dress(command, &["rr", "--flows", "500", "--threads", "2", "--trials", "1", agent.host()]);
+    let command = sandbox.prepare(command, &["rr", "--flows", "500", "--threads", "2", "--trials", "1", agent.host()]);
     let finished = Running::of(command).wait();
     assert!(finished.code != Some(0));
     let said = finished.message();

@@ -18,14 +18,14 @@ use serde_json::{Value, json};
 /// A coordinator that has the machine.
 fn holder(agent: &Agent) -> Wire {
     let mut wire = Wire::dial(agent.host());
-    wire.enter();
+    wire.greet();
     acquire(&mut wire, "a test");
     wire
 }
 
 fn acquire(wire: &mut Wire, purpose: &str) {
-    wire.say(&json!({"say": "acquire", "purpose": purpose}));
-    assert_eq!(wire.hear().unwrap()["say"], "granted");
+    wire.send(&json!({"say": "acquire", "purpose": purpose}));
+    assert_eq!(wire.receive().unwrap()["say"], "granted");
 }
 
 fn spec(transport: &str, pattern: &str) -> Spec {
@@ -40,8 +40,8 @@ fn leg(spec: &Spec) -> Value {
 fn prepare(wire: &mut Wire, role: &str, spec: &Spec, legs: &[Value], more: &Value) -> Value {
     let mut request = json!({"say": "prepare", "trial": 0, "role": role, "spec": spec, "legs": legs});
     request.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    wire.say(&request);
-    wire.hear().expect("an answer")
+    wire.send(&request);
+    wire.receive().expect("an answer")
 }
 
 /// Why a request was refused.
@@ -55,8 +55,8 @@ fn rendezvous(address: SocketAddr) -> Value {
 }
 
 fn reach_token(wire: &mut Wire) -> Value {
-    wire.say(&json!({"say": "issue-reach-token"}));
-    let mut token = wire.hear().unwrap();
+    wire.send(&json!({"say": "issue-reach-token"}));
+    let mut token = wire.receive().unwrap();
     token.as_object_mut().unwrap().remove("say");
     token
 }
@@ -96,11 +96,11 @@ fn surplus_data_connections_are_closed_and_block_nobody() {
     assert!(serves(&agent));
     let mut second = connect(1);
     assert!(taken(&mut second));
-    assert_eq!(wire.hear().unwrap()["say"], "armed");
+    assert_eq!(wire.receive().unwrap()["say"], "armed");
     surplus.extend((0..600).map(|at| connect(at % 3)));
     assert!(serves(&agent));
     assert!(!surplus.iter_mut().any(taken), "each is closed without an answer");
-    wire.say(&json!({"say": "release"}));
+    wire.send(&json!({"say": "release"}));
     acquire(&mut wire, "the next");
     agent.signal(Signal::TERM);
     assert!(agent.wait().success());
@@ -190,8 +190,8 @@ fn no_payload_goes_to_a_host_that_did_not_answer() {
     // An agent runs at that address, so the address is allowed; the port belongs to another program.
     let request = json!({"say": "prepare", "trial": 0, "role": "active", "spec": spec, "legs": [leg(&spec)],
         "rendezvous": [rendezvous(address)], "reach_token": reach_token(&mut wire)});
-    wire.say(&request);
-    let answer = std::thread::spawn(move || wire.hear().unwrap());
+    wire.send(&request);
+    let answer = std::thread::spawn(move || wire.receive().unwrap());
     let (mut received, mut buffer) = (Vec::new(), [0; 2_048]);
     victim.set_nonblocking(true).unwrap();
     while !answer.is_finished() {
@@ -267,8 +267,8 @@ fn a_capture_holds_the_trials_own_sockets_only() {
     let sandbox = Sandbox::with_token();
     let agent = Agent::with_token(&sandbox, &[&format!("--allow-capture={}", sandbox.path("kept").display())]);
     let mut wire = Wire::dial(agent.host());
-    wire.prove(client::TOKEN);
-    assert_eq!(wire.hear().unwrap()["say"], "welcome");
+    wire.authenticate(client::TOKEN);
+    assert_eq!(wire.receive().unwrap()["say"], "welcome");
     acquire(&mut wire, "a test");
     let (far, service) = (sink(), sink());
     let known = reach_token(&mut wire);
@@ -285,14 +285,14 @@ fn a_capture_holds_the_trials_own_sockets_only() {
             continue;
         }
         assert_eq!(armed["say"], "armed", "{armed}");
-        wire.say(&json!({"say": "start"}));
+        wire.send(&json!({"say": "start"}));
         // Connections of another program, to the same port and to another one.
         for address in [far, service] {
             let mut other = TcpStream::connect(address).unwrap();
             other.write_all(b"PASSWORD=hunter2 of somebody else, and some more").unwrap();
         }
         let done = loop {
-            let message = wire.hear().unwrap();
+            let message = wire.receive().unwrap();
             if message["say"] != "live" {
                 break message;
             }
@@ -314,7 +314,7 @@ fn a_capture_holds_the_trials_own_sockets_only() {
 fn a_purpose_stays_within_its_line_of_the_log() {
     let agent = Agent::start();
     let mut wire = Wire::dial(agent.host());
-    wire.enter();
+    wire.greet();
     acquire(&mut wire, "normal\u{1b}[31mRED\u{1b}]0;owned\u{7}\nthru serve: FORGED LINE\u{202e}");
     eventually("it is in the log", || agent.log().contains("FORGED"));
     let log = agent.log();

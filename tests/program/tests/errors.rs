@@ -51,12 +51,12 @@ fn a_dead_host_is_given_up_after_some_seconds() {
     // b gets what is meant for this network and drops it without a word, for it is no router.
     let route = a.command("ip").args(["route", "add", "192.0.2.0/24", "via", &b.v4.to_string()]).status().unwrap();
     assert!(route.success());
-    let command = sandbox.dress(a.command(binary::thru()), &[&SHORT[..], &["192.0.2.1"]].concat());
+    let command = sandbox.prepare(a.command(binary::thru()), &[&SHORT[..], &["192.0.2.1"]].concat());
     let finished = program::Running::of(command).wait_at_most(Duration::from_secs(30)).ended_with(3);
     let message = finished.message();
     assert!(message.contains("192.0.2.1") && message.contains("the host is down"), "{message}");
     // Where there is no route at all it need not wait.
-    let command = sandbox.dress(a.command(binary::thru()), &[&SHORT[..], &["203.0.113.1"]].concat());
+    let command = sandbox.prepare(a.command(binary::thru()), &[&SHORT[..], &["203.0.113.1"]].concat());
     let message = program::Running::of(command).wait().ended_with(3).message();
     assert!(message.contains("203.0.113.1") && message.contains("route"), "{message}");
 }
@@ -70,18 +70,18 @@ fn another_protocol_says_which_side_to_update() {
             let mut magic = [0; 8];
             wire.0.read_exact(&mut magic).unwrap();
             assert_eq!(&magic, program::wire::MAGIC);
-            assert_eq!(wire.hear().unwrap()["say"], "hello");
-            wire.say(&hello(protocol, oldest));
-            let _ = wire.hear();
+            assert_eq!(wire.receive().unwrap()["say"], "hello");
+            wire.send(&hello(protocol, oldest));
+            let _ = wire.receive();
         });
         fails(&sandbox, &[&SHORT[..], &[&fake]].concat(), 4, &[&fake, "9.8.7", &protocol.to_string(), side]);
         // The other way round, the agent says who it is and hangs up; the older program knows what that means.
         let mut wire = Wire::dial(agent.host());
-        wire.say(&hello(protocol, oldest));
-        let answer = wire.hear().expect("it introduces itself");
+        wire.send(&hello(protocol, oldest));
+        let answer = wire.receive().expect("it introduces itself");
         assert_eq!((answer["say"].as_str(), answer["protocol"].as_u64()), (Some("hello"), Some(1)));
         loop {
-            match wire.hear() {
+            match wire.receive() {
                 None => break,
                 Some(more) => assert_eq!(more["say"], "refused", "{more}"),
             }
@@ -89,9 +89,9 @@ fn another_protocol_says_which_side_to_update() {
     }
     // A newer one that still speaks ours is as welcome as one of our own.
     let mut wire = Wire::dial(agent.host());
-    wire.say(&hello(999, 1));
-    assert_eq!(wire.hear().unwrap()["say"], "hello");
-    assert_eq!(wire.hear().unwrap()["say"], "welcome");
+    wire.send(&hello(999, 1));
+    assert_eq!(wire.receive().unwrap()["say"], "hello");
+    assert_eq!(wire.receive().unwrap()["say"], "welcome");
     still_serves(&agent, &sandbox);
 }
 
@@ -265,7 +265,7 @@ fn a_full_disk_ends_the_run_and_keeps_what_is_finished() {
     command.args(["--mount", "sh", "-c", script, "sh"]).arg(binary::thru());
     let args = ["stream", "--flows", "64", "--threads", "2", "--time", "50ms", "--interval", "1ms", "--trials", "64"];
     let small = ["--store", "small/runs.sqlite", "--json", "-", agent.host()];
-    let finished = program::Running::of(sandbox.dress(command, &[&args[..], &small].concat())).wait().ended_with(6);
+    let finished = program::Running::of(sandbox.prepare(command, &[&args[..], &small].concat())).wait().ended_with(6);
     let message = finished.message();
     assert!(message.contains("small/runs.sqlite") && message.contains("no space left"), "{message}");
     let doc = finished.doc();
@@ -300,7 +300,7 @@ fn an_ordinary_user_can_measure_and_is_told_what_needs_more() {
         command
     };
     let mut agent = Agent::spawn(nobody(), &["--listen", "127.0.0.1:0"]);
-    let run = |args: &[&str]| program::Running::of(sandbox.dress(nobody(), args)).wait();
+    let run = |args: &[&str]| program::Running::of(sandbox.prepare(nobody(), args)).wait();
     for args in [
         &["stream", "--time", "50ms", "--trials", "1", "--json", "-", agent.host()][..],
         &["stream", "--time", "50ms", "--trials", "1", "--json", "-", "--transport", "udp", agent.host()],

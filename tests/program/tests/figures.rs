@@ -33,7 +33,7 @@ fn measured(lab: &Lab, command: &str, flags: &[&str]) -> Doc {
     let agent = Agent::spawn(b.command(binary::thru()), &["--open", "--listen", &format!("{}:0", b.v4)]);
     let sandbox = Sandbox::new();
     let args = [&[command, agent.host(), "--json", "-"][..], flags].concat();
-    Running::of(sandbox.dress(a.command(binary::thru()), &args)).wait().ok().doc()
+    Running::of(sandbox.prepare(a.command(binary::thru()), &args)).wait().ok().doc()
 }
 
 /// What a stream with a probe over `lab` found.

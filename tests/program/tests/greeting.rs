@@ -79,9 +79,9 @@ fn client_with(agents_hello: Value) -> (String, Option<Value>) {
     let address = server(move |mut stream| {
         stream.read_exact(&mut [0; 8]).unwrap();
         let mut wire = Wire(stream);
-        assert_eq!(wire.hear().unwrap()["say"], "hello");
-        wire.say(&agents_hello);
-        wire.say(&json!({"say": "welcome", "inventory": {}, "clock_ns": 20.0}));
+        assert_eq!(wire.receive().unwrap()["say"], "hello");
+        wire.send(&agents_hello);
+        wire.send(&json!({"say": "welcome", "inventory": {}, "clock_ns": 20.0}));
         sender.send(wire.next_message()).unwrap();
     });
     let refused = sandbox.run(&[&SHORT[..], &["--token-file", &path, &address]].concat()).ended_with(4).message();
@@ -155,7 +155,7 @@ fn unauthenticated_connections_block_nobody_and_receive_nothing() {
     // Some send a hello and then nothing: they receive the answer, but no pings.
     let mut silent: Vec<Wire> = (0..20).map(|_| Wire::dial(agent.host())).collect();
     for wire in &mut silent {
-        wire.say(&hello(2, 2));
+        wire.send(&hello(2, 2));
     }
     sandbox.measure(&[&SHORT[..], &["--token-file", &path, agent.host()]].concat());
     for wire in &mut silent {
@@ -177,8 +177,8 @@ fn unauthenticated_connections_block_nobody_and_receive_nothing() {
     let answers: Vec<Value> = clients
         .iter_mut()
         .map(|wire| {
-            wire.prove(&text);
-            wire.hear().unwrap()["say"].clone()
+            wire.authenticate(&text);
+            wire.receive().unwrap()["say"].clone()
         })
         .collect();
     assert_eq!(answers, ["welcome", "welcome", "refused"]);
@@ -191,7 +191,7 @@ fn keeper() -> mpsc::Sender<Wire> {
         let mut alive: Vec<Wire> = Vec::new();
         loop {
             alive.extend(kept.try_iter());
-            alive.retain_mut(|wire| wire.try_say(&json!({"say": "ping"})).is_ok());
+            alive.retain_mut(|wire| wire.try_send(&json!({"say": "ping"})).is_ok());
             std::thread::sleep(Duration::from_secs(1));
         }
     });
@@ -221,26 +221,26 @@ fn a_thousand_simultaneous_clients_all_get_a_position_and_their_turn() {
     while crowd.len() < count {
         let mut wave: Vec<Wire> = (0..100).map(|_| Wire::dial(agent.host())).collect();
         for wire in &mut wave {
-            wire.prove(&text);
+            wire.authenticate(&text);
             keeper.send(Wire(wire.0.try_clone().unwrap())).unwrap();
         }
         crowd.append(&mut wave);
     }
     for (at, wire) in crowd.iter_mut().enumerate() {
-        let welcome = wire.hear().unwrap_or_else(|| panic!("client {at} of {count} is accepted"));
+        let welcome = wire.receive().unwrap_or_else(|| panic!("client {at} of {count} is accepted"));
         assert_eq!(welcome["say"], "welcome", "client {at}");
-        let requested = wire.try_say(&json!({"say": "acquire", "purpose": "nothing"}));
+        let requested = wire.try_send(&json!({"say": "acquire", "purpose": "nothing"}));
         assert!(requested.is_ok(), "client {at}: {requested:?}; {}", agent.log());
     }
     for (at, wire) in crowd.iter_mut().enumerate() {
-        let answer = wire.hear().unwrap_or_else(|| panic!("client {at} is in the queue"));
+        let answer = wire.receive().unwrap_or_else(|| panic!("client {at} is in the queue"));
         assert!(at == 0 && answer["say"] == "granted" || answer["say"] == "queued", "client {at}: {answer}");
     }
     // Real clients wait behind them and measure after all of them.
     let measuring: Vec<_> =
         (0..4).map(|_| sandbox.start(&[&SHORT[..], &["--token-file", &path, agent.host()]].concat())).collect();
     for (at, mut wire) in crowd.into_iter().enumerate() {
-        let granted = at == 0 || std::iter::from_fn(|| wire.hear()).any(|message| message["say"] == "granted");
+        let granted = at == 0 || std::iter::from_fn(|| wire.receive()).any(|message| message["say"] == "granted");
         assert!(granted, "client {at} gets its turn");
         wire.0.shutdown(Shutdown::Both).unwrap();
     }

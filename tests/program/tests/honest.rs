@@ -68,7 +68,7 @@ fn delayed_reads_are_refused_where_they_do_nothing_or_harm() {
         (&["stream", "--delayed-reads", "--udp"], "many to a call"),
         (&["stream", "--delayed-reads", "--transport", "quic"], "it is for tcp"),
         (&["stream", "--delayed-reads", "--speak", "iperf3"], "--delayed-reads with iperf3"),
-        (&["ab", "--a=", "--b=--delayed-reads"], "no place in a comparison"),
+        (&["ab", "--a=", "--b=--delayed-reads"], "cannot be compared"),
         (&["rr", "--connect", "--overlap-close", "--speak", "netperf"], "--overlap-close with netperf"),
     ];
     for (args, why) in cases {

@@ -58,7 +58,7 @@ impl Routed {
 
     fn measure(&self, args: &[&str]) -> Doc {
         let args = [args, &["--json", "-"]].concat();
-        Running::of(self.sandbox.dress(self.host("a").command(binary::thru()), &args)).wait().ok().doc()
+        Running::of(self.sandbox.prepare(self.host("a").command(binary::thru()), &args)).wait().ok().doc()
     }
 }
 
@@ -154,7 +154,7 @@ fn our_ping_is_that_of_the_ping_program() {
 }
 
 fn thru(args: &[&str]) -> program::Finished {
-    Running::of(Sandbox::new().dress(Command::new(binary::thru()), args)).wait()
+    Running::of(Sandbox::new().prepare(Command::new(binary::thru()), args)).wait()
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn hosts_of_a_lab_differ_by_what_was_set_there() {
     run(b.command("ip").args(["link", "set", "dev", &b.interface, "mtu", "1400"]));
     let agent = Agent::spawn(b.command(binary::thru()), &["--open", "--listen", &format!("{}:0", b.v4)]);
     let args = ["host", agent.host(), "--diff"];
-    let text = Running::of(Sandbox::new().dress(a.command(binary::thru()), &args)).wait().ok().stdout;
+    let text = Running::of(Sandbox::new().prepare(a.command(binary::thru()), &args)).wait().ok().stdout;
     for (field, here, there) in [("sysctl.net.ipv4.tcp_sack", "1", "0"), ("interfaces.eth0.mtu", "1500", "1400")] {
         let line = text.lines().find(|line| line.starts_with(&format!("{field} "))).expect(field);
         let words: Vec<&str> = line.split_whitespace().collect();

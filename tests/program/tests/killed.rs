@@ -57,13 +57,13 @@ fn assert_kept(sandbox: &Sandbox, finished: &Finished, how: &str) -> Doc {
 
 #[test]
 fn a_killed_client_makes_room_for_the_next_one_within_two_seconds() {
-    let (agent, desks) = (Agent::start(), [Sandbox::new(), Sandbox::new()]);
+    let (agent, sandboxes) = (Agent::start(), [Sandbox::new(), Sandbox::new()]);
     for pattern in [&LONG[..], &["rr", "--time", "10m", "--trials", "1", "--flows", "8"]] {
         let before = measurements(&agent);
-        let first = desks[0].start(&to(&agent, pattern));
+        let first = sandboxes[0].start(&to(&agent, pattern));
         eventually("the first client measures", || measurements(&agent) == before + 1 && !agent.workers().is_empty());
-        let mut second = desks[1].start(&to(&agent, &["transfer", "--count", "3"]));
-        second.until_said("is busy: 1 before us");
+        let mut second = sandboxes[1].start(&to(&agent, &["transfer", "--count", "3"]));
+        second.until_printed("is busy: 1 ahead in the queue");
         first.signal(Signal::KILL);
         within(FREED, "the second client has its turn", || measurements(&agent) == before + 2);
         second.wait().ok();
@@ -72,15 +72,15 @@ fn a_killed_client_makes_room_for_the_next_one_within_two_seconds() {
 
 #[test]
 fn a_client_killed_in_the_queue_gives_up_its_place() {
-    let (agent, desks) = (Agent::start(), [Sandbox::new(), Sandbox::new(), Sandbox::new()]);
-    let first = desks[0].start(&to(&agent, &LONG));
+    let (agent, sandboxes) = (Agent::start(), [Sandbox::new(), Sandbox::new(), Sandbox::new()]);
+    let first = sandboxes[0].start(&to(&agent, &LONG));
     eventually("the first client measures", || measurements(&agent) == 1);
-    let mut second = desks[1].start(&to(&agent, &LONG));
-    second.until_said("is busy: 1 before us");
-    let mut third = desks[2].start(&to(&agent, &["transfer", "--count", "3"]));
-    third.until_said("is busy: 2 before us");
+    let mut second = sandboxes[1].start(&to(&agent, &LONG));
+    second.until_printed("is busy: 1 ahead in the queue");
+    let mut third = sandboxes[2].start(&to(&agent, &["transfer", "--count", "3"]));
+    third.until_printed("is busy: 2 ahead in the queue");
     second.signal(Signal::KILL);
-    third.until_said("is busy: 1 before us");
+    third.until_printed("is busy: 1 ahead in the queue");
     first.signal(Signal::KILL);
     third.wait().ok();
 }
@@ -148,23 +148,23 @@ fn an_interrupt_keeps_what_was_finished() {
 
 #[test]
 fn an_interrupt_in_a_long_trial_a_curve_or_the_queue_ends_the_command_soon() {
-    let (agent, desks) = (Agent::start(), [Sandbox::new(), Sandbox::new()]);
-    let first = desks[0].start(&to(&agent, &LONG));
+    let (agent, sandboxes) = (Agent::start(), [Sandbox::new(), Sandbox::new()]);
+    let first = sandboxes[0].start(&to(&agent, &LONG));
     eventually("the first client measures", || measurements(&agent) == 1);
-    let mut second = desks[1].start(&to(&agent, &["curve", "--budget", "10m", "--target", "0.001%"]));
-    second.until_said("is busy: 1 before us");
+    let mut second = sandboxes[1].start(&to(&agent, &["curve", "--budget", "10m", "--target", "0.001%"]));
+    second.until_printed("is busy: 1 ahead in the queue");
     second.signal(Signal::INT);
     let reported = second.wait_at_most(Duration::from_secs(20)).ended_with(130);
     assert!(reported.message().contains("interrupted"), "{}", reported.stderr);
-    let mut curve = desks[1].start(&to(&agent, &["curve", "--budget", "10m", "--target", "0.001%", "--json", "-"]));
-    curve.until_said("is busy: 1 before us");
+    let mut curve = sandboxes[1].start(&to(&agent, &["curve", "--budget", "10m", "--target", "0.001%", "--json", "-"]));
+    curve.until_printed("is busy: 1 ahead in the queue");
     first.signal(Signal::INT);
     first.wait_at_most(Duration::from_secs(20)).ended_with(130);
-    curve.until_said("pass ");
+    curve.until_printed("pass ");
     curve.signal(Signal::INT);
     let doc = curve.wait_at_most(Duration::from_secs(20)).ended_with(130).doc();
     assert!(doc.run.outcomes.len() > 10, "{} sizes", doc.run.outcomes.len());
-    still_serves(&agent, &desks[0]);
+    still_serves(&agent, &sandboxes[0]);
 }
 
 #[test]
@@ -200,11 +200,11 @@ fn a_stopped_worker(direction: &str, workers: fn(&Agent, &Running) -> Vec<u32>) 
 
 #[test]
 fn a_stopped_client_loses_its_turn() {
-    let (agent, desks) = (Agent::start(), [Sandbox::new(), Sandbox::new()]);
-    let first = desks[0].start(&to(&agent, &LONG));
+    let (agent, sandboxes) = (Agent::start(), [Sandbox::new(), Sandbox::new()]);
+    let first = sandboxes[0].start(&to(&agent, &LONG));
     eventually("the first client measures", || measurements(&agent) == 1);
-    let mut second = desks[1].start(&to(&agent, &["transfer", "--count", "3"]));
-    second.until_said("is busy: 1 before us");
+    let mut second = sandboxes[1].start(&to(&agent, &["transfer", "--count", "3"]));
+    second.until_printed("is busy: 1 ahead in the queue");
     let stopped = Instant::now();
     first.signal(Signal::STOP);
     second.wait_at_most(Duration::from_secs(40)).ok();

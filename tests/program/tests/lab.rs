@@ -193,7 +193,7 @@ fn waiting(place: &Place) -> (Running, u32) {
     let script = "echo inside $$; exec sleep 1000";
     let words = ["lab", "run", "satellite", "--quiet", "--name", &place.name, "--", "sh", "-c", script];
     let mut holder = place.sandbox.start(&words);
-    holder.until_said("inside ");
+    holder.until_printed("inside ");
     let inside = holder.stdout().split("inside ").nth(1).and_then(|rest| rest.lines().next()?.parse().ok());
     (holder, inside.expect("a process number"))
 }

@@ -24,7 +24,7 @@ const SET: &str = "sysctl.net.ipv4.tcp_sack=0";
 fn listening(lab: &Lab, host: &str, sandbox: &Sandbox, args: &[&str]) -> Running {
     let mut command = lab.host(host).unwrap().command("env");
     command.arg("--default-signal=HUP,QUIT,USR1,ALRM").arg(binary::thru());
-    let mut command = sandbox.dress(command, args);
+    let mut command = sandbox.prepare(command, args);
     command.env("THRU_JOURNAL", sandbox.path("journal"));
     Running::of(command)
 }
@@ -42,7 +42,7 @@ fn settings_go_back_at_every_signal_that_can_be_caught() {
     let start = |host, args: &[&str]| listening(&lab, host, &sandbox, args);
     for signal in ENDING {
         let mut holder = start("a", &["tune", "set", SET, "--for", "5m"]);
-        holder.until_said("is now 0");
+        holder.until_printed("is now 0");
         holder.signal(signal);
         holder.wait().ok();
         assert_eq!(sack(&lab, "a"), "1", "{signal:?}");
@@ -50,7 +50,7 @@ fn settings_go_back_at_every_signal_that_can_be_caught() {
     let (place, token) = (format!("{}:0", lab.host("b").unwrap().v4), sandbox.token_flags());
     for signal in [Signal::HUP, Signal::QUIT] {
         let mut agent = start("b", &[&["serve", "--allow-tuning", "--listen", &place], &token[..]].concat());
-        agent.until_said("listening on ");
+        agent.until_printed("listening on ");
         let said = agent.stderr();
         let host = said.split("listening on ").nth(1).unwrap().split_whitespace().next().unwrap();
         let set = format!("near:{SET}");
@@ -60,7 +60,7 @@ fn settings_go_back_at_every_signal_that_can_be_caught() {
         assert_eq!(client.wait().code, Some(130), "{signal:?}");
         assert_eq!(sack(&lab, "a"), "1", "{signal:?}");
         let mut holder = start("a", &["tune", "set", SET, host]);
-        holder.until_said("is now 0");
+        holder.until_printed("is now 0");
         assert_eq!(sack(&lab, "b"), "0");
         agent.signal(signal);
         agent.wait().ok();
@@ -70,10 +70,10 @@ fn settings_go_back_at_every_signal_that_can_be_caught() {
     // What a user wants to outlive the terminal does so.
     let mut command = lab.host("a").unwrap().command("sh");
     command.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]).arg(binary::thru());
-    let mut command = sandbox.dress(command, &["tune", "set", SET, "--for", "5m"]);
+    let mut command = sandbox.prepare(command, &["tune", "set", SET, "--for", "5m"]);
     command.env("THRU_JOURNAL", sandbox.path("journal"));
     let mut holder = Running::of(command);
-    holder.until_said("is now 0");
+    holder.until_printed("is now 0");
     holder.signal(Signal::HUP);
     std::thread::sleep(std::time::Duration::from_millis(200));
     assert!(holder.runs() && sack(&lab, "a") == "0");
@@ -130,7 +130,7 @@ fn a_self_test_and_a_demo_leave_no_process_and_no_folder() {
         let sandbox = Sandbox::new();
         let mut command = Command::new("env");
         command.arg("--default-signal=HUP,TERM").arg(binary::thru());
-        let command = Running::of(sandbox.dress(command, args));
+        let command = Running::of(sandbox.prepare(command, args));
         // Its agent, a client and a worker.
         eventually("it measures", || descendants(command.pid()).len() >= 3);
         let below = descendants(command.pid());
@@ -147,7 +147,7 @@ fn a_self_test_and_a_demo_leave_no_process_and_no_folder() {
 fn folders_of_killed_processes_are_swept() {
     let sandbox = Sandbox::new();
     let mut agent = sandbox.start(&["serve", "--listen", "127.0.0.1:0"]);
-    agent.until_said("listening on ");
+    agent.until_printed("listening on ");
     let (left, foreign) = (scratch(&sandbox), sandbox.path("thru-abcdef"));
     assert_eq!(left.len(), 1);
     std::fs::create_dir(&foreign).unwrap();

@@ -43,7 +43,7 @@ impl Path {
         let fixed = ["--trials", "1", "--time", "2500ms", "--json", "-", self.agent.host()];
         let args = [&["stream"], flags, &fixed].concat();
         let a = self.lab.host("a").unwrap();
-        Running::of(self.sandbox.dress(a.command(binary::thru()), &args)).wait().ok().doc().run.outcomes.remove(0)
+        Running::of(self.sandbox.prepare(a.command(binary::thru()), &args)).wait().ok().doc().run.outcomes.remove(0)
     }
 }
 

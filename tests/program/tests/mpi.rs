@@ -106,7 +106,7 @@ fn what_mpi_cannot_do_is_said_once_with_the_remedy() {
     let sandbox = Sandbox::new();
     for (args, words) in [
         (&["curve", "--transport", "mpi"][..], "mpirun -n 2 thru curve --transport mpi"),
-        (&["stream", "--transport", "mpi", "localhost"], "leave HOST and --from out"),
+        (&["stream", "--transport", "mpi", "localhost"], "omit HOST and --from"),
     ] {
         let message = sandbox.run(args).ended_with(2).message();
         assert!(message.contains(words), "{message}");
@@ -135,7 +135,7 @@ fn a_library_that_is_missing_or_broken_is_named_with_its_package() {
                 let mut hidden = Command::new("unshare");
                 hidden.args(["-m", "sh", "-c", "mount --bind /dev/null \"$0\" && exec \"$@\"", &file]);
                 hidden.arg(program::binary::thru());
-                sandbox.dress(hidden, &args)
+                sandbox.prepare(hidden, &args)
             }
         };
         let mut command = command;

@@ -33,7 +33,7 @@ impl Pair {
 
     /// Starts a client on `a`.
     fn start(&self, args: &[&str]) -> Running {
-        Running::of(self.sandbox.dress(self.a().command(binary::thru()), args))
+        Running::of(self.sandbox.prepare(self.a().command(binary::thru()), args))
     }
 
     /// Measures from `a` and checks what holds of every measurement.
@@ -134,7 +134,7 @@ fn two_agents_measure_each_other_for_a_third_party() {
     // link, data does.
     let before = link(pair.a());
     let args = ["stream", "--from", near.host(), "--bytes", "64MiB", "--trials", "3", "--json", "-", pair.agent.host()];
-    let doc = Running::of(pair.sandbox.dress(pair.b().command(binary::thru()), &args)).wait().ok().doc();
+    let doc = Running::of(pair.sandbox.prepare(pair.b().command(binary::thru()), &args)).wait().ok().doc();
     check::document(&doc, "from a to b");
     assert_eq!(doc.summary().bytes_received, Some(3 * (64 << 20)));
     let flow = &doc.trials()[0].near.flows[0].socket;
@@ -143,7 +143,7 @@ fn two_agents_measure_each_other_for_a_third_party() {
     assert!(near.log().contains("measures") && pair.agent.log().contains("measures"));
     // Without a third party, host and --from are one: an agent cannot wait for itself.
     let args = ["stream", "--from", pair.agent.host(), "--time", "50ms", pair.agent.host()];
-    let refused = Running::of(pair.sandbox.dress(pair.b().command(binary::thru()), &args)).wait();
+    let refused = Running::of(pair.sandbox.prepare(pair.b().command(binary::thru()), &args)).wait();
     assert!(refused.ended_with(2).message().contains("same agent"));
 }
 
@@ -181,8 +181,8 @@ fn a_link_that_goes_down_in_mid_test_ends_the_run_and_frees_the_agent() {
     let client = pair.start(&["stream", "--time", "10m", "--trials", "1", "--stall", "1s", pair.agent.host()]);
     eventually("data flows", || link(pair.a()).sent > 50_000_000);
     let args = ["transfer", "--count", "3", pair.agent.host()];
-    let mut second = Running::of(loopback.dress(pair.b().command(binary::thru()), &args));
-    second.until_said("is busy: 1 before us");
+    let mut second = Running::of(loopback.prepare(pair.b().command(binary::thru()), &args));
+    second.until_printed("is busy: 1 ahead in the queue");
     ip(pair.a(), &["link", "set", "dev", &pair.a().interface, "down"]);
     // The issue: a vanished client is freed within two seconds; one more for a busy machine.
     within(Duration::from_secs(3), "the second client has its turn", || {

@@ -52,7 +52,7 @@ fn counts_agree_with_what_ip_tc_and_proc_say() {
     let sandbox = Sandbox::new();
     let measure = |args: &[&str]| {
         let args = [args, &["--trials", "1", agent.host(), "--json", "-"]].concat();
-        Running::of(sandbox.dress(a.command(binary::thru()), &args)).wait().ok().doc()
+        Running::of(sandbox.prepare(a.command(binary::thru()), &args)).wait().ok().doc()
     };
 
     // A stream: bytes of the link and segments, between what was sent and what the link carried over a little longer a time.
@@ -178,7 +178,7 @@ fn an_agent_is_watched_while_it_measures_and_only_with_its_token() {
     assert!(refused.message().contains("token"), "{}", refused.message());
 
     let mut endless = sandbox.start(&[&watch[..], &["--token-file", token]].concat());
-    endless.until_said("rexmt/s");
+    endless.until_printed("rexmt/s");
     endless.signal(Signal::INT);
     let ended = endless.wait().ok();
     assert_eq!(ended.stderr, "", "Ctrl-C is how it ends");
@@ -193,11 +193,11 @@ fn an_agent_that_cannot_be_watched_is_told_of_by_name() {
         let mut magic = [0; 8];
         stream.read_exact(&mut magic).unwrap();
         let mut wire = Wire(stream);
-        assert_eq!(wire.hear().unwrap()["say"], "hello");
-        wire.say(&wire::hello(2, 2));
-        wire.say(&json!({"say": "welcome", "inventory": {}, "clock_ns": 20.0}));
+        assert_eq!(wire.receive().unwrap()["say"], "hello");
+        wire.send(&wire::hello(2, 2));
+        wire.send(&json!({"say": "welcome", "inventory": {}, "clock_ns": 20.0}));
         // Whatever is said next, an old agent would not understand.
-        let _ = wire.hear();
+        let _ = wire.receive();
     });
     let refused = Sandbox::new().run(&["watch", &old, "--count", "1"]).ended_with(4);
     assert!(

@@ -111,7 +111,7 @@ fn an_older_agent_gets_no_request_that_it_does_not_know() {
         ),
     ];
     for (lacking, args, then) in cases {
-        let older = Older::before(agent.host(), &[lacking]);
+        let older = OlderAgent::before(agent.host(), &[lacking]);
         let mut args: Vec<String> = args.iter().map(ToString::to_string).collect();
         match args.last_mut() {
             Some(var) if var == "host=" => var.push_str(older.host()),
@@ -138,8 +138,8 @@ fn an_older_agent_gets_no_request_that_it_does_not_know() {
 #[test]
 fn an_agent_without_any_extension_can_still_measure() {
     let (agents, sandbox) = ([Agent::start(), Agent::start()], Sandbox::new());
-    let older = agents.each_ref().map(|agent| Older::before(agent.host(), &everything()));
-    let [one, other] = older.each_ref().map(Older::host);
+    let older = agents.each_ref().map(|agent| OlderAgent::before(agent.host(), &everything()));
+    let [one, other] = older.each_ref().map(OlderAgent::host);
     let commands: [&[&str]; 4] = [
         &["stream", "--time", "50ms", "--trials", "1", "--capture=here", one],
         &["rr", "--time", "50ms", "--trials", "1", "--from", one, other],
@@ -170,9 +170,9 @@ fn an_agent_of_protocol_1_is_refused_with_both_versions_and_the_remedy() {
     let agent = server(|stream| {
         let mut wire = Wire(stream);
         std::io::Read::read_exact(&mut wire.0, &mut [0; 8]).unwrap();
-        let greeting = wire.hear().unwrap();
+        let greeting = wire.receive().unwrap();
         assert_eq!((&greeting["protocol"], &greeting["oldest"]), (&json!(2), &json!(2)));
-        wire.say(&hello(1, 1));
+        wire.send(&hello(1, 1));
         assert_eq!(wire.next_message(), None, "nothing is sent to it, no proof and no request");
     });
     let own = env!("CARGO_PKG_VERSION");
@@ -188,7 +188,7 @@ fn an_agent_of_protocol_1_is_refused_with_both_versions_and_the_remedy() {
     }
     let newer = server(|mut stream| {
         std::io::Read::read_exact(&mut stream, &mut [0; 8]).unwrap();
-        Wire(stream).say(&hello(9, 8));
+        Wire(stream).send(&hello(9, 8));
     });
     let message = sandbox.run(&["host", &newer]).ended_with(4).message();
     assert!(message.contains("(protocol 8 to 9)") && message.contains("update thru on this host"), "{message}");
@@ -199,11 +199,11 @@ fn a_client_of_protocol_1_is_refused_with_both_versions_and_the_remedy() {
     let sandbox = Sandbox::with_token();
     for agent in [Agent::start(), Agent::with_token(&sandbox, &[])] {
         let mut wire = Wire::dial(agent.host());
-        wire.say(&hello(1, 1));
+        wire.send(&hello(1, 1));
         // Such a client compares the hellos and reports that this host must update.
-        let answer = wire.hear().unwrap();
+        let answer = wire.receive().unwrap();
         assert_eq!((&answer["say"], &answer["protocol"], &answer["oldest"]), (&json!("hello"), &json!(2), &json!(2)));
-        let refused = wire.hear().unwrap();
+        let refused = wire.receive().unwrap();
         assert_eq!(refused["say"], "refused", "{refused}");
         let reason = refused["reason"].as_str().unwrap();
         assert!(reason.starts_with("the client runs thru 9.8.7 (protocol 1) and this agent runs thru "), "{reason}");
@@ -218,22 +218,22 @@ fn a_client_gets_no_file_but_its_own_and_no_probe_of_other_hosts() {
     let sandbox = Sandbox::with_token();
     let agent = Agent::with_token(&sandbox, &["--allow-capture"]);
     let mut wire = Wire::dial(agent.host());
-    wire.prove(client::TOKEN);
-    assert_eq!(wire.hear().unwrap()["say"], "welcome");
-    wire.say(&json!({"say": "acquire", "purpose": "a test"}));
-    assert_eq!(wire.hear().unwrap()["say"], "granted");
+    wire.authenticate(client::TOKEN);
+    assert_eq!(wire.receive().unwrap()["say"], "welcome");
+    wire.send(&json!({"say": "acquire", "purpose": "a test"}));
+    assert_eq!(wire.receive().unwrap()["say"], "granted");
     for file in ["/etc/passwd", "/proc/self/environ", "", "../../etc/passwd"] {
-        wire.say(&json!({"say": "forget", "file": file}));
-        wire.say(&json!({"say": "fetch", "file": file, "from": 0}));
-        let piece = wire.hear().unwrap();
+        wire.send(&json!({"say": "forget", "file": file}));
+        wire.send(&json!({"say": "fetch", "file": file, "from": 0}));
+        let piece = wire.receive().unwrap();
         assert_eq!((piece["say"].as_str(), piece["data"].as_str()), (Some("piece"), Some("")), "{piece}");
         assert!(piece["missing"].as_str().unwrap().contains("no capture of this session"), "{piece}");
     }
     // TEST-NET-1 (RFC 5737) has no hosts; no agent knows the second token.
     let unknown = json!({"port": agent.port(), "cookie": "00".repeat(16)});
     for token in [json!(null), unknown] {
-        wire.say(&json!({"say": "probe-path", "peer": "192.0.2.1", "reach_token": token}));
-        let probed = wire.hear().unwrap();
+        wire.send(&json!({"say": "probe-path", "peer": "192.0.2.1", "reach_token": token}));
+        let probed = wire.receive().unwrap();
         assert_eq!(probed["say"], "path-probed");
         let path = &probed["path"];
         assert!(path["missing"][0].as_str().unwrap().contains("reachability token"), "{probed}");
@@ -241,15 +241,15 @@ fn a_client_gets_no_file_but_its_own_and_no_probe_of_other_hosts() {
         assert!(probed["traffic"].is_object(), "its own interfaces are measured: {probed}");
     }
     // The coordinator's own address needs no token.
-    wire.say(&json!({"say": "probe-path", "peer": null}));
-    assert!(!wire.hear().unwrap()["path"]["hops"].is_null());
+    wire.send(&json!({"say": "probe-path", "peer": null}));
+    assert!(!wire.receive().unwrap()["path"]["hops"].is_null());
     // The agent proves a token to its holder only, and only until the machine is released.
-    wire.say(&json!({"say": "issue-reach-token"}));
-    let token = wire.hear().unwrap();
+    wire.send(&json!({"say": "issue-reach-token"}));
+    let token = wire.receive().unwrap();
     assert_eq!((token["say"].as_str(), token["port"].as_u64()), (Some("reach-token"), Some(agent.port().into())));
     let cookie = token["cookie"].as_str().unwrap();
     assert!(is_proved(&agent, cookie) && !is_proved(&agent, &"00".repeat(16)));
-    wire.say(&json!({"say": "release"}));
+    wire.send(&json!({"say": "release"}));
     program::eventually("the token is no longer valid", || !is_proved(&agent, cookie));
 }
 

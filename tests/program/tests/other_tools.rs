@@ -62,7 +62,7 @@ fn what_another_tool_would_print_is_read_by_its_readers() {
     assert_eq!(rapid.matches("total amount transferred: 32768000.0 bytes\n").count(), 3, "{rapid}");
 
     let refused = sandbox.run(&["rr", "--as", "iperf3", "--trials", "1", "--time", "50ms", agent.host()]).ended_with(2);
-    assert!(refused.message().contains("--as iperf3 has no form for the pattern rr"), "{}", refused.message());
+    assert!(refused.message().contains("--as iperf3 cannot show the pattern rr"), "{}", refused.message());
     let rr = sandbox.run(&["rr", "--as", "netperf", "--trials", "1", "--time", "50ms", agent.host()]).ok().stdout;
     assert!(rr.starts_with("MIGRATED TCP REQUEST/RESPONSE TEST from "), "{rr}");
     let unknown = sandbox.run(&["show", "--as", "iperf4"]).ended_with(2);

@@ -52,7 +52,7 @@ fn what_the_path_loses_is_counted_to_the_datagram() {
         let args = [
             "stream", "--udp", "--block", "1000", "--time", "500ms", "--trials", "1", "--engine", engine, "--json", "-",
         ];
-        let command = sandbox.dress(a.command(binary::thru()), &[&args[..], &[agent.host()]].concat());
+        let command = sandbox.prepare(a.command(binary::thru()), &[&args[..], &[agent.host()]].concat());
         let doc = Running::of(command).wait().ok().doc();
         check::document(&doc, engine);
         eventually("the path is empty", || path.counts().iter().all(|direction| direction.travelling() == 0));

@@ -265,7 +265,7 @@ fn three_hosts_on_a_bridge_make_matrices_both_ways_in_rounds() {
         "from = \"${hosts}\"\nto = \"${hosts}\"\n[base]\ntime = \"100ms\"\n[[factor]]\nfield = \"pattern\"\nlevels = [\"rr\", \"stream\"]\n[repeat]\nmin = 3\nmax = 3\n",
     );
     let hosts = format!("hosts={}", agents.each_ref().map(Agent::host).join(","));
-    let command = sandbox.dress(bridge.command(0), &["run", "plan.toml", "--var", &hosts, "--json", "-"]);
+    let command = sandbox.prepare(bridge.command(0), &["run", "plan.toml", "--var", &hosts, "--json", "-"]);
     let doc = program::Running::of(command).wait().ok().doc();
     check::document(&doc, "three hosts");
     let run = &doc.run;
@@ -341,7 +341,7 @@ fn settings_are_in_force_in_their_cells_and_put_back() {
         [format!("near={}", agents[0].host()), format!("host={}", agents[1].host()), format!("device={}", a.interface)];
     let args: Vec<&str> = vars.iter().flat_map(|var| ["--var", var.as_str()]).collect();
     let command =
-        |more: &[&str]| sandbox.dress(a.command(binary::thru()), &[&["run", "mtu.toml"], &args[..], more].concat());
+        |more: &[&str]| sandbox.prepare(a.command(binary::thru()), &[&["run", "mtu.toml"], &args[..], more].concat());
     let run = program::Running::of(command(&["--json", "-"])).wait().ok().doc().run;
     for outcome in &run.outcomes {
         let wanted = &run.header.cells[outcome.cell as usize].levels["mtu"];

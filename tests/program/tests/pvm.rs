@@ -74,7 +74,7 @@ fn an_interrupted_command_takes_its_far_end_with_it() {
     };
     let args = ["stream", "--transport", "pvm", "--time", "10m", "--trials", "1"];
     let mut running = Running::of(machine.command(&sandbox, &args));
-    running.until_said("trial 1");
+    running.until_printed("trial 1");
     running.signal(Signal::TERM);
     running.wait().ended_with(130);
     eventually("the far agent has ended", || children(machine.pid()).is_empty());
@@ -84,7 +84,7 @@ fn an_interrupted_command_takes_its_far_end_with_it() {
 fn what_pvm_lacks_is_said_once_with_the_remedy() {
     let sandbox = Sandbox::new();
     for (args, code, words) in [
-        (&["stream", "--transport", "pvm", "localhost"][..], 2, "leave HOST and --from out"),
+        (&["stream", "--transport", "pvm", "localhost"][..], 2, "omit HOST and --from"),
         (&["stream", "--transport", "pvm", "--flows", "2"], 2, "leave --flows and --both out"),
     ] {
         let message = sandbox.run(args).ended_with(code).message();

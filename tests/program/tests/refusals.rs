@@ -29,16 +29,16 @@ fn what_nothing_can_be_measured_with_names_flag_value_and_remedy() {
     let (agent, sandbox) = (Agent::start(), Sandbox::with_token());
     let stream: [(&[&str], &[&str]); 15] = [
         (&["--rate", "1GB"], &["--rate: '1GB' is bytes", "8Gbit", "1Gbit"]),
-        (&["--interval", "0s"], &["--interval: '0s'", "1.00 ms or more"]),
-        (&["--interval", "1us"], &["--interval: '1us'", "1.00 ms or more"]),
-        (&["--stall", "0s"], &["--stall: '0s'", "or more"]),
+        (&["--interval", "0s"], &["--interval: '0s'", "minimum is 1.00 ms"]),
+        (&["--interval", "1us"], &["--interval: '1us'", "minimum is 1.00 ms"]),
+        (&["--stall", "0s"], &["--stall: '0s'", "the minimum is"]),
         (&["--budget", "0s"], &["--budget: '0s'", "more than 0"]),
         (&["--pacing", "0"], &["--pacing: '0'", "more than 0"]),
         (&["--flows", "-1"], &["--flows: '-1'", "1 to 16384"]),
         (&["--trials", "x"], &["--trials: 'x'", "whole number"]),
         (&["--block", "1.5"], &["--block: '1.5'", "whole number of bytes"]),
         (&["--name", ""], &["--name: ''"]),
-        (&["--data", "here"], &["--data: 'here' is no IP address"]),
+        (&["--data", "here"], &["--data: 'here' is not an IP address"]),
         (&["--unpaced"], &["--unpaced has no effect on tcp"]),
         (&["--udp", "--nodelay"], &["--nodelay has no effect on udp"]),
         (&["--transport", "unix", "--mss", "1000"], &["--mss has no effect on unix"]),
@@ -50,7 +50,7 @@ fn what_nothing_can_be_measured_with_names_flag_value_and_remedy() {
     let serve: [(&[&str], &[&str]); 3] = [
         (&["--concurrent", "0"], &["--concurrent: '0'", "from 1"]),
         (&["--max-rate", "0"], &["--max-rate: '0'"]),
-        (&["--allow-capture=/proc/nodir"], &["--allow-capture=/proc/nodir", "can be written"]),
+        (&["--allow-capture=/proc/nodir"], &["--allow-capture=/proc/nodir", "writable folder"]),
     ];
     for (flags, words) in serve {
         let serve = ["serve", "--listen", "127.0.0.1:0"];
@@ -66,7 +66,7 @@ fn a_plan_is_refused_as_a_flag_is() {
     for (text, said) in [
         ("to = \"b\"\n[require]\nload = -1\n", "plan.toml:3:8: require.load: '-1'"),
         ("to = \"b\"\n[base]\nrate = \"1GB\"\n", "base.rate: --rate: '1GB' is bytes"),
-        ("to = \"b\"\n[base]\ninterval = \"1us\"\n", "--interval: '1us' is too little"),
+        ("to = \"b\"\n[base]\ninterval = \"1us\"\n", "--interval: '1us' is too small"),
     ] {
         std::fs::write(sandbox.path("plan.toml"), text).unwrap();
         refused(&sandbox, &["run", "plan.toml", "--dry-run"], &[said]);

@@ -13,11 +13,11 @@ const HALF_SECOND: [&str; 5] = ["stream", "--time", "500ms", "--trials", "2"];
 
 #[test]
 fn of_two_clients_the_second_waits_and_is_told_its_place() {
-    let (agent, desks) = (Agent::start(), [Sandbox::new(), Sandbox::new()]);
-    let first = desks[0].start(&[&HALF_SECOND[..], &["--json", "-", agent.host()]].concat());
+    let (agent, sandboxes) = (Agent::start(), [Sandbox::new(), Sandbox::new()]);
+    let first = sandboxes[0].start(&[&HALF_SECOND[..], &["--json", "-", agent.host()]].concat());
     eventually("the first one measures", || agent.log().contains("measures stream"));
-    let mut second = desks[1].start(&[&HALF_SECOND[..], &["--json", "-", agent.host()]].concat());
-    second.until_said("is busy: 1 before us");
+    let mut second = sandboxes[1].start(&[&HALF_SECOND[..], &["--json", "-", agent.host()]].concat());
+    second.until_printed("is busy: 1 ahead in the queue");
     let (first, second) = (first.wait().ok().doc(), second.wait().ok().doc());
     for doc in [&first, &second] {
         check::document(doc, "one of two clients");
@@ -36,9 +36,9 @@ fn the_queue_is_fair_and_forgets_those_who_leave() {
     let agent = Agent::start();
     let mut queue: Vec<Wire> = (0..4).map(|_| Wire::dial(agent.host())).collect();
     for (ahead, wire) in queue.iter_mut().enumerate() {
-        wire.enter();
-        wire.say(&json!({"say": "acquire", "purpose": "a test"}));
-        let answer = wire.hear().expect("an answer");
+        wire.greet();
+        wire.send(&json!({"say": "acquire", "purpose": "a test"}));
+        let answer = wire.receive().expect("an answer");
         if ahead == 0 {
             assert_eq!(answer["say"], "granted");
         } else {
@@ -47,20 +47,20 @@ fn the_queue_is_fair_and_forgets_those_who_leave() {
     }
     // The third leaves; the fourth moves up, and the second comes before it.
     drop(queue.remove(2));
-    let moved = queue[2].hear().expect("it moves up");
+    let moved = queue[2].receive().expect("it moves up");
     assert_eq!((&moved["say"], &moved["ahead"]), (&json!("queued"), &json!(2)));
-    queue[0].say(&json!({"say": "release"}));
-    assert_eq!(queue[1].hear().expect("an answer")["say"], "granted");
-    assert_eq!(queue[2].hear().expect("an answer")["ahead"], 1);
+    queue[0].send(&json!({"say": "release"}));
+    assert_eq!(queue[1].receive().expect("an answer")["say"], "granted");
+    assert_eq!(queue[2].receive().expect("an answer")["ahead"], 1);
     drop(queue.remove(1));
-    assert_eq!(queue[1].hear().expect("an answer")["say"], "granted");
+    assert_eq!(queue[1].receive().expect("an answer")["say"], "granted");
 }
 
 #[test]
 fn concurrent_measurements_overlap_and_say_so() {
-    let (agent, desks) = (Agent::with(&["--concurrent", "2"]), [Sandbox::new(), Sandbox::new()]);
+    let (agent, sandboxes) = (Agent::with(&["--concurrent", "2"]), [Sandbox::new(), Sandbox::new()]);
     let long = ["rr", "--time", "1s", "--trials", "3", "--json", "-", agent.host()];
-    let running = desks.each_ref().map(|sandbox| sandbox.start(&long));
+    let running = sandboxes.each_ref().map(|sandbox| sandbox.start(&long));
     let docs = running.map(|running| running.wait().ok().doc());
     for doc in &docs {
         check::document(doc, "one of two at once");
@@ -68,7 +68,7 @@ fn concurrent_measurements_overlap_and_say_so() {
         assert!(doc.run.passes.iter().any(|pass| pass.overlapped_by == 1), "{:?}", doc.run.passes);
     }
     // A third one that comes alone is not blamed for what was before it.
-    let alone = desks[0].measure(&["rr", "--time", "100ms", "--trials", "1", agent.host()]);
+    let alone = sandboxes[0].measure(&["rr", "--time", "100ms", "--trials", "1", agent.host()]);
     assert!(!alone.has(Verdict::Overlapped), "{}", alone.remarks());
 }
 

@@ -112,7 +112,7 @@ fn inetd_starts_our_servers() {
         assert!(said.contains(" Mbps "), "{said}");
     }
     let alone = sandbox.run(&["serve", "--inetd", "--speak", "nttcp"]).ended_with(2).message();
-    assert!(alone.contains("standard input is no TCP connection"), "{alone}");
+    assert!(alone.contains("standard input is not a TCP connection"), "{alone}");
 }
 
 #[test]

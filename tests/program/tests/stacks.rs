@@ -106,7 +106,7 @@ fn what_a_host_lacks_is_said_in_one_line() {
     let within = |wrapper: &[&str]| {
         let mut command = Command::new(wrapper[0]);
         command.args(&wrapper[1..]).arg(binary::thru());
-        Running::of(sandbox.dress(command, &flags)).wait().ended_with(7).message()
+        Running::of(sandbox.prepare(command, &flags)).wait().ended_with(7).message()
     };
     let hidden = |mount: &str| within(&["unshare", "-m", "sh", "-c", &format!("{mount} && exec \"$0\" \"$@\"")]);
     for (message, wanted) in [
@@ -169,7 +169,7 @@ fn what_load_was_given_unloads_it() {
         assert!(loaded().contains(&name), "{said}");
         let unload = [["stacks", "unload"].as_slice(), given].concat();
         let said = sandbox.run(&unload).ok().stdout;
-        assert!(said.starts_with(&format!("{name} is no longer kept")), "{given:?}: {said}");
+        assert!(said.starts_with(&format!("{name} is unloaded")), "{given:?}: {said}");
         eventually("the stack is gone", || loaded() == before);
         let failed = sandbox.run(&unload).ended_with(7).message();
         assert!(failed.contains(&name), "{failed}");

@@ -66,7 +66,7 @@ impl Path {
         ];
         let flags = ["--cc", &format!("{cc},"), "--time", time, self.agent.host()];
         let host = self.lab.host("a").unwrap();
-        let run = Running::of(self.sandbox.dress(host.command(binary::thru()), &[fixed.as_slice(), &flags].concat()));
+        let run = Running::of(self.sandbox.prepare(host.command(binary::thru()), &[fixed.as_slice(), &flags].concat()));
         let doc = run.wait().ok().doc();
         let flow = &doc.trials()[0].near.flows[0];
         assert!(flow.socket.cc.as_ref().is_some_and(|name| name.starts_with("bpf_")), "{:?}", flow.socket.cc);

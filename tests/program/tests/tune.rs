@@ -39,7 +39,7 @@ impl Bench {
 
     /// A command on a host; all hosts share the journal, as all namespaces of a machine do.
     fn start(&self, host: &str, args: &[&str]) -> Running {
-        let mut command = self.sandbox.dress(self.host(host).command(binary::thru()), args);
+        let mut command = self.sandbox.prepare(self.host(host).command(binary::thru()), args);
         command.env("THRU_JOURNAL", self.sandbox.path("journal"));
         Running::of(command)
     }
@@ -321,7 +321,7 @@ fn a_lost_coordinator_and_a_dropped_link_are_survived() {
     let device = bench.host("b").interface.clone();
     // Killed: the agent puts back what its coordinator had set.
     let mut holder = bench.start("a", &["tune", "set", "sysctl.net.ipv4.tcp_sack=0", agent.host()]);
-    holder.until_said("is now 0");
+    holder.until_printed("is now 0");
     holder.signal(Signal::KILL);
     let _ = holder.wait();
     eventually("the agent has put it back", || bench.value("b", "sysctl.net.ipv4.tcp_sack") == "1");
@@ -339,7 +339,7 @@ fn a_lost_coordinator_and_a_dropped_link_are_survived() {
 fn one_owner_at_a_time_and_host_wide_settings_across_namespaces() {
     let Some(bench) = Bench::new("one_owner_at_a_time_and_host_wide_settings_across_namespaces") else { return };
     let mut first = bench.start("a", &["tune", "set", "sysctl.net.ipv4.tcp_sack=0", "--for", "1m"]);
-    first.until_said("is now 0");
+    first.until_printed("is now 0");
     let busy = bench.run("a", &["tune", "set", "sysctl.net.ipv4.tcp_sack=1"]).ended_with(4);
     assert!(busy.message().contains("held by 'thru tune set"), "{}", busy.message());
     // The other namespace's is another setting.
@@ -354,7 +354,7 @@ fn one_owner_at_a_time_and_host_wide_settings_across_namespaces() {
     if shown.code == Some(0) {
         let same = format!("{key}={}", bench.value("a", key));
         let mut first = bench.start("a", &["tune", "set", &same, "--for", "1m"]);
-        first.until_said("is now");
+        first.until_printed("is now");
         let busy = bench.run("b", &["tune", "set", &same]).ended_with(4);
         assert!(busy.message().contains("another network namespace"), "{}", busy.message());
         first.signal(Signal::INT);

@@ -72,7 +72,7 @@ fn a_metric_is_one_word_and_a_file_has_one_owner() {
     let sandbox = Sandbox::with_token();
     let (a, b) = (lab.host("a").unwrap(), lab.host("b").unwrap());
     let dress = |host: &lab::LabHost, args: &[&str]| {
-        let mut command = sandbox.dress(host.command(binary::thru()), args);
+        let mut command = sandbox.prepare(host.command(binary::thru()), args);
         command.env("THRU_JOURNAL", sandbox.path("journal"));
         Running::of(command)
     };
@@ -94,10 +94,10 @@ fn a_metric_is_one_word_and_a_file_has_one_owner() {
     }
     let set = format!("route.{network}.rto_min=5ms");
     let taken = dress(a, &["tune", "set", &set, agent.host(), "--for", "1ms"]).wait().ok();
-    assert!(taken.stdout.contains("none again"), "{}", taken.stdout);
+    assert!(taken.stdout.contains("restored to none"), "{}", taken.stdout);
     assert_eq!(routes(), before);
     let mut holder = dress(b, &["tune", "set", "sysctl.net.ipv4.ip_forward=1", "--for", "1m"]);
-    holder.until_said("is now");
+    holder.until_printed("is now");
     for key in ["net/ipv4/ip_forward", "net.ipv4.conf.all.forwarding", "net/ipv4/conf/eth0/forwarding"] {
         let busy = dress(a, &["tune", "set", &format!("sysctl.{key}=0"), agent.host(), "--for", "1ms"]);
         assert!(busy.wait().ended_with(4).message().contains("is held by 'thru tune set"), "{key}");

@@ -47,7 +47,7 @@ impl Scene {
     }
 
     fn thru(&self, args: &[&str]) -> program::Finished {
-        Running::of(self.sandbox.dress(self.a().command(binary::thru()), args)).wait()
+        Running::of(self.sandbox.prepare(self.a().command(binary::thru()), args)).wait()
     }
 
     fn measure(&self, flags: &[&str]) -> Doc {
@@ -96,7 +96,7 @@ fn a_tiny_receive_buffer_is_the_receive_window() {
     let document: WhyDocument = serde_json::from_str(&scene.thru(&["why", "--json"]).ok().stdout).unwrap();
     assert_eq!(document.runs[0].cells[0].why, Some(why));
     let refused = scene.thru(&["why", "--cell", "7"]).ended_with(2);
-    assert!(refused.message().contains("there are 0"), "{}", refused.stderr);
+    assert!(refused.message().contains("the cells are 0"), "{}", refused.stderr);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `thru ab`: is B worse than A? Both in turns, so that nothing but the difference between them tells.
+//! `thru ab`: whether B is worse than A. The trials alternate, so that other changes on the path affect both alike.
 
 use std::path::{Path, PathBuf};
 
@@ -10,83 +10,83 @@ use crate::failure::Failure;
 use crate::flags::{self, Output, Peer, clock_seed};
 use crate::measure::{Job, measure};
 use crate::plan;
-use crate::spec_args::{self, Wrong};
+use crate::spec_args::{self, SpecError};
 use crate::values::{self, SetFlag, above_zero, whole};
 
-/// Time for a whole comparison unless told otherwise.
+/// Default time limit of a comparison.
 const BUDGET: Nanos = Nanos(120_000_000_000);
-/// Pairs before the first look, and at most.
+/// Pairs before the first interim analysis, and at most.
 const PAIRS: (u32, u32) = (16, 54);
-/// Fewest pairs that an interval can be made of.
+/// Fewest pairs that give an interval.
 const LEAST_PAIRS: u32 = 12;
 
 /// Flags of `thru ab`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  thru ab --a \"--cc cubic\" --b \"--cc bbr\" HOST            two congestion controls, by goodput
+  thru ab --a \"--cc cubic\" --b \"--cc bbr\" HOST            goodput of two congestion controls
   thru ab --a \"rr --block 1\" --b \"rr --block 1 --spin\" HOST  transactions per second
-  thru ab --pattern rr --a \"\" --b \"--busy-poll 50us\" HOST   flags of the pattern that serves both
-  thru ab --a-file a.toml --b-file b.toml HOST             [base] and [settings] of each side, as in a plan
-  thru ab --a-file a.json --b-file b.json HOST             the spec of an outcome, as in its document
-  thru ab --tolerance 3% --pairs 24 --a ... --b ... HOST   exactly 24 pairs, a small loss does not matter
+  thru ab --pattern rr --a \"\" --b \"--busy-poll 50us\" HOST   --pattern rr applies to both
+  thru ab --a-file a.toml --b-file b.toml HOST             [base] and [settings], as in a plan
+  thru ab --a-file a.json --b-file b.json HOST             `spec` objects of run documents
+  thru ab --tolerance 3% --pairs 24 --a ... --b ... HOST   exactly 24 pairs, 3 % tolerance
 
-Exit codes: 0 B is not worse than A by more than the tolerance, 3 it is, 4 cannot tell; 1 where any other command would have
-3 or 4 (host not reached, refused); the others as everywhere.")]
+Exit codes: 0 B is not worse than A by more than the tolerance, 3 B is worse, 4 cannot tell. A host
+that is not reached or refuses gives 1 instead of 3 or 4. Other codes are as in `thru --help`.")]
 pub struct AbArgs {
     #[command(flatten)]
     peer: Peer,
 
-    /// What A is: flags as one would type them after `thru stream` (rr, transfer); the command may stand in front.
+    /// Side A: the flags of `thru stream`, `thru rr` or `thru transfer` in one string, which may begin with the command.
     #[arg(long, value_name = "FLAGS", allow_hyphen_values = true, required_unless_present = "a_file")]
     a: Option<String>,
 
-    /// What B is.
+    /// Side B, likewise.
     #[arg(long, value_name = "FLAGS", allow_hyphen_values = true, required_unless_present = "b_file")]
     b: Option<String>,
 
-    /// What A is, as a file: TOML with [base] and [settings] as in a plan, or the JSON `spec` of an outcome of a run's document.
+    /// Side A from a file: TOML with [base] and [settings] as in a plan, or the JSON `spec` of an outcome.
     #[arg(long, value_name = "FILE", conflicts_with = "a")]
     a_file: Option<PathBuf>,
 
-    /// What B is, as a file.
+    /// Side B from a file, likewise.
     #[arg(long, value_name = "FILE", conflicts_with = "b")]
     b_file: Option<PathBuf>,
 
-    /// The command that FLAGS without one belong to.
+    /// Command of FLAGS that do not begin with one.
     #[arg(long, value_enum, default_value_t = Pattern::Stream)]
     pattern: Pattern,
 
-    /// A difference that does not matter: B is worse when it is surely below A by more than this.
-    #[arg(long, value_name = "PERCENT", default_value = "1%", help_heading = "How sure, how long")]
+    /// Largest difference that does not matter. B is worse if it is significantly below A by more than this.
+    #[arg(long, value_name = "PERCENT", default_value = "1%", help_heading = flags::PRECISION)]
     tolerance: Ratio,
 
-    /// Exactly this many pairs of trials, an even number from 12 on, and one look at the end [default: 16 to 54, with three
-    /// looks].
-    #[arg(long, value_name = "N", value_parser = whole(LEAST_PAIRS..=u32::MAX), help_heading = "How sure, how long")]
+    /// Run exactly this many pairs of trials, an even number of at least 12, with one analysis at the end [default: 16 to 54
+    /// pairs, with three analyses].
+    #[arg(long, value_name = "N", value_parser = whole(LEAST_PAIRS..=u32::MAX), help_heading = flags::PRECISION)]
     pairs: Option<u32>,
 
-    /// Time for the whole comparison [default: 120s, none with --pairs].
-    #[arg(long, value_name = "TIME", value_parser = above_zero::<Nanos>, help_heading = "How sure, how long")]
+    /// Time limit of the whole comparison [default: 120s; none with --pairs].
+    #[arg(long, value_name = "TIME", value_parser = above_zero::<Nanos>, help_heading = flags::PRECISION)]
     budget: Option<Nanos>,
 
     /// Pause between two trials.
-    #[arg(long, value_name = "TIME", default_value = "50ms", help_heading = "How sure, how long")]
+    #[arg(long, value_name = "TIME", default_value = "50ms", help_heading = flags::PRECISION)]
     gap: Nanos,
 
-    /// Seed of the order of A and B [default: from the clock, recorded].
-    #[arg(long, value_name = "N", value_parser = whole(0..=u64::MAX), help_heading = "How sure, how long")]
+    /// Seed of the order of A and B [default: from the clock; recorded in the run].
+    #[arg(long, value_name = "N", value_parser = whole(0..=u64::MAX), help_heading = flags::PRECISION)]
     seed: Option<u64>,
 
-    /// Set KEY on both hosts (near:KEY or far:KEY on one) for A and B alike, and put it back after the last trial. A side's own
-    /// --set stands in its FLAGS, and is set before each of its trials.
-    #[arg(long, value_name = "[near:|far:]KEY=VALUE", help_heading = "Settings of the hosts")]
+    /// Change a host setting for A and B and restore it after the last trial: KEY on both hosts, near:KEY or far:KEY on one.
+    /// A --set within FLAGS applies to the trials of that side only.
+    #[arg(long, value_name = "[near:|far:]KEY=VALUE", help_heading = flags::SETTINGS)]
     set: Vec<SetFlag>,
 
     #[command(flatten)]
     output: Output,
 }
 
-/// Commands that a comparison can be made of.
+/// Commands that can be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Pattern {
     /// Goodput.
@@ -120,7 +120,7 @@ fn compare(args: &AbArgs) -> Result<u8, Failure> {
     }
     if specs.iter().any(|spec| spec.delayed_reads) {
         return Err(Failure::usage(
-            "--delayed-reads has no place in a comparison: no application's receiver sleeps between its reads; leave it out, or use `thru stream --delayed-reads`",
+            "--delayed-reads cannot be compared: applications do not read this way; omit it, or use `thru stream --delayed-reads`",
         ));
     }
     comparable(&specs[0], &specs[1])?;
@@ -139,11 +139,11 @@ fn compare(args: &AbArgs) -> Result<u8, Failure> {
 impl AbArgs {
     fn rule(&self) -> Result<Stopping, Failure> {
         if !(0.0..1.0).contains(&self.tolerance.0) {
-            return Err(Failure::usage("--tolerance is a part of A's value: use 0% to 99%"));
+            return Err(Failure::usage("--tolerance is a percentage of A's value: use 0% to 99%"));
         }
         if let Some(pairs) = self.pairs.filter(|pairs| pairs % 2 == 1) {
             return Err(Failure::usage(format!(
-                "--pairs {pairs}: pairs come two to a block (ABBA) and an interval needs six blocks; use an even number from {LEAST_PAIRS} on"
+                "--pairs {pairs}: pairs come two to a round (ABBA) and an interval needs six rounds; use an even number of at least {LEAST_PAIRS}"
             )));
         }
         let (min_trials, max_trials) = self.pairs.map_or(PAIRS, |pairs| (pairs, pairs));
@@ -159,7 +159,7 @@ impl AbArgs {
     }
 }
 
-/// The spec that words describe, as the command line of a measuring command would.
+/// The spec of a side that is given as a command line.
 fn of_words(name: &str, words: &str, pattern: Pattern) -> Result<Spec, Failure> {
     let split = values::words(words);
     let mut words: Vec<&str> = split.iter().map(String::as_str).collect();
@@ -169,13 +169,13 @@ fn of_words(name: &str, words: &str, pattern: Pattern) -> Result<Spec, Failure> 
     }
     let words: Vec<String> = words.into_iter().map(str::to_owned).collect();
     spec_args::spec(&words).map_err(|wrong| match wrong {
-        Wrong::Value(what) | Wrong::Words(what) => {
+        SpecError::Value(what) | SpecError::Usage(what) => {
             Failure::usage(format!("--{name} \"{}\": {what}; see `thru {} --help`", words.join(" "), words[0]))
         }
-        Wrong::OfTheWhole(flag) => Failure::usage(format!(
-            "--{name}: {flag} belongs to the comparison as a whole: write it outside of the quotes, or leave it out"
+        SpecError::RunWide(flag) => Failure::usage(format!(
+            "--{name}: {flag} applies to the whole comparison: write it outside the quotes, or omit it"
         )),
-        Wrong::Together(failure) => failure,
+        SpecError::Conflict(failure) => failure,
     })
 }
 
@@ -187,16 +187,16 @@ fn of_file(path: &Path) -> Result<Spec, Failure> {
         return plan::read_spec(&name, text);
     }
     serde_json::from_str(&text).map_err(|error| {
-        Failure::usage(format!("{name} is no spec: {error}; `thru show --json | jq .outcomes[0].spec` prints one"))
+        Failure::usage(format!("{name} is not a spec: {error}; `thru show --json | jq .outcomes[0].spec` prints one"))
     })
 }
 
-/// Refuses two specs whose figures cannot be set against each other.
+/// Refuses two specs whose results cannot be compared.
 fn comparable(a: &Spec, b: &Spec) -> Result<(), Failure> {
     let unit = |spec| analysis::outcome::Headline::of(spec).unit();
     if unit(a) != unit(b) {
         return Err(Failure::usage(format!(
-            "A is measured in {} and B in {}: compare patterns of one kind",
+            "A is measured in {} and B in {}: compare two streams, or two rr",
             unit(a),
             unit(b)
         )));
@@ -207,7 +207,7 @@ fn comparable(a: &Spec, b: &Spec) -> Result<(), Failure> {
     let (one, other) = (of(a)?, of(b)?);
     if (one.single_ended, one.one_machine) != (other.single_ended, other.one_machine) {
         return Err(Failure::usage(format!(
-            "{} and {} do not run between the same ends: compare transports that both need a HOST, or both none",
+            "{} and {} do not run between the same ends: compare two transports that need a HOST, or two that do not",
             a.transport, b.transport
         )));
     }

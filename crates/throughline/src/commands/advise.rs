@@ -1,4 +1,4 @@
-//! `thru advise`: which settings help on this path, and by how much.
+//! `thru advise`: a search for settings that improve the result on this path.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -9,70 +9,69 @@ use model::{ByteSize, Goal, Nanos, Ratio, Spec, Stop, Stopping};
 
 use super::stream::default_block;
 use crate::failure::Failure;
-use crate::flags::{self, Enough, Load, Output, Peer, Sockets, clock_seed};
+use crate::flags::{self, Load, Output, Peer, Precision, Sockets, clock_seed};
 use crate::measure::{Job, measure_run};
 use crate::output;
 use crate::values::{above_zero, at_least, whole};
 
-/// Time for a whole search unless told otherwise.
+/// Default time limit of a search.
 const BUDGET: &str = "3m";
-/// Length of the first look's trials, ns, unless `--time` says.
-const LOOK_NS: u64 = 500_000_000;
-/// Ends that others start bring their own, and memory has nothing to tune between two ends.
+/// Default length of the pilot trials, ns.
+const PILOT_NS: u64 = 500_000_000;
+/// Transports without a search: the launcher of mpi and pvm starts their ends, and memcpy has no far end.
 const WITHOUT_SEARCH: [&str; 3] = ["mpi", "pvm", "memcpy"];
 
 /// Flags of `thru advise`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  thru advise HOST                                 what gives more goodput to HOST
-  thru advise HOST --goal latency                  what shortens round trips
-  thru advise HOST --reverse --budget 10m         the other way, with more time
-  thru advise HOST --sndbuf 64KiB --rcvbuf 64KiB   from where a program stands today
-  thru advise HOST --allow mtu,sysctl              host settings too (HOST: thru serve --allow-tuning)
-  thru advise HOST --write-sysctl 90-thru.conf     what makes the best stay, for /etc/sysctl.d
+  thru advise HOST                                more goodput to HOST
+  thru advise HOST --goal latency                 shorter round trips
+  thru advise HOST --reverse --budget 10m         return direction, 10 minutes
+  thru advise HOST --sndbuf 64KiB --rcvbuf 64KiB  start from the buffers that a program uses now
+  thru advise HOST --allow mtu,sysctl             host settings (HOST: thru serve --allow-tuning)
+  thru advise HOST --write-sysctl 90-thru.conf    write lines for /etc/sysctl.d
 
-What a program does to its own sockets and threads is always tried. Host settings are only touched when --allow names them, and
-are put back.")]
+Socket and thread options are always searched. Host settings are changed only if --allow names
+them, and are restored after the search.")]
 pub struct AdviseArgs {
     #[command(flatten)]
     peer: Peer,
 
-    /// What to search for.
+    /// The result to improve.
     #[arg(long, value_enum, default_value_t = GoalFlag::Throughput)]
     goal: GoalFlag,
 
-    /// Host settings that may be changed, at both ends: sysctl, mtu, gso, offloads, coalescing, rings, qdisc, txqueuelen,
-    /// governor, or all.
+    /// Host settings that may be changed at both ends: sysctl, mtu, gso, offloads, coalescing, rings, qdisc, txqueuelen,
+    /// governor, or all [default: none].
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = class)]
     allow: Vec<String>,
 
-    /// Time for the whole search, confirmation included.
-    #[arg(long, value_name = "TIME", default_value = BUDGET, value_parser = above_zero::<Nanos>, help_heading = "How sure, how long")]
+    /// Time limit of the whole search with the final confirmation.
+    #[arg(long, value_name = "TIME", default_value = BUDGET, value_parser = above_zero::<Nanos>, help_heading = flags::PRECISION)]
     budget: Nanos,
 
-    /// The least gain that counts.
-    #[arg(long, value_name = "PERCENT", default_value = "1%", help_heading = "How sure, how long")]
+    /// Smallest gain that counts as an improvement.
+    #[arg(long, value_name = "PERCENT", default_value = "1%", help_heading = flags::PRECISION)]
     least: Ratio,
 
-    /// Length of a trial [default: 30 round trips, 300 ms to 2 s].
-    #[arg(long, value_name = "TIME", value_parser = above_zero::<Nanos>, help_heading = "How sure, how long")]
+    /// Length of a trial [default: 30 round trips, at least 300 ms and at most 2 s].
+    #[arg(long, value_name = "TIME", value_parser = above_zero::<Nanos>, help_heading = flags::PRECISION)]
     time: Option<Nanos>,
 
-    /// End a trial in which nothing has moved for this long.
+    /// End a trial in which no byte moves for this long.
     #[arg(long, value_name = "TIME", default_value = "3s", value_parser = at_least(Nanos(Spec::MIN_STALL_NS)),
-          help_heading = "How sure, how long")]
+          help_heading = flags::PRECISION)]
     stall: Nanos,
 
-    /// Seed of everything that is drawn at random [default: from the clock, recorded].
-    #[arg(long, value_name = "N", value_parser = whole(0..=u64::MAX), help_heading = "How sure, how long")]
+    /// Seed of all random choices [default: from the clock; recorded in the run].
+    #[arg(long, value_name = "N", value_parser = whole(0..=u64::MAX), help_heading = flags::PRECISION)]
     seed: Option<u64>,
 
-    /// Bytes of one send; not searched then. Of round trips the request [default: 1].
+    /// Fixed bytes per send, excluded from the search [default: searched]. With --goal latency: bytes of a request [default: 1].
     #[arg(long, value_name = "SIZE", value_parser = above_zero::<ByteSize>)]
     block: Option<ByteSize>,
 
-    /// Write the sysctl lines that make the best stay to a file, for this host; those of the far host beside it, with `.far` behind
-    /// the name.
+    /// Write the sysctl lines of the best configuration for this host to FILE, and those of the far host to FILE.far.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     write_sysctl: Option<PathBuf>,
 
@@ -89,9 +88,9 @@ pub struct AdviseArgs {
 enum GoalFlag {
     /// More goodput.
     Throughput,
-    /// A shorter mean round trip.
+    /// A shorter mean RTT.
     Latency,
-    /// Less CPU time for a byte at both ends, at no less than 95 % of the goodput.
+    /// Less CPU time per byte over both ends, with at least 95 % of the goodput.
     Cpu,
 }
 
@@ -110,7 +109,7 @@ fn class(name: &str) -> Result<String, String> {
     if name == "all" || known.contains(&name) {
         return Ok(name.to_owned());
     }
-    Err(format!("no host settings are called '{name}'; there are {}, and all", known.join(", ")))
+    Err(format!("unknown host settings '{name}': use {} or all", known.join(", ")))
 }
 
 /// Runs it.
@@ -147,21 +146,22 @@ impl AdviseArgs {
             )));
         }
         if goal == Goal::Latency && self.load.both {
-            return Err(Failure::usage("round trips have no --both: leave it out"));
+            return Err(Failure::usage("--goal latency does not support --both: omit it"));
         }
-        let enough = Enough { target: self.least, budget: None, trials: None, seed: self.seed, stall: self.stall };
+        let precision =
+            Precision { target: self.least, budget: None, trials: None, seed: self.seed, stall: self.stall };
         let pattern = analysis::advice::pattern(goal);
-        let mut spec = flags::spec(pattern, &self.peer, &self.load, &self.sockets, &enough)?;
+        let mut spec = flags::spec(pattern, &self.peer, &self.load, &self.sockets, &precision)?;
         let default = || if goal == Goal::Latency { 1 } else { default_block(transport, &self.peer) };
         spec.block = self.block.map_or_else(default, |block| block.0);
-        spec.stop = Stop::TimeNs(self.time.map_or(LOOK_NS, |time| time.0));
+        spec.stop = Stop::TimeNs(self.time.map_or(PILOT_NS, |time| time.0));
         spec.paced_to_receiver = goal != Goal::Latency && flags::to_receiver(&spec, false)?;
         Ok(spec)
     }
 
     fn rule(&self) -> Result<Stopping, Failure> {
         if !(0.0..1.0).contains(&self.least.0) {
-            return Err(Failure::usage("--least is a part of the value: use 0% to 99%"));
+            return Err(Failure::usage("--least is a percentage of the value: use 0% to 99%"));
         }
         Ok(Stopping {
             target: self.least.0,

@@ -1,4 +1,4 @@
-//! `thru compare`: stored runs against each other.
+//! `thru compare`: compares stored runs.
 
 use std::path::PathBuf;
 
@@ -15,35 +15,36 @@ const CONFIDENCE: f64 = 0.95;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   thru compare before after              two runs by name, cell by cell
-  thru compare last~1 last               the last two
-  thru compare A1,A2,A3 B1,B2,B3         several runs a side: what differs from run to run counts
+  thru compare last~1 last               the last two runs
+  thru compare A1,A2,A3 B1,B2,B3         several runs per side, to include run-to-run variation
   thru compare before after --json
 
-Single measurements are compared as they are; cells of plans, matrices and curves by all that tells them from the other cells of
-their runs, or not at all. What has no partner is listed.
+Two single measurements are compared directly. Cells of plans, matrices and curves are compared if
+all their factors and hosts match; cells without a partner are listed.
 
-Runs that were not taken in turns confound a change with everything else that changed in between; `thru ab` takes turns.
+Differences between runs that were made one after the other include everything else that changed in
+between. `thru ab` alternates the trials of A and B.
 
-Exit codes: 0 B is not worse than A by more than the tolerance, 4 cannot tell, 3 worse (only where each side has two runs or
-more); the others as everywhere.")]
+Exit codes: 0 B is not worse than A by more than the tolerance, 3 B is worse (only with two or more
+runs per side), 4 cannot tell. Other codes are as in `thru --help`.")]
 pub struct CompareArgs {
-    /// Side A: a run, or several separated by commas; each an id, the start of one, a name, `last` or `last~1`.
+    /// Side A: one run, or several separated by commas. A run is an id, the start of an id, a name, `last` or `last~1`.
     #[arg(value_name = "RUN[,RUN...]", value_delimiter = ',', num_args = 1, required = true)]
     a: Vec<String>,
 
-    /// Side B.
+    /// Side B, likewise.
     #[arg(value_name = "RUN[,RUN...]", value_delimiter = ',', num_args = 1, required = true)]
     b: Vec<String>,
 
-    /// A difference that does not matter.
+    /// Largest difference that does not matter.
     #[arg(long, value_name = "PERCENT", default_value = "1%")]
     tolerance: Ratio,
 
-    /// As one JSON document.
+    /// Print a JSON document.
     #[arg(long)]
     json: bool,
 
-    /// The file that keeps runs [default: in the XDG data folder].
+    /// Database file of the runs [default: throughline/runs.sqlite in $XDG_DATA_HOME or ~/.local/share].
     #[arg(long, value_name = "FILE", env = "THRU_STORE")]
     store: Option<PathBuf>,
 }
@@ -51,7 +52,7 @@ pub struct CompareArgs {
 /// Runs it.
 pub fn run(args: &CompareArgs) -> Result<u8, Failure> {
     if !(0.0..1.0).contains(&args.tolerance.0) {
-        return Err(Failure::usage("--tolerance is a part of A's value: use 0% to 99%"));
+        return Err(Failure::usage("--tolerance is a percentage of A's value: use 0% to 99%"));
     }
     let load = |names: &[String]| -> Result<Vec<Run>, Failure> {
         names.iter().map(|name| show::load(name, args.store.as_deref())).collect()
@@ -68,7 +69,7 @@ pub fn run(args: &CompareArgs) -> Result<u8, Failure> {
     } else {
         out!("{}", report::comparison(&found));
     }
-    // One run a side says nothing of how runs differ, so it cannot convict.
+    // One run per side does not show the run-to-run variation, so the answer cannot be "worse".
     let several = a.len() > 1 && b.len() > 1;
     Ok(match found.answer {
         Answer::Worse if !several => failure::CANNOT_TELL,

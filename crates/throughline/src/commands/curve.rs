@@ -7,11 +7,11 @@ use control::coordinator::{CurvePlan, Schedule};
 use model::{BitRate, ByteSize, Direction, Name, Nanos, NetpipeSizes, Observe, Spec, Stop};
 
 use crate::failure::Failure;
-use crate::flags::{self, Enough, Load, Output, Peer, Sockets};
+use crate::flags::{self, Load, Output, Peer, Precision, Sockets};
 use crate::measure::{Job, measure};
 use crate::values::{above_zero, whole};
 
-/// Time for the passes of a curve unless told otherwise: with the look at the path before and the reckoning after it, ten seconds.
+/// Default time limit of the passes of a curve: ten seconds with the path probe before and the analysis after them.
 const BUDGET: Nanos = Nanos(9_500_000_000);
 /// NetPIPE's self-limit: no larger blocks once one takes longer than this.
 const NETPIPE_LIMIT: Nanos = Nanos(1_000_000_000);
@@ -19,60 +19,60 @@ const NETPIPE_LIMIT: Nanos = Nanos(1_000_000_000);
 /// Flags of `thru curve`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  thru curve HOST                         round trips from 1 B to 8 MiB, NetPIPE's 124 sizes
-  thru curve HOST --np np.out             the same, and NetPIPE's own file for old scripts
-  thru curve HOST --stream                one way instead of there and back
+  thru curve HOST                         round trips of 1 B to 8 MiB, NetPIPE's 124 sizes
+  thru curve HOST --np np.out             the same, and write NetPIPE's file
+  thru curve HOST --stream                one direction, as NetPIPE -s
   thru curve HOST --to 64KiB --adaptive   up to 64 KiB, with more sizes where the curve bends
   thru curve HOST --speak netpipe         HOST runs NPtcp
-  thru curve --transport shm              between two processes of this machine
-  mpirun -n 2 thru curve --transport mpi  between two processes that MPI started, on one host or two
-  thru curve --transport pvm              between two tasks of a parallel virtual machine
-  thru report last -o curve.html          the curve as a page")]
+  thru curve --transport shm              between two processes on this machine
+  mpirun -n 2 thru curve --transport mpi  between two MPI processes, on one host or two
+  thru curve --transport pvm              between two PVM tasks
+  thru report last -o curve.html          the curve as an HTML page")]
 pub struct CurveArgs {
     #[command(flatten)]
     peer: Peer,
     #[command(flatten)]
     load: Load,
 
-    /// Smallest block.
+    /// Smallest block, bytes.
     #[arg(long, value_name = "SIZE", default_value = "1", value_parser = above_zero::<ByteSize>)]
     first: ByteSize,
 
-    /// Largest block [default: 8 MiB, as far as the transport goes].
+    /// Largest block [default: 8MiB, or the transport's maximum].
     #[arg(long = "to", value_name = "SIZE", value_parser = above_zero::<ByteSize>)]
     last: Option<ByteSize>,
 
-    /// These sizes instead of NetPIPE's, separated by commas.
+    /// List of sizes, separated by commas, instead of NetPIPE's.
     #[arg(long, value_name = "SIZE,...", value_delimiter = ',', value_parser = above_zero::<ByteSize>,
           conflicts_with_all = ["first", "last", "perturbation"])]
     block: Vec<ByteSize>,
 
-    /// Length of one trial of one size (at least three exchanges) [default: the budget's share].
+    /// Length of one trial of one size, at least 3 exchanges [default: computed from --budget].
     #[arg(long, value_name = "TIME", value_parser = above_zero::<Nanos>)]
     time: Option<Nanos>,
 
-    /// Send no faster than this, with --stream.
+    /// With --stream: limit the sending rate [default: no limit].
     #[arg(long, value_name = "RATE", value_parser = above_zero::<BitRate>)]
     rate: Option<BitRate>,
 
-    /// With --stream over udp: send as fast as this host can, whatever the receiver's socket has room for.
+    /// With --stream on udp: send as fast as this host can, without regard to the free space of the receiver's socket.
     #[arg(long, requires = "stream")]
     unpaced: bool,
 
-    /// With --stream: let a receiver of a quick TCP stream sleep 50 us between its reads where that carries more, to save sender
-    /// wake-ups. No application reads so, and the outcome says it.
-    #[arg(long, requires = "stream", help_heading = "Sockets")]
+    /// With --stream: let the receiver of a fast TCP stream sleep 50 µs between its reads where that raises the throughput, to
+    /// save sender wake-ups. Applications do not read this way; the result says that it was used.
+    #[arg(long, requires = "stream", help_heading = flags::CALLS)]
     delayed_reads: bool,
 
-    /// Distance of the two neighbours of each size; 0 for none.
+    /// Also measure each size plus and minus this many bytes; 0 for none.
     #[arg(long, value_name = "BYTES", default_value_t = NetpipeSizes::DEFAULT.perturbation, value_parser = whole(0..=Spec::MAX_BLOCK))]
     perturbation: u64,
 
-    /// Blocks one way (NetPIPE -s) instead of round trips.
+    /// Send blocks in one direction (NetPIPE -s) instead of round trips.
     #[arg(long)]
     stream: bool,
 
-    /// More sizes where the curve bends or jumps.
+    /// Add sizes where the curve bends or jumps.
     #[arg(long)]
     adaptive: bool,
 
@@ -80,27 +80,27 @@ pub struct CurveArgs {
     #[arg(long, value_enum, default_value_t = SizeOrder::Random)]
     order: SizeOrder,
 
-    /// No larger blocks once one takes longer than this (NetPIPE's self-limit; 1s where --np is given).
+    /// Measure no larger blocks after one takes longer than this, as NetPIPE does [default: none; 1s with --np].
     #[arg(long, value_name = "TIME", value_parser = above_zero::<Nanos>)]
     limit: Option<Nanos>,
 
-    /// Write NetPIPE's np.out as well, and print as NetPIPE does.
+    /// Also write NetPIPE's np.out to FILE, and print as NetPIPE does.
     #[arg(long, value_name = "FILE")]
     np: Option<PathBuf>,
 
-    /// HOST runs another program's server, which is spoken to in its own protocol: netpipe (NPtcp, which takes one curve and ends).
-    #[arg(long, value_name = "PROGRAM", value_parser = super::stream::spoken, conflicts_with_all = ["adaptive", "limit"],
-          help_heading = "Path")]
+    /// Measure with the server of another program on HOST: netpipe (NPtcp, which serves one curve and ends).
+    #[arg(long, value_name = "PROGRAM", value_parser = super::stream::peer_program, conflicts_with_all = ["adaptive", "limit"],
+          help_heading = flags::HOSTS)]
     speak: Option<String>,
 
-    /// Leave the memory ceiling out.
+    /// Do not measure the memory-copy curve (memcpy), the ceiling of this host.
     #[arg(long)]
     no_ceiling: bool,
 
     #[command(flatten)]
     sockets: Sockets,
     #[command(flatten)]
-    enough: Enough,
+    precision: Precision,
     #[command(flatten)]
     output: Output,
 }
@@ -108,24 +108,26 @@ pub struct CurveArgs {
 /// Order of the sizes within a pass, as a flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum SizeOrder {
-    /// Shuffled anew in each pass.
+    /// Shuffled for each pass.
     Random,
     /// Small blocks first.
     Ascending,
 }
 
 impl CurveArgs {
-    /// The measurement of each size, ascending. The length of a leg is `--time`, or what the coordinator makes of a budget.
+    /// The measurement of each size, ascending. A leg is as long as `--time`, or as the coordinator computes from the budget.
     pub fn specs(&self) -> Result<Vec<Spec>, Failure> {
         let pattern = if self.stream { "stream" } else { "pingpong" };
         if self.stream && self.load.both {
-            return Err(Failure::usage("--stream and --both exclude each other: a both-ways curve crosses blocks"));
+            return Err(Failure::usage(
+                "--stream and --both exclude each other: without --stream, --both sends blocks in both directions at once",
+            ));
         }
-        let mut base = flags::spec(pattern, &self.peer, &self.load, &self.sockets, &self.enough)?;
-        // As NetPIPE has it, for streams too: Nagle's algorithm would hold each leg's last part back for an ACK.
+        let mut base = flags::spec(pattern, &self.peer, &self.load, &self.sockets, &self.precision)?;
+        // As NetPIPE does, for streams too: Nagle's algorithm would delay the last segment of each leg until an ACK.
         base.near.nodelay.get_or_insert(true);
         base.far.nodelay.get_or_insert(true);
-        // Its passes are many and short: a series of each would say little and fill the store.
+        // A curve has many short passes: a series of each has little information and fills the store.
         if self.load.observe.is_none() {
             base.observe = Observe::Counters;
         }
@@ -136,7 +138,7 @@ impl CurveArgs {
         cells(self, &base)
     }
 
-    /// The length of a leg, where it was given.
+    /// The length of a leg, if it was given.
     pub fn leg(&self) -> Option<Nanos> {
         self.time
     }
@@ -145,7 +147,7 @@ impl CurveArgs {
 /// Runs it.
 pub fn run(args: &CurveArgs) -> Result<u8, Failure> {
     let specs = args.specs()?;
-    let mut rule = args.enough.rule(Some(BUDGET));
+    let mut rule = args.precision.rule(Some(BUDGET));
     rule.order = match args.order {
         SizeOrder::Random => model::Order::Random,
         SizeOrder::Ascending => model::Order::Ascending,
@@ -177,12 +179,15 @@ fn cells(args: &CurveArgs, base: &Spec) -> Result<Vec<Spec>, Failure> {
     }
     if args.last.is_some_and(|last| last.0 > capabilities.max_block) {
         return Err(Failure::usage(format!(
-            "{} carries blocks of at most {} bytes: use a smaller --to",
+            "the largest block of {} is {} bytes: use a smaller --to",
             base.transport, capabilities.max_block
         )));
     }
     if base.direction == Direction::Both && capabilities.datagram {
-        return Err(Failure::usage(format!("--both on {}: use tcp, unix, shm or another stream", base.transport)));
+        return Err(Failure::usage(format!(
+            "a curve over {} does not support --both: use tcp, unix or shm",
+            base.transport
+        )));
     }
     let sizes = NetpipeSizes {
         first: args.first.0,
@@ -196,7 +201,7 @@ fn cells(args: &CurveArgs, base: &Spec) -> Result<Vec<Spec>, Failure> {
     }
     blocks.sort_unstable();
     blocks.dedup();
-    // The coordinator sets the length of a leg from the budget; a cell's own is what a single pass of it would take.
+    // The coordinator computes the length of a leg from the budget. This stop rule applies to a single pass of a cell.
     Ok(blocks
         .into_iter()
         .map(|block| Spec { block, interval_ns: 0, stop: Stop::AboutNs(10_000_000), ..base.clone() })

@@ -1,4 +1,4 @@
-//! `thru demo`: a real path on one machine, measured.
+//! `thru demo`: a measurement between two emulated hosts on one machine.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -12,15 +12,15 @@ use crate::failure::{self, Failure};
 /// Flags of `thru demo`.
 #[derive(Debug, Args)]
 pub struct DemoArgs {
-    /// Where the report goes.
+    /// Folder of the report.
     #[arg(long, value_name = "FOLDER", default_value = "demo-report")]
     report: PathBuf,
 
-    /// Measure over loopback even where namespaces can be made.
+    /// Measure over loopback, also as root.
     #[arg(long)]
     loopback: bool,
 
-    /// Flags for `thru curve`, after `--`.
+    /// Flags of `thru curve`, after `--`.
     #[arg(last = true)]
     curve: Vec<String>,
 }
@@ -28,7 +28,7 @@ pub struct DemoArgs {
 /// Runs it.
 pub fn run(args: &DemoArgs) -> Result<u8, Failure> {
     let available = if args.loopback {
-        Err("--loopback was asked for".to_owned())
+        Err("--loopback is given".to_owned())
     } else {
         lab::available().map_err(|error| error.to_string())
     };
@@ -55,7 +55,7 @@ pub fn run(args: &DemoArgs) -> Result<u8, Failure> {
         Some(lab) => lab.host("b").map_err(|error| Failure::host(error.to_string()))?.v4.to_string(),
         None => "127.0.0.1".into(),
     };
-    // Ctrl-C reaches the curve too, which ends with its results kept; this process stays to report them and to clean up.
+    // Ctrl-C reaches the curve too, which stores its results and ends. This process then writes the report and cleans up.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::other)?;
     let _interrupts =
         runtime.block_on(async { tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt()) });
@@ -74,7 +74,7 @@ pub fn run(args: &DemoArgs) -> Result<u8, Failure> {
         .env_remove(TOKEN_VARIABLE);
     let mut run = || {
         let mut child = curve.stdin(Stdio::piped()).spawn()?;
-        let _leash = child.stdin.take();
+        let _input = child.stdin.take();
         child.wait()
     };
     let measured = run().map_err(|error| Failure::other(format!("cannot start {}: {error}", thru.display())))?;
@@ -96,7 +96,7 @@ fn write_report(thru: &std::path::Path, store: &std::path::Path, folder: &std::p
             outln!("  {}", path.display());
         }
     }
-    out!("\nNext, on two real hosts: `thru serve --listen 0.0.0.0 --token-file FILE` on one,\n");
-    outln!("`thru curve HOST --token-file FILE` on the other ({}).", thru.display());
+    out!("\nNext, on two real hosts: run `thru serve --listen 0.0.0.0 --token-file FILE` on one\n");
+    outln!("and `thru curve HOST --token-file FILE` on the other ({}).", thru.display());
     Ok(())
 }

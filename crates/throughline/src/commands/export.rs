@@ -1,4 +1,4 @@
-//! `thru export`: a run in another form.
+//! `thru export`: a run in another format.
 
 use std::path::PathBuf;
 
@@ -15,19 +15,19 @@ use crate::output;
   thru export last --format np -o np.out
   thru export last --format gnuplot -o plots && gnuplot plots/*.gp")]
 pub struct ExportArgs {
-    /// The run: its id, the start of one, its name, `last`, or `last~1`.
+    /// The run: its id, the start of its id, its name, `last` or `last~1`.
     run: String,
 
-    /// The form: json, ndjson, csv, np, np-screen, gnuplot, text, html, md, svg or png; or that of another tool: iperf3,
+    /// The format: json, ndjson, csv, np, np-screen, gnuplot, text, html, md, svg or png; or that of another program: iperf3,
     /// iperf3-json, netperf, netperf-k, netpipe, nttcp or rapid.
     #[arg(long, value_name = "FORMAT")]
     format: String,
 
-    /// File to write, or a folder where the form has several; `-` for standard output.
+    /// File to write, or a folder if the format has several files; `-` is standard output.
     #[arg(short, long, value_name = "PATH", default_value = "-")]
     output: PathBuf,
 
-    /// The file that keeps runs [default: in the XDG data folder].
+    /// Database file of the runs [default: throughline/runs.sqlite in $XDG_DATA_HOME or ~/.local/share].
     #[arg(long, value_name = "FILE", env = "THRU_STORE")]
     store: Option<PathBuf>,
 }

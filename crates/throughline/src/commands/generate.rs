@@ -1,4 +1,4 @@
-//! `thru generate`: man pages, completions and schemas, from the one definition of each.
+//! `thru generate`: man pages, shell completions and JSON Schemas.
 
 use std::fs;
 use std::path::PathBuf;
@@ -26,11 +26,11 @@ pub struct GenerateArgs {
 /// What can be generated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum What {
-    /// A page for `thru` and one for each subcommand.
+    /// One page for `thru` and one for each subcommand.
     Man,
-    /// Completions for bash, zsh, fish, elvish and powershell.
+    /// Completions for bash, zsh, fish, elvish and PowerShell.
     Completions,
-    /// JSON Schema of the run document, of the live events, of comparisons, of the self-test and of `thru why`.
+    /// JSON Schemas of runs, live events, comparisons, self-tests and `thru why`.
     Schema,
 }
 

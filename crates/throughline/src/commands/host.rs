@@ -1,4 +1,4 @@
-//! `thru host`: what this host is, what others are, and in what two of them differ.
+//! `thru host`: the inventory of this host or of others, and the differences between two.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,15 +15,15 @@ use crate::measure;
 /// Flags of `thru host`.
 #[derive(Debug, Args)]
 pub struct HostArgs {
-    /// Hosts that run `thru serve`, with :PORT if not 6280; none for this host.
+    /// Hosts that run `thru serve`, with :PORT if not 6280 [default: this host].
     #[arg(value_name = "HOST", value_parser = crate::values::host)]
     hosts: Vec<String>,
 
-    /// Only in what two hosts differ: the two that are named, or this one and the one that is named.
+    /// Show only the differences between two hosts: the two given, or this host and the one given.
     #[arg(long)]
     diff: bool,
 
-    /// As the JSON that stands in every run; of several hosts, a list.
+    /// Print the inventory as JSON, as runs contain it; of several hosts, a list.
     #[arg(long)]
     json: bool,
 
@@ -35,12 +35,12 @@ pub struct HostArgs {
     #[arg(short = '6', long)]
     ipv6: bool,
 
-    /// File with the secret that the agents were started with.
+    /// File with the agents' token.
     #[arg(long, value_name = "FILE", env = "THRU_TOKEN_FILE")]
     token_file: Option<PathBuf>,
 }
 
-/// A host that told what it is.
+/// The inventory of a host.
 struct HostFacts {
     name: String,
     inventory: Inventory,
@@ -50,7 +50,7 @@ struct HostFacts {
 /// Runs it.
 pub fn run(args: &HostArgs) -> Result<u8, Failure> {
     if args.diff && !(1..=2).contains(&args.hosts.len()) {
-        return Err(Failure::usage("--diff sets two hosts against each other: name two, or one for it and this host"));
+        return Err(Failure::usage("--diff compares two hosts: name two, or one to compare it with this host"));
     }
     let mut reported = Vec::new();
     if args.hosts.is_empty() || (args.diff && args.hosts.len() == 1) {
@@ -69,9 +69,9 @@ pub fn run(args: &HostArgs) -> Result<u8, Failure> {
         out!("{}\n", text.map_err(Failure::other)?);
         return Ok(0);
     }
-    for (place, one) in reported.iter().enumerate() {
+    for (index, one) in reported.iter().enumerate() {
         if reported.len() > 1 {
-            outln!("{}=== {}", if place > 0 { "\n" } else { "" }, one.name);
+            outln!("{}=== {}", if index > 0 { "\n" } else { "" }, one.name);
         }
         out!("{}", report::host(&one.inventory, Some(one.clock_ns)));
     }
@@ -79,16 +79,16 @@ pub fn run(args: &HostArgs) -> Result<u8, Failure> {
 }
 
 fn this_host() -> HostFacts {
-    let look = TrafficSample::start(&RealSys);
+    let sample = TrafficSample::start(&RealSys);
     let mut inventory = host::inventory(&RealSys);
     inventory.selftest = citation::from_store(None)(&inventory);
     let clock_ns = host::clock_read_cost_ns();
-    std::thread::sleep(Duration::from_nanos(look.left_ns(&RealSys)));
-    host::note_traffic(&mut inventory, &look.finish(&RealSys));
+    std::thread::sleep(Duration::from_nanos(sample.left_ns(&RealSys)));
+    host::note_traffic(&mut inventory, &sample.finish(&RealSys));
     HostFacts { name: "this host".into(), inventory, clock_ns }
 }
 
-/// What the agents of the named hosts say of theirs, in the order of the names.
+/// The inventories that the agents of the named hosts report, in the order of the names.
 fn others(args: &HostArgs) -> Result<Vec<HostFacts>, Failure> {
     if args.hosts.is_empty() {
         return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! `thru import`: other tools' results, as runs in the store.
+//! `thru import`: results of other tools, as runs in the store.
 
 use std::fmt::Write as _;
 use std::io::Read as _;
@@ -26,22 +26,22 @@ const MOST_BYTES: u64 = 256 << 20;
   thru import results/*.txt
   thru report before last -o both.html
 
-Each listing in a file becomes a run. What cannot be read is refused with its line while the rest is kept; the exit code is 1
-then.")]
+Each listing in a file becomes a run. Lines that cannot be read are reported with their numbers; the
+rest is stored and the exit code is 1.")]
 pub struct ImportArgs {
-    /// The files.
+    /// The files to import, plain or compressed with gzip.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// The format of all files [default: found out].
+    /// The format of all files [default: detected].
     #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(import::FORMATS.iter().map(possible)))]
     format: Option<String>,
 
-    /// Name of the runs; the second gets `-2` and so on [default: the file's].
+    /// Name of the runs; `-2`, `-3` ... is added from the second on [default: the file name].
     #[arg(long, value_parser = crate::values::name)]
     name: Option<String>,
 
-    /// The file that keeps runs [default: in the XDG data folder].
+    /// Database file of the runs [default: throughline/runs.sqlite in $XDG_DATA_HOME or ~/.local/share].
     #[arg(long, value_name = "FILE", env = "THRU_STORE")]
     store: Option<PathBuf>,
 }
@@ -80,8 +80,8 @@ pub fn run(args: &ImportArgs) -> Result<u8, Failure> {
             let _ = write!(text, "{byte:02x}");
             text
         });
-        for (place, imported) in (1..).zip(reading.imported) {
-            let source = source(args, path, &sha256, [place, runs])?;
+        for (index, imported) in (1..).zip(reading.imported) {
+            let source = source(args, path, &sha256, [index, runs])?;
             runs += 1;
             let run = import::assemble(imported, &source, &reading.refused);
             keep(&mut recorder, &run)?;
@@ -91,6 +91,7 @@ pub fn run(args: &ImportArgs) -> Result<u8, Failure> {
     match (runs, refusals) {
         (0, _) => Err(Failure::other("nothing was imported")),
         (_, 0) => Ok(0),
+        (_, 1) => Err(Failure::other("1 part was refused; the rest is in the store")),
         (_, count) => Err(Failure::other(format!("{count} parts were refused; the rest is in the store"))),
     }
 }
@@ -103,15 +104,15 @@ fn possible(format: &Format) -> PossibleValue {
 fn contents(path: &Path) -> Result<Vec<u8>, String> {
     let facts = std::fs::metadata(path).map_err(|error| format!("cannot be read: {error}"))?;
     if !facts.is_file() {
-        return Err("is no file".into());
+        return Err("is not a regular file".into());
     }
     if facts.len() > MOST_BYTES {
-        return Err(format!("has {} bytes, more than the 256 MiB that are read: cut it into parts", facts.len()));
+        return Err(format!("has {} bytes; the limit is 256 MiB: split it", facts.len()));
     }
     std::fs::read(path).map_err(|error| format!("cannot be read: {error}"))
 }
 
-/// What a file that gzip packed (RFC 1952), as flent's are, has in it; `None` of another file.
+/// The contents of a file that gzip compressed (RFC 1952), as flent's are; `None` for any other file.
 fn unpacked(bytes: &[u8]) -> Result<Option<Vec<u8>>, String> {
     if !bytes.starts_with(&[0x1f, 0x8b]) {
         return Ok(None);
@@ -120,22 +121,22 @@ fn unpacked(bytes: &[u8]) -> Result<Option<Vec<u8>>, String> {
     let read = MultiGzDecoder::new(bytes).take(MOST_BYTES + 1).read_to_end(&mut text);
     match read {
         Ok(_) if text.len() as u64 <= MOST_BYTES => Ok(Some(text)),
-        Ok(_) => Err("unpacks to more than the 256 MiB that are read: unpack it and cut it into parts".into()),
-        Err(error) => Err(format!("is packed by gzip, and broken: {error}")),
+        Ok(_) => Err("has more than 256 MiB of data after decompression: decompress it and split it".into()),
+        Err(error) => Err(format!("is a damaged gzip file: {error}")),
     }
 }
 
-/// What a run is called that is the listing numbered `place` (from 1) of its file, and `number` (from 0) of this import.
-fn source(args: &ImportArgs, path: &Path, sha256: &str, [place, number]: [u32; 2]) -> Result<Source, Failure> {
+/// Id and name of a run: the listing `index` (from 1) of its file, and run `number` (from 0) of this import.
+fn source(args: &ImportArgs, path: &Path, sha256: &str, [index, number]: [u32; 2]) -> Result<Source, Failure> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
     let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let name = match &args.name {
         Some(name) if number == 0 => name.clone(),
         Some(name) => format!("{name}-{}", number + 1),
-        None if place > 1 => format!("{file}-{place}"),
+        None if index > 1 => format!("{file}-{index}"),
         None => file.clone(),
     };
-    // The runs of one import differ by their last digits, which count up from an unforeseeable place.
+    // The last digits tell the runs of one import from each other; they count up from a value that the file determines.
     let entropy = u16::from_str_radix(sha256.get(..4).unwrap_or("0"), 16).map_err(Failure::other)?;
     Ok(Source {
         id: store::new_run_id(now, entropy.wrapping_add(number as u16)),
@@ -147,7 +148,7 @@ fn source(args: &ImportArgs, path: &Path, sha256: &str, [place, number]: [u32; 2
     })
 }
 
-/// Appends a whole run, as the events that measuring it would have given.
+/// Stores a run as the events that a measurement would have given.
 fn keep(recorder: &mut Recorder, run: &Run) -> Result<(), Failure> {
     recorder.record(&Event::Run(run.header.clone()))?;
     for pass in &run.passes {
@@ -171,7 +172,7 @@ fn keep(recorder: &mut Recorder, run: &Run) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What was kept, in a line.
+/// One line about a stored run.
 fn line(run: &Run) -> String {
     let header = &run.header;
     let version = &header.tool.near_version;

@@ -1,4 +1,4 @@
-//! `thru launched`: the agent of a far end that a launcher started; not for people.
+//! `thru launched`: the agent of a far end that a launcher started. Internal.
 
 use std::io::Write;
 use std::os::fd::AsFd;
@@ -15,22 +15,22 @@ pub struct LaunchedArgs {
     #[arg(long)]
     anywhere: bool,
 
-    /// As a PVM task, for a parent that runs in this place (boot and network namespace).
-    #[arg(long, value_name = "PLACE", conflicts_with = "anywhere")]
+    /// Run as a PVM task, for a parent with this network identity (boot and network namespace).
+    #[arg(long, value_name = "IDENTITY", conflicts_with = "anywhere")]
     pvm: Option<String>,
 }
 
-/// Runs it. Under MPI its worker waits at the other end of standard input, where its offer goes first.
+/// Runs it. Under MPI, its worker is at the other end of standard input, to which it first writes its offer.
 pub fn run(args: &LaunchedArgs) -> Result<u8, Failure> {
-    if let Some(place) = &args.pvm {
-        return launch::pvm::serve(place);
+    if let Some(identity) = &args.pvm {
+        return launch::pvm::serve(identity);
     }
     let socket = std::io::stdin().as_fd().try_clone_to_owned();
-    let socket = socket.map_err(|error| Failure::other(format!("cannot speak to the measuring process: {error}")))?;
+    let socket = socket.map_err(|error| Failure::other(format!("cannot connect to the measuring process: {error}")))?;
     let socket = std::os::unix::net::UnixStream::from(socket);
-    let tell = move |offer: &launch::Offer| {
-        // A process that cannot be told is gone, which is noticed by itself.
+    let publish = move |offer: &launch::Offer| {
+        // If the write fails, the process has ended, which is noticed elsewhere.
         let _ = (&socket).write_all(offer.line().as_bytes());
     };
-    launch::far::serve(launch::waiting_worker()?, args.anywhere, tell, || false)
+    launch::far::serve(launch::waiting_worker()?, args.anywhere, publish, || false)
 }

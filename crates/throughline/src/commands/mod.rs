@@ -1,4 +1,4 @@
-//! One file a subcommand.
+//! One file per subcommand.
 
 pub mod ab;
 pub mod advise;
@@ -29,7 +29,7 @@ pub mod why;
 use crate::args::{Args, Command};
 use crate::failure::Failure;
 
-/// Runs what was asked for; `Ok` holds the exit code.
+/// Runs the requested subcommand; `Ok` holds the exit code.
 pub fn run(args: Args) -> Result<u8, Failure> {
     match args.command {
         Command::Serve(args) => serve::run(&args),

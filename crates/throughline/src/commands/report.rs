@@ -1,4 +1,4 @@
-//! `thru report`: pages and pictures, of one run or several overlaid.
+//! `thru report`: pages and pictures of one or several runs.
 
 use std::path::PathBuf;
 
@@ -11,22 +11,23 @@ use crate::output;
 /// Flags of `thru report`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  thru report last -o curve.html
-  thru report before after -o both.png --figure throughput")]
+  thru report last -o curve.html                             all figures and tables of a run
+  thru report before after -o both.png --figure throughput   two curves in one picture")]
 pub struct ReportArgs {
-    /// The runs: ids, starts of ids, names, `last`, `last~1`.
+    /// The runs: ids, starts of ids, names, `last` or `last~1`.
     #[arg(required = true)]
     runs: Vec<String>,
 
-    /// What to write; the ending says how: .html, .md, .svg or .png.
+    /// File to write; its extension is the format: .html, .md, .svg or .png.
     #[arg(short, long, value_name = "FILE", required = true)]
     output: PathBuf,
 
-    /// Only this figure, such as throughput, saturation, signature, goodput, latency, tcp-window, time-sequence or host-cpu.
+    /// Draw only this figure, such as throughput, saturation, signature, goodput, latency, tcp-window, time-sequence or host-cpu
+    /// [default: all].
     #[arg(long)]
     figure: Option<String>,
 
-    /// The file that keeps runs [default: in the XDG data folder].
+    /// Database file of the runs [default: throughline/runs.sqlite in $XDG_DATA_HOME or ~/.local/share].
     #[arg(long, value_name = "FILE", env = "THRU_STORE")]
     store: Option<PathBuf>,
 }
@@ -36,7 +37,7 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
     let ending = args.output.extension().unwrap_or_default().to_string_lossy().to_lowercase();
     if !["html", "htm", "md", "svg", "png"].contains(&ending.as_str()) {
         return Err(Failure::usage(format!(
-            "{}: end the name in .html, .md, .svg or .png (other forms: `thru export`)",
+            "{}: use the extension .html, .md, .svg or .png; `thru export` writes other formats",
             args.output.display()
         )));
     }

@@ -6,22 +6,22 @@ use model::{ByteSize, Name, Nanos, Spec, Stop};
 
 use super::stream::BUDGET;
 use crate::failure::Failure;
-use crate::flags::{self, Enough, Load, Observing, Output, Peer, Sockets};
+use crate::flags::{self, Load, Observing, Output, Peer, Precision, Sockets};
 use crate::measure::{Job, measure};
 use crate::values::{RequestRate, above_zero, whole};
 
 /// Flags of `thru rr`.
 #[derive(Debug, Args)]
-#[command(mut_arg("both", |both| both.hide(true)), mut_arg("flows", |flows| flows.help("Connections")))]
+#[command(mut_arg("both", |both| both.hide(true)), mut_arg("flows", |flows| flows.help("Number of connections")))]
 #[command(after_help = "Examples:
-  thru rr HOST                          1-byte round trips
-  thru rr HOST --spin --pin 1,0         without sleeping, each end on a core of its own
-  thru rr HOST --block 128 --reply 8KiB requests of 128 B, responses of 8 KiB
-  thru rr HOST --rate 1000/s            1,000 requests a second, timed from when each was due
-  thru rr HOST --connect                a connection for each transaction (CRR)
-  thru rr HOST --flows 64 --threads 2   64 connections in two threads
-  thru rr HOST --speak netperf          HOST runs netserver
-  thru rr HOST --speak stamp            HOST reflects: the delay of each way")]
+  thru rr HOST                           1-byte round trips
+  thru rr HOST --spin --pin 1,0          busy-wait, on core 1 here and core 0 at HOST
+  thru rr HOST --block 128 --reply 8KiB  requests of 128 B, responses of 8 KiB
+  thru rr HOST --rate 1000/s             1000 requests per second, timed from when each is due
+  thru rr HOST --connect                 a new connection per transaction (TCP_CRR)
+  thru rr HOST --flows 64 --threads 2    64 connections in 2 threads
+  thru rr HOST --speak netperf           HOST runs netserver
+  thru rr HOST --speak stamp             HOST runs a STAMP reflector: one-way delays")]
 pub struct RrArgs {
     #[command(flatten)]
     peer: Peer,
@@ -32,16 +32,16 @@ pub struct RrArgs {
     #[arg(long, value_name = "SIZE", default_value = "1", value_parser = above_zero::<ByteSize>)]
     block: ByteSize,
 
-    /// Bytes of a response [default: as the request].
+    /// Bytes of a response [default: the size of the request].
     #[arg(long, value_name = "SIZE", value_parser = above_zero::<ByteSize>)]
     reply: Option<ByteSize>,
 
-    /// Open a connection for each transaction (CRR), one strictly after the other: connect, request, response, close.
+    /// Open a new connection for each transaction (CRR): connect, request, response, close.
     #[arg(long)]
     connect: bool,
 
-    /// With --connect: close a connection after the request of the next one, not before that connects; more transactions than one
-    /// after the other, and the outcome says it.
+    /// With --connect: close a connection after the next one has sent its request, not before the next one opens. Gives a
+    /// higher rate; the result says that it was used.
     #[arg(long, requires = "connect")]
     overlap_close: bool,
 
@@ -49,21 +49,21 @@ pub struct RrArgs {
     #[arg(long, value_name = "TIME", default_value = "1s")]
     time: Nanos,
 
-    /// End a trial after this many transactions instead.
+    /// End a trial after this many transactions instead of --time.
     #[arg(long, value_name = "N", value_parser = whole(1..=u64::MAX))]
     count: Option<u64>,
 
-    /// Send requests at this rate, whether or not answers have come (an open loop): requests a second as 1000/s, or a rate of
-    /// request bytes as 1Mbit. A round trip then counts from the time at which its request was due.
+    /// Send requests at a fixed rate without waiting for responses (open loop): 1000/s is requests per second, 1Mbit is a rate of
+    /// request bytes. Round trips are timed from when the request was due.
     #[arg(long, value_name = "RATE", conflicts_with = "connect")]
     rate: Option<RequestRate>,
 
-    /// HOST runs another program's server, which is spoken to in its own protocol: netperf (netserver), or stamp (a
-    /// reflector of STAMP or TWAMP Light, over UDP). Each trial is one of its tests.
-    #[arg(long, value_name = "PROGRAM", value_parser = super::stream::spoken, help_heading = "Path")]
+    /// Measure with the server of another program on HOST: netperf (netserver), or stamp (a STAMP or TWAMP Light reflector,
+    /// over UDP). Each trial is one test of that program.
+    #[arg(long, value_name = "PROGRAM", value_parser = super::stream::peer_program, help_heading = flags::HOSTS)]
     speak: Option<String>,
 
-    /// Leave the start of each trial out of the rate.
+    /// Exclude this time at the start of each trial from the rate.
     #[arg(long, value_name = "TIME", default_value = "0s")]
     warmup: Nanos,
 
@@ -72,7 +72,7 @@ pub struct RrArgs {
     #[command(flatten)]
     observing: Observing,
     #[command(flatten)]
-    enough: Enough,
+    precision: Precision,
     #[command(flatten)]
     output: Output,
 }
@@ -81,10 +81,12 @@ impl RrArgs {
     /// The measurement that the flags describe.
     pub fn spec(&self) -> Result<Spec, Failure> {
         if self.load.both {
-            return Err(Failure::usage("round trips have no --both: `thru curve --both` crosses blocks"));
+            return Err(Failure::usage(
+                "rr does not support --both: `thru curve --both` sends blocks in both directions at once",
+            ));
         }
         let pattern = if self.connect { "crr" } else { "rr" };
-        let mut spec = flags::spec(pattern, &self.peer, &self.load, &self.sockets, &self.enough)?;
+        let mut spec = flags::spec(pattern, &self.peer, &self.load, &self.sockets, &self.precision)?;
         spec.block = self.block.0;
         spec.reply = self.reply.map(|size| size.0);
         spec.overlap_close = self.overlap_close;
@@ -105,7 +107,7 @@ pub fn run(args: &RrArgs) -> Result<u8, Failure> {
     measure(&Job {
         kind: "rr",
         specs: vec![args.spec()?],
-        rule: args.enough.rule(Some(BUDGET)),
+        rule: args.precision.rule(Some(BUDGET)),
         schedule: Schedule::Single,
         peer: &args.peer,
         output: &args.output,

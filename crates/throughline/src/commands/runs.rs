@@ -1,4 +1,4 @@
-//! `thru runs`: what was kept.
+//! `thru runs`: the list of stored runs.
 
 use std::path::PathBuf;
 
@@ -10,19 +10,19 @@ use crate::measure::open_store;
 /// Flags of `thru runs`.
 #[derive(Debug, Args)]
 pub struct RunsArgs {
-    /// How many, the newest first.
+    /// Number of runs to list, the newest first.
     #[arg(long, short = 'n', value_name = "N", default_value_t = 20, value_parser = crate::values::whole(1..=usize::MAX))]
     limit: usize,
 
-    /// As one JSON object a line.
+    /// Print one JSON object per line.
     #[arg(long)]
     json: bool,
 
-    /// Delete a run instead: its id, the start of one, its name, or `last`.
+    /// Delete a run instead: its id, the start of its id, its name, or `last`.
     #[arg(long, value_name = "RUN")]
     delete: Option<String>,
 
-    /// The file that keeps runs [default: in the XDG data folder].
+    /// Database file of the runs [default: throughline/runs.sqlite in $XDG_DATA_HOME or ~/.local/share].
     #[arg(long, value_name = "FILE", env = "THRU_STORE")]
     store: Option<PathBuf>,
 }
@@ -46,7 +46,7 @@ pub fn run(args: &RunsArgs) -> Result<u8, Failure> {
         return Ok(0);
     }
     if rows.is_empty() {
-        outln!("no runs in {} yet: start with `thru curve HOST` or `thru demo`", store.path().display());
+        outln!("no runs in {} yet: try `thru curve HOST` or `thru demo`", store.path().display());
         return Ok(0);
     }
     let rows: Vec<report::RunRow> = rows.into_iter().map(line).collect();

@@ -1,4 +1,4 @@
-//! `thru selftest`: how far off this program is on this host.
+//! `thru selftest`: the accuracy of this program on this host.
 
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -12,30 +12,30 @@ use crate::output;
 /// Flags of `thru selftest`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  sudo thru selftest                  links of known rate and delay, about three minutes
-  sudo thru selftest --quick          one rate, half a minute, for continuous integration
-  thru selftest                       without root: what loopback allows
-  thru selftest --json result.json    the same, and a document of it
+  sudo thru selftest                links of known rate and delay, about 3 minutes
+  sudo thru selftest --quick        one rate, half a minute, for continuous integration
+  thru selftest                     without root: the checks that loopback allows
+  thru selftest --json result.json  the same, and write the result as JSON
 
-Exit codes: 0 every check passed, 8 a check failed, others as everywhere.")]
+Exit codes: 0 all checks passed, 8 a check failed. Other codes are as in `thru --help`.")]
 pub struct SelftestArgs {
-    /// One rate and shorter times; a rate may then be 1 % off instead of 0.2 %.
+    /// Check one rate with shorter trials; the tolerance of the rate is then 1 % instead of 0.2 %.
     #[arg(long)]
     quick: bool,
 
-    /// Leave out what needs root, although this is root.
+    /// As root, skip the checks that need root.
     #[arg(long)]
     loopback: bool,
 
-    /// Write the result as JSON; `-` writes it to standard output in place of the table.
+    /// Write the result as JSON to a file; `-` prints it instead of the table.
     #[arg(long, value_name = "FILE|-")]
     json: Option<PathBuf>,
 
-    /// The file in which the result is kept [default: where runs are kept].
+    /// Database file of the result [default: that of the runs].
     #[arg(long, value_name = "FILE", env = "THRU_STORE")]
     store: Option<PathBuf>,
 
-    /// Do not keep the result.
+    /// Do not store the result.
     #[arg(long)]
     no_store: bool,
 }

@@ -14,111 +14,113 @@ use crate::failure::Failure;
 use crate::flags::UsersFlags;
 use crate::measure;
 use crate::signals::Signals;
-use crate::speaking::{self, Speaking, Spoken};
+use crate::speaking::{self, PeerProgram, PeerServers};
 use crate::values::{above_zero, whole};
 
 /// Flags of `thru serve`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  thru serve                                         for measurements within this host
-  thru serve --listen 0.0.0.0 --token-file FILE      for those who know the token
-  thru serve --speak iperf3                          for clients of iperf3, too (port 5201)
-  thru serve --listen 10.0.0.2:7000 --open --once    for one measurement, by anybody who reaches the port
+  thru serve                                       loopback only, no token
+  thru serve --listen 0.0.0.0 --token-file FILE    all interfaces, for clients with the token
+  thru serve --speak iperf3                        also serve iperf3 clients (port 5201)
+  thru serve --listen 10.0.0.2:7000 --open --once  one measurement, for any client
 
-Control and data use one port, TCP and UDP (6280). Connections per transaction, options that must be set before a
-handshake (buffers, MSS, device, another data address), and mptcp, tls, quic and vsock get a port of their own.")]
+Control and data use one port, 6280, over TCP and UDP. Measurements use separate ports for a
+connection per transaction, for options that must be set before the handshake (buffers, MSS, device,
+data address), and for mptcp, tls, quic and vsock.")]
 pub struct ServeArgs {
-    /// Address to listen on, with :PORT if not 6280; may be repeated [default: loopback].
+    /// Address to listen on, with :PORT if not 6280. May be repeated [default: loopback, IPv4 and IPv6].
     #[arg(long, value_name = "ADDR[:PORT]")]
     listen: Vec<String>,
 
-    /// Let anybody in who reaches the port.
+    /// Accept any client, without a token.
     #[arg(long, conflicts_with = "token_file")]
     open: bool,
 
-    /// File with the secret that coordinators must know.
+    /// File with the token that clients must have (`thru token new`).
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 
-    /// End after the first coordinator that measured.
+    /// Exit after the first client that measured.
     #[arg(long)]
     once: bool,
 
-    /// Measurements at the same time; each result is then marked with what overlapped it.
+    /// Number of measurements that may run at the same time; overlapping results are marked.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(1..=Self::MOST))]
     concurrent: usize,
 
-    /// Coordinators connected at once.
+    /// Number of clients that may be connected at the same time.
     #[arg(long, value_name = "N", default_value_t = Limits::default().clients, value_parser = whole(1..=Self::MOST))]
     max_clients: usize,
 
-    /// Longest hold of the machine by one coordinator.
+    /// Longest time that one client may measure.
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = above_zero::<Nanos>)]
     max_time: Nanos,
 
-    /// Flows of a measurement.
+    /// Largest number of flows of one measurement.
     #[arg(long, value_name = "N", default_value_t = Limits::default().flows, value_parser = whole(1..=Spec::MAX_FLOWS))]
     max_flows: u32,
 
-    /// Rate of a stream; coordinators must then ask for at most that.
+    /// Largest rate of a stream; clients must then request a --rate [default: no limit].
     #[arg(long, value_name = "RATE", value_parser = above_zero::<BitRate>)]
     max_rate: Option<BitRate>,
 
-    /// Load the TCP stacks that coordinators ask for (`--cc fast`) while they measure; needs root.
+    /// Load congestion controls of `thru stacks` that clients request with --cc, for the time of their measurement. Needs root.
     #[arg(long)]
     allow_stacks: bool,
 
-    /// How long a coordinator may be unreachable before the next one gets its place; more on paths that queue for seconds.
+    /// Time without a reply after which a client is considered lost and the next one is served. Increase it on paths with
+    /// seconds of queueing.
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = above_zero::<Nanos>)]
     client_timeout: Nanos,
 
-    /// Let coordinators capture the packets of their measurements, into pcapng files in this folder [default: the current one].
+    /// Let clients capture the packets of their measurements into pcapng files in DIR [default: the current folder].
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".", require_equals = true)]
     allow_capture: Option<PathBuf>,
 
-    /// Let coordinators change the network's settings of this host (`thru tune`, --set); they are put back when the session ends.
-    /// PATTERN adds keys that are none of the network's, such as 'vm.dirty_*'; may be repeated.
+    /// Let clients change network settings of this host (`thru tune`, --set); they are restored when the client's session ends.
+    /// PATTERN also allows other sysctls, such as 'vm.dirty_*'. May be repeated.
     #[arg(long, value_name = "PATTERN", num_args = 0..=1, default_missing_value = "", require_equals = true)]
     allow_tuning: Vec<String>,
 
-    /// How long after a coordinator was lost its settings are put back.
+    /// Time between the loss of a client and the restoration of the settings that it changed.
     #[arg(long, value_name = "TIME", default_value = "5s")]
     grace: Nanos,
 
-    /// Directory of the journal of settings [default: /run/throughline/tune, or below $XDG_RUNTIME_DIR].
+    /// Folder of the journal of changed settings [default: /run/throughline/tune; not as root: below $XDG_RUNTIME_DIR].
     #[arg(long, value_name = "DIR", env = "THRU_JOURNAL")]
     journal: Option<PathBuf>,
 
-    /// Serve other programs' clients as well, under the same limits, on their usual port or the one given: iperf3, netperf,
-    /// netpipe, nttcp, nuttcp, iperf2, stamp. NPtcp's two ends must know each other's options: 'netpipe:-2', 'netpipe=5003:-s -u 100000'.
+    /// Also serve clients of another program, with the same limits: iperf3, netperf, netpipe, nttcp, nuttcp, iperf2 or stamp, on
+    /// its usual port or on PORT. NPtcp needs the client's OPTIONS: 'netpipe:-2', 'netpipe=5003:-s -u 100000'.
     #[arg(long, value_name = "PROGRAM[=PORT][:OPTIONS]", value_delimiter = ',')]
-    pub speak: Vec<Spoken>,
+    pub speak: Vec<PeerProgram>,
 
-    /// Serve the one client whose connection is standard input, as inetd (stream tcp nowait) or systemd (Accept=yes) hand it over,
-    /// and end: with --speak of one of netperf, nttcp and nuttcp.
+    /// Serve one client on standard input and exit, started by inetd (stream tcp nowait) or systemd (Accept=yes). Needs --speak
+    /// netperf, nttcp or nuttcp.
     #[arg(long, conflicts_with_all = ["listen", "token_file", "once", "concurrent"], requires = "speak")]
     inetd: bool,
 
     #[command(flatten)]
     pub users: UsersFlags,
 
-    /// Say nothing.
+    /// Print no log.
     #[arg(long, short)]
     quiet: bool,
 }
 
 impl ServeArgs {
-    /// The most clients and measurements that can be asked for.
+    /// Largest values of --max-clients and --concurrent.
     const MOST: usize = 1_000_000;
 
-    /// Whether nothing is to be said.
+    /// Whether the log is off.
     pub fn is_quiet(&self) -> bool {
-        // What inetd starts has the client's connection for standard error as well.
+        // Under inetd, standard error is the client's connection too.
         self.quiet || self.inetd
     }
 
-    /// A flag, and what it lets clients do, that nobody may have who only reaches the port: any program of this host can.
-    fn given_away(&self) -> Option<(&'static str, &'static str)> {
+    /// A flag that needs a token, with what it allows: any program on this host can reach the port.
+    fn flag_needing_token(&self) -> Option<(&'static str, &'static str)> {
         let flags = [
             (!self.allow_tuning.is_empty(), "--allow-tuning", "change settings of this host"),
             (self.allow_capture.is_some(), "--allow-capture", "record packets of this host"),
@@ -127,13 +129,13 @@ impl ServeArgs {
         flags.into_iter().find(|(given, ..)| *given).map(|(_, flag, what)| (flag, what))
     }
 
-    /// Whether anybody may come in.
+    /// Whether any client is accepted.
     pub fn is_open(&self) -> bool {
         self.open
     }
 
-    /// What other programs' clients may do: what coordinators may.
-    pub fn spoken_limits(&self) -> interop::Limits {
+    /// The limits of other programs' clients: those of coordinators.
+    pub fn peer_limits(&self) -> interop::Limits {
         interop::Limits {
             unauthenticated: self.max_clients,
             hold_ns: self.max_time.0,
@@ -151,22 +153,22 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
     }
     let addresses = addresses(&args.listen)?;
     let allowance = allowance(&args.allow_tuning)?;
-    if let (Some((flag, what)), None) = (args.given_away(), &args.token_file) {
+    if let (Some((flag, what)), None) = (args.flag_needing_token(), &args.token_file) {
         return Err(Failure::usage(format!(
-            "{flag} lets clients {what}, so they have to show a token, on loopback too: make one with `thru token new -o FILE` and give both sides --token-file FILE"
+            "{flag} lets clients {what} and needs a token, also on loopback: make one with `thru token new -o FILE` and give both sides --token-file FILE"
         )));
     }
     let token = measure::token(args.token_file.as_deref())?;
     let beyond = addresses.iter().find(|address| !address.ip().is_loopback());
     if let (Some(address), None, false) = (beyond, &token, args.open) {
         return Err(Failure::usage(format!(
-            "{address} can be reached from other hosts: give --token-file FILE (and the same to the others), or --open to let anybody in"
+            "{address} can be reached from other hosts: add --token-file FILE here and for clients, or --open to accept any client"
         )));
     }
-    if let (Some(address), Some(spoken), false) = (beyond, args.speak.first(), args.open) {
+    if let (Some(address), Some(peer), false) = (beyond, args.speak.first(), args.open) {
         return Err(Failure::usage(format!(
-            "--speak {} on {address}, which can be reached from other hosts: its clients know no token; give --open to let anybody in, or listen on loopback",
-            spoken.name()
+            "--speak {} on {address}: clients of other programs have no token; add --open to accept any client, or listen on loopback",
+            peer.name()
         )));
     }
     if let Some(folder) = &args.allow_capture {
@@ -175,14 +177,14 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
     let mut signals = Signals::catch()?;
     let directory = measure::socket_directory()?;
     let quiet = args.quiet;
-    // What a killed owner left is put back even where this agent changes nothing itself.
+    // Settings that a killed owner left are restored even if this agent changes none itself.
     match Journal::open(args.journal.as_deref()).and_then(|journal| agent::recover(&journal)) {
         Ok(lines) if !quiet => lines.iter().for_each(|line| errln!("thru serve: {line}")),
         Err(error) if !args.allow_tuning.is_empty() => return Err(Failure::host(error)),
         _ => {}
     }
     let machine = Machine::new(args.concurrent);
-    let speaking = Speaking::start(args, &addresses, &machine)?;
+    let peer_servers = PeerServers::start(args, &addresses, &machine)?;
     let options = control::agent::AgentOptions {
         version: crate::VERSION.into(),
         token,
@@ -221,25 +223,25 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
             _ = signals.next() => Ok(0),
         }
     });
-    speaking.stop();
+    peer_servers.stop();
     served
 }
 
-/// Makes the folder of captures, and refuses one that no file can be written into.
+/// Makes the folder of captures and checks that files can be written into it.
 fn check_captures(folder: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(folder).and_then(|()| tempfile::tempfile_in(folder)).map(drop).map_err(|error| {
-        Failure::usage(format!("--allow-capture={}: {error}; name a folder that can be written", folder.display()))
+        Failure::usage(format!("--allow-capture={}: {error}; use a writable folder", folder.display()))
     })
 }
 
-/// What clients may set: the network's settings, and what the patterns add.
+/// The settings that clients may change: network settings, and those of the patterns.
 fn allowance(patterns: &[String]) -> Result<Allowance, Failure> {
     let pattern = |text: &String| text.parse().map_err(|why| Failure::usage(format!("--allow-tuning='{text}': {why}")));
     // Without a value the flag adds nothing.
     patterns.iter().filter(|text| !text.is_empty()).map(pattern).collect::<Result<_, _>>().map(Allowance::Network)
 }
 
-/// What to listen on.
+/// The addresses to listen on.
 fn addresses(texts: &[String]) -> Result<Vec<SocketAddr>, Failure> {
     if texts.is_empty() {
         return Ok(loopback_here());
@@ -252,14 +254,14 @@ fn addresses(texts: &[String]) -> Result<Vec<SocketAddr>, Failure> {
                 .or_else(|_| bare.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, DEFAULT_PORT)))
                 .map_err(|_| {
                     Failure::usage(format!(
-                        "--listen {text}: write an address of this host, such as 0.0.0.0, 10.0.0.2:7000 or [::]:6280"
+                        "--listen {text}: write an IP address of this host, such as 0.0.0.0, 10.0.0.2:7000 or [::]:6280"
                     ))
                 })
         })
         .collect()
 }
 
-/// Loopback of the IP versions that this host has.
+/// The loopback addresses of the IP versions that this host has.
 fn loopback_here() -> Vec<SocketAddr> {
     let has_v6 = std::net::UdpSocket::bind((std::net::Ipv6Addr::LOCALHOST, 0)).is_ok();
     loopback(DEFAULT_PORT).into_iter().filter(|address| address.is_ipv4() || has_v6).collect()

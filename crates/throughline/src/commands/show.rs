@@ -1,4 +1,4 @@
-//! `thru show`: a run again, from the store.
+//! `thru show`: a run from the store.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,25 +14,25 @@ use crate::output;
 /// Flags of `thru show`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  thru show last                  the report again
+  thru show last                  the report of the last run
   thru show before --json | jq .outcomes[0].summary
-  thru show last --as iperf3      as iperf3 would have printed it
+  thru show last --as iperf3      in the format of iperf3
   thru show last --as iperf3-json | my-old-script")]
 pub struct ShowArgs {
-    /// The run: its id, the start of one, its name, `last`, or `last~1` for the one before.
+    /// The run: its id, the start of its id, its name, `last`, or `last~1` for the one before.
     #[arg(default_value = "last")]
     run: String,
 
-    /// As the JSON document.
+    /// Print the JSON document.
     #[arg(long)]
     json: bool,
 
-    /// In another form of `thru export`, such as what iperf3, iperf3-json, netperf, netperf-k, netpipe, nttcp or rapid would have
-    /// printed.
-    #[arg(long = "as", value_name = "FORM", value_parser = form, conflicts_with = "json")]
+    /// Print another format, for example that of another program: iperf3, iperf3-json, netperf, netperf-k, netpipe, nttcp or
+    /// rapid. `thru export --help` lists all formats.
+    #[arg(long = "as", value_name = "FORMAT", value_parser = form, conflicts_with = "json")]
     form: Option<&'static str>,
 
-    /// The file that keeps runs [default: in the XDG data folder].
+    /// Database file of the runs [default: throughline/runs.sqlite in $XDG_DATA_HOME or ~/.local/share].
     #[arg(long, value_name = "FILE", env = "THRU_STORE")]
     store: Option<PathBuf>,
 }
@@ -45,7 +45,7 @@ pub fn run(args: &ShowArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// A run from the store; one whose process was killed gets the outcomes that its trials allow.
+/// A run from the store. If its process was killed, the outcomes are computed from its trials.
 pub fn load(reference: &str, path: Option<&Path>) -> Result<Run, Failure> {
     let store = open_store(path)?;
     let loaded = store.load(reference)?;
@@ -84,8 +84,8 @@ pub fn load(reference: &str, path: Option<&Path>) -> Result<Run, Failure> {
     Ok(run)
 }
 
-/// The values of a killed curve's cells without the effects of their passes, told from the cells that were done too; the memory
-/// ceiling is not among its sizes.
+/// The values of a killed curve's cells without the effects of their passes. Finished cells contribute; the memory ceiling does
+/// not.
 fn own_values(run: &Run, orphans: &BTreeMap<u32, Vec<Trial>>) -> BTreeMap<u32, Vec<f64>> {
     let Some(transport) = run.header.cells.first().map(|cell| &cell.spec.transport) else { return BTreeMap::new() };
     let open = run.header.cells.iter().filter_map(|cell| Some((&cell.spec, cell.id, orphans.get(&cell.id)?)));

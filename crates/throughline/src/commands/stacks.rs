@@ -1,4 +1,4 @@
-//! `thru stacks`: TCP congestion controls that come with the program.
+//! `thru stacks`: the congestion controls that come with the program.
 
 use std::path::{Path, PathBuf};
 
@@ -11,13 +11,13 @@ use crate::failure::Failure;
 /// Flags of `thru stacks`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  thru stream HOST --cc fast:alpha=400      loads it at both ends for the time of the measurement
-  thru stacks info fast                     its parameters, and where it was published
-  thru stacks load scalable --any-user      for all programs and users of this host, until
-  thru stacks unload scalable
-  thru stacks load ./mine.bpf.o             one that you wrote and compiled
+  thru stream HOST --cc fast:alpha=400  load it at both ends for one measurement
+  thru stacks info fast                 its parameters and its publication
+  thru stacks load scalable --any-user  load it for all programs and users of this host
+  thru stacks unload scalable           unload it again
+  thru stacks load ./mine.bpf.o         load a compiled BPF object
 
-An agent loads stacks for coordinators where it runs as `thru serve --allow-stacks`, as root.")]
+An agent loads stacks for its clients if it runs as root with `thru serve --allow-stacks`.")]
 pub struct StacksArgs {
     #[command(subcommand)]
     action: Action,
@@ -25,35 +25,35 @@ pub struct StacksArgs {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Say which there are, and which are loaded.
+    /// List the stacks and which of them are loaded.
     List,
-    /// Say what one does, and its parameters.
+    /// Describe a stack and its parameters.
     Info {
-        /// Short name, or the name in the kernel.
+        /// Short name, or name in the kernel.
         name: String,
-        /// Print its source in C.
+        /// Print its C source.
         #[arg(long, conflicts_with = "header")]
         source: bool,
         /// Print the header that all sources include.
         #[arg(long)]
         header: bool,
     },
-    /// Load one that stays after this command, for all programs of this host.
+    /// Load a stack for all programs of this host, until `thru stacks unload`.
     Load {
-        /// NAME, NAME:PARAMETER=VALUE,... or a compiled FILE.o.
+        /// NAME, NAME:PARAMETER=VALUE,... or a compiled file NAME.o.
         name: String,
-        /// Let users choose it who are not root.
+        /// Allow users other than root to select it.
         #[arg(long)]
         any_user: bool,
-        /// Rules of HighSpeed TCP for destinations (the wad.conf of 2003 as TOML).
+        /// Congestion-control rules per destination: Web100's wad.conf as TOML.
         #[arg(long, value_name = "FILE")]
         cc_rules: Option<PathBuf>,
     },
-    /// End what `load` began.
+    /// Unload a stack that `load` loaded.
     Unload {
-        /// Name in the kernel as `list` shows it, or what `load` was given.
+        /// Name in the kernel as `list` shows it, or the argument of `load`.
         name: String,
-        /// The rules that `load` was given with it.
+        /// The rules that were given to `load`.
         #[arg(long, value_name = "FILE")]
         cc_rules: Option<PathBuf>,
     },
@@ -71,7 +71,7 @@ pub fn run(args: &StacksArgs) -> Result<u8, Failure> {
             outln!("{loaded} is loaded until `thru stacks unload {loaded}`");
         }
         Action::Unload { name, cc_rules } => {
-            outln!("{} is no longer kept", stacks::release(name, &rules(cc_rules.as_deref())?)?);
+            outln!("{} is unloaded", stacks::release(name, &rules(cc_rules.as_deref())?)?);
         }
     }
     Ok(0)
@@ -95,7 +95,7 @@ fn list() -> Result<(), Failure> {
     let others: Vec<&str> = available.iter().filter(|name| !name.starts_with("bpf_")).map(String::as_str).collect();
     let loaded: Vec<String> = ours
         .map(|name| if kept.contains(name) { format!("{name} (until unload)") } else { name.clone() })
-        .chain(kept.iter().filter(|name| !has(name)).map(|name| format!("{name} (kept, but not in the kernel)")))
+        .chain(kept.iter().filter(|name| !has(name)).map(|name| format!("{name} (registered, but not in the kernel)")))
         .collect();
     out!("\n");
     outln!("{:<10} {}", "loaded", if loaded.is_empty() { "none".into() } else { loaded.join(", ") });

@@ -1,4 +1,4 @@
-//! `thru token`: secrets for agents and those who may measure with them.
+//! `thru token`: secrets that agents and their clients share.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -13,10 +13,10 @@ use crate::failure::Failure;
 /// Flags of `thru token`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  thru token new -o thru.token                              a new one, in a file that only its owner can read
-  thru token new > thru.token                               the same, as the shell makes files
-  thru serve --listen 0.0.0.0 --token-file thru.token       on the far host
-  thru curve HOST --token-file thru.token                   here, with a copy of that file")]
+  thru token new -o thru.token                         a new token, in a file with mode 0600
+  thru token new > thru.token                          the same, with the shell's file mode
+  thru serve --listen 0.0.0.0 --token-file thru.token  on the far host
+  thru curve HOST --token-file thru.token              on this host, with a copy of the file")]
 pub struct TokenArgs {
     #[command(subcommand)]
     action: Action,
@@ -24,9 +24,9 @@ pub struct TokenArgs {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Print a fresh token: 256 random bits from the kernel as 64 hexadecimal digits.
+    /// Print a new token: 256 random bits from the kernel as 64 hexadecimal digits.
     New {
-        /// Write it into this new file, which only its owner can read, in place of printing it.
+        /// Write it to a new file with mode 0600 instead of printing it.
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
@@ -38,17 +38,17 @@ pub fn run(args: &TokenArgs) -> Result<u8, Failure> {
     match output {
         Some(path) => write(path).map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => Failure::output(format!(
-                "{} exists already: name a new file, or remove that one if nobody uses it any more",
+                "{} exists: use another file name, or delete the file if its token is no longer used",
                 path.display()
             )),
             _ => Failure::output(format!("cannot write {}: {error}", path.display())),
         })?,
-        None => out!("{}", fresh().map_err(|error| Failure::other(format!("cannot draw a token: {error}")))?),
+        None => out!("{}", fresh().map_err(|error| Failure::other(format!("cannot make a token: {error}")))?),
     }
     Ok(0)
 }
 
-/// Writes a fresh token into a new file that only its owner can read.
+/// Writes a new token into a new file with mode 0600.
 ///
 /// # Errors
 /// When the file exists already, or cannot be written.

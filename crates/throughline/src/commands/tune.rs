@@ -1,4 +1,4 @@
-//! `thru tune`: settings of a host, shown, changed and put back.
+//! `thru tune`: shows, changes and restores settings of a host.
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -20,134 +20,137 @@ use crate::measure;
 use crate::signals::Signals;
 use crate::values::{self, above_zero};
 
-/// How often a setting that somebody else holds is asked for again.
-const ASK_EVERY: Duration = Duration::from_millis(200);
+/// Interval between two attempts to change a setting that another session holds.
+const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Flags of `thru tune`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  thru tune show dev.eth0.*                               what can be set of an interface, and what it is
-  thru tune show sysctl.net.ipv4.tcp_rmem HOST            on another host
-  thru tune set dev.eth0.mtu=9000                         until `thru tune revert`
-  thru tune set cc.default=bbr HOST --for 10m             for ten minutes (far hosts need `thru serve --allow-tuning`)
+  thru tune show dev.eth0.*                             the settings of an interface
+  thru tune show sysctl.net.ipv4.tcp_rmem HOST          on another host
+  thru tune set dev.eth0.mtu=9000                       until `thru tune revert`
+  thru tune set cc.default=bbr HOST --for 10m           HOST runs thru serve --allow-tuning
   thru tune set \"sysctl.net.ipv4.tcp_rmem=4096 131072 33554432\" --dry-run
-  thru tune revert                                        all that was left or kept in this network namespace
-  thru stream HOST --set near:dev.eth0.offload.tso=off    for one measurement
+  thru tune revert                                      restore changes of this namespace
+  thru stream HOST --set near:dev.eth0.offload.tso=off  for one measurement
 
-Keys: sysctl.NAME, dev.NAME.mtu|txqueuelen|state|gso_max_size|..., dev.NAME.ring.rx, dev.NAME.coalesce.rx-usecs,
-dev.NAME.queues.combined, dev.NAME.offload.tso, dev.NAME.rps.rx-0, qdisc.NAME, cc.default, cc.NAME.PARAMETER,
-route.NETWORK.initcwnd, cpu.governor, irq.N.affinity.")]
+Keys: sysctl.NAME, dev.NAME.mtu|txqueuelen|state|gso_max_size|..., dev.NAME.ring.rx,
+dev.NAME.coalesce.rx-usecs, dev.NAME.queues.combined, dev.NAME.offload.tso, dev.NAME.rps.rx-0,
+qdisc.NAME, cc.default, cc.NAME.PARAMETER, route.NETWORK.initcwnd, cpu.governor, irq.N.affinity.")]
 pub struct TuneArgs {
     #[command(subcommand)]
-    what: What,
+    action: TuneAction,
 }
 
-/// What to do.
+/// The subcommands of `thru tune`.
 #[derive(Debug, Subcommand)]
-enum What {
+enum TuneAction {
     /// Show settings.
     Show {
-        /// Keys or patterns with *, and last the HOST if it is not this one [default: the usual keys].
+        /// Keys or patterns with *; a HOST other than this one comes last [default: the common keys].
+        #[arg(value_name = "KEY|HOST")]
         words: Vec<String>,
         #[command(flatten)]
-        place: Destination,
+        common: CommonFlags,
     },
-    /// Change settings: all, or none.
+    /// Change settings. If one cannot be changed, none is.
     Set {
-        /// KEY=VALUE, and last the HOST if it is not this one.
-        #[arg(required = true)]
+        /// Settings; a HOST other than this one comes last.
+        #[arg(required = true, value_name = "KEY=VALUE|HOST")]
         words: Vec<String>,
-        /// Put them back after this time (or at Ctrl-C).
+        /// Restore them after this time or at Ctrl-C.
         #[arg(long = "for", value_name = "TIME", value_parser = above_zero::<Nanos>, conflicts_with = "keep")]
         duration: Option<Nanos>,
-        /// Leave them until `thru tune revert`: the default here; on a HOST they are put back at Ctrl-C otherwise.
+        /// Keep them until `thru tune revert`. This is the default on this host; on a HOST, the default is until Ctrl-C.
         #[arg(long)]
         keep: bool,
-        /// Change nothing; say what would be changed.
+        /// Print the changes without making them.
         #[arg(long)]
         dry_run: bool,
-        /// Wait at most this long for a setting that somebody else holds.
+        /// Wait at most this long for a setting that another session holds.
         #[arg(long, value_name = "TIME", default_value = "0s")]
         wait: Nanos,
         #[command(flatten)]
-        place: Destination,
+        common: CommonFlags,
     },
-    /// Put settings back.
+    /// Restore settings.
     Revert {
-        /// An entry of the journal, or `all` for those of all network namespaces, and last the HOST if it is not this one
-        /// [default: those of this network namespace and of the whole host].
+        /// ID of a journal entry, or `all` for those of all network namespaces; a HOST other than this one comes last
+        /// [default: the entries of this network namespace and of the whole host].
+        #[arg(value_name = "ID|all|HOST")]
         words: Vec<String>,
-        /// Also overwrite what somebody else has changed meanwhile.
+        /// Also restore settings that somebody else has changed since.
         #[arg(long)]
         force: bool,
         #[command(flatten)]
-        place: Destination,
+        common: CommonFlags,
     },
-    /// List what was changed and is not back.
+    /// List changes that are not restored yet.
     Journal {
-        /// Another host.
+        /// A host that runs `thru serve` [default: this host].
         #[arg(value_parser = values::host)]
         host: Option<String>,
         #[command(flatten)]
-        place: Destination,
+        common: CommonFlags,
     },
 }
 
-/// Where, and how it is told.
+/// The output and the journal, and the token for another host.
 #[derive(Debug, Clone, Args)]
-struct Destination {
-    /// As JSON.
+struct CommonFlags {
+    /// Print JSON.
     #[arg(long)]
     json: bool,
 
-    /// Directory of this host's journal [default: /run/throughline/tune, or below $XDG_RUNTIME_DIR].
+    /// Folder of this host's journal [default: /run/throughline/tune; not as root: below $XDG_RUNTIME_DIR].
     #[arg(long, value_name = "DIR", env = "THRU_JOURNAL")]
     journal: Option<PathBuf>,
 
-    /// File with the secret that HOST's agent was started with.
+    /// File with the token of HOST's agent.
     #[arg(long, value_name = "FILE", env = "THRU_TOKEN_FILE")]
     token_file: Option<PathBuf>,
 }
 
 /// Runs it.
 pub fn run(args: &TuneArgs) -> Result<u8, Failure> {
-    match &args.what {
-        What::Show { words, place } => {
+    match &args.action {
+        TuneAction::Show { words, common } => {
             let (keys, host) = split_show(words)?;
             let settings = match host {
                 None => tune::show(&RealBackend, keys, &Allowance::All)?,
-                Some(host) => at(place, host, "tune show", async |end| end.show(keys).await)?,
+                Some(host) => at(common, host, "tune show", async |end| end.show(keys).await)?,
             };
-            place.tell(&json!({ "settings": settings }), || settings.iter().for_each(print_setting));
+            common.print(&json!({ "settings": settings }), || settings.iter().for_each(print_setting));
             Ok(0)
         }
-        What::Set { words, duration, keep, dry_run, wait, place } => {
+        TuneAction::Set { words, duration, keep, dry_run, wait, common } => {
             let (settings, host) = split_set(words)?;
-            let order = Set { settings, duration: *duration, keep: *keep, wait: Duration::from_nanos(wait.0), place };
+            let change =
+                SetRequest { settings, duration: *duration, keep: *keep, wait: Duration::from_nanos(wait.0), common };
             match (host, dry_run) {
-                (None, true) => order.preview(),
-                (None, false) => order.here(),
-                (Some(host), true) => order.preview_at(host),
-                (Some(host), false) => order.there(host),
+                (None, true) => change.preview(),
+                (None, false) => change.on_this_host(),
+                (Some(host), true) => change.preview_at(host),
+                (Some(host), false) => change.at_agent(host),
             }
         }
-        What::Revert { words, force, place } => revert(words, *force, place),
-        What::Journal { host, place } => {
+        TuneAction::Revert { words, force, common } => revert(words, *force, common),
+        TuneAction::Journal { host, common } => {
             let entries = match host {
-                None => tune::entries(&place.journal()?, &Allowance::All)?,
-                Some(host) => at(place, host, "tune journal", async |end| end.journal().await)?,
+                None => tune::entries(&common.journal()?, &Allowance::All)?,
+                Some(host) => at(common, host, "tune journal", async |end| end.journal().await)?,
             };
-            place.tell(&json!({ "entries": entries }), || print_entries(&entries));
+            common.print(&json!({ "entries": entries }), || print_entries(&entries));
             Ok(0)
         }
     }
 }
 
-/// Keys and HOST of `show`: what does not look like a key, and stands last, is a host.
+/// Keys and HOST of `show`. A last word that does not look like a key is a host.
 fn split_show(words: &[String]) -> Result<(&[String], Option<&str>), Failure> {
     let Some((last, keys)) = words.split_last() else { return Ok((words, None)) };
     let (keys, host) = if tune::is_key(last) { (words, None) } else { (keys, Some(last.as_str())) };
-    // A key that was mistyped is not a host that cannot be reached.
+    // A mistyped key gets an error about the key, not about a host that cannot be reached.
     let wrong = keys.iter().find(|word| !tune::is_key(word)).or(words.last().filter(|last| tune::resembles_key(last)));
     match wrong.map(|word| tune::show(&RealBackend, std::slice::from_ref(word), &Allowance::All)) {
         Some(Err(error)) => Err(error.into()),
@@ -169,18 +172,18 @@ fn split_set(words: &[String]) -> Result<(Vec<Setting>, Option<&str>), Failure> 
     Ok((settings, host))
 }
 
-/// An order to change settings.
-struct Set<'a> {
+/// A request to change settings.
+struct SetRequest<'a> {
     settings: Vec<Setting>,
     duration: Option<Nanos>,
     keep: bool,
     wait: Duration,
-    place: &'a Destination,
+    common: &'a CommonFlags,
 }
 
-impl Set<'_> {
+impl SetRequest<'_> {
     fn tuner(&self) -> Result<Tuner, Failure> {
-        let journal = self.place.journal()?;
+        let journal = self.common.journal()?;
         for line in recover(&journal)? {
             errln!("thru: {line}");
         }
@@ -189,10 +192,10 @@ impl Set<'_> {
     }
 
     fn preview(&self) -> Result<u8, Failure> {
-        let journal = self.place.journal()?;
+        let journal = self.common.journal()?;
         let tuner = Tuner::new(Arc::new(RealBackend), journal, "thru tune set --dry-run", Duration::ZERO);
         let changes = tuner.preview(&self.settings)?;
-        self.place.tell(&json!({ "would_change": changes }), || {
+        self.common.print(&json!({ "would_change": changes }), || {
             for change in &changes {
                 outln!("{}: {} would become {}{}", change.key, change.before, change.requested, remarks(change));
             }
@@ -200,25 +203,25 @@ impl Set<'_> {
         Ok(0)
     }
 
-    fn here(&self) -> Result<u8, Failure> {
-        // From here on no signal ends this process with half of it done.
+    fn on_this_host(&self) -> Result<u8, Failure> {
+        // From here on no signal ends this process in the middle of a change.
         let mut signals = Signals::catch()?;
         let mut tuner = self.tuner()?;
-        let changes = runtime(self.changed(&mut signals, async || {
-            // PathFacts at first: while one of several is held none is changed.
+        let changes = runtime(self.change_when_free(&mut signals, async || {
+            // Preview first: if another session holds one of them, none is changed.
             let changed = tuner.preview(&self.settings).and_then(|_| tuner.tune(&self.settings));
             let busy = changed.as_ref().is_err_and(|error| error.fault() == Fault::Busy);
             (changed.map_err(Failure::from), busy)
         }))?;
         let Some(duration) = self.duration else {
             let id = tuner.keep()?;
-            self.place.tell(&json!({ "id": id, "changes": changes }), || {
+            self.common.print(&json!({ "id": id, "changes": changes }), || {
                 print_changes(&changes);
                 outln!("kept until `thru tune revert {}`", id.as_deref().unwrap_or_default());
             });
             return Ok(0);
         };
-        if !self.place.json {
+        if !self.common.json {
             print_changes(&changes);
         }
         runtime(async {
@@ -229,13 +232,13 @@ impl Set<'_> {
             Ok(())
         })?;
         let back = tuner.revert();
-        self.told_back(&changes, &back);
+        self.print_restored(&changes, &back);
         Ok(0)
     }
 
-    /// Asks for the change, which also says whether somebody else holds a setting, until it is made, nobody wants to wait any longer, or
-    /// a signal comes.
-    async fn changed(
+    /// Repeats a change while another session holds a setting, until it succeeds, `--wait` is over or a signal comes. `change` also returns
+    /// whether a setting is held.
+    async fn change_when_free(
         &self,
         signals: &mut Signals,
         mut change: impl AsyncFnMut() -> (Result<Vec<Change>, Failure>, bool),
@@ -247,7 +250,7 @@ impl Set<'_> {
                 return changed;
             }
             tokio::select! {
-                () = sleep(ASK_EVERY) => {}
+                () = sleep(RETRY_INTERVAL) => {}
                 _ = signals.next() => return Err(ControlError::Interrupted.into()),
             }
         }
@@ -255,13 +258,13 @@ impl Set<'_> {
 
     fn preview_at(&self, host: &str) -> Result<u8, Failure> {
         let keys: Vec<String> = self.settings.iter().map(|setting| setting.key.clone()).collect();
-        let now = at(self.place, host, "tune set --dry-run", async |end| end.show(&keys).await)?;
+        let now = at(self.common, host, "tune set --dry-run", async |end| end.show(&keys).await)?;
         let pairs: Vec<_> = now.iter().zip(&self.settings).collect();
         let changes: Vec<Value> = pairs
             .iter()
-            .map(|(now, setting)| json!({ "key": now.key, "before": now.value, "asked": setting.value, "host_wide": now.host_wide }))
+            .map(|(now, setting)| json!({ "key": now.key, "before": now.value, "requested": setting.value, "host_wide": now.host_wide }))
             .collect();
-        self.place.tell(&json!({ "would_change": changes }), || {
+        self.common.print(&json!({ "would_change": changes }), || {
             for (now, setting) in &pairs {
                 let wide = if now.host_wide { " (host-wide)" } else { "" };
                 outln!("{}: {} would become {}{wide}", now.key, now.value, setting.value);
@@ -270,40 +273,45 @@ impl Set<'_> {
         Ok(0)
     }
 
-    fn there(&self, host: &str) -> Result<u8, Failure> {
+    fn at_agent(&self, host: &str) -> Result<u8, Failure> {
         let mut signals = Signals::catch()?;
         let (changes, back) = runtime(async {
             let mut end = tokio::select! {
-                reached = reach(self.place, host, "tune set") => reached?,
+                reached = reach(self.common, host, "tune set") => reached?,
                 _ = signals.next() => return Err(ControlError::Interrupted.into()),
             };
-            let held = self.held(&mut end, &mut signals).await;
+            let changed = self.change_and_hold(&mut end, &mut signals).await;
             end.release().await;
-            held
+            changed
         })?;
         match back {
-            Some(back) => self.told_back(&changes, &back),
-            None => self.place.tell(&json!({ "changes": changes }), || {
+            Some(back) => self.print_restored(&changes, &back),
+            None => self.common.print(&json!({ "changes": changes }), || {
                 print_changes(&changes);
-                outln!("kept there until `thru tune revert {host}`");
+                outln!("kept on {host} until `thru tune revert {host}`");
             }),
         }
         Ok(0)
     }
 
-    /// Changes the settings at an agent and holds them for their time; what was changed, and what was put back unless it is to stay.
-    async fn held(&self, end: &mut End, signals: &mut Signals) -> Result<(Vec<Change>, Option<Vec<Change>>), Failure> {
+    /// Changes the settings at an agent and holds them for their time. Returns the changes, and unless they are kept, those that were
+    /// restored.
+    async fn change_and_hold(
+        &self,
+        end: &mut End,
+        signals: &mut Signals,
+    ) -> Result<(Vec<Change>, Option<Vec<Change>>), Failure> {
         let change = async || {
             let changed =
                 if self.keep { end.tune_and_keep(&self.settings).await } else { end.tune(&self.settings).await };
             let busy = matches!(changed, Err(ControlError::Tune { obstacle: Obstacle::Busy, .. }));
             (changed.map_err(Failure::from), busy)
         };
-        let changes = self.changed(signals, change).await?;
+        let changes = self.change_when_free(signals, change).await?;
         if self.keep {
             return Ok((changes, None));
         }
-        if !self.place.json {
+        if !self.common.json {
             print_changes(&changes);
         }
         let end_of_time = self.duration.map(|duration| Instant::now() + Duration::from_nanos(duration.0));
@@ -322,19 +330,21 @@ impl Set<'_> {
         Ok((changes, Some(back)))
     }
 
-    fn told_back(&self, changes: &[Change], back: &[Change]) {
-        self.place.tell(&json!({ "changes": changes, "put_back": back }), || print_back(back));
+    fn print_restored(&self, changes: &[Change], back: &[Change]) {
+        self.common.print(&json!({ "changes": changes, "put_back": back }), || print_back(back));
     }
 }
 
-fn revert(words: &[String], force: bool, place: &Destination) -> Result<u8, Failure> {
+fn revert(words: &[String], force: bool, common: &CommonFlags) -> Result<u8, Failure> {
     let is_which = |word: &str| word == "all" || tune::is_entry(word);
     let (which, host) = match words {
         [] => (None, None),
         [one] if is_which(one) => (Some(one.as_str()), None),
         [one] => (None, Some(one.as_str())),
         [which, host] if is_which(which) => (Some(which.as_str()), Some(host.as_str())),
-        _ => return Err(Failure::usage("write `thru tune revert [ID|all] [HOST]`; `thru tune journal` lists IDs")),
+        _ => {
+            return Err(Failure::usage("usage: `thru tune revert [ID|all] [HOST]`; `thru tune journal` lists the IDs"));
+        }
     };
     let done = match host {
         None => {
@@ -343,26 +353,26 @@ fn revert(words: &[String], force: bool, place: &Destination) -> Result<u8, Fail
                 Some("all") => Which::All,
                 Some(id) => Which::One(id.to_owned()),
             };
-            tune::revert(&place.journal()?, &RealBackend, &which, force, &Allowance::All)?
+            tune::revert(&common.journal()?, &RealBackend, &which, force, &Allowance::All)?
         }
         Some(host) => {
             let id = which.filter(|which| *which != "all").map(str::to_owned);
-            at(place, host, "tune revert", async |end| end.revert(id, which == Some("all"), force).await)?
+            at(common, host, "tune revert", async |end| end.revert(id, which == Some("all"), force).await)?
         }
     };
-    place.tell(&json!({ "reverted": done }), || print_reverted(&done));
+    common.print(&json!({ "reverted": done }), || print_reverted(&done));
     Ok(u8::from(done.iter().any(|one| !one.done)))
 }
 
-/// Does something with an agent that has let us in and given us its machine.
+/// Connects to an agent, waits for its machine, and does `work` with it.
 fn at<T>(
-    place: &Destination,
+    common: &CommonFlags,
     host: &str,
     purpose: &str,
     work: impl AsyncFnOnce(&mut End) -> Result<T, ControlError>,
 ) -> Result<T, Failure> {
     runtime(async {
-        let mut end = reach(place, host, purpose).await?;
+        let mut end = reach(common, host, purpose).await?;
         let result = work(&mut end).await;
         end.release().await;
         Ok(result?)
@@ -370,10 +380,10 @@ fn at<T>(
 }
 
 /// Connects to an agent and waits for its machine.
-async fn reach(place: &Destination, host: &str, purpose: &str) -> Result<End, Failure> {
-    let token = measure::token(place.token_file.as_deref())?;
+async fn reach(common: &CommonFlags, host: &str, purpose: &str) -> Result<End, Failure> {
+    let token = measure::token(common.token_file.as_deref())?;
     let mut end = End::connect(Target::Remote { host, token: token.as_ref(), family: Family::Any }).await?;
-    end.acquire(purpose, |ahead| errln!("thru: {host} is busy: {ahead} before us")).await?;
+    end.acquire(purpose, |ahead| errln!("thru: {host} is busy: {ahead} ahead in the queue")).await?;
     Ok(end)
 }
 
@@ -382,12 +392,12 @@ fn runtime<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failu
     runtime.map_err(|error| Failure::other(format!("cannot start: {error}")))?.block_on(work)
 }
 
-impl Destination {
+impl CommonFlags {
     fn journal(&self) -> Result<Journal, TuneError> {
         Journal::open(self.journal.as_deref())
     }
 
-    fn tell(&self, json: &Value, print: impl FnOnce()) {
+    fn print(&self, json: &Value, print: impl FnOnce()) {
         if self.json {
             out!("{json:#}\n");
         } else {
@@ -403,8 +413,8 @@ fn print_setting(setting: &SettingNow) {
 
 fn remarks(change: &Change) -> String {
     let wide = change.host_wide.then_some("host-wide");
-    let said: Vec<&str> = wide.into_iter().chain(change.note.as_deref()).collect();
-    if said.is_empty() { String::new() } else { format!(" ({})", said.join("; ")) }
+    let remarks: Vec<&str> = wide.into_iter().chain(change.note.as_deref()).collect();
+    if remarks.is_empty() { String::new() } else { format!(" ({})", remarks.join("; ")) }
 }
 
 fn print_changes(changes: &[Change]) {
@@ -415,13 +425,13 @@ fn print_changes(changes: &[Change]) {
 
 fn print_back(changes: &[Change]) {
     for change in changes {
-        outln!("{}: {} again{}", change.key, change.now, remarks(change));
+        outln!("{}: restored to {}{}", change.key, change.now, remarks(change));
     }
 }
 
 fn print_reverted(done: &[Reverted]) {
     if done.is_empty() {
-        outln!("nothing to put back");
+        outln!("nothing to restore");
     }
     for one in done {
         outln!("{} '{}'", one.id, one.command);
@@ -436,16 +446,16 @@ fn print_reverted(done: &[Reverted]) {
 
 fn print_entries(entries: &[JournalEntry]) {
     if entries.is_empty() {
-        outln!("nothing is changed");
+        outln!("no changes");
     }
     for entry in entries {
         let state = match (entry.alive, entry.kept) {
             (true, _) => format!("held by process {}", entry.pid),
             (false, true) => "kept".into(),
-            (false, false) => "left by an owner that is no more".into(),
+            (false, false) => "left by a process that has ended".into(),
         };
-        let place = if entry.here { "" } else { ", in another network namespace" };
-        outln!("{} '{}': {state}{place}", entry.id, entry.command);
+        let namespace = if entry.here { "" } else { ", in another network namespace" };
+        outln!("{} '{}': {state}{namespace}", entry.id, entry.command);
         for change in &entry.changes {
             outln!("  {}: {} -> {}{}", change.key, change.before, change.now, remarks(change));
         }

@@ -1,4 +1,4 @@
-//! `thru watch`: how a host does, without a measurement.
+//! `thru watch`: live counters of a host, without a measurement.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -15,34 +15,34 @@ use crate::measure;
 use crate::signals::Signals;
 use crate::values::{self, at_least, whole};
 
-/// Lines after which the heads of the columns come again.
+/// Intervals after which the column heads are repeated.
 const HEAD_EVERY: u64 = 20;
 
 /// Flags of `thru watch`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  thru watch                              this host, every second, until Ctrl-C
-  thru watch HOST --token-file FILE       the host of an agent, while something else measures there
-  thru watch --interval 5s --count 12     a minute of it
-  thru watch HOST --json                  an object a line, for programs")]
+  thru watch                           this host, every second, until Ctrl-C
+  thru watch HOST --token-file FILE    the host of an agent, also during a measurement
+  thru watch --interval 5s --count 12  one minute, 12 intervals
+  thru watch HOST --json               one JSON object per interval")]
 pub struct WatchArgs {
-    /// A host running `thru serve`: a name or address, with :PORT if not 6280; left out for this host.
+    /// A host that runs `thru serve`: a name or address, with :PORT if not 6280 [default: this host].
     #[arg(value_parser = values::host)]
     host: Option<String>,
 
-    /// Length of an interval, at least 100ms: a shorter one would watch itself.
+    /// Length of an interval, at least 100ms, to keep the cost of reading low.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = at_least(Nanos(100_000_000)))]
     interval: Nanos,
 
-    /// End after this many intervals.
+    /// Exit after this many intervals [default: none, until Ctrl-C].
     #[arg(long, value_name = "N", value_parser = whole(1..=u64::MAX))]
     count: Option<u64>,
 
-    /// One JSON object a line.
+    /// Print one JSON object per line.
     #[arg(long)]
     json: bool,
 
-    /// File with the secret that the agent was started with.
+    /// File with the agent's token.
     #[arg(long, value_name = "FILE", env = "THRU_TOKEN_FILE")]
     token_file: Option<PathBuf>,
 }
@@ -68,7 +68,7 @@ pub fn run(args: &WatchArgs) -> Result<u8, Failure> {
             end.release().await;
             shown
         };
-        // Ctrl-C is how one ends it: no failure.
+        // Ctrl-C is the usual end, not a failure.
         tokio::select! {
             watched = watched => watched.map(|()| 0),
             _ = signals.next() => Ok(0),
@@ -81,7 +81,7 @@ async fn show(end: &mut End, args: &WatchArgs) -> Result<(), Failure> {
     let mut shown = 0;
     while args.count.is_none_or(|count| shown < count) {
         let seen = end.watched().await?;
-        if !say(&text(&seen, shown, args.json)?)? {
+        if !print_now(&text(&seen, shown, args.json)?)? {
             break;
         }
         shown += 1;
@@ -101,8 +101,8 @@ fn text(seen: &Watched, shown: u64, json: bool) -> Result<String, Failure> {
     Ok(head + &report::watch_lines(seen))
 }
 
-/// Prints at once; false where nobody reads any more (`thru watch | head`).
-fn say(text: &str) -> Result<bool, Failure> {
+/// Prints and flushes; false after the reader has closed its end (`thru watch | head`).
+fn print_now(text: &str) -> Result<bool, Failure> {
     let mut out = std::io::stdout().lock();
     match out.write_all(model::plain_lines(text).as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(true),

@@ -1,4 +1,4 @@
-//! `thru why`: what held a stored run back, with the evidence.
+//! `thru why`: the bottleneck of a stored run, with evidence.
 
 use std::path::PathBuf;
 
@@ -12,26 +12,26 @@ use crate::output;
 /// Flags of `thru why`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  thru why                        the last run: where the sender's time went, and what speaks for it
+  thru why                        the last run: where the sender's time went, and the evidence
   thru why before --cell 1        one cell of a run
-  thru why mtu1500 mtu9000        several curves: which is best for which blocks
-  thru why there back             a run and one with --reverse: whether the directions are alike
+  thru why mtu1500 mtu9000        several curves: which is best for which block sizes
+  thru why outbound return        a run and one with --reverse: whether the directions differ
 
-It works on what was recorded: what an older run did not record is named as missing.")]
+The analysis uses the recorded counters. Counters that a run did not record are listed as missing.")]
 pub struct WhyArgs {
-    /// Runs: each an id, the start of one, a name, `last` or `last~1`.
+    /// Runs: ids, starts of ids, names, `last` or `last~1`.
     #[arg(value_name = "RUN", default_value = "last")]
     runs: Vec<String>,
 
-    /// One cell only, by its number.
+    /// Number of one cell to explain [default: all].
     #[arg(long, value_name = "N", value_parser = crate::values::whole(0..=u32::MAX))]
     cell: Option<u32>,
 
-    /// As one JSON document.
+    /// Print a JSON document.
     #[arg(long)]
     json: bool,
 
-    /// The file that keeps runs [default: in the XDG data folder].
+    /// Database file of the runs [default: throughline/runs.sqlite in $XDG_DATA_HOME or ~/.local/share].
     #[arg(long, value_name = "FILE", env = "THRU_STORE")]
     store: Option<PathBuf>,
 }
@@ -43,7 +43,7 @@ pub fn run(args: &WhyArgs) -> Result<u8, Failure> {
     let explained: Vec<RunWhy> = runs.iter().map(|run| explain(run, args.cell)).collect();
     if let Some(cell) = args.cell.filter(|cell| !has(&runs, *cell)) {
         let cells: Vec<String> = runs.iter().flat_map(|run| &run.outcomes).map(|one| one.cell.to_string()).collect();
-        return Err(Failure::usage(format!("--cell {cell}: there is no such outcome; there are {}", cells.join(", "))));
+        return Err(Failure::usage(format!("--cell {cell}: no such cell; the cells are {}", cells.join(", "))));
     }
     let curves: Vec<(String, &[Outcome])> =
         runs.iter().filter(|run| run.header.kind == "curve").map(|run| (label(run), run.outcomes.as_slice())).collect();
@@ -75,10 +75,10 @@ fn label(run: &Run) -> String {
     run.header.name.clone().unwrap_or_else(|| run.header.id.clone())
 }
 
-/// What held the outcomes of a run back: as it was recorded, else from what was; of a curve where it breaks.
+/// The bottlenecks of a run's outcomes: as recorded, else computed from the recorded counters. Of a curve, its changes.
 fn explain(run: &Run, cell: Option<u32>) -> RunWhy {
     let header = &run.header;
-    let wanted = |outcome: &&Outcome| cell.is_none_or(|cell| outcome.cell == cell);
+    let selected = |outcome: &&Outcome| cell.is_none_or(|cell| outcome.cell == cell);
     let (cells, changes) = if header.kind == "curve" {
         let main: Vec<Outcome> =
             run.outcomes.iter().filter(|outcome| outcome.spec.transport != Spec::CEILING).cloned().collect();
@@ -89,9 +89,9 @@ fn explain(run: &Run, cell: Option<u32>) -> RunWhy {
             outcome: report::outcome_line(outcome),
             why: outcome.summary.why.clone().or_else(|| analysis::why(outcome, &run.passes, &header.near, &header.far)),
         };
-        // A point of a plan's curve shares its passes with the other sizes.
+        // A size of a plan's curve shares its passes with the other sizes.
         let whole = run.outcomes.iter().filter(|outcome| !outcome.spec.is_point());
-        (whole.filter(wanted).map(of).collect(), Vec::new())
+        (whole.filter(selected).map(of).collect(), Vec::new())
     };
     RunWhy { id: header.id.clone(), name: header.name.clone(), cells, changes }
 }

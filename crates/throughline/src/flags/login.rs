@@ -1,4 +1,4 @@
-//! The login of iperf3: who measures, and who is let in. The names of the flags are iperf3's own.
+//! iperf3's login, as a client and as a server. The names of the flags are those of iperf3.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use crate::failure::Failure;
 use crate::password;
 use crate::values::whole;
 
-/// Where `--help` has the flags.
-const LOGIN: &str = "Login at iperf3's server";
-const CLIENTS: &str = "Login of iperf3's clients";
+/// Headings of the flags.
+const LOGIN: &str = "Login to an iperf3 server";
+const CLIENTS: &str = "Login of iperf3 clients";
 
 /// Flags of a client that logs in.
 #[derive(Debug, Args)]
 pub struct LoginFlags {
-    /// With --speak iperf3: log in as this user. The password is that in IPERF3_PASSWORD, or is asked for at the terminal.
+    /// With --speak iperf3: log in as this user. The password comes from IPERF3_PASSWORD or is read from the terminal.
     #[arg(long, value_name = "NAME", requires = "rsa_public_key_path", help_heading = LOGIN)]
     username: Option<String>,
 
@@ -25,7 +25,7 @@ pub struct LoginFlags {
     #[arg(long, value_name = "FILE", requires = "username", help_heading = LOGIN)]
     rsa_public_key_path: Option<PathBuf>,
 
-    /// Encrypt the login as iperf3 before 3.17 does (PKCS #1 v1.5 in the place of OAEP).
+    /// Encrypt the login as iperf3 before 3.17 does: PKCS #1 v1.5 padding instead of OAEP.
     #[arg(long, requires = "username", help_heading = LOGIN)]
     use_pkcs1_padding: bool,
 }
@@ -37,9 +37,7 @@ impl LoginFlags {
         match speak.map(interop::spoken).transpose()? {
             Some(program) => program.check_login()?,
             None => {
-                return Err(Failure::usage(
-                    "--username without --speak: it logs in to a server of iperf3, add --speak iperf3",
-                ));
+                return Err(Failure::usage("--username is a login to an iperf3 server: add --speak iperf3"));
             }
         }
         let login = Login::read(name.clone(), password::of(name)?, key, padding(self.use_pkcs1_padding))?;
@@ -50,20 +48,20 @@ impl LoginFlags {
 /// Flags of a server whose clients log in.
 #[derive(Debug, Args)]
 pub struct UsersFlags {
-    /// With --speak iperf3: serve only clients that log in, and open their logins with this private RSA key, a PEM file without a
-    /// passphrase.
+    /// With --speak iperf3: serve only clients that log in. This RSA private key, a PEM file without passphrase, decrypts their
+    /// logins.
     #[arg(long, value_name = "FILE", requires = "authorized_users_path", help_heading = CLIENTS)]
     rsa_private_key_path: Option<PathBuf>,
 
-    /// The users: lines of NAME,HASH with the SHA-256 of {NAME}PASSWORD.
+    /// The users, one per line: NAME,HASH. HASH is the SHA-256 of {NAME}PASSWORD.
     #[arg(long, value_name = "FILE", requires = "rsa_private_key_path", help_heading = CLIENTS)]
     authorized_users_path: Option<PathBuf>,
 
-    /// How far a client's clock may be from this host's, in seconds.
+    /// Largest difference between a client's clock and this host's, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = SKEW_S, value_parser = whole(0..=u64::MAX), requires = "rsa_private_key_path", help_heading = CLIENTS)]
     time_skew_threshold: u64,
 
-    /// Open logins of iperf3 before 3.17 (PKCS #1 v1.5 in the place of OAEP).
+    /// Accept logins of iperf3 before 3.17: PKCS #1 v1.5 padding instead of OAEP.
     #[arg(long, requires = "rsa_private_key_path", help_heading = CLIENTS)]
     use_pkcs1_padding: bool,
 }
@@ -74,7 +72,7 @@ impl UsersFlags {
         self.files().is_some()
     }
 
-    /// The users, where there are such.
+    /// The users, if the flags are given.
     pub fn read(&self) -> Result<Option<Users>, Failure> {
         let Some((key, users)) = self.files() else { return Ok(None) };
         Ok(Some(Users::read(key, users, self.time_skew_threshold, padding(self.use_pkcs1_padding))?))

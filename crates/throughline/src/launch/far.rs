@@ -1,4 +1,4 @@
-//! The agent of a far end that a launcher started: for one measurement, at any free port, for whoever got its offer.
+//! The agent of a far end that a launcher started: for one measurement, on any free port, for the process that has its offer.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -10,20 +10,20 @@ use super::Offer;
 use crate::failure::Failure;
 use crate::measure;
 
-/// How often it looks whether its parent is still there.
-const LOOK: Duration = Duration::from_millis(200);
+/// Interval at which it checks whether its parent still runs.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Serves one measurement. `anywhere` tells it to listen on all addresses, else on loopback; `tell` is given the offer;
-/// `deserted` is asked now and then whether nobody is left to serve.
+/// Serves one measurement, on all addresses if `anywhere`, else on loopback. `publish` is called with the offer. The agent ends when
+/// `deserted` returns true.
 pub fn serve(
     workers: Workers,
     anywhere: bool,
-    tell: impl Fn(&Offer) + Send + Sync + 'static,
+    publish: impl Fn(&Offer) + Send + Sync + 'static,
     deserted: impl Fn() -> bool,
 ) -> Result<u8, Failure> {
     let directory = measure::socket_directory()?;
-    let secret = Token::fresh().map_err(|error| Failure::other(format!("cannot draw a token: {error}")))?;
-    let offer = move |port| Offer { token: secret.clone(), places: places(anywhere, port) };
+    let secret = Token::fresh().map_err(|error| Failure::other(format!("cannot make a token: {error}")))?;
+    let offer = move |port| Offer { token: secret.clone(), addresses: addresses(anywhere, port) };
     let ip = if anywhere { Ipv4Addr::UNSPECIFIED } else { Ipv4Addr::LOCALHOST };
     let options = AgentOptions {
         workers,
@@ -31,7 +31,7 @@ pub fn serve(
         once: true,
         listening: Box::new(move |listening| {
             if let Some(address) = listening.first() {
-                tell(&offer(address.port()));
+                publish(&offer(address.port()));
             }
         }),
         ..measure::local_options(directory.path())?
@@ -51,16 +51,16 @@ pub fn serve(
     })
 }
 
-/// Ends when `deserted` says so, or the process that started this one has ended.
+/// Ends when `deserted` returns true, or the parent process has ended.
 async fn when(deserted: impl Fn() -> bool) {
     let parent = std::os::unix::process::parent_id();
     while std::os::unix::process::parent_id() == parent && !deserted() {
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
-/// Where others may reach an agent that listens at `port`: this host's own addresses, loopback only where that is enough.
-fn places(anywhere: bool, port: u16) -> Vec<String> {
+/// The addresses of an agent that listens on `port`: those of this host, or loopback unless `anywhere`.
+fn addresses(anywhere: bool, port: u16) -> Vec<String> {
     if !anywhere {
         return vec![SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port).to_string()];
     }

@@ -1,5 +1,5 @@
-//! Measurements whose two ends are started by a launcher (mpirun, pvm_spawn) instead of being found at a HOST. The far end's
-//! agent then listens at any free port, and where that is comes over the transport itself as an [`Offer`].
+//! Measurements whose two ends a launcher starts (mpirun, pvm_spawn). The far end's agent listens on any free port and sends its
+//! address over the transport itself, as an [`Offer`].
 
 pub mod far;
 pub mod mpi;
@@ -15,26 +15,26 @@ use engine::transport::Launcher;
 
 use crate::failure::Failure;
 
-/// Where an agent listens and what it must be shown.
+/// The addresses and the token of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
     token: String,
-    /// Addresses with ports, the first that answers is as good as any.
-    pub places: Vec<String>,
+    /// Addresses with ports; any of them will do.
+    pub addresses: Vec<String>,
 }
 
 impl Offer {
-    /// As one line: the token, then the addresses.
+    /// One line: the token, then the addresses.
     pub fn line(&self) -> String {
-        format!("{} {}\n", self.token, self.places.join(" "))
+        format!("{} {}\n", self.token, self.addresses.join(" "))
     }
 
-    /// Reads what [`line`](Self::line) wrote.
+    /// Reads the format of [`line`](Self::line).
     pub fn parse(line: &str) -> Option<Self> {
         let mut words = line.split_whitespace().map(str::to_owned);
         let token = words.next()?;
-        let places: Vec<String> = words.collect();
-        (!places.is_empty()).then_some(Self { token, places })
+        let addresses: Vec<String> = words.collect();
+        (!addresses.is_empty()).then_some(Self { token, addresses })
     }
 
     /// The token.
@@ -43,30 +43,28 @@ impl Offer {
     }
 }
 
-/// The variable that tells a command that it is the supervisor of a process which mpirun started, and what its far end's
-/// offer is. Its standard input is then the socket of the worker that it has been given.
+/// The variable that makes a command the supervisor of a process that mpirun started. Its value is the offer of the far end, and the
+/// command's standard input is the socket of its worker.
 const SUPERVISES: &str = "THRU_SUPERVISES";
 
-/// What the process that started this one has prepared for it; `None` for a command that a user started.
+/// The offer from the parent process; `None` for a command that a user started.
 pub fn supervised() -> Option<Offer> {
     Offer::parse(&std::env::var(SUPERVISES).ok()?)
 }
 
-/// Whether another process of the same mpirun says the same: they all read the same command line.
-pub fn is_echo(failure: &Failure) -> bool {
+/// Whether another process of the same mpirun prints the same error: all have the same command line.
+pub fn is_repeated(failure: &Failure) -> bool {
     failure.code() == Failure::usage("").code() && engine::transport::mpi::launched().is_some_and(|rank| rank > 0)
 }
 
-/// Why a HOST has no place in a measurement that a launcher starts.
+/// The error for a HOST in a measurement that a launcher starts.
 pub fn no_host(launcher: Launcher, host: &str) -> String {
     match launcher {
         Launcher::Mpirun => {
-            format!(
-                "mpi measures between the two processes of `mpirun -n 2`, not with {host}: leave HOST and --from out"
-            )
+            format!("mpi measures between the two processes of `mpirun -n 2`, not with {host}: omit HOST and --from")
         }
         Launcher::PvmSpawn => {
-            format!("pvm starts its far end in the virtual machine by itself, not at {host}: leave HOST and --from out")
+            format!("pvm starts its far end in the virtual machine, not on {host}: omit HOST and --from")
         }
     }
 }
@@ -74,19 +72,19 @@ pub fn no_host(launcher: Launcher, host: &str) -> String {
 /// The worker at the other end of standard input.
 pub fn waiting_worker() -> Result<Workers, Failure> {
     let socket = std::io::stdin().as_fd().try_clone_to_owned();
-    let socket = socket.map_err(|error| Failure::other(format!("cannot speak to the measuring process: {error}")))?;
+    let socket = socket.map_err(|error| Failure::other(format!("cannot connect to the measuring process: {error}")))?;
     Ok(Workers::waiting(UnixStream::from(socket)))
 }
 
-/// What tells whether two processes reach each other over loopback: the same boot of the same machine, and the same network
-/// namespace.
-pub fn place_of_this_process() -> String {
+/// Identifies the boot of the machine and the network namespace. Two processes with the same identity reach each other over
+/// loopback.
+pub fn network_identity() -> String {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let network = std::fs::read_link("/proc/self/ns/net").unwrap_or_default();
     format!("{} {}", boot.trim(), network.display())
 }
 
-/// Reads a line from a socket, and not a byte more.
+/// Reads a line from a socket, without reading further.
 pub fn read_line(mut socket: &UnixStream) -> std::io::Result<String> {
     let mut line = Vec::new();
     let mut byte = [0];
@@ -108,15 +106,15 @@ mod tests {
     use std::io::Write;
 
     #[test]
-    fn an_offer_survives_its_line() {
-        let offer = Offer { token: "0123ab".into(), places: vec!["127.0.0.1:99".into(), "[fe80::1]:99".into()] };
+    fn an_offer_is_read_back_from_its_line() {
+        let offer = Offer { token: "0123ab".into(), addresses: vec!["127.0.0.1:99".into(), "[fe80::1]:99".into()] };
         assert_eq!(Offer::parse(&offer.line()), Some(offer));
         assert_eq!(Offer::parse("token"), None);
         assert_eq!(Offer::parse(""), None);
     }
 
     #[test]
-    fn a_line_is_read_without_what_follows() {
+    fn a_line_is_read_without_the_bytes_after_it() {
         let (mut from, to) = UnixStream::pair().expect("a pair");
         from.write_all(b"one\ntwo").expect("written");
         assert_eq!(read_line(&to).expect("a line"), "one");

@@ -1,6 +1,7 @@
-//! `mpirun -n 2 thru ... --transport mpi`. MPI lives in the process that mpirun started, so each of the two becomes a worker
-//! and starts its supervisor as a child, without MPI's environment: number 0 the same command, whose near end measures in
-//! this process; number 1 an agent, whose far end does. The agent's address goes from number 1 to number 0 over MPI.
+//! `mpirun -n 2 thru ... --transport mpi`. MPI works only in the processes that mpirun started. Each of the two becomes a worker
+//! and starts its supervisor as a child, without MPI's environment. The child of rank 0 is the same command, with the near end in
+//! this process. The child of rank 1 is an agent, with the far end in this process. Rank 1 sends the agent's address to rank 0 over
+//! MPI.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -11,16 +12,16 @@ use std::time::Duration;
 
 use engine::transport::mpi::{self, Rank};
 
-use super::{Offer, SUPERVISES, place_of_this_process, read_line};
+use super::{Offer, SUPERVISES, network_identity, read_line};
 use crate::failure::Failure;
 use crate::signals::Signals;
 
-/// How long the other process may take to start its part.
+/// Time that the other process has to start.
 const START_LIMIT: Duration = Duration::from_secs(30);
-/// How often number 1 looks whether number 0 has had enough.
-const LOOK: Duration = Duration::from_millis(20);
+/// Interval at which rank 1 checks whether rank 0 has ended.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Serves this process's supervisor as its worker until the command has ended; the exit code is the command's.
+/// Serves this process's supervisor as its worker until the command has ended. Returns the exit code of the command.
 pub fn run() -> Result<u8, Failure> {
     let rank = Rank::join()?;
     let ended = if rank.number() == 0 { near(&rank) } else { far(&rank) };
@@ -30,17 +31,17 @@ pub fn run() -> Result<u8, Failure> {
             Ok(code)
         }
         Err(failure) => {
-            // Said before the end: MPI_Abort ends this process too.
-            failure.say();
+            // Printed first: MPI_Abort ends this process, too.
+            failure.print();
             rank.abort(failure.code());
             Err(failure)
         }
     }
 }
 
-/// Number 0: the command itself.
+/// Rank 0: the command itself.
 fn near(rank: &Rank) -> Result<u8, Failure> {
-    rank.tell(&place_of_this_process())?;
+    rank.tell(&network_identity())?;
     let offer = rank.hear(START_LIMIT.as_nanos() as u64)?;
     if Offer::parse(&offer).is_none() {
         return Err(Failure::host(format!("the other MPI process started no agent: {}", offer.trim())));
@@ -49,19 +50,20 @@ fn near(rank: &Rank) -> Result<u8, Failure> {
     command.args(std::env::args_os().skip(1)).env(SUPERVISES, offer);
     let (mut child, socket) = supervise(command)?;
     pass_on_interrupts(Some(child.id()))?;
-    // Ends with the supervisor, which holds the other end.
+    // Returns when the supervisor ends, which holds the other end.
     let _ = control::worker::serve_one(socket);
-    let status = child.wait().map_err(|error| Failure::other(format!("lost the command's own process: {error}")))?;
+    let status =
+        child.wait().map_err(|error| Failure::other(format!("cannot wait for the process of the command: {error}")))?;
     rank.end()?;
     match status.code() {
         Some(code) => Ok(u8::try_from(code).unwrap_or(1)),
-        None => Err(Failure::other(format!("the command's own process was killed ({status})"))),
+        None => Err(Failure::other(format!("the process of the command was killed ({status})"))),
     }
 }
 
-/// Number 1: an agent for number 0.
+/// Rank 1: an agent for rank 0.
 fn far(rank: &Rank) -> Result<u8, Failure> {
-    let elsewhere = rank.hear(START_LIMIT.as_nanos() as u64)? != place_of_this_process();
+    let elsewhere = rank.hear(START_LIMIT.as_nanos() as u64)? != network_identity();
     let started = own_program().and_then(|mut command| {
         command.arg("launched").args(elsewhere.then_some("--anywhere"));
         supervise(command)
@@ -80,14 +82,14 @@ fn far(rank: &Rank) -> Result<u8, Failure> {
             return Err(Failure::host(format!("the agent of MPI process 1 did not start: {error}")));
         }
     }
-    // mpirun ends both processes together; this one stays until the other has what it counted.
+    // mpirun ends both processes together; this one waits until the other has the results.
     pass_on_interrupts(None)?;
     std::thread::scope(|scope| {
         scope.spawn(|| control::worker::serve_one(socket));
         while !rank.has_ended() {
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
-        // Its work is done, also where no coordinator ever came.
+        // Rank 0 has ended, perhaps without connecting.
         let _ = child.kill();
         let _ = child.wait();
     });
@@ -115,13 +117,13 @@ fn supervise(mut command: Command) -> Result<(Child, UnixStream), Failure> {
             command.env_remove(name);
         }
     }
-    // In a group of its own it outlives this process for the moment that it needs to say why.
+    // In its own process group, it outlives this process long enough to print its error.
     let child = command.stdin(Stdio::from(OwnedFd::from(theirs))).process_group(0).spawn().map_err(failed)?;
     Ok((child, mine))
 }
 
-/// From now on no signal that asks for the end ends this process: the supervisor is told instead, and ends the measurement in
-/// order.
+/// From now on, signals that end a process are passed on to the supervisor as SIGTERM, which ends the measurement in an orderly
+/// way.
 fn pass_on_interrupts(supervisor: Option<u32>) -> Result<(), Failure> {
     let mut signals = Signals::catch()?;
     std::thread::spawn(move || {

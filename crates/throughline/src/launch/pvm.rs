@@ -1,37 +1,35 @@
-//! `thru ... --transport pvm`: the far end's agent is a task that pvm_spawn starts, wherever the virtual machine likes. Its
-//! workers, and those of the near end, join the virtual machine by themselves.
+//! `thru ... --transport pvm`: the far end's agent is a task that pvm_spawn starts on a host that PVM chooses. The workers of both
+//! ends join the virtual machine themselves.
 
 use std::time::Duration;
 
 use control::agent::Workers;
 use engine::transport::pvm::Task;
 
-use super::{Offer, far, place_of_this_process};
+use super::{Offer, far, network_identity};
 use crate::failure::Failure;
 
-/// How long the task may take to start and to listen.
+/// Time that the task has to start and to listen.
 const START_LIMIT: Duration = Duration::from_secs(20);
 
-/// Starts the far end's agent; where it listens.
+/// Starts the far end's agent and returns its offer.
 pub fn start() -> Result<Offer, Failure> {
     let program = own_program()?;
-    let reported =
-        Task::spawn(&program, &["launched", "--pvm", &place_of_this_process()], START_LIMIT.as_nanos() as u64)?;
-    Offer::parse(&reported)
-        .ok_or_else(|| Failure::host(format!("the PVM task of the far end says: {}", reported.trim())))
+    let answer = Task::spawn(&program, &["launched", "--pvm", &network_identity()], START_LIMIT.as_nanos() as u64)?;
+    Offer::parse(&answer).ok_or_else(|| Failure::host(format!("the PVM task of the far end failed: {}", answer.trim())))
 }
 
-/// Serves as that agent, for a parent at `place`.
-pub fn serve(place: &str) -> Result<u8, Failure> {
+/// Serves as that agent, for a parent with the network identity `identity`.
+pub fn serve(identity: &str) -> Result<u8, Failure> {
     let parent = Task::parent()?;
     let workers = Workers::Program(own_program()?);
-    let tell = move |offer: &Offer| {
-        // A parent that cannot be told has ended, which is noticed by itself.
+    let publish = move |offer: &Offer| {
+        // If the message cannot be sent, the parent has ended, which is noticed elsewhere.
         let _ = parent.tell(&offer.line());
     };
-    let served = far::serve(workers, place != place_of_this_process(), tell, move || parent.has_ended());
+    let served = far::serve(workers, identity != network_identity(), publish, move || parent.has_ended());
     if let Err(failure) = &served {
-        // One word too many does no harm: the parent reads the first.
+        // A second message does no harm: the parent reads only the first.
         let _ = parent.tell(&failure.to_string());
     }
     engine::transport::pvm::leave();

@@ -1,4 +1,4 @@
-//! What a plan's cells are made of: the fields that all share, its factors, and the cells of a list.
+//! The parts of a plan's cells: the fields that all share, the factors, and the cells of a list.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,12 +6,12 @@ use analysis::plan::of_set;
 use model::{Design, Factor, FactorKind, Inventory, Plan, PlanEnd, Setting};
 
 use super::fields::{Flags, PATTERN};
-use super::source::{At, Table, unknown};
+use super::source::{Located, Table, unknown};
 use crate::failure::Failure;
 use crate::spec_args::PATTERNS;
 
 /// Fields by their names.
-pub(super) type Fields = BTreeMap<String, At<String>>;
+pub(super) type Fields = BTreeMap<String, Located<String>>;
 
 /// The fields that all cells share.
 pub(super) fn base(top: &Table<'_>) -> Result<Fields, Failure> {
@@ -19,17 +19,20 @@ pub(super) fn base(top: &Table<'_>) -> Result<Fields, Failure> {
     Ok(base.flat()?.into_iter().collect())
 }
 
-/// The factors, each with where its key stands.
-pub(super) fn factors(top: &Table<'_>) -> Result<Vec<(Factor, At<String>)>, Failure> {
-    let mut factors: Vec<(Factor, At<String>)> = Vec::new();
+/// The factors, each with the position of its key in the file.
+pub(super) fn factors(top: &Table<'_>) -> Result<Vec<(Factor, Located<String>)>, Failure> {
+    let mut factors: Vec<(Factor, Located<String>)> = Vec::new();
     for table in top.tables("factor")? {
-        table.known(&["name", "field", "setting", "observed", "end", "levels", "dear", "sets"])?;
+        if let Some(old) = table.text("dear")? {
+            return Err(table.wrong_at(&old, "`dear` is now called `expensive`"));
+        }
+        table.known(&["name", "field", "setting", "observed", "end", "levels", "expensive", "sets"])?;
         let kinds =
             [("field", FactorKind::Field), ("setting", FactorKind::Setting), ("observed", FactorKind::Observed)];
         let mut named = Vec::new();
         let sets = sets(&table)?;
         if !sets.is_empty() {
-            let name = table.text("name")?.ok_or_else(|| table.wrong("a factor of sets wants a `name`"))?;
+            let name = table.text("name")?.ok_or_else(|| table.wrong("a factor with `sets` needs a `name`"))?;
             named.push((FactorKind::Set, name));
         }
         for (key, kind) in kinds {
@@ -38,13 +41,10 @@ pub(super) fn factors(top: &Table<'_>) -> Result<Vec<(Factor, At<String>)>, Fail
         let (kind, key) = match (named.pop(), named.pop()) {
             (Some(one), None) => one,
             (None, _) => {
-                return Err(table
-                    .wrong("a factor is a `field`, a `setting`, something `observed` or has `sets`: none is named"));
+                return Err(table.wrong("a factor needs one of `field`, `setting`, `observed` and `sets`"));
             }
             (Some((_, at)), Some(_)) => {
-                return Err(
-                    table.wrong_at(&at, "a factor is one of `field`, `setting`, `observed` and `sets`, not two")
-                );
+                return Err(table.wrong_at(&at, "a factor has only one of `field`, `setting`, `observed` and `sets`"));
             }
         };
         let levels = levels(&table)?;
@@ -56,17 +56,17 @@ pub(super) fn factors(top: &Table<'_>) -> Result<Vec<(Factor, At<String>)>, Fail
         };
         let name = table.text("name")?.map_or(default, |at| at.value);
         if factors.iter().any(|(other, _)| other.name == name) || [Factor::FROM, Factor::TO].contains(&name.as_str()) {
-            return Err(table.wrong_at(&key, format!("two factors are called '{name}': give one a `name` of its own")));
+            return Err(table.wrong_at(&key, format!("two factors have the name '{name}': give one another `name`")));
         }
         check_kind(&table, kind, &key, &levels)?;
         let mut factor = Factor { name, kind, key: key.value.clone(), end, levels, sets, expensive: false };
-        factor.expensive = table.switch("dear")? || each(&factor).iter().any(of_interface);
+        factor.expensive = table.switch("expensive")? || each(&factor).iter().any(of_interface);
         factors.push((factor, key));
     }
     Ok(factors)
 }
 
-/// The levels of a factor: a list, or one text with commas, as a variable can hold it.
+/// The levels of a factor: a list, or one string with commas, as in a variable.
 fn levels(table: &Table<'_>) -> Result<Vec<String>, Failure> {
     let listed = table.texts("levels")?.into_iter().map(|at| at.value);
     if table.is_list("levels") {
@@ -76,7 +76,7 @@ fn levels(table: &Table<'_>) -> Result<Vec<String>, Failure> {
     Ok(listed.flat_map(parts).filter(|level| !level.is_empty()).collect())
 }
 
-/// What the levels of a factor of sets stand for.
+/// The sets of a factor: for each level, its fields and settings.
 fn sets(table: &Table<'_>) -> Result<BTreeMap<String, BTreeMap<String, String>>, Failure> {
     let Some(sets) = table.table("sets")? else { return Ok(BTreeMap::new()) };
     let of = |name: &str| {
@@ -86,7 +86,7 @@ fn sets(table: &Table<'_>) -> Result<BTreeMap<String, BTreeMap<String, String>>,
     sets.names().map(|name| Ok((name.to_owned(), of(name)?))).collect()
 }
 
-/// What a factor sets, each as a factor by itself with its levels.
+/// The fields and settings of a factor, each as a separate factor with its levels.
 fn each(factor: &Factor) -> Vec<Factor> {
     if factor.kind != FactorKind::Set {
         return vec![factor.clone()];
@@ -95,37 +95,37 @@ fn each(factor: &Factor) -> Vec<Factor> {
     factor.sets.values().flatten().map(of).collect()
 }
 
-/// Whether it is a setting that everything waits for until an interface has come up again.
+/// Whether it is a setting whose change may take an interface down for a while.
 fn of_interface(factor: &Factor) -> bool {
     factor.kind == FactorKind::Setting && ["dev.", "qdisc."].iter().any(|of| factor.key.starts_with(of))
 }
 
-/// The end of a factor, which a field may also name before its key.
-fn ends(table: &Table<'_>, kind: FactorKind, mut key: At<String>) -> Result<(PlanEnd, At<String>), Failure> {
-    let said = table.choice("end", &PlanEnd::NAMES)?;
+/// The end of a factor: `end`, or the prefix of a field.
+fn ends(table: &Table<'_>, kind: FactorKind, mut key: Located<String>) -> Result<(PlanEnd, Located<String>), Failure> {
+    let given = table.choice("end", &PlanEnd::NAMES)?;
     if kind == FactorKind::Field
         && let Some((end, rest)) = key.value.clone().split_once('.')
         && let Some((_, end)) = PlanEnd::NAMES.iter().find(|(name, _)| *name == end)
     {
-        if said.is_some_and(|said| said != *end) {
-            return Err(table.wrong_at(&key, "`end` names another end than the field"));
+        if given.is_some_and(|given| given != *end) {
+            return Err(table.wrong_at(&key, "`end` and the prefix of the field differ"));
         }
         rest.clone_into(&mut key.value);
         return Ok((*end, key));
     }
     let default = if kind == FactorKind::Observed { PlanEnd::Far } else { PlanEnd::Both };
-    Ok((said.unwrap_or(default), key))
+    Ok((given.unwrap_or(default), key))
 }
 
-fn check_kind(table: &Table<'_>, kind: FactorKind, key: &At<String>, levels: &[String]) -> Result<(), Failure> {
+fn check_kind(table: &Table<'_>, kind: FactorKind, key: &Located<String>, levels: &[String]) -> Result<(), Failure> {
     let mut sorted = levels.to_vec();
     sorted.sort();
     if let Some(twice) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(table.wrong_at(key, format!("the level '{}' is there twice", twice[0])));
+        return Err(table.wrong_at(key, format!("the level '{}' is given twice", twice[0])));
     }
     match kind {
         FactorKind::Observed if !levels.is_empty() => {
-            Err(table.wrong_at(key, "what is observed has no `levels`: the hosts say them"))
+            Err(table.wrong_at(key, "an observed factor has no `levels`: they come from the hosts"))
         }
         FactorKind::Observed => observable(&key.value).map_err(|what| table.wrong_at(key, what)),
         FactorKind::Setting => {
@@ -141,7 +141,7 @@ fn check_setting(key: &str, value: &str) -> Result<(), String> {
     setting.map(drop).map_err(|error| error.to_string())
 }
 
-/// Whether the inventory has a plain value of that name.
+/// Checks that the inventory has a plain value of that name.
 fn observable(key: &str) -> Result<(), String> {
     let facts = serde_json::to_value(Inventory::default()).unwrap_or_default();
     let mut names: Vec<&str> = Vec::new();
@@ -151,16 +151,20 @@ fn observable(key: &str) -> Result<(), String> {
     if names.contains(&key) || key.starts_with("sysctl.") {
         return Ok(());
     }
-    Err(format!("{}, and sysctl.NAME", unknown(key, &names, "the inventory")))
+    Err(format!("{}; or sysctl.NAME", unknown(key, &names, "the inventory")))
 }
 
 /// The cells of a list.
-pub(super) fn list(top: &Table<'_>, design: Design, factors: &[(Factor, At<String>)]) -> Result<Vec<Fields>, Failure> {
+pub(super) fn list(
+    top: &Table<'_>,
+    design: Design,
+    factors: &[(Factor, Located<String>)],
+) -> Result<Vec<Fields>, Failure> {
     let tables = top.tables("cell")?;
     match (design, tables.first()) {
-        (Design::List, None) => return Err(top.wrong("design = \"list\" wants its cells: write [[cell]]")),
+        (Design::List, None) => return Err(top.wrong("design = \"list\" needs cells: write [[cell]]")),
         (Design::List, _) => {}
-        (_, Some(cell)) => return Err(cell.wrong("cells are listed with design = \"list\" only")),
+        (_, Some(cell)) => return Err(cell.wrong("[[cell]] needs design = \"list\"")),
         (_, None) => {
             let none =
                 factors.iter().find(|(factor, _)| factor.levels.is_empty() && factor.kind != FactorKind::Observed);
@@ -176,14 +180,14 @@ pub(super) fn list(top: &Table<'_>, design: Design, factors: &[(Factor, At<Strin
             && !cell.keys().eq(first.keys())
         {
             let keys = first.keys().cloned().collect::<Vec<_>>().join(", ");
-            return Err(table.wrong(format!("every cell names the same: {keys}")));
+            return Err(table.wrong(format!("every cell needs the same keys: {keys}")));
         }
         cells.push(cell);
     }
     Ok(cells)
 }
 
-/// Every level of a factor of sets must be the name of one.
+/// Checks that every level of a factor with sets is the name of a set.
 pub(super) fn check_sets(top: &Table<'_>, plan: &Plan) -> Result<(), Failure> {
     for factor in plan.factors.iter().filter(|factor| factor.kind == FactorKind::Set) {
         let names: Vec<&str> = factor.sets.keys().map(String::as_str).collect();
@@ -194,7 +198,7 @@ pub(super) fn check_sets(top: &Table<'_>, plan: &Plan) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Gives the factors of a list their levels; a field that is no factor yet becomes one.
+/// Gives the factors of a list their levels. A field that is not a factor yet becomes one.
 pub(super) fn levels_of_list(plan: &mut Plan) {
     let names: Vec<String> = plan.list.first().map(|cell| cell.keys().cloned().collect()).unwrap_or_default();
     for name in names {
@@ -217,11 +221,11 @@ pub(super) fn levels_of_list(plan: &mut Plan) {
     }
 }
 
-/// Checks every field and every level by itself, so that an error points at it.
+/// Checks every field and every level separately, so that an error points at it.
 pub(super) fn check_fields(
     top: &Table<'_>,
     base: &Fields,
-    factors: &[(Factor, At<String>)],
+    factors: &[(Factor, Located<String>)],
     list: &[Fields],
 ) -> Result<Flags, Failure> {
     let factor = factors.iter().find(|(factor, _)| factor.kind == FactorKind::Field && factor.key == PATTERN);

@@ -1,4 +1,4 @@
-//! The fields of a plan's cells are flags: what they are called, what they take, and the spec that they make.
+//! The fields of a plan's cells are flags: their names, their values, and the spec that they give.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -8,12 +8,12 @@ use model::Spec;
 
 use super::source::unknown;
 use crate::flags::PER_END;
-use crate::spec_args::{self, OF_THE_WHOLE, PATTERNS, Wrong};
+use crate::spec_args::{self, PATTERNS, RUN_WIDE, SpecError};
 
-/// The field that is no flag but the command itself.
+/// The field for the command itself.
 pub const PATTERN: &str = "pattern";
-/// Flags that a plan says in places of their own, beside those of the whole, with the place.
-const ELSEWHERE: [(&str, &str); 15] = [
+/// Flags that are not fields of a cell, each with the remedy.
+const ELSEWHERE: [(&str, &str); 16] = [
     ("target", "write it as `until` in [repeat]"),
     ("trials", "write `min` and `max` in [repeat]"),
     ("budget", "write it in [repeat]"),
@@ -21,32 +21,36 @@ const ELSEWHERE: [(&str, &str); 15] = [
     ("from", "write it at the top: from = [\"HOST\", ...]"),
     ("host", "write it at the top: to = [\"HOST\", ...]"),
     ("name", "write it at the top"),
-    ("speak", "a plan's hosts run `thru serve`: use thru stream for other programs"),
+    ("speak", "the hosts of a plan run `thru serve`: use thru stream for other programs"),
     ("token-file", "give it to thru run"),
     ("set", "write it in [settings], or as a factor with `setting`"),
-    ("adaptive", "the cells of a plan stand before its first trial: name the sizes with `block`, or `first` and `to`"),
-    ("limit", "the cells of a plan stand before its first trial: leave large sizes out with `to`"),
+    (
+        "adaptive",
+        "the cells of a plan are fixed before its first trial: give the sizes as `block`, or `first` and `to`",
+    ),
+    ("limit", "the cells of a plan are fixed before its first trial: exclude large sizes with `to`"),
     ("order", "write it at the top"),
-    ("no-ceiling", "a plan measures no copies in memory, unless `transport` is a factor with memcpy"),
+    ("no-ceiling", "a plan has no memory-copy curve unless `transport` is memcpy"),
     ("np", "give it to thru curve"),
+    ("wad", "it is now called cc-rules"),
 ];
 
-/// The flags that cells of a few patterns may have.
+/// The flags that the cells of some patterns may have.
 #[derive(Debug)]
 pub struct Flags {
     /// Each pattern with its flags.
     of: Vec<(&'static str, Vec<Arg>)>,
-    /// Where the files lie that fields name.
+    /// The folder of the files that fields name.
     folder: PathBuf,
 }
 
 impl Flags {
-    /// Those of the patterns named, with files beside those of `folder`; other patterns are an error that names them all.
+    /// The flags of `patterns`, with files relative to `folder`. An unknown pattern is an error that lists all.
     pub fn new(patterns: &BTreeSet<String>, folder: &Path) -> Result<Self, String> {
         let mut of = Vec::new();
-        for wanted in patterns {
-            let Some(name) = PATTERNS.iter().find(|name| *name == wanted) else {
-                return Err(format!("no pattern of a plan is called '{wanted}'; there are {}", PATTERNS.join(", ")));
+        for pattern in patterns {
+            let Some(name) = PATTERNS.iter().find(|name| *name == pattern) else {
+                return Err(format!("unknown pattern '{pattern}': use one of {}", PATTERNS.join(", ")));
             };
             let flags = spec_args::command(name).map(|command| command.get_arguments().cloned().collect());
             of.push((*name, flags.unwrap_or_default()));
@@ -54,14 +58,18 @@ impl Flags {
         Ok(Self { of, folder: folder.to_owned() })
     }
 
-    /// Checks a field's name, and its value as a flag of its own.
+    /// Checks the name of a field, and its value alone.
     pub fn check(&self, key: &str, value: &str) -> Result<(), String> {
         let (end, name) = split(key);
         if name == PATTERN {
-            return if end.is_none() { Ok(()) } else { Err("both ends have one pattern".into()) };
+            return if end.is_none() {
+                Ok(())
+            } else {
+                Err("the pattern is the same for both ends: omit the prefix".into())
+            };
         }
         if let Some((_, remedy)) = ELSEWHERE.iter().find(|(other, _)| *other == name) {
-            return Err(format!("'{name}' is no field of a cell: {remedy}"));
+            return Err(format!("'{name}' is not a field of a cell: {remedy}"));
         }
         let known: BTreeSet<&str> = self.of.iter().flat_map(|(_, flags)| flags.iter().filter_map(usable)).collect();
         if !known.contains(name) {
@@ -73,23 +81,23 @@ impl Flags {
         for (pattern, flags) in &self.of {
             let Some(flag) = flags.iter().find(|flag| usable(flag) == Some(name)) else { continue };
             if end.is_some() && !per_end(flag) {
-                return Err(format!("'{name}' is one for both ends: leave the {}. out", end.unwrap_or_default()));
+                return Err(format!("'{name}' applies to both ends: omit the {}. prefix", end.unwrap_or_default()));
             }
             let Some(word) = self.word(flag, value)? else { continue };
             let whole = spec_args::specs(&[(*pattern).to_owned(), word]);
-            // Only what is wrong with this flag by itself; what it needs beside it is checked with the cell.
-            if let Err(Wrong::Value(what)) = whole {
+            // Only errors of this flag alone; combinations are checked with the cell.
+            if let Err(SpecError::Value(what)) = whole {
                 return Err(what);
             }
         }
         Ok(())
     }
 
-    /// The spec of a cell, or of each size of a curve; a field that the cell's pattern does not have is another pattern's.
+    /// The spec of a cell, or of each size of a curve. A field that the cell's pattern does not have is ignored: it is another pattern's.
     pub fn specs(&self, fields: &BTreeMap<String, String>) -> Result<Vec<Spec>, String> {
         let pattern = fields.get(PATTERN).map_or(PATTERNS[0], String::as_str);
         let Some((_, flags)) = self.of.iter().find(|(name, _)| *name == pattern) else {
-            return Err(format!("no pattern of a plan is called '{pattern}'; there are {}", PATTERNS.join(", ")));
+            return Err(format!("unknown pattern '{pattern}': use one of {}", PATTERNS.join(", ")));
         };
         let mut line = vec![pattern.to_owned()];
         for flag in flags {
@@ -107,24 +115,24 @@ impl Flags {
             line.extend(self.word(flag, &value)?);
         }
         spec_args::specs(&line).map_err(|wrong| match wrong {
-            Wrong::Value(what) | Wrong::Words(what) => what,
-            Wrong::OfTheWhole(flag) => format!("{flag} belongs to the plan as a whole"),
-            Wrong::Together(failure) => failure.to_string(),
+            SpecError::Value(what) | SpecError::Usage(what) => what,
+            SpecError::RunWide(flag) => format!("{flag} applies to the whole plan, not to a cell"),
+            SpecError::Conflict(failure) => failure.to_string(),
         })
     }
 
-    /// A flag with its value as one word; `None` for a switch that is off.
+    /// A flag with its value as one argument; `None` for a switch that is off.
     fn word(&self, flag: &Arg, value: &str) -> Result<Option<String>, String> {
         let name = flag.get_long().unwrap_or_default();
         match (flag.get_action(), value) {
             (ArgAction::SetTrue, "true" | "on") => Ok(Some(format!("--{name}"))),
             (ArgAction::SetTrue, "false" | "off") => Ok(None),
-            (ArgAction::SetTrue, other) => Err(format!("'{other}' is neither true nor false")),
+            (ArgAction::SetTrue, other) => Err(format!("'{other}' is not true or false")),
             _ if flag.get_value_hint() == ValueHint::FilePath => {
                 Ok(Some(format!("--{name}={}", self.folder.join(value).display())))
             }
             _ => {
-                // What TOML calls true is `on` on the command line.
+                // `true` of TOML is `on` on the command line.
                 let each = |one: &str| match one.trim() {
                     "true" => "on".to_owned(),
                     "false" => "off".to_owned(),
@@ -146,7 +154,7 @@ fn split(key: &str) -> (Option<&str>, &str) {
 
 /// The long name of a flag that a cell may have.
 fn usable(flag: &Arg) -> Option<&str> {
-    let whole = OF_THE_WHOLE.contains(&flag.get_id().as_str());
+    let whole = RUN_WIDE.contains(&flag.get_id().as_str());
     flag.get_long().filter(|name| !whole && !ELSEWHERE.iter().any(|(other, _)| other == name))
 }
 
@@ -198,30 +206,31 @@ mod tests {
     }
 
     #[test]
-    fn a_file_lies_beside_the_plan() {
+    fn a_file_is_relative_to_the_plan() {
         let no_such = flags(&["stream"]).check("cc-rules", "labs/none.toml").unwrap_err();
         assert!(no_such.contains("plans/labs/none.toml"), "{no_such}");
     }
 
     #[test]
-    fn what_is_wrong_names_what_would_be_right() {
+    fn errors_name_the_remedy() {
         let stream = flags(&["stream"]);
         let wrong = |key: &str, value: &str| stream.check(key, value).unwrap_err();
         assert!(wrong("sndbufs", "1").contains("did you mean 'sndbuf'"), "{}", wrong("sndbufs", "1"));
         assert!(wrong("sndbuf", "x").contains("is not a size"), "{}", wrong("sndbuf", "x"));
         assert!(wrong("rate", "1GB").contains("8Gbit"), "{}", wrong("rate", "1GB"));
         assert!(wrong("flows", "-1").contains("whole number from 1 to"), "{}", wrong("flows", "-1"));
-        assert!(wrong("wait", "x").contains("'x' is none of auto, blocking"), "{}", wrong("wait", "x"));
-        assert!(wrong("near.block", "1").contains("leave the near. out"));
-        assert!(wrong("reverse", "7").contains("neither true nor false"));
+        assert!(wrong("wait", "x").contains("'x' is not one of auto, blocking"), "{}", wrong("wait", "x"));
+        assert!(wrong("near.block", "1").contains("omit the near. prefix"));
+        assert!(wrong("reverse", "7").contains("not true or false"));
         assert!(wrong("trials", "3").contains("[repeat]"));
         assert!(wrong("reply", "3").contains("thru stream has no 'reply'"), "{}", wrong("reply", "3"));
         assert!(wrong("order", "random").contains("at the top"));
-        assert!(wrong("adaptive", "true").contains("no field of a cell: the cells of a plan stand"));
+        assert!(wrong("wad", "a.toml").contains("now called cc-rules"));
+        assert!(wrong("adaptive", "true").contains("not a field of a cell: the cells of a plan are fixed"));
     }
 
     #[test]
-    fn a_field_of_another_pattern_is_left_to_it() {
+    fn a_field_of_another_pattern_is_ignored() {
         let both = flags(&["stream", "rr"]);
         assert_eq!(both.check("reply", "3"), Ok(()));
         let of = fields(&[("reply", "3"), ("block", "8KiB"), ("pattern", "stream")]);

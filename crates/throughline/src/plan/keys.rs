@@ -1,4 +1,4 @@
-//! Where a plan is measured, what is set there, what must hold, and when it is enough.
+//! The hosts of a plan, their settings, its preconditions and its stop rule.
 
 use model::{
     BitRate, ByteSize, Every, HostSettings, Nanos, Order, Otherwise, PlanEnd, PlanLab, Ratio, Require, Setting,
@@ -10,9 +10,9 @@ use crate::failure::Failure;
 use crate::flags::clock_seed;
 use crate::values::{self, above_zero, any, not_negative, whole};
 
-/// Trials of each cell unless the plan says otherwise, and with times.
+/// Default numbers of trials per cell: minimum and maximum.
 const REPEAT: (u32, u32) = (6, 64);
-/// How long a precondition is waited for unless the plan says otherwise.
+/// Default time to wait for a precondition.
 const WAIT: Nanos = Nanos(30_000_000_000);
 
 /// The hosts of `from` or `to`.
@@ -22,7 +22,7 @@ pub(super) fn hosts(top: &Table<'_>, key: &str) -> Result<Vec<String>, Failure> 
         // One variable may hold several hosts.
         for host in at.value.split(',').map(str::trim).filter(|host| !host.is_empty()) {
             if hosts.iter().any(|other| other == host) {
-                return Err(top.wrong_at(&at, format!("'{host}' is there twice")));
+                return Err(top.wrong_at(&at, format!("'{host}' is given twice")));
             }
             values::host(host).map_err(|what| top.wrong_at(&at, what))?;
             hosts.push(host.to_owned());
@@ -31,7 +31,7 @@ pub(super) fn hosts(top: &Table<'_>, key: &str) -> Result<Vec<String>, Failure> 
     Ok(hosts)
 }
 
-/// The settings of `[settings]`.
+/// The settings in `[settings]`.
 pub(super) fn settings(top: &Table<'_>) -> Result<HostSettings, Failure> {
     let mut settings = HostSettings::default();
     let Some(table) = top.table("settings")? else { return Ok(settings) };
@@ -49,7 +49,7 @@ pub(super) fn settings(top: &Table<'_>) -> Result<HostSettings, Failure> {
     Ok(settings)
 }
 
-/// What must hold before a cell.
+/// The preconditions in `[require]`.
 pub(super) fn require(top: &Table<'_>) -> Result<Option<Require>, Failure> {
     let Some(table) = top.table("require")? else { return Ok(None) };
     table.known(&["free_memory", "load", "foreign", "wait", "otherwise"])?;
@@ -62,14 +62,12 @@ pub(super) fn require(top: &Table<'_>) -> Result<Option<Require>, Failure> {
     }))
 }
 
-/// The lab of `[lab]`, for a plan that is measured in it.
+/// The lab in `[lab]`.
 pub(super) fn lab(top: &Table<'_>) -> Result<Option<PlanLab>, Failure> {
     let Some(table) = top.table("lab")? else { return Ok(None) };
     table.known(&["topology", "vars", "values", "host_wide"])?;
     let topology = table.text("topology")?.ok_or_else(|| {
-        table.wrong(
-            "`topology` is missing: the name of a ready one (`thru lab list --ready`), or a file beside the plan",
-        )
+        table.wrong("`topology` is missing: write a name of `thru lab list --ready`, or a file relative to the plan")
     })?;
     let pairs = |key| table.table(key)?.map_or(Ok(Vec::new()), |pairs| pairs.flat());
     Ok(Some(PlanLab {
@@ -79,19 +77,19 @@ pub(super) fn lab(top: &Table<'_>) -> Result<Option<PlanLab>, Failure> {
     }))
 }
 
-/// The times of `[schedule]`.
+/// The schedule in `[schedule]`.
 pub(super) fn schedule(top: &Table<'_>) -> Result<Option<Every>, Failure> {
     let Some(table) = top.table("schedule")? else { return Ok(None) };
     table.known(&["every", "for"])?;
     let of = |key| {
         table
             .value(key, above_zero::<Nanos>)?
-            .ok_or_else(|| table.wrong(format!("`{key}` is missing: a time such as 15m")))
+            .ok_or_else(|| table.wrong(format!("`{key}` is missing: write a time such as 15m")))
     };
     Ok(Some(Every { every_ns: of("every")?.0, for_ns: of("for")?.0 }))
 }
 
-/// When it is enough, by `[repeat]`, `order` and `seed`.
+/// The stop rule, from `[repeat]`, `order` and `seed`.
 pub(super) fn rule(top: &Table<'_>, scheduled: bool) -> Result<Stopping, Failure> {
     let orders = [("random", Order::Random), ("as-written", Order::AsWritten)];
     let mut rule = Stopping {
@@ -108,7 +106,7 @@ pub(super) fn rule(top: &Table<'_>, scheduled: bool) -> Result<Stopping, Failure
         }
         match repeat.value("max", whole(1..=u32::MAX))? {
             Some(max) if max < rule.min_trials => {
-                return Err(repeat.wrong("`max` is below `min` (6 unless it is given)"));
+                return Err(repeat.wrong("`max` is below `min` (default 6)"));
             }
             Some(max) => rule.max_trials = max,
             None => rule.max_trials = rule.max_trials.max(rule.min_trials),
@@ -118,9 +116,7 @@ pub(super) fn rule(top: &Table<'_>, scheduled: bool) -> Result<Stopping, Failure
         }
         rule.budget_ns = repeat.value("budget", above_zero::<Nanos>)?.map(|time| time.0);
         if scheduled && (repeat.has("until") || repeat.has("max")) {
-            return Err(
-                repeat.wrong("with [schedule] every time takes `min` trials of each cell: leave `until` and `max` out")
-            );
+            return Err(repeat.wrong("with [schedule], each time runs `min` trials per cell: omit `until` and `max`"));
         }
     }
     if scheduled {

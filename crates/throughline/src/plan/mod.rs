@@ -1,4 +1,4 @@
-//! Plans: their file, their cells, and how they are conducted. A file with one spec is read in the same words.
+//! Plans: their file, their cells and their execution. A file with one spec has the same keys.
 
 mod conduct;
 mod factors;
@@ -9,7 +9,7 @@ mod single;
 pub mod source;
 
 pub use conduct::{Resumed, conduct, slots};
-pub use read::{Read, read};
+pub use read::{ParsedPlan, read};
 pub use single::read_spec;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Reads a plan from its file.
+//! Reads a plan file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,40 +13,40 @@ use super::source::{Source, Table};
 use crate::failure::Failure;
 use crate::values::{self, any};
 
-/// A plan that can be measured.
+/// A plan with its cells and specs.
 #[derive(Debug)]
-pub struct Read {
+pub struct ParsedPlan {
     /// The plan.
     pub plan: Plan,
     /// Its short name.
     pub name: Option<String>,
-    /// When it is enough.
+    /// The stop rule.
     pub rule: Stopping,
-    /// Its cells; the sizes of a curve follow each other.
+    /// Its cells; the sizes of a curve are consecutive.
     pub cells: Vec<PlannedCell>,
-    /// Their specs, settings included.
+    /// The specs of the cells, with their settings.
     pub specs: Vec<Spec>,
 }
 
-/// Keys of the whole file.
+/// Keys at the top of the file.
 const TOP: [&str; 18] = [
     "name", "title", "question", "vars", "base", "factor", "design", "cell", "to", "from", "settings", "repeat",
     "warmup", "require", "order", "seed", "schedule", "lab",
 ];
 
-/// Reads the plan in `text`, which stands in the file `name`, with the values that variables were given. `in_lab`: it is measured in
-/// its lab, whose values win over those of `[vars]`.
+/// Reads the plan in `text`, the contents of the file `name`, with the values of variables. If `in_lab`, it is measured in its lab,
+/// whose values have priority over `[vars]`.
 ///
 /// # Errors
-/// One message that points at line, column and key.
-pub fn read(name: &str, text: String, vars: &BTreeMap<String, String>, in_lab: bool) -> Result<Read, Failure> {
+/// The line, the column and the key of a mistake.
+pub fn read(name: &str, text: String, vars: &BTreeMap<String, String>, in_lab: bool) -> Result<ParsedPlan, Failure> {
     let mut source = Source::new(name, "a plan", text, vars.clone());
     let of_lab = source.values(&["lab", "values"]);
     if in_lab {
         source.default_vars(of_lab?);
     } else {
-        // A mistake in the values of a lab that is not built is none yet.
-        source.offer(of_lab.unwrap_or_default().into_keys(), "measure in the plan's own lab with --lab");
+        // Mistakes in the values of a lab that is not built are ignored.
+        source.offer_remedy(of_lab.unwrap_or_default().into_keys(), "use --lab to measure in the plan's own lab");
     }
     source.default_vars(source.own_vars()?);
     let parsed = source.parse()?;
@@ -91,10 +91,10 @@ pub fn read(name: &str, text: String, vars: &BTreeMap<String, String>, in_lab: b
         Some(at) => top.wrong_at(at, what),
         None => top.wrong(what),
     })?;
-    Ok(Read { name: top.value("name", values::name)?, plan, rule, cells, specs })
+    Ok(ParsedPlan { name: top.value("name", values::name)?, plan, rule, cells, specs })
 }
 
-/// Makes of each curve a cell for each of its sizes, whose level they then are. With a curve all cells have that level.
+/// Makes a cell for each size of a curve, with the size as a level. If a plan has a curve, all its cells have that level.
 fn with_sizes(
     plan: &mut Plan,
     planned: Vec<PlannedCell>,
@@ -102,13 +102,13 @@ fn with_sizes(
 ) -> Result<(Vec<PlannedCell>, Vec<Spec>), String> {
     let curves = specs.iter().flatten().any(Spec::is_point);
     if curves && plan.factors.iter().any(|factor| factor.name == Factor::SIZES) {
-        return Err("the sizes of a curve are a factor by themselves, called block: write them in [base], as \
+        return Err("the sizes of a curve are already a factor called block: write them in [base], as \
                     block = \"1KiB,64KiB\", or as `first` and `to`"
             .into());
     }
     let total = specs.iter().map(Vec::len).sum::<usize>();
     if total > MOST_CELLS {
-        return Err(format!("{total} cells are too many: a plan has at most {MOST_CELLS}"));
+        return Err(format!("the plan has {total} cells; the maximum is {MOST_CELLS}"));
     }
     let (mut cells, mut flat, mut sizes) = (Vec::with_capacity(total), Vec::with_capacity(total), BTreeSet::new());
     for (cell, specs) in planned.into_iter().zip(specs) {
@@ -130,12 +130,12 @@ fn with_sizes(
     Ok((cells, flat))
 }
 
-/// A size as a plan would write it.
+/// A size as a plan writes it.
 fn level_of(block: u64) -> String {
     ByteSize(block).to_string().replace(' ', "")
 }
 
-/// SHA-256 of the text with its variables.
+/// SHA-256 of the text and its variables.
 fn digest(source: &Source) -> String {
     let mut hash = Sha256::new();
     hash.update(source.text());
@@ -145,7 +145,7 @@ fn digest(source: &Source) -> String {
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The specs of the cells, several of a curve, checked as a command would check them.
+/// The specs of the cells, several for a curve, checked as a command checks them.
 fn specs(source: &Source, flags: &Flags, cells: &[PlannedCell]) -> Result<Vec<Vec<Spec>>, Failure> {
     let mut all = Vec::with_capacity(cells.len());
     for (at, cell) in cells.iter().enumerate() {
@@ -160,11 +160,11 @@ fn specs(source: &Source, flags: &Flags, cells: &[PlannedCell]) -> Result<Vec<Ve
             engine::pattern::check(spec).map_err(|error| wrong(&error.to_string()))?;
         }
         let Some(spec) = specs.first() else {
-            return Err(wrong("this curve has no size: look at `first`, `to` and `block`"));
+            return Err(wrong("this curve has no size: check `first`, `to` and `block`"));
         };
         let transport = engine::transport::transport(spec.transport.as_str())?;
         if transport.launcher().is_some() {
-            return Err(wrong(&format!("{} is started by its own launcher, which a plan cannot", spec.transport)));
+            return Err(wrong(&format!("a plan cannot measure {}: its launcher starts both ends", spec.transport)));
         }
         let capabilities = transport.capabilities();
         if cell.to.is_none() && !capabilities.single_ended && !capabilities.one_machine {

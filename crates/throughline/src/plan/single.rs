@@ -1,4 +1,4 @@
-//! Reads one spec from a file, in the words of a plan: `[base]` and `[settings]`.
+//! Reads one spec from a file with the keys of a plan: `[base]` and `[settings]`.
 
 use std::collections::BTreeMap;
 
@@ -9,17 +9,17 @@ use super::keys::settings;
 use super::source::{Source, Table};
 use crate::failure::Failure;
 
-/// Reads the spec in `text`, which stands in the file `name`.
+/// Reads the spec in `text`, the contents of the file `name`.
 ///
 /// # Errors
-/// One message that points at line, column and key; a curve, which is many specs.
+/// The line, the column and the key of a mistake. A curve is an error: it has many specs.
 pub fn read_spec(name: &str, text: String) -> Result<Spec, Failure> {
-    let source = Source::new(name, "a file of one spec", text, BTreeMap::new());
+    let source = Source::new(name, "a spec file", text, BTreeMap::new());
     let parsed = source.parse()?;
     let top = Table::whole(&source, &parsed);
     top.known(&["base", "settings"])?;
     if !top.has("base") && !top.has("settings") {
-        return Err(top.wrong("this is no spec: write [base], as in a plan, or give the JSON of one"));
+        return Err(top.wrong("this is not a spec: write [base] as in a plan, or use the JSON of a spec"));
     }
     let base = base(&top)?;
     let flags = check_fields(&top, &base, &[], &[])?;
@@ -27,7 +27,7 @@ pub fn read_spec(name: &str, text: String) -> Result<Spec, Failure> {
     let specs = flags.specs(&fields).map_err(|what| top.wrong(what))?;
     match <[Spec; 1]>::try_from(specs) {
         Ok([spec]) if !spec.is_point() => Ok(Spec { settings: settings(&top)?, ..spec }),
-        _ => Err(top.wrong("a curve is many measurements: name one of its sizes with rr or stream")),
+        _ => Err(top.wrong("a curve is several measurements: measure one size with rr or stream")),
     }
 }
 
@@ -41,19 +41,19 @@ mod tests {
                     [settings]\nnear = { \"sysctl.net.ipv4.tcp_sack\" = 0 }\nboth = { \"cc.default\" = \"reno\" }\n";
         let spec = read_spec("b.toml", text.into()).unwrap_or_else(|failure| panic!("{failure}"));
         assert!(spec.pattern == "rr" && spec.block == 64 && spec.near.sndbuf == Some(1 << 20));
-        let said = |list: &[model::Setting]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
-        assert_eq!(said(&spec.settings.near), ["sysctl.net.ipv4.tcp_sack=0", "cc.default=reno"]);
-        assert_eq!(said(&spec.settings.far), ["cc.default=reno"]);
+        let shown = |list: &[model::Setting]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(shown(&spec.settings.near), ["sysctl.net.ipv4.tcp_sack=0", "cc.default=reno"]);
+        assert_eq!(shown(&spec.settings.far), ["cc.default=reno"]);
     }
 
     #[test]
-    fn a_mistake_is_pointed_at() {
+    fn errors_point_at_the_mistake() {
         let wrong = |text: &str| read_spec("b.toml", text.into()).unwrap_err().to_string();
         assert_eq!(
             wrong("[base]\ntime = \"1s\"\n[setting]\n"),
-            "b.toml:3:2: setting: a file of one spec has no 'setting'; did you mean 'settings'?"
+            "b.toml:3:2: setting: a spec file has no 'setting'; did you mean 'settings'?"
         );
         assert!(wrong("[base]\nsndbufs = 1\n").contains("b.toml:2:1: base.sndbufs: thru stream has no 'sndbufs'"));
-        assert!(wrong("[base]\npattern = \"curve\"\n").contains("a curve is many measurements"));
+        assert!(wrong("[base]\npattern = \"curve\"\n").contains("a curve is several measurements"));
     }
 }

@@ -1,4 +1,4 @@
-//! A TOML file whose values know their place, so that an error can point at it.
+//! A TOML file whose values know their position, so that an error can point at it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,46 +12,46 @@ use toml::de::{DeString, DeTable, DeValue, ValueDeserializer};
 use crate::failure::Failure;
 use crate::values::Value;
 
-/// Names within this distance of a mistyped one are offered.
+/// Largest edit distance of a suggested name.
 const NEAR: usize = 3;
 
 /// The text of a file and the values of its variables.
 #[derive(Debug)]
 pub struct Source {
     name: String,
-    /// What kind of file it is: `a plan`.
+    /// The kind of file, such as `a plan`.
     kind: &'static str,
     text: String,
     vars: BTreeMap<String, String>,
-    /// Variables that would have a value under another flag, with what to add then.
-    otherwise: BTreeMap<String, &'static str>,
+    /// Variables that have a value with another flag, with that remedy.
+    remedies: BTreeMap<String, &'static str>,
 }
 
 /// A table of it.
 #[derive(Debug, Clone)]
 pub struct Table<'a> {
     source: &'a Source,
-    /// Its name as the file writes it, empty for the whole.
+    /// Its name as in the file, empty for the whole file.
     path: String,
     span: Range<usize>,
     table: &'a DeTable<'a>,
 }
 
-/// A value with its place.
+/// A value with its position.
 #[derive(Debug, Clone)]
-pub struct At<T> {
+pub struct Located<T> {
     /// The value.
     pub value: T,
-    /// The key it belongs to.
+    /// Its key.
     pub key: String,
-    /// Where it stands, bytes from the start.
+    /// Its position, bytes from the start.
     pub span: Range<usize>,
 }
 
 impl Source {
     /// A file's text.
     pub fn new(name: &str, kind: &'static str, text: String, vars: BTreeMap<String, String>) -> Self {
-        Self { name: name.to_owned(), kind, text, vars, otherwise: BTreeMap::new() }
+        Self { name: name.to_owned(), kind, text, vars, remedies: BTreeMap::new() }
     }
 
     /// The text.
@@ -64,19 +64,19 @@ impl Source {
         &self.vars
     }
 
-    /// Gives variables that have no value yet the one that the file itself names.
+    /// Sets variables that have no value yet to the defaults of the file.
     pub fn default_vars(&mut self, defaults: BTreeMap<String, String>) {
         for (name, value) in defaults {
             self.vars.entry(name).or_insert(value);
         }
     }
 
-    /// Names variables that would have a value if the user did as `remedy` says.
-    pub fn offer(&mut self, names: impl IntoIterator<Item = String>, remedy: &'static str) {
-        self.otherwise.extend(names.into_iter().map(|name| (name, remedy)));
+    /// Names variables that have a value if the user follows `remedy`.
+    pub fn offer_remedy(&mut self, names: impl IntoIterator<Item = String>, remedy: &'static str) {
+        self.remedies.extend(names.into_iter().map(|name| (name, remedy)));
     }
 
-    /// An error at a place: `FILE:LINE:COLUMN: KEY: what`.
+    /// An error at a position: `FILE:LINE:COLUMN: KEY: what`.
     pub fn wrong(&self, span: &Range<usize>, key: &str, what: impl fmt::Display) -> Failure {
         let before = self.text.get(..span.start).unwrap_or(&self.text);
         let line = before.matches('\n').count() + 1;
@@ -85,12 +85,12 @@ impl Source {
         Failure::usage(format!("{}:{line}:{column}: {key}{what}", self.name))
     }
 
-    /// The values that `[vars]` gives; they may hold no variables themselves.
+    /// The values in `[vars]`. They cannot contain variables.
     pub fn own_vars(&self) -> Result<BTreeMap<String, String>, Failure> {
         self.values(&["vars"])
     }
 
-    /// The values in the table within tables of these names; they may hold no variables without a value.
+    /// The values in the table with this path. They can contain only variables that have a value.
     pub fn values(&self, path: &[&str]) -> Result<BTreeMap<String, String>, Failure> {
         let parsed = self.parse()?;
         let mut table = Table::whole(self, &parsed);
@@ -101,7 +101,7 @@ impl Source {
         Ok(table.flat()?.into_iter().map(|(name, at)| (name, at.value)).collect())
     }
 
-    /// The whole as a table.
+    /// The whole file as a table.
     pub fn parse(&self) -> Result<Spanned<DeTable<'_>>, Failure> {
         DeTable::parse(&self.text).map_err(|error| {
             let what = error.message().lines().collect::<Vec<_>>().join(" ");
@@ -109,18 +109,18 @@ impl Source {
         })
     }
 
-    /// `${name}` replaced by the variable's value.
+    /// Replaces `${name}` with the value of the variable.
     fn fill(&self, text: &str, span: &Range<usize>, key: &str) -> Result<String, Failure> {
         let mut filled = String::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("${") {
             let Some((name, behind)) = after.split_once('}') else {
-                return Err(self.wrong(span, key, "a variable begins with ${ and has no } behind it"));
+                return Err(self.wrong(span, key, "${ has no closing }"));
             };
             let Some(value) = self.vars.get(name) else {
                 let known = self.vars.keys().map(String::as_str).collect::<Vec<_>>();
                 let near = closest(name, &known).map(|near| format!("; there is ${{{near}}}"));
-                let hint = self.otherwise.get(name).map(|remedy| format!(", or {remedy}")).or(near).unwrap_or_default();
+                let hint = self.remedies.get(name).map(|remedy| format!(", or {remedy}")).or(near).unwrap_or_default();
                 return Err(self.wrong(
                     span,
                     key,
@@ -136,7 +136,7 @@ impl Source {
 }
 
 impl Source {
-    /// The same in all texts of a value.
+    /// Replaces the variables in all strings of a value.
     fn fill_all(&self, value: &mut Spanned<DeValue<'_>>, key: &str) -> Result<(), Failure> {
         let span = value.span();
         match value.get_mut() {
@@ -150,7 +150,7 @@ impl Source {
 }
 
 impl<'a> Table<'a> {
-    /// The folder that the file lies in: other files that it names lie beside it. Empty where the name has none.
+    /// The folder of the file, to which the files that it names are relative. Empty if the name has no folder.
     pub fn folder(&self) -> &'a Path {
         Path::new(&self.source.name).parent().unwrap_or(Path::new(""))
     }
@@ -166,7 +166,7 @@ impl<'a> Table<'a> {
     }
 
     /// An error about a value.
-    pub fn wrong_at<T>(&self, at: &At<T>, what: impl fmt::Display) -> Failure {
+    pub fn wrong_at<T>(&self, at: &Located<T>, what: impl fmt::Display) -> Failure {
         self.source.wrong(&at.span, &at.key, what)
     }
 
@@ -186,7 +186,7 @@ impl<'a> Table<'a> {
         Ok(())
     }
 
-    /// Whether a key is there.
+    /// Whether the table has a key.
     pub fn has(&self, key: &str) -> bool {
         self.table.get(key).is_some()
     }
@@ -196,17 +196,17 @@ impl<'a> Table<'a> {
         self.table.keys().map(|key| key.get_ref().as_ref())
     }
 
-    /// Whether a key has a list, not one value.
+    /// Whether the value of a key is a list.
     pub fn is_list(&self, key: &str) -> bool {
         self.table.get(key).is_some_and(|value| matches!(value.get_ref(), DeValue::Array(_)))
     }
 
-    /// A text, number or switch, as text.
-    pub fn text(&self, key: &str) -> Result<Option<At<String>>, Failure> {
+    /// A string, number or boolean, as text.
+    pub fn text(&self, key: &str) -> Result<Option<Located<String>>, Failure> {
         self.table.get(key).map(|value| self.scalar(key, value)).transpose()
     }
 
-    /// A value, read as that of a flag is.
+    /// A value, parsed like that of a flag.
     pub fn value<T>(&self, key: &str, read: impl Value<T>) -> Result<Option<T>, Failure> {
         let Some(at) = self.text(key)? else { return Ok(None) };
         read(&at.value).map(Some).map_err(|what| self.wrong_at(&at, what))
@@ -219,7 +219,7 @@ impl<'a> Table<'a> {
             Some((_, value)) => Ok(Some(*value)),
             None => {
                 let names: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
-                Err(self.wrong_at(&at, format!("'{}' is none of {}", at.value, names.join(", "))))
+                Err(self.wrong_at(&at, format!("'{}' is not one of {}", at.value, names.join(", "))))
             }
         }
     }
@@ -229,8 +229,8 @@ impl<'a> Table<'a> {
         Ok(self.choice(key, &[("true", true), ("false", false)])?.unwrap_or(false))
     }
 
-    /// A list of texts; a single one is a list of one.
-    pub fn texts(&self, key: &str) -> Result<Vec<At<String>>, Failure> {
+    /// A list of strings; a single string is a list of one.
+    pub fn texts(&self, key: &str) -> Result<Vec<Located<String>>, Failure> {
         let Some(value) = self.table.get(key) else { return Ok(Vec::new()) };
         match value.get_ref() {
             DeValue::Array(list) => list.iter().map(|value| self.scalar(key, value)).collect(),
@@ -243,14 +243,15 @@ impl<'a> Table<'a> {
         let Some((name, value)) = self.table.get_key_value(key) else { return Ok(None) };
         match value.get_ref() {
             DeValue::Table(_) => Ok(Some(self.inner(value, self.named(key)))),
-            _ => Err(self.source.wrong(&name.span(), &self.named(key), format!("it is a table: write [{key}]"))),
+            _ => Err(self.source.wrong(&name.span(), &self.named(key), format!("this is a table: write [{key}]"))),
         }
     }
 
     /// Tables in double brackets.
     pub fn tables(&self, key: &str) -> Result<Vec<Self>, Failure> {
         let Some((name, value)) = self.table.get_key_value(key) else { return Ok(Vec::new()) };
-        let wrong = || self.source.wrong(&name.span(), &self.named(key), format!("there are several: write [[{key}]]"));
+        let wrong =
+            || self.source.wrong(&name.span(), &self.named(key), format!("this is a list of tables: write [[{key}]]"));
         let DeValue::Array(list) = value.get_ref() else { return Err(wrong()) };
         let one = |(at, value): (usize, &'a Spanned<DeValue<'a>>)| match value.get_ref() {
             DeValue::Table(_) => Ok(self.inner(value, format!("{}[{}]", self.named(key), at + 1))),
@@ -259,8 +260,8 @@ impl<'a> Table<'a> {
         list.iter().enumerate().map(one).collect()
     }
 
-    /// Every text below, with its key after this table's own name; tables in it add theirs with a dot. Keys may hold variables too.
-    pub fn flat(&self) -> Result<Vec<(String, At<String>)>, Failure> {
+    /// Every value of this table and the tables in it, with its key relative to this table, joined by dots. Keys may contain variables.
+    pub fn flat(&self) -> Result<Vec<(String, Located<String>)>, Failure> {
         let mut all = Vec::new();
         for (key, value) in self.table {
             let name = self.source.fill(key.get_ref(), &key.span(), &self.named(key.get_ref()))?;
@@ -269,13 +270,13 @@ impl<'a> Table<'a> {
                     let inner = self.inner(value, self.named(&name));
                     all.extend(inner.flat()?.into_iter().map(|(key, at)| (format!("{name}.{key}"), at)));
                 }
-                _ => all.push((name.clone(), At { span: key.span(), ..self.scalar(&name, value)? })),
+                _ => all.push((name.clone(), Located { span: key.span(), ..self.scalar(&name, value)? })),
             }
         }
         Ok(all)
     }
 
-    /// A value of this table's keys but `except`, and of those of `over` in their place, by the type's own reading.
+    /// Deserializes this table without the keys `except`, with the keys of `over` in place of its own.
     pub fn read<T: DeserializeOwned>(&self, except: &[&str], over: Option<&Self>) -> Result<T, Failure> {
         let mut merged = DeTable::new();
         let own = self.table.iter().filter(|(key, _)| !except.contains(&key.get_ref().as_ref()));
@@ -288,7 +289,7 @@ impl<'a> Table<'a> {
             merged.remove(key);
             merged.insert(key.clone(), value);
         }
-        let place = |span: &Range<usize>| {
+        let key_at = |span: &Range<usize>| {
             let tables = [over, Some(self)];
             tables.into_iter().flatten().find_map(|table| {
                 let holds = |(key, value): &(&Spanned<_>, &Spanned<DeValue<'_>>)| {
@@ -301,7 +302,7 @@ impl<'a> Table<'a> {
         let whole = Spanned::new(self.span.clone(), DeValue::Table(merged));
         T::deserialize(ValueDeserializer::from(whole)).map_err(|error| {
             let span = error.span().unwrap_or_else(|| self.span.clone());
-            let key = place(&span).unwrap_or_else(|| self.path.clone());
+            let key = key_at(&span).unwrap_or_else(|| self.path.clone());
             self.source.wrong(&span, &key, error.message())
         })
     }
@@ -312,24 +313,30 @@ impl<'a> Table<'a> {
         Self { source: self.source, path, span: value.span(), table }
     }
 
-    fn scalar(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<At<String>, Failure> {
+    fn scalar(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<Located<String>, Failure> {
         let (span, key) = (value.span(), self.named(key));
         let value = match value.get_ref() {
             DeValue::String(text) => self.source.fill(text, &span, &key)?,
             DeValue::Integer(number) if number.radix() == 10 => number.as_str().to_owned(),
             DeValue::Float(number) => number.as_str().to_owned(),
             DeValue::Boolean(switch) => switch.to_string(),
-            _ => return Err(self.source.wrong(&span, &key, "write a text in quotes, a decimal number, true or false")),
+            _ => {
+                return Err(self.source.wrong(
+                    &span,
+                    &key,
+                    "write a string in quotes, a decimal number, true or false",
+                ));
+            }
         };
-        Ok(At { value, key, span })
+        Ok(Located { value, key, span })
     }
 }
 
-/// What to say of a name that nothing has.
+/// The error for an unknown name.
 pub fn unknown(name: &str, known: &[&str], of: &str) -> String {
     match closest(name, known) {
         Some(near) => format!("{of} has no '{name}'; did you mean '{near}'?"),
-        None => format!("{of} has no '{name}'; there are {}", known.join(", ")),
+        None => format!("{of} has no '{name}'; it has {}", known.join(", ")),
     }
 }
 

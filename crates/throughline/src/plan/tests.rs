@@ -1,10 +1,10 @@
-//! Errors point at line and key; cells are what the file says.
+//! Errors point at line and key; cells match the file.
 
 use std::collections::BTreeMap;
 
 use super::*;
 
-fn plan(text: &str) -> Read {
+fn plan(text: &str) -> ParsedPlan {
     read("plan.toml", text.into(), &BTreeMap::new(), false).unwrap_or_else(|failure| panic!("{failure}\n{text}"))
 }
 
@@ -73,7 +73,7 @@ fn variables_change_the_plan_and_its_digest() {
 
 #[test]
 fn errors_point_at_line_column_and_key() {
-    for (text, said) in [
+    for (text, message) in [
         ("to = [\"a\"]\nrepeats = 3\n", "plan.toml:2:1: repeats: a plan has no 'repeats'; did you mean 'repeat'?"),
         ("to = \"a\n", "plan.toml:1:8: "),
         (
@@ -86,68 +86,75 @@ fn errors_point_at_line_column_and_key() {
             "plan.toml:1:6: to: ${hots} has no value: add --var hots=VALUE, or hots = \"...\" to [vars]; there is ${host}",
         ),
         ("to = \"a\"\n[[factor]]\nfield = \"block\"\n", "plan.toml:3:9: factor[1].field: 'block' has no `levels`"),
-        ("to = \"a\"\n[[factor]]\nlevels = [1]\n", "plan.toml:2:1: factor[1]: a factor is a `field`"),
-        ("to = \"a\"\n[[factor]]\nfield = \"block\"\nlevels = [1, 2, 1]\n", "the level '1' is there twice"),
+        ("to = \"a\"\n[[factor]]\nlevels = [1]\n", "plan.toml:2:1: factor[1]: a factor needs one of `field`"),
+        ("to = \"a\"\n[[factor]]\nfield = \"block\"\nlevels = [1, 2, 1]\n", "the level '1' is given twice"),
         (
             "to = \"a\"\n[[factor]]\nfield = \"block\"\nend = \"left\"\nlevels = [1]\n",
-            "plan.toml:4:7: factor[1].end: 'left' is none of near, far, both",
+            "plan.toml:4:7: factor[1].end: 'left' is not one of near, far, both",
         ),
         (
             "to = \"a\"\n[[factor]]\nobserved = \"kernels\"\n",
             "factor[1].observed: the inventory has no 'kernels'; did you mean 'kernel'?",
         ),
-        ("to = \"a\"\ndesign = \"lists\"\n", "plan.toml:2:10: design: 'lists' is none of factorial, list, zip"),
-        ("to = \"a\"\n[[cell]]\nblock = 1\n", "cells are listed with design = \"list\" only"),
+        ("to = \"a\"\ndesign = \"lists\"\n", "plan.toml:2:10: design: 'lists' is not one of factorial, list, zip"),
+        ("to = \"a\"\n[[cell]]\nblock = 1\n", "[[cell]] needs design = \"list\""),
         (
             "to = \"a\"\ndesign = \"list\"\n[[cell]]\nblock = 1\n[[cell]]\nflows = 1\n",
-            "plan.toml:5:1: cell[2]: every cell names the same: block",
+            "plan.toml:5:1: cell[2]: every cell needs the same keys: block",
         ),
         ("to = \"a\"\n[repeat]\nmin = 7\nmax = 6\n", "plan.toml:2:1: repeat: `max` is below `min`"),
         ("to = \"a\"\n[schedule]\nevery = \"15m\"\n", "schedule: `for` is missing"),
         (
             "to = \"a\"\n[schedule]\nevery = 1\nfor = 2\n[repeat]\nuntil = \"2%\"\n",
-            "with [schedule] every time takes `min` trials",
+            "with [schedule], each time runs `min` trials",
         ),
-        ("to = \"a\"\n[require]\nload = \"much\"\n", "plan.toml:3:8: require.load: 'much' is no number of 0 or more"),
-        ("to = \"a\"\n[require]\nload = -1\n", "plan.toml:3:8: require.load: '-1' is no number of 0 or more"),
+        (
+            "to = \"a\"\n[require]\nload = \"much\"\n",
+            "plan.toml:3:8: require.load: 'much' is not a number of 0 or more",
+        ),
+        ("to = \"a\"\n[require]\nload = -1\n", "plan.toml:3:8: require.load: '-1' is not a number of 0 or more"),
         ("to = \"a\"\n[require]\nforeign = \"1GB\"\n", "plan.toml:3:11: require.foreign: '1GB' is bytes"),
-        ("to = \"a\"\nseed = -1\n", "plan.toml:2:8: seed: '-1' is no whole number from 0"),
-        ("to = \"a\"\n[repeat]\nmin = 0\n", "plan.toml:3:7: repeat.min: '0' is no whole number from 1"),
-        ("to = \"a\"\n[repeat]\nbudget = \"0s\"\n", "plan.toml:3:10: repeat.budget: '0s' is nothing"),
-        ("to = \"a:99999\"\n", "plan.toml:1:6: to: 'a:99999' is not a valid host"),
-        ("to = \"a\"\nname = \"\"\n", "plan.toml:2:8: name: '' is no name"),
-        ("to = \"a\"\n[base]\nflows = \"x\"\n", "base.flows: --flows: 'x' is no whole number from 1 to 16384"),
+        ("to = \"a\"\nseed = -1\n", "plan.toml:2:8: seed: '-1' is not a whole number from 0"),
+        ("to = \"a\"\n[repeat]\nmin = 0\n", "plan.toml:3:7: repeat.min: '0' is not a whole number from 1"),
+        ("to = \"a\"\n[repeat]\nbudget = \"0s\"\n", "plan.toml:3:10: repeat.budget: '0s' must be more than 0"),
+        ("to = \"a:99999\"\n", "plan.toml:1:6: to: 'a:99999' names no host"),
+        ("to = \"a\"\nname = \"\"\n", "plan.toml:2:8: name: '' is empty"),
+        ("to = \"a\"\n[base]\nflows = \"x\"\n", "base.flows: --flows: 'x' is not a whole number from 1 to 16384"),
         ("to = \"a\"\n[base]\nunpaced = true\n", "cell 1: --unpaced has no effect on tcp"),
         (
             "to = \"a\"\n[base]\npattern = \"curves\"\n",
-            "base.pattern: no pattern of a plan is called 'curves'; there are stream, rr, transfer, curve",
+            "base.pattern: unknown pattern 'curves': use one of stream, rr, transfer, curve",
         ),
         ("[base]\nblock = 1\n", "plan.toml:1:1: cell 1: tcp needs a far host: add to = [\"HOST\"] at the top"),
         ("from = [\"a\"]\nto = [\"a\"]\n", "no host of `from` has another one in `to`"),
         (
             "to = \"a\"\n[base]\npattern = \"curve\"\n[[factor]]\nfield = \"block\"\nlevels = [1, 2]\n",
-            "plan.toml:5:9: factor[1].field: the sizes of a curve are a factor by themselves",
+            "plan.toml:5:9: factor[1].field: the sizes of a curve are already a factor",
         ),
         (
             "to = \"a\"\n[base]\npattern = \"curve\"\nadaptive = true\n",
-            "plan.toml:4:1: base.adaptive: 'adaptive' is no field of a cell",
+            "plan.toml:4:1: base.adaptive: 'adaptive' is not a field of a cell",
         ),
         (
             "to = \"a\"\n[base]\npattern = \"curve\"\nfirst = \"2\"\nto = \"1\"\n",
             "cell 1: --to is smaller than --first",
         ),
         ("to = \"a\"\n[base]\nfind-no-loss = true\n", "cell 1: "),
-        ("to = \"a\"\n[base]\ntransport = \"mpi\"\n", "started by its own launcher"),
+        ("to = \"a\"\n[base]\ntransport = \"mpi\"\n", "its launcher starts both ends"),
         ("to = \"a\"\n[base]\nprobe = 5\npattern = \"rr\"\n", "base.probe: thru rr has no 'probe'"),
+        (
+            "to = \"a\"\n[[factor]]\nfield = \"block\"\ndear = true\nlevels = [1]\n",
+            "plan.toml:4:8: factor[1].dear: `dear` is now called `expensive`",
+        ),
         ("to = \"a\"\n[settings]\nleft = { \"x\" = 1 }\n", "settings.left: settings has no 'left'"),
     ] {
         let is = wrong(text);
-        assert!(is.contains(said), "is:     {is}\nwanted: {said}");
+        assert!(is.contains(message), "is:       {is}\nexpected: {message}");
     }
 }
 
 #[test]
-fn settings_of_interfaces_are_dear_and_all_settings_reach_the_specs() {
+fn settings_of_interfaces_are_expensive_and_all_settings_reach_the_specs() {
     let read = plan(
         "to = \"a\"\n[settings.both]\n\"sysctl.net.ipv4.tcp_no_metrics_save\" = 1\n[[factor]]\nname = \"mtu\"\nsetting = \"dev.eth0.mtu\"\nend = \"far\"\nlevels = [1500, 9000]\n[[factor]]\nfield = \"flows\"\nlevels = [1, 2]\n",
     );
@@ -179,7 +186,7 @@ fn a_curve_is_a_cell_for_each_size_and_the_sizes_are_its_first_factor() {
 }
 
 #[test]
-fn an_engine_to_be_found_and_a_rate_to_be_searched_are_fields() {
+fn engine_auto_and_find_no_loss_are_fields() {
     let read = plan("to = \"a\"\n[base]\nengine = \"auto\"\n");
     assert!(read.specs[0].engine.auto);
     let read = plan("to = \"a\"\n[base]\ntransport = \"udp\"\nfind-no-loss = true\n");
@@ -207,7 +214,7 @@ fn two_patterns_share_a_base_and_each_takes_its_own() {
 }
 
 #[test]
-fn the_plans_that_come_along_can_be_read() {
+fn all_plans_of_the_repository_can_be_read() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plans");
     let mut count = 0;
     let files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
@@ -218,7 +225,7 @@ fn the_plans_that_come_along_can_be_read() {
         let vars = names.iter().filter(|(name, _)| text.contains(&format!("${{{name}}}")));
         let vars = vars.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let name = path.display().to_string();
-        // On hosts of one's own, and in its lab, which has values for all of them.
+        // Outside its lab with given values, and in its lab, which has values for all variables.
         let outside = super::read(&name, text.clone(), &vars, false).unwrap_or_else(|failure| panic!("{failure}"));
         let none = BTreeMap::new();
         let read =
@@ -238,7 +245,7 @@ fn the_plans_that_come_along_can_be_read() {
 }
 
 #[test]
-fn the_short_cuts_of_the_plans_can_be_read() {
+fn the_plans_of_the_seed_script_can_be_read() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let script = std::fs::read_to_string(root.join("scripts/seeds.sh")).unwrap();
     let mut count = 0;
@@ -257,7 +264,7 @@ fn the_short_cuts_of_the_plans_can_be_read() {
 }
 
 #[test]
-fn a_lab_has_values_of_its_own_that_count_there_only() {
+fn the_values_of_a_lab_apply_only_in_it() {
     let text = "to = \"${server}\"\n[vars]\nmtu = 1500\n[base]\nblock = \"1KiB\"\n\
                 [lab]\ntopology = \"crossover\"\nvars = { mtu = \"${mtu}\" }\nvalues = { server = \"b\", mtu = 9000 }\n\
                 [lab.host_wide]\n\"sysctl.net.core.wmem_max\" = 1000\n";
@@ -271,14 +278,14 @@ fn a_lab_has_values_of_its_own_that_count_there_only() {
     assert_eq!(lab.host_wide, ["sysctl.net.core.wmem_max=1000".parse().unwrap()]);
     let without = wrong(text);
     assert!(without.contains("${server} has no value: add --var server=VALUE"), "{without}");
-    assert!(without.contains("or measure in the plan's own lab with --lab"), "{without}");
+    assert!(without.contains("or use --lab to measure in the plan's own lab"), "{without}");
     let given = BTreeMap::from([("server".to_owned(), "h".to_owned())]);
     let outside = read("plan.toml", text.into(), &given, false).unwrap_or_else(|failure| panic!("{failure}"));
     assert_eq!((outside.plan.to, outside.plan.lab), (vec!["h".to_owned()], None));
 }
 
 #[test]
-fn a_factor_of_sets_changes_several_things_at_once() {
+fn a_factor_with_sets_changes_several_fields_at_once() {
     let text = "[base]\ntransport = \"unix\"\n[[factor]]\nname = \"socket\"\nlevels = \"small, large\"\n\
                 [factor.sets.small]\nsndbuf = 65000\nfar.rcvbuf = 65000\n\
                 [factor.sets.large]\nsndbuf = \"1MiB\"\nnear.sysctl.net.ipv4.tcp_wmem = \"4096 65536 1048576\"\n";

@@ -1,4 +1,4 @@
-//! Puts a run's events together to the document.
+//! Collects the events of a run into its document.
 
 use model::{Event, EventSink, Run, SinkError};
 
@@ -9,7 +9,7 @@ pub struct Collect(pub Option<Run>);
 impl EventSink for Collect {
     fn event(&mut self, event: &Event) -> Result<(), SinkError> {
         if let Event::Run(header) = event {
-            // A run that is gone on with has its passes already.
+            // A continued run has its earlier passes already.
             if self.0.as_ref().is_some_and(|run| run.header.id == header.id) {
                 return Ok(());
             }

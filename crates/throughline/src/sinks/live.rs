@@ -1,10 +1,10 @@
-//! The run as lines of JSON while it happens.
+//! The events of a run as lines of JSON, when they happen.
 
 use std::io::Write;
 
 use model::{Event, EventSink, SinkError};
 
-/// Writes each event to standard output, flushed, so that a pipe sees it at once.
+/// Writes each event to standard output and flushes it.
 pub struct Live;
 
 impl EventSink for Live {
@@ -12,7 +12,7 @@ impl EventSink for Live {
         let line = serde_json::to_string(event).map_err(|error| SinkError(error.to_string()))?;
         let mut out = std::io::stdout().lock();
         writeln!(out, "{line}").and_then(|()| out.flush()).map_err(|error| {
-            SinkError(format!("standard output: {error}; it was closed while --live was writing to it"))
+            SinkError(format!("cannot write to standard output: {error}; the reader of --live closed it"))
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Who hears a run's events: the terminal, the live stream, and the collected document.
+//! The receivers of a run's events: the terminal, the live stream and the document.
 
 mod collect;
 mod live;

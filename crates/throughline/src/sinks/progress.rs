@@ -1,4 +1,4 @@
-//! What people see while they wait: a line with the time left on a terminal, plain lines elsewhere.
+//! Progress of a run: a line with the time left on a terminal, plain lines elsewhere.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -9,14 +9,14 @@ use model::{Event, EventSink, Phase, SinkError, units};
 /// Progress on standard error.
 pub struct Progress {
     bar: Option<ProgressBar>,
-    said: Option<Instant>,
+    printed: Option<Instant>,
 }
 
-/// Plain lines come at most this often.
+/// Shortest time between two plain lines.
 const PLAIN_EVERY: Duration = Duration::from_secs(2);
 
 impl Progress {
-    /// A bar on a terminal, else lines.
+    /// A progress line on a terminal, else plain lines.
     pub fn new() -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::new(0);
@@ -26,11 +26,11 @@ impl Progress {
             bar.enable_steady_tick(Duration::from_millis(250));
             bar
         });
-        Self { bar, said: None }
+        Self { bar, printed: None }
     }
 
-    /// Says something about what goes on before the run.
-    pub fn say(&mut self, text: &str) {
+    /// Shows a status text.
+    pub fn status(&mut self, text: &str) {
         match &self.bar {
             Some(bar) => bar.set_message(model::plain(text).into_owned()),
             None => errln!("{text}"),
@@ -46,14 +46,14 @@ impl Progress {
             text += &format!(", about {} left", coarse(left));
         }
         if self.bar.is_some() {
-            self.say(&text);
-        } else if self.said.is_none_or(|said| said.elapsed() >= PLAIN_EVERY) {
-            self.said = Some(Instant::now());
-            self.say(&text);
+            self.status(&text);
+        } else if self.printed.is_none_or(|printed| printed.elapsed() >= PLAIN_EVERY) {
+            self.printed = Some(Instant::now());
+            self.status(&text);
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the progress line.
     pub fn finish(&mut self) {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
@@ -61,7 +61,7 @@ impl Progress {
     }
 }
 
-/// Whole seconds are enough for people who wait.
+/// A time in whole seconds, or minutes from two minutes on.
 fn coarse(ns: u64) -> String {
     match ns.div_ceil(1_000_000_000) {
         seconds @ 0..120 => format!("{seconds} s"),

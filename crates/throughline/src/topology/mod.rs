@@ -1,4 +1,4 @@
-//! Topologies: their files, and those that come with the program.
+//! Topologies: their files, and those of the program.
 
 mod read;
 #[cfg(test)]
@@ -31,10 +31,10 @@ macro_rules! ready {
 pub const READY: [Ready; 7] =
     ready!["crossover", "switch", "nordunet-2002", "sunnyvale-geneva", "wifi", "dsl", "satellite"];
 
-/// The topology of that name, or in that file; a file is a name with a dot or a slash.
+/// The topology of that name, or in that file. A name with a dot or a slash is a file.
 ///
 /// # Errors
-/// Where there is none, and for mistakes in the file, with line, column and key.
+/// There is no such topology, or the file has a mistake: its line, column and key.
 pub fn find(name: &str, vars: &BTreeMap<String, String>) -> Result<Topology, Failure> {
     if let Some(ready) = READY.iter().find(|ready| ready.name == name) {
         return read(&format!("topologies/{name}.toml"), ready.text.into(), vars);

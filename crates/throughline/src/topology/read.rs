@@ -1,4 +1,4 @@
-//! From a topology's file to the topology.
+//! Reads a topology file.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,20 +7,20 @@ use lab::topology::{Carrier, Link, Node, NodeKind};
 use lab::{DirectionSpec, Topology};
 
 use crate::failure::Failure;
-use crate::plan::source::{At, Source, Table, unknown};
+use crate::plan::source::{Located, Source, Table, unknown};
 use crate::values::whole;
 
-/// Keys of the whole file.
+/// Keys at the top of the file.
 const TOP: [&str; 8] = ["name", "about", "seed", "vars", "sysctl", "host", "router", "switch"];
-/// Keys of a link beside those of its ways.
+/// Keys of a link, without those of its directions.
 const LINK: [&str; 5] = ["between", "mtu", "carrier", "forward", "reverse"];
-/// MTU of a link unless it says otherwise, bytes.
+/// Default MTU of a link, bytes.
 const MTU: u32 = 1_500;
 
-/// Reads the topology in `text`, which stands in the file `name`, with the values that variables were given.
+/// Reads the topology in `text`, the contents of the file `name`, with the values of variables.
 ///
 /// # Errors
-/// One message that points at line, column and key.
+/// The line, the column and the key of a mistake.
 pub fn read(name: &str, text: String, vars: &BTreeMap<String, String>) -> Result<Topology, Failure> {
     let mut source = Source::new(name, "a topology", text, vars.clone());
     source.default_vars(source.own_vars()?);
@@ -56,10 +56,10 @@ fn sysctls(top: &Table<'_>) -> Result<Vec<(String, String)>, Failure> {
     Ok(table.flat()?.into_iter().map(|(key, at)| (key, at.value)).collect())
 }
 
-/// One node, or so many numbered ones.
+/// One node, or `count` numbered ones.
 fn nodes(table: &Table<'_>, kind: NodeKind, topology: &mut Topology) -> Result<(), Failure> {
     table.known(&["name", "count"])?;
-    let name = table.text("name")?.ok_or_else(|| table.wrong("it has no `name`"))?;
+    let name = table.text("name")?.ok_or_else(|| table.wrong("`name` is missing"))?;
     let names = match table.text("count")? {
         None => vec![name.value.clone()],
         Some(at) => match at.value.parse() {
@@ -72,7 +72,7 @@ fn nodes(table: &Table<'_>, kind: NodeKind, topology: &mut Topology) -> Result<(
     for one in names {
         Topology::check_name(&one).map_err(|error| table.wrong_at(&name, error))?;
         if topology.place(&one).is_some() {
-            return Err(table.wrong_at(&name, format!("two nodes are called '{one}': give one of them another name")));
+            return Err(table.wrong_at(&name, format!("two nodes have the name '{one}': rename one")));
         }
         topology.nodes.push(Node { name: one, kind });
     }
@@ -83,20 +83,22 @@ fn nodes(table: &Table<'_>, kind: NodeKind, topology: &mut Topology) -> Result<(
 fn links(table: &Table<'_>, topology: &mut Topology) -> Result<(), Failure> {
     let between = table.texts("between")?;
     let [first, second] = between.as_slice() else {
-        return Err(table.wrong("write the two nodes that it joins: between = [\"a\", \"b\"]"));
+        return Err(table.wrong("write the two nodes of the link: between = [\"a\", \"b\"]"));
     };
     let carrier = table.choice("carrier", &[("veth", Carrier::Veth), ("emulator", Carrier::Emulator)])?;
     let mtu = match table.text("mtu")? {
         None => MTU,
-        Some(at) => at.value.parse().map_err(|_| table.wrong_at(&at, "write bytes, such as 1500 or 9000"))?,
+        Some(at) => {
+            at.value.parse().map_err(|_| table.wrong_at(&at, "write the MTU in bytes, such as 1500 or 9000"))?
+        }
     };
     let direction = |key| -> Result<DirectionSpec, Failure> {
         let own = table.table(key)?;
         table.read(&LINK, own.as_ref())
     };
     let directions = [direction("forward")?, direction("reverse")?];
-    for one in places(table, topology, first)? {
-        for other in places(table, topology, second)? {
+    for one in matching_nodes(table, topology, first)? {
+        for other in matching_nodes(table, topology, second)? {
             let link = Link { between: [one, other], mtu, directions: directions.clone(), carrier };
             topology.check_link(&link).map_err(|error| table.wrong(error))?;
             topology.links.push(link);
@@ -105,17 +107,17 @@ fn links(table: &Table<'_>, topology: &mut Topology) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The nodes that a name stands for: itself, or with a `*` at its end all that begin so, but for it a number.
-fn places(table: &Table<'_>, topology: &Topology, at: &At<String>) -> Result<Vec<usize>, Failure> {
+/// The indices of the nodes that a name matches. A `*` at its end matches a number.
+fn matching_nodes(table: &Table<'_>, topology: &Topology, at: &Located<String>) -> Result<Vec<usize>, Failure> {
     let numbered = |name: &str| {
         let rest = name.strip_prefix(at.value.strip_suffix('*')?)?;
         (!rest.is_empty() && rest.chars().all(|c| c.is_ascii_digit())).then_some(())
     };
-    let stands = |node: &Node| node.name == at.value || numbered(&node.name).is_some();
-    let places: Vec<usize> = (0..topology.nodes.len()).filter(|place| stands(&topology.nodes[*place])).collect();
-    if places.is_empty() {
+    let matches = |node: &Node| node.name == at.value || numbered(&node.name).is_some();
+    let found: Vec<usize> = (0..topology.nodes.len()).filter(|index| matches(&topology.nodes[*index])).collect();
+    if found.is_empty() {
         let names: Vec<&str> = topology.nodes.iter().map(|node| node.name.as_str()).collect();
         return Err(table.wrong_at(at, unknown(&at.value, &names, "the topology")));
     }
-    Ok(places)
+    Ok(found)
 }

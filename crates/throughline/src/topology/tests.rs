@@ -11,7 +11,7 @@ fn read_text(text: &str) -> Result<Topology, String> {
 const PAIR: &str = "[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\n[[link]]\nbetween = [\"a\", \"b\"]\n";
 
 #[test]
-fn every_ready_topology_can_be_built_and_says_what_it_is() {
+fn every_ready_topology_can_be_read_and_has_a_description() {
     for ready in &READY {
         let topology = find(ready.name, &BTreeMap::new()).unwrap_or_else(|failure| panic!("{failure}"));
         assert_eq!(topology.name, ready.name);
@@ -20,7 +20,7 @@ fn every_ready_topology_can_be_built_and_says_what_it_is() {
 }
 
 #[test]
-fn the_table_of_2002_is_the_records() {
+fn nordunet_2002_has_the_round_trips_of_the_record() {
     let topology = find("nordunet-2002", &BTreeMap::new()).unwrap();
     let rtt = |one: &str, other: &str| {
         let ends = [one, other].map(|name| topology.place(&format!("r-{name}")).unwrap());
@@ -49,11 +49,11 @@ fn a_number_of_hosts_and_a_star_make_a_link_for_each() {
 }
 
 #[test]
-fn a_way_of_its_own_stands_in_for_the_links() {
+fn a_direction_can_override_its_link() {
     let text = format!("{PAIR}delay = \"5ms\"\nrate = \"10Mbit\"\n[link.reverse]\nrate = \"1Mbit\"\nmtu = 1400\n");
     let topology = read_text(&text).unwrap();
-    let [there, reverse] = &topology.links[0].directions;
-    assert_eq!((there.rate_bps, there.delay, there.mtu), (Some(10_000_000), Duration::from_millis(5), None));
+    let [forward, reverse] = &topology.links[0].directions;
+    assert_eq!((forward.rate_bps, forward.delay, forward.mtu), (Some(10_000_000), Duration::from_millis(5), None));
     assert_eq!(
         (reverse.rate_bps, reverse.delay, reverse.mtu),
         (Some(1_000_000), Duration::from_millis(5), Some(1_400))
@@ -63,20 +63,20 @@ fn a_way_of_its_own_stands_in_for_the_links() {
 }
 
 #[test]
-fn mistakes_are_pointed_at() {
+fn errors_point_at_the_mistake() {
     let with = |text: &str| format!("{PAIR}{text}");
     for (text, parts) in [
         (with("delay = \"soon\"\n"), ["t.toml:7:9: link[1].delay", "such as 250ms"]),
         (with("speed = 3\n"), ["t.toml:7:1: link[1].speed", "unknown field `speed`"]),
         (with("loss = \"${p}\"\n"), ["t.toml:7:8: link[1].loss", "${p} has no value"]),
         (with("mtu = 100\n"), ["t.toml:5:", "MTU of 100"]),
-        (with("carrier = \"pigeon\"\n"), ["t.toml:7:11: link[1].carrier", "none of veth, emulator"]),
+        (with("carrier = \"pigeon\"\n"), ["t.toml:7:11: link[1].carrier", "not one of veth, emulator"]),
         (with("[link.reverse]\nloss = 3\n"), ["t.toml:8:8: link[1].reverse.loss", "percentage"]),
         (with("[[link]]\nbetween = [\"a\", \"bb\"]\n"), ["t.toml:8:17: link[2].between", "did you mean"]),
         (with("[[link]]\nbetween = [\"a\"]\n"), ["t.toml:7:1: link[2]", "two nodes"]),
         (with("[[hosts]]\nname = \"c\"\n"), ["t.toml:7:", "did you mean 'host'"]),
         (with("[[host]]\nname = \"c\"\n"), ["from 'a' to 'c'", "add a [[link]]"]),
-        (with("[[switch]]\nname = \"a\"\n"), ["t.toml:8:8: switch[1].name", "two nodes are called 'a'"]),
+        (with("[[switch]]\nname = \"a\"\n"), ["t.toml:8:8: switch[1].name", "two nodes have the name 'a'"]),
         (with("[[host]]\nname = \"h\"\ncount = 0\n"), ["t.toml:9:9: host[3]", "from 1 to 128"]),
         (with("[sysctl]\n\"kernel.panic\" = 1\n"), ["kernel.panic", "begins with net."]),
     ] {
@@ -88,7 +88,7 @@ fn mistakes_are_pointed_at() {
 }
 
 #[test]
-fn an_unknown_name_offers_the_nearest() {
+fn an_unknown_name_suggests_the_nearest() {
     let message = find("satelite", &BTreeMap::new()).unwrap_err().to_string();
     assert!(message.contains("'satellite'") && message.contains("./my.toml"), "{message}");
     assert!(find("./none.toml", &BTreeMap::new()).unwrap_err().to_string().contains("cannot read"));

@@ -1,4 +1,4 @@
-//! `thru lab down`: labs that are to go.
+//! `thru lab down`: removes labs.
 
 use clap::Args;
 use lab::{Standing, labs, reap_stale};
@@ -8,11 +8,11 @@ use crate::failure::Failure;
 /// Flags of `thru lab down`.
 #[derive(Debug, Args)]
 pub struct DownArgs {
-    /// The labs [default: all that `thru lab up` made].
+    /// The labs to remove [default: all that `thru lab up` made].
     #[arg(value_name = "LAB")]
     labs: Vec<String>,
 
-    /// Do not say what the emulated links did.
+    /// Do not print the counters of the emulated links.
     #[arg(long, short)]
     quiet: bool,
 }
@@ -25,11 +25,11 @@ pub fn run(args: &DownArgs) -> Result<u8, Failure> {
         let Some(lab) = standing.iter().find(|lab| lab.name == *name) else {
             return Err(Standing::find(Some(name))
                 .err()
-                .map_or_else(|| Failure::usage("it has just appeared"), Failure::from));
+                .map_or_else(|| Failure::usage(format!("lab {name} has just been made: try again")), Failure::from));
         };
         if lab.lives && lab.topology.is_none() {
             return Err(Failure::usage(format!(
-                "lab {name} belongs to process {}, which removes it itself when it ends",
+                "lab {name} belongs to process {}, which removes it when it ends",
                 lab.owner_pid
             )));
         }
@@ -40,13 +40,13 @@ pub fn run(args: &DownArgs) -> Result<u8, Failure> {
     }
     for lab in chosen.into_iter().filter(|lab| lab.lives) {
         let report = lab.take_down()?;
-        outln!("lab {} is gone", lab.name);
+        outln!("lab {} removed", lab.name);
         if !args.quiet {
             out!("{}", report::lab_report(&report));
         }
     }
     for name in reap_stale()? {
-        outln!("what a crash had left of lab {name} is gone");
+        outln!("remains of crashed lab {name} removed");
     }
     Ok(0)
 }

@@ -1,12 +1,12 @@
-//! `thru lab exec`: a command on a host of a lab that stands.
+//! `thru lab exec`: a command on a host of a lab that is up.
 
 use std::os::unix::process::CommandExt;
 
 use clap::Args;
 use lab::Standing;
 
-use super::held::dress;
 use super::program;
+use super::running::set_lab_environment;
 use crate::failure::Failure;
 
 /// Flags of `thru lab exec`.
@@ -15,25 +15,25 @@ use crate::failure::Failure;
   sudo thru lab exec a -- thru stream b
   sudo thru lab exec --lab wan geneva -- ss -ti")]
 pub struct ExecArgs {
-    /// The lab [default: the only one].
+    /// Name of the lab [default: the only one that is up].
     #[arg(long, value_name = "LAB")]
     lab: Option<String>,
 
-    /// The host.
+    /// Host of the lab.
     #[arg(value_name = "HOST")]
     host: String,
 
-    /// The command and its arguments, behind `--`.
+    /// The command and its arguments, after `--`.
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
 
-/// Becomes the command; returns only where that fails.
+/// Replaces this process with the command; returns only on failure.
 pub fn run(args: &ExecArgs) -> Result<u8, Failure> {
     let lab = Standing::find(args.lab.as_deref())?;
     let (program, words) = program(&args.command)?;
     let mut command = lab.command(&args.host, program)?;
     command.args(words);
-    dress(&mut command, &lab.name, &args.host, |end| lab.file(end).into());
+    set_lab_environment(&mut command, &lab.name, &args.host, |end| lab.file(end).into());
     Err(Failure::host(format!("cannot start `ip netns exec`: {}", command.exec())))
 }

@@ -1,4 +1,4 @@
-//! `thru lab list`: which labs stand.
+//! `thru lab list`: the labs that are up.
 
 use clap::Args;
 use lab::labs;
@@ -9,7 +9,7 @@ use crate::topology::{READY, find};
 /// Flags of `thru lab list`.
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// The topologies that come with this program instead.
+    /// List the topologies that come with this program instead.
     #[arg(long)]
     ready: bool,
 }
@@ -26,8 +26,8 @@ pub fn run(args: &ListArgs) -> Result<u8, Failure> {
     for lab in labs()? {
         let topology = lab.topology.as_deref().unwrap_or("-");
         let state = match (lab.lives, lab.stays) {
-            (true, true) => format!("stands, held by process {}", lab.owner_pid),
-            (true, false) => format!("stands as long as process {} runs", lab.owner_pid),
+            (true, true) => format!("up, held by process {}", lab.owner_pid),
+            (true, false) => format!("up until process {} ends", lab.owner_pid),
             (false, _) => "left by a crash; `thru lab down` removes it".into(),
         };
         outln!("{:<30} {topology:<18} {:<24} {state}", lab.name, lab.hosts.join(" "));

@@ -1,10 +1,10 @@
-//! `thru lab`: hosts and paths on this machine, for any program.
+//! `thru lab`: emulated hosts and links on this machine, for any program.
 
 mod down;
 mod exec;
-mod held;
 mod list;
 mod run;
+mod running;
 mod up;
 
 use std::collections::BTreeMap;
@@ -27,35 +27,35 @@ pub struct LabArgs {
 enum Action {
     /// Build a lab, run a command on one of its hosts, and remove the lab.
     Run(run::RunArgs),
-    /// Build a lab that stays.
+    /// Build a lab that stays up until `thru lab down`.
     Up(up::UpArgs),
-    /// Remove labs that stay, and what crashed ones left.
+    /// Remove labs that are up, and the remains of crashed ones.
     Down(down::DownArgs),
-    /// Show the labs that stand, or the topologies that come with this program.
+    /// List the labs that are up, or the topologies that come with this program.
     List(list::ListArgs),
-    /// Run a command on a host of a lab.
+    /// Run a command on a host of a lab that is up.
     Exec(exec::ExecArgs),
-    /// The process that holds a lab that stays; not for people.
+    /// The process that holds a lab that is up. Internal.
     #[command(hide = true)]
     Hold(up::UpArgs),
 }
 
-/// What a lab is built from.
+/// The topology of a lab and its options.
 #[derive(Debug, Clone, Args)]
 struct Build {
-    /// A topology that comes with this program (`thru lab list --ready`), or a TOML file.
+    /// A topology that comes with this program (listed by `thru lab list --ready`), or a TOML file.
     #[arg(value_name = "TOPOLOGY")]
     topology: String,
 
-    /// The value of a variable, which the topology writes as ${NAME}.
+    /// Value of a variable, ${NAME} in the topology. May be repeated.
     #[arg(long = "var", value_name = "NAME=VALUE", value_parser = super::run::variable)]
     vars: Vec<(String, String)>,
 
-    /// Name of the lab [default: that of the topology and eight random digits].
+    /// Name of the lab [default: the name of the topology and eight random digits].
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 
-    /// Start no agents (`thru serve`) on the hosts.
+    /// Do not start agents (`thru serve`) on the hosts.
     #[arg(long)]
     no_agents: bool,
 }
@@ -65,7 +65,7 @@ impl Build {
         let mut vars = BTreeMap::new();
         for (key, value) in &self.vars {
             if vars.insert(key.clone(), value.clone()).is_some() {
-                return Err(Failure::usage(format!("--var {key} is there twice")));
+                return Err(Failure::usage(format!("--var {key} is given twice")));
             }
         }
         topology::find(&self.topology, &vars)
@@ -84,7 +84,7 @@ pub fn run(args: &LabArgs) -> Result<u8, Failure> {
     }
 }
 
-/// The words of a command, with this very program where the first is `thru`.
+/// A command and its arguments; `thru` stands for this program.
 fn program(words: &[String]) -> Result<(String, &[String]), Failure> {
     match words {
         [first, rest @ ..] if first == "thru" => {
@@ -93,7 +93,7 @@ fn program(words: &[String]) -> Result<(String, &[String]), Failure> {
             Ok((own.display().to_string(), rest))
         }
         [first, rest @ ..] => Ok((first.clone(), rest)),
-        [] => Err(Failure::usage("name a command behind --")),
+        [] => Err(Failure::usage("write a command after --")),
     }
 }
 

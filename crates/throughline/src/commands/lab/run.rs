@@ -1,4 +1,4 @@
-//! `thru lab run`: a lab as long as a command takes.
+//! `thru lab run`: a lab for the time of one command.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
@@ -11,10 +11,10 @@ use model::LabReport;
 use tokio::process::Child;
 
 use super::Build;
-use super::held::{Held, on_host};
+use super::running::{RunningLab, on_host};
 use crate::failure::Failure;
 use crate::output;
-use crate::signals::{Asks, Signals};
+use crate::signals::{Signals, StopRequest};
 
 /// Flags of `thru lab run`.
 #[derive(Debug, Args)]
@@ -24,31 +24,32 @@ use crate::signals::{Asks, Signals};
   sudo thru lab run nordunet-2002 --on norway -- ping -c 5 finland
   sudo thru lab run my.toml -- sh -c 'iperf3 -s -D; ...'
 
-The command runs on the first host of the topology, or on that of --on. Hosts find each other by their names (NAME is an IPv4
-address, NAME-v6 the other one), and `thru` finds the agents' secret by itself. What the emulated links did is printed at the
-end; the exit code is the command's.")]
+The command runs on the first host of the topology, or on the host of --on. Host names resolve within
+the lab: NAME is the IPv4 address, NAME-v6 the IPv6 address. `thru` finds the agents' token in its
+environment. The counters of the emulated links are printed at the end. The exit code is that of the
+command.")]
 pub struct RunArgs {
     #[command(flatten)]
     build: Build,
 
-    /// The host to run the command on [default: the first].
+    /// Host to run the command on [default: the first].
     #[arg(long, value_name = "HOST")]
     on: Option<String>,
 
-    /// Write what the emulated links did as JSON.
+    /// Write the counters of the emulated links to FILE as JSON.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
-    /// Say nothing oneself.
+    /// Print only the output of the command.
     #[arg(long, short)]
     quiet: bool,
 
-    /// The command and its arguments, behind `--`.
+    /// The command and its arguments, after `--`.
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
 
-/// How long a command may take to end after it was told to.
+/// Time that a command has to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// Runs it.
@@ -77,35 +78,35 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
 /// A lab for the time of a command.
 #[derive(Debug)]
 pub struct Job<'a> {
-    /// What it is built from.
+    /// The topology.
     pub topology: &'a Topology,
-    /// Its name, where it is to have a given one.
+    /// The name of the lab; `None` for a generated one.
     pub name: Option<&'a str>,
-    /// Whether each host has an agent.
+    /// Whether an agent runs on each host.
     pub agents: bool,
-    /// The host that the command runs on; the first one unless given.
+    /// The host that the command runs on; `None` for the first.
     pub on: Option<&'a str>,
     /// The command and its arguments.
     pub command: &'a [String],
-    /// Whether to say nothing oneself.
+    /// Whether only the command prints.
     pub quiet: bool,
 }
 
-/// Builds a lab, runs a command in it and removes the lab, whatever happens; what the emulated links did, and the command's exit
-/// code.
+/// Builds a lab, runs a command in it and removes the lab, also on errors. Returns the counters of the emulated links and the
+/// exit code of the command.
 ///
 /// # Errors
-/// A lab that cannot be made or removed, a command that cannot be started.
+/// The lab cannot be made or removed, or the command cannot be started.
 pub fn within(job: &Job<'_>) -> Result<(LabReport, u8), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::other(format!("cannot start: {error}")))?;
-    // From here on no signal ends this process before the lab is gone.
+    // From here on no signal ends this process before the lab is removed.
     let mut signals = Signals::catch()?;
-    let held = Held::build(job.topology, job.name, job.agents, false)?;
-    let ended = conduct(&runtime, &held, job, &mut signals);
-    let report = held.close()?;
+    let lab = RunningLab::build(job.topology, job.name, job.agents, false)?;
+    let ended = conduct(&runtime, &lab, job, &mut signals);
+    let report = lab.close()?;
     let status = ended?;
     if !job.quiet {
         err!("{}", report::lab_report(&report));
@@ -115,11 +116,11 @@ pub fn within(job: &Job<'_>) -> Result<(LabReport, u8), Failure> {
 
 fn conduct(
     runtime: &tokio::runtime::Runtime,
-    held: &Held,
+    lab: &RunningLab,
     job: &Job<'_>,
     signals: &mut Signals,
 ) -> Result<ExitStatus, Failure> {
-    let network = held.network();
+    let network = lab.network();
     let host = match job.on {
         Some(name) => network.host(name)?,
         None => &network.hosts()[0],
@@ -128,28 +129,28 @@ fn conduct(
         errln!("thru: lab {}, `{}` on {}", network.name(), job.command.join(" "), host.name);
     }
     let command = on_host(host, network, job.command)?;
-    runtime.block_on(held.answer_while(async {
+    runtime.block_on(lab.serve_while(async {
         let mut child = tokio::process::Command::from(command)
             .spawn()
             .map_err(|error| Failure::host(format!("cannot start `ip netns exec`: {error}")))?;
-        wait(&mut child, held, signals).await.map_err(Failure::other)
+        wait(&mut child, lab, signals).await.map_err(Failure::other)
     }))?
 }
 
-/// Waits for the command. Ctrl-C reaches it from the terminal by itself and is its own affair, until the second one; a request to
-/// end is passed on.
-async fn wait(child: &mut Child, held: &Held, signals: &mut Signals) -> std::io::Result<ExitStatus> {
+/// Waits for the command. The terminal sends Ctrl-C to the command as well, so the first one is left to it. The second one, and any
+/// other signal, is passed on as SIGTERM.
+async fn wait(child: &mut Child, lab: &RunningLab, signals: &mut Signals) -> std::io::Result<ExitStatus> {
     let mut interrupts = 0;
     loop {
         tokio::select! {
             status = child.wait() => return status,
-            asks = signals.next() => {
+            request = signals.next() => {
                 interrupts += 1;
-                if asks != Asks::Interrupt || interrupts > 1 {
+                if request != StopRequest::Interrupt || interrupts > 1 {
                     break;
                 }
             }
-            () = held.asked_down() => break,
+            () = lab.removal_requested() => break,
         }
     }
     if let Some(pid) = child.id().and_then(|pid| rustix::process::Pid::from_raw(pid as i32)) {
@@ -164,7 +165,7 @@ async fn wait(child: &mut Child, held: &Held, signals: &mut Signals) -> std::io:
     }
 }
 
-/// A command's exit code as a shell has it: 128 and the number of the signal that ended it.
+/// The exit code of a command as in a shell: 128 plus the signal number if a signal ended it.
 fn code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| Some(128 + status.signal()?));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)

@@ -1,4 +1,4 @@
-//! `thru lab up`: a lab that stays. A process in the background holds it: it carries the emulated links.
+//! `thru lab up`: a lab that stays up. A background process holds it and carries the emulated links.
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
@@ -7,9 +7,9 @@ use std::process::{Command, Stdio};
 use clap::Args;
 
 use super::Build;
-use super::held::Held;
+use super::running::RunningLab;
 use crate::failure::Failure;
-use crate::signals::{Asks, Signals};
+use crate::signals::{Signals, StopRequest};
 
 /// Flags of `thru lab up`.
 #[derive(Debug, Args)]
@@ -18,18 +18,19 @@ use crate::signals::{Asks, Signals};
   sudo thru lab exec sunnyvale -- thru stream geneva
   sudo thru lab down wan
 
-The lab stays until `thru lab down` or the end of the process that holds it, which `thru lab list` names.")]
+The lab stays up until `thru lab down`, or until the process that holds it ends. `thru lab list`
+shows the process.")]
 pub struct UpArgs {
     #[command(flatten)]
     build: Build,
 }
 
-/// What the holder says when the lab stands.
+/// The line that the holder prints when the lab is up begins with this.
 const READY: &str = "ready ";
 
 /// Runs it.
 pub fn run(args: &UpArgs) -> Result<u8, Failure> {
-    // A mistake is told here, not by the one in the background.
+    // Errors in the topology are reported here, not by the background process.
     args.build.topology()?.check()?;
     let own = std::env::current_exe()
         .map_err(|error| Failure::other(format!("cannot find this program's own file: {error}")))?;
@@ -38,12 +39,12 @@ pub fn run(args: &UpArgs) -> Result<u8, Failure> {
     holder.args(["lab", "hold"]).args(std::env::args_os().skip_while(|word| word != "up").skip(1));
     holder.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let mut holder = holder.spawn().map_err(failed)?;
-    let mut said = String::new();
+    let mut line = String::new();
     if let Some(output) = holder.stdout.take() {
-        BufReader::new(output).read_line(&mut said).map_err(failed)?;
+        BufReader::new(output).read_line(&mut line).map_err(failed)?;
     }
-    if let Some(name) = said.trim_end().strip_prefix(READY) {
-        outln!("lab {name} stands");
+    if let Some(name) = line.trim_end().strip_prefix(READY) {
+        outln!("lab {name} is up");
         return Ok(0);
     }
     let mut errors = String::new();
@@ -55,7 +56,7 @@ pub fn run(args: &UpArgs) -> Result<u8, Failure> {
     Ok(code.filter(|code| *code != 0).unwrap_or(1))
 }
 
-/// Holds a lab until it is to go.
+/// Holds a lab until its removal is requested.
 pub fn hold(args: &UpArgs) -> Result<u8, Failure> {
     let topology = args.build.topology()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -63,21 +64,21 @@ pub fn hold(args: &UpArgs) -> Result<u8, Failure> {
         .build()
         .map_err(|error| Failure::other(format!("cannot start: {error}")))?;
     let mut signals = Signals::catch()?;
-    let held = Held::build(&topology, args.build.name.as_deref(), !args.build.no_agents, true)?;
-    let name = held.network().name().to_owned();
-    runtime.block_on(held.answer_while(async {
-        // Whoever waits for this may ask at once.
+    let lab = RunningLab::build(&topology, args.build.name.as_deref(), !args.build.no_agents, true)?;
+    let name = lab.network().name().to_owned();
+    runtime.block_on(lab.serve_while(async {
+        // The process that waits for this line may connect at once.
         outln!("{READY}{name}");
         tokio::select! {
             () = ended(&mut signals) => {}
-            () = held.asked_down() => {}
+            () = lab.removal_requested() => {}
         }
     }))?;
-    held.close()?;
+    lab.close()?;
     Ok(0)
 }
 
-/// Ends at a request to end; a terminal that goes away is none.
+/// Ends at the first signal other than SIGHUP: the lab outlives its terminal.
 async fn ended(signals: &mut Signals) {
-    while signals.next().await == Asks::Hangup {}
+    while signals.next().await == StopRequest::Hangup {}
 }

@@ -1,4 +1,4 @@
-//! A lab as the process has it that holds it: with its agents, and a socket for those who ask.
+//! A lab in the process that holds it, with its agents and a socket for `thru lab` commands.
 
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -17,27 +17,27 @@ use super::program;
 use crate::commands::token;
 use crate::failure::Failure;
 
-/// What programs on a host find in their environment, beside [`Holder::VARIABLE`]: the lab, their host, and the secret of its
-/// agents, which `thru` takes for its `--token-file`.
+/// The environment of programs on a host, beside [`Holder::VARIABLE`]: the lab, the host, and the token of the agents, which `thru`
+/// uses as its `--token-file`.
 const VARIABLES: [&str; 3] = ["THRU_LAB", "THRU_LAB_HOST", "THRU_TOKEN_FILE"];
 
 /// A lab that this process holds.
-pub struct Held {
+pub struct RunningLab {
     network: Rc<Network>,
-    /// They end before their hosts go.
+    /// They end before their hosts are removed.
     agents: Vec<OwnAgent>,
-    /// Who asked for its end, and waits for it.
+    /// Connections that requested the removal and wait for it.
     waiting: Rc<RefCell<Vec<UnixStream>>>,
     down: Rc<Notify>,
 }
 
-impl Held {
-    /// Builds the lab, and starts an agent on each host unless none are wanted.
+impl RunningLab {
+    /// Builds the lab, and starts an agent on each host if `with_agents`.
     pub fn build(topology: &Topology, name: Option<&str>, with_agents: bool, stays: bool) -> Result<Self, Failure> {
         let network = Network::make(topology, name, stays)?;
         let secret = network.file("token");
         token::write(&secret).map_err(|error| {
-            Failure::host(format!("cannot write the secret of the lab's agents, {}: {error}", secret.display()))
+            Failure::host(format!("cannot write the token of the lab's agents to {}: {error}", secret.display()))
         })?;
         let agents = if with_agents { agents(&network)? } else { Vec::new() };
         Ok(Self { network: Rc::new(network), agents, waiting: Rc::default(), down: Rc::default() })
@@ -48,18 +48,18 @@ impl Held {
         &self.network
     }
 
-    /// Answers who asks over the lab's socket, as long as `work` takes. [`Self::asked_down`] ends when somebody wants the lab gone.
-    pub async fn answer_while<T>(&self, work: impl Future<Output = T>) -> Result<T, Failure> {
+    /// Serves clients on the lab's socket until `work` is done. [`Self::removal_requested`] ends when a client requests the removal.
+    pub async fn serve_while<T>(&self, work: impl Future<Output = T>) -> Result<T, Failure> {
         let path = self.network.file("sock");
         let listener = UnixListener::bind(&path)
-            .map_err(|error| Failure::host(format!("cannot make the lab's socket, {}: {error}", path.display())))?;
+            .map_err(|error| Failure::host(format!("cannot make the lab's socket {}: {error}", path.display())))?;
         let tasks = tokio::task::LocalSet::new();
         let answer = async {
-            // A listener that fails has nobody to tell it to.
+            // An error of the listener cannot be reported to anyone.
             while let Ok((stream, _)) = listener.accept().await {
                 let (network, waiting, down) = (self.network.clone(), self.waiting.clone(), self.down.clone());
                 tokio::task::spawn_local(async move {
-                    if let Ok(Some(stream)) = talk(&network, stream).await {
+                    if let Ok(Some(stream)) = serve_client(&network, stream).await {
                         waiting.borrow_mut().push(stream);
                         down.notify_one();
                     }
@@ -77,29 +77,29 @@ impl Held {
             .await)
     }
 
-    /// Ends when somebody wants the lab gone.
-    pub async fn asked_down(&self) {
+    /// Ends when a client requests the removal of the lab.
+    pub async fn removal_requested(&self) {
         self.down.notified().await;
     }
 
-    /// Removes the lab and says what its emulated links did.
+    /// Removes the lab and returns the counters of its emulated links.
     pub fn close(self) -> Result<LabReport, Failure> {
         let report = self.network.report(&self.network.counts(), &NetworkCounts::default());
         if let Some((link, why)) = self.network.failure() {
-            errln!("thru: the emulated link {link} had stopped carrying anything: {why}");
+            errln!("thru: the emulated link {link} stopped forwarding: {why}");
         }
         drop(self.agents);
         if let Some(network) = Rc::into_inner(self.network) {
             network.close()?;
         }
-        // Who waits sees the end of the connection now.
+        // Clients that wait see the end of the connection now.
         drop(self.waiting);
         Ok(report)
     }
 }
 
-/// Answers one who asks; returns the connection when its other end wants the lab gone.
-async fn talk(network: &Network, stream: UnixStream) -> std::io::Result<Option<UnixStream>> {
+/// Answers one client; returns the connection when the client requests the removal of the lab.
+async fn serve_client(network: &Network, stream: UnixStream) -> std::io::Result<Option<UnixStream>> {
     let mut stream = BufReader::new(stream);
     let mut earlier = NetworkCounts::default();
     let mut request = String::new();
@@ -120,22 +120,22 @@ async fn talk(network: &Network, stream: UnixStream) -> std::io::Result<Option<U
     Ok(None)
 }
 
-/// A command that will run these words on a host, in the environment of a lab.
+/// A command that runs on a host, in the environment of a lab.
 pub fn on_host(host: &NetworkHost, network: &Network, words: &[String]) -> Result<Command, Failure> {
     let (program, args) = program(words)?;
     let mut command = host.command(program);
     command.args(args);
-    dress(&mut command, network.name(), &host.name, |end| network.file(end).into());
+    set_lab_environment(&mut command, network.name(), &host.name, |end| network.file(end).into());
     Ok(command)
 }
 
-/// Gives a command the environment of a lab.
-pub fn dress(command: &mut Command, lab: &str, host: &str, file: impl Fn(&str) -> OsString) {
+/// Sets the environment of a lab on a command.
+pub fn set_lab_environment(command: &mut Command, lab: &str, host: &str, file: impl Fn(&str) -> OsString) {
     let [name, own, secret] = VARIABLES;
     command.env(name, lab).env(own, host).env(secret, file("token")).env(Holder::VARIABLE, file("sock"));
 }
 
-/// An agent on each host, on all its addresses and the usual port. All start at once: each takes its time.
+/// An agent on each host, on all its addresses and the default port. They start in parallel to save time.
 fn agents(network: &Network) -> Result<Vec<OwnAgent>, Failure> {
     let own = std::env::current_exe()
         .map_err(|error| Failure::other(format!("cannot find this program's own file: {error}")))?;
@@ -150,7 +150,7 @@ fn agents(network: &Network) -> Result<Vec<OwnAgent>, Failure> {
             flags.extend(["--listen".into(), address.into()]);
         }
         let mut command = host.command(&own);
-        dress(&mut command, network.name(), &host.name, |end| network.file(end).into());
+        set_lab_environment(&mut command, network.name(), &host.name, |end| network.file(end).into());
         OwnAgent::serving(command, &flags, &format!("host {} of the lab", host.name))
     };
     let started: Vec<_> = std::thread::scope(|scope| {
