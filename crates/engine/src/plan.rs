@@ -87,10 +87,10 @@ impl TrialPlan {
             Stop::Bytes(total) => LegStop::Transactions(share(total.div_ceil(leg.block), flow, self.spec.flows)),
             Stop::Blocks(total) | Stop::Transactions(total) => exchanges(share(total, flow, self.spec.flows)),
             // Nothing is known of a flow that has exchanged nothing yet.
-            Stop::AboutNs(_) if per_exchange_ns <= 0.0 => exchanges(least_exchanges(&self.spec, SLOW_NS)),
+            Stop::AboutNs(_) if per_exchange_ns <= 0.0 => exchanges(min_exchanges(&self.spec, SLOW_NS)),
             Stop::AboutNs(ns) => {
-                let least = least_exchanges(&self.spec, per_exchange_ns);
-                exchanges(((ns as f64 / per_exchange_ns) as u64).clamp(least, MOST_EXCHANGES))
+                let min = min_exchanges(&self.spec, per_exchange_ns);
+                exchanges(((ns as f64 / per_exchange_ns) as u64).clamp(min, MAX_EXCHANGES))
             }
         }
     }
@@ -98,8 +98,8 @@ impl TrialPlan {
 
 /// Exchanges that are measured of a leg that ends after about a time: fewer say nothing, and an estimate gone wrong must not run
 /// for ever.
-const LEAST_MEASURED: u64 = 3;
-const MOST_EXCHANGES: u64 = 10_000_000;
+const MIN_MEASURED: u64 = 3;
+const MAX_EXCHANGES: u64 = 10_000_000;
 /// Round trips that open a leg, and from which time on one must do: on a path that slow, three would be most of a pass.
 const OPENING: u64 = 3;
 const SLOW_NS: f64 = 10e6;
@@ -107,18 +107,18 @@ const SLOW_NS: f64 = 10e6;
 /// Exchanges of a leg that ends after about a time, at least, where one takes `exchange_ns`: those that are measured, and of round
 /// trips those that open it.
 #[must_use]
-pub fn least_exchanges(spec: &Spec, exchange_ns: f64) -> u64 {
+pub fn min_exchanges(spec: &Spec, exchange_ns: f64) -> u64 {
     match exchange_ns {
-        _ if is_stream(spec) => LEAST_MEASURED,
-        ns if ns < SLOW_NS => LEAST_MEASURED + OPENING,
-        _ => LEAST_MEASURED + 1,
+        _ if is_stream(spec) => MIN_MEASURED,
+        ns if ns < SLOW_NS => MIN_MEASURED + OPENING,
+        _ => MIN_MEASURED + 1,
     }
 }
 
 /// How many of a leg's `count` round trips open it and are not timed: caches, the kernel's pages and the windows are at first as
 /// the leg before, of another size, left them (docs/manual/engine.md has what that costs).
 pub(crate) fn opening(count: u64) -> u64 {
-    if count >= LEAST_MEASURED + OPENING { OPENING } else { 1 }
+    if count >= MIN_MEASURED + OPENING { OPENING } else { 1 }
 }
 
 /// One connection of a trial.
@@ -159,14 +159,14 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn whatever_opens_a_leg_three_exchanges_are_left_to_measure() {
+    fn at_least_three_exchanges_of_a_leg_are_measured() {
         let trips = Spec::new("tcp", "pingpong");
         for exchange_ns in [1.0, 9e6, 10e6, 1e12] {
-            let least = least_exchanges(&trips, exchange_ns);
-            assert_eq!(least - opening(least), LEAST_MEASURED, "{exchange_ns}");
+            let min = min_exchanges(&trips, exchange_ns);
+            assert_eq!(min - opening(min), MIN_MEASURED, "{exchange_ns}");
         }
         assert_eq!((opening(1_000), opening(4)), (OPENING, 1));
-        assert_eq!(least_exchanges(&Spec::new("tcp", "stream"), 1.0), LEAST_MEASURED);
+        assert_eq!(min_exchanges(&Spec::new("tcp", "stream"), 1.0), MIN_MEASURED);
     }
 
     proptest! {

@@ -289,7 +289,7 @@ async fn greet(shared: &Arc<Shared>, mut stream: TcpStream, peer: SocketAddr) ->
     stream.read_exact(&mut hello[8..]).await.ok()?;
     let hello = shared.data_acceptor.read(&hello)?;
     if shared.data_acceptor.vouches(&hello.cookie) {
-        let _ = stream.write_all(&hello.vouched()).await;
+        let _ = stream.write_all(&hello.reach_proof()).await;
     } else {
         let _ = shared.data_acceptor.hand_in(&hello, || stream.into_std().map(Into::into));
     }

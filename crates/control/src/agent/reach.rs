@@ -10,7 +10,7 @@ use std::path::{Component, Path};
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::transport::{Cookie, FlowHello, HELLO_BYTES, Transport, VOUCHED_BYTES, transport};
+use engine::transport::{Cookie, FlowHello, HELLO_BYTES, Transport, REACH_PROOF_BYTES, transport};
 use model::Role;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -154,9 +154,9 @@ pub(super) fn is_known(mut host: SocketAddr, reach_token: &ReachabilityToken, li
         let mut stream = TcpStream::connect_timeout(&host, limit).ok()?;
         stream.set_read_timeout(Some(limit)).ok()?;
         stream.write_all(&question.encode()).ok()?;
-        let mut answer = [0; VOUCHED_BYTES];
+        let mut answer = [0; REACH_PROOF_BYTES];
         stream.read_exact(&mut answer).ok()?;
-        Some(answer == question.vouched())
+        Some(answer == question.reach_proof())
     };
     ask().unwrap_or(false)
 }
@@ -228,7 +228,7 @@ async fn answer(shared: Arc<Shared>, listener: TcpListener) {
             stream.read_exact(&mut hello).await.ok()?;
             let hello =
                 shared.data_acceptor.read(&hello).filter(|hello| shared.data_acceptor.vouches(&hello.cookie))?;
-            stream.write_all(&hello.vouched()).await.ok()
+            stream.write_all(&hello.reach_proof()).await.ok()
         };
         callers.spawn(tokio::time::timeout(GREETING_LIMIT, exchange));
         while callers.try_join_next().is_some() {}
@@ -251,7 +251,7 @@ mod tests {
                 let (mut stream, _) = listener.accept().unwrap();
                 let mut hello = [0; 32];
                 stream.read_exact(&mut hello).unwrap();
-                let answer = FlowHello::decode(&hello, [&cookie]).unwrap().vouched();
+                let answer = FlowHello::decode(&hello, [&cookie]).unwrap().reach_proof();
                 // An agent; one that closes; an echo; one that repeats the first answer would be no better.
                 let words: &[u8] = [&answer[..], b"", &hello[..16], b"KKKKKKKKKKKKKKKK"][turn];
                 stream.write_all(words).unwrap();

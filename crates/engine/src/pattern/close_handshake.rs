@@ -35,24 +35,24 @@ impl CloseHandshake {
     ) -> io::Result<Turn> {
         if !self.begun() {
             env.counters.stop_sending(now_ns());
-            if self.say(channel, sent) {
+            if self.send_finish(channel, sent) {
                 return Ok(Turn::Done);
             }
         }
         // Listening comes before the next attempt: on a Unix socket a send to an end that has gone throws away what it said.
         match channel.recv(env.rx) {
-            Ok(count) => return Ok(hear_at_the_end(channel, &env.rx[..count], leg)),
+            Ok(count) => return Ok(after_finish(channel, &env.rx[..count], leg)),
             Err(error) if not_now(&error) => {}
             Err(error) => return Err(error),
         }
-        if now_ns() >= self.retry_ns && (self.tries > TRIES || self.say(channel, sent)) {
+        if now_ns() >= self.retry_ns && (self.tries > TRIES || self.send_finish(channel, sent)) {
             return Ok(Turn::Done);
         }
         Ok(Turn::Wait(Interest::Read, self.retry_ns))
     }
 
     /// One attempt; true when the other end has gone, and so needs no telling.
-    fn say<C: Channel>(&mut self, channel: &mut C, sent: u64) -> bool {
+    fn send_finish<C: Channel>(&mut self, channel: &mut C, sent: u64) -> bool {
         self.tries += 1;
         self.retry_ns = now_ns() + RETRY_NS;
         channel
@@ -62,7 +62,7 @@ impl CloseHandshake {
 }
 
 /// What an end that has said Finish makes of `bytes`.
-fn hear_at_the_end<C: Channel>(channel: &mut C, bytes: &[u8], leg: u32) -> Turn {
+fn after_finish<C: Channel>(channel: &mut C, bytes: &[u8], leg: u32) -> Turn {
     match Signal::decode(bytes, channel.nonce()) {
         Some(Signal::Finished) => Turn::Done,
         Some(signal @ Signal::Leg(_)) => answer_signal(channel, signal, leg).unwrap_or(Turn::Again),

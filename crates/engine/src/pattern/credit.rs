@@ -11,7 +11,7 @@ use crate::transport::{Channel, Signal};
 /// Grants between two of which a buffer's room passes by: few enough to cost nothing, and enough that the sender hears in time.
 const GRANTS: u64 = 8;
 /// How long a sender without credit waits before it asks, and asks again.
-const ASK_NS: u64 = 20_000_000;
+const QUERY_NS: u64 = 20_000_000;
 
 /// The receiver's half: when to grant, and how much.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl Grants {
         self.received = received;
         let due = self.reported.is_none_or(|reported| self.passed - reported >= (self.room / GRANTS).max(1));
         if due {
-            self.tell(channel);
+            self.send_grant(channel);
         }
     }
 
@@ -53,10 +53,10 @@ impl Grants {
     /// as being under way.
     pub(super) fn answer<C: Channel>(&mut self, sent: u64, channel: &mut C) {
         self.passed = self.passed.max(sent);
-        self.tell(channel);
+        self.send_grant(channel);
     }
 
-    fn tell<C: Channel>(&mut self, channel: &mut C) {
+    fn send_grant<C: Channel>(&mut self, channel: &mut C) {
         let drops = channel.socket_drops();
         self.judge(drops);
         let waited_ns = channel.waited_ns();
@@ -102,7 +102,7 @@ pub(super) struct Credit {
     path_limit: u64,
     shortest_ns: u64,
     sample: Option<Sample>,
-    ask_ns: u64,
+    query_ns: u64,
 }
 
 /// A datagram whose way to the receiver and whose grant's way back is being timed.
@@ -126,7 +126,7 @@ impl Credit {
             path_limit: u64::MAX,
             shortest_ns: u64::MAX,
             sample: None,
-            ask_ns: 0,
+            query_ns: 0,
         }
     }
 
@@ -148,11 +148,11 @@ impl Credit {
     }
 
     /// The receiver granted something in leg number `leg`.
-    pub(super) fn hear(&mut self, leg: u32, grant: Grant, now_ns: u64) {
+    pub(super) fn granted(&mut self, leg: u32, grant: Grant, now_ns: u64) {
         if leg != self.leg {
             return;
         }
-        self.ask_ns = now_ns + ASK_NS;
+        self.query_ns = now_ns + QUERY_NS;
         self.passed = self.passed.max(grant.passed);
         // The first grant tells what was dropped before this leg.
         if grant.drops > self.drops && self.room > 0 {
@@ -171,14 +171,14 @@ impl Credit {
     }
 
     /// When to ask the receiver, if not now. Each time it is now, the next time is later.
-    pub(super) fn ask_at(&mut self, now_ns: u64) -> Option<u64> {
-        if now_ns < self.ask_ns {
-            return Some(self.ask_ns);
+    pub(super) fn query_at(&mut self, now_ns: u64) -> Option<u64> {
+        if now_ns < self.query_ns {
+            return Some(self.query_ns);
         }
-        let first = self.ask_ns == 0;
-        self.ask_ns = now_ns + ASK_NS;
+        let first = self.query_ns == 0;
+        self.query_ns = now_ns + QUERY_NS;
         // The receiver's first word is on its way already.
-        first.then_some(self.ask_ns)
+        first.then_some(self.query_ns)
     }
 }
 
@@ -196,17 +196,17 @@ mod tests {
     fn no_more_is_under_way_than_the_receiver_holds() {
         let mut credit = Credit::new(3);
         assert_eq!(credit.burst(0, 1), 0, "nothing before the first grant");
-        credit.hear(2, grant(0, 99, 0), 1_000);
+        credit.granted(2, grant(0, 99, 0), 1_000);
         assert_eq!(credit.burst(0, 1), 0, "another leg's grant is none");
-        credit.hear(3, grant(0, 100, 0), 1_000);
+        credit.granted(3, grant(0, 100, 0), 1_000);
         assert_eq!((credit.burst(60, 40), credit.burst(61, 40)), (40, 0));
         assert_eq!((credit.burst(0, 500), credit.burst(1, 500)), (100, 0), "never more than the whole window");
     }
 
     /// The window's part for the path after `number`, sent at `sent_ns`, was granted at `now_ns`.
-    fn path_after(credit: &mut Credit, number: u64, sent_ns: u64, heard: Grant, now_ns: u64) -> u64 {
+    fn path_after(credit: &mut Credit, number: u64, sent_ns: u64, grant: Grant, now_ns: u64) -> u64 {
         credit.sample = Some(Sample { number, sent_ns, received: number });
-        credit.hear(0, heard, now_ns);
+        credit.granted(0, grant, now_ns);
         credit.path
     }
 
@@ -215,7 +215,7 @@ mod tests {
         let asleep = Grant { waited_ns: 49_000, ..grant(100, 100, 7) };
         assert_eq!(path_after(&mut Credit::new(0), 0, 0, asleep, 50_000), 2, "time in a socket is not the path's");
         let mut credit = Credit::new(0);
-        let mut path = |number, sent_ns, heard, now_ns| path_after(&mut credit, number, sent_ns, heard, now_ns);
+        let mut path = |number, sent_ns, grant, now_ns| path_after(&mut credit, number, sent_ns, grant, now_ns);
         assert_eq!(path(0, 0, grant(100, 100, 7), 1_000_000), 100, "100 in the shortest round trip");
         assert_eq!(path(100, 1_000_000, grant(300, 100, 7), 3_000_000), 100, "200 in 2 ms are no more");
         assert_eq!(path(300, 3_000_000, grant(500, 50, 8), 4_000_000), 50, "the receiver dropped something");
@@ -223,12 +223,12 @@ mod tests {
     }
 
     #[test]
-    fn a_silent_receiver_is_asked_again_and_again() {
+    fn a_silent_receiver_is_queried_repeatedly() {
         let mut credit = Credit::new(0);
-        let first = credit.ask_at(5);
-        assert_eq!(first, Some(5 + ASK_NS));
-        assert_eq!(credit.ask_at(5 + ASK_NS), None);
-        assert_eq!(credit.ask_at(6 + ASK_NS), Some(5 + 2 * ASK_NS));
+        let first = credit.query_at(5);
+        assert_eq!(first, Some(5 + QUERY_NS));
+        assert_eq!(credit.query_at(5 + QUERY_NS), None);
+        assert_eq!(credit.query_at(6 + QUERY_NS), Some(5 + 2 * QUERY_NS));
     }
 
     #[test]
@@ -253,7 +253,7 @@ mod tests {
                 credit.sending(passed);
                 credit.sample = credit.sample.take().map(|sample| Sample { sent_ns: now, ..sample });
                 (passed, now) = (passed + more, now + took);
-                credit.hear(0, grant(passed, room, 0), now);
+                credit.granted(0, grant(passed, room, 0), now);
                 prop_assert!(credit.path <= passed);
                 prop_assert_eq!(credit.burst(passed + room + credit.path, 1), 0);
                 prop_assert_eq!(credit.burst(passed, 1), 1);

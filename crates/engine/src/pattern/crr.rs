@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn what_overlaps_is_closed_after_the_next_request() {
+    fn an_overlapping_connection_is_closed_after_the_next_request() {
         let one = ["connect", "request", "close what was before", "response", "end"];
         assert_eq!(calls(true), [one, one].concat());
     }

@@ -8,7 +8,7 @@ use super::close_handshake::{CloseHandshake, answer_signal};
 use super::credit::{Credit, Grant, Grants};
 use super::pacer::Pacer;
 use super::sequence::{Arrival, Sequence};
-use super::stream::{LOOK_NS, UNCLOCKED_READS};
+use super::stream::{STOP_CHECK_NS, UNCLOCKED_READS};
 use super::{Env, Interest, Machine, Part, QUANTUM, Turn, not_now};
 use crate::now_ns;
 use crate::plan::LegStop;
@@ -90,7 +90,7 @@ impl DatagramSender {
                     Some(Signal::Credit { leg, passed, room, received, drops, waited_ns }) => {
                         let now = now_ns();
                         let waited_ns = waited_ns + channel.waited_ns();
-                        credit.hear(leg, Grant { passed, room, received, drops, waited_ns }, now);
+                        credit.granted(leg, Grant { passed, room, received, drops, waited_ns }, now);
                     }
                     Some(signal) => {
                         if let Some(turn) = answer_signal(channel, signal, self.leg) {
@@ -101,7 +101,7 @@ impl DatagramSender {
                 },
                 Err(error) if not_now(&error) => {
                     let now = now_ns();
-                    let until = credit.ask_at(now).unwrap_or_else(|| {
+                    let until = credit.query_at(now).unwrap_or_else(|| {
                         // One that does not get out is repeated.
                         let _ = channel.send(&Signal::Waiting(self.number).encode(channel.nonce()));
                         now
@@ -176,7 +176,7 @@ pub(super) struct DatagramReceiver {
     finishing: Option<(u64, u64)>,
     block: usize,
     /// The sender keeps to what this end has room for, and was not told of it yet.
-    unasked: bool,
+    first_grant_due: bool,
     grants: Option<Grants>,
     /// From another program: when this end has enough, and whether it takes what has come first.
     stop: LegStop,
@@ -198,7 +198,7 @@ impl DatagramReceiver {
             unclocked: 0,
             finishing: None,
             block: part.block,
-            unasked: part.to_receiver,
+            first_grant_due: part.to_receiver,
             grants: None,
             stop: part.stop,
             empties: part.role == Role::Passive,
@@ -253,7 +253,7 @@ impl DatagramReceiver {
     }
 
     /// Hears what the sender says beside its payload.
-    fn hear<C: Channel>(&mut self, signal: Signal, channel: &mut C, counters: &Counters) -> Option<Turn> {
+    fn on_signal<C: Channel>(&mut self, signal: Signal, channel: &mut C, counters: &Counters) -> Option<Turn> {
         match signal {
             Signal::Finish(sent) => {
                 self.settle(counters);
@@ -286,7 +286,7 @@ impl<C: Channel> Machine<C> for DatagramReceiver {
             if self.settled() {
                 return Ok(answer_signal(channel, Signal::Finish(0), self.leg).unwrap_or(Turn::Done));
             }
-            if std::mem::take(&mut self.unasked) {
+            if std::mem::take(&mut self.first_grant_due) {
                 self.grants = Grants::new(channel, self.leg, self.block);
             }
             if let Some(grants) = &mut self.grants {
@@ -300,7 +300,7 @@ impl<C: Channel> Machine<C> for DatagramReceiver {
                         self.settle(env.counters);
                         return Ok(Turn::Done);
                     }
-                    return Ok(Turn::Wait(Interest::Read, now_ns() + LOOK_NS));
+                    return Ok(Turn::Wait(Interest::Read, now_ns() + STOP_CHECK_NS));
                 }
                 Err(error) if not_now(&error) => {
                     let until = self.finishing.map_or(u64::MAX, |(_, until)| until);
@@ -317,7 +317,7 @@ impl<C: Channel> Machine<C> for DatagramReceiver {
                     && !channel.is_foreign()
                     && let Some(signal) = Signal::decode(datagram, channel.nonce())
                 {
-                    turn = turn.or(self.hear(signal, channel, env.counters));
+                    turn = turn.or(self.on_signal(signal, channel, env.counters));
                 } else {
                     self.take(channel, datagram, env.counters);
                 }

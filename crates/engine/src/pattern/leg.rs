@@ -56,7 +56,7 @@ pub(crate) fn send_leg<C: Channel>(channel: &mut C, header: &LegHeader) -> Resul
     match C::KIND {
         Kind::Alone => Ok(()),
         Kind::Stream => write_all(channel, &header.encode()),
-        Kind::Datagram => say(channel, Signal::Leg(*header)),
+        Kind::Datagram => send_signal(channel, Signal::Leg(*header)),
     }
 }
 
@@ -108,7 +108,7 @@ pub(crate) fn receive_leg<C: Channel>(
         }
     };
     match C::KIND {
-        Kind::Datagram => say(channel, Signal::LegOpen(header.leg))?,
+        Kind::Datagram => send_signal(channel, Signal::LegOpen(header.leg))?,
         _ => write_all(channel, OPEN)?,
     }
     Ok(header)
@@ -123,9 +123,9 @@ fn receive_datagram_leg<C: Channel>(channel: &mut C, due: u32) -> Result<LegHead
                 // An earlier leg's word is a repetition that came late.
                 Some(Signal::Leg(header)) if header.leg >= due => return Ok(header),
                 // The active end did not hear READY.
-                Some(Signal::Proof(..)) => say(channel, Signal::Ready)?,
+                Some(Signal::Proof(..)) => send_signal(channel, Signal::Ready)?,
                 // The sender of the leg before did not hear that it is over.
-                Some(Signal::Finish(_)) => say(channel, Signal::Finished)?,
+                Some(Signal::Finish(_)) => send_signal(channel, Signal::Finished)?,
                 _ => {}
             },
             Err(error) if super::not_now(&error) => {}
@@ -135,7 +135,7 @@ fn receive_datagram_leg<C: Channel>(channel: &mut C, due: u32) -> Result<LegHead
     Err(surprise("opened no leg within 10 s"))
 }
 
-fn say<C: Channel>(channel: &mut C, signal: Signal) -> Result<(), EngineError> {
+fn send_signal<C: Channel>(channel: &mut C, signal: Signal) -> Result<(), EngineError> {
     let bytes = signal.encode(channel.nonce());
     write_all(channel, &bytes)
 }

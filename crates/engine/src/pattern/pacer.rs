@@ -11,7 +11,7 @@ pub(crate) struct Pace {
     /// How much of the time that a delay cost is made up for by sending faster afterwards, ns.
     pub(crate) catch_up_ns: f64,
     /// Time between the starts of two blocks at least, while that is made up for, ns; 0 for all that is due at once.
-    pub(crate) least_gap_ns: f64,
+    pub(crate) min_gap_ns: f64,
 }
 
 /// Spaces blocks evenly and keeps account of how evenly they went out.
@@ -34,7 +34,7 @@ impl Pacer {
 
     /// A pacer that forgives no delay: what was due while nothing could be sent is still due, from its own time on.
     pub(super) fn open_loop(pace: Option<Pace>) -> Self {
-        Self::new(pace.map(|pace| Pace { catch_up_ns: f64::INFINITY, least_gap_ns: 0.0, ..pace }))
+        Self::new(pace.map(|pace| Pace { catch_up_ns: f64::INFINITY, min_gap_ns: 0.0, ..pace }))
     }
 
     /// When to send the next block, if not now. If now, `errors` is told by how much the time since the block before
@@ -47,12 +47,12 @@ impl Pacer {
     #[inline]
     fn hold_at(&mut self, pace: Pace, now_ns: u64, errors: &mut RttRecorder) -> Option<u64> {
         // What is not made up for moves the schedule; the error is against the schedule as the block before left it.
-        let asked_ns = self.next_ns;
+        let scheduled_ns = self.next_ns;
         match self.due(pace, now_ns as f64) {
             Err(until) => Some(until),
             Ok(late) => {
-                if !asked_ns.is_nan() {
-                    errors.record((now_ns as f64 - asked_ns - self.late_ns).abs() as u64);
+                if !scheduled_ns.is_nan() {
+                    errors.record((now_ns as f64 - scheduled_ns - self.late_ns).abs() as u64);
                 }
                 self.late_ns = late;
                 None
@@ -102,7 +102,7 @@ impl Pacer {
     pub(super) fn sent(&mut self, share: f64) {
         if let Some(pace) = self.pace {
             self.next_ns += pace.gap_ns * share;
-            self.soonest_ns = self.sent_ns + pace.least_gap_ns * share;
+            self.soonest_ns = self.sent_ns + pace.min_gap_ns * share;
         }
     }
 }
@@ -121,11 +121,11 @@ mod tests {
     }
 
     #[test]
-    fn after_a_stall_no_more_is_made_up_for_than_was_asked() {
+    fn after_a_stall_no_more_than_requested_is_made_up_for() {
         // A block an hour, of which three may be made up for: whatever the machine does meanwhile, nothing more is due.
         let hour = 3.6e12;
         let mut errors = RttRecorder::new();
-        let mut pacer = Pacer::new(Some(Pace { gap_ns: hour, catch_up_ns: 3.0 * hour, least_gap_ns: 0.0 }));
+        let mut pacer = Pacer::new(Some(Pace { gap_ns: hour, catch_up_ns: 3.0 * hour, min_gap_ns: 0.0 }));
         assert_eq!(send_all_due(&mut pacer, &mut errors), 1);
         pacer.next_ns -= 100.0 * hour;
         assert_eq!(send_all_due(&mut pacer, &mut errors), 4);
@@ -136,7 +136,7 @@ mod tests {
         // The same, at most a block in half an hour: one goes at once, the next is due half an hour after it, late as it is.
         let hour = 3.6e12;
         let mut errors = RttRecorder::new();
-        let pace = Pace { gap_ns: hour, catch_up_ns: 3.0 * hour, least_gap_ns: 0.5 * hour };
+        let pace = Pace { gap_ns: hour, catch_up_ns: 3.0 * hour, min_gap_ns: 0.5 * hour };
         let mut pacer = Pacer::new(Some(pace));
         assert_eq!(send_all_due(&mut pacer, &mut errors), 1);
         (pacer.next_ns, pacer.soonest_ns) = (pacer.next_ns - 100.0 * hour, 0.0);
@@ -156,7 +156,7 @@ mod tests {
     fn an_open_loop_owes_everything() {
         let hour = 3.6e12;
         let mut errors = RttRecorder::new();
-        let mut pacer = Pacer::open_loop(Some(Pace { gap_ns: hour, catch_up_ns: 0.0, least_gap_ns: 0.0 }));
+        let mut pacer = Pacer::open_loop(Some(Pace { gap_ns: hour, catch_up_ns: 0.0, min_gap_ns: 0.0 }));
         assert_eq!(send_all_due(&mut pacer, &mut errors), 1);
         pacer.next_ns -= 100.0 * hour;
         let due = pacer.due_ns();
@@ -178,13 +178,13 @@ mod tests {
     }
 
     #[test]
-    fn a_stall_shows_whole_though_little_of_it_is_made_up_for() {
+    fn a_stall_is_recorded_in_full_though_little_of_it_is_made_up_for() {
         let ms = 1_000_000;
-        let pace = Pace { gap_ns: 100_000.0, catch_up_ns: 1e6, least_gap_ns: 80_000.0 };
+        let pace = Pace { gap_ns: 100_000.0, catch_up_ns: 1e6, min_gap_ns: 80_000.0 };
         let (mut pacer, mut errors) = (Pacer::new(Some(pace)), RttRecorder::new());
         let stopped = send(&mut pacer, &mut errors, 1_000 * ms, 1_000, 100);
-        let calm = errors.take();
-        assert_eq!((calm.count(), calm.max()), (99, Some(1)), "evenly as asked");
+        let undisturbed = errors.take();
+        assert_eq!((undisturbed.count(), undisturbed.max()), (99, Some(1)), "evenly as asked");
         send(&mut pacer, &mut errors, stopped + 10 * ms, 1_000, 1_000);
         let shaken = errors.take();
         let worst = shaken.max().unwrap();
@@ -198,8 +198,8 @@ mod tests {
         let mut errors = RttRecorder::new();
         let mut pacer = Pacer::new(None);
         assert_eq!((pacer.hold(&mut errors), pacer.burst(64), errors.count()), (None, 64, 0));
-        let slow = Pacer::new(Some(Pace { gap_ns: 1e6, catch_up_ns: 0.0, least_gap_ns: 0.0 }));
-        let fast = Pacer::new(Some(Pace { gap_ns: 2_500.0, catch_up_ns: 0.0, least_gap_ns: 0.0 }));
+        let slow = Pacer::new(Some(Pace { gap_ns: 1e6, catch_up_ns: 0.0, min_gap_ns: 0.0 }));
+        let fast = Pacer::new(Some(Pace { gap_ns: 2_500.0, catch_up_ns: 0.0, min_gap_ns: 0.0 }));
         assert_eq!((slow.burst(64), fast.burst(64)), (1, 20));
     }
 }

@@ -190,7 +190,7 @@ struct Receiver {
 }
 
 /// How long a reader of another program's stream waits before it looks at the stop flag.
-pub(super) const LOOK_NS: u64 = 20_000_000;
+pub(super) const STOP_CHECK_NS: u64 = 20_000_000;
 
 /// Reads at least this long are timed one by one; a clock read is then well under a percent of them.
 const CLOCKED_READ: usize = 4096;
@@ -287,7 +287,7 @@ impl<C: Channel> Machine<C> for Receiver {
                     if env.signals.stopping() {
                         return Ok(Turn::Done);
                     }
-                    return Ok(Turn::Wait(Interest::Read, now_ns() + LOOK_NS));
+                    return Ok(Turn::Wait(Interest::Read, now_ns() + STOP_CHECK_NS));
                 }
                 Err(error) if not_now(&error) => return Ok(Turn::Wait(Interest::Read, u64::MAX)),
                 Err(error) => return Err(error),

@@ -62,7 +62,7 @@ impl Waits for Completions {
         if let Some(operations) = flow.operations() {
             for op in [Op::Send, Op::Recv] {
                 if let Some(len) = operations.take(op) {
-                    self.ring.order(index, op, len)?;
+                    self.ring.queue(index, op, len)?;
                 }
             }
         }

@@ -17,7 +17,7 @@ use crate::{EngineError, TrialPlan, now_ns};
 /// What a link needs to become a flow.
 pub(crate) struct FlowSetup {
     pub(crate) plan: Arc<TrialPlan>,
-    pub(crate) place: LinkPlan,
+    pub(crate) link_plan: LinkPlan,
     pub(crate) counters: Arc<Vec<Counters>>,
     pub(crate) slot: usize,
     pub(crate) strategy: Strategy,
@@ -129,7 +129,7 @@ impl<C: Channel> FlowOf<C> {
         if setup.plan.spec.outstanding.is_some() {
             channel.prompt();
         }
-        let sends = initiates(setup.place.direction, setup.plan.role);
+        let sends = initiates(setup.link_plan.direction, setup.plan.role);
         if !sends && setup.plan.spec.delayed_reads {
             channel.delay_reads();
         }
@@ -180,7 +180,7 @@ impl<C: Channel> FlowOf<C> {
         let spec = &self.setup.plan.spec;
         Part {
             role: self.setup.plan.role,
-            direction: self.setup.place.direction,
+            direction: self.setup.link_plan.direction,
             block: header.block as usize,
             reply: header.reply as usize,
             stop,
@@ -206,7 +206,7 @@ impl<C: Channel> Flow for FlowOf<C> {
             return Ok(());
         }
         let wanted = self.setup.plan.legs[leg];
-        let quota = match self.setup.plan.leg_stop(&wanted, self.setup.place.flow, self.expected_ns(&wanted)) {
+        let quota = match self.setup.plan.leg_stop(&wanted, self.setup.link_plan.flow, self.expected_ns(&wanted)) {
             LegStop::Clock => 0,
             // A flow whose share is nothing still opens its leg; no block fits into u64::MAX / 2, so it stands for "none".
             LegStop::Bytes(0) | LegStop::Transactions(0) => NOTHING,
@@ -301,7 +301,7 @@ impl<C: Channel> Flow for FlowOf<C> {
         }
         let batch = self.machine.take().map_or(1, |machine| machine.batch());
         FlowLeg {
-            flow: self.setup.place.flow,
+            flow: self.setup.link_plan.flow,
             slot: self.setup.slot,
             counts,
             facts,

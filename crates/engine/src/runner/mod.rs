@@ -130,28 +130,28 @@ pub fn run(
         _ => plan.spec.threads.map_or(MAX_THREADS, |threads| threads as usize).min(count),
     };
     let shared: Arc<Vec<Counters>> = Arc::new((0..count).map(|_| Counters::default()).collect());
-    let crew = |plan: &TrialPlan, strategy| Threads { plan: Arc::new(plan.clone()), strategy, flows: Vec::new() };
-    let mut crews: Vec<Threads> = (0..threads).map(|_| crew(plan, strategy)).collect();
+    let new_group = |plan: &TrialPlan, strategy| Threads { plan: Arc::new(plan.clone()), strategy, flows: Vec::new() };
+    let mut groups: Vec<Threads> = (0..threads).map(|_| new_group(plan, strategy)).collect();
     let mut breakers = Vec::with_capacity(links.len());
-    for (slot, (link, place)) in links.into_iter().zip(plan.links()).enumerate() {
+    for (slot, (link, link_plan)) in links.into_iter().zip(plan.links()).enumerate() {
         let flow = match &probe {
             // The probe counts for itself and has a thread of its own, so that it neither shows in the stream's figures nor
             // waits for its flows.
             Some(probe) if slot == count => {
-                crews.push(crew(probe, self::strategy(&probe.spec, transport, 1)?));
-                let place = LinkPlan { flow: 0, ..place };
-                crews[threads].setup(place, Arc::new(vec![Counters::default()]), 0)
+                groups.push(new_group(probe, self::strategy(&probe.spec, transport, 1)?));
+                let link_plan = LinkPlan { flow: 0, ..link_plan };
+                groups[threads].setup(link_plan, Arc::new(vec![Counters::default()]), 0)
             }
-            _ => crews[slot % threads].setup(place, shared.clone(), slot),
+            _ => groups[slot % threads].setup(link_plan, shared.clone(), slot),
         };
         let group = if slot == count { threads } else { slot % threads };
         let flow = link.into_flow(flow)?;
         breakers.push(flow.breaker());
-        crews[group].flows.push(flow);
+        groups[group].flows.push(flow);
     }
     clock_cost_ns();
     let trial = Trial { plan, shared: &shared, breakers: &breakers, signals };
-    let mut outcome = trial.run(crews, probe.is_some(), live)?;
+    let mut outcome = trial.run(groups, probe.is_some(), live)?;
     if capabilities.single_ended {
         outcome.legs.iter_mut().zip(&mut outcome.spans).for_each(|(tally, span)| merge::mirror(tally, span));
     }
@@ -166,8 +166,8 @@ struct Threads {
 }
 
 impl Threads {
-    fn setup(&self, place: LinkPlan, counters: Arc<Vec<Counters>>, slot: usize) -> FlowSetup {
-        FlowSetup { plan: self.plan.clone(), place, counters, slot, strategy: self.strategy }
+    fn setup(&self, link_plan: LinkPlan, counters: Arc<Vec<Counters>>, slot: usize) -> FlowSetup {
+        FlowSetup { plan: self.plan.clone(), link_plan, counters, slot, strategy: self.strategy }
     }
 }
 
@@ -192,15 +192,15 @@ struct Watched {
 }
 
 impl Trial<'_> {
-    fn run(&self, crews: Vec<Threads>, probed: bool, live: &mut dyn FnMut(Interval)) -> Result<LegTally, EngineError> {
+    fn run(&self, groups: Vec<Threads>, probed: bool, live: &mut dyn FnMut(Interval)) -> Result<LegTally, EngineError> {
         let gate = Gate::default();
-        let running = Mutex::new(crews.len());
+        let running = Mutex::new(groups.len());
         let done = std::sync::Condvar::new();
         let pin = &self.plan.spec.end(self.plan.role).pin;
         let mut meter = Meter::new(&self.plan.spec);
         std::thread::scope(|scope| {
-            let mut handles = Vec::with_capacity(crews.len());
-            for (index, Threads { plan, strategy, flows }) in crews.into_iter().enumerate() {
+            let mut handles = Vec::with_capacity(groups.len());
+            for (index, Threads { plan, strategy, flows }) in groups.into_iter().enumerate() {
                 let core = (!pin.is_empty()).then(|| pin[index % pin.len()]);
                 let job = thread::Job { plan, strategy, signals: self.signals, core };
                 let (gate, running, done) = (&gate, &running, &done);
@@ -395,10 +395,10 @@ pub(crate) fn pace(spec: &Spec, bps: u64) -> Pace {
     let own = bps.max(1) as f64 / f64::from(spec.flows.max(1));
     let gap_ns = spec.block as f64 * 8e9 / own;
     match spec.burst {
-        Some(bytes) => Pace { gap_ns, catch_up_ns: bytes as f64 * 8e9 / own, least_gap_ns: 0.0 },
+        Some(bytes) => Pace { gap_ns, catch_up_ns: bytes as f64 * 8e9 / own, min_gap_ns: 0.0 },
         // Where a block is all that is made up for, there is nothing to space.
-        None if gap_ns >= CATCH_UP_NS => Pace { gap_ns, catch_up_ns: CATCH_UP_NS, least_gap_ns: 0.0 },
-        None => Pace { gap_ns, catch_up_ns: CATCH_UP_NS, least_gap_ns: LEAST_GAP * gap_ns },
+        None if gap_ns >= CATCH_UP_NS => Pace { gap_ns, catch_up_ns: CATCH_UP_NS, min_gap_ns: 0.0 },
+        None => Pace { gap_ns, catch_up_ns: CATCH_UP_NS, min_gap_ns: MIN_GAP * gap_ns },
     }
 }
 
@@ -406,7 +406,7 @@ pub(crate) fn pace(spec: &Spec, bps: u64) -> Pace {
 pub(crate) fn drain(spec: &Spec, bps: u64) -> Pace {
     let own = bps.max(1) as f64 / f64::from(spec.flows.max(1));
     let gap_ns = crate::pattern::DRAIN_READ as f64 * 8e9 / own;
-    Pace { gap_ns, catch_up_ns: READER_CATCH_UP_NS, least_gap_ns: 0.0 }
+    Pace { gap_ns, catch_up_ns: READER_CATCH_UP_NS, min_gap_ns: 0.0 }
 }
 
 /// What a reader makes up for after a delay: its data waits for it, so that the rate is kept in the mean.
@@ -417,4 +417,4 @@ const READER_CATCH_UP_NS: f64 = 100_000_000.0;
 const CATCH_UP_NS: f64 = 1_000_000.0;
 /// Blocks that make up for a delay are spaced by this part of their distance, unless a burst was asked for: the rate is kept in the
 /// mean, and nothing on the path gets more than five quarters of it at once.
-const LEAST_GAP: f64 = 0.8;
+const MIN_GAP: f64 = 0.8;

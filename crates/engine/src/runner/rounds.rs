@@ -3,7 +3,7 @@
 
 use std::io;
 
-use super::thread::{AWAKE_NS, LOOK_NS};
+use super::thread::{AWAKE_NS, STOP_CHECK_NS};
 use super::timers::Timers;
 use super::{Flow, Scratch, Signals};
 use crate::now_ns;
@@ -30,8 +30,8 @@ impl Rounds {
     pub(super) fn pause(&self, busy: bool) -> u64 {
         match self.timers.first() {
             _ if busy => 0,
-            None => LOOK_NS,
-            Some((_, until)) => until.saturating_sub(now_ns() + self.awake_ns).min(LOOK_NS),
+            None => STOP_CHECK_NS,
+            Some((_, until)) => until.saturating_sub(now_ns() + self.awake_ns).min(STOP_CHECK_NS),
         }
     }
 }

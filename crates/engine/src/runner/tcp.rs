@@ -9,9 +9,9 @@ use crate::{TrialPlan, now_ns};
 /// Flows of a process that have a series.
 const FLOWS: usize = 64;
 /// Most readings of a flow, the one at its end besides.
-const MOST: usize = 600;
+const MAX_READINGS: usize = 600;
 /// Fewest readings, however many flows there are.
-const FEWEST: usize = 16;
+const MIN_READINGS: usize = 16;
 /// Readings of all flows of an end, all its processes together: some 500 bytes each in a document.
 const ALL: usize = 4_096;
 
@@ -43,7 +43,7 @@ impl<'a> Readings<'a> {
         let flows = breakers.iter().enumerate().take_while(|(slot, _)| has_series(plan, *slot));
         let flows: Vec<_> = flows.map(|(_, breaker)| (breaker, Vec::new())).collect();
         let all = ALL / (plan.spec.processes.max(1) as usize);
-        let most = (all / flows.len().max(1)).clamp(FEWEST, MOST);
+        let most = (all / flows.len().max(1)).clamp(MIN_READINGS, MAX_READINGS);
         let interval_ns = plan.spec.interval_ns;
         let mut readings = Self { flows, start_ns, interval_ns, most, stride: 1, next: 0 };
         readings.read();
@@ -139,7 +139,7 @@ mod tests {
         let slot = Arc::new(AtomicI32::new(socket.as_raw_fd()));
         let breakers = [Breaker::of(&slot), Breaker::default()];
         let mut readings = Readings::start(&plan("stream", 1), &breakers, now_ns());
-        for _ in 0..3 * MOST {
+        for _ in 0..3 * MAX_READINGS {
             assert!(readings.due_ns() < u64::MAX);
             readings.take();
         }
@@ -149,8 +149,8 @@ mod tests {
         let so_far = readings.flows[0].1.len();
         readings.take();
         let series = readings.finish();
-        assert!(series[0].len() <= MOST && series[0].len() <= so_far && series[1].is_empty());
-        assert!(series[0].len() >= MOST / 2 - 1, "{}", series[0].len());
+        assert!(series[0].len() <= MAX_READINGS && series[0].len() <= so_far && series[1].is_empty());
+        assert!(series[0].len() >= MAX_READINGS / 2 - 1, "{}", series[0].len());
         assert!(series[0].windows(2).all(|pair| pair[0].at_ns < pair[1].at_ns));
     }
 

@@ -28,7 +28,7 @@ pub(super) struct Job<'a> {
 /// How long before a time a thread that waits for it stops sleeping: twice what an idle virtual core takes to wake up.
 pub(super) const AWAKE_NS: u64 = 150_000;
 /// Longest sleep between two looks at the stop flag, ns.
-pub(super) const LOOK_NS: u64 = 20_000_000;
+pub(super) const STOP_CHECK_NS: u64 = 20_000_000;
 /// How long flows of one thread may take to settle between two legs, and the pause between two looks.
 const SETTLE_NS: u64 = 10_000_000_000;
 const SETTLE_STEP: Duration = Duration::from_micros(100);
@@ -102,7 +102,7 @@ impl Job<'_> {
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         if self.plan.spec.rate_bps.is_some() {
             // Nor may one that wakes up wait for whoever has the core; where that cannot be had its errors are larger.
-            let _ = sys::ask_for_slices(SLICE_NS);
+            let _ = sys::request_slices(SLICE_NS);
         }
         Ok(())
     }
@@ -167,9 +167,9 @@ impl Job<'_> {
     fn sleep(&self, until_ns: u64) {
         let left = until_ns.saturating_sub(now_ns());
         if left > AWAKE_NS {
-            std::thread::sleep(Duration::from_nanos((left - AWAKE_NS).min(LOOK_NS)));
+            std::thread::sleep(Duration::from_nanos((left - AWAKE_NS).min(STOP_CHECK_NS)));
         }
-        if left <= LOOK_NS {
+        if left <= STOP_CHECK_NS {
             while now_ns() < until_ns && !self.signals.stopping() {
                 std::hint::spin_loop();
             }

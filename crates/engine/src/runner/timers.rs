@@ -6,41 +6,41 @@
 pub(crate) struct Timers {
     /// Flows by deadline: no child is earlier than its parent.
     heap: Vec<u32>,
-    /// Where each flow stands in the heap; `NOWHERE` for one without a deadline.
-    places: Vec<u32>,
+    /// Where each flow stands in the heap; `NONE` for one without a deadline.
+    positions: Vec<u32>,
     /// Each flow's deadline, ns of the monotonic clock.
     deadlines: Vec<u64>,
 }
 
-const NOWHERE: u32 = u32::MAX;
+const NONE: u32 = u32::MAX;
 
 impl Timers {
     /// For flows 0 to `flows` - 1, none of which has a deadline yet.
     pub(crate) fn new(flows: usize) -> Self {
-        Self { heap: Vec::with_capacity(flows), places: vec![NOWHERE; flows], deadlines: vec![0; flows] }
+        Self { heap: Vec::with_capacity(flows), positions: vec![NONE; flows], deadlines: vec![0; flows] }
     }
 
-    /// Gives `flow` this deadline in place of any other.
+    /// Gives `flow` this deadline in position of any other.
     pub(crate) fn set(&mut self, flow: usize, deadline_ns: u64) {
         self.deadlines[flow] = deadline_ns;
-        let place = if self.places[flow] == NOWHERE {
+        let position = if self.positions[flow] == NONE {
             self.heap.push(flow as u32);
             self.heap.len() - 1
         } else {
-            self.places[flow] as usize
+            self.positions[flow] as usize
         };
-        self.settle(place);
+        self.settle(position);
     }
 
     /// Takes back what `flow` has.
     pub(crate) fn clear(&mut self, flow: usize) {
-        let place = std::mem::replace(&mut self.places[flow], NOWHERE);
-        if place == NOWHERE {
+        let position = std::mem::replace(&mut self.positions[flow], NONE);
+        if position == NONE {
             return;
         }
-        self.heap.swap_remove(place as usize);
-        if (place as usize) < self.heap.len() {
-            self.settle(place as usize);
+        self.heap.swap_remove(position as usize);
+        if (position as usize) < self.heap.len() {
+            self.settle(position as usize);
         }
     }
 
@@ -56,29 +56,29 @@ impl Timers {
         Some(flow)
     }
 
-    fn at(&self, place: usize) -> u64 {
-        self.deadlines[self.heap[place] as usize]
+    fn at(&self, position: usize) -> u64 {
+        self.deadlines[self.heap[position] as usize]
     }
 
-    /// Moves what stands at `place` up or down to where it belongs.
-    fn settle(&mut self, mut place: usize) {
-        while place > 0 && self.at(place) < self.at((place - 1) / 2) {
-            self.heap.swap(place, (place - 1) / 2);
-            self.places[self.heap[place] as usize] = place as u32;
-            place = (place - 1) / 2;
+    /// Moves what stands at `position` up or down to where it belongs.
+    fn settle(&mut self, mut position: usize) {
+        while position > 0 && self.at(position) < self.at((position - 1) / 2) {
+            self.heap.swap(position, (position - 1) / 2);
+            self.positions[self.heap[position] as usize] = position as u32;
+            position = (position - 1) / 2;
         }
         loop {
-            let children = (2 * place + 1)..(2 * place + 3).min(self.heap.len());
+            let children = (2 * position + 1)..(2 * position + 3).min(self.heap.len());
             match children.min_by_key(|child| self.at(*child)) {
-                Some(child) if self.at(child) < self.at(place) => {
-                    self.heap.swap(place, child);
-                    self.places[self.heap[place] as usize] = place as u32;
-                    place = child;
+                Some(child) if self.at(child) < self.at(position) => {
+                    self.heap.swap(position, child);
+                    self.positions[self.heap[position] as usize] = position as u32;
+                    position = child;
                 }
                 _ => break,
             }
         }
-        self.places[self.heap[place] as usize] = place as u32;
+        self.positions[self.heap[position] as usize] = position as u32;
     }
 }
 

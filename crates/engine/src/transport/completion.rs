@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_is_an_order_until_it_is_filled() {
+    fn a_call_is_pending_until_it_completes() {
         let mut operations = Operations::default();
         let blocked = |result: io::Result<usize>| result.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock);
         assert!(blocked(operations.recv.call(10)));

@@ -120,7 +120,7 @@ impl Channel for DatagramChannel {
             return Ok(());
         }
         if let Some(delayed) = &mut self.delayed {
-            delayed.rest(self.socket.as_fd());
+            delayed.delay(self.socket.as_fd());
         }
         let before = marks.len();
         let messages = batch::receive_many(self.socket.as_fd(), into, pieces, marks).map_err(|error| {

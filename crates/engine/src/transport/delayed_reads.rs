@@ -21,9 +21,9 @@ pub(crate) const DELAYED_READ_BYTES: usize = 512 << 10;
 /// What a read without a rest before it may take at least, whatever the block: in less room no handful shows.
 const ROOM: usize = 64 << 10;
 /// Less than this in a read is a trickle, after which there is no rest.
-const HANDFUL: usize = 32 << 10;
+const MIN_BURST_BYTES: usize = 32 << 10;
 /// The same for a call that takes many datagrams.
-const FEW: usize = 4;
+const MIN_BURST_DATAGRAMS: usize = 4;
 /// The longest round trip at which a rest shows what it does: a sender from farther away that is held back by it, by a window that
 /// opens later above all, goes on for longer than a rest.
 const NEAR_NS: u64 = 200_000;
@@ -40,7 +40,7 @@ pub(super) struct DelayedReads {
     /// Whether the sender is near; not known before the first handful.
     near: Option<bool>,
     /// The socket says how much lies in it.
-    looks: bool,
+    counts_waiting: bool,
     /// The way of this window: with rests.
     delaying: bool,
     /// This window is a trial of its way.
@@ -56,7 +56,7 @@ pub(super) struct DelayedReads {
     /// A rest comes before the next read.
     due: bool,
     /// A rest of this window has been looked into.
-    looked: bool,
+    wait_checked: bool,
     delayed_reads: u64,
 }
 
@@ -64,7 +64,7 @@ impl DelayedReads {
     pub(super) fn of_bytes() -> Self {
         Self {
             near: None,
-            looks: true,
+            counts_waiting: true,
             delaying: false,
             trying: false,
             left: 1,
@@ -73,7 +73,7 @@ impl DelayedReads {
             bytes: 0,
             rates: [0.0; 2],
             due: false,
-            looked: false,
+            wait_checked: false,
             delayed_reads: 0,
         }
     }
@@ -81,7 +81,7 @@ impl DelayedReads {
     /// Of datagrams the kernel says neither how far their sender is nor how many lie in the socket; that a rest holds one back who
     /// keeps to what there is room for shows in its window.
     pub(super) fn of_datagrams() -> Self {
-        Self { near: Some(true), looks: false, ..Self::of_bytes() }
+        Self { near: Some(true), counts_waiting: false, ..Self::of_bytes() }
     }
 
     /// How much the next read may take, where `plain` bytes would do without rests.
@@ -92,13 +92,13 @@ impl DelayedReads {
 
     /// Rests, where that is due.
     #[inline]
-    pub(super) fn rest(&mut self, socket: BorrowedFd<'_>) {
+    pub(super) fn delay(&mut self, socket: BorrowedFd<'_>) {
         if !std::mem::take(&mut self.due) {
             return;
         }
         self.delayed_reads += 1;
         std::thread::sleep(READ_DELAY);
-        if !self.looks || std::mem::replace(&mut self.looked, true) {
+        if !self.counts_waiting || std::mem::replace(&mut self.wait_checked, true) {
             return;
         }
         let waiting = || rustix::io::ioctl_fionread(socket).unwrap_or(0);
@@ -117,27 +117,27 @@ impl DelayedReads {
     #[inline]
     pub(super) fn took(&mut self, socket: BorrowedFd<'_>, count: usize, emptied: bool) {
         self.bytes += count as u64;
-        if !emptied || count < HANDFUL || self.near == Some(false) {
+        if !emptied || count < MIN_BURST_BYTES || self.near == Some(false) {
             return;
         }
         if self.near.is_none() {
             let rtt_ns = TcpInfo::of(socket).and_then(|info| info.min_rtt_ns());
             self.near = Some(rtt_ns.is_some_and(|rtt_ns| rtt_ns <= NEAR_NS));
         }
-        self.handful();
+        self.burst_read();
     }
 
     /// A call took `datagrams` of `bytes` in all, and all there were if it `emptied` the socket.
     #[inline]
     pub(super) fn took_datagrams(&mut self, datagrams: usize, bytes: usize, emptied: bool) {
         self.bytes += bytes as u64;
-        if emptied && datagrams >= FEW {
-            self.handful();
+        if emptied && datagrams >= MIN_BURST_DATAGRAMS {
+            self.burst_read();
         }
     }
 
     /// The socket is empty after a handful: a rest comes next, if that is the way of the window that this is in.
-    fn handful(&mut self) {
+    fn burst_read(&mut self) {
         let now_ns = now_ns();
         if self.since_ns == 0 {
             self.begin(now_ns);
@@ -173,7 +173,7 @@ impl DelayedReads {
     }
 
     fn begin(&mut self, now_ns: u64) {
-        (self.since_ns, self.bytes, self.looked) = (now_ns, 0, false);
+        (self.since_ns, self.bytes, self.wait_checked) = (now_ns, 0, false);
     }
 
     /// How often it rested; `None` where it never did.
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_way_that_carries_more_is_taken() {
+    fn the_faster_way_of_reading_is_used() {
         let with = share(1_000, |_| [3.0, 4.0]);
         assert!(with > 0.97, "{with}");
         let without = share(1_000, |_| [4.0, 3.0]);
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_way_that_gets_worse_is_left_at_once() {
+    fn a_way_of_reading_that_gets_slower_is_left_at_once() {
         // With rests it is three times slower from the 300th window on, for 50.
         let with = share(350, |window| if window < 300 { [3.0, 4.0] } else { [3.0, 1.0] });
         assert!((0.80..0.88).contains(&with), "{with}");
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_empties_a_socket_with_a_handful_from_nearby_is_followed_by_a_rest() {
+    fn only_a_burst_from_a_near_sender_that_empties_the_socket_is_followed_by_a_delay() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let sender = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (socket, _) = listener.accept().unwrap();
@@ -240,7 +240,7 @@ mod tests {
         (&sender).write_all(&[0; 65_536]).unwrap();
         let mut delayed = delaying(Some(true));
         delayed.took(socket.as_fd(), 1 << 16, true);
-        delayed.rest(socket.as_fd());
+        delayed.delay(socket.as_fd());
         assert_eq!(
             (delayed.delayed_reads(), delayed.delaying, delayed.left, delayed.patience),
             (Some(1), false, SOON, 2 * SOON)
@@ -248,19 +248,19 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_take_many_datagrams_and_empty_the_socket_are_followed_by_a_rest() {
+    fn a_burst_of_datagrams_that_empties_the_socket_is_followed_by_a_delay() {
         let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         let delayed_reads = |datagrams, bytes, emptied| {
             let mut delayed =
                 DelayedReads { delaying: true, trying: true, since_ns: now_ns(), ..DelayedReads::of_datagrams() };
             delayed.took_datagrams(datagrams, bytes, emptied);
-            delayed.rest(socket.as_fd());
+            delayed.delay(socket.as_fd());
             assert!(delayed.delaying, "nothing that the socket says ends the window");
             delayed.delayed_reads()
         };
-        assert_eq!(delayed_reads(FEW, 64 * FEW, true), Some(1));
-        assert_eq!(delayed_reads(FEW, 64 * FEW, false), None, "there is more to take");
-        assert_eq!(delayed_reads(FEW - 1, 60_000, true), None, "a trickle");
+        assert_eq!(delayed_reads(MIN_BURST_DATAGRAMS, 64 * MIN_BURST_DATAGRAMS, true), Some(1));
+        assert_eq!(delayed_reads(MIN_BURST_DATAGRAMS, 64 * MIN_BURST_DATAGRAMS, false), None, "there is more to take");
+        assert_eq!(delayed_reads(MIN_BURST_DATAGRAMS - 1, 60_000, true), None, "a trickle");
 
         // What comes with rests and without is compared: here they bring half as much.
         let mut delayed = DelayedReads::of_datagrams();

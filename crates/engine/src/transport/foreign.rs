@@ -16,7 +16,7 @@ use super::udp::roomy;
 use super::{Breaker, Channel, Kind, Link, Mark, options, sys, tcp};
 use crate::EngineError;
 
-pub use super::sys::arrivals::{Arrived, answer, receive, tell_arrivals};
+pub use super::sys::arrivals::{Arrived, answer, receive, enable_arrival_info};
 
 /// What another program puts at the front of its datagrams. One for each socket, called for each datagram on the measuring thread:
 /// it must neither lock nor allocate.
@@ -39,8 +39,8 @@ pub fn stream(socket: OwnedFd, spec: &Spec) -> Link {
 /// # Errors
 /// Where there is no socket to begin with.
 pub fn callers(spec: &Spec, target: SocketAddr) -> Result<Link, EngineError> {
-    let again = spec.clone();
-    renewing(spec, target, Box::new(move || tcp::dial(&again, target, None).map(OwnedFd::from).map_err(tcp::into_io)))
+    let renewal_spec = spec.clone();
+    renewing(spec, target, Box::new(move || tcp::dial(&renewal_spec, target, None).map(OwnedFd::from).map_err(tcp::into_io)))
 }
 
 /// A link that accepts a connection for each transaction.

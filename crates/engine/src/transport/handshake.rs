@@ -18,7 +18,7 @@ use crate::EngineError;
 /// Length of a hello on the wire: magic, nonce, tag, trial and link (masked).
 pub const HELLO_BYTES: usize = 32;
 /// Length of the answer to a hello that shows a voucher.
-pub const VOUCHED_BYTES: usize = 16;
+pub const REACH_PROOF_BYTES: usize = 16;
 const MAGIC: &[u8; 8] = b"THRUDATA";
 /// What the passive end answers to a hello that it takes.
 pub(crate) const WELCOME: u8 = b'K';
@@ -84,8 +84,8 @@ impl FlowHello {
 
     /// What an agent answers to one whose cookie is a voucher of its own.
     #[must_use]
-    pub fn vouched(&self) -> [u8; VOUCHED_BYTES] {
-        self.mac(b"throughline vouch")[..VOUCHED_BYTES].try_into().unwrap_or_default()
+    pub fn reach_proof(&self) -> [u8; REACH_PROOF_BYTES] {
+        self.mac(b"throughline reach")[..REACH_PROOF_BYTES].try_into().unwrap_or_default()
     }
 
     /// HMAC-SHA256 (RFC 2104), keyed with the cookie, over a text and the nonce.
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_must_prove_its_address_before_it_is_let_in() {
+    fn a_sender_must_prove_its_address_before_it_is_admitted() {
         let mut listener = DatagramListener::new().unwrap();
         let home: SocketAddr = "127.0.0.1:1000".parse().unwrap();
         let elsewhere: SocketAddr = "127.0.0.2:1000".parse().unwrap();
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signal_of_another_connection_is_no_payload_and_says_nothing() {
+    fn a_signal_of_another_connection_is_neither_payload_nor_obeyed() {
         let bytes = Signal::Ready.encode(5);
         assert_eq!(Signal::decode(&bytes, 5), Some(Signal::Ready));
         assert_eq!(Signal::decode(&bytes, 6), Some(Signal::Strange));
@@ -328,12 +328,12 @@ mod tests {
     #[test]
     fn a_hello_shows_nothing_that_a_coordinator_chose() {
         let chosen = FlowHello { cookie: *b"\r\nflush_all\r\n   ", trial: 0x0d0a_0d0a, link: 1, nonce: 7 };
-        let (bytes, again) = (chosen.encode(), FlowHello { nonce: 8, ..chosen }.encode());
-        assert!(bytes.iter().zip(&again).skip(15).filter(|(one, other)| one == other).count() < 5);
+        let (bytes, other_bytes) = (chosen.encode(), FlowHello { nonce: 8, ..chosen }.encode());
+        assert!(bytes.iter().zip(&other_bytes).skip(15).filter(|(one, other)| one == other).count() < 5);
         assert!(!bytes.windows(4).any(|part| part == &chosen.cookie[..4] || part == b"\r\n\r\n"));
         assert_eq!(FlowHello::decode(&bytes, [&COOKIE]), None);
         assert_eq!(FlowHello::decode(&bytes, [&COOKIE, &chosen.cookie]), Some(chosen));
-        assert_ne!(chosen.vouched(), FlowHello { nonce: 8, ..chosen }.vouched());
+        assert_ne!(chosen.reach_proof(), FlowHello { nonce: 8, ..chosen }.reach_proof());
     }
 
     proptest! {

@@ -27,7 +27,7 @@ const APPLICATION_DATA: u8 = 23;
 const CLOSE_NOTIFY: [u8; 2] = [1, 0];
 
 /// Whether the spec wants kernel TLS at either end.
-pub(super) fn is_asked_for(spec: &Spec) -> bool {
+pub(super) fn is_requested(spec: &Spec) -> bool {
     spec.engine.send == SendBy::Ktls || spec.engine.receive == ReceiveBy::Ktls
 }
 
@@ -216,7 +216,7 @@ mod tests {
         assert!(!serves(&spec, Direction::Send, Role::Active) && serves(&spec, Direction::Send, Role::Passive));
         // Round trips beside a stream are not its payload.
         assert!(!serves(&Spec { pattern: "rr".into(), ..spec.clone() }, Direction::Send, Role::Passive));
-        assert!(is_asked_for(&spec) && !is_asked_for(&Spec::new("tls", "stream")));
+        assert!(is_requested(&spec) && !is_requested(&Spec::new("tls", "stream")));
     }
 
     #[test]

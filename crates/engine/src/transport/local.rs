@@ -26,16 +26,16 @@ pub(crate) struct LocalListener {
 }
 
 impl LocalListener {
-    /// Listens at a fresh path in `place.directory`, for this user (and root) only.
-    pub(crate) fn open(place: &ListenOptions) -> Result<Self, EngineError> {
-        let tag: String = place.cookie[..6].iter().map(|byte| format!("{byte:02x}")).collect();
+    /// Listens at a fresh path in `listen.directory`, for this user (and root) only.
+    pub(crate) fn open(listen: &ListenOptions) -> Result<Self, EngineError> {
+        let tag: String = listen.cookie[..6].iter().map(|byte| format!("{byte:02x}")).collect();
         // Several worker processes may listen for one measurement, each for its own flows.
-        let path = place.directory.join(format!("thru-{tag}-{}.sock", std::process::id()));
+        let path = listen.directory.join(format!("thru-{tag}-{}.sock", std::process::id()));
         let failed = |source: io::Error| EngineError::socket("listen on", path.display(), source);
         let listener = UnixListener::bind(&path).map_err(failed)?;
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
-        Ok(Self { listener, path, cookie: place.cookie })
+        Ok(Self { listener, path, cookie: listen.cookie })
     }
 
     pub(crate) fn rendezvous(&self) -> Rendezvous {

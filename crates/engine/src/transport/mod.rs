@@ -45,7 +45,7 @@ use crate::runner::{Flow, FlowSetup};
 pub(crate) use channel::{Breaker, Channel, Kind};
 pub(crate) use completion::Operations;
 pub(crate) use delayed_reads::DELAYED_READ_BYTES;
-pub use handshake::{Admission, DatagramListener, FlowHello, HELLO_BYTES, VOUCHED_BYTES};
+pub use handshake::{Admission, DatagramListener, FlowHello, HELLO_BYTES, REACH_PROOF_BYTES};
 pub(crate) use handshake::{SIGNAL_BYTES, Signal};
 pub use options::check_end as check_options;
 pub(crate) use sys::batch::{GRO_PIECES, GSO_SEGMENTS, MMSG, Mark};

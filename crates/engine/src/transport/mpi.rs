@@ -23,7 +23,7 @@ pub use rank::Rank;
 pub(crate) struct MessagePassing;
 
 /// Tags of messages that belong to no trial.
-const WORDS: i32 = 0;
+const CONTROL: i32 = 0;
 const HELLO: i32 = 1;
 const WELCOMED: i32 = 2;
 const OVER: i32 = 3;
@@ -89,12 +89,12 @@ impl Turn {
     }
 
     /// Sends a message of no trial.
-    fn say(&self, tag: i32, bytes: &[u8]) -> io::Result<()> {
+    fn send_control(&self, tag: i32, bytes: &[u8]) -> io::Result<()> {
         self.0.send(self.other(), tag, bytes, HELLO_LIMIT_NS, &mut || Ok(()))
     }
 
     /// Waits for a message of no trial.
-    fn hear(&self, tag: i32, deadline_ns: u64) -> io::Result<Vec<u8>> {
+    fn receive_control(&self, tag: i32, deadline_ns: u64) -> io::Result<Vec<u8>> {
         loop {
             if let Some(length) = self.0.probe(self.other(), tag)? {
                 let mut bytes = vec![0; length];
@@ -141,16 +141,16 @@ impl Transport for MessagePassing {
         false
     }
 
-    fn listen(&self, spec: &Spec, place: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
+    fn listen(&self, spec: &Spec, listen: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
         let turn = Turn::wait(now_ns() + CLOSE_NS)?;
-        Ok(Box::new(MpiListener { turn: Some(turn), cookie: place.cookie, stall_ns: spec.stall_ns }))
+        Ok(Box::new(MpiListener { turn: Some(turn), cookie: listen.cookie, stall_ns: spec.stall_ns }))
     }
 
     fn connect(&self, spec: &Spec, _: &Rendezvous, hello: &FlowHello) -> Result<Link, EngineError> {
         let turn = Turn::wait(now_ns() + CLOSE_NS)?;
         let failed = |source| EngineError::socket("meet", "the other MPI process", source);
-        turn.say(HELLO, &hello.encode()).map_err(failed)?;
-        let answer = turn.hear(WELCOMED, now_ns() + HELLO_LIMIT_NS).map_err(failed)?;
+        turn.send_control(HELLO, &hello.encode()).map_err(failed)?;
+        let answer = turn.receive_control(WELCOMED, now_ns() + HELLO_LIMIT_NS).map_err(failed)?;
         if answer != [WELCOME] {
             return Err(EngineError::Peer { peer: "the other MPI process".into(), what: "is no thru".into() });
         }
@@ -174,12 +174,12 @@ impl Listener for MpiListener {
         let failed = |source| EngineError::socket("wait for", "the other MPI process", source);
         let turn = self.turn.take().ok_or_else(|| failed(io::ErrorKind::Unsupported.into()))?;
         loop {
-            let bytes = turn.hear(HELLO, deadline_ns).map_err(failed)?;
+            let bytes = turn.receive_control(HELLO, deadline_ns).map_err(failed)?;
             // One of an earlier trial that failed is left unanswered.
             if bytes.len() == HELLO_BYTES
                 && let Some(hello) = FlowHello::decode(&bytes, [&self.cookie])
             {
-                turn.say(WELCOMED, &[WELCOME]).map_err(failed)?;
+                turn.send_control(WELCOMED, &[WELCOME]).map_err(failed)?;
                 return Ok((hello, Link::of(MpiChannel::new(turn, &hello, self.stall_ns))));
             }
         }

@@ -167,7 +167,7 @@ impl Channel for StreamChannel {
     #[inline]
     fn recv_payload(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if let Some(delayed) = &mut self.delayed {
-            delayed.rest(self.socket.as_fd());
+            delayed.delay(self.socket.as_fd());
         }
         let count = self.take_payload(into)?;
         if let Some(delayed) = &mut self.delayed {
@@ -268,18 +268,18 @@ pub(crate) const HELLO_LIMIT: Duration = Duration::from_secs(5);
 
 /// Active side: introduces the connection and waits until the passive end took it.
 pub(crate) fn exchange_hello(socket: &socket2::Socket, hello: &FlowHello, address: &str) -> Result<(), EngineError> {
-    say_hello(socket, hello, address)?;
-    hear_welcome(socket, address)
+    send_hello(socket, hello, address)?;
+    receive_welcome(socket, address)
 }
 
 /// Active side, first half: introduces the connection.
-pub(crate) fn say_hello(socket: &socket2::Socket, hello: &FlowHello, address: &str) -> Result<(), EngineError> {
+pub(crate) fn send_hello(socket: &socket2::Socket, hello: &FlowHello, address: &str) -> Result<(), EngineError> {
     send_all(socket.as_fd(), &hello.encode())
         .map_err(|source| EngineError::socket("introduce a data connection to", address, source))
 }
 
 /// Active side, second half: waits until the passive end took the connection.
-pub(crate) fn hear_welcome(socket: &socket2::Socket, address: &str) -> Result<(), EngineError> {
+pub(crate) fn receive_welcome(socket: &socket2::Socket, address: &str) -> Result<(), EngineError> {
     let failed = |source: io::Error| EngineError::socket("introduce a data connection to", address, source);
     socket.set_read_timeout(Some(HELLO_LIMIT)).map_err(failed)?;
     let mut answer = [0; 1];

@@ -12,7 +12,7 @@ use rustix::net::SocketFlags;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::handshake::FlowHello;
-use super::stream::{Renewal, StreamChannel, exchange_hello, hear_welcome, read_hello, say_hello, welcome};
+use super::stream::{Renewal, StreamChannel, exchange_hello, receive_welcome, read_hello, send_hello, welcome};
 use super::{Capabilities, Cookie, Link, ListenOptions, Listener, Rendezvous, SharedPort, Transport, options};
 use crate::{EngineError, now_ns};
 
@@ -58,8 +58,8 @@ impl Transport for Tcp {
         true
     }
 
-    fn listen(&self, spec: &Spec, place: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
-        let wanted = SocketAddr::new(spec.far.data_addr.unwrap_or(place.address), spec.far.port.unwrap_or(0));
+    fn listen(&self, spec: &Spec, listen: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
+        let wanted = SocketAddr::new(spec.far.data_addr.unwrap_or(listen.address), spec.far.port.unwrap_or(0));
         let failed = |source: io::Error| EngineError::socket("listen on", wanted, source);
         let socket = open(spec, wanted).map_err(failed)?;
         socket.set_reuse_address(true).map_err(failed)?;
@@ -71,7 +71,7 @@ impl Transport for Tcp {
         socket.bind(&wanted.into()).map_err(failed)?;
         socket.listen(BACKLOG).map_err(failed)?;
         let address = socket.local_addr().ok().and_then(|address| address.as_socket()).unwrap_or(wanted);
-        Ok(Box::new(TcpListener { socket: Arc::new(socket), address, cookie: place.cookie, spec: spec.clone() }))
+        Ok(Box::new(TcpListener { socket: Arc::new(socket), address, cookie: listen.cookie, spec: spec.clone() }))
     }
 
     fn connect(&self, spec: &Spec, to: &Rendezvous, hello: &FlowHello) -> Result<Link, EngineError> {
@@ -83,12 +83,12 @@ impl Transport for Tcp {
         if spec.pattern != "crr" {
             return Ok(Link::of(StreamChannel::new(socket.into(), spec.io)));
         }
-        let again = spec.clone();
+        let renewal_spec = spec.clone();
         let renewal: Renewal = if spec.strategy == Strategy::Spin {
             let mut under_way = None;
-            Box::new(move || dial_step(&again, target, &mut under_way))
+            Box::new(move || dial_step(&renewal_spec, target, &mut under_way))
         } else {
-            Box::new(move || dial(&again, target, None).map(OwnedFd::from).map_err(into_io))
+            Box::new(move || dial(&renewal_spec, target, None).map(OwnedFd::from).map_err(into_io))
         };
         Ok(Link::of(StreamChannel::renewing(socket.into(), spec.io, renewal)))
     }
@@ -106,10 +106,10 @@ impl Transport for Tcp {
             for (socket, hello) in begun.iter().zip(some) {
                 await_connection(socket, deadline).map_err(|source| refused(target, source))?;
                 options::connected(socket.as_fd(), &spec.near, spec, true)?;
-                say_hello(socket, hello, &name)?;
+                send_hello(socket, hello, &name)?;
             }
             for socket in begun {
-                hear_welcome(&socket, &name)?;
+                receive_welcome(&socket, &name)?;
                 links.push(Link::of(StreamChannel::new(socket.into(), spec.io)));
             }
         }

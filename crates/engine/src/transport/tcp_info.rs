@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_for_none_is_none() {
+    fn values_that_mean_none_are_none() {
         let mut info = answer(248);
         info.bytes[76..80].copy_from_slice(&NO_SSTHRESH.to_ne_bytes());
         info.bytes[104..112].fill(0xff);

@@ -63,12 +63,12 @@ impl Transport for Tls {
         ktls::check(spec, role)
     }
 
-    fn listen(&self, spec: &Spec, place: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
-        let wanted = SocketAddr::new(spec.far.data_addr.unwrap_or(place.address), spec.far.port.unwrap_or(0));
+    fn listen(&self, spec: &Spec, listen: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
+        let wanted = SocketAddr::new(spec.far.data_addr.unwrap_or(listen.address), spec.far.port.unwrap_or(0));
         let failed = |source: io::Error| EngineError::socket("listen on", wanted, source);
         let identity = Identity::new()?;
         let mut config = identity.server(None)?;
-        Arc::make_mut(&mut config).enable_secret_extraction = ktls::is_asked_for(spec);
+        Arc::make_mut(&mut config).enable_secret_extraction = ktls::is_requested(spec);
         let socket = Socket::new(Domain::for_address(wanted), Type::STREAM, None).map_err(failed)?;
         socket.set_reuse_address(true).map_err(failed)?;
         options::before_handshake(socket.as_fd(), &spec.far, true)?;
@@ -77,7 +77,7 @@ impl Transport for Tls {
         socket.set_read_timeout(Some(ACCEPT_STEP)).map_err(failed)?;
         let address = socket.local_addr().ok().and_then(|address| address.as_socket()).unwrap_or(wanted);
         let fingerprint = identity.fingerprint();
-        Ok(Box::new(TlsListener { socket, address, fingerprint, config, cookie: place.cookie, spec: spec.clone() }))
+        Ok(Box::new(TlsListener { socket, address, fingerprint, config, cookie: listen.cookie, spec: spec.clone() }))
     }
 
     fn connect(&self, spec: &Spec, to: &Rendezvous, hello: &FlowHello) -> Result<Link, EngineError> {
@@ -86,13 +86,13 @@ impl Transport for Tls {
             .ok_or_else(|| EngineError::unsupported("a tls rendezvous without an address", "this is a defect"))?;
         let failed = |source: io::Error| EngineError::socket("open a TLS connection to", target, source);
         let mut config = certificate::client(&to.blob, None)?;
-        Arc::make_mut(&mut config).enable_secret_extraction = ktls::is_asked_for(spec);
+        Arc::make_mut(&mut config).enable_secret_extraction = ktls::is_requested(spec);
         let socket = tcp::dial(spec, target, Some(hello.link))?;
         let session =
             ClientConnection::new(config, certificate::server_name()).map_err(|error| failed(other(error)))?;
         let mut channel = TlsChannel::open(socket, session.into()).map_err(failed)?;
         hello_exchange::exchange_hello(&mut channel, hello, &target.to_string())?;
-        channel.introduced().map_err(failed)?;
+        channel.apply_options().map_err(failed)?;
         Ok(Link::of(channel))
     }
 }
@@ -139,7 +139,7 @@ impl TlsListener {
         let mut channel = TlsChannel::open(socket, session.into())?;
         let Some(hello) = hello_exchange::read_hello(&mut channel, &self.cookie)? else { return Ok(None) };
         hello_exchange::welcome(&mut channel)?;
-        channel.introduced()?;
+        channel.apply_options()?;
         Ok(Some((hello, channel)))
     }
 }
@@ -241,7 +241,7 @@ impl TlsChannel {
     }
 
     /// The two ends know each other: from here on the socket is as the spec asks for it.
-    fn introduced(&self) -> io::Result<()> {
+    fn apply_options(&self) -> io::Result<()> {
         self.socket.set_read_timeout(None)?;
         self.socket.set_nodelay(self.nodelay)
     }
@@ -298,7 +298,7 @@ impl Channel for TlsChannel {
     const KIND: Kind = Kind::Stream;
 
     fn into_flow(self, setup: FlowSetup) -> Result<Box<dyn Flow>, EngineError> {
-        if ktls::serves(&setup.plan.spec, setup.place.direction, setup.plan.role) {
+        if ktls::serves(&setup.plan.spec, setup.link_plan.direction, setup.plan.role) {
             return FlowOf::boxed(self.into_kernel()?, setup);
         }
         FlowOf::boxed(self, setup)

@@ -55,8 +55,8 @@ impl Transport for Udp {
         &[ReceiveBy::Copy, ReceiveBy::Mmsg, ReceiveBy::Gro]
     }
 
-    fn listen(&self, spec: &Spec, place: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
-        let wanted = SocketAddr::new(spec.far.data_addr.unwrap_or(place.address), spec.far.port.unwrap_or(0));
+    fn listen(&self, spec: &Spec, listen: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
+        let wanted = SocketAddr::new(spec.far.data_addr.unwrap_or(listen.address), spec.far.port.unwrap_or(0));
         let failed = |source: io::Error| EngineError::socket("listen on", wanted, source);
         let socket = Socket::new(Domain::for_address(wanted), Type::DGRAM, None).map_err(failed)?;
         socket.set_reuse_port(true).map_err(failed)?;
@@ -65,7 +65,7 @@ impl Transport for Udp {
         socket.set_read_timeout(Some(RETRY)).map_err(failed)?;
         let address = socket.local_addr().ok().and_then(|address| address.as_socket()).unwrap_or(wanted);
         let listener = DatagramListener::new().map_err(failed)?;
-        Ok(Box::new(UdpListener { socket, address, cookie: place.cookie, listener, spec: spec.clone() }))
+        Ok(Box::new(UdpListener { socket, address, cookie: listen.cookie, listener, spec: spec.clone() }))
     }
 
     fn connect(&self, spec: &Spec, to: &Rendezvous, hello: &FlowHello) -> Result<Link, EngineError> {
@@ -107,23 +107,23 @@ fn prove(socket: &Socket, hello: &FlowHello, target: SocketAddr) -> Result<(), E
     let failed = |source: io::Error| EngineError::socket("reach", target, source);
     let deadline = now_ns() + HANDSHAKE_LIMIT_NS;
     let hello_bytes = hello.encode();
-    let mut say = Signal::Hello(hello_bytes);
-    let mut say_at = 0;
+    let mut message = Signal::Hello(hello_bytes);
+    let mut send_at_ns = 0;
     let mut buffer = [0; SIGNAL_BYTES];
     while now_ns() < deadline {
         let now = now_ns();
-        if now >= say_at {
+        if now >= send_at_ns {
             // A refusal by ICMP may be the answer to an earlier try; the next one decides.
-            let _ = socket.send(&say.encode(hello.nonce));
-            say_at = now + RETRY.as_nanos() as u64;
+            let _ = socket.send(&message.encode(hello.nonce));
+            send_at_ns = now + RETRY.as_nanos() as u64;
         }
         // Never zero, which would mean for ever.
-        let left = Duration::from_nanos(say_at.saturating_sub(now).max(1_000));
+        let left = Duration::from_nanos(send_at_ns.saturating_sub(now).max(1_000));
         socket.set_read_timeout(Some(left)).map_err(failed)?;
         match rustix::net::recv(socket, &mut buffer, rustix::net::RecvFlags::TRUNC) {
             Ok((_, count)) if count == SIGNAL_BYTES => match Signal::decode(&buffer, hello.nonce) {
-                Some(Signal::Challenge(number)) if say == Signal::Hello(hello_bytes) => {
-                    (say, say_at) = (Signal::Proof(number, hello_bytes), 0);
+                Some(Signal::Challenge(number)) if message == Signal::Hello(hello_bytes) => {
+                    (message, send_at_ns) = (Signal::Proof(number, hello_bytes), 0);
                 }
                 Some(Signal::Ready) => return Ok(()),
                 _ => {}

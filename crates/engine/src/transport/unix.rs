@@ -42,8 +42,8 @@ impl Transport for UnixStream {
         true
     }
 
-    fn listen(&self, spec: &Spec, place: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
-        Ok(Box::new(UnixListener { listener: LocalListener::open(place)?, spec: spec.clone(), datagram: false }))
+    fn listen(&self, spec: &Spec, listen: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
+        Ok(Box::new(UnixListener { listener: LocalListener::open(listen)?, spec: spec.clone(), datagram: false }))
     }
 
     fn connect(&self, spec: &Spec, to: &Rendezvous, hello: &FlowHello) -> Result<Link, EngineError> {
@@ -74,8 +74,8 @@ impl Transport for UnixDatagram {
         &[ReceiveBy::Copy, ReceiveBy::Mmsg]
     }
 
-    fn listen(&self, spec: &Spec, place: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
-        Ok(Box::new(UnixListener { listener: LocalListener::open(place)?, spec: spec.clone(), datagram: true }))
+    fn listen(&self, spec: &Spec, listen: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
+        Ok(Box::new(UnixListener { listener: LocalListener::open(listen)?, spec: spec.clone(), datagram: true }))
     }
 
     fn connect(&self, spec: &Spec, to: &Rendezvous, hello: &FlowHello) -> Result<Link, EngineError> {

@@ -55,7 +55,7 @@ impl Transport for Vsock {
         false
     }
 
-    fn listen(&self, spec: &Spec, place: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
+    fn listen(&self, spec: &Spec, listen: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
         let failed = |source: io::Error| EngineError::socket("listen on", "vsock", source);
         let socket = Socket::new(Domain::VSOCK, Type::STREAM, None).map_err(failed)?;
         let port = spec.far.port.map_or(PORT_ANY, u32::from);
@@ -66,7 +66,7 @@ impl Transport for Vsock {
         Ok(Box::new(VsockListener {
             socket,
             address: Address { cid: own_cid(), port },
-            cookie: place.cookie,
+            cookie: listen.cookie,
             spec: spec.clone(),
         }))
     }

@@ -27,12 +27,12 @@ pub fn serve(place: &str) -> Result<u8, Failure> {
     let workers = Workers::Program(own_program()?);
     let tell = move |offer: &Offer| {
         // A parent that cannot be told has ended, which is noticed by itself.
-        let _ = parent.tell(&offer.line());
+        let _ = parent.send(&offer.line());
     };
     let served = far::serve(workers, place != place_of_this_process(), tell, move || parent.has_ended());
     if let Err(failure) = &served {
         // One word too many does no harm: the parent reads the first.
-        let _ = parent.tell(&failure.to_string());
+        let _ = parent.send(&failure.to_string());
     }
     engine::transport::pvm::leave();
     served

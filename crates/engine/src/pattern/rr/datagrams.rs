@@ -6,7 +6,7 @@ use model::Role;
 
 use super::super::close_handshake::{CloseHandshake, answer_signal};
 use super::super::pacer::Pacer;
-use super::super::stream::LOOK_NS;
+use super::super::stream::STOP_CHECK_NS;
 use super::super::{Env, Interest, Machine, Part, QUANTUM, Turn, not_now};
 use super::arrivals::Arrivals;
 use crate::now_ns;
@@ -29,7 +29,7 @@ pub(super) const FIRST_REPLY_NS: u64 = 3_000_000_000;
 const FULL_NS: u64 = 20_000_000;
 
 /// Asks over datagrams; a reply that does not come is counted and the next request sent.
-pub(super) struct DatagramAsker {
+pub(super) struct DatagramRequester {
     leg: u32,
     /// The other end learns from the next leg's word that this one is over: the active end says it, and does not for the last.
     implied: bool,
@@ -38,7 +38,7 @@ pub(super) struct DatagramAsker {
     stop: LegStop,
     number: u64,
     done: u64,
-    asked_ns: u64,
+    requested_ns: u64,
     /// When the request was due, or went out if nothing said when.
     due_ns: u64,
     pacer: Pacer,
@@ -55,9 +55,9 @@ pub(super) struct DatagramAsker {
 }
 
 /// Calls in vain of a spinning asker between two looks at the clock: some microseconds, beside a patience of 200 ms at least.
-const SPINS_PER_LOOK: u32 = 32;
+const SPINS_PER_CLOCK_READ: u32 = 32;
 
-impl DatagramAsker {
+impl DatagramRequester {
     pub(super) fn new(part: &Part) -> Self {
         Self {
             leg: part.leg,
@@ -67,13 +67,13 @@ impl DatagramAsker {
             stop: part.stop,
             number: 0,
             done: 0,
-            asked_ns: 0,
+            requested_ns: 0,
             due_ns: 0,
             pacer: Pacer::open_loop(part.pace),
             waiting: false,
             answered_ns: None,
             longest_ns: 0,
-            patient_calls: if part.spins { SPINS_PER_LOOK } else { 1 },
+            patient_calls: if part.spins { SPINS_PER_CLOCK_READ } else { 1 },
             vain_calls: 0,
             close_handshake: CloseHandshake::default(),
             opening: part.opening,
@@ -115,7 +115,7 @@ impl DatagramAsker {
     }
 }
 
-impl<C: Channel> Machine<C> for DatagramAsker {
+impl<C: Channel> Machine<C> for DatagramRequester {
     fn advance(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
         for _ in 0..QUANTUM {
             if !self.waiting {
@@ -127,15 +127,15 @@ impl<C: Channel> Machine<C> for DatagramAsker {
                 }
                 put_number(&mut env.tx[..self.request], self.number);
                 let due = self.pacer.due_ns();
-                self.asked_ns = self.answered_ns.take().filter(|_| due.is_none()).unwrap_or_else(now_ns);
-                self.due_ns = due.unwrap_or(self.asked_ns);
+                self.requested_ns = self.answered_ns.take().filter(|_| due.is_none()).unwrap_or_else(now_ns);
+                self.due_ns = due.unwrap_or(self.requested_ns);
                 if self.number == 0 {
-                    env.counters.start_sending(self.asked_ns);
+                    env.counters.start_sending(self.requested_ns);
                 }
                 match channel.send(&env.tx[..self.request]) {
                     Ok(count) => env.counters.sent(count),
                     Err(error) if not_now(&error) => {
-                        return Ok(Turn::Wait(Interest::Write, self.asked_ns + FULL_NS));
+                        return Ok(Turn::Wait(Interest::Write, self.requested_ns + FULL_NS));
                     }
                     Err(error) => return Err(error),
                 }
@@ -147,7 +147,7 @@ impl<C: Channel> Machine<C> for DatagramAsker {
             match channel.recv(env.rx) {
                 Ok(count) if self.answers(&env.rx[..count], channel.is_foreign()) => {
                     let now = now_ns();
-                    let elapsed = now - self.asked_ns;
+                    let elapsed = now - self.requested_ns;
                     if self.done >= self.opening {
                         env.rtt.record(now - self.due_ns);
                     }
@@ -173,7 +173,7 @@ impl<C: Channel> Machine<C> for DatagramAsker {
                     }
                 }
                 Err(error) if not_now(&error) => {
-                    let limit = self.asked_ns + self.patience_ns();
+                    let limit = self.requested_ns + self.patience_ns();
                     self.vain_calls += 1;
                     if !self.vain_calls.is_multiple_of(self.patient_calls) || now_ns() < limit {
                         return Ok(Turn::Wait(Interest::Read, limit));
@@ -214,7 +214,7 @@ impl<C: Channel> Machine<C> for DatagramAnswerer {
                         if env.signals.stopping() {
                             return Ok(Turn::Done);
                         }
-                        return Ok(Turn::Wait(Interest::Read, now_ns() + LOOK_NS));
+                        return Ok(Turn::Wait(Interest::Read, now_ns() + STOP_CHECK_NS));
                     }
                     Err(error) if not_now(&error) => return Ok(self.arrivals.wait(now_ns)),
                     Err(error) => return Err(error),

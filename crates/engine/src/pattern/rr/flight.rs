@@ -112,8 +112,8 @@ impl Flight {
 
     /// The answer to request `number` came at `now_ns`; false where nobody waits for it.
     pub(super) fn answered(&mut self, number: u64, now_ns: u64, rtt: &mut RttRecorder) -> bool {
-        let place = self.outstanding.iter().position(|request| request.number == number);
-        let request = place.and_then(|place| self.outstanding.remove(place));
+        let index = self.outstanding.iter().position(|request| request.number == number);
+        let request = index.and_then(|index| self.outstanding.remove(index));
         request.inspect(|request| self.record(request, now_ns, rtt)).is_some()
     }
 
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_steady_round_trip_is_told_whatever_its_length() {
+    fn a_steady_round_trip_of_any_length_is_recorded() {
         for ms in [1, 20, 27, 79, 100, 200, 560, 1_000] {
             let (reported, requested) = play(2_000 * MS, |_| ms * MS);
             let median = reported.quantile(0.5).unwrap() as f64;
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_grows_is_told_as_evenly_spaced_requests_would_tell_it() {
+    fn a_growing_queue_is_recorded_as_by_evenly_spaced_requests() {
         // From 27 ms to 2 s within 2 s, as behind a bloated modem, and a standing queue that comes and goes.
         let ramp = |at: u64| 27 * MS + at;
         let (reported, _) = play(2_000 * MS, ramp);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_out_of_order_and_lost_ones_free_their_places() {
+    fn replies_out_of_order_and_lost_ones_make_room() {
         let mut flight = Flight::new(10.0 * MS as f64, 2);
         let mut recorder = RttRecorder::new();
         flight.sent(1_000 * MS);

@@ -15,7 +15,7 @@ use crate::runner::add;
 use crate::transport::{Channel, Kind, Signal};
 
 /// How long a probe that waits may not see the stop flag.
-const LOOK_NS: u64 = 100_000_000;
+const STOP_CHECK_NS: u64 = 100_000_000;
 /// Around the time of the shortest round trip a probe is awake, so that its own wake-up is not in a short one: this long before it
 /// and after it. Only where that is a small part of the time between two requests, and a wake-up a good part of a round trip.
 const EARLY_NS: u64 = 200_000;
@@ -32,8 +32,8 @@ pub(super) struct Prober {
     last: bool,
     flight: Flight,
     /// Bytes of a request that went and of an answer that came, where it was not all.
-    gone: usize,
-    come: usize,
+    request_sent: usize,
+    reply_received: usize,
     begun: bool,
     closing: bool,
     close_handshake: CloseHandshake,
@@ -53,8 +53,8 @@ impl Prober {
             stop: part.stop,
             last: part.last,
             flight: Flight::new(pace.gap_ns, most),
-            gone: 0,
-            come: 0,
+            request_sent: 0,
+            reply_received: 0,
             begun: false,
             closing: false,
             close_handshake: CloseHandshake::default(),
@@ -87,21 +87,21 @@ impl Prober {
     }
 
     /// Sends a request or the rest of one; what to wait for where it does not go.
-    fn ask<C: Channel>(&mut self, channel: &mut C, env: &mut Env<'_>, now: u64) -> io::Result<Option<Turn>> {
-        if self.gone == 0 {
+    fn send_request<C: Channel>(&mut self, channel: &mut C, env: &mut Env<'_>, now: u64) -> io::Result<Option<Turn>> {
+        if self.request_sent == 0 {
             let short = if self.awake && self.flight.shortest_ns() <= AWAKE_RTT_NS { SHORT } else { 0 };
             put_number(&mut env.tx[..self.request], self.flight.requested() | short);
         }
-        match channel.send(&env.tx[self.gone..self.request]) {
+        match channel.send(&env.tx[self.request_sent..self.request]) {
             Ok(count) => {
                 env.counters.sent(count);
-                self.gone += count;
+                self.request_sent += count;
             }
-            Err(error) if not_now(&error) => return Ok(Some(Turn::Wait(Interest::Write, now + LOOK_NS))),
+            Err(error) if not_now(&error) => return Ok(Some(Turn::Wait(Interest::Write, now + STOP_CHECK_NS))),
             Err(error) => return Err(error),
         }
-        if self.gone == self.request {
-            self.gone = 0;
+        if self.request_sent == self.request {
+            self.request_sent = 0;
             self.flight.sent(now);
             add(&env.counters.blocks_sent, 1);
             if C::KIND == Kind::Datagram {
@@ -112,7 +112,7 @@ impl Prober {
     }
 
     /// Takes what a call brought.
-    fn hear<C: Channel>(&mut self, channel: &mut C, env: &mut Env<'_>, count: usize) -> Option<Turn> {
+    fn take_replies<C: Channel>(&mut self, channel: &mut C, env: &mut Env<'_>, count: usize) -> Option<Turn> {
         let now = now_ns();
         let done = if C::KIND == Kind::Datagram {
             let own = count == self.reply && count >= 8;
@@ -125,9 +125,9 @@ impl Prober {
             add(&env.counters.datagrams_received, 1);
             1
         } else {
-            self.come += count;
-            let whole = self.come / self.reply;
-            self.come %= self.reply;
+            self.reply_received += count;
+            let whole = self.reply_received / self.reply;
+            self.reply_received %= self.reply;
             (0..whole).for_each(|_| self.flight.answered_next(now, env.rtt));
             whole as u64
         };
@@ -157,7 +157,7 @@ impl Prober {
 impl<C: Channel> Machine<C> for Prober {
     fn advance(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
         for _ in 0..QUANTUM {
-            let over = self.gone == 0 && (self.closing || self.over(env));
+            let over = self.request_sent == 0 && (self.closing || self.over(env));
             let now = now_ns();
             let lost_at = self.give_up::<C>(env, now);
             if over && self.flight.outstanding() == 0 {
@@ -169,7 +169,7 @@ impl<C: Channel> Machine<C> for Prober {
             }
             let due = if over { u64::MAX } else { self.flight.due_ns() };
             if due <= now {
-                if let Some(turn) = self.ask(channel, env, now)? {
+                if let Some(turn) = self.send_request(channel, env, now)? {
                     return Ok(turn);
                 }
                 continue;
@@ -180,12 +180,12 @@ impl<C: Channel> Machine<C> for Prober {
             let room = if C::KIND == Kind::Datagram {
                 env.rx.len()
             } else {
-                self.flight.outstanding() * self.reply - self.come
+                self.flight.outstanding() * self.reply - self.reply_received
             };
             match channel.recv(&mut env.rx[..room]) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(count) => {
-                    if let Some(turn) = self.hear(channel, env, count) {
+                    if let Some(turn) = self.take_replies(channel, env, count) {
                         return Ok(turn);
                     }
                 }
@@ -196,7 +196,7 @@ impl<C: Channel> Machine<C> for Prober {
                         Some(at) => at - EARLY_NS,
                         None => u64::MAX,
                     };
-                    let until = due.min(awake_at).min(lost_at).min(now + LOOK_NS);
+                    let until = due.min(awake_at).min(lost_at).min(now + STOP_CHECK_NS);
                     return Ok(Turn::Wait(Interest::Read, until));
                 }
                 Err(error) => return Err(error),

@@ -165,9 +165,9 @@ mod tests {
                 };
                 take(&mut server, &sender.encrypt(message, number).unwrap().encode());
             }
-            let mut heard = Vec::new();
-            server.reader().read_to_end(&mut heard).unwrap();
-            assert_eq!(heard, b"onetwo");
+            let mut received = Vec::new();
+            server.reader().read_to_end(&mut received).unwrap();
+            assert_eq!(received, b"onetwo");
 
             // The other way: what the other end sends now, read with what the kernel is told to receive by.
             let reported = crypto_info(secrets.rx.0, &secrets.rx.1).unwrap();

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::super::sys::mpi::Mpi;
-use super::{CLOSE_NS, HELLO_LIMIT_NS, MPI, OVER, Turn, WORDS, launcher};
+use super::{CLOSE_NS, HELLO_LIMIT_NS, MPI, OVER, Turn, CONTROL, launcher};
 use crate::{EngineError, now_ns};
 
 /// This process as one of mpirun's two: what happens before and after the measuring.
@@ -40,30 +40,30 @@ impl Rank {
     }
 
     /// Tells the other process something; it must [`hear`](Self::hear).
-    pub fn tell(&self, text: &str) -> Result<(), EngineError> {
+    pub fn send(&self, text: &str) -> Result<(), EngineError> {
         let failed = |source| EngineError::socket("tell", "the other MPI process", source);
-        Turn::wait(now_ns() + HELLO_LIMIT_NS)?.say(WORDS, text.as_bytes()).map_err(failed)
+        Turn::wait(now_ns() + HELLO_LIMIT_NS)?.send_control(CONTROL, text.as_bytes()).map_err(failed)
     }
 
     /// What the other process tells, waited for at most `limit_ns`.
-    pub fn hear(&self, limit_ns: u64) -> Result<String, EngineError> {
+    pub fn receive(&self, limit_ns: u64) -> Result<String, EngineError> {
         let failed = |source| EngineError::socket("hear from", "the other MPI process", source);
         let deadline = now_ns().saturating_add(limit_ns);
-        let bytes = Turn::wait(deadline)?.hear(WORDS, deadline).map_err(failed)?;
+        let bytes = Turn::wait(deadline)?.receive_control(CONTROL, deadline).map_err(failed)?;
         String::from_utf8(bytes).map_err(|_| failed(io::ErrorKind::InvalidData.into()))
     }
 
     /// Tells the other process that no trial will follow.
     pub fn end(&self) -> Result<(), EngineError> {
         let failed = |source| EngineError::socket("tell", "the other MPI process", source);
-        Turn::wait(now_ns() + CLOSE_NS)?.say(OVER, &[]).map_err(failed)
+        Turn::wait(now_ns() + CLOSE_NS)?.send_control(OVER, &[]).map_err(failed)
     }
 
     /// Whether the other process has said that no trial will follow. While one runs the answer is no.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         let Some(turn) = MPI.take().map(Turn) else { return false };
-        turn.0.probe(turn.other(), OVER).is_ok_and(|there| there.is_some()) && turn.hear(OVER, u64::MAX).is_ok()
+        turn.0.probe(turn.other(), OVER).is_ok_and(|there| there.is_some()) && turn.receive_control(OVER, u64::MAX).is_ok()
     }
 
     /// Ends MPI (MPI_Finalize), which waits for the other process to do the same. Where a trial still runs, both processes

@@ -47,8 +47,8 @@ impl Transport for Quic {
         Capabilities::STREAM
     }
 
-    fn listen(&self, spec: &Spec, place: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
-        let wanted = SocketAddr::new(spec.far.data_addr.unwrap_or(place.address), spec.far.port.unwrap_or(0));
+    fn listen(&self, spec: &Spec, listen: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
+        let wanted = SocketAddr::new(spec.far.data_addr.unwrap_or(listen.address), spec.far.port.unwrap_or(0));
         let failed = |source: io::Error| EngineError::socket("listen on", wanted, source);
         settings::congestion(&spec.far)?;
         let identity = Identity::new()?;
@@ -64,7 +64,7 @@ impl Transport for Quic {
             address,
             fingerprint: identity.fingerprint(),
             config: settings::server(&identity)?,
-            cookie: place.cookie,
+            cookie: listen.cookie,
             spec: spec.clone(),
             met: HashSet::new(),
         }))

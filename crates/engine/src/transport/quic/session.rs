@@ -152,7 +152,7 @@ impl Session {
             }
         }
         while let Some(event) = self.connection.poll() {
-            self.hear(event);
+            self.handle_connection_event(event);
         }
         Ok(())
     }
@@ -219,7 +219,7 @@ impl Session {
         Ok(())
     }
 
-    fn hear(&mut self, event: Event) {
+    fn handle_connection_event(&mut self, event: Event) {
         match event {
             Event::ConnectionLost { reason } => {
                 let kind = match io::Error::from(reason).kind() {

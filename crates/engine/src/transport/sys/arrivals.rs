@@ -25,7 +25,7 @@ pub struct Arrived {
     pub to: Option<IpAddr>,
 }
 
-/// Room for what [`tell_arrivals`] asks for, aligned as the kernel wants it.
+/// Room for what [`enable_arrival_info`] asks for, aligned as the kernel wants it.
 #[repr(C, align(8))]
 struct Control([u8; 160]);
 
@@ -33,7 +33,7 @@ struct Control([u8; 160]);
 ///
 /// # Errors
 /// Which the kernel's are.
-pub fn tell_arrivals(socket: BorrowedFd<'_>, v6: bool) -> io::Result<()> {
+pub fn enable_arrival_info(socket: BorrowedFd<'_>, v6: bool) -> io::Result<()> {
     set_int(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
     if v6 {
         set_int(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVHOPLIMIT, 1)?;
@@ -44,7 +44,7 @@ pub fn tell_arrivals(socket: BorrowedFd<'_>, v6: bool) -> io::Result<()> {
     }
 }
 
-/// Takes one datagram of a socket that was given to [`tell_arrivals`]; what does not fit `into` is cut.
+/// Takes one datagram of a socket that was given to [`enable_arrival_info`]; what does not fit `into` is cut.
 ///
 /// # Errors
 /// The kernel's; also where the sender has no IP address.
@@ -158,25 +158,25 @@ mod tests {
     use std::os::fd::AsFd;
 
     #[test]
-    fn a_datagram_tells_how_it_came_and_its_answer_comes_from_there() {
+    fn a_datagram_has_its_arrival_info_and_is_answered_from_its_destination() {
         for (all, own) in [("0.0.0.0:0", "127.0.0.9"), ("[::]:0", "::1")] {
             let Ok(mirror) = UdpSocket::bind(all) else { continue };
             let own: IpAddr = own.parse().unwrap();
-            tell_arrivals(mirror.as_fd(), own.is_ipv6()).unwrap();
-            let asker = UdpSocket::bind(if own.is_ipv6() { "[::1]:0" } else { "127.0.0.1:0" }).unwrap();
-            // The way back to the asker would start at 127.0.0.1: only an answer from 127.0.0.9 reaches a connected socket.
-            asker.connect((own, mirror.local_addr().unwrap().port())).unwrap();
-            asker.set_read_timeout(Some(std::time::Duration::from_secs(5))).unwrap();
+            enable_arrival_info(mirror.as_fd(), own.is_ipv6()).unwrap();
+            let requester = UdpSocket::bind(if own.is_ipv6() { "[::1]:0" } else { "127.0.0.1:0" }).unwrap();
+            // The way back to the requester would start at 127.0.0.1: only an answer from 127.0.0.9 reaches a connected socket.
+            requester.connect((own, mirror.local_addr().unwrap().port())).unwrap();
+            requester.set_read_timeout(Some(std::time::Duration::from_secs(5))).unwrap();
             let before = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
-            asker.send(b"ask").unwrap();
+            requester.send(b"req").unwrap();
             let mut room = [0; 100];
             let arrived = receive(mirror.as_fd(), &mut room).unwrap();
             let after = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
-            assert_eq!((arrived.bytes, &room[..3], arrived.peer), (3, b"ask".as_slice(), asker.local_addr().unwrap()));
+            assert_eq!((arrived.bytes, &room[..3], arrived.peer), (3, b"req".as_slice(), requester.local_addr().unwrap()));
             assert!((before..=after).contains(&arrived.unix_ns), "{before} {arrived:?} {after}");
             assert!(arrived.ttl.is_some_and(|ttl| ttl > 0) && arrived.to == Some(own), "{arrived:?}");
             answer(mirror.as_fd(), b"answer", &arrived).unwrap();
-            assert_eq!(asker.recv(&mut room).unwrap(), 6);
+            assert_eq!(requester.recv(&mut room).unwrap(), 6);
         }
     }
 }

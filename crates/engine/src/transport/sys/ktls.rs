@@ -95,15 +95,15 @@ mod tests {
         let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (far, _) = listener.accept().unwrap();
         near.write_all(b"plain").unwrap();
-        let mut heard = [0; 8];
-        assert_eq!(receive(&far, &mut heard).unwrap(), (5, None));
-        assert_eq!(&heard[..5], b"plain");
+        let mut received = [0; 8];
+        assert_eq!(receive(&far, &mut received).unwrap(), (5, None));
+        assert_eq!(&received[..5], b"plain");
         drop(near);
-        assert_eq!(receive(&far, &mut heard).unwrap(), (0, None));
+        assert_eq!(receive(&far, &mut received).unwrap(), (0, None));
     }
 
     #[test]
-    fn a_socket_that_is_not_connected_tells_whether_the_kernel_has_tls() {
+    fn an_unconnected_socket_shows_whether_the_kernel_has_tls() {
         let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
         let code = attach(&socket).unwrap_err().raw_os_error();
         assert!(matches!(code, Some(libc::ENOENT | libc::ENOTCONN)), "{code:?}");

@@ -133,7 +133,7 @@ impl Mpi {
         Ok(mpi)
     }
 
-    /// Sends `bytes` and returns when the memory may be used again. `meanwhile` is called between two looks. A send cannot be
+    /// Sends `bytes` and returns when the memory may be used again. `between_polls` is called between two polls. A send cannot be
     /// taken back: one that the other end does not take within `limit_ns` ends the whole job (MPI_Abort).
     #[inline]
     pub(crate) fn send(
@@ -142,7 +142,7 @@ impl Mpi {
         tag: c_int,
         bytes: &[u8],
         limit_ns: u64,
-        meanwhile: &mut dyn FnMut() -> io::Result<()>,
+        between_polls: &mut dyn FnMut() -> io::Result<()>,
     ) -> io::Result<()> {
         let mut request: Request = 0;
         // SAFETY: the bytes and the request live until the loop below has seen the request complete; the ways out before
@@ -159,7 +159,7 @@ impl Mpi {
             )
         };
         self.checked(code)?;
-        let mut looks = 0u32;
+        let mut polls = 0u32;
         let mut trouble = None;
         let mut limit = Limit::new(limit_ns);
         loop {
@@ -169,10 +169,10 @@ impl Mpi {
                 // A request whose send failed is gone (MPI 3.1, 3.7.3).
                 Err(error) => return Err(error),
             }
-            looks = looks.wrapping_add(1);
-            if looks.is_multiple_of(LOOKS_BETWEEN) {
+            polls = polls.wrapping_add(1);
+            if polls.is_multiple_of(POLLS_PER_CHECK) {
                 if trouble.is_none() {
-                    trouble = meanwhile().err();
+                    trouble = between_polls().err();
                 }
                 if limit.passed() {
                     self.abort(1);
@@ -240,14 +240,14 @@ impl Mpi {
         };
         self.checked(code)?;
         let mut status = Status::default();
-        let mut looks = 0u32;
+        let mut polls = 0u32;
         let mut limit = Limit::new(limit_ns);
         loop {
             if self.complete(&mut request, Some(&mut status))? {
                 return self.count(&status).map(Some);
             }
-            looks = looks.wrapping_add(1);
-            if looks.is_multiple_of(LOOKS_BETWEEN) && limit.passed() {
+            polls = polls.wrapping_add(1);
+            if polls.is_multiple_of(POLLS_PER_CHECK) && limit.passed() {
                 return self.take_back(&mut request);
             }
         }
@@ -379,7 +379,7 @@ impl Limit {
 }
 
 /// Looks at a request between two looks at anything else.
-const LOOKS_BETWEEN: u32 = 64;
+const POLLS_PER_CHECK: u32 = 64;
 /// Room for any text of MPI.
 const TEXT: usize = 8192;
 

@@ -91,7 +91,7 @@ impl Uring {
     }
 
     /// Queues one send or receive of `len` bytes, at most what there is room for. A flow has one of each out at a time.
-    pub(crate) fn order(&mut self, flow: usize, op: Op, len: usize) -> io::Result<()> {
+    pub(crate) fn queue(&mut self, flow: usize, op: Op, len: usize) -> io::Result<()> {
         let socket = types::Fixed(flow as u32);
         let number = (flow as u64) << 1 | u64::from(op == Op::Recv);
         let entry = match op {
@@ -177,9 +177,9 @@ mod tests {
     }
 
     #[test]
-    fn orders_come_back_with_their_flow_and_those_left_over_are_taken_back() {
+    fn operations_complete_with_their_flow_and_the_rest_are_cancelled() {
         if check().is_err() {
-            println!("SKIPPED: orders_come_back_with_their_flow_and_those_left_over_are_taken_back: no io_uring");
+            println!("SKIPPED: operations_complete_with_their_flow_and_the_rest_are_cancelled: no io_uring");
             return;
         }
         let (one, two) = UnixStream::pair().unwrap();
@@ -187,17 +187,17 @@ mod tests {
         let buffer = || PageBuffer::filled(64, b't');
         let mut ring = Uring::new(&sockets, buffer(), buffer()).unwrap();
         let mut done = Vec::new();
-        ring.order(1, Op::Recv, 64).unwrap();
+        ring.queue(1, Op::Recv, 64).unwrap();
         ring.turn(Duration::ZERO, &mut done).unwrap();
         assert!(done.is_empty(), "nothing has arrived");
-        ring.order(0, Op::Send, 10).unwrap();
+        ring.queue(0, Op::Send, 10).unwrap();
         while done.len() < 2 {
             ring.turn(Duration::from_millis(100), &mut done).unwrap();
         }
         done.sort_by_key(|completion| completion.flow);
         let reported: Vec<_> = done.iter().map(|one| (one.flow, one.op, one.result.as_ref().ok().copied())).collect();
         assert_eq!(reported, [(0, Op::Send, Some(10)), (1, Op::Recv, Some(10))]);
-        ring.order(1, Op::Recv, 64).unwrap();
+        ring.queue(1, Op::Recv, 64).unwrap();
         ring.turn(Duration::ZERO, &mut done).unwrap();
         drop(ring);
         std::io::Write::write_all(&mut &one, b"late").unwrap();

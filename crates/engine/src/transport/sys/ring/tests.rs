@@ -66,7 +66,7 @@ proptest! {
 }
 
 #[test]
-fn what_was_taken_is_told_with_the_answer_or_the_next_look() {
+fn what_was_read_is_published_with_the_reply_or_the_next_read() {
     let (mut a, mut b) = ends(4096);
     let mut room = [0; 4096];
     assert_eq!(a.push(&[1; 4096]), 4096);
