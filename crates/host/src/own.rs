@@ -27,12 +27,12 @@ mod tests {
 
     #[test]
     fn a_directory_that_others_may_write_or_that_is_a_link_is_refused() {
-        let place = tempfile::tempdir().unwrap();
-        let directory = place.path().join("a/b");
+        let folder = tempfile::tempdir().unwrap();
+        let directory = folder.path().join("a/b");
         own_directory(&directory).unwrap();
         assert_eq!(fs::metadata(&directory).unwrap().mode() & 0o777, 0o700);
         own_directory(&directory).unwrap();
-        let link = place.path().join("link");
+        let link = folder.path().join("link");
         std::os::unix::fs::symlink(&directory, &link).unwrap();
         assert!(own_directory(&link).is_err());
         fs::set_permissions(&directory, fs::Permissions::from_mode(0o777)).unwrap();

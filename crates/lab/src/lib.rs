@@ -31,7 +31,7 @@ mod path;
 mod plug;
 mod scope;
 mod shaped;
-mod standing;
+mod existing;
 mod subnets;
 pub mod topology;
 
@@ -45,6 +45,6 @@ pub use error::LabError;
 pub use network::{Network, NetworkCounts, NetworkHost, NetworkPeer};
 pub use path::PathSpec;
 pub use scope::reap_stale;
-pub use standing::{Holder, Standing, labs};
+pub use existing::{ExistingLab, Holder, labs};
 pub use subnets::Subnets;
 pub use topology::Topology;

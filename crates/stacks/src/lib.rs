@@ -12,7 +12,7 @@
 
 mod elf;
 mod error;
-mod held;
+mod registrations;
 mod kept;
 mod kernel;
 mod loader;
@@ -22,7 +22,7 @@ mod request;
 mod rules;
 
 pub use error::StackError;
-pub use held::Held;
+pub use registrations::HeldRegistrations;
 pub use kept::{keep, kept, release};
 pub use kernel::{available, missing_rights, obstacle};
 pub use loader::{BUILT, Loaded, load};

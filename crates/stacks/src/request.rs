@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn names_tell_parameters_apart() {
+    fn names_distinguish_parameters() {
         assert_eq!(ours("fast").kernel_name(), "bpf_fast");
         assert_eq!(ours("bpf_fast").kernel_name(), "bpf_fast");
         assert_eq!(ours("fast:alpha=200").kernel_name(), "bpf_fast", "that is its default");

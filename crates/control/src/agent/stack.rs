@@ -1,6 +1,6 @@
 //! The TCP stacks that a session's measurements need.
 
-use stacks::{Held, Request, StackError};
+use stacks::{HeldRegistrations, Request, StackError};
 
 use crate::proto::message::{Cause, Prepare};
 
@@ -9,7 +9,7 @@ const OVER_TCP: [&str; 3] = ["tcp", "mptcp", "tls"];
 
 /// What a session has had loaded; gone with it.
 #[derive(Debug, Default)]
-pub(super) struct Stacks(Held);
+pub(super) struct Stacks(HeldRegistrations);
 
 impl Stacks {
     /// Sees to it that the kernel has the congestion control that this end is to use, and puts its name in the kernel into

@@ -303,9 +303,9 @@ fn refusal(error: &io::Error) -> String {
 
 /// Why a capture ended.
 fn ended(error: &io::Error, path: &Path) -> String {
-    let place = path.parent().unwrap_or(path).display();
+    let folder = path.parent().unwrap_or(path).display();
     match error.kind() {
-        io::ErrorKind::StorageFull => format!("the disk of {place} is full"),
+        io::ErrorKind::StorageFull => format!("the disk of {folder} is full"),
         _ => error.to_string(),
     }
 }
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_said_with_its_remedy() {
+    fn what_is_missing_is_reported_with_its_remedy() {
         assert!(refusal(&io::Error::from_raw_os_error(libc::EPERM)).contains("CAP_NET_RAW"));
         assert!(refusal(&io::Error::from_raw_os_error(libc::EAFNOSUPPORT)).contains("CONFIG_PACKET"));
         let folder = tempfile::tempdir().unwrap();

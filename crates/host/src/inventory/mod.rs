@@ -18,7 +18,7 @@ mod settings;
 mod traffic;
 mod virtualisation;
 
-pub use traffic::{LOOK_NS, TrafficSample, note_traffic};
+pub use traffic::{TRAFFIC_SAMPLE_NS, TrafficSample, note_traffic};
 
 use std::io;
 

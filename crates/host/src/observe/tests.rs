@@ -130,7 +130,7 @@ fn counters_of_few_bits_are_followed_past_their_ends() {
 }
 
 #[test]
-fn threads_that_begin_or_end_meanwhile_count() {
+fn threads_that_start_or_end_during_a_watch_count() {
     let seen = seen();
     // The agent's thread was there before; 72 was born after the start and was last read in the middle; 73 was born later.
     assert_eq!(seen.grew("sched.agent.run_ns"), Some(1_000));
@@ -177,7 +177,7 @@ fn what_is_not_there_is_named_with_the_reason_and_stays_unknown() {
 }
 
 #[test]
-fn nothing_but_processor_time_is_read_when_told_so() {
+fn only_processor_time_is_read_on_request() {
     let host = Host::recorded("before");
     let watch = Watch::start(host.sys.clone(), &Options { observe: Observe::Off, ..Options::default() });
     let mut pass = EndPass::default();

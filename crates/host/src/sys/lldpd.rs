@@ -25,16 +25,16 @@ pub(super) fn neighbours() -> io::Result<String> {
     let silent = || Stdio::null();
     let mut child =
         Command::new("lldpcli").args(requested).stdin(silent()).stdout(Stdio::piped()).stderr(silent()).spawn()?;
-    let (said, hears) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     if let Some(mut output) = child.stdout.take() {
         std::thread::spawn(move || {
             let mut text = String::new();
             let read = output.read_to_string(&mut text).map(|_| text);
             // Nobody hears it once the time is over.
-            let _ = said.send(read);
+            let _ = sender.send(read);
         });
     }
-    let answer = hears.recv_timeout(LIMIT);
+    let answer = receiver.recv_timeout(LIMIT);
     let _ = child.kill();
     let status = child.wait()?;
     match answer {

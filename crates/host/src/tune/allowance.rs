@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_that_say_too_much_or_nothing_are_refused() {
+    fn patterns_that_match_too_much_or_nothing_are_refused() {
         for text in [
             "",
             "*",

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_that_was_used_again_is_another_namespace() {
+    fn a_reused_number_is_another_namespace() {
         let one = Namespace { inode: 7, cookie: Some(1) };
         assert!(!one.is(&Namespace { inode: 7, cookie: Some(2) }));
         assert!(one.is(&Namespace { inode: 8, cookie: Some(1) }));

@@ -9,11 +9,11 @@ use super::allowance::Allowance;
 use super::backend::Backend;
 use super::error::TuneError;
 use super::journal::{Entry, Guard, Journal, JournalFile, boot_id};
-use super::kinds::{self, Knob, gone, knob};
+use super::kinds::{self, Knob, is_absent, knob};
 use super::namespace::Namespace;
 
 /// How often a lease that somebody else holds is asked for again.
-const ASK_EVERY: Duration = Duration::from_millis(50);
+const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Somebody's changes of settings. What it has changed is put back when it is dropped, in reverse order, unless it was told to
 /// keep it.
@@ -176,7 +176,7 @@ impl Tuner {
                 Err(_) => {}
             }
             drop(guard);
-            std::thread::sleep(ASK_EVERY);
+            std::thread::sleep(RETRY_INTERVAL);
         }
     }
 
@@ -313,7 +313,7 @@ fn undo(backend: &dyn Backend, entry: &Entry, force: bool) -> Undone {
     };
     let now = match knob.control.read(backend) {
         Ok(now) => now,
-        Err(error) if gone(&error) => return undone(None, Fate::Back, Some("what it was set on is gone".into())),
+        Err(error) if is_absent(&error) => return undone(None, Fate::Back, Some("what it was set on is gone".into())),
         Err(error) => return undone(None, Fate::Stays, Some(format!("cannot be read: {error}"))),
     };
     if knob.control.same(&now, &entry.before) {

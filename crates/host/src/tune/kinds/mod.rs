@@ -88,7 +88,7 @@ impl Knob {
 
     pub(crate) fn read(&self, backend: &dyn Backend) -> Result<String, TuneError> {
         self.control.read(backend).map_err(|source| {
-            if gone(&source) {
+            if is_absent(&source) {
                 return TuneError::Unknown { key: self.key.clone(), hint: near(backend, &self.key) };
             }
             TuneError::host("read", &self.key, self.control.host_wide(), source)
@@ -116,7 +116,7 @@ impl Knob {
 }
 
 /// Whether an error says that the object is not there.
-pub(crate) fn gone(error: &io::Error) -> bool {
+pub(crate) fn is_absent(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ENODEV)
 }
 

@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_words_of_a_root_can_be_given_back() {
+    fn the_arguments_of_a_root_qdisc_can_be_set_again() {
         // iproute2 6.1 on Linux 6.18.
         let tbf = "qdisc tbf 8006: root refcnt 3 rate 100Mbit burst 32Kb lat 50ms \n";
         assert_eq!(words(tbf).as_deref(), Some("tbf rate 100Mbit burst 32Kb lat 50ms"));

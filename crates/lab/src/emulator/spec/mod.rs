@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn bursts_lose_what_their_states_say() {
+    fn burst_loss_follows_its_states() {
         let bursts = Bursts { p: 0.01, r: 0.24, h: 0.5, k: 1.0 };
         assert!((bursts.mean_loss() - 0.04 * 0.5).abs() < 1e-12);
         assert!(Bursts::default().mean_loss().abs() < 1e-12);

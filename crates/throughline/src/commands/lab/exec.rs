@@ -3,7 +3,7 @@
 use std::os::unix::process::CommandExt;
 
 use clap::Args;
-use lab::Standing;
+use lab::ExistingLab;
 
 use super::held::dress;
 use super::program;
@@ -30,7 +30,7 @@ pub struct ExecArgs {
 
 /// Becomes the command; returns only where that fails.
 pub fn run(args: &ExecArgs) -> Result<u8, Failure> {
-    let lab = Standing::find(args.lab.as_deref())?;
+    let lab = ExistingLab::find(args.lab.as_deref())?;
     let (program, words) = program(&args.command)?;
     let mut command = lab.command(&args.host, program)?;
     command.args(words);
