@@ -15,7 +15,7 @@ pub fn own_directory(directory: &Path) -> io::Result<()> {
     if facts.is_dir() && facts.uid() == rustix::process::geteuid().as_raw() && facts.mode() & 0o022 == 0 {
         Ok(())
     } else {
-        Err(io::Error::other("others may write here, or own it; remove it, then try again"))
+        Err(io::Error::other("another user owns this directory or can write to it; remove it, then try again"))
     }
 }
 

@@ -65,8 +65,14 @@ impl ExistingLab {
     pub fn find(name: Option<&str>) -> Result<Self, LabError> {
         let mut labs: Vec<Self> = labs()?.into_iter().filter(|lab| lab.lives && lab.topology.is_some()).collect();
         let names = labs.iter().map(|lab| lab.name.clone()).collect::<Vec<_>>().join(", ");
-        let there =
-            if names.is_empty() { "`thru lab up TOPOLOGY` makes one".into() } else { format!("there are {names}") };
+        let there = if names.is_empty() {
+            "`thru lab up TOPOLOGY` creates one".into()
+        } else {
+            format!(
+                "these exist: \
+                {names}"
+            )
+        };
         match name {
             None if labs.len() > 1 => {
                 Err(LabError::NoLab { name: "without a name".into(), there: format!("name one of {names}") })

@@ -175,7 +175,8 @@ impl Network {
                 let counts =
                     earlier.emulated.get(at).map_or_else(|| now.clone(), |earlier| now.since(&earlier[direction]));
                 let [from, to] = self.ends(*index, direction);
-                let mut reported = EmulatedDirection { from, to, realtime: emulator.realtime(), ..direction_report(&counts) };
+                let mut reported =
+                    EmulatedDirection { from, to, realtime: emulator.realtime(), ..direction_report(&counts) };
                 let device = devices.get(at).map_or(0, |now| now[direction]);
                 let before = earlier.devices.get(at).map_or(0, |earlier| earlier[direction]);
                 if device > before {

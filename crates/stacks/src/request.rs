@@ -101,8 +101,8 @@ impl Request {
         if !rules.is_empty() && !self.object.takes_rules {
             return Err(StackError::Parameter {
                 stack: self.place,
-                what: "it takes no rules for destinations".into(),
-                remedy: "--cc-rules goes with --cc highspeed".into(),
+                what: "it has no rules for destinations".into(),
+                remedy: "use --cc-rules with --cc highspeed".into(),
             });
         }
         self.rules = rules.to_vec();

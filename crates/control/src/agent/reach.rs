@@ -10,7 +10,7 @@ use std::path::{Component, Path};
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::transport::{Cookie, FlowHello, HELLO_BYTES, Transport, REACH_PROOF_BYTES, transport};
+use engine::transport::{Cookie, FlowHello, HELLO_BYTES, REACH_PROOF_BYTES, Transport, transport};
 use model::Role;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;

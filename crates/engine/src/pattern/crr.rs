@@ -30,7 +30,7 @@ pub(crate) const PATTERN: Pattern = Pattern {
         }
         if spec.strategy != Strategy::Spin && spec.threads.is_some_and(|threads| threads < spec.flows) {
             return Err(EngineError::unsupported(
-                "--connect with several flows to a thread",
+                "--connect with several flows per thread",
                 "give each flow a thread (leave --threads out), or use --spin",
             ));
         }

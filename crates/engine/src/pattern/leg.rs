@@ -67,7 +67,14 @@ pub(crate) fn open_leg<C: Channel>(channel: &mut C, header: &LegHeader) -> Resul
         Kind::Stream => {
             let mut answer = [0; 4];
             read_all(channel, &mut answer)?;
-            if &answer == OPEN { Ok(()) } else { Err(surprise("answered a leg with something else")) }
+            if &answer == OPEN {
+                Ok(())
+            } else {
+                Err(surprise(
+                    "answered the announcement of a leg with an \
+                unexpected message",
+                ))
+            }
         }
         Kind::Datagram => {
             let (deadline, mut retry) = (now_ns() + LIMIT_NS, now_ns() + RETRY_NS);
@@ -104,7 +111,7 @@ pub(crate) fn receive_leg<C: Channel>(
         (_, None) => {
             let mut bytes = [0; 32];
             read_all(channel, &mut bytes)?;
-            LegHeader::decode(&bytes).ok_or_else(|| surprise("opened a leg with something else"))?
+            LegHeader::decode(&bytes).ok_or_else(|| surprise("sent an unexpected message where a leg was due"))?
         }
     };
     match C::KIND {
@@ -132,7 +139,7 @@ fn receive_datagram_leg<C: Channel>(channel: &mut C, due: u32) -> Result<LegHead
             Err(error) => return Err(EngineError::socket("wait for a leg from", "the other end", error)),
         }
     }
-    Err(surprise("opened no leg within 10 s"))
+    Err(surprise("announced no leg within 10 s"))
 }
 
 fn send_signal<C: Channel>(channel: &mut C, signal: Signal) -> Result<(), EngineError> {

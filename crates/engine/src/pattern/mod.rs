@@ -69,7 +69,8 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
     spec.check()
         .map_err(|error| EngineError::Unsupported { what: "this measurement".into(), remedy: error.to_string() })?;
     if let Some(program) = &spec.speak {
-        let remedy = "it is spoken to by `thru stream`, `rr`, `transfer` and `curve`: leave it out, and run `thru serve` on HOST";
+        let remedy = "other programs are measured by `thru stream`, `rr`, `transfer` and `curve` only: leave \
+            --speak out and run `thru serve` on HOST";
         return Err(EngineError::unsupported(format!("--speak {program} here"), remedy));
     }
     let transport = crate::transport::transport(spec.transport.as_str())?;
@@ -87,7 +88,8 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
     if drains && (!crate::plan::is_stream(spec) || capabilities.datagram || capabilities.single_ended) {
         return Err(EngineError::unsupported(
             format!("--drain for {} on {}", spec.pattern, spec.transport),
-            "a reader has a rate of its own where its sender must wait for it: use it with streams over tcp, tls or unix",
+            "it limits how fast the receiver reads, so the sender must be able to wait: use it with streams over \
+                tcp, tls or unix",
         ));
     }
     if spec.paced_to_receiver && !(transport.overruns() && crate::plan::is_stream(spec)) {
@@ -97,7 +99,7 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
         ));
     }
     if spec.overlap_close && spec.pattern != crr::PATTERN.name {
-        let remedy = "it is for `thru rr --connect`, which makes a connection for each transaction: leave it out";
+        let remedy = "it applies to `thru rr --connect` only, which opens a connection per transaction: leave it out";
         return Err(EngineError::unsupported(format!("--overlap-close with {}", spec.pattern), remedy));
     }
     let directions = if crate::plan::is_stream(spec) && spec.direction == Direction::Both { 2 } else { 1 };
@@ -114,7 +116,8 @@ fn check_delayed_reads(spec: &Spec, capabilities: &Capabilities, strategy: Strat
     }
     let one_by_one = capabilities.datagram && spec.engine.receive == ReceiveBy::Copy;
     if !capabilities.delays_reads || one_by_one {
-        let remedy = "it is for tcp, mptcp, and datagrams that come many to a call (--udp --engine mmsg or gso)";
+        let remedy = "it works with tcp, mptcp, and UDP that receives many datagrams per call (--udp --engine mmsg \
+            or gso)";
         return refuse(format!("on {}", spec.transport), remedy);
     }
     let at_a_rate = [spec.rate_bps, spec.near.drain_bps, spec.far.drain_bps].iter().any(Option::is_some);

@@ -15,7 +15,7 @@ use crate::transport::{Channel, Kind};
 
 pub(crate) const PATTERN: Pattern = Pattern {
     name: "pingpong",
-    about: "a block there and back; with --both the blocks cross",
+    about: "a block to the far end and back; with --both both ends send at the same time",
     check: |spec, capabilities| {
         refuse_rate(spec)?;
         refuse_direction(spec, capabilities)?;

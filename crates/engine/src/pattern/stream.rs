@@ -15,7 +15,8 @@ use crate::transport::{Capabilities, Channel, Kind};
 
 pub(crate) const PATTERN: Pattern = Pattern {
     name: "stream",
-    about: "blocks one way (or both at once over two connections a flow) until a time, a count or a number of bytes",
+    about: "blocks in one direction (--both: in both, over two connections per flow) until a time, a count or a \
+        number of bytes",
     check,
 };
 

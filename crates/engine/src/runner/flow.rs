@@ -239,7 +239,7 @@ impl<C: Channel> Flow for FlowOf<C> {
         if (header.leg as usize, header.block, header.reply) != (leg, wanted.block, wanted.reply) {
             return Err(EngineError::Peer {
                 peer: "the other end".into(),
-                what: format!("opened leg {} where leg {leg} was due", header.leg),
+                what: format!("opened leg {} instead of leg {leg}", header.leg),
             });
         }
         let stop = match header.quota {

@@ -93,9 +93,7 @@ impl Job<'_> {
             }
             set.set(core as usize);
             sched_setaffinity(None, &set).map_err(|error| {
-                EngineError::Thread(format!(
-                    "cannot pin a thread to core {core}: {error}; see `thru host` for the cores there are"
-                ))
+                EngineError::Thread(format!("cannot pin a thread to core {core}: {error}; `thru host` lists the cores"))
             })?;
         }
         // Paced sends sleep for some microseconds; the default slack of 50 us would be added to each.
@@ -118,7 +116,7 @@ impl Job<'_> {
             Ok(Waiting::Completions(waiter)) => serve(waiter.as_mut(), flows, scratch, self.signals),
             Ok(Waiting::Alone) if self.strategy == Strategy::Spin => self.spin(flows, scratch),
             Ok(Waiting::Alone) => flows.iter_mut().try_for_each(|flow| self.block(flow.as_mut(), scratch)),
-            Err(error) => Err(io::Error::new(error.kind(), format!("nothing to wait with: {error}"))),
+            Err(error) => Err(io::Error::new(error.kind(), format!("cannot set up epoll or io_uring: {error}"))),
         };
         outcome.map_err(|source| {
             let operation = match source.kind() {

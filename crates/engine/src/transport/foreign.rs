@@ -16,7 +16,7 @@ use super::udp::roomy;
 use super::{Breaker, Channel, Kind, Link, Mark, options, sys, tcp};
 use crate::EngineError;
 
-pub use super::sys::arrivals::{Arrived, answer, receive, enable_arrival_info};
+pub use super::sys::arrivals::{Arrived, answer, enable_arrival_info, receive};
 
 /// What another program puts at the front of its datagrams. One for each socket, called for each datagram on the measuring thread:
 /// it must neither lock nor allocate.
@@ -40,7 +40,11 @@ pub fn stream(socket: OwnedFd, spec: &Spec) -> Link {
 /// Where there is no socket to begin with.
 pub fn callers(spec: &Spec, target: SocketAddr) -> Result<Link, EngineError> {
     let renewal_spec = spec.clone();
-    renewing(spec, target, Box::new(move || tcp::dial(&renewal_spec, target, None).map(OwnedFd::from).map_err(tcp::into_io)))
+    renewing(
+        spec,
+        target,
+        Box::new(move || tcp::dial(&renewal_spec, target, None).map(OwnedFd::from).map_err(tcp::into_io)),
+    )
 }
 
 /// A link that accepts a connection for each transaction.

@@ -17,14 +17,14 @@ pub(super) fn exchange_hello(channel: &mut impl Channel, hello: &FlowHello, addr
     result.map_err(|source| match source.kind() {
         io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => EngineError::Peer {
             peer: address.into(),
-            what: "closed the data connection: it does not know this measurement (any more)".into(),
+            what: "closed the data connection: it does not know this measurement or has ended it".into(),
         },
-        _ => EngineError::socket("introduce a data connection to", address, source),
+        _ => EngineError::socket("send the hello of a data connection to", address, source),
     })?;
     if answer[0] == WELCOME {
         Ok(())
     } else {
-        Err(EngineError::Peer { peer: address.into(), what: "is no Throughline agent".into() })
+        Err(EngineError::Peer { peer: address.into(), what: "is not a Throughline agent".into() })
     }
 }
 

@@ -92,9 +92,15 @@ impl KernelTls {
         session: Connection,
         encryption: Encryption,
     ) -> Result<Self, EngineError> {
-        let secrets = session
-            .dangerous_extract_secrets()
-            .map_err(|error| EngineError::unsupported("kernel TLS", format!("no keys to hand over: {error}")))?;
+        let secrets = session.dangerous_extract_secrets().map_err(|error| {
+            EngineError::unsupported(
+                "kernel TLS",
+                format!(
+                    "the TLS session yields no keys: \
+                {error}"
+                ),
+            )
+        })?;
         let failed = |what: &str| {
             let option = format!("kernel TLS ({what}) for {}", encryption.cipher);
             move |source| EngineError::Option { option, source, hint: HINT }
@@ -143,11 +149,11 @@ const HINT: &str =
 fn trouble(kind: u8, alert: Option<u8>) -> io::Error {
     let what = match (kind, alert) {
         (ALERT, Some(description)) => {
-            format!("the other end gave TLS up with alert {description} (RFC 8446, section 6.2)")
+            format!("the other end ended TLS with alert {description} (RFC 8446, section 6.2)")
         }
         (HANDSHAKE, _) => {
-            "the other end changed its keys, which this kernel is not told: use --engine ktls,ktls, or less \
-                           than 2^24 records"
+            "the other end changed its TLS keys, which this end's kernel cannot follow: use --engine ktls,ktls, or \
+                send less than 2^24 records"
                 .into()
         }
         _ => format!("the other end sent a TLS record of type {kind}"),

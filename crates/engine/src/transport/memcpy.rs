@@ -18,7 +18,7 @@ impl Transport for Memcpy {
     }
 
     fn about(&self) -> &'static str {
-        "copies in memory within one process: the ceiling beside every curve"
+        "copies in memory within one process: an upper bound to compare a curve with"
     }
 
     fn capabilities(&self) -> Capabilities {

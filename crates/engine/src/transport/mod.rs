@@ -155,7 +155,7 @@ pub trait Transport: Sync {
         let _ = (spec, socket, hello);
         Err(EngineError::unsupported(
             format!("{} connections through the shared port", self.name()),
-            "use a listener of its own",
+            "give it a listener of its own",
         ))
     }
 }

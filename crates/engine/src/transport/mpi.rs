@@ -130,7 +130,7 @@ impl Transport for MessagePassing {
         let twice = spec.direction == Direction::Both && is_stream(spec);
         if spec.flows != 1 || spec.processes != 1 || twice {
             return Err(EngineError::unsupported(
-                if twice { "a stream both ways on mpi" } else { "several flows or processes on mpi" },
+                if twice { "a stream in both directions on mpi" } else { "several flows or processes on mpi" },
                 "its two processes have one channel: leave --flows, --processes and --both out",
             ));
         }
@@ -152,7 +152,7 @@ impl Transport for MessagePassing {
         turn.send_control(HELLO, &hello.encode()).map_err(failed)?;
         let answer = turn.receive_control(WELCOMED, now_ns() + HELLO_LIMIT_NS).map_err(failed)?;
         if answer != [WELCOME] {
-            return Err(EngineError::Peer { peer: "the other MPI process".into(), what: "is no thru".into() });
+            return Err(EngineError::Peer { peer: "the other MPI process".into(), what: "is not thru".into() });
         }
         Ok(Link::of(MpiChannel::new(turn, hello, spec.stall_ns)))
     }

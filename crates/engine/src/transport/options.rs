@@ -82,7 +82,7 @@ pub(crate) fn connected(socket: BorrowedFd<'_>, end: &EndOptions, spec: &Spec, t
     }
     if let Some(us) = end.busy_poll_us {
         let hint = "; raising SO_BUSY_POLL above net.core.busy_read needs CAP_NET_ADMIN";
-        set(format!("busy polling for {us} us"), hint, socket.set_busy_poll(us))?;
+        set(format!("busy polling for {us} µs"), hint, socket.set_busy_poll(us))?;
     }
     Ok(())
 }
@@ -94,7 +94,8 @@ pub(crate) fn prompt(socket: BorrowedFd<'_>) {
     let _ = socket.set_tcp_nodelay(true);
 }
 
-const CC_HINT: &str = "; see `thru host` for the names this host has, and net.ipv4.tcp_allowed_congestion_control for those a user may take";
+const CC_HINT: &str = "; `thru host` lists the names of this host, net.ipv4.tcp_allowed_congestion_control those \
+    open to every user";
 
 /// Whether this host could give the end of `role` what the spec asks of it: tried on a socket that goes nowhere, so that a wrong name
 /// is refused before anything is measured.
@@ -143,7 +144,8 @@ fn check_files(spec: &Spec) -> Result<(), EngineError> {
         None => Ok(()),
         Some(limit) => Err(EngineError::unsupported(
             format!("{flows} flows in one process, where it may open {limit} files"),
-            "raise the limit of files (ulimit -Hn, LimitNOFILE= of a service), use --processes, or fewer --flows",
+            "raise the limit of open files (ulimit -Hn, or LimitNOFILE= of a service), use --processes, or use \
+                fewer --flows",
         )),
     }
 }

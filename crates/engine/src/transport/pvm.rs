@@ -162,7 +162,7 @@ impl Transport for VirtualMachine {
         let twice = spec.direction == Direction::Both && is_stream(spec);
         if spec.flows != 1 || twice {
             return Err(EngineError::unsupported(
-                if twice { "a stream both ways on pvm" } else { "several flows on pvm" },
+                if twice { "a stream in both directions on pvm" } else { "several flows on pvm" },
                 "its two tasks have one channel: leave --flows and --both out",
             ));
         }
@@ -186,7 +186,7 @@ impl Transport for VirtualMachine {
         membership.pvm.send(other, HELLO, &hello.encode()).map_err(failed)?;
         let answer = receive_control(&membership.pvm, other, WELCOMED, now_ns() + HELLO_LIMIT_NS).map_err(failed)?.1;
         if answer != [WELCOME] {
-            return Err(EngineError::Peer { peer: "the other PVM task".into(), what: "is no thru".into() });
+            return Err(EngineError::Peer { peer: "the other PVM task".into(), what: "is not thru".into() });
         }
         Ok(Link::of(TaskChannel::new(membership, other, hello).map_err(failed)?))
     }
@@ -268,7 +268,8 @@ impl TaskChannel {
     /// Nothing has come: because it is early, or because nobody is left to send.
     #[cold]
     fn nothing(&self) -> io::Error {
-        let ended = self.blocking && self.membership.pvm.next(ANYBODY, EXITED, 0).is_ok_and(|message| message.is_some());
+        let ended =
+            self.blocking && self.membership.pvm.next(ANYBODY, EXITED, 0).is_ok_and(|message| message.is_some());
         if ended { io::ErrorKind::ConnectionReset.into() } else { io::ErrorKind::WouldBlock.into() }
     }
 

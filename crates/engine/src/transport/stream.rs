@@ -275,18 +275,18 @@ pub(crate) fn exchange_hello(socket: &socket2::Socket, hello: &FlowHello, addres
 /// Active side, first half: introduces the connection.
 pub(crate) fn send_hello(socket: &socket2::Socket, hello: &FlowHello, address: &str) -> Result<(), EngineError> {
     send_all(socket.as_fd(), &hello.encode())
-        .map_err(|source| EngineError::socket("introduce a data connection to", address, source))
+        .map_err(|source| EngineError::socket("send the hello of a data connection to", address, source))
 }
 
 /// Active side, second half: waits until the passive end took the connection.
 pub(crate) fn receive_welcome(socket: &socket2::Socket, address: &str) -> Result<(), EngineError> {
-    let failed = |source: io::Error| EngineError::socket("introduce a data connection to", address, source);
+    let failed = |source: io::Error| EngineError::socket("send the hello of a data connection to", address, source);
     socket.set_read_timeout(Some(HELLO_LIMIT)).map_err(failed)?;
     let mut answer = [0; 1];
     recv_all(socket.as_fd(), &mut answer).map_err(|source| match source.kind() {
         io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => EngineError::Peer {
             peer: address.into(),
-            what: "closed the data connection: it does not know this measurement (any more)".into(),
+            what: "closed the data connection: it does not know this measurement or has ended it".into(),
         },
         _ => failed(source),
     })?;
@@ -294,7 +294,7 @@ pub(crate) fn receive_welcome(socket: &socket2::Socket, address: &str) -> Result
     if answer[0] == WELCOME {
         Ok(())
     } else {
-        Err(EngineError::Peer { peer: address.into(), what: "is no Throughline agent".into() })
+        Err(EngineError::Peer { peer: address.into(), what: "is not a Throughline agent".into() })
     }
 }
 

@@ -12,7 +12,7 @@ use rustix::net::SocketFlags;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::handshake::FlowHello;
-use super::stream::{Renewal, StreamChannel, exchange_hello, receive_welcome, read_hello, send_hello, welcome};
+use super::stream::{Renewal, StreamChannel, exchange_hello, read_hello, receive_welcome, send_hello, welcome};
 use super::{Capabilities, Cookie, Link, ListenOptions, Listener, Rendezvous, SharedPort, Transport, options};
 use crate::{EngineError, now_ns};
 
@@ -203,8 +203,8 @@ fn await_connection(socket: &Socket, deadline_ns: u64) -> io::Result<()> {
 fn refused(target: SocketAddr, source: io::Error) -> EngineError {
     let remedy = match source.raw_os_error() {
         Some(libc::EADDRNOTAVAIL) => {
-            "this host has no port left towards it (those of closed connections stay taken for a minute): wait, use fewer \
-             --flows or --trials, or widen net.ipv4.ip_local_port_range"
+            "this host has no free local port towards it (a closed connection keeps its port for a minute): wait, \
+                use fewer --flows or --trials, or widen net.ipv4.ip_local_port_range"
         }
         Some(libc::EMFILE | libc::ENFILE) => "too many open files: raise the limit (ulimit -n) or use fewer --flows",
         _ => return EngineError::socket("connect to", target, source),

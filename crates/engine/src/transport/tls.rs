@@ -289,7 +289,11 @@ impl TlsChannel {
         let encryption = self.encryption();
         match encryption.filter(|_| self.taken == self.filled && state.plaintext_bytes_to_read() == 0) {
             Some(encryption) => KernelTls::new(self.slot, self.socket, self.session, encryption),
-            None => Err(failed(io::Error::new(io::ErrorKind::InvalidData, "the other end spoke before its time"))),
+            None => Err(failed(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "the other end sent data before the first \
+                leg",
+            ))),
         }
     }
 }

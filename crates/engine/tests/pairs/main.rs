@@ -63,7 +63,10 @@ fn round_trips_on_every_transport_and_strategy() {
                 check_exact(&spec, &pair, &what);
                 let (near, far) = pair.last();
                 let requester = if direction == Direction::Send { near } else { far };
-                assert!(requester.rtt.as_ref().is_some_and(|rtt| rtt.count > 0 && rtt.min_ns > 0), "{what}: {requester:?}");
+                assert!(
+                    requester.rtt.as_ref().is_some_and(|rtt| rtt.count > 0 && rtt.min_ns > 0),
+                    "{what}: {requester:?}"
+                );
                 assert!(requester.transactions > 0, "{what}");
             }
         }
@@ -188,7 +191,11 @@ fn a_curve_of_legs_over_one_connection() {
                     let requester = if direction == Direction::Reverse { &pair.far.legs[index] } else { near };
                     let opening = if requester.transactions >= 6 { 3 } else { 1 };
                     let timed = requester.rtt.as_ref().map(|rtt| rtt.count);
-                    assert_eq!(timed, Some(requester.transactions - opening), "{what}: those that open it are not timed");
+                    assert_eq!(
+                        timed,
+                        Some(requester.transactions - opening),
+                        "{what}: those that open it are not timed"
+                    );
                 }
                 if !capabilities.single_ended && !capabilities.datagram {
                     let far = &pair.far.legs[index];

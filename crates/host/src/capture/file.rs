@@ -91,7 +91,7 @@ impl PacketFile {
         let buffered = self.writer.get_mut();
         let whole = self.written + buffered.len() as u64;
         let result = if whole > self.limit {
-            Err(io::Error::new(io::ErrorKind::QuotaExceeded, format!("the file would pass {} bytes", self.limit)))
+            Err(io::Error::new(io::ErrorKind::QuotaExceeded, format!("the file would exceed {} bytes", self.limit)))
         } else {
             self.file.write_all(buffered)
         };

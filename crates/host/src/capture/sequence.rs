@@ -108,7 +108,8 @@ struct DirectionLog {
 
 impl DirectionLog {
     fn new() -> Self {
-        let (data, acks, retransmitted_at) = (Thinned::new(ENTRIES), Thinned::new(ENTRIES), Thinned::new(RETRANSMITTED));
+        let (data, acks, retransmitted_at) =
+            (Thinned::new(ENTRIES), Thinned::new(ENTRIES), Thinned::new(RETRANSMITTED));
         Self { numbers: None, highest: 0, bytes: 0, data, acks, retransmitted_at, last_ack: 0 }
     }
 

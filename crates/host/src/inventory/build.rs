@@ -32,7 +32,7 @@ pub(super) fn describe(source: &mut Source<'_>, release: Option<&str>, setup: &m
             setup.hz = u32::try_from((1_000_000_000 + tick / 2) / tick).ok();
             setup.hz_source = Some("deduced from the coarse clock".into());
         }
-        _ => source.missing.push(format!("kernel ticks per second: neither {OWN}, /boot nor the coarse clock says")),
+        _ => source.missing.push(format!("kernel ticks per second: unknown from {OWN}, /boot and the coarse clock")),
     }
 }
 

@@ -72,7 +72,7 @@ pub(super) fn describe(source: &mut Source<'_>, devices: &mut BTreeMap<String, D
             }
         }
         for name in hardware.iter().filter(|name| !answered.contains(name)) {
-            source.missing.push(format!("{name}: {}: the driver does not say", subject.name));
+            source.missing.push(format!("{name}: {}: the driver does not report it", subject.name));
         }
     }
 }

@@ -73,7 +73,7 @@ fn preemption(source: &mut Source<'_>, version: Option<&str>) -> Option<String> 
     }
     let built = version?.split_ascii_whitespace().rfind(|word| word.starts_with("PREEMPT"));
     if built == Some("PREEMPT_DYNAMIC") {
-        source.missing.push(format!("preemption in force: {PREEMPT} cannot be read (root, with debugfs mounted)"));
+        source.missing.push(format!("preemption in force: cannot read {PREEMPT} (needs root and a mounted debugfs)"));
     }
     Some(built.unwrap_or("none").to_owned())
 }

@@ -13,7 +13,7 @@ use super::Source;
 pub(super) fn neighbours(source: &mut Source<'_>) -> BTreeMap<String, Neighbour> {
     match source.sys.lldpd() {
         Ok(text) => parse(&text).unwrap_or_else(|| {
-            source.missing.push("LLDP neighbours: lldpcli did not print what is known of its format".into());
+            source.missing.push("LLDP neighbours: lldpcli printed an unknown format".into());
             BTreeMap::new()
         }),
         // Most hosts have no lldpd.

@@ -95,7 +95,7 @@ fn link(source: &mut Source<'_>, name: &str, state: Option<&str>) -> (Option<u32
             (None, _) => "speed",
             _ => "duplex",
         };
-        let why = if state == Some("down") { "the link is down" } else { "the driver does not say" };
+        let why = if state == Some("down") { "the link is down" } else { "the driver does not report it" };
         source.missing.push(format!("{name}: {what}: {why}"));
     }
     (speed, duplex)

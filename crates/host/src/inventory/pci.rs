@@ -30,7 +30,7 @@ pub(super) fn describe(source: &mut Source<'_>, interface: &str, folder: &str) -
         ..Pci::default()
     };
     if pci.speed_mts.is_none() || pci.width.is_none() {
-        source.missing.push(format!("{interface}: PCI link: {folder} has no link of PCI Express"));
+        source.missing.push(format!("{interface}: PCI link: {folder} has no PCI Express link"));
     }
     match source.sys.read_bytes(&format!("{folder}/config"), SPACE) {
         Ok(space) => match control(&space) {

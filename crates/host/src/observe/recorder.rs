@@ -142,9 +142,9 @@ fn differ(first: &Reading, last: &Reading, seen: &mut Observed) {
                     seen.levels.insert(name.clone(), [before, number]);
                 }
             }
-            (Kind::Counter, None) => unknown.push(format!("{}: not there at the start", device(name))),
+            (Kind::Counter, None) => unknown.push(format!("{}: missing at the start", device(name))),
             (Kind::Counter | Kind::Tally, Some(before)) if number < before => {
-                unknown.push(format!("{name}: stepped back"));
+                unknown.push(format!("{name}: decreased"));
             }
             (Kind::Counter | Kind::Tally, before) => {
                 let grown = number - before.unwrap_or(0);
@@ -157,7 +157,7 @@ fn differ(first: &Reading, last: &Reading, seen: &mut Observed) {
     for (name, value) in &first.values {
         let counts = matches!(value.kind, Kind::Counter | Kind::Tally);
         if counts && !last.values.contains_key(name) && read(name, seen) {
-            unknown.push(format!("{}: gone at the end", device(name)));
+            unknown.push(format!("{}: removed before the end", device(name)));
         }
     }
     unknown.dedup();

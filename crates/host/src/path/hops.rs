@@ -61,7 +61,7 @@ pub(super) fn walk(peer: IpAddr, until: Instant) -> Result<Walk, String> {
         }
     }
     hops.walk()
-        .ok_or_else(|| format!("hops: nobody on the way to {peer} answered within the time; a firewall may drop ICMP"))
+        .ok_or_else(|| format!("hops: no router on the path to {peer} answered in time; a firewall may drop ICMP"))
 }
 
 struct Hops {

@@ -31,7 +31,7 @@ pub fn probe_path(sys: &dyn Sys, peer: IpAddr) -> Path {
     let mut path = Path { peer: peer.to_string(), ..Path::default() };
     match route::to(sys, peer) {
         Ok(route) => path.route = Some(route),
-        Err(error) => path.missing.push(format!("route: rtnetlink has none to {peer}: {error}")),
+        Err(error) => path.missing.push(format!("route: rtnetlink reports none to {peer}: {error}")),
     }
     let first = path.route.as_ref().and_then(|route| route.interface_mtu);
     let (pinged, (found, walked)) = std::thread::scope(|scope| {
@@ -50,9 +50,11 @@ pub fn probe_path(sys: &dyn Sys, peer: IpAddr) -> Path {
     }
     match walked {
         Ok(walk) => {
-            path.missing.extend((!walk.reached).then(|| {
-                format!("last hop: {peer} does not answer UDP to closed ports within the time: a firewall drops it")
-            }));
+            path.missing.extend(
+                (!walk.reached).then(|| {
+                    format!("last hop: {peer} did not answer UDP to closed ports in time: a firewall drops it")
+                }),
+            );
             path.hops = Some(walk.hops);
         }
         Err(reason) => path.missing.push(reason),

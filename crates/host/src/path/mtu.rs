@@ -56,7 +56,7 @@ pub(super) fn find(peer: IpAddr, interface_mtu: Option<u32>, until: Instant) -> 
     match udp.kernel() {
         Ok(bytes) => Ok(PathMtu { bytes, method: "kernel".into(), confirmed: false, reported_by: None }),
         Err(error) => {
-            Err(format!("path MTU: {peer} answers neither echoes nor UDP, and the kernel does not know: {error}"))
+            Err(format!("path MTU: {peer} answers neither echoes nor UDP, and the kernel has no value: {error}"))
         }
     }
 }

@@ -67,7 +67,7 @@ pub(super) fn statistics(interface: &str) -> io::Result<Vec<(String, u64)>> {
     run(&mut values)?;
     let valued = words(values[0])[1] as usize;
     if named != valued {
-        return Err(io::Error::other("the driver changed its statistics while they were read"));
+        return Err(io::Error::other("the driver changed its statistics during the read"));
     }
     Ok(bytes.chunks_exact(NAME).map(name).zip(values[1..].iter().copied()).take(valued).collect())
 }

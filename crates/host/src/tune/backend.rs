@@ -125,7 +125,7 @@ impl Backend for RealBackend {
         } else {
             io::ErrorKind::InvalidInput
         };
-        Err(io::Error::new(kind, format!("{program} says: {message}")))
+        Err(io::Error::new(kind, format!("{program}: {message}")))
     }
 
     fn devices(&self) -> io::Result<Vec<String>> {

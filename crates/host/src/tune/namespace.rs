@@ -61,7 +61,7 @@ impl Namespace {
                 // A number that was used again leads somewhere else.
                 Ok(if Self::current()?.is(self) { Some(work()) } else { None })
             });
-            there.join().unwrap_or_else(|_| Err(io::Error::other("the thread in the namespace died")))
+            there.join().unwrap_or_else(|_| Err(io::Error::other("the thread in the namespace panicked")))
         })
     }
 

@@ -66,7 +66,7 @@ fn attach(request: &Request, name: &str, any_user: bool) -> Result<Link, StackEr
     said(String::clear);
     let mut open = ObjectBuilder::default().open_memory(&request.object.bytes).map_err(failed)?;
     fill(&mut open, request, name, any_user)
-        .ok_or_else(|| failed(Error::from(std::io::Error::other("its tables are not those of stack.h"))))?;
+        .ok_or_else(|| failed(Error::from(std::io::Error::other("its tables do not match stack.h"))))?;
     let mut object = open.load().map_err(failed)?;
     let link = object
         .maps_mut()

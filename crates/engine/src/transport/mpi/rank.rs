@@ -3,7 +3,7 @@
 use std::io;
 
 use super::super::sys::mpi::Mpi;
-use super::{CLOSE_NS, HELLO_LIMIT_NS, MPI, OVER, Turn, CONTROL, launcher};
+use super::{CLOSE_NS, CONTROL, HELLO_LIMIT_NS, MPI, OVER, Turn, launcher};
 use crate::{EngineError, now_ns};
 
 /// This process as one of mpirun's two: what happens before and after the measuring.
@@ -63,7 +63,8 @@ impl Rank {
     #[must_use]
     pub fn has_ended(&self) -> bool {
         let Some(turn) = MPI.take().map(Turn) else { return false };
-        turn.0.probe(turn.other(), OVER).is_ok_and(|there| there.is_some()) && turn.receive_control(OVER, u64::MAX).is_ok()
+        turn.0.probe(turn.other(), OVER).is_ok_and(|there| there.is_some())
+            && turn.receive_control(OVER, u64::MAX).is_ok()
     }
 
     /// Ends MPI (MPI_Finalize), which waits for the other process to do the same. Where a trial still runs, both processes

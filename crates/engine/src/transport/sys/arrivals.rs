@@ -172,7 +172,10 @@ mod tests {
             let mut room = [0; 100];
             let arrived = receive(mirror.as_fd(), &mut room).unwrap();
             let after = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
-            assert_eq!((arrived.bytes, &room[..3], arrived.peer), (3, b"req".as_slice(), requester.local_addr().unwrap()));
+            assert_eq!(
+                (arrived.bytes, &room[..3], arrived.peer),
+                (3, b"req".as_slice(), requester.local_addr().unwrap())
+            );
             assert!((before..=after).contains(&arrived.unix_ns), "{before} {arrived:?} {after}");
             assert!(arrived.ttl.is_some_and(|ttl| ttl > 0) && arrived.to == Some(own), "{arrived:?}");
             answer(mirror.as_fd(), b"answer", &arrived).unwrap();

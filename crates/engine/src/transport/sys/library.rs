@@ -47,7 +47,7 @@ impl Library {
         NonNull::new(address).ok_or_else(|| EngineError::Library {
             library: self.name.into(),
             what: format!("has no {}", name.to_string_lossy()),
-            remedy: "it is another version than this program knows".into(),
+            remedy: "thru does not support this version".into(),
         })
     }
 }

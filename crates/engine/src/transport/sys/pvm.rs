@@ -75,8 +75,8 @@ impl Pvm {
             let remedy = "use another user, or set PVM_ALLOW_ROOT=1 for the virtual machine and for thru";
             return Err(failed("does not serve root", remedy));
         }
-        let absent = "finds no virtual machine of this user";
-        let start = "start one with `echo quit | pvm` (`echo halt | pvm` stops it)";
+        let absent = "found no virtual machine of this user";
+        let start = "start one with `echo quit | pvm` (stop it with `echo halt | pvm`)";
         // It would print that in words of its own.
         if !daemon_is_there() {
             return Err(failed(absent, start));

@@ -91,7 +91,7 @@ impl Segment {
         if segment.other().state.layout.load(Ordering::SeqCst) == LAYOUT {
             return Ok(segment);
         }
-        let what = "the other end lays its segment out differently: run the same version of thru at both ends";
+        let what = "the other end uses another layout of the shared segment: run the same version of thru at both ends";
         Err(io::Error::new(io::ErrorKind::InvalidData, what))
     }
 
