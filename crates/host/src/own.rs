@@ -36,6 +36,6 @@ mod tests {
         std::os::unix::fs::symlink(&directory, &link).unwrap();
         assert!(own_directory(&link).is_err());
         fs::set_permissions(&directory, fs::Permissions::from_mode(0o777)).unwrap();
-        assert!(own_directory(&directory).unwrap_err().to_string().contains("others may write here"));
+        assert!(own_directory(&directory).unwrap_err().to_string().contains("another user owns"));
     }
 }

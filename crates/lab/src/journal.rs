@@ -272,6 +272,6 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
         let error = Journal::at(folder.path()).unwrap_err().to_string();
-        assert!(error.contains("others may write here"), "{error}");
+        assert!(error.contains("another user owns"), "{error}");
     }
 }

@@ -169,7 +169,7 @@ mod tests {
             ]
         );
         assert!(!of("A, far end")[0].contains("cycles/byte"));
-        assert_eq!(of("no cycles"), ["no cycles: this machine shows the kernel no cycle counter"]);
+        assert_eq!(of("no cycles"), ["no cycles: this machine has no cycle counter that the kernel can use"]);
         assert_eq!(of_run(&sample::curve()), [""; 0]);
     }
 

@@ -306,7 +306,7 @@ fn an_agent_changes_nothing_unless_it_was_told_to() {
 fn mistakes_end_with_their_codes() {
     let Some(bench) = Bench::new("mistakes_end_with_their_codes") else { return };
     let mistake = |args: &[&str], code| bench.run("a", &[&["tune", "set"], args].concat()).ended_with(code).message();
-    assert!(mistake(&["sysctl.net.ipv4.tcp_sackk=0"], 2).contains("is it sysctl.net.ipv4.tcp_sack"));
+    assert!(mistake(&["sysctl.net.ipv4.tcp_sackk=0"], 2).contains("did you mean sysctl.net.ipv4.tcp_sack"));
     assert!(mistake(&["sysctl.net.ipv4.tcp_congestion_control=nosuch"], 7).contains("tcp_congestion_control"));
     // In a namespace the host's own bounds can only be read.
     assert!(mistake(&["sysctl.net.core.rmem_max=1000000"], 7).contains("whole host"));

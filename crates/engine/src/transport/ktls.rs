@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn what_is_no_payload_is_named() {
         assert!(trouble(ALERT, Some(20)).to_string().contains("alert 20"));
-        assert!(trouble(HANDSHAKE, None).to_string().contains("changed its keys"));
+        assert!(trouble(HANDSHAKE, None).to_string().contains("changed its TLS keys"));
         assert!(trouble(99, None).to_string().contains("type 99"));
         assert!(remedy(&io::Error::from_raw_os_error(libc::ENOENT)).contains("modprobe tls"));
         assert!(remedy(&io::Error::from_raw_os_error(libc::EPERM)).contains("Operation not permitted"));

@@ -41,7 +41,7 @@ fn what_the_virtual_machine_does_not_report_is_named() {
     assert_eq!(facts.governor, None);
     for missing in [
         "frequency governor: /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor does not exist here",
-        "eth0: speed and duplex: the driver does not say",
+        "eth0: speed and duplex: the driver does not report it",
         "ifb0: speed and duplex: the link is down",
         "boot parameters: /proc/cmdline does not exist here",
         "control groups: /proc/self/cgroup does not exist here",

@@ -197,7 +197,7 @@ fn devices_that_come_or_go_and_counters_that_step_back_are_unknown() {
     let unknown: Vec<&str> = seen.missing.iter().map(String::as_str).filter(|gap| gap.starts_with("dev")).collect();
     assert_eq!(
         unknown,
-        ["dev.eth0.rx_bytes: stepped back", "dev.eth2: not there at the start", "dev.eth1: gone at the end"]
+        ["dev.eth0.rx_bytes: decreased", "dev.eth2: missing at the start", "dev.eth1: removed before the end"]
     );
     assert_eq!((seen.grew("dev.eth0.rx_bytes"), seen.grew("dev.eth0.tx_bytes")), (None, Some(0)));
     assert_eq!((seen.grew("dev.eth1.tx_bytes"), seen.grew("dev.eth2.rx_bytes")), (None, None));

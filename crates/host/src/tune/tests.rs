@@ -104,7 +104,7 @@ fn every_kind_is_set_read_back_and_put_back() -> Result<(), TuneError> {
     ]))?;
     let change = |key: &str| changes.iter().find(|change| change.key == key).unwrap_or_else(|| panic!("{key}"));
     assert_eq!(change("dev.eth0.ring.rx").now, "4096");
-    assert_eq!(change("dev.eth0.ring.rx").note.as_deref(), Some("the device made 4096 of it"));
+    assert_eq!(change("dev.eth0.ring.rx").note.as_deref(), Some("the device set 4096 instead"));
     assert_eq!(change("dev.eth0.offload.tso").before, "tx-tcp-segmentation:on tx-tcp6-segmentation:off");
     assert_eq!(change("dev.eth0.offload.tso").now, "on");
     assert_eq!(change("cpu.governor").before, "0:powersave 1:schedutil");
@@ -147,15 +147,15 @@ fn mistakes_change_nothing_and_name_the_remedy() {
     };
     let (fault, text) = refusal("sysctl.net.ipv4.tcp_rmen=1");
     assert_eq!(fault, Fault::Wrong);
-    assert!(text.contains("is it sysctl.net.ipv4.tcp_rmem?"), "{text}");
+    assert!(text.contains("did you mean sysctl.net.ipv4.tcp_rmem?"), "{text}");
     assert!(refusal("mtu=1").1.contains("keys look like"));
-    assert!(refusal("dev.eth1.mtu=1").1.contains("is it dev.eth0.mtu?"));
+    assert!(refusal("dev.eth1.mtu=1").1.contains("did you mean dev.eth0.mtu?"));
     assert!(refusal("dev.eth0.mtu=big").1.contains("whole number"));
     assert!(refusal("dev.eth0.state=sideways").1.contains("up or down"));
     assert!(refusal("dev.eth0.offload.lro=on").1.contains("fixed"));
     assert!(refusal("irq.24.affinity=x").1.contains("0-3"));
     assert!(refusal("sysctl.net.ipv4.../../x=1").1.contains("no setting"));
-    assert!(refusal("dev.eth0.ring.tx=1").1.contains("does not have it"));
+    assert!(refusal("dev.eth0.ring.tx=1").1.contains("does not support it"));
     assert!(fixture.host.tables().writes.is_empty());
 }
 
@@ -276,7 +276,7 @@ fn a_removed_namespace_is_dropped_with_a_note() -> Result<(), TuneError> {
             .replace(&format!("\"cookie\":{cookie}"), "\"cookie\":1")
     });
     let found = recover(&fixture.journal(), fixture.host.as_ref())?;
-    assert!(found[0].changes[0].note.as_ref().is_some_and(|note| note.contains("is gone")), "{found:?}");
+    assert!(found[0].changes[0].note.as_ref().is_some_and(|note| note.contains("no longer exists")), "{found:?}");
     assert!(entries(&fixture.journal(), &Allowance::All)?.is_empty());
     Ok(())
 }
@@ -308,7 +308,7 @@ fn a_disallowed_setting_is_neither_read_nor_set_nor_listed_nor_restored() -> Res
     fixture.host.tables().files.insert("/proc/sys/vm/dirty_ratio".into(), "20".into());
     let refused = |result: Result<(), TuneError>| {
         let error = result.err().unwrap_or_else(|| panic!("it was allowed"));
-        assert!(error.fault() == Fault::Refused && error.to_string().contains("may not touch"), "{error}");
+        assert!(error.fault() == Fault::Refused && error.to_string().contains("may not change"), "{error}");
     };
     let key = "sysctl.vm.dirty_ratio".to_owned();
     refused(show(fixture.host.as_ref(), std::slice::from_ref(&key), &network).map(|_| ()));
