@@ -196,7 +196,7 @@ mod tests {
         assert!(request.kernel_name().starts_with("bpf_aimd_"));
         let plain = Request::open(good.to_str().unwrap()).unwrap().kernel_name();
         assert!(plain.starts_with("bpf_aimd_"), "{plain}: bpf_aimd is the program's own");
-        assert!(Request::open(bad.to_str().unwrap()).unwrap_err().to_string().contains("bad.o is no stack"));
+        assert!(Request::open(bad.to_str().unwrap()).unwrap_err().to_string().contains("bad.o is not a stack"));
         assert!(Request::open("/nowhere/x.o").unwrap_err().to_string().contains("/nowhere/x.o"));
     }
 

@@ -126,7 +126,7 @@ fn all_or_none() -> Result<(), TuneError> {
     let mut tuner = fixture.tuner();
     tuner.tune(&settings(&["dev.eth0.mtu=1400"]))?;
     let failed = tuner.tune(&settings(&["sysctl.net.ipv4.tcp_rmem=1 2 3", "dev.eth0.ring.rx=9000"]));
-    assert!(failed.is_err_and(|error| error.to_string().contains("8192 at most")));
+    assert!(failed.is_err_and(|error| error.to_string().contains("maximum is 8192")));
     assert_eq!(fixture.host.read("/proc/sys/net/ipv4/tcp_rmem").ok().as_deref(), Some("4096 131072 6291456"));
     assert_eq!(
         fixture.host.link("eth0").ok().and_then(|link| link.get("mtu").copied()),

@@ -129,7 +129,7 @@ impl DirectionSpec {
             }
         }
         if self.reorder.probability > 0.0 && self.reorder.by.is_zero() {
-            return refuse("reordering with a 'by' of 0".into(), "set 'by' to the extra delay of a reordered segment");
+            return refuse("reordering with a 'by' of 0".into(), "use 'by' for the extra delay of a reordered segment");
         }
         if self.framing_bytes > 1_000 {
             return refuse(format!("framing of {} bytes", self.framing_bytes), "use at most 1000, 38 for Ethernet");
@@ -172,7 +172,7 @@ impl DirectionSpec {
             }
             _ if self.queue_packets == Some(0) => refuse("a queue of 0 packets".into(), "use at least 1"),
             None if self.queue_bytes == 0 => {
-                refuse("a queue of 0 bytes".into(), "give the link a rate, or leave the queue out")
+                refuse("a queue of 0 bytes".into(), "use a rate as well, or leave the queue out")
             }
             Some(_) if self.queue_packets.is_none() && self.queue_bytes < u64::from(mtu + self.framing_bytes) => {
                 refuse(
