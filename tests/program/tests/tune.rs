@@ -341,7 +341,7 @@ fn one_owner_at_a_time_and_host_wide_settings_across_namespaces() {
     let mut first = bench.start("a", &["tune", "set", "sysctl.net.ipv4.tcp_sack=0", "--for", "1m"]);
     first.until_said("is now 0");
     let busy = bench.run("a", &["tune", "set", "sysctl.net.ipv4.tcp_sack=1"]).ended_with(4);
-    assert!(busy.message().contains("held by 'thru tune set"), "{}", busy.message());
+    assert!(busy.message().contains("in use by 'thru tune set"), "{}", busy.message());
     // The other namespace's is another setting.
     bench.run("b", &["tune", "set", "sysctl.net.ipv4.tcp_sack=0", "--for", "1ms"]).ok();
     let waiting = bench.start("a", &["tune", "set", "sysctl.net.ipv4.tcp_sack=0", "--wait", "60s", "--for", "1ms"]);

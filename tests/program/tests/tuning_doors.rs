@@ -100,7 +100,7 @@ fn a_metric_is_one_word_and_a_file_has_one_owner() {
     holder.until_said("is now");
     for key in ["net/ipv4/ip_forward", "net.ipv4.conf.all.forwarding", "net/ipv4/conf/eth0/forwarding"] {
         let busy = dress(a, &["tune", "set", &format!("sysctl.{key}=0"), agent.host(), "--for", "1ms"]);
-        assert!(busy.wait().ended_with(4).message().contains("is held by 'thru tune set"), "{key}");
+        assert!(busy.wait().ended_with(4).message().contains("is in use by 'thru tune set"), "{key}");
     }
     holder.signal(program::process::Signal::INT);
     holder.wait().ok();
