@@ -1,7 +1,8 @@
-//! How the two ends agree on the next leg over the data connection itself, so that a curve costs no control round trips.
+//! How the two ends agree on the next leg over the data connection itself, so that a curve needs no control round
+//! trips.
 //!
-//! The active end says what comes (block, response, quota); the passive end answers when it is ready. On datagram transports
-//! both are repeated until heard.
+//! The active end announces the leg (block, response, quota); the passive end answers when it is ready. On datagram
+//! transports both messages are repeated until they are confirmed.
 
 use std::io;
 
@@ -9,7 +10,7 @@ use crate::EngineError;
 use crate::now_ns;
 use crate::transport::{Channel, Kind, Signal};
 
-/// The active end's word on the next leg.
+/// The active end's announcement of the next leg.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LegHeader {
     /// Number of the leg within the trial.
@@ -51,7 +52,7 @@ impl LegHeader {
     }
 }
 
-/// Active end, first half: says what comes.
+/// Active end, first half: announces the leg.
 pub(crate) fn send_leg<C: Channel>(channel: &mut C, header: &LegHeader) -> Result<(), EngineError> {
     match C::KIND {
         Kind::Alone => Ok(()),
@@ -99,7 +100,7 @@ pub(crate) fn open_leg<C: Channel>(channel: &mut C, header: &LegHeader) -> Resul
     }
 }
 
-/// Passive end: waits for the word on leg `due` (`pending` holds one that came early) and answers.
+/// Passive end: waits for the announcement of leg `due` (`pending` holds one that came early) and answers.
 pub(crate) fn receive_leg<C: Channel>(
     channel: &mut C,
     pending: Option<LegHeader>,
@@ -127,11 +128,11 @@ fn receive_datagram_leg<C: Channel>(channel: &mut C, due: u32) -> Result<LegHead
     while now_ns() < deadline {
         match channel.recv(&mut buffer) {
             Ok(count) => match Signal::decode(&buffer[..count], channel.nonce()) {
-                // An earlier leg's word is a repetition that came late.
+                // The announcement of an earlier leg is a late repetition.
                 Some(Signal::Leg(header)) if header.leg >= due => return Ok(header),
-                // The active end did not hear READY.
+                // The active end did not receive READY.
                 Some(Signal::Proof(..)) => send_signal(channel, Signal::Ready)?,
-                // The sender of the leg before did not hear that it is over.
+                // The sender of the previous leg did not receive its end.
                 Some(Signal::Finish(_)) => send_signal(channel, Signal::Finished)?,
                 _ => {}
             },

@@ -1,4 +1,4 @@
-//! A block there and a block back: the round trip, at every size. With `both` the two blocks cross.
+//! A block to the far end and one back: the round trip at every size. With `both`, both ends send at the same time.
 
 use std::io;
 

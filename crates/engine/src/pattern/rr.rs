@@ -1,6 +1,6 @@
-//! Request and response over one connection: one end requests and times, the other answers. Over a stream both ends send from where
-//! they receive, as a program does that answers what it was asked, and as NetPIPE does: two buffers of some MiB at each end would
-//! not fit into a processor's cache where one does, and the time would be that of the memory.
+//! Request and response over one connection: one end requests and times, the other answers. Over a stream both ends
+//! send from the buffer that they receive into, as NetPIPE and typical servers do. Two buffers of some MiB at each end
+//! would exceed a processor's cache where one fits, and the time would be that of the memory.
 
 mod arrivals;
 mod datagrams;
@@ -50,7 +50,7 @@ pub(crate) fn machine<C: Channel>(spec: &Spec, part: &Part) -> Box<dyn Machine<C
     }
 }
 
-/// Asks over a stream.
+/// Requests over a stream.
 struct Requester {
     request: usize,
     reply: usize,
@@ -62,7 +62,7 @@ struct Requester {
     watch: Stopwatch,
     pacer: Pacer,
     closing: bool,
-    /// A request that has just gone out cannot have been answered: the thread is told of the answer.
+    /// A request just sent cannot have been answered yet: the thread is woken for the answer.
     waits: bool,
 }
 
@@ -123,7 +123,7 @@ impl<C: Channel> Machine<C> for Requester {
                     self.watch.start(now_ns());
                     env.counters.start_sending(self.watch.started_ns);
                 }
-                // A request that could not go out in time has been waiting since it was due.
+                // A request that could not be sent in time has been waiting since it was due.
                 if let Some(due) = self.pacer.due_ns() {
                     self.watch.started_ns = due;
                 }
@@ -182,14 +182,14 @@ struct Answerer {
     received: usize,
     sent: usize,
     done: u64,
-    /// After an answer no request can be there: the thread is told of the next one.
+    /// No request can be there right after an answer: the thread is woken for the next one.
     waits: bool,
     arrivals: Arrivals,
 }
 
 impl Answerer {
-    /// Whether all requests of a leg that another one follows are answered; after the last leg the asker closes, unless it is
-    /// another program, whose connection may go on.
+    /// Whether all requests of a leg are answered and another leg follows; after the last leg the requesting end
+    /// closes, unless it is another program, whose connection may go on.
     fn over(&self, foreign: bool) -> bool {
         (!self.last || foreign) && matches!(self.stop, LegStop::Transactions(count) if self.done >= count)
     }

@@ -1,4 +1,4 @@
-//! What a leg costs this process: CPU time, and cycles where the kernel counts them.
+//! What a leg costs this process: CPU time, and cycles if the kernel counts them.
 
 use std::io;
 
@@ -15,10 +15,10 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    /// Gets ready; to be called by the thread that will start the measuring threads, before it does.
+    /// Prepares the counters; called by the thread that starts the measuring threads, before it does.
     ///
-    /// Cycles are counted for streams only: the counter is exchanged at each change of threads, which a pattern that waits for
-    /// each answer would feel.
+    /// Cycles are counted for streams only: the counter is switched at each context switch, which would slow a pattern
+    /// that waits for each answer.
     pub(super) fn new(spec: &Spec) -> Self {
         let cycles = if is_stream(spec) {
             Counter::of_thread(Event::Cycles).map_err(|error| refusal(&error))

@@ -1,5 +1,6 @@
-//! TCP_INFO of the first flows over the time of a trial, read by the watching thread. The kernel takes the socket's lock for it, so
-//! that a reading waits for a send or receive that is under way, and one that comes then waits for the reading: about a microsecond.
+//! TCP_INFO of the first flows over the time of a trial, read by the watching thread. The kernel takes the socket's
+//! lock for it, so a reading waits for a send or receive in progress, and a call that comes then waits for the
+//! reading: about a microsecond.
 
 use model::TcpSample;
 
@@ -8,27 +9,27 @@ use crate::{TrialPlan, now_ns};
 
 /// Flows of a process that have a series.
 const FLOWS: usize = 64;
-/// Most readings of a flow, the one at its end besides.
+/// Maximum readings of a flow, besides the one at its end.
 const MAX_READINGS: usize = 600;
-/// Fewest readings, however many flows there are.
+/// Minimum readings, with any number of flows.
 const MIN_READINGS: usize = 16;
-/// Readings of all flows of an end, all its processes together: some 500 bytes each in a document.
+/// Readings of all flows of an end over all its processes: about 500 bytes each in a document.
 const ALL: usize = 4_096;
 
-/// Whether the flow with this number among a worker's links has a series: not on curves, whose legs are too many, nor where the
-/// connection is another one all the time.
+/// Whether the flow with this number among a worker's links has a series: not on curves, which have too many legs, nor
+/// if connections are renewed.
 pub(super) fn has_series(plan: &TrialPlan, slot: usize) -> bool {
     slot < FLOWS && plan.legs.len() == 1 && plan.spec.pattern != "crr"
 }
 
 /// The series of a trial's flows while they grow.
 pub(super) struct Readings<'a> {
-    /// Each flow that is carried by TCP, by its number, with its readings.
+    /// The readings of each flow that TCP carries, by flow number.
     flows: Vec<(&'a Breaker, Vec<TcpSample>)>,
     start_ns: u64,
     interval_ns: u64,
     most: usize,
-    /// One tick in so many is read.
+    /// One tick in this many is read.
     stride: u64,
     /// The next tick that is.
     next: u64,
@@ -37,8 +38,8 @@ pub(super) struct Readings<'a> {
 impl<'a> Readings<'a> {
     /// Takes the first readings, at the trial's start. `breakers` are those of its flows.
     ///
-    /// A breaker's number is forgotten before its socket is closed, and no other socket is opened while a trial runs that has
-    /// series: what is read is the flow's own.
+    /// A breaker forgets its number before its socket is closed, and no other socket is opened while a trial with
+    /// series runs: what is read belongs to the flow.
     pub(super) fn start(plan: &TrialPlan, breakers: &'a [Breaker], start_ns: u64) -> Self {
         let flows = breakers.iter().enumerate().take_while(|(slot, _)| has_series(plan, *slot));
         let flows: Vec<_> = flows.map(|(_, breaker)| (breaker, Vec::new())).collect();
@@ -65,7 +66,7 @@ impl<'a> Readings<'a> {
     /// Takes the readings that are due.
     pub(super) fn take(&mut self) {
         let now = self.read();
-        // What was missed is not made up for.
+        // Missed readings are not made up.
         let tick = now.saturating_sub(self.start_ns) / self.interval_ns.max(1);
         if self.flows.iter().any(|(_, series)| series.len() >= self.most) {
             self.flows.iter_mut().for_each(|(_, series)| thin(series));

@@ -1,12 +1,12 @@
 //! The deadlines of one thread's flows.
 
-/// At most one deadline to a flow, the earliest on top: a binary heap that knows where each flow stands in it, so that
-/// setting, moving and taking one back each cost a walk of its depth, and nothing is allocated after its making.
+/// At most one deadline per flow, the earliest on top: a binary heap that knows each flow's position, so that setting,
+/// moving and clearing a deadline cost its depth, and nothing is allocated after construction.
 #[derive(Debug)]
 pub(crate) struct Timers {
     /// Flows by deadline: no child is earlier than its parent.
     heap: Vec<u32>,
-    /// Where each flow stands in the heap; `NONE` for one without a deadline.
+    /// Each flow's position in the heap; `NONE` without a deadline.
     positions: Vec<u32>,
     /// Each flow's deadline, ns of the monotonic clock.
     deadlines: Vec<u64>,
@@ -20,7 +20,7 @@ impl Timers {
         Self { heap: Vec::with_capacity(flows), positions: vec![NONE; flows], deadlines: vec![0; flows] }
     }
 
-    /// Gives `flow` this deadline in position of any other.
+    /// Sets the deadline of `flow`, replacing any other.
     pub(crate) fn set(&mut self, flow: usize, deadline_ns: u64) {
         self.deadlines[flow] = deadline_ns;
         let position = if self.positions[flow] == NONE {
@@ -32,7 +32,7 @@ impl Timers {
         self.settle(position);
     }
 
-    /// Takes back what `flow` has.
+    /// Clears the deadline of `flow`.
     pub(crate) fn clear(&mut self, flow: usize) {
         let position = std::mem::replace(&mut self.positions[flow], NONE);
         if position == NONE {
@@ -44,12 +44,12 @@ impl Timers {
         }
     }
 
-    /// The flow with the earliest deadline, and that.
+    /// The flow with the earliest deadline, and that deadline.
     pub(crate) fn first(&self) -> Option<(usize, u64)> {
         self.heap.first().map(|flow| (*flow as usize, self.deadlines[*flow as usize]))
     }
 
-    /// Takes out one flow whose deadline is not after `now_ns`.
+    /// Removes and returns one flow whose deadline is not after `now_ns`.
     pub(crate) fn due(&mut self, now_ns: u64) -> Option<usize> {
         let (flow, _) = self.first().filter(|(_, deadline)| *deadline <= now_ns)?;
         self.clear(flow);
@@ -60,7 +60,7 @@ impl Timers {
         self.deadlines[self.heap[position] as usize]
     }
 
-    /// Moves what stands at `position` up or down to where it belongs.
+    /// Moves the entry at `position` up or down to its order.
     fn settle(&mut self, mut position: usize) {
         while position > 0 && self.at(position) < self.at((position - 1) / 2) {
             self.heap.swap(position, (position - 1) / 2);
@@ -88,7 +88,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against a plain table: whatever is set and taken back, the earliest is on top and each is due once.
+        /// Compared with a plain table: after any sequence of sets and clears, the earliest is on top and each is due
+        /// once.
         #[test]
         fn deadlines_come_in_their_order(steps in prop::collection::vec((0usize..9, prop::option::of(1u64..50)), 0..80)) {
             let (mut timers, mut table) = (Timers::new(9), [None; 9]);

@@ -21,17 +21,17 @@ pub(super) fn put_number(bytes: &mut [u8], number: u64) {
     bytes[..width].copy_from_slice(&number.to_le_bytes()[..width]);
 }
 
-/// How long an asker waits for a reply before it counts it as lost: far above any round trip seen, and never under 200 ms.
+/// How long to wait for a reply before it counts as lost: far above any round trip seen, and never under 200 ms.
 pub(super) const REPLY_FLOOR_NS: u64 = 200_000_000;
-/// The same before any was seen.
+/// The same before the first round trip.
 pub(super) const FIRST_REPLY_NS: u64 = 3_000_000_000;
-/// How long a request waits for a full socket before the stop flag is looked at.
+/// How long a request waits on a full socket before the stop flag is checked.
 const FULL_NS: u64 = 20_000_000;
 
-/// Asks over datagrams; a reply that does not come is counted and the next request sent.
+/// Requests over datagrams; a missing reply is counted and the next request sent.
 pub(super) struct DatagramRequester {
     leg: u32,
-    /// The other end learns from the next leg's word that this one is over: the active end says it, and does not for the last.
+    /// The announcement of the next leg tells the other end that this one is over; after the last leg there is none.
     implied: bool,
     request: usize,
     reply: usize,
@@ -39,14 +39,14 @@ pub(super) struct DatagramRequester {
     number: u64,
     done: u64,
     requested_ns: u64,
-    /// When the request was due, or went out if nothing said when.
+    /// When the request was due, or when it was sent if nothing set a due time.
     due_ns: u64,
     pacer: Pacer,
     waiting: bool,
-    /// When the last answer came: without a pace the next request goes out at once, and one look at the clock serves both.
+    /// When the last reply arrived: without a pace the next request is sent at once, and one clock read serves both.
     answered_ns: Option<u64>,
     longest_ns: u64,
-    /// Calls in vain between two looks at the clock.
+    /// Empty calls between two clock reads.
     patient_calls: u32,
     vain_calls: u32,
     close_handshake: CloseHandshake,
@@ -54,7 +54,8 @@ pub(super) struct DatagramRequester {
     opening: u64,
 }
 
-/// Calls in vain of a spinning asker between two looks at the clock: some microseconds, beside a patience of 200 ms at least.
+/// Empty calls of a spinning requester between two clock reads: some microseconds, compared with a patience of at
+/// least 200 ms.
 const SPINS_PER_CLOCK_READ: u32 = 32;
 
 impl DatagramRequester {
@@ -92,8 +93,8 @@ impl DatagramRequester {
         if self.longest_ns == 0 { FIRST_REPLY_NS } else { (self.longest_ns * 4).max(REPLY_FLOOR_NS) }
     }
 
-    /// Whether `bytes` answers the request that is out: an older answer that comes late does not. Another program's answers carry
-    /// no number.
+    /// Whether `bytes` answers the outstanding request: a late reply to an older one does not. Replies of another
+    /// program carry no number.
     fn answers(&self, bytes: &[u8], foreign: bool) -> bool {
         if foreign {
             return bytes.len() == self.reply;
@@ -163,7 +164,7 @@ impl<C: Channel> Machine<C> for DatagramRequester {
                     self.waiting = false;
                     self.answered_ns = Some(now);
                 }
-                // A late answer, or the other end repeating that the leg is open or asking for it.
+                // A late reply, or the other end repeating that the leg is open or requesting it.
                 Ok(count) => {
                     if let Some(signal @ Signal::Leg(_)) = Signal::decode(&env.rx[..count], channel.nonce())
                         && !channel.is_foreign()
@@ -189,11 +190,11 @@ impl<C: Channel> Machine<C> for DatagramRequester {
     }
 }
 
-/// Answers datagrams until told that it is over.
+/// Answers datagrams until the end is announced.
 pub(super) struct DatagramAnswerer {
     leg: u32,
     reply: usize,
-    /// Length of an answer that the socket did not take yet.
+    /// Length of an answer that the socket has not taken yet.
     pending: Option<usize>,
     arrivals: Arrivals,
 }
@@ -220,7 +221,7 @@ impl<C: Channel> Machine<C> for DatagramAnswerer {
                     Err(error) => return Err(error),
                 };
                 if channel.is_foreign() {
-                    // What its header says is no payload is the sender's word that it is over.
+                    // A datagram whose header marks it as no payload is the sender's end.
                     if channel.number_of(&env.rx[..count]).is_none() {
                         return Ok(Turn::Done);
                     }

@@ -1,4 +1,4 @@
-//! The probe beside a load: small requests of which several may be outstanding.
+//! The probe beside a load: small requests, several of which may be outstanding.
 
 use std::io;
 
@@ -14,16 +14,17 @@ use crate::plan::LegStop;
 use crate::runner::add;
 use crate::transport::{Channel, Kind, Signal};
 
-/// How long a probe that waits may not see the stop flag.
+/// How long a waiting probe may take to see the stop flag.
 const STOP_CHECK_NS: u64 = 100_000_000;
-/// Around the time of the shortest round trip a probe is awake, so that its own wake-up is not in a short one: this long before it
-/// and after it. Only where that is a small part of the time between two requests, and a wake-up a good part of a round trip.
+/// Around the time of the shortest round trip a probe stays awake, so that its own wake-up does not add to a short
+/// one: this long before and after it. Only if that is a small part of the gap between requests, and a wake-up would
+/// be a large part of the round trip.
 const EARLY_NS: u64 = 200_000;
 const LINGER_NS: u64 = 500_000;
 pub(super) const AWAKE_GAP_NS: u64 = 2_000_000;
 const AWAKE_RTT_NS: u64 = 2_000_000;
 
-/// Asks at a rate, whether or not answers have come.
+/// Sends requests at a rate, whether or not replies have arrived.
 pub(super) struct Prober {
     leg: u32,
     request: usize,
@@ -31,7 +32,7 @@ pub(super) struct Prober {
     stop: LegStop,
     last: bool,
     flight: Flight,
-    /// Bytes of a request that went and of an answer that came, where it was not all.
+    /// Bytes of a partly sent request and of a partly received reply.
     request_sent: usize,
     reply_received: usize,
     begun: bool,
@@ -41,10 +42,10 @@ pub(super) struct Prober {
 }
 
 impl Prober {
-    /// `None` where one request waits for another.
+    /// `None` if one request at a time is outstanding.
     pub(super) fn new(spec: &Spec, part: &Part) -> Option<Self> {
         let (pace, most) = (part.pace?, spec.outstanding? as usize);
-        // A thread that blocks in a call cannot ask meanwhile.
+        // A thread that blocks in a call cannot send requests during it.
         let most = if part.shares || part.spins { most.max(1) } else { 1 };
         Some(Self {
             leg: part.leg,
@@ -86,7 +87,7 @@ impl Prober {
         }
     }
 
-    /// Sends a request or the rest of one; what to wait for where it does not go.
+    /// Sends a request or the rest of one; returns what to wait for if it cannot be sent.
     fn send_request<C: Channel>(&mut self, channel: &mut C, env: &mut Env<'_>, now: u64) -> io::Result<Option<Turn>> {
         if self.request_sent == 0 {
             let short = if self.awake && self.flight.shortest_ns() <= AWAKE_RTT_NS { SHORT } else { 0 };
@@ -111,14 +112,14 @@ impl Prober {
         Ok(None)
     }
 
-    /// Takes what a call brought.
+    /// Handles what a call received.
     fn take_replies<C: Channel>(&mut self, channel: &mut C, env: &mut Env<'_>, count: usize) -> Option<Turn> {
         let now = now_ns();
         let done = if C::KIND == Kind::Datagram {
             let own = count == self.reply && count >= 8;
             let number = env.rx.first_chunk::<8>().filter(|_| own).map(|bytes| u64::from_le_bytes(*bytes) & !SHORT);
             if !number.is_some_and(|number| self.flight.answered(number, now, env.rtt)) {
-                // A late answer, or the other end repeating that the leg is open.
+                // A late reply, or the other end repeating that the leg is open.
                 let signal = Signal::decode(&env.rx[..count], channel.nonce())?;
                 return answer_signal(channel, signal, self.leg);
             }
@@ -136,7 +137,7 @@ impl Prober {
         None
     }
 
-    /// Over datagrams, gives up what has been waited for too long, and says when that would be.
+    /// Over datagrams, gives up requests that have waited too long; returns when the next one is due to be given up.
     fn give_up<C: Channel>(&mut self, env: &Env<'_>, now: u64) -> u64 {
         if C::KIND != Kind::Datagram {
             return u64::MAX;
