@@ -15,7 +15,7 @@ use model::{Role, Spec, Stop};
 const COOKIE: [u8; 16] = [9; 16];
 const ONE_WAY: Duration = Duration::from_millis(500);
 
-/// Carries datagrams between the first that speaks to it and `to`, each after [`ONE_WAY`]; where it listens.
+/// Forwards datagrams between the first sender and `to`, each after [`ONE_WAY`]; returns the address where it listens.
 fn path(to: SocketAddr, over: Arc<AtomicBool>) -> SocketAddr {
     let front = UdpSocket::bind("127.0.0.1:0").unwrap();
     let back = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -93,7 +93,8 @@ fn a_forger_without_the_nonce_makes_a_sender_send_nothing() {
     let near = std::thread::spawn(move || {
         transport("udp").unwrap().connect(&spec, &to, &FlowHello::new(COOKIE, 1, 0).unwrap()).err()
     });
-    // All that can be said without having received anything: every kind of signal with constants, and short datagrams.
+    // Everything that can be sent without having received anything: every kind of signal with constants, and short
+    // datagrams.
     let signal = |kind: u8| {
         let mut bytes = [0; 72];
         bytes[..15].copy_from_slice(b"THRUsignal/1\r\n\0");

@@ -1,5 +1,5 @@
-//! PVM: two tasks of a parallel virtual machine, over its messages. Any process may join; the far end's agent is started with
-//! pvm_spawn ([`Task`]), and the two workers find each other by their task numbers.
+//! PVM: two tasks of a parallel virtual machine, over its messages. Any process may join; pvm_spawn starts the far
+//! end's agent ([`Task`]), and the two workers find each other by their task numbers.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -20,7 +20,7 @@ use crate::{EngineError, now_ns};
 /// The transport.
 pub(crate) struct VirtualMachine;
 
-/// Tags of messages that belong to no trial.
+/// Tags of messages outside trials.
 const CONTROL: i32 = 1;
 const HELLO: i32 = 2;
 const WELCOMED: i32 = 3;
@@ -30,18 +30,19 @@ const FIRST_TAG: i32 = 16;
 const TAGS: u32 = 1 << 20;
 const ANYBODY: Tid = -1;
 
-/// How long a blocking call waits before its machine gets to look at the stop flag.
+/// How long a blocking call waits before its machine checks the stop flag.
 const WAIT_US: u32 = 20_000;
 /// How long the two ends wait for each other at the beginning.
 const HELLO_LIMIT_NS: u64 = 10_000_000_000;
-/// How long a closing channel waits for the other end's last word.
+/// How long a closing channel waits for the other end's last message.
 const CLOSE_NS: u64 = 5_000_000_000;
-/// PVM takes whatever is sent, until memory is full. A sender therefore stops at this much without a receipt, and a receiver
-/// sends one after a quarter of it. Each message counts for at least [`MIN_MESSAGE_BYTES`], for it costs memory beside its bytes.
+/// PVM accepts messages until memory is full. A sender therefore stops at this much without a receipt, and a receiver
+/// sends one after a quarter of it. Each message counts for at least [`MIN_MESSAGE_BYTES`], because it takes memory
+/// beside its bytes.
 const WINDOW: u64 = 4 << 20;
 const MIN_MESSAGE_BYTES: u64 = 32 << 10;
 
-/// libpvm is one for the process.
+/// libpvm exists once per process.
 static PVM: Exclusive<Pvm> = Exclusive::new();
 
 /// This process as a task of the virtual machine, for one caller.
@@ -53,7 +54,7 @@ struct Membership {
 }
 
 impl Membership {
-    /// Joins; the library is opened by the first.
+    /// Joins; the first call opens the library.
     fn take(deadline_ns: u64) -> Result<Self, EngineError> {
         static OPENING: Mutex<()> = Mutex::new(());
         let opening = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -86,8 +87,8 @@ impl Drop for Membership {
 pub struct Task(Tid);
 
 impl Task {
-    /// Starts `program` with `arguments` as another task, wherever the virtual machine likes, and waits at most `limit_ns` for
-    /// what it tells its parent first; that is returned. The path must be good on every host.
+    /// Starts `program` with `arguments` as another task, on a host that PVM chooses, and waits at most `limit_ns` for
+    /// the first text that it sends to its parent, which is returned. The path must be valid on every host.
     pub fn spawn(program: &Path, arguments: &[&str], limit_ns: u64) -> Result<String, EngineError> {
         let membership = Membership::take(now_ns())?.stay();
         let pvm = &membership.pvm;
@@ -104,7 +105,7 @@ impl Task {
         parent.map(Self).ok_or_else(|| EngineError::unsupported("a task without a parent", "pvm_spawn starts it"))
     }
 
-    /// Tells it something.
+    /// Sends a text to it.
     pub fn send(&self, text: &str) -> Result<(), EngineError> {
         let failed = |source| EngineError::socket("tell", format!("PVM task {:x}", self.0), source);
         Membership::take(now_ns() + CLOSE_NS)?.stay().pvm.send(self.0, CONTROL, text.as_bytes()).map_err(failed)
@@ -124,7 +125,7 @@ pub fn leave() {
     }
 }
 
-/// Waits for a message of no trial: who sent it, and its bytes. Ends early when `from` is a task that has ended.
+/// Waits for a message outside trials: its sender and its bytes. Ends early if `from` is a task that has ended.
 fn receive_control(pvm: &Pvm, from: Tid, tag: i32, deadline_ns: u64) -> io::Result<(Tid, Vec<u8>)> {
     loop {
         if let Some(message) = pvm.next(from, tag, WAIT_US)? {
@@ -194,7 +195,7 @@ impl Transport for VirtualMachine {
 
 struct TaskListener {
     tid: Tid,
-    /// Given to the channel.
+    /// Passed on to the channel.
     membership: Option<Membership>,
     cookie: Cookie,
 }
@@ -214,7 +215,7 @@ impl Listener for TaskListener {
         let membership = self.membership.take().ok_or_else(|| failed(io::ErrorKind::Unsupported.into()))?;
         loop {
             let (from, bytes) = receive_control(&membership.pvm, ANYBODY, HELLO, deadline_ns).map_err(failed)?;
-            // Strangers, and what is left of a trial that failed, are not answered.
+            // Other senders, and remains of a failed trial, are not answered.
             if bytes.len() == HELLO_BYTES
                 && let Some(hello) = FlowHello::decode(&bytes, [&self.cookie])
             {
@@ -235,10 +236,10 @@ struct TaskChannel {
     ended: bool,
     /// Bytes of the message that is being taken.
     left: usize,
-    /// What was sent in all, and how much of that the other end is known to have taken.
+    /// Bytes sent, and how many of them the other end is known to have received.
     sent: u64,
     receipted: u64,
-    /// What was received in all, and how much of that the other end knows of.
+    /// Bytes received, and how many of them the other end knows of.
     received: u64,
     reported: u64,
 }
@@ -265,7 +266,7 @@ impl TaskChannel {
         if self.blocking { WAIT_US } else { 0 }
     }
 
-    /// Nothing has come: because it is early, or because nobody is left to send.
+    /// Nothing has arrived: it is early, or the other end has ended.
     #[cold]
     fn nothing(&self) -> io::Error {
         let ended =
@@ -273,14 +274,14 @@ impl TaskChannel {
         if ended { io::ErrorKind::ConnectionReset.into() } else { io::ErrorKind::WouldBlock.into() }
     }
 
-    /// Takes receipts until there is room in the window again.
+    /// Takes receipts until the window has room again.
     fn make_room(&mut self) -> io::Result<()> {
         while self.sent - self.receipted >= WINDOW {
             let receipt = self.membership.pvm.next(self.other, self.tag + 1, self.wait_us())?;
             receipt.filter(|message| message.length == 8).ok_or_else(|| self.nothing())?;
             let mut bytes = [0; 8];
             self.membership.pvm.take(&mut bytes)?;
-            // One that is older than an answer says nothing new.
+            // A receipt that is older than an answer has no new information.
             self.receipted = u64::from_be_bytes(bytes).clamp(self.receipted, self.sent);
         }
         Ok(())
@@ -290,7 +291,7 @@ impl TaskChannel {
     #[inline]
     fn next(&mut self, wait_us: u32) -> io::Result<Option<usize>> {
         let Some(message) = self.membership.pvm.next(self.other, self.tag, wait_us)? else { return Ok(None) };
-        // Whoever answers has taken what was sent before.
+        // An end that answers has received what was sent before.
         self.receipted = self.sent;
         self.ended |= message.length == 0;
         self.received += cost(message.length);
@@ -301,7 +302,7 @@ impl TaskChannel {
         Ok(Some(message.length))
     }
 
-    /// Says the last word and waits for the other end's, so that nothing of this trial is left behind.
+    /// Sends the last message and waits for the other end's, so that nothing of this trial is left.
     fn close_handshake(&mut self) -> io::Result<()> {
         let deadline = now_ns() + CLOSE_NS;
         self.finish_sending()?;
@@ -329,7 +330,7 @@ impl Channel for TaskChannel {
         }
         self.membership.pvm.send(self.other, self.tag, bytes)?;
         self.sent += cost(bytes.len());
-        // A reply tells the other end that its messages have been taken.
+        // A reply tells the other end that its messages were received.
         self.reported = self.received;
         Ok(bytes.len())
     }
@@ -379,7 +380,7 @@ impl Channel for TaskChannel {
 
 impl Drop for TaskChannel {
     fn drop(&mut self) {
-        // An end that does not answer is gone, and its agent says so.
+        // An end that does not answer has ended, and its agent reports it.
         let _ = self.close_handshake();
     }
 }

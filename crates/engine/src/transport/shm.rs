@@ -16,13 +16,13 @@ use crate::EngineError;
 /// The transport.
 pub(crate) struct SharedMemory;
 
-/// Ring size where `--sndbuf` at the passive end asks for none: small enough for a second-level cache.
+/// Ring size if the passive end has no `--sndbuf`: small enough for a second-level cache.
 const DEFAULT_RING: u64 = 256 << 10;
-/// Looks at the ring before a thread goes to sleep: about 20 us, the price of a sleep and a wake-up.
+/// Polls of the ring before a thread sleeps: about 20 µs, the cost of a sleep and a wake-up.
 const BLOCKING_POLLS: u32 = 2_000;
-/// Looks of a thread that spins before it turns to its other flows, if it has any: under 1 us.
+/// Polls of a spinning thread before it turns to its other flows, if any: under 1 µs.
 const POLLS: u32 = 32;
-/// How long a sleeping thread waits before its machine gets to look at the stop flag.
+/// How long a sleeping thread waits before its machine checks the stop flag.
 const SLEEP_NS: u64 = 20_000_000;
 
 impl Transport for SharedMemory {

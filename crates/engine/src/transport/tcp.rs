@@ -21,11 +21,11 @@ pub(crate) struct Tcp;
 
 /// How long a connection attempt may take.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
-/// Connections that are made at a time where there are many: few enough for any listener's queue.
+/// Connections opened in parallel if there are many: few enough for any listener's queue.
 const UNDER_WAY: usize = 512;
 /// Longest pending queue; the kernel caps it at net.core.somaxconn.
 const BACKLOG: i32 = 4096;
-/// How often a thread that waits for the next connection looks up.
+/// Interval at which a thread that waits for the next connection checks for the end.
 const ACCEPT_STEP: Duration = Duration::from_millis(100);
 
 impl Transport for Tcp {
@@ -65,7 +65,7 @@ impl Transport for Tcp {
         socket.set_reuse_address(true).map_err(failed)?;
         options::before_handshake(socket.as_fd(), &spec.far, true)?;
         if spec.pattern == "crr" {
-            // Accepted sockets inherit them, which saves each transaction the calls.
+            // Accepted sockets inherit them, which saves the calls in each transaction.
             options::connected(socket.as_fd(), &spec.far, spec, true)?;
         }
         socket.bind(&wanted.into()).map_err(failed)?;
@@ -137,8 +137,8 @@ pub(crate) fn open(spec: &Spec, address: SocketAddr) -> io::Result<Socket> {
 pub(crate) fn dial(spec: &Spec, target: SocketAddr, link: Option<u32>) -> Result<Socket, EngineError> {
     let failed = |source: io::Error| refused(target, source);
     let socket = unconnected(spec, target, link)?;
-    // A new data connection is not worth two minutes of SYN retries, but crr must not pay two more system calls for that, nor let the
-    // other end wait between the connection and the request.
+    // A new data connection is not worth two minutes of SYN retries, but crr must not pay two more system calls for a
+    // limit, nor let the other end wait between the connection and the request.
     if link.is_some() {
         socket.connect_timeout(&SockAddr::from(target), CONNECT_LIMIT).map_err(failed)?;
         options::connected(socket.as_fd(), &spec.near, spec, true)?;
@@ -149,7 +149,7 @@ pub(crate) fn dial(spec: &Spec, target: SocketAddr, link: Option<u32>) -> Result
     Ok(socket)
 }
 
-/// The same in steps for a thread that never sleeps: `WouldBlock` until the connection that is `under_way` stands.
+/// The same in steps for a thread that never sleeps: `WouldBlock` until the connection `under_way` is established.
 fn dial_step(spec: &Spec, target: SocketAddr, under_way: &mut Option<Socket>) -> io::Result<OwnedFd> {
     if under_way.is_none() {
         let socket = unconnected(spec, target, None).map_err(into_io)?;
@@ -168,7 +168,7 @@ fn dial_step(spec: &Spec, target: SocketAddr, under_way: &mut Option<Socket>) ->
     under_way.take().map(OwnedFd::from).ok_or_else(|| io::ErrorKind::NotConnected.into())
 }
 
-/// A socket with what must be set before it connects.
+/// A socket with the options that must precede its connect.
 fn unconnected(spec: &Spec, target: SocketAddr, link: Option<u32>) -> Result<Socket, EngineError> {
     let socket = open(spec, target).map_err(|source| refused(target, source))?;
     options::before_handshake(socket.as_fd(), &spec.near, true)?;
@@ -176,7 +176,7 @@ fn unconnected(spec: &Spec, target: SocketAddr, link: Option<u32>) -> Result<Soc
     Ok(socket)
 }
 
-/// A socket on its way to the target.
+/// A socket that is connecting to the target.
 fn begin(spec: &Spec, target: SocketAddr, link: u32) -> Result<Socket, EngineError> {
     let socket = unconnected(spec, target, Some(link))?;
     let begun = socket.set_nonblocking(true).and_then(|()| socket.connect(&SockAddr::from(target)));
@@ -187,7 +187,7 @@ fn begin(spec: &Spec, target: SocketAddr, link: u32) -> Result<Socket, EngineErr
     }
 }
 
-/// Waits until a socket that is on its way has arrived, and makes its calls block.
+/// Waits until a connecting socket is connected, and makes its calls block.
 fn await_connection(socket: &Socket, deadline_ns: u64) -> io::Result<()> {
     let left = Duration::from_nanos(deadline_ns.saturating_sub(now_ns()));
     let limit = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
@@ -199,7 +199,7 @@ fn await_connection(socket: &Socket, deadline_ns: u64) -> io::Result<()> {
     socket.set_nonblocking(false)
 }
 
-/// Why there is no connection; what to do about it where many of them are the cause.
+/// Why there is no connection, with the remedy if many connections are the cause.
 fn refused(target: SocketAddr, source: io::Error) -> EngineError {
     let remedy = match source.raw_os_error() {
         Some(libc::EADDRNOTAVAIL) => {
@@ -250,7 +250,7 @@ impl Listener for TcpListener {
         loop {
             match self.socket.accept() {
                 Ok((socket, _)) => {
-                    // A stranger or a broken connection is dropped; the right one is still to come.
+                    // An unauthenticated or broken connection is dropped; the right one is still to come.
                     let Ok(Some(hello)) = read_hello(&socket, &self.cookie) else { continue };
                     options::connected(socket.as_fd(), &self.spec.far, &self.spec, true)?;
                     welcome(&socket).map_err(failed)?;
@@ -279,7 +279,7 @@ impl TcpListener {
         }
         let mut waits = true;
         let renewal = move || {
-            // The first connections, which introduce themselves, are waited for; a thread that spins waits for none after.
+            // The first connections, which send a hello, are waited for; after them a spinning thread waits for none.
             if std::mem::take(&mut waits) && flags.contains(SocketFlags::NONBLOCK) {
                 listener.set_nonblocking(true)?;
             }

@@ -1,5 +1,5 @@
-//! TLS 1.3 over TCP (RFC 8446). rustls' state machine runs on the measuring thread, between the machine's calls and the
-//! socket's; there is no other thread and no async runtime.
+//! TLS 1.3 over TCP (RFC 8446). rustls' state machine runs on the measuring thread, between the machine's calls and
+//! the socket's; there is no other thread and no async runtime.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -28,9 +28,9 @@ use crate::{EngineError, now_ns};
 pub(crate) struct Tls;
 
 const BACKLOG: i32 = 4096;
-/// How often a thread that waits for the next connection looks up.
+/// Interval at which a thread that waits for the next connection checks for the end.
 const ACCEPT_STEP: Duration = Duration::from_millis(100);
-/// How long a blocking send may take before it returns with what it got rid of.
+/// How long a blocking send may take before it returns with a partial result.
 pub(super) const SEND_LIMIT: Duration = Duration::from_millis(100);
 /// Most plaintext that is encrypted before the socket must take it: 16 records of 16 KiB.
 const UNSENT_LIMIT: usize = 256 << 10;
@@ -117,7 +117,7 @@ impl Listener for TlsListener {
             match self.socket.accept() {
                 Ok((socket, _)) => {
                     options::connected(socket.as_fd(), &self.spec.far, &self.spec, true)?;
-                    // A stranger or a broken connection is dropped; the right one is still to come.
+                    // An unauthenticated or broken connection is dropped; the right one is still to come.
                     if let Ok(Some((hello, channel))) = self.greet(socket) {
                         return Ok((hello, Link::of(channel)));
                     }
@@ -144,7 +144,8 @@ impl TlsListener {
     }
 }
 
-/// The calls of a [`Channel`] that go to its TCP connection as they are, for one with `slot`, `socket`, `blocking` and `flush`.
+/// The calls of a [`Channel`] that go to its TCP connection unchanged, for one with `slot`, `socket`, `blocking` and
+/// `flush`.
 macro_rules! over_tcp {
     () => {
         fn set_nonblocking(&mut self, on: bool) -> io::Result<()> {
@@ -188,7 +189,7 @@ pub(super) use over_tcp;
 
 /// A TCP connection with a TLS session over it.
 struct TlsChannel {
-    /// Before the socket: the number is forgotten before it can become another file's.
+    /// Before the socket: the number is forgotten before another file can have it.
     slot: Slot,
     socket: TcpStream,
     session: Connection,
@@ -197,9 +198,9 @@ struct TlsChannel {
     taken: usize,
     filled: usize,
     blocking: bool,
-    /// The session has said that it will send no more; the socket follows when it has sent that.
+    /// The session has announced its end; the socket follows when that is sent.
     closing: bool,
-    /// TCP_NODELAY as the spec asks for it.
+    /// TCP_NODELAY as the spec requests it.
     nodelay: bool,
 }
 
@@ -223,8 +224,9 @@ impl Drop for Slot {
 }
 
 impl TlsChannel {
-    /// Makes the handshake, within [`HELLO_LIMIT`]; leaves a limit on reads, and Nagle's algorithm off, for the hello that follows:
-    /// that would wait for the acknowledgement of the handshake's last message, which the other end delays by 40 ms.
+    /// Makes the handshake, within [`HELLO_LIMIT`]; leaves a limit on reads, and Nagle's algorithm off, for the hello
+    /// that follows: with it, the hello would wait for the acknowledgement of the handshake's last message, which the
+    /// other end delays by 40 ms.
     fn open(socket: Socket, mut session: Connection) -> io::Result<Self> {
         let socket = TcpStream::from(OwnedFd::from(socket));
         let nodelay = socket.nodelay()?;
@@ -240,13 +242,13 @@ impl TlsChannel {
         Ok(Self { slot, socket, session, wire, taken: 0, filled: 0, blocking: true, closing: false, nodelay })
     }
 
-    /// The two ends know each other: from here on the socket is as the spec asks for it.
+    /// The hello is exchanged: from here on the socket has the options of the spec.
     fn apply_options(&self) -> io::Result<()> {
         self.socket.set_read_timeout(None)?;
         self.socket.set_nodelay(self.nodelay)
     }
 
-    /// Gives the socket what is encrypted; `WouldBlock` when it does not take everything.
+    /// Passes the ciphertext to the socket; `WouldBlock` if it does not take everything.
     #[inline]
     fn flush(&mut self) -> io::Result<()> {
         while self.session.wants_write() {
@@ -265,11 +267,11 @@ impl TlsChannel {
             self.filled = (&self.socket).read(&mut self.wire)?;
         }
         let mut rest = &self.wire[self.taken..self.filled];
-        // An empty rest is the end of the connection, and the session is told so.
+        // An empty remainder is the end of the connection, which the session must know.
         self.taken += self.session.read_tls(&mut rest)?;
         let state = self.session.process_new_packets().map_err(other);
         if state.is_err() {
-            // The alert that tells the other end why; it may be gone.
+            // The alert informs the other end of the reason; it may have closed already.
             let _ = self.flush();
         }
         state.map(|_| ())
@@ -280,8 +282,8 @@ impl TlsChannel {
         Some(Encryption { version: VERSION.into(), cipher: iana(cipher), in_kernel: false })
     }
 
-    /// The same connection with the kernel in the session's place, which must not have read ahead: bytes cannot be given back
-    /// to the socket. Neither end sends between the welcome and the first leg, so there are none.
+    /// The same connection with the kernel in place of the session, which must not have read ahead: bytes cannot be
+    /// returned to the socket. Neither end sends between the welcome and the first leg, so there are none.
     fn into_kernel(mut self) -> Result<KernelTls, EngineError> {
         let failed = |source| EngineError::socket("hand TLS to the kernel on", "a data connection", source);
         self.flush().map_err(failed)?;
@@ -309,7 +311,7 @@ impl Channel for TlsChannel {
     }
 
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // What was taken before must be gone first, or a slow socket would not hold the sender back.
+        // Earlier data must be sent first, or a slow socket would not block the sender.
         self.flush()?;
         let count = self.session.writer().write(bytes)?;
         match self.flush() {
@@ -320,7 +322,7 @@ impl Channel for TlsChannel {
 
     fn recv(&mut self, into: &mut [u8]) -> io::Result<usize> {
         match self.flush() {
-            // A read might block for ever while the other end waits for the rest of what this one says.
+            // A read might block for ever while the other end waits for the rest of this end's data.
             Err(error) if self.blocking || !not_now(&error) => return Err(error),
             _ => {}
         }

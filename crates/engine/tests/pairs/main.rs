@@ -332,7 +332,7 @@ fn datagram_receivers_with_delayed_reads_lose_none_that_fits_the_buffer() {
 #[test]
 fn a_sender_paced_to_its_receiver_loses_nothing_to_a_full_socket() {
     let stops = [Stop::Bytes(3_000_500), Stop::Blocks(4_001), Stop::TimeNs(50_000_000)];
-    // The smallest of these buffers holds three datagrams; without pacing most of what is sent would be lost.
+    // The smallest of these buffers holds three datagrams; without pacing most datagrams would be lost.
     for rcvbuf in [Some(5_000), Some(40_000), None] {
         for (stop, (strategy, direction, send)) in stops.into_iter().zip([
             (Strategy::Auto, Direction::Send, SendBy::Copy),
@@ -409,7 +409,8 @@ fn a_paced_sender_does_not_wait_for_ever_for_a_receiver_that_has_ended() {
 
 #[test]
 fn whole_pages_that_arrive_are_mapped() {
-    // Over loopback MSG_ZEROCOPY copies into fresh pages, which the receiver can have: the only sender here whose pages can.
+    // Over loopback MSG_ZEROCOPY copies into fresh pages, which can be mapped: of the senders here, only its pages
+    // can.
     let engine = Engine { send: SendBy::Zerocopy, receive: ReceiveBy::Map, auto: false };
     let spec = Spec { engine, stop: Stop::Blocks(400), block: 64 << 10, ..Spec::new("tcp", "stream") };
     let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
@@ -445,7 +446,7 @@ fn socket_options_are_set_and_read_back() {
     spec.near.dscp = Some(10);
     spec.near.pin = vec![0];
     spec.far.notsent_lowat = Some(16_384);
-    // Anyone may set what is in force already, and root more than that.
+    // Any user may set the value in force, and root others.
     let root = std::fs::read_to_string("/proc/self/status").unwrap().contains("\nUid:\t0\t0\t");
     spec.near.busy_poll_us = root.then_some(50);
     let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
@@ -489,7 +490,7 @@ fn a_peer_that_stops_reading_ends_the_trial_as_stalled() {
     spec.far.rcvbuf = Some(4_096);
     let mut listener = transport.listen(&spec, &options).unwrap();
     let to = listener.rendezvous();
-    // The far end opens its leg and then never reads: its thread is parked by a plan whose machine is never advanced.
+    // The far end opens its leg and then never reads: its thread is parked by a plan whose machine never advances.
     let far = std::thread::spawn(move || {
         let (_, link) = listener.accept(now_ns() + 5_000_000_000).unwrap();
         std::thread::sleep(Duration::from_secs(3));
@@ -499,7 +500,7 @@ fn a_peer_that_stops_reading_ends_the_trial_as_stalled() {
     let links = vec![transport.connect(&spec, &to, &hello(cookie, 0)).unwrap()];
     let signals = Signals::new();
     let near = run(&plan, transport, links, &signals, &mut |_| {}).unwrap();
-    // Without an open leg nothing is sent at all: the trial still ends, and says why.
+    // Without an open leg nothing is sent at all: the trial still ends, and names the reason.
     assert!(near.failure.is_some() || near.legs.last().is_some_and(|leg| leg.stalled), "{near:?}");
     far.join().unwrap();
 }
